@@ -1,0 +1,129 @@
+"""Records: the one-line result of a trial, and the files of a run that hold them.
+
+`records.jsonl` gets one line per finished trial, in the order in which they end; it is what a run resumes from.
+`records.parquet` is sealed from it at the end, with the same columns. Every column carries its unit in its name;
+a value that could not be measured is null. Times are taken at the client and count from its first packet.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+OUTCOMES = (
+    "ok",
+    "unsupported",
+    "handshake_timeout",
+    "transfer_timeout",
+    "missing_file",
+    "corrupt_file",
+    "crashed",
+    "no_secrets",
+    "invalid",
+    "interrupted",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One trial: which it was, how it ended, what was measured."""
+
+    trial: str  # the name of its folder under trials/
+    scenario: str
+    workload: str
+    size_bytes: int
+    client: str
+    server: str
+    treatment: str
+    testbed: str
+    iteration: int
+    seed: str  # 64 bits in hexadecimal
+    outcome: str  # one of OUTCOMES
+    detail: str
+    handshake_s: float | None  # until the client's handshake is complete
+    ttfb_s: float | None  # until the first stream byte
+    completion_s: float | None  # until the last stream byte
+    transfer_s: float | None  # from the first to the last stream byte
+    goodput_bps: float | None  # 8 * size / transfer_s
+    efficiency: float | None  # goodput / forward rate
+    limit_s: float  # completion time of an ideal sender on this path
+    share_of_limit: float | None  # limit_s / completion_s
+    virtual_s: float  # virtual time until both sides were done
+    wall_s: float
+    cpu_client_s: float
+    cpu_server_s: float
+    cpu_sim_s: float  # the coordinator's own
+    epochs: int  # rounds of the coordinator
+    forward_packets: int  # sent by the server
+    forward_bytes: int  # of IP packets
+    forward_queue_drops: int
+    forward_losses: int
+    return_packets: int
+    return_bytes: int
+    return_queue_drops: int
+    return_losses: int
+    client_version: str
+    server_version: str
+    client_driver: str  # how the endpoint program batches and polls
+    server_driver: str
+    received_step_s: float  # received_bytes[k]: UDP payload bytes that reached the client by (k + 1) steps
+    received_bytes: list[int]
+    packet_log_sha256: str | None
+
+    @property
+    def ok(self) -> bool:
+        return self.outcome == "ok"
+
+    def to_json(self) -> str:
+        """The record as one line of JSON, without the line's end."""
+        return json.dumps(dataclasses.asdict(self), separators=(",", ":"))
+
+    @classmethod
+    def from_mapping(cls, values: dict[str, Any]) -> Record:
+        """A record from a JSON object; unknown or missing columns raise TypeError."""
+        return cls(**values)
+
+
+def read_jsonl(path: Path) -> Iterator[Record]:
+    """The records of a `records.jsonl`. A last line that was cut off in the middle of a write is passed over."""
+    lines = path.read_text().split("\n")
+    for number, line in enumerate(lines, start=1):
+        if not line:
+            continue
+        try:
+            values = json.loads(line)
+        except json.JSONDecodeError as error:
+            if number == len(lines):  # no newline behind it: the writer was interrupted here
+                return
+            raise ValueError(f"{path}:{number}: not a record: {error}") from error
+        yield Record.from_mapping(values)
+
+
+_ARROW_TYPES = {
+    "str": pa.string(),
+    "int": pa.int64(),
+    "float": pa.float64(),
+    "float | None": pa.float64(),
+    "str | None": pa.string(),
+    "list[int]": pa.list_(pa.int64()),
+}
+
+
+def arrow_schema() -> pa.Schema:
+    """The columns of `records.parquet`, in the order of Record's fields."""
+    return pa.schema([(field.name, _ARROW_TYPES[str(field.type)]) for field in dataclasses.fields(Record)])
+
+
+def write_parquet(records: list[Record], path: Path) -> None:
+    """Write `records` to `path`, replacing it only once it is complete."""
+    table = pa.Table.from_pylist([dataclasses.asdict(record) for record in records], schema=arrow_schema())
+    partial = path.with_suffix(".partial")
+    pq.write_table(table, partial)
+    partial.replace(path)
