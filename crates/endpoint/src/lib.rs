@@ -1,0 +1,1 @@
+//! What a Rust QUIC stack needs to become an endpoint program.

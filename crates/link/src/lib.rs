@@ -1,0 +1,1 @@
+//! One direction of a segment as a pure node, and scenario files.

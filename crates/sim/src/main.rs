@@ -1,0 +1,2 @@
+//! The coordinator of virtual time.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Rates, times, sizes and ratios with their units.

@@ -1,0 +1,2 @@
+//! noq as an endpoint program.
+fn main() {}

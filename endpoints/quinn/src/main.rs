@@ -1,0 +1,2 @@
+//! quinn as an endpoint program.
+fn main() {}
