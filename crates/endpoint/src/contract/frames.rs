@@ -1,0 +1,297 @@
+//! The binary layout: `length: u32 | type: u8 | body`, little-endian (contract, section 4).
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+/// Bytes before a frame's body.
+pub const HEADER_LEN: usize = 5;
+/// Coordinator to program: [`super::Hello`].
+pub const HELLO: u8 = 1;
+/// Program to coordinator: [`super::Ready`].
+pub const READY: u8 = 2;
+/// Coordinator to program: live until.
+pub const RUN: u8 = 3;
+/// Program to coordinator: what it did.
+pub const RAN: u8 = 4;
+/// Coordinator to program: the end.
+pub const FINISH: u8 = 5;
+/// Program to coordinator: [`super::Bye`].
+pub const BYE: u8 = 6;
+/// A next wake that never comes.
+pub const NEVER: u64 = u64::MAX;
+
+/// `time: u64 | ecn: u8 | length: u16`.
+const DATAGRAM_HEADER_LEN: usize = 11;
+
+/// Bytes that are not in the contract.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ContractError {
+    /// The body ends too early.
+    #[error("the frame ends within {0}")]
+    Truncated(&'static str),
+    /// The body goes on after its last field.
+    #[error("{0} bytes are left over after the last datagram of the frame")]
+    Trailing(usize),
+    /// `done` is a truth value.
+    #[error("done is {0}, and may be 0 or 1")]
+    Done(u8),
+    /// The ECN field has two bits.
+    #[error("ecn is {0}, and may be 0 to 3")]
+    Ecn(u8),
+}
+
+/// A datagram within a frame: its bytes are `body[payload]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Datagram {
+    /// When it arrives or departs, in nanoseconds.
+    pub time: u64,
+    /// 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE.
+    pub ecn: u8,
+    /// Where the UDP payload is in the frame's body.
+    pub payload: Range<usize>,
+}
+
+/// A datagram to be put into RUN.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Arrival {
+    /// When it arrives, in nanoseconds.
+    pub time: u64,
+    /// 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE.
+    pub ecn: u8,
+    /// The UDP payload.
+    pub payload: Bytes,
+}
+
+/// The body of RUN.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// The end of the run, exclusive, in nanoseconds.
+    pub until: u64,
+    /// What arrives. The order of times is for the reader to check.
+    pub arrivals: Vec<Datagram>,
+}
+
+/// The body of RAN.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ran {
+    /// When the program wants to run next, in nanoseconds, or [`NEVER`].
+    pub next_wake: u64,
+    /// Whether it has nothing more to do.
+    pub done: bool,
+    /// What departed. The order of times is for the reader to check.
+    pub departures: Vec<Datagram>,
+}
+
+/// The name of a frame type, for messages.
+#[must_use]
+pub fn frame_name(kind: u8) -> String {
+    match kind {
+        HELLO => "HELLO".into(),
+        READY => "READY".into(),
+        RUN => "RUN".into(),
+        RAN => "RAN".into(),
+        FINISH => "FINISH".into(),
+        BYE => "BYE".into(),
+        other => format!("{other}"),
+    }
+}
+
+/// The length of the body that follows and the frame's type.
+pub fn decode_header(frame: &[u8]) -> Result<(usize, u8), ContractError> {
+    let mut fields = Fields { body: frame, at: 0 };
+    let length = fields.u32("its header")?;
+    Ok((length as usize, fields.u8("its header")?))
+}
+
+/// A whole frame around `body`.
+///
+/// # Panics
+/// If the body has 4 GiB or more.
+#[must_use]
+pub fn encode_frame(kind: u8, body: &[u8]) -> Vec<u8> {
+    let mut frame = start_frame(kind, body.len());
+    frame.extend_from_slice(body);
+    end_frame(&mut frame);
+    frame
+}
+
+/// A whole RUN frame.
+///
+/// # Panics
+/// If a payload has 64 KiB or more, or all of them 4 GiB.
+#[must_use]
+pub fn encode_run<'a>(until: u64, arrivals: impl Iterator<Item = &'a Arrival> + Clone) -> Vec<u8> {
+    let (mut count, mut size) = (0_u32, 12);
+    for arrival in arrivals.clone() {
+        count += 1;
+        size += DATAGRAM_HEADER_LEN + arrival.payload.len();
+    }
+    let mut frame = start_frame(RUN, size);
+    frame.extend_from_slice(&until.to_le_bytes());
+    frame.extend_from_slice(&count.to_le_bytes());
+    for arrival in arrivals {
+        put_datagram(&mut frame, arrival.time, arrival.ecn, &arrival.payload);
+    }
+    end_frame(&mut frame);
+    frame
+}
+
+impl Run {
+    /// Reads the body of a RUN frame.
+    pub fn decode(body: &[u8]) -> Result<Self, ContractError> {
+        let mut fields = Fields { body, at: 0 };
+        let until = fields.u64("until")?;
+        let arrivals = fields.datagrams()?;
+        Ok(Self { until, arrivals })
+    }
+}
+
+impl Ran {
+    /// Reads the body of a RAN frame.
+    pub fn decode(body: &[u8]) -> Result<Self, ContractError> {
+        let mut fields = Fields { body, at: 0 };
+        let next_wake = fields.u64("next_wake")?;
+        let done = match fields.u8("done")? {
+            0 => false,
+            1 => true,
+            other => return Err(ContractError::Done(other)),
+        };
+        let departures = fields.datagrams()?;
+        Ok(Self {
+            next_wake,
+            done,
+            departures,
+        })
+    }
+}
+
+/// A RAN frame in the making. Its memory is used again and again.
+#[derive(Debug)]
+pub struct RanFrame {
+    frame: Vec<u8>,
+    count: u32,
+}
+
+impl RanFrame {
+    const BODY_START: usize = HEADER_LEN + 13;
+
+    /// An empty frame.
+    #[must_use]
+    pub fn new() -> Self {
+        let mut new = Self {
+            frame: Vec::new(),
+            count: 0,
+        };
+        new.clear();
+        new
+    }
+
+    /// Takes all departures out.
+    pub fn clear(&mut self) {
+        self.frame.clear();
+        self.frame.extend_from_slice(&[0, 0, 0, 0, RAN]);
+        self.frame.resize(Self::BODY_START, 0);
+        self.count = 0;
+    }
+
+    /// Adds a datagram that departs at `time`.
+    ///
+    /// # Panics
+    /// If the payload has 64 KiB or more.
+    pub fn push(&mut self, time: u64, ecn: u8, payload: &[u8]) {
+        put_datagram(&mut self.frame, time, ecn, payload);
+        self.count += 1;
+    }
+
+    /// The whole frame, header included.
+    pub fn finish(&mut self, next_wake: u64, done: bool) -> &[u8] {
+        self.frame[5..13].copy_from_slice(&next_wake.to_le_bytes());
+        self.frame[13] = u8::from(done);
+        self.frame[14..18].copy_from_slice(&self.count.to_le_bytes());
+        end_frame(&mut self.frame);
+        &self.frame
+    }
+}
+
+impl Default for RanFrame {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn start_frame(kind: u8, size: usize) -> Vec<u8> {
+    let mut frame = Vec::with_capacity(HEADER_LEN + size);
+    frame.extend_from_slice(&[0, 0, 0, 0, kind]);
+    frame
+}
+
+fn end_frame(frame: &mut [u8]) {
+    let length = u32::try_from(frame.len() - HEADER_LEN).expect("a frame has less than 4 GiB");
+    frame[..4].copy_from_slice(&length.to_le_bytes());
+}
+
+fn put_datagram(frame: &mut Vec<u8>, time: u64, ecn: u8, payload: &[u8]) {
+    let length = u16::try_from(payload.len()).expect("a UDP payload has less than 64 KiB");
+    let mut header = [0; DATAGRAM_HEADER_LEN];
+    header[..8].copy_from_slice(&time.to_le_bytes());
+    header[8] = ecn;
+    header[9..].copy_from_slice(&length.to_le_bytes());
+    frame.extend_from_slice(&header);
+    frame.extend_from_slice(payload);
+}
+
+/// A cursor over a body.
+struct Fields<'a> {
+    body: &'a [u8],
+    at: usize,
+}
+
+impl Fields<'_> {
+    fn take<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], ContractError> {
+        let bytes = self.body.get(self.at..).and_then(<[u8]>::first_chunk::<N>);
+        self.at += N;
+        bytes.copied().ok_or(ContractError::Truncated(what))
+    }
+
+    fn u8(&mut self, what: &'static str) -> Result<u8, ContractError> {
+        Ok(u8::from_le_bytes(self.take(what)?))
+    }
+
+    fn u32(&mut self, what: &'static str) -> Result<u32, ContractError> {
+        Ok(u32::from_le_bytes(self.take(what)?))
+    }
+
+    fn u64(&mut self, what: &'static str) -> Result<u64, ContractError> {
+        Ok(u64::from_le_bytes(self.take(what)?))
+    }
+
+    /// `count` and as many datagrams, which end the body.
+    fn datagrams(&mut self) -> Result<Vec<Datagram>, ContractError> {
+        let count = self.u32("count")? as usize;
+        let possible = (self.body.len() - self.at) / DATAGRAM_HEADER_LEN;
+        let mut datagrams = Vec::with_capacity(count.min(possible));
+        for _ in 0..count {
+            datagrams.push(self.datagram()?);
+        }
+        match self.body.len() - self.at {
+            0 => Ok(datagrams),
+            left => Err(ContractError::Trailing(left)),
+        }
+    }
+
+    fn datagram(&mut self) -> Result<Datagram, ContractError> {
+        let header: [u8; DATAGRAM_HEADER_LEN] = self.take("a datagram's header")?;
+        let [t0, t1, t2, t3, t4, t5, t6, t7, ecn, l0, l1] = header;
+        if ecn > 3 {
+            return Err(ContractError::Ecn(ecn));
+        }
+        let end = self.at + usize::from(u16::from_le_bytes([l0, l1]));
+        if end > self.body.len() {
+            return Err(ContractError::Truncated("a datagram's payload"));
+        }
+        let time = u64::from_le_bytes([t0, t1, t2, t3, t4, t5, t6, t7]);
+        let payload = std::mem::replace(&mut self.at, end)..end;
+        Ok(Datagram { time, ecn, payload })
+    }
+}

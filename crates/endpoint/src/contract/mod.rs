@@ -1,0 +1,13 @@
+//! The frames of `endpoints/CONTRACT.md`, for both sides of the pipe.
+//!
+//! Bytes from a pipe are hostile: decoding checks every length before it believes it and returns an error, never panics,
+//! and never allocates more than a small multiple of the bytes that are there.
+
+mod frames;
+mod messages;
+
+pub use frames::{
+    Arrival, BYE, ContractError, Datagram, FINISH, HEADER_LEN, HELLO, NEVER, RAN, READY, RUN, Ran,
+    RanFrame, Run, decode_header, encode_frame, encode_run, frame_name,
+};
+pub use messages::{Bye, CONTRACT, Hello, Ready, RequestReport};

@@ -1,0 +1,114 @@
+//! Frames survive the round trip, and hostile bytes are an error.
+
+use bentpipe_endpoint::contract::{
+    Arrival, ContractError, HEADER_LEN, RAN, RUN, Ran, RanFrame, Run, decode_header, encode_run,
+};
+use bytes::Bytes;
+use proptest::prelude::*;
+
+fn arrivals() -> impl Strategy<Value = Vec<Arrival>> {
+    let arrival = (
+        any::<u64>(),
+        0_u8..4,
+        prop::collection::vec(any::<u8>(), 0..2000),
+    );
+    let arrival = arrival.prop_map(|(time, ecn, payload)| Arrival {
+        time,
+        ecn,
+        payload: Bytes::from(payload),
+    });
+    prop::collection::vec(arrival, 0..20)
+}
+
+proptest! {
+    #[test]
+    fn run_round_trip(until: u64, sent in arrivals()) {
+        let frame = encode_run(until, sent.iter());
+        let (length, kind) = decode_header(&frame).unwrap();
+        prop_assert_eq!((length + HEADER_LEN, kind), (frame.len(), RUN));
+        let body = &frame[HEADER_LEN..];
+        let run = Run::decode(body).unwrap();
+        prop_assert_eq!(run.until, until);
+        prop_assert_eq!(run.arrivals.len(), sent.len());
+        for (received, sent) in run.arrivals.iter().zip(&sent) {
+            prop_assert_eq!((received.time, received.ecn), (sent.time, sent.ecn));
+            prop_assert_eq!(&body[received.payload.clone()], &sent.payload);
+        }
+    }
+
+    #[test]
+    fn ran_round_trip(next_wake: u64, done: bool, sent in arrivals()) {
+        let mut writer = RanFrame::new();
+        writer.push(1, 2, b"from the run before");
+        writer.clear();
+        for datagram in &sent {
+            writer.push(datagram.time, datagram.ecn, &datagram.payload);
+        }
+        let frame = writer.finish(next_wake, done);
+        let (length, kind) = decode_header(frame).unwrap();
+        prop_assert_eq!((length + HEADER_LEN, kind), (frame.len(), RAN));
+        let body = &frame[HEADER_LEN..];
+        let ran = Ran::decode(body).unwrap();
+        prop_assert_eq!((ran.next_wake, ran.done), (next_wake, done));
+        let received: Vec<_> = ran
+            .departures
+            .iter()
+            .map(|d| Arrival {
+                time: d.time,
+                ecn: d.ecn,
+                payload: Bytes::copy_from_slice(&body[d.payload.clone()]),
+            })
+            .collect();
+        prop_assert_eq!(received, sent);
+    }
+
+    #[test]
+    fn any_bytes_are_decoded_or_refused(body in prop::collection::vec(any::<u8>(), 0..4096)) {
+        let _ = decode_header(&body);
+        let _ = Run::decode(&body);
+        let _ = Ran::decode(&body);
+    }
+
+    #[test]
+    fn a_frame_cut_anywhere_is_refused(sent in arrivals(), cut: prop::sample::Index) {
+        let frame = encode_run(7, sent.iter());
+        let body = &frame[HEADER_LEN..];
+        let cut = cut.index(body.len());
+        prop_assert!(matches!(Run::decode(&body[..cut]), Err(ContractError::Truncated(_))));
+    }
+}
+
+#[test]
+fn a_count_beyond_the_bytes_allocates_nothing() {
+    let mut body = vec![0; 8];
+    body.extend_from_slice(&u32::MAX.to_le_bytes());
+    assert_eq!(
+        Run::decode(&body),
+        Err(ContractError::Truncated("a datagram's header"))
+    );
+}
+
+#[test]
+fn fields_out_of_range_are_refused() {
+    let mut body = vec![0; 8];
+    body.push(2);
+    body.extend_from_slice(&0_u32.to_le_bytes());
+    assert_eq!(Ran::decode(&body), Err(ContractError::Done(2)));
+    body[8] = 1;
+    body.push(0);
+    assert_eq!(Ran::decode(&body), Err(ContractError::Trailing(1)));
+
+    let frame = encode_run(
+        9,
+        [Arrival {
+            time: 1,
+            ecn: 4,
+            payload: Bytes::new(),
+        }]
+        .iter(),
+    );
+    assert_eq!(
+        Run::decode(&frame[HEADER_LEN..]),
+        Err(ContractError::Ecn(4))
+    );
+}
