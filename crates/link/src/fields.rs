@@ -1,0 +1,177 @@
+//! Reads tables strictly: every key must be known, and every error says where it is.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use toml::{Table, Value};
+
+/// What is wrong at a key.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    pub key: String,
+    pub message: String,
+}
+
+/// A table that is being read.
+pub(crate) struct Fields {
+    /// The table's own key, empty for the outermost.
+    key: String,
+    table: Table,
+    known: Vec<&'static str>,
+}
+
+/// A value and its key.
+pub(crate) struct Entry {
+    key: String,
+    value: Value,
+}
+
+impl Fields {
+    pub fn new(table: Table) -> Self {
+        Self {
+            key: String::new(),
+            table,
+            known: Vec::new(),
+        }
+    }
+
+    fn path(&self, name: &str) -> String {
+        if self.key.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{}.{name}", self.key)
+        }
+    }
+
+    /// Takes a value out of the table.
+    pub fn take(&mut self, name: &'static str) -> Option<Entry> {
+        self.known.push(name);
+        self.table.remove(name).map(|value| Entry {
+            key: self.path(name),
+            value,
+        })
+    }
+
+    /// Takes a value that must be there; `examples` says what to write if it is not.
+    pub fn required(&mut self, name: &'static str, examples: &str) -> Result<Entry, Problem> {
+        let missing = Problem {
+            key: self.path(name),
+            message: format!("missing; write {name} = {examples}"),
+        };
+        self.take(name).ok_or(missing)
+    }
+
+    /// Takes and parses a value that may be left out.
+    pub fn optional<T: FromStr<Err: Display>>(
+        &mut self,
+        name: &'static str,
+    ) -> Result<Option<T>, Problem> {
+        self.take(name).map(|entry| entry.parse()).transpose()
+    }
+
+    /// Ends the reading of this table: what is left in it is unknown.
+    pub fn finish(self) -> Result<(), Problem> {
+        let Some((name, value)) = self.table.iter().next() else {
+            return Ok(());
+        };
+        let known = self.known.join(", ");
+        let hint = match nearest(name, &self.known) {
+            Some(near) => format!("did you mean \"{near}\"? Known here: {known}"),
+            None => format!("known here: {known}"),
+        };
+        let message = format!("{}: unknown key; {hint}", show(value));
+        Err(Problem {
+            key: self.path(name),
+            message,
+        })
+    }
+}
+
+impl Entry {
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+
+    pub fn is_table(&self) -> bool {
+        self.value.is_table()
+    }
+
+    pub fn is_text(&self, text: &str) -> bool {
+        self.value.as_str() == Some(text)
+    }
+
+    /// An error at this entry: its key, its value, and what is wrong with it.
+    pub fn problem(&self, message: &str) -> Problem {
+        Problem {
+            key: self.key.clone(),
+            message: format!("{}: {message}", show(&self.value)),
+        }
+    }
+
+    /// The table to read further.
+    pub fn table(self) -> Result<Fields, Problem> {
+        match self.value {
+            Value::Table(table) => Ok(Fields {
+                key: self.key,
+                table,
+                known: Vec::new(),
+            }),
+            _ => Err(self.problem("a table is needed here")),
+        }
+    }
+
+    /// The text itself.
+    pub fn text(&self) -> Result<String, Problem> {
+        match &self.value {
+            Value::String(text) => Ok(text.clone()),
+            _ => Err(self.problem("a text is needed here; put it in quotes")),
+        }
+    }
+
+    /// Parses a text; a number goes the same way, to be told which unit it needs.
+    pub fn parse<T: FromStr<Err: Display>>(&self) -> Result<T, Problem> {
+        let text = match &self.value {
+            Value::String(text) => text.clone(),
+            Value::Integer(number) => number.to_string(),
+            Value::Float(number) => number.to_string(),
+            _ => return Err(self.problem("a value with a unit is needed here; put it in quotes")),
+        };
+        text.parse().map_err(|error: T::Err| Problem {
+            key: self.key.clone(),
+            message: error.to_string(),
+        })
+    }
+}
+
+fn show(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// The known name that differs least, if it is near enough to be what was meant.
+pub(crate) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    let close = known
+        .iter()
+        .map(|candidate| (distance(name, candidate), *candidate));
+    close
+        .min()
+        .filter(|(edits, _)| *edits <= 1 + name.len() / 4)
+        .map(|(_, candidate)| candidate)
+}
+
+/// The number of letters to insert, delete or replace (Levenshtein).
+fn distance(left: &str, right: &str) -> usize {
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (i, a) in left.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, b) in right.bytes().enumerate() {
+            let replaced = diagonal + usize::from(a != b);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[right.len()]
+}

@@ -1,0 +1,122 @@
+//! One direction of one segment.
+
+use bentpipe_units::{Size, Time};
+
+use crate::capacity::Capacity;
+use crate::delay::Delays;
+use crate::loss::Losses;
+use crate::queue::Waiting;
+use crate::random::{LinkSeed, Use};
+use crate::scenario::DirectionConfig;
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It comes out at the other end.
+    Delivered {
+        /// When its last bit is there.
+        at: Time,
+    },
+    /// The queue does not take it.
+    QueueDrop,
+    /// It is lost on the way, after it has used the capacity.
+    Loss,
+}
+
+/// What has become of packets. `packets = delivered + queue_drops + losses`, at any time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Packets that came in.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Packets that went out, or will.
+    pub delivered: u64,
+    /// Their bytes.
+    pub delivered_bytes: u64,
+    /// Packets dropped by a queue.
+    pub queue_drops: u64,
+    /// Packets lost.
+    pub losses: u64,
+    /// The most bytes that ever waited for a link's capacity.
+    pub max_queue_bytes: u64,
+}
+
+/// One direction of one segment: capacity, queue, loss, delay.
+pub struct Link {
+    /// None: no limit, so nothing ever waits.
+    capacity: Option<(Capacity, Waiting)>,
+    losses: Losses,
+    delays: Delays,
+    now: Time,
+    counters: Counters,
+}
+
+impl Link {
+    /// A link that nothing has passed yet. `bdp` is what a queue size in BDP refers to:
+    /// the link's rate times the path's round-trip time.
+    #[must_use]
+    pub fn new(config: &DirectionConfig, bdp: Size, seed: LinkSeed) -> Self {
+        let waiting = |rate| Waiting::new(&config.queue, rate, bdp, seed.stream(Use::Queue));
+        Self {
+            capacity: config.rate.map(|rate| (Capacity::new(rate), waiting(rate))),
+            losses: Losses::new(config.loss, seed.stream(Use::Loss)),
+            delays: Delays::new(config.delay.clone()),
+            now: Time::ZERO,
+            counters: Counters::default(),
+        }
+    }
+
+    /// Decides the fate of a packet that arrives now. Times must not go back.
+    pub fn admit(&mut self, now: Time, ip_bytes: u32) -> Fate {
+        assert!(
+            now >= self.now,
+            "a packet arrives at {now}, after one at {}",
+            self.now
+        );
+        self.now = now;
+        let fate = self.decide(now, ip_bytes);
+        self.counters.count(fate, ip_bytes);
+        fate
+    }
+
+    fn decide(&mut self, now: Time, ip_bytes: u32) -> Fate {
+        let departure = match &mut self.capacity {
+            None => now,
+            Some((capacity, waiting)) => {
+                if !waiting.admit(now, capacity.start(now), ip_bytes) {
+                    return Fate::QueueDrop;
+                }
+                self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(waiting.bytes());
+                capacity.send(now, ip_bytes)
+            }
+        };
+        if self.losses.next() {
+            return Fate::Loss;
+        }
+        Fate::Delivered {
+            at: self.delays.arrival(departure),
+        }
+    }
+
+    /// What has become of the packets so far.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+}
+
+impl Counters {
+    pub(crate) fn count(&mut self, fate: Fate, ip_bytes: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(ip_bytes);
+        match fate {
+            Fate::Delivered { .. } => {
+                self.delivered += 1;
+                self.delivered_bytes += u64::from(ip_bytes);
+            }
+            Fate::QueueDrop => self.queue_drops += 1,
+            Fate::Loss => self.losses += 1,
+        }
+    }
+}

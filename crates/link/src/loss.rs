@@ -1,0 +1,161 @@
+//! Which packets are lost on the way.
+
+use bentpipe_units::Ratio;
+use serde::{Serialize, Serializer};
+
+use crate::fields::{Entry, Fields, Problem};
+use crate::packets::Packets;
+use crate::random::Dice;
+
+/// Loss of whole IP packets that have passed the queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Loss {
+    /// `"none"`.
+    #[default]
+    None,
+    /// `"1 %"`: each packet alike, independent of the others.
+    Uniform(Ratio),
+    /// `{ model = "gilbert-elliott", p_bad_given_good = "1.7 %", p_bad_given_bad = "6.5 %" }`: a Markov
+    /// chain of two states with a step for every packet, from the good state before the first. It
+    /// is Gilbert's simplified model unless the last two, `loss_in_good` and `loss_in_bad`, say else.
+    GilbertElliott {
+        /// The probability that a packet finds the bad state after one that found the good state.
+        p_bad_given_good: Ratio,
+        /// The probability that a packet finds the bad state after one that found the bad state.
+        p_bad_given_bad: Ratio,
+        /// The loss ratio in the good state, 0 % if left out.
+        loss_in_good: Ratio,
+        /// The loss ratio in the bad state, 100 % if left out.
+        loss_in_bad: Ratio,
+    },
+    /// `{ model = "periodic", every = "100 packets", burst = "2 packets" }`: of every 100 packets
+    /// the last two. `burst` is one packet if left out.
+    Periodic {
+        /// The period.
+        every: Packets,
+        /// How many packets at its end are lost.
+        burst: Packets,
+    },
+}
+
+const MODELS: &str = "\"gilbert-elliott\" or \"periodic\"";
+const EXAMPLES: &str = "\"none\", \"1 %\" or { model = \"gilbert-elliott\", \
+                        p_bad_given_good = \"1.7 %\", p_bad_given_bad = \"6.5 %\" }";
+
+impl Loss {
+    pub(crate) fn read(entry: Entry) -> Result<Self, Problem> {
+        if entry.is_text("none") {
+            return Ok(Self::None);
+        }
+        if !entry.is_table() {
+            return entry.parse().map(Self::Uniform);
+        }
+        let mut fields = entry.table()?;
+        let model = fields.required("model", MODELS)?;
+        let loss = if model.is_text("gilbert-elliott") {
+            Self::read_gilbert_elliott(&mut fields)?
+        } else if model.is_text("periodic") {
+            Self::read_periodic(&mut fields)?
+        } else {
+            return Err(model.problem(&format!("unknown model of loss; write {EXAMPLES}")));
+        };
+        fields.finish()?;
+        Ok(loss)
+    }
+
+    fn read_gilbert_elliott(fields: &mut Fields) -> Result<Self, Problem> {
+        Ok(Self::GilbertElliott {
+            p_bad_given_good: fields.required("p_bad_given_good", "\"1.7 %\"")?.parse()?,
+            p_bad_given_bad: fields.required("p_bad_given_bad", "\"6.5 %\"")?.parse()?,
+            loss_in_good: fields.optional("loss_in_good")?.unwrap_or(Ratio::ZERO),
+            loss_in_bad: fields.optional("loss_in_bad")?.unwrap_or(Ratio::ONE),
+        })
+    }
+
+    fn read_periodic(fields: &mut Fields) -> Result<Self, Problem> {
+        let every = fields.required("every", "\"100 packets\"")?;
+        let period = every.parse()?;
+        let burst = fields.optional("burst")?.unwrap_or(Packets(1));
+        if period == Packets(0) || burst > period {
+            return Err(every.problem("a period has at least 1 packet, and as many as the burst"));
+        }
+        Ok(Self::Periodic {
+            every: period,
+            burst,
+        })
+    }
+}
+
+impl Serialize for Loss {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::None => serializer.serialize_str("none"),
+            Self::Uniform(ratio) => ratio.serialize(serializer),
+            Self::GilbertElliott {
+                p_bad_given_good,
+                p_bad_given_bad,
+                loss_in_good,
+                loss_in_bad,
+            } => serializer.collect_map([
+                ("model", "gilbert-elliott".to_owned()),
+                ("p_bad_given_good", p_bad_given_good.to_string()),
+                ("p_bad_given_bad", p_bad_given_bad.to_string()),
+                ("loss_in_good", loss_in_good.to_string()),
+                ("loss_in_bad", loss_in_bad.to_string()),
+            ]),
+            Self::Periodic { every, burst } => serializer.collect_map([
+                ("model", "periodic".to_owned()),
+                ("every", every.to_string()),
+                ("burst", burst.to_string()),
+            ]),
+        }
+    }
+}
+
+/// The losses of one link.
+pub(crate) struct Losses {
+    model: Loss,
+    dice: Dice,
+    /// Whether the last packet found the bad state.
+    bad: bool,
+    /// Packets since the period began.
+    count: u64,
+}
+
+impl Losses {
+    pub fn new(model: Loss, dice: Dice) -> Self {
+        Self {
+            model,
+            dice,
+            bad: false,
+            count: 0,
+        }
+    }
+
+    /// Whether the next packet is lost.
+    pub fn next(&mut self) -> bool {
+        match self.model {
+            Loss::None => false,
+            Loss::Uniform(ratio) => self.dice.chance(ratio),
+            Loss::GilbertElliott {
+                p_bad_given_good,
+                p_bad_given_bad,
+                loss_in_good,
+                loss_in_bad,
+            } => {
+                let to_bad = if self.bad {
+                    p_bad_given_bad
+                } else {
+                    p_bad_given_good
+                };
+                self.bad = self.dice.chance(to_bad);
+                self.dice
+                    .chance(if self.bad { loss_in_bad } else { loss_in_good })
+            }
+            Loss::Periodic { every, burst } => {
+                self.count = self.count % every.0 + 1;
+                self.count > every.0 - burst.0
+            }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! One direction over all segments.
+
+use bentpipe_units::{Span, Time};
+
+use crate::link::{Counters, Fate, Link};
+use crate::random::LinkSeed;
+use crate::scenario::{Direction, Scenario};
+
+/// One direction of a scenario: its links in the order in which packets meet them.
+pub struct Path {
+    links: Vec<Link>,
+    min_delay: Span,
+    counters: Counters,
+}
+
+impl Path {
+    /// A path that nothing has passed yet. `seed` is the trial's: each link takes streams of its own
+    /// from it (see [`LinkSeed`]).
+    #[must_use]
+    pub fn new(scenario: &Scenario, direction: Direction, seed: u64) -> Self {
+        let link = |(segment, config)| {
+            Link::new(
+                config,
+                scenario.bdp(config),
+                LinkSeed {
+                    seed,
+                    direction,
+                    segment,
+                },
+            )
+        };
+        Self {
+            links: scenario.hops(direction).map(link).collect(),
+            min_delay: scenario.min_one_way(direction),
+            counters: Counters::default(),
+        }
+    }
+
+    /// Decides the fate of a packet that is sent now. Times must not go back.
+    pub fn admit(&mut self, now: Time, ip_bytes: u32) -> Fate {
+        let mut fate = Fate::Delivered { at: now };
+        for link in &mut self.links {
+            if let Fate::Delivered { at } = fate {
+                fate = link.admit(at, ip_bytes);
+            }
+        }
+        self.counters.count(fate, ip_bytes);
+        fate
+    }
+
+    /// The smallest time that a packet can take: the sum of the smallest delays.
+    #[must_use]
+    pub fn min_delay(&self) -> Span {
+        self.min_delay
+    }
+
+    /// What has become of the packets so far, from end to end; `max_queue_bytes` is that of the
+    /// fullest queue.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        let queues = self
+            .links
+            .iter()
+            .map(|link| link.counters().max_queue_bytes);
+        Counters {
+            max_queue_bytes: queues.max().unwrap_or(0),
+            ..self.counters
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! What may wait for the capacity, and what is dropped instead.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::str::FromStr;
+
+use bentpipe_units::{Rate, Ratio, Size, Span, Time};
+use serde::{Serialize, Serializer};
+
+use crate::fields::{Entry, Problem};
+use crate::packets::Packets;
+use crate::random::Dice;
+
+/// A queue: drop-tail, with random drops above a threshold if asked for.
+///
+/// A packet that does not have to wait is never dropped. One that has to is dropped if it would
+/// take what waits above `size`; else, if it takes it above `random_drop.above`, with the probability
+/// `random_drop.ratio`. The packet in transmission does not wait. Written `"25 packets"`, or as a
+/// table: `{ size = "36 MB", drop_above = "18 MB", drop_ratio = "25 %" }`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Queue {
+    /// The most that may wait.
+    pub size: QueueSize,
+    /// Random drops above a threshold.
+    pub random_drop: Option<RandomDrop>,
+}
+
+/// Random drops of a queue that is filled above a threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RandomDrop {
+    /// The threshold.
+    pub above: QueueSize,
+    /// The share of arriving packets that is dropped.
+    pub ratio: Ratio,
+}
+
+/// How much may wait. Time and BDP become bytes, rounded down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueSize {
+    /// `"25 packets"`, whatever their sizes.
+    Packets(Packets),
+    /// `"36 MB"` of IP packets.
+    Bytes(Size),
+    /// `"200 ms"`: the bytes that the link sends in this time.
+    Time(Span),
+    /// `"0.25 BDP"`, in billionths: the bytes that the link sends in this share of the path's
+    /// round-trip time without queueing.
+    Bdp(u64),
+}
+
+const BILLION: u64 = 1_000_000_000;
+const EXAMPLES: &str = "\"25 packets\", \"36 MB\", \"200 ms\" or \"1 BDP\"";
+
+impl Default for Queue {
+    /// Drop-tail, 1 BDP.
+    fn default() -> Self {
+        Self {
+            size: QueueSize::Bdp(BILLION),
+            random_drop: None,
+        }
+    }
+}
+
+impl Queue {
+    pub(crate) fn read(entry: Entry) -> Result<Self, Problem> {
+        if !entry.is_table() {
+            return Ok(Self {
+                size: entry.parse()?,
+                random_drop: None,
+            });
+        }
+        let mut fields = entry.table()?;
+        let size = fields.required("size", EXAMPLES)?.parse()?;
+        let above = fields.take("drop_above");
+        let ratio = fields.take("drop_ratio");
+        let random_drop = match (above, ratio) {
+            (None, None) => None,
+            (Some(above), Some(ratio)) => Some(RandomDrop {
+                above: above.parse()?,
+                ratio: ratio.parse()?,
+            }),
+            (Some(entry), None) => return Err(entry.problem("needs a drop_ratio beside it")),
+            (None, Some(entry)) => return Err(entry.problem("needs a drop_above beside it")),
+        };
+        fields.finish()?;
+        Ok(Self { size, random_drop })
+    }
+}
+
+impl Serialize for Queue {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Some(drop) = self.random_drop else {
+            return serializer.collect_str(&self.size);
+        };
+        serializer.collect_map([
+            ("size", self.size.to_string()),
+            ("drop_above", drop.above.to_string()),
+            ("drop_ratio", drop.ratio.to_string()),
+        ])
+    }
+}
+
+impl FromStr for QueueSize {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        if let Some(number) = text.strip_suffix("BDP") {
+            let wrong = || format!("{text}: not a number of BDP; write it like \"0.25 BDP\"");
+            return billionths(number.trim()).map(Self::Bdp).ok_or_else(wrong);
+        }
+        if text.ends_with("packets") || text.ends_with("packet") {
+            return text.parse().map(Self::Packets);
+        }
+        if text.ends_with('B') {
+            return text
+                .parse()
+                .map(Self::Bytes)
+                .map_err(|error| format!("{error}"));
+        }
+        if text.ends_with('s') && !text.ends_with("/s") {
+            return text
+                .parse()
+                .map(Self::Time)
+                .map_err(|error| format!("{error}"));
+        }
+        Err(format!(
+            "{text}: not a queue size; write it like {EXAMPLES}"
+        ))
+    }
+}
+
+/// Reads a decimal number exactly, in billionths.
+fn billionths(number: &str) -> Option<u64> {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
+    if !digits(whole) || !digits(fraction) || fraction.len() > 9 {
+        return None;
+    }
+    let fraction: u64 = format!("{fraction:0<9}").parse().ok()?;
+    whole
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(BILLION)?
+        .checked_add(fraction)
+}
+
+impl fmt::Display for QueueSize {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Packets(packets) => packets.fmt(f),
+            Self::Bytes(size) => size.fmt(f),
+            Self::Time(span) => span.fmt(f),
+            Self::Bdp(billionths) => {
+                let fraction = format!("{:09}", billionths % BILLION);
+                match fraction.trim_end_matches('0') {
+                    "" => write!(f, "{} BDP", billionths / BILLION),
+                    fraction => write!(f, "{}.{fraction} BDP", billionths / BILLION),
+                }
+            }
+        }
+    }
+}
+
+/// A queue size for a given link.
+#[derive(Clone, Copy)]
+enum Limit {
+    Packets(u64),
+    Bytes(u64),
+}
+
+impl Limit {
+    fn new(size: QueueSize, rate: Rate, bdp: Size) -> Self {
+        match size {
+            QueueSize::Packets(packets) => Self::Packets(packets.0),
+            QueueSize::Bytes(size) => Self::Bytes(size.bytes()),
+            QueueSize::Time(span) => Self::Bytes(rate.bytes_in(span).bytes()),
+            QueueSize::Bdp(billionths) => {
+                let bytes = u128::from(bdp.bytes()) * u128::from(billionths) / u128::from(BILLION);
+                Self::Bytes(u64::try_from(bytes).unwrap_or(u64::MAX))
+            }
+        }
+    }
+
+    fn is_exceeded_by(self, packets: u64, bytes: u64) -> bool {
+        match self {
+            Self::Packets(limit) => packets > limit,
+            Self::Bytes(limit) => bytes > limit,
+        }
+    }
+}
+
+/// The packets that wait for one link's capacity.
+pub(crate) struct Waiting {
+    size: Limit,
+    random_drop: Option<(Limit, Ratio)>,
+    dice: Dice,
+    /// When each packet's transmission starts, and its bytes.
+    packets: VecDeque<(Time, u32)>,
+    bytes: u64,
+}
+
+impl Waiting {
+    pub fn new(queue: &Queue, rate: Rate, bdp: Size, dice: Dice) -> Self {
+        let limit = |size| Limit::new(size, rate, bdp);
+        Self {
+            size: limit(queue.size),
+            random_drop: queue
+                .random_drop
+                .map(|drop| (limit(drop.above), drop.ratio)),
+            dice,
+            packets: VecDeque::new(),
+            bytes: 0,
+        }
+    }
+
+    /// The bytes that wait.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Takes in a packet whose transmission can start at `start`, or drops it.
+    pub fn admit(&mut self, now: Time, start: Time, ip_bytes: u32) -> bool {
+        while let Some((_, bytes)) = self.packets.front().filter(|(start, _)| *start <= now) {
+            self.bytes -= u64::from(*bytes);
+            self.packets.pop_front();
+        }
+        if start <= now {
+            return true;
+        }
+        let packets = self.packets.len() as u64 + 1;
+        let bytes = self.bytes + u64::from(ip_bytes);
+        if self.size.is_exceeded_by(packets, bytes) || self.drops_at_random(packets, bytes) {
+            return false;
+        }
+        self.packets.push_back((start, ip_bytes));
+        self.bytes = bytes;
+        true
+    }
+
+    fn drops_at_random(&mut self, packets: u64, bytes: u64) -> bool {
+        match self.random_drop {
+            Some((above, ratio)) if above.is_exceeded_by(packets, bytes) => self.dice.chance(ratio),
+            _ => false,
+        }
+    }
+}

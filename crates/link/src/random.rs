@@ -1,0 +1,54 @@
+//! Where the randomness of links comes from.
+
+use bentpipe_units::Ratio;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+use crate::scenario::{Direction, SegmentName};
+
+/// Names the random streams of one link.
+///
+/// A generator is `ChaCha8`. Its 256-bit key is the trial's seed (8 bytes, little-endian), the ASCII
+/// text `bentpipe link` and zeros; its 64-bit stream number is
+/// `6 * direction + 2 * segment + use`, with forward 0, return 1; access 0, satellite 1, ground 2;
+/// queue 0, loss 1. So no stream moves when another draws more or less: with the same seed the
+/// third packet over the satellite has the same luck whatever the queue is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkSeed {
+    /// The trial's seed.
+    pub seed: u64,
+    /// The link's direction.
+    pub direction: Direction,
+    /// The link's segment.
+    pub segment: SegmentName,
+}
+
+/// What a stream is drawn for.
+#[derive(Clone, Copy)]
+pub(crate) enum Use {
+    Queue = 0,
+    Loss = 1,
+}
+
+impl LinkSeed {
+    pub(crate) fn stream(self, what: Use) -> Dice {
+        let mut key = [0; 32];
+        key[..8].copy_from_slice(&self.seed.to_le_bytes());
+        key[8..21].copy_from_slice(b"bentpipe link");
+        let mut generator = ChaCha8Rng::from_seed(key);
+        generator.set_stream(6 * self.direction as u64 + 2 * self.segment as u64 + what as u64);
+        Dice(generator)
+    }
+}
+
+/// A stream of chances.
+pub(crate) struct Dice(ChaCha8Rng);
+
+impl Dice {
+    /// True with the given probability. One 64-bit draw each, whatever the probability, held against
+    /// `floor(2^64 * ratio)`: 0 % and 100 % are exact, the rest to 2^-64.
+    pub fn chance(&mut self, ratio: Ratio) -> bool {
+        let limit = (u128::from(ratio.ppb()) << 64) / u128::from(Ratio::ONE.ppb());
+        u128::from(self.0.next_u64()) < limit
+    }
+}
