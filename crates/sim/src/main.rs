@@ -1,2 +1,37 @@
-//! The coordinator of virtual time.
-fn main() {}
+//! `bentpipe-sim`: real QUIC stacks against each other in virtual time.
+//!
+//! `trial` runs one trial from a job (JSON on standard input) and prints its result (JSON on standard output);
+//! `scenario` prints a scenario as it is understood; `replay` drives one endpoint program alone through a conversation
+//! that a failed trial left behind. People use the `bentpipe` command, which starts this one.
+
+mod child;
+mod cli;
+mod coordinator;
+mod job;
+mod measure;
+mod packet_log;
+mod replay;
+mod scenario;
+mod trace;
+mod trial;
+mod verdict;
+mod verify;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let result = match cli::parse(lexopt::Parser::from_env()) {
+        Ok(cli::Command::Help) => cli::print_help(),
+        Ok(cli::Command::Trial) => trial::from_standard_input(),
+        Ok(cli::Command::Scenario { file, sets }) => scenario::print(&file, &sets),
+        Ok(cli::Command::Replay { frames, command }) => replay::replay(&frames, &command),
+        Err(error) => Err(error.into()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,39 @@
+# make setup   what is needed to run, into .venv, target and python/bentpipe/report/assets
+# make demo    sets up and runs the main job
+# make test    sets up and passes every test
+# make bench   what a trial costs, beside the same stacks over loopback UDP
+# make lint    formatters and linters, changing nothing
+
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: setup demo test bench lint fmt clean
+.DEFAULT_GOAL := setup
+
+setup:
+	@sh tools/setup.sh $(PYTHON)
+
+demo: setup
+	$(BIN)/bentpipe run
+
+test: setup
+	@sh tools/test.sh
+
+bench: setup
+	$(BIN)/python benches/pairs.py
+
+lint:
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+fmt:
+	cargo fmt --all
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	cargo clean
+	rm -rf .venv

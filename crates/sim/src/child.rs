@@ -1,0 +1,360 @@
+//! An endpoint program as a child process: frames out on its fd 3, frames in from its fd 4.
+//!
+//! Nothing that a child does may hang the coordinator or take it along: every wait has a deadline, what it says is
+//! checked before it is believed, and it is killed by its id and reaped when it is dropped.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::{Child as Process, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use bentpipe_endpoint::contract;
+use bytes::Bytes;
+use command_fds::{CommandFdExt, FdMapping};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use wait4::Wait4;
+
+use crate::job::Role;
+
+/// A pipe as large as an ordinary user may make it: an epoch's datagrams then pass in one or two writes.
+const PIPE_BYTES: usize = 1 << 20;
+/// No epoch carries more than this; a larger length field is rubbish.
+const FRAME_LIMIT: usize = 1 << 30;
+/// How long a program may take to exit after its last word.
+const EXIT_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How a child failed the contract.
+#[derive(Debug, thiserror::Error)]
+pub enum ChildError {
+    /// It does not support what the job asks for.
+    #[error("{0} does not support this: it exited with 127")]
+    Unsupported(Role),
+    /// It could not be started.
+    #[error("{role}: cannot start {program}: {source}")]
+    Start {
+        role: Role,
+        program: String,
+        source: io::Error,
+    },
+    /// It ended before it was told to.
+    #[error("{role} ended by itself: {status}")]
+    Ended { role: Role, status: ExitStatus },
+    /// It closed its pipe but lives on.
+    #[error("{0} closed its pipe without a word")]
+    Closed(Role),
+    /// It said nothing for too long.
+    #[error("{role} was silent for {seconds} s")]
+    Silent { role: Role, seconds: u64 },
+    /// It said something that is not in the contract.
+    #[error("{role} broke the contract: {what}")]
+    Rubbish { role: Role, what: String },
+    /// Something on our side failed.
+    #[error("{role}: {source}")]
+    Io { role: Role, source: io::Error },
+}
+
+impl ChildError {
+    /// Whose error it is.
+    pub fn role(&self) -> Role {
+        match self {
+            Self::Unsupported(role)
+            | Self::Closed(role)
+            | Self::Start { role, .. }
+            | Self::Ended { role, .. }
+            | Self::Silent { role, .. }
+            | Self::Rubbish { role, .. }
+            | Self::Io { role, .. } => *role,
+        }
+    }
+}
+
+/// What a child used and said, known when it is gone.
+#[derive(Debug, Default)]
+pub struct Remains {
+    /// User and system CPU time.
+    pub cpu: Duration,
+    /// Standard output and standard error.
+    pub log: Vec<u8>,
+    /// Every frame that it was sent, so that it can be replayed alone.
+    pub frames: Vec<u8>,
+}
+
+impl Remains {
+    /// The last line that it printed, if it printed any: where programs say why they fail.
+    pub fn last_line(&self) -> Option<String> {
+        let text = String::from_utf8_lossy(&self.log);
+        text.lines()
+            .rev()
+            .map(str::trim)
+            .find(|line| !line.is_empty())
+            .map(str::to_owned)
+    }
+}
+
+/// A running endpoint program.
+#[derive(Debug)]
+pub struct Child {
+    role: Role,
+    process: Process,
+    to: OwnedFd,
+    from: OwnedFd,
+    log: File,
+    silence: Duration,
+    frames: Vec<u8>,
+    inbox: Vec<u8>,
+    reaped: Option<(ExitStatus, Duration)>,
+}
+
+impl Child {
+    /// Starts `command`; `silence` is how long it may be silent, in wall time.
+    pub fn start(role: Role, command: &[String], silence: Duration) -> Result<Self, ChildError> {
+        let program = command.first().cloned().unwrap_or_default();
+        Self::spawn(role, command, silence).map_err(|source| ChildError::Start {
+            role,
+            program,
+            source,
+        })
+    }
+
+    fn spawn(role: Role, command: &[String], silence: Duration) -> io::Result<Self> {
+        let (program, arguments) = command
+            .split_first()
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the command is empty"))?;
+        let (its_3, to) = pipe()?;
+        let (from, its_4) = pipe()?;
+        // Our ends only: a child that neither reads nor writes must not block us.
+        rustix::io::ioctl_fionbio(&to, true)?;
+        rustix::io::ioctl_fionbio(&from, true)?;
+        let log = File::from(rustix::fs::memfd_create(
+            "log",
+            rustix::fs::MemfdFlags::CLOEXEC,
+        )?);
+        let mut starter = Command::new(program);
+        starter
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log.try_clone()?);
+        starter
+            .fd_mappings(vec![
+                FdMapping {
+                    parent_fd: its_3,
+                    child_fd: 3,
+                },
+                FdMapping {
+                    parent_fd: its_4,
+                    child_fd: 4,
+                },
+            ])
+            .map_err(|_| io::Error::other("file descriptors collide"))?;
+        let process = starter.spawn()?;
+        Ok(Self {
+            role,
+            process,
+            to,
+            from,
+            log,
+            silence,
+            frames: Vec::new(),
+            inbox: Vec::new(),
+            reaped: None,
+        })
+    }
+
+    /// Sends a whole frame.
+    pub fn send(&mut self, frame: &[u8]) -> Result<(), ChildError> {
+        self.frames.extend_from_slice(frame);
+        let mut rest = frame;
+        while !rest.is_empty() {
+            match rustix::io::write(&self.to, rest) {
+                Ok(count) => rest = &rest[count..],
+                Err(Errno::AGAIN) => self.wait_for(PollFlags::OUT)?,
+                Err(Errno::INTR) => {}
+                Err(Errno::PIPE) => return Err(self.why_it_left()),
+                Err(error) => return Err(self.io(error.into())),
+            }
+        }
+        Ok(())
+    }
+
+    /// Receives the body of the next frame, which must be of type `kind`.
+    pub fn receive(&mut self, kind: u8) -> Result<Bytes, ChildError> {
+        let header = contract::HEADER_LEN;
+        self.fill(header)?;
+        let (length, found) = contract::decode_header(&self.inbox)
+            .map_err(|error| self.rubbish(error.to_string()))?;
+        if found != kind {
+            let (found, kind) = (contract::frame_name(found), contract::frame_name(kind));
+            return Err(self.rubbish(format!("a frame of type {found}, where {kind} is due")));
+        }
+        if length > FRAME_LIMIT {
+            return Err(self.rubbish(format!("a frame of {length} bytes")));
+        }
+        self.fill(header + length)?;
+        if self.inbox.len() > header + length {
+            let extra = self.inbox.len() - header - length;
+            return Err(self.rubbish(format!(
+                "{extra} bytes more than its frame has, without being asked"
+            )));
+        }
+        Ok(Bytes::from(std::mem::take(&mut self.inbox)).slice(header..))
+    }
+
+    /// Waits for its exit after BYE, which must be a success.
+    pub fn leave(&mut self) -> Result<(), ChildError> {
+        if !self.wait_for_exit(EXIT_PATIENCE)? {
+            return Err(self.rubbish(format!(
+                "it did not exit within {} s of BYE",
+                EXIT_PATIENCE.as_secs()
+            )));
+        }
+        let (status, _) = self.kill_and_reap();
+        if status.success() {
+            Ok(())
+        } else {
+            Err(ChildError::Ended {
+                role: self.role,
+                status,
+            })
+        }
+    }
+
+    /// Kills it if it still lives, and returns what is left of it.
+    pub fn remains(&mut self) -> Remains {
+        let (_, cpu) = self.kill_and_reap();
+        let mut log = Vec::new();
+        if self.log.seek(SeekFrom::Start(0)).is_ok() {
+            // A log that cannot be read is no reason to lose the trial: it stays as far as it was read.
+            let _ = self.log.read_to_end(&mut log);
+        }
+        Remains {
+            cpu,
+            log,
+            frames: std::mem::take(&mut self.frames),
+        }
+    }
+
+    /// An error of this child: it broke the contract.
+    pub fn rubbish(&self, what: impl Into<String>) -> ChildError {
+        ChildError::Rubbish {
+            role: self.role,
+            what: what.into(),
+        }
+    }
+
+    /// Reads until `size` bytes of the current frame are there; a read may bring more.
+    fn fill(&mut self, size: usize) -> Result<(), ChildError> {
+        while self.inbox.len() < size {
+            let wanted = (size - self.inbox.len()).clamp(1 << 16, PIPE_BYTES);
+            self.inbox.reserve(wanted);
+            match rustix::io::read(&self.from, rustix::buffer::spare_capacity(&mut self.inbox)) {
+                Ok(0) => return Err(self.why_it_left()),
+                Err(Errno::AGAIN) => self.wait_for(PollFlags::IN)?,
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(self.io(error.into())),
+            }
+        }
+        Ok(())
+    }
+
+    fn wait_for(&self, event: PollFlags) -> Result<(), ChildError> {
+        let pipe = if event == PollFlags::OUT {
+            &self.to
+        } else {
+            &self.from
+        };
+        let ready = poll_one(pipe, event, self.silence).map_err(|error| self.io(error))?;
+        let seconds = self.silence.as_secs();
+        if ready {
+            Ok(())
+        } else {
+            Err(ChildError::Silent {
+                role: self.role,
+                seconds,
+            })
+        }
+    }
+
+    fn wait_for_exit(&self, patience: Duration) -> Result<bool, ChildError> {
+        if self.reaped.is_some() {
+            return Ok(true);
+        }
+        let id = rustix::process::Pid::from_child(&self.process);
+        let wait = || {
+            let handle = rustix::process::pidfd_open(id, rustix::process::PidfdFlags::empty())?;
+            poll_one(&handle, PollFlags::IN, patience)
+        };
+        wait().map_err(|error| self.io(error))
+    }
+
+    /// Its pipe is closed: tells an exit from a mere close, and "unsupported" from a crash.
+    fn why_it_left(&mut self) -> ChildError {
+        match self.wait_for_exit(EXIT_PATIENCE) {
+            Ok(true) => {}
+            Ok(false) => return ChildError::Closed(self.role),
+            Err(error) => return error,
+        }
+        let (status, _) = self.kill_and_reap();
+        let before_ready = self
+            .frames
+            .first_chunk()
+            .map(|first: &[u8; 4]| u32::from_le_bytes(*first) as usize)
+            == Some(self.frames.len().saturating_sub(contract::HEADER_LEN));
+        match status.code() {
+            Some(127) if before_ready => ChildError::Unsupported(self.role),
+            _ => ChildError::Ended {
+                role: self.role,
+                status,
+            },
+        }
+    }
+
+    fn kill_and_reap(&mut self) -> (ExitStatus, Duration) {
+        if let Some(reaped) = self.reaped {
+            return reaped;
+        }
+        // It may be gone already; killing a child that is not yet reaped cannot hit another process.
+        let _ = self.process.kill();
+        let reaped = match self.process.wait4() {
+            Ok(usage) => (usage.status, usage.rusage.utime + usage.rusage.stime),
+            Err(_) => (ExitStatus::default(), Duration::ZERO),
+        };
+        self.reaped = Some(reaped);
+        reaped
+    }
+
+    fn io(&self, source: io::Error) -> ChildError {
+        ChildError::Io {
+            role: self.role,
+            source,
+        }
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.kill_and_reap();
+    }
+}
+
+/// A pipe (read end, write end) that no child inherits unless it is told to.
+fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    // An ordinary user's quota of pipe memory may be used up: a smaller pipe is only slower.
+    let _ = rustix::pipe::fcntl_setpipe_size(&write, PIPE_BYTES);
+    Ok((read, write))
+}
+
+/// Waits for `event` (or a hang-up) on `fd`; false if `patience` ran out first.
+fn poll_one(fd: &impl AsFd, event: PollFlags, patience: Duration) -> io::Result<bool> {
+    let timeout = Timespec::try_from(patience).map_err(io::Error::other)?;
+    loop {
+        match poll(&mut [PollFd::new(fd, event)], Some(&timeout)) {
+            Ok(count) => return Ok(count > 0),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! From what a client reports to the times and rates of its record (definitions: ARCHITECTURE.md, "Records").
+
+use std::time::Duration;
+
+use bentpipe_endpoint::contract::Bye;
+use bentpipe_units::Time;
+
+use crate::job::{Job, Outcome, TrialResult};
+use crate::trial::Finished;
+
+/// Times in seconds from the client's first packet; null where the event never came.
+#[derive(Debug, Default, PartialEq)]
+#[expect(clippy::struct_field_names, reason = "columns carry their unit")]
+pub struct Times {
+    pub handshake_s: Option<f64>,
+    pub ttfb_s: Option<f64>,
+    pub completion_s: Option<f64>,
+    pub transfer_s: Option<f64>,
+}
+
+impl Times {
+    /// Reads the client's report; completion and transfer need every reply to have ended.
+    pub fn of(client: &Bye, first_sent: Time, complete: bool) -> Self {
+        let since = |nanos: u64| seconds(nanos.saturating_sub(first_sent.as_nanos()));
+        let first = client
+            .requests
+            .iter()
+            .filter_map(|request| request.first_byte_ns)
+            .min();
+        let last = client
+            .requests
+            .iter()
+            .filter_map(|request| request.last_byte_ns)
+            .max()
+            .filter(|_| complete);
+        Self {
+            handshake_s: client.handshake_ns.map(since),
+            ttfb_s: first.map(since),
+            completion_s: last.map(since),
+            transfer_s: first
+                .zip(last)
+                .map(|(first, last)| seconds(last.saturating_sub(first))),
+        }
+    }
+}
+
+/// Nanoseconds as seconds, for reading; nothing is decided by them any more.
+#[expect(clippy::cast_precision_loss, reason = "2^53 ns are 104 days")]
+pub fn seconds(nanos: u64) -> f64 {
+    nanos as f64 / 1e9
+}
+
+/// Puts together what was measured.
+pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
+    let coordinator = finished.coordinator.as_ref();
+    let first_sent = coordinator
+        .and_then(|it| it.first_sent)
+        .unwrap_or(Time::ZERO);
+    let ok = finished.verdict.outcome == Outcome::Ok;
+    let times = Times::of(&finished.verdict.client, first_sent, ok);
+    let transfer_s = times.transfer_s.filter(|transfer| *transfer > 0.0);
+    let goodput_bps = transfer_s.map(|transfer| float(8 * finished.size_bytes) / transfer);
+    let forward_rate = job.scenario.forward_rate();
+    let limit_s = job.scenario.limit(finished.size_bytes).as_secs_f64();
+    let forward = coordinator
+        .map(|it| it.forward.counters())
+        .unwrap_or_default();
+    let back = coordinator.map(|it| it.back.counters()).unwrap_or_default();
+    let (step, received_bytes) = coordinator
+        .map(|it| it.log.received(first_sent))
+        .unwrap_or_default();
+    let ready = |side: usize| finished.ready.as_ref().map(|ready| &ready[side]);
+    let version = |side| ready(side).map(|it| it.version.clone()).unwrap_or_default();
+    let driver = |side| ready(side).map(|it| it.driver.clone()).unwrap_or_default();
+    TrialResult {
+        outcome: finished.verdict.outcome,
+        detail: finished.verdict.detail.clone(),
+        handshake_s: times.handshake_s,
+        ttfb_s: times.ttfb_s,
+        completion_s: times.completion_s,
+        transfer_s: times.transfer_s,
+        goodput_bps,
+        efficiency: goodput_bps
+            .zip(forward_rate)
+            .map(|(goodput, rate)| goodput / float(rate.bps())),
+        limit_s,
+        share_of_limit: times.completion_s.map(|completion| limit_s / completion),
+        virtual_s: coordinator.map_or(0.0, |it| seconds(it.now.as_nanos())),
+        wall_s: wall.as_secs_f64(),
+        cpu_client_s: finished.remains[0].cpu.as_secs_f64(),
+        cpu_server_s: finished.remains[1].cpu.as_secs_f64(),
+        cpu_sim_s: own_cpu_s(),
+        epochs: coordinator.map_or(0, |it| it.epochs),
+        forward_packets: forward.packets,
+        forward_bytes: forward.bytes,
+        forward_queue_drops: forward.queue_drops,
+        forward_losses: forward.losses,
+        return_packets: back.packets,
+        return_bytes: back.bytes,
+        return_queue_drops: back.queue_drops,
+        return_losses: back.losses,
+        client_version: version(0),
+        server_version: version(1),
+        client_driver: driver(0),
+        server_driver: driver(1),
+        received_step_s: seconds(step),
+        received_bytes,
+        packet_log_sha256: coordinator.map(|it| it.log.sha256()),
+    }
+}
+
+/// CPU time of this process so far.
+fn own_cpu_s() -> f64 {
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::try_from(used).unwrap_or_default().as_secs_f64()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for a record, far below 2^53")]
+fn float(count: u64) -> f64 {
+    count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_endpoint::contract::RequestReport;
+
+    fn report(first: Option<u64>, last: Option<u64>) -> RequestReport {
+        RequestReport {
+            path: "/file".to_owned(),
+            bytes: 1,
+            first_byte_ns: first,
+            last_byte_ns: last,
+        }
+    }
+
+    #[test]
+    fn times_count_from_the_first_packet_and_span_all_requests() {
+        let client = Bye {
+            handshake_ns: Some(700_000_000),
+            requests: vec![
+                report(Some(1_400_000_000), Some(2_000_000_000)),
+                report(Some(1_300_000_000), Some(5_100_000_000)),
+            ],
+            error: None,
+        };
+        let times = Times::of(&client, Time::from_nanos(100_000_000), true);
+        let expected = Times {
+            handshake_s: Some(0.6),
+            ttfb_s: Some(1.2),
+            completion_s: Some(5.0),
+            transfer_s: Some(3.8),
+        };
+        assert_eq!(times, expected);
+        let unfinished = Times::of(&client, Time::from_nanos(100_000_000), false);
+        assert_eq!(
+            unfinished,
+            Times {
+                completion_s: None,
+                transfer_s: None,
+                ..expected
+            }
+        );
+        assert_eq!(
+            Times::of(&Bye::default(), Time::ZERO, true),
+            Times::default()
+        );
+    }
+}

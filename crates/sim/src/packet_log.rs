@@ -1,0 +1,161 @@
+//! Every packet of a trial, in the order in which the coordinator saw them: the hash that shows whether two trials
+//! were the same, the bytes that reached the client over time, and, if a trace is wanted, the packets themselves.
+
+use std::fmt::Write as _;
+
+use bentpipe_link::{Direction, Fate};
+use bentpipe_units::Time;
+use bytes::Bytes;
+use sha2::{Digest, Sha256};
+
+/// Points of the record's curve of received bytes.
+const CURVE_POINTS: u64 = 200;
+
+/// A packet with its fate.
+#[derive(Debug, Clone)]
+pub struct Packet {
+    pub direction: Direction,
+    pub sent: Time,
+    pub ecn: u8,
+    pub payload: Bytes,
+    pub fate: Fate,
+}
+
+/// The log of a trial.
+#[derive(Debug)]
+pub struct PacketLog {
+    hash: Sha256,
+    received: Vec<(Time, u64)>,
+    kept: Option<Vec<Packet>>,
+}
+
+impl PacketLog {
+    /// An empty log; `keep` holds on to the packets, for a trace.
+    pub fn new(keep: bool) -> Self {
+        Self {
+            hash: Sha256::new(),
+            received: Vec::new(),
+            kept: keep.then(Vec::new),
+        }
+    }
+
+    /// Takes note of a packet.
+    pub fn add(&mut self, packet: Packet) {
+        let (fate, at) = match packet.fate {
+            Fate::Delivered { at } => (0_u8, at),
+            Fate::QueueDrop => (1, Time::NEVER),
+            Fate::Loss => (2, Time::NEVER),
+        };
+        let mut head = [0_u8; 23];
+        head[0] = u8::from(packet.direction == Direction::Forward);
+        head[1..9].copy_from_slice(&packet.sent.as_nanos().to_le_bytes());
+        head[9] = fate;
+        head[10..18].copy_from_slice(&at.as_nanos().to_le_bytes());
+        head[18] = packet.ecn;
+        let length = u32::try_from(packet.payload.len()).expect("a datagram fits 16 bits");
+        head[19..].copy_from_slice(&length.to_le_bytes());
+        self.hash.update(head);
+        self.hash.update(&packet.payload);
+        if packet.direction == Direction::Forward && fate == 0 {
+            self.received.push((at, u64::from(length)));
+        }
+        if let Some(kept) = &mut self.kept {
+            kept.push(packet);
+        }
+    }
+
+    /// The packets, if they were kept.
+    pub fn packets(&self) -> &[Packet] {
+        self.kept.as_deref().unwrap_or_default()
+    }
+
+    /// The curve of bytes that reached the client from `start` on: its step in nanoseconds, and the sum after each.
+    pub fn received(&self, start: Time) -> (u64, Vec<u64>) {
+        let since = |time: Time| time.as_nanos().saturating_sub(start.as_nanos());
+        let Some(&(last, _)) = self.received.last() else {
+            return (0, Vec::new());
+        };
+        let step = since(last).div_ceil(CURVE_POINTS).max(1);
+        let mut sum = 0;
+        let mut packets = self.received.iter().peekable();
+        let curve = (1..=CURVE_POINTS).map(|point| {
+            while let Some((_, bytes)) = packets.next_if(|(at, _)| since(*at) <= point * step) {
+                sum += bytes;
+            }
+            sum
+        });
+        (step, curve.collect())
+    }
+
+    /// SHA-256 over direction, times, fate, ECN and bytes of every packet, in hexadecimal.
+    pub fn sha256(&self) -> String {
+        self.hash
+            .clone()
+            .finalize()
+            .iter()
+            .fold(String::new(), |mut text, byte| {
+                write!(text, "{byte:02x}").expect("a String takes everything");
+                text
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(sent: u64, at: Option<u64>, payload: &'static [u8]) -> Packet {
+        let fate = at.map_or(Fate::Loss, |at| Fate::Delivered {
+            at: Time::from_nanos(at),
+        });
+        let (direction, sent) = (Direction::Forward, Time::from_nanos(sent));
+        Packet {
+            direction,
+            sent,
+            ecn: 0,
+            payload: Bytes::from_static(payload),
+            fate,
+        }
+    }
+
+    #[test]
+    fn the_hash_sees_every_field() {
+        let reference = packet(1, Some(2), b"abc");
+        let variants = [
+            packet(2, Some(2), b"abc"),
+            packet(1, Some(3), b"abc"),
+            packet(1, None, b"abc"),
+            packet(1, Some(2), b"abd"),
+            packet(1, Some(2), b"abcd"),
+            Packet {
+                ecn: 1,
+                ..reference.clone()
+            },
+            Packet {
+                direction: Direction::Return,
+                ..reference.clone()
+            },
+        ];
+        let hash = |packet: &Packet| {
+            let mut log = PacketLog::new(false);
+            log.add(packet.clone());
+            log.sha256()
+        };
+        assert_eq!(hash(&reference), hash(&reference.clone()));
+        for variant in variants {
+            assert_ne!(hash(&reference), hash(&variant), "{variant:?}");
+        }
+    }
+
+    #[test]
+    fn the_curve_ends_with_all_bytes_and_counts_from_the_start() {
+        let mut log = PacketLog::new(false);
+        log.add(packet(0, Some(1_000), b"12345"));
+        log.add(packet(0, None, b"lost"));
+        log.add(packet(0, Some(21_000), b"678"));
+        let (step, curve) = log.received(Time::from_nanos(1_000));
+        assert_eq!(step, 100);
+        assert_eq!(curve.len(), 200);
+        assert_eq!((curve[0], curve[198], curve[199]), (5, 5, 8));
+    }
+}

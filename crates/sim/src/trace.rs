@@ -1,0 +1,96 @@
+//! Writes the packet log of a trial as `trace.pcapng`: both sides, nanosecond times, TLS secrets inside.
+
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::net::SocketAddrV4;
+use std::path::Path;
+
+use bentpipe_link::{Direction, Fate};
+use bentpipe_trace::{Endpoints, Interface, Writer, encapsulate};
+
+use crate::packet_log::Packet;
+use crate::trial::EPOCH_UNIX_S;
+
+/// What a trace is made of.
+#[derive(Debug)]
+pub struct Trace<'a> {
+    pub packets: &'a [Packet],
+    pub key_log: &'a [u8],
+    pub client: SocketAddrV4,
+    pub server: SocketAddrV4,
+}
+
+impl Trace<'_> {
+    /// Writes the trace to `path`.
+    pub fn write(&self, path: &Path) -> io::Result<()> {
+        let mut writer = Writer::new(
+            BufWriter::with_capacity(1 << 20, File::create(path)?),
+            "bentpipe-sim",
+        )?;
+        let client = writer.interface("client")?;
+        let server = writer.interface("server")?;
+        if !self.key_log.is_empty() {
+            writer.tls_secrets(self.key_log)?;
+        }
+        let mut bytes = Vec::new();
+        for sighting in self.sightings(client, server) {
+            let Packet {
+                direction,
+                ecn,
+                payload,
+                ..
+            } = &self.packets[sighting.packet];
+            let (source, destination) = match direction {
+                Direction::Return => (self.client, self.server),
+                Direction::Forward => (self.server, self.client),
+            };
+            let ends = Endpoints {
+                source,
+                destination,
+            };
+            // The IPv4 identification ties both sightings of a packet together; it wraps, as it does in life.
+            let identification =
+                u16::try_from(sighting.packet & 0xffff).expect("masked to 16 bits");
+            encapsulate(&mut bytes, ends, *ecn, identification, payload);
+            writer.packet(
+                sighting.interface,
+                EPOCH_UNIX_S * 1_000_000_000 + sighting.time,
+                &bytes,
+            )?;
+        }
+        writer.finish()?;
+        Ok(())
+    }
+
+    /// Every packet where it was seen, in order of time.
+    fn sightings(&self, client: Interface, server: Interface) -> Vec<Sighting> {
+        let mut sightings = Vec::with_capacity(2 * self.packets.len());
+        for (number, packet) in self.packets.iter().enumerate() {
+            let (from, to) = match packet.direction {
+                Direction::Return => (client, server),
+                Direction::Forward => (server, client),
+            };
+            sightings.push(Sighting {
+                time: packet.sent.as_nanos(),
+                interface: from,
+                packet: number,
+            });
+            if let Fate::Delivered { at } = packet.fate {
+                sightings.push(Sighting {
+                    time: at.as_nanos(),
+                    interface: to,
+                    packet: number,
+                });
+            }
+        }
+        sightings.sort_by_key(|sighting| sighting.time);
+        sightings
+    }
+}
+
+#[derive(Debug)]
+struct Sighting {
+    time: u64,
+    interface: Interface,
+    packet: usize,
+}

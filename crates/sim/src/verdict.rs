@@ -1,0 +1,155 @@
+//! How a trial ended, in one word and a detail (the words: ARCHITECTURE.md, "One trial").
+
+use bentpipe_endpoint::contract::Bye;
+use bentpipe_units::Time;
+
+use crate::child::{ChildError, Remains};
+use crate::coordinator::End;
+use crate::job::{Outcome, Role};
+
+/// The contract's words for the end of RFC 9000 section 10.1.
+const IDLE_TIMEOUT: &str = "idle timeout";
+
+/// Why a trial ended as it did.
+#[derive(Debug, Default)]
+pub struct Verdict {
+    pub outcome: Outcome,
+    pub detail: String,
+    /// The client's last words; empty if it had none.
+    pub client: Bye,
+    /// The side whose program failed, if one did.
+    pub culprit: Option<Role>,
+}
+
+impl Verdict {
+    /// On a conversation that ended in order; the files may still change it.
+    pub fn of_end(end: End, client: Bye, now: Time) -> Self {
+        let timeout = match client.handshake_ns {
+            None => Outcome::HandshakeTimeout,
+            Some(_) => Outcome::TransferTimeout,
+        };
+        let (outcome, detail) = match (end, client.error.as_deref()) {
+            (End::TimeLimit, _) => (timeout, format!("the scenario's timeout of {now} passed")),
+            (End::Deadlock, _) => (
+                timeout,
+                format!("deadlock: after {now} neither side would ever wake"),
+            ),
+            (End::Done, None) => (Outcome::Ok, String::new()),
+            (End::Done, Some(IDLE_TIMEOUT)) => (timeout, IDLE_TIMEOUT.to_owned()),
+            (End::Done, Some(error)) => (Outcome::Ok, error.to_owned()),
+        };
+        Self {
+            outcome,
+            detail,
+            client,
+            culprit: None,
+        }
+    }
+
+    /// On the program `name`, which failed the contract and left `remains`.
+    pub fn of_failure(name: &str, error: &ChildError, remains: &Remains) -> Self {
+        let outcome = match error {
+            ChildError::Unsupported(_) => Outcome::Unsupported,
+            _ => Outcome::Crashed,
+        };
+        let last_line = remains
+            .last_line()
+            .map(|line| format!("; it said: {line}"))
+            .unwrap_or_default();
+        let detail = format!("{name} as {error}{last_line}");
+        Self {
+            outcome,
+            detail,
+            culprit: Some(error.role()),
+            ..Self::default()
+        }
+    }
+
+    /// Lets what arrived decide; `wrong` is what is wrong with it.
+    pub fn take_files_into_account(&mut self, wrong: Option<(Outcome, String)>) {
+        let timed = self
+            .client
+            .requests
+            .iter()
+            .all(|request| request.last_byte_ns.is_some());
+        match wrong {
+            None if timed => self.outcome = Outcome::Ok,
+            None => {
+                self.outcome = Outcome::Crashed;
+                self.culprit = Some(Role::Client);
+                "client stored every byte but reports no time for the last"
+                    .clone_into(&mut self.detail);
+            }
+            Some((outcome, what)) => {
+                if self.outcome == Outcome::Ok || outcome == Outcome::CorruptFile {
+                    self.outcome = outcome;
+                }
+                let separator = if self.detail.is_empty() { "" } else { "; " };
+                self.detail = format!("{}{separator}{what}", self.detail);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(handshake_ns: Option<u64>, error: Option<&str>) -> Bye {
+        Bye {
+            handshake_ns,
+            requests: Vec::new(),
+            error: error.map(str::to_owned),
+        }
+    }
+
+    fn outcome(end: End, client: Bye, wrong: Option<Outcome>) -> (Outcome, String) {
+        let mut verdict = Verdict::of_end(end, client, Time::from_nanos(5_000_000_000));
+        verdict.take_files_into_account(
+            wrong.map(|outcome| (outcome, "/file: 1 of 2 bytes".to_owned())),
+        );
+        (verdict.outcome, verdict.detail)
+    }
+
+    #[test]
+    fn timeouts_are_told_apart_by_the_handshake() {
+        let missing = Some(Outcome::MissingFile);
+        for (end, error) in [
+            (End::TimeLimit, None),
+            (End::Deadlock, None),
+            (End::Done, Some(IDLE_TIMEOUT)),
+        ] {
+            assert_eq!(
+                outcome(end, client(None, error), missing).0,
+                Outcome::HandshakeTimeout
+            );
+            assert_eq!(
+                outcome(end, client(Some(1), error), missing).0,
+                Outcome::TransferTimeout
+            );
+        }
+        let (_, detail) = outcome(End::TimeLimit, client(Some(1), None), missing);
+        assert_eq!(
+            detail,
+            "the scenario's timeout of 5 s passed; /file: 1 of 2 bytes"
+        );
+    }
+
+    #[test]
+    fn files_decide() {
+        let closed = || client(Some(1), Some("closed by peer: 7"));
+        assert_eq!(outcome(End::Done, closed(), None).0, Outcome::Ok);
+        let missing = outcome(End::Done, closed(), Some(Outcome::MissingFile));
+        assert_eq!(
+            missing,
+            (
+                Outcome::MissingFile,
+                "closed by peer: 7; /file: 1 of 2 bytes".to_owned()
+            )
+        );
+        assert_eq!(
+            outcome(End::TimeLimit, closed(), Some(Outcome::CorruptFile)).0,
+            Outcome::CorruptFile
+        );
+    }
+}

@@ -1,0 +1,42 @@
+#!/bin/sh
+# Makes a checkout ready to use: the Python environment, the Rust programs, and every stack whose toolchain is here.
+# Safe to run again: what is up to date is left alone.
+set -eu
+cd "$(dirname "$0")/.."
+python=${1:-python3}
+
+need() { # need PROGRAM WHAT HOW
+    command -v "$1" >/dev/null 2>&1 && return
+    echo "error: $2 is missing: $1 is not on the PATH" >&2
+    echo "hint: $3" >&2
+    exit 1
+}
+
+need "$python" "Python 3.11 or newer" "apt install python3 python3-venv, or name another one: make PYTHON=python3.12"
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
+    echo "error: $python is $("$python" --version 2>&1), and Bentpipe needs Python 3.11 or newer" >&2
+    echo "hint: apt install python3.11 python3.11-venv, then: make PYTHON=python3.11" >&2
+    exit 1
+}
+need cargo "Rust 1.88 or newer" "install it from https://rustup.rs, or: apt install rustup && rustup default stable"
+need cc "a C compiler" "apt install gcc"
+
+if [ ! -x .venv/bin/python ]; then
+    echo "setup: Python environment in .venv"
+    "$python" -m venv .venv || {
+        echo "error: $python cannot make a virtual environment" >&2
+        echo "hint: apt install python3-venv" >&2
+        exit 1
+    }
+fi
+if ! cmp -s requirements.lock .venv/installed.lock || ! cmp -s pyproject.toml .venv/installed.toml; then
+    echo "setup: Python packages"
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+    cp requirements.lock .venv/installed.lock
+    cp pyproject.toml .venv/installed.toml
+fi
+
+echo "setup: programs (cargo build; a few minutes the first time)"
+cargo build --release --quiet --package bentpipe-sim
+.venv/bin/bentpipe stacks build

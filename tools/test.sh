@@ -1,0 +1,24 @@
+#!/bin/sh
+# Every test there is, cheapest first. What a machine lacks is named, and its tests are left out.
+set -eu
+cd "$(dirname "$0")/.."
+
+echo "test: Rust"
+cargo test --workspace --release --quiet
+
+if command -v go >/dev/null 2>&1; then
+    echo "test: Go"
+    (cd endpoints/quic-go && go vet ./... && go test ./...)
+else
+    echo "test: Go is not on the PATH; the tests of quic-go are left out (hint: apt install golang, 1.26 or newer)"
+fi
+
+if command -v npm >/dev/null 2>&1; then
+    echo "test: report site"
+    (cd report-ui && npm ci --silent && npm test)
+else
+    echo "test: npm is not on the PATH; the tests of report-ui are left out (hint: apt install npm)"
+fi
+
+echo "test: Python, end to end"
+.venv/bin/python -m pytest tests/python
