@@ -1,8 +1,9 @@
 """Records: the one-line result of a trial, and the files of a run that hold them.
 
-`records.jsonl` gets one line per finished trial, in the order in which they end; it is what a run resumes from.
-`records.parquet` is sealed from it at the end, with the same columns. Every column carries its unit in its name;
-a value that could not be measured is null. Times are taken at the client and count from its first packet.
+`records.jsonl` gets one line per finished trial, in the order in which they end; it is what a run resumes
+from. `records.parquet` is sealed from it at the end, with the same columns. Every column carries its unit in
+its name; a value that could not be measured is null. Times are taken at the client and count from its first
+packet.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Record:
     transfer_s: float | None  # from the first to the last stream byte
     goodput_bps: float | None  # 8 * size / transfer_s
     efficiency: float | None  # goodput / forward rate
-    limit_s: float  # completion time of an ideal sender on this path
+    limit_s: float | None  # completion time of an ideal sender on this path
     share_of_limit: float | None  # limit_s / completion_s
     virtual_s: float  # virtual time until both sides were done
     wall_s: float
@@ -92,7 +93,7 @@ class Record:
 
 
 def read_jsonl(path: Path) -> Iterator[Record]:
-    """The records of a `records.jsonl`. A last line that was cut off in the middle of a write is passed over."""
+    """The records of a `records.jsonl`. A last line that was cut off while it was written is passed over."""
     lines = path.read_text().split("\n")
     for number, line in enumerate(lines, start=1):
         if not line:
@@ -106,7 +107,7 @@ def read_jsonl(path: Path) -> Iterator[Record]:
         yield Record.from_mapping(values)
 
 
-_ARROW_TYPES = {
+_ARROW_TYPES: dict[str, pa.DataType] = {
     "str": pa.string(),
     "int": pa.int64(),
     "float": pa.float64(),

@@ -1,0 +1,236 @@
+"""Campaigns: a plan in TOML, changed by the command line, that expands into trials.
+
+A campaign file has the keys of `Plan` except the name, all of them optional but `scenarios`, `clients` and
+`servers`; `[sweep]` gives a list of values for keys of the scenarios, and every combination of them is run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bentpipe import paths, scenarios, stacks, strict
+from bentpipe.errors import UsageError, one_of
+from bentpipe.stacks import Stack, Variant
+from bentpipe.trial import Trial
+
+TRACES = ("none", "median", "all")
+_SIZE = re.compile(r"(\d+)\s*(|B|kB|KiB|MB|MiB|GB|GiB)")
+_FACTORS = {"": 1, "B": 1, "kB": 10**3, "KiB": 2**10, "MB": 10**6, "MiB": 2**20, "GB": 10**9, "GiB": 2**30}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a campaign is to run, as the user wrote it. It is kept in the manifest and decides what a resumed
+    run does.
+    """
+
+    name: str
+    scenarios: tuple[str, ...]  # names, or paths to .toml files
+    clients: tuple[str, ...]  # variants
+    servers: tuple[str, ...]
+    title: str = ""
+    seed: int = 1
+    iterations: int = 10
+    bytes: int = 10 * 2**20
+    trace: str = "none"  # one of TRACES
+    set: tuple[str, ...] = ()  # `KEY=VALUE`, for every scenario
+    sweep: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+
+    def to_mapping(self) -> dict[str, Any]:
+        """As it stands in a manifest."""
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        values["sweep"] = {key: list(value) for key, value in self.sweep.items()}
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Any]) -> Plan:
+        """The inverse of `to_mapping`; TypeError for keys that are missing or unknown."""
+        plain: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in values.items()
+        }
+        plain["sweep"] = {key: tuple(value) for key, value in values.get("sweep", {}).items()}
+        return cls(**plain)
+
+    def changed(self, changes: Mapping[str, Any]) -> Plan:
+        """The plan with what the command line says instead. A key that is set there is no longer swept; a
+        scenario key set on both sides takes the value of the command line.
+        """
+        new = dataclasses.replace(self, **changes)
+        keys = [setting.partition("=")[0].strip() for setting in changes.get("set", ())]
+        kept = [one for one in self.set if one.partition("=")[0].strip() not in keys]
+        return dataclasses.replace(
+            new,
+            set=(*kept, *changes.get("set", ())),
+            sweep={key: values for key, values in new.sweep.items() if key not in keys},
+        )
+
+    def settings(self) -> list[tuple[str, ...]]:
+        """The settings of a scenario, once per combination of the sweep."""
+        swept = [[f"{key}={value}" for value in values] for key, values in self.sweep.items()]
+        return [(*self.set, *combination) for combination in itertools.product(*swept)]
+
+    def cases(self) -> list[tuple[str, tuple[str, ...]]]:
+        """(scenario, settings) of everything that is run."""
+        return [(name, settings) for name in self.scenarios for settings in self.settings()]
+
+    def labels(self) -> list[str]:
+        """The labels of `cases`, in their order; UsageError if two of them are the same."""
+        labels = [scenarios.label(*case) for case in self.cases()]
+        for label in labels:
+            if labels.count(label) > 1:
+                raise UsageError(f'two scenarios would be called "{label}"', "name or set each of them once")
+        return labels
+
+    @property
+    def workload(self) -> str:
+        return f"transfer:{self.bytes}"
+
+    def trials(self, left_out: Sequence[str] = ()) -> list[Trial]:
+        """Every trial, in the order in which a table reads. Variants of the stacks `left_out` are passed
+        over.
+        """
+        clients = [one for one in self.clients if one.partition(":")[0] not in left_out]
+        servers = [one for one in self.servers if one.partition(":")[0] not in left_out]
+        axes = (self.labels(), clients, servers, range(1, self.iterations + 1))
+        return [
+            Trial(
+                campaign_seed=self.seed,
+                scenario=scenario,
+                workload=self.workload,
+                size_bytes=self.bytes,
+                client=client,
+                server=server,
+                iteration=iteration,
+            )
+            for scenario, client, server, iteration in itertools.product(*axes)
+        ]
+
+
+def load(argument: str) -> Plan:
+    """A campaign given by name or as a path to a .toml file."""
+    file = Path(argument)
+    if not argument.endswith(".toml"):
+        known = sorted(path.stem for path in paths.campaigns().glob("*.toml"))
+        if argument not in known:
+            raise UsageError(
+                f'unknown campaign "{argument}"',
+                one_of(argument, known, "a path to a .toml file, or campaigns"),
+            )
+        file = paths.campaigns() / f"{argument}.toml"
+    table = strict.read(file)
+    allowed = [field.name for field in dataclasses.fields(Plan) if field.name != "name"]
+    table.allow(*allowed)
+    values: dict[str, Any] = {"name": file.stem}
+    for key in ("scenarios", "clients", "servers"):
+        values[key] = unique(table.texts(key))
+        if not values[key]:
+            raise table.wrong(key, [], "at least one name")
+    if "set" in table.values:
+        values["set"] = tuple(table.texts("set"))
+    sweep = table.table("sweep")
+    values["sweep"] = {key: tuple(sweep.texts(key)) for key in sweep.values}
+    for key, swept in values["sweep"].items():
+        if not swept:
+            raise sweep.wrong(key, [], "at least one value")
+    for key in ("seed", "iterations"):
+        if key in table.values:
+            values[key] = _whole(table, key)
+    if "bytes" in table.values:
+        given = table.values["bytes"]
+        if isinstance(given, bool) or not isinstance(given, int | str):
+            raise table.wrong("bytes", given, 'a size as in "10MiB", or a number of bytes')
+        values["bytes"] = size(str(given), f"{table.file}: bytes")
+    values["title"] = table.text("title", "")
+    values["trace"] = table.text("trace", "none")
+    if values["trace"] not in TRACES:
+        raise UsageError(
+            f'{table.file}: trace: "{values["trace"]}" is not valid',
+            one_of(values["trace"], TRACES, "one of"),
+        )
+    return Plan(**values)
+
+
+def _whole(table: strict.Table, key: str) -> int:
+    value = table.values[key]
+    if isinstance(value, bool) or not isinstance(value, int) or value < (1 if key == "iterations" else 0):
+        raise table.wrong(key, value, "a whole number" + (" of at least 1" if key == "iterations" else ""))
+    return value
+
+
+def size(text: str, where: str) -> int:
+    """Bytes from `10MiB`, `200 MB` or a plain number; UsageError that names `where` otherwise."""
+    match = _SIZE.fullmatch(text.strip())
+    if match is None or int(match[1]) == 0:
+        raise UsageError(
+            f'{where}: "{text}" is no size',
+            "write a positive whole number with B, kB, MB, GB, KiB, MiB or GiB",
+        )
+    return int(match[1]) * _FACTORS[match[2]]
+
+
+def unique(names: Sequence[str]) -> tuple[str, ...]:
+    """The names in their order, each once."""
+    return tuple(dict.fromkeys(names))
+
+
+def difference(old: Plan, new: Plan) -> str | None:
+    """The first key in which two plans differ and both values, in words; None if they are the same."""
+    before, after = old.to_mapping(), new.to_mapping()
+    for key, value in before.items():
+        if key not in ("name", "title") and value != after[key]:
+            return f"{key}: the run has {value!r}, now it is {after[key]!r}"
+    return None
+
+
+@dataclass(frozen=True)
+class Cast:
+    """The variants of a plan, and the stacks left out of it with the reason for each."""
+
+    clients: dict[str, Variant]
+    servers: dict[str, Variant]
+    left_out: dict[str, str]
+
+    @property
+    def stacks(self) -> dict[str, Stack]:
+        """All stacks that take part, by name."""
+        both = [*self.clients.values(), *self.servers.values()]
+        return {variant.stack.name: variant.stack for variant in both}
+
+
+def cast(
+    plan: Plan, known: Mapping[str, Stack], named: Collection[str], left_out: Mapping[str, str] | None = None
+) -> Cast:
+    """Find the plan's variants among the stacks that are known, passing over those of `left_out`.
+
+    A stack that cannot be started is left out as well, unless its variant is among `named`, those that the
+    command line asks for: then it is a UsageError.
+    """
+    left_out = dict(left_out or {})
+    found: dict[str, dict[str, Variant]] = {"client": {}, "server": {}}
+    for role, labels in (("client", plan.clients), ("server", plan.servers)):
+        for label in labels:
+            if label.partition(":")[0] in left_out:
+                continue
+            variant = stacks.variant(label, known)
+            if role not in variant.stack.roles:
+                raise UsageError(
+                    f"{label}: {variant.stack.name} has no role {role}", "leave it out of this list"
+                )
+            why = variant.stack.missing("virtual-time")
+            if why and label in named:
+                raise UsageError(why, f"build it with `bentpipe stacks build {variant.stack.name}`")
+            if why:
+                left_out[variant.stack.name] = why
+            else:
+                found[role][label] = variant
+    if not found["client"] or not found["server"]:
+        raise UsageError(
+            "no stack is left to run: " + "; ".join(left_out.values()), "build some with `make setup`"
+        )
+    return Cast(found["client"], found["server"], left_out)

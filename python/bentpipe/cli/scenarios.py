@@ -1,0 +1,109 @@
+"""`bentpipe scenarios`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from bentpipe import scenarios as catalogue
+from bentpipe.errors import BentpipeError
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def scenarios(context: click.Context) -> None:
+    """List the scenarios: the paths that trials can run over.
+
+    \b
+    Examples:
+      bentpipe scenarios
+      bentpipe scenarios show sat
+      bentpipe scenarios show sat --set forward.queue=1BDP
+    """
+    if context.invoked_subcommand is not None:
+        return
+    table = Table(box=None, pad_edge=False)
+    for heading, justify in (("name", "left"), ("RTT ms", "right"), ("Mbit/s", "right")):
+        table.add_column(heading, justify="right" if justify == "right" else "left", no_wrap=True)
+    for heading in ("queue", "loss", "title"):
+        table.add_column(heading, overflow="fold")
+    broken: list[BentpipeError] = []
+    for name in catalogue.names():
+        try:
+            one = catalogue.resolve(name).summary
+        except catalogue.ScenarioError as error:
+            broken.append(error)
+            continue
+        table.add_row(name, f"{one['rtt_ms']:g}", _rates(one), _queues(one), one["loss"], one["title"])
+    console = Console(highlight=False)
+    console.print(table)
+    console.print("Rates are forward (server → client) / return. More: bentpipe scenarios show NAME")
+    if broken:
+        raise broken[0]
+
+
+@scenarios.command()
+@click.argument("name")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a key first.")
+@click.option("--json", "as_json", is_flag=True, help="Print the scenario in full as JSON.")
+def show(name: str, settings: tuple[str, ...], as_json: bool) -> None:
+    """Show a scenario as it is understood, with its source. NAME may be a path to a .toml file.
+
+    \b
+    Examples:
+      bentpipe scenarios show satloss
+      bentpipe scenarios show sat --set forward.queue=1BDP --set forward.rate="50 Mbit/s"
+      bentpipe scenarios show my-link.toml --json
+    """
+    found = catalogue.resolve(name, settings)
+    if as_json:
+        click.echo(
+            json.dumps({"label": found.label, "scenario": found.scenario, "summary": found.summary}, indent=2)
+        )
+        return
+    one = found.summary
+    click.echo(f"{found.label}: {one['title']}")
+    for heading, text in (
+        ("round trip", f"{one['rtt_ms']:g} ms"),
+        (
+            "forward",
+            f"{_mbit(one['forward_rate_bps'])} Mbit/s, queue {one['forward_queue']} (server → client)",
+        ),
+        ("return", f"{_mbit(one['return_rate_bps'])} Mbit/s, queue {one['return_queue']} (client → server)"),
+        ("loss", one["loss"]),
+        ("timeout", f"{one['timeout_s']:g} s"),
+        ("source", one["source"]),
+        ("notes", one["notes"]),
+    ):
+        if text:
+            click.echo(f"  {heading:<11} {text}")
+    click.echo("in full:")
+    for key, value in _flat(found.scenario):
+        if key not in ("name", "title", "source", "notes"):
+            click.echo(f"  {key} = {value}")
+
+
+def _rates(summary: dict[str, Any]) -> str:
+    return f"{_mbit(summary['forward_rate_bps'])} / {_mbit(summary['return_rate_bps'])}"
+
+
+def _queues(summary: dict[str, Any]) -> str:
+    forward, back = str(summary["forward_queue"]), str(summary["return_queue"])
+    return forward if forward == back else f"{forward} / {back}"
+
+
+def _mbit(rate_bps: float) -> str:
+    return f"{rate_bps / 1e6:g}"
+
+
+def _flat(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in values.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{key}.")
+        elif value is not None:
+            yield f"{prefix}{key}", value

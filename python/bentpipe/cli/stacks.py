@@ -1,0 +1,156 @@
+"""`bentpipe stacks`."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from bentpipe import build as building
+from bentpipe import conformance
+from bentpipe import stacks as catalogue
+from bentpipe.errors import UsageError
+from bentpipe.stacks import Stack
+
+_extra = click.option(
+    "--stacks",
+    "extra",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Further folders of stacks.",
+)
+
+
+@click.group(invoke_without_command=True)
+@_extra
+@click.pass_context
+def stacks(context: click.Context, extra: tuple[Path, ...]) -> None:
+    """List the stacks: the QUIC implementations that trials can use.
+
+    \b
+    Examples:
+      bentpipe stacks
+      bentpipe stacks show quinn
+      bentpipe stacks test quinn
+      bentpipe stacks --stacks ~/my-quic test my-quic
+    """
+    context.obj = catalogue.discover(extra)
+    if context.invoked_subcommand is not None:
+        return
+    known: dict[str, Stack] = context.obj
+    with ThreadPoolExecutor(4) as pool:
+        versions = list(pool.map(conformance.version, known.values()))
+    table = Table(box=None, pad_edge=False)
+    for heading in ("name", "version", "roles", "options", "modes", "repeats"):
+        table.add_column(heading, overflow="fold")
+    for stack, version in zip(known.values(), versions, strict=True):
+        table.add_row(
+            stack.name,
+            version or "not built",
+            " ".join(stack.roles),
+            " ".join(stack.options),
+            " ".join(stack.commands),
+            "yes" if stack.deterministic else "no",
+        )
+    console = Console(highlight=False)
+    console.print(table)
+    console.print("repeats: the same seed gives the same packets. More: bentpipe stacks show NAME")
+
+
+@stacks.command()
+@click.argument("name")
+@click.pass_obj
+def show(known: dict[str, Stack], name: str) -> None:
+    """Show what is known of a stack.
+
+    \b
+    Example:
+      bentpipe stacks show quic-go
+    """
+    stack = catalogue.find(name, known)
+    click.echo(f"{stack.name}: {stack.title} ({stack.language}), {stack.home}")
+    for heading, text in (
+        ("version", conformance.version(stack) or "not built"),
+        ("roles", ", ".join(stack.roles)),
+        ("test cases", ", ".join(stack.testcases)),
+        ("repeats", "yes" if stack.deterministic else "no"),
+        ("folder", str(stack.folder)),
+        ("notes", stack.notes),
+    ):
+        if text:
+            click.echo(f"  {heading:<11} {text}")
+    click.echo("options, as in " + ":".join([stack.name, *(f"{name}=…" for name in list(stack.options)[:2])]))
+    for option, meaning in stack.options.items():
+        click.echo(f"  {option:<11} {meaning}")
+    for mode in stack.commands:
+        click.echo(f"{mode}: {stack.missing(mode) or ' '.join(stack.command(mode))}")
+
+
+@stacks.command()
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="Print the checks as JSON.")
+@click.pass_obj
+def test(known: dict[str, Stack], name: str, as_json: bool) -> int:
+    """Test a stack against the endpoint contract (endpoints/CONTRACT.md), and say what is wrong.
+
+    \b
+    Examples:
+      bentpipe stacks test quinn
+      bentpipe stacks --stacks ~/my-quic test my-quic
+    """
+    stack = catalogue.find(name, known)
+    results = []
+    for check in conformance.checks(stack):
+        results.append(check)
+        if not as_json:
+            _print(check)
+    failed = [check for check in results if check.passed is False]
+    if as_json:
+        click.echo(
+            json.dumps(
+                {
+                    "stack": stack.name,
+                    "passed": not failed,
+                    "checks": [check.to_mapping() for check in results],
+                },
+                indent=1,
+            )
+        )
+    else:
+        click.echo(f"{len(results)} checks, {len(failed)} failed")
+    return 1 if failed else 0
+
+
+@stacks.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.pass_obj
+def build(known: dict[str, Stack], names: tuple[str, ...]) -> int:
+    """Build stacks, all of them if none is named. What needs a tool that is missing is left out.
+
+    \b
+    Examples:
+      bentpipe stacks build
+      bentpipe stacks build quinn quic-go
+    """
+    wanted = [catalogue.find(name, known) for name in names] or list(known.values())
+    results = [building.build(stack) for stack in wanted]
+    for result in results:
+        if result.left_out:
+            click.echo(f"left out: {result.left_out}", err=True)
+        if result.failed:
+            click.echo(f"error: {result.stack} was not built: {result.failed}", err=True)
+    if names and any(result.left_out for result in results):
+        raise UsageError("not all of the named stacks could be built", "install what is missing first")
+    return 1 if any(result.failed for result in results) else 0
+
+
+def _print(check: conformance.Check) -> None:
+    mark = {True: "ok  ", False: "FAIL", None: "skip"}[check.passed]
+    click.echo(f"{mark} {check.name}" + (f": {check.detail}" if check.detail else ""))
+    if check.passed is False and check.hint:
+        click.echo(f"     hint: {check.hint}")

@@ -1,0 +1,40 @@
+"""Errors that a user can act on: what is wrong, where, and what to do about it.
+
+The command line prints them as `error: …` and `hint: …` in one place (`bentpipe.cli`); nothing else prints
+errors.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class BentpipeError(Exception):
+    """Something failed. The command ends with exit code 1."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class UsageError(BentpipeError):
+    """What the user wrote cannot be meant. The command ends with exit code 2, before anything has started."""
+
+    exit_code = 2
+
+
+class Interrupted(BentpipeError):
+    """The user asked for the end (Ctrl-C or SIGTERM). The command ends with exit code 130."""
+
+    exit_code = 130
+
+
+def one_of(name: str, valid: Iterable[str], what: str) -> str:
+    """A hint for an unknown name: the nearest valid one, if any is near, and the list of all."""
+    valid = list(valid)
+    near = difflib.get_close_matches(name, valid, n=1)
+    listed = f"{what}: {', '.join(valid)}" if valid else f"{what}: none"
+    return f'did you mean "{near[0]}"? {listed}' if near else listed

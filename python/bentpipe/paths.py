@@ -1,0 +1,59 @@
+"""Where things are: the checkout, the built programs, the folders of scenarios, campaigns and stacks.
+
+Bentpipe is installed from its checkout (`make setup`), so that the checkout is found from this file.
+`BENTPIPE_ROOT` names another checkout, `BENTPIPE_BIN` another folder of built programs.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from bentpipe.errors import BentpipeError
+
+
+def root() -> Path:
+    """The root of the Bentpipe checkout."""
+    named = os.environ.get("BENTPIPE_ROOT")
+    place = Path(named).resolve() if named else Path(__file__).resolve().parents[2]
+    if not (place / "endpoints" / "CONTRACT.md").is_file():
+        raise BentpipeError(
+            f"no Bentpipe checkout at {place}",
+            "install with `make setup` from a checkout, or name one with BENTPIPE_ROOT",
+        )
+    return place
+
+
+def bin_folder() -> Path:
+    """The folder that built programs are put in; it need not exist yet."""
+    named = os.environ.get("BENTPIPE_BIN")
+    if named:
+        return Path(named).resolve()
+    target = os.environ.get("CARGO_TARGET_DIR")
+    return (root() / target if target else root() / "target") / "release"
+
+
+def program(name: str) -> Path:
+    """The path of one of Bentpipe's own programs, or an error that says how to build it."""
+    path = bin_folder() / name
+    if not os.access(path, os.X_OK) or not path.is_file():
+        raise BentpipeError(
+            f"the program {name} is not built: there is no {path}", "build it with `make setup`"
+        )
+    return path
+
+
+def scenarios() -> Path:
+    return root() / "scenarios"
+
+
+def campaigns() -> Path:
+    return root() / "campaigns"
+
+
+def endpoints() -> Path:
+    return root() / "endpoints"
+
+
+def certs() -> Path:
+    return endpoints() / "certs"

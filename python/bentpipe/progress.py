@@ -1,0 +1,106 @@
+"""What a user sees while a campaign runs: a bar on a terminal, now and then a plain line elsewhere. On
+standard error.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass, field
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TimeRemainingColumn
+from rich.text import Text
+
+PLAIN_EVERY_S = 10.0
+
+
+def choose(quiet: bool = False) -> Bar | Lines:
+    """A bar if standard error is a terminal that can show one, plain lines otherwise."""
+    console = Console(stderr=True)
+    if console.is_terminal and not console.is_dumb_terminal and not quiet:
+        return Bar(console)
+    return Lines()
+
+
+class _Rate(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text("" if speed is None else f"{speed:.1f} trials/s")
+
+
+class _Failures(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        failed = task.fields.get("failed", 0)
+        return Text(f"{failed} failed", style="red" if failed else "")
+
+
+class Bar:
+    """A progress bar with rate, time left and failures."""
+
+    def __init__(self, console: Console) -> None:
+        self._failed = 0
+        self._progress = Progress(
+            BarColumn(bar_width=None),
+            MofNCompleteColumn(),
+            _Rate(),
+            TimeRemainingColumn(),
+            _Failures(),
+            console=console,
+            transient=True,
+            speed_estimate_period=60.0,
+        )
+        self._task = self._progress.add_task("", total=None, failed=0)
+
+    def start(self, total: int) -> None:
+        self._progress.update(self._task, total=total)
+        self._progress.start()
+
+    def advance(self, failed: bool) -> None:
+        self._failed += failed
+        self._progress.update(self._task, advance=1, failed=self._failed)
+
+    def note(self, text: str) -> None:
+        self._progress.console.print(f"note: {text}", markup=False, highlight=False, soft_wrap=True)
+
+    def stop(self) -> None:
+        self._progress.stop()
+
+
+@dataclass
+class Lines:
+    """A line every few seconds, for logs."""
+
+    every_s: float = PLAIN_EVERY_S
+    _total: int = 0
+    _done: int = 0
+    _failed: int = 0
+    _started: float = field(default_factory=time.monotonic)
+    _last: float = field(default_factory=time.monotonic)
+
+    def start(self, total: int) -> None:
+        self._total, self._started = total, time.monotonic()
+        _say(f"{total} trials to run")
+
+    def advance(self, failed: bool) -> None:
+        self._done += 1
+        self._failed += failed
+        now = time.monotonic()
+        if now - self._last >= self.every_s or self._done == self._total:
+            self._last = now
+            _say(self._line(now - self._started))
+
+    def note(self, text: str) -> None:
+        _say(f"note: {text}")
+
+    def stop(self) -> None:
+        sys.stderr.flush()
+
+    def _line(self, elapsed_s: float) -> str:
+        rate = self._done / elapsed_s if elapsed_s > 0 else 0.0
+        left = f"{(self._total - self._done) / rate:.0f} s left" if rate else "time left unknown"
+        return f"{self._done}/{self._total} trials, {rate:.1f} trials/s, {left}, {self._failed} failed"
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,318 @@
+"""Running a campaign: trials in parallel, each a process of its own; records as they end; then traces,
+tables, report.
+
+One thread (the main one) decides and writes; the pool's threads only wait for a process each. An end before
+time, by Ctrl-C, SIGTERM or a full disk, stops handing out trials, ends those under way, and leaves a run that
+can be resumed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import signal
+import tempfile
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from bentpipe import paths
+from bentpipe.campaign import Cast
+from bentpipe.errors import Interrupted
+from bentpipe.manifest import Manifest, now, stack_versions
+from bentpipe.pause import Pause
+from bentpipe.records import Record
+from bentpipe.run_folder import RunFolder
+from bentpipe.stacks import Variant
+from bentpipe.statistics import Cell, CellKey, cells
+from bentpipe.testbeds import pipe
+from bentpipe.testbeds.sim import Answer, Sim
+from bentpipe.trial import Trial
+
+SETTLED = ("ok", "unsupported")  # outcomes that --retry-failed leaves alone
+_TICK_S = 0.25  # how soon a signal or the end of a pause is noticed
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a campaign is executed. None of it changes a result."""
+
+    jobs: int
+    shuffle: bool = False
+    pause: Pause | None = None
+    silence_s: int = 30
+
+
+class Progress(Protocol):
+    """What a user is shown while a campaign runs (`bentpipe.progress`)."""
+
+    def start(self, total: int) -> None: ...
+    def advance(self, failed: bool) -> None: ...
+    def note(self, text: str) -> None: ...
+    def stop(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class _Work:
+    trial: Trial
+    traced: Record | None  # the record of a trial that is executed again for its trace
+
+
+@dataclass
+class Execution:
+    """A campaign under way. `run` brings it to its end; `records` then has every trial's record."""
+
+    folder: RunFolder
+    manifest: Manifest
+    cast: Cast
+    settings: Settings
+    progress: Progress
+    records: dict[str, Record] = field(default_factory=dict)  # by trial
+    retry: frozenset[str] = frozenset()  # trials whose record is to be replaced
+    harness_failures: int = 0
+    _stop: bool = False
+
+    def __post_init__(self) -> None:
+        plan = self.manifest.plan
+        self._trace = plan.trace
+        self._trials = {trial.id: trial for trial in plan.trials(tuple(self.manifest.left_out))}
+        self._open: dict[CellKey, int] = {}  # cell → trials without a record
+        self._queue: deque[_Work] = deque()
+
+    @property
+    def in_order(self) -> list[Record]:
+        """The records in the order of the campaign's trials."""
+        return [self.records[trial] for trial in self._trials if trial in self.records]
+
+    def run(self) -> None:
+        """Execute what is left. Interrupted or DiskError if it ends early; it can then be resumed."""
+        self._plan_work()
+        with (
+            _signals(self._ask_to_stop),
+            tempfile.TemporaryDirectory(prefix="bentpipe-", ignore_cleanup_errors=True) as scratch,
+            ThreadPoolExecutor(self.settings.jobs) as pool,
+        ):
+            try:
+                www = Path(scratch) / "www"
+                www_file(www, self.manifest.plan.bytes)
+                self._sim, self._www = Sim(Path(scratch)), www
+                self._check_contract(pool)
+                self.progress.start(self._total())
+                self._work_off(pool)
+            except OSError as error:
+                raise self.folder.disk_full(f"{error.filename or scratch}: {error.strerror}") from error
+            finally:
+                self.progress.stop()
+        if self._stop:
+            raise Interrupted("interrupted", f"resume with: bentpipe run --resume {self.folder.path}")
+
+    def finish(self) -> None:
+        """Seal the records and complete the manifest."""
+        self.manifest.finished = now()
+        self.manifest.versions["stacks"] = stack_versions(self.records.values())
+        self.folder.seal(self.in_order)
+        self.folder.write_manifest(self.manifest)
+
+    def _ask_to_stop(self) -> None:
+        self._stop = True
+
+    def _plan_work(self) -> None:
+        left = [t for t in self._trials.values() if t.id not in self.records or t.id in self.retry]
+        for trial in left:
+            self._open[_cell(trial)] = self._open.get(_cell(trial), 0) + 1
+        if self.settings.shuffle:
+            random.Random(self.manifest.plan.seed).shuffle(left)
+        self._queue.extend(_Work(trial, None) for trial in left)
+        for cell in cells(self.in_order):
+            if cell.key not in self._open:
+                self._wants_trace(cell)
+
+    def _total(self) -> int:
+        return len(self._queue) + (len(self._open) if self._trace == "median" else 0)
+
+    def _check_contract(self, pool: ThreadPoolExecutor) -> None:
+        """Prove with a random test case that every endpoint says so when it does not know one (exit code
+        127).
+        """
+        word = f"unknown-{random.SystemRandom().getrandbits(32):08x}"
+        wanted = {}
+        for role, variants in (("client", self.cast.clients), ("server", self.cast.servers)):
+            for variant in variants.values():
+                wanted[f"{variant.stack.name} as {role}"] = (variant.stack.command("virtual-time"), role)
+        patience_s = min(10.0, self.settings.silence_s)
+        asked = {
+            name: pool.submit(pipe.refusal, command, pipe.hello(role, word, {}, self._www.parent), patience_s)
+            for name, (command, role) in wanted.items()
+        }
+        breaches = {name: answer for name, future in asked.items() if (answer := future.result())}
+        for name, answer in breaches.items():
+            self.progress.note(f"{name} breaks the contract: asked for an unknown test case, {answer}")
+        self.manifest.contract_breaches = breaches
+        self.folder.write_manifest(self.manifest)
+
+    def _work_off(self, pool: ThreadPoolExecutor) -> None:
+        running: dict[Future[Answer], _Work] = {}
+        try:
+            while (self._queue or running) and not self._stop:
+                self._hand_out(pool, running)
+                if running:
+                    done, _ = wait(running, timeout=_TICK_S, return_when=FIRST_COMPLETED)
+                    for future in done:
+                        self._take(running.pop(future), future.result())
+                elif self._queue:
+                    time.sleep(_TICK_S)  # a pause
+        finally:
+            if running:
+                self._wind_up(running)
+
+    def _wind_up(self, running: dict[Future[Answer], _Work]) -> None:
+        """End the trials under way, without losing one that has ended by itself."""
+        self._sim.kill()
+        wait(running)
+        for future, work in running.items():
+            if self._stop and not future.result().killed:
+                self._take(work, future.result())
+            else:
+                self.folder.drop_trial(work.trial.id)
+
+    def _hand_out(self, pool: ThreadPoolExecutor, running: dict[Future[Answer], _Work]) -> None:
+        while self._queue and len(running) < self.settings.jobs:
+            if self.settings.pause is not None and self.settings.pause.holds(datetime.now()):
+                return
+            work = self._queue.popleft()
+            breach = self._breach(work.trial)
+            if breach:
+                self._keep(work.trial, work.trial.unmeasured("invalid", breach))
+            else:
+                running[pool.submit(self._sim.trial, self._job(work))] = work
+
+    def _breach(self, trial: Trial) -> str | None:
+        for role, variant in self._variants(trial).items():
+            name = f"{variant.stack.name} as {role}"
+            if name in self.manifest.contract_breaches:
+                return f"{name} breaks the contract: {self.manifest.contract_breaches[name]}"
+        return None
+
+    def _variants(self, trial: Trial) -> dict[str, Variant]:
+        return {"client": self.cast.clients[trial.client], "server": self.cast.servers[trial.server]}
+
+    def _job(self, work: _Work) -> Mapping[str, Any]:
+        trial = work.trial
+        return {
+            "scenario": self.manifest.scenarios[trial.scenario]["scenario"],
+            "testcase": "transfer",
+            "requests": [f"/{trial.size_bytes}"],
+            "www": str(self._www),
+            "certs": str(paths.certs()),
+            "seed": trial.seed,
+            "folder": str(self.folder.trial_in_work(trial.id).resolve()),
+            "trace": work.traced is not None or self._trace == "all",
+            "silence_s": self.settings.silence_s,
+            **{role: variant.endpoint() for role, variant in self._variants(trial).items()},
+        }
+
+    def _take(self, work: _Work, answer: Answer) -> None:
+        """What becomes of an answer: a record, or the trace of a trial that has one."""
+        if answer.disk_full:
+            raise self.folder.disk_full(answer.failure)
+        record = self._record(work.trial, answer)
+        self.folder.keep_trial(work.trial.id)
+        if work.traced is None:
+            self._keep(work.trial, record)
+        else:
+            self._compare(work.traced, record)
+            self.progress.advance(failed=False)
+
+    def _record(self, trial: Trial, answer: Answer) -> Record:
+        try:
+            if answer.values is None:
+                raise ValueError(answer.failure)
+            return trial.record(answer.values)
+        except ValueError as error:
+            self.harness_failures += 1
+            self.progress.note(f"{trial.id}: {error}")
+            return trial.unmeasured("invalid", str(error))
+
+    def _keep(self, trial: Trial, record: Record) -> None:
+        if trial.id in self.records:
+            everything = {**self.records, trial.id: record}
+            self.folder.replace(everything[known] for known in self._trials if known in everything)
+        else:
+            self.folder.append(record)
+        self.records[trial.id] = record
+        self.progress.advance(failed=record.outcome not in SETTLED)
+        key = _cell(trial)
+        self._open[key] -= 1
+        if self._open[key] == 0:
+            mine = (r for r in self.records.values() if _cell(self._trials[r.trial]) == key)
+            if self._trace == "median" and not self._wants_trace(cells(mine)[0]):
+                self.progress.advance(failed=False)  # it was counted
+
+    def _wants_trace(self, cell: Cell) -> bool:
+        """Have the trial that stands for its cell executed again with its trace on, unless the trace is
+        there.
+        """
+        record = cell.median
+        if self._trace != "median" or record is None or record.outcome in ("unsupported", "invalid"):
+            return False
+        if (self.folder.trial(record.trial) / "trace.pcapng").exists():
+            return False
+        self._queue.append(_Work(self._trials[record.trial], record))
+        return True
+
+    def _compare(self, record: Record, again: Record) -> None:
+        """Note it if the execution with the trace was not the same as the one in the record."""
+        if (again.outcome, again.packet_log_sha256) == (record.outcome, record.packet_log_sha256):
+            return
+        self.manifest.trace_mismatches.append(
+            {
+                "trial": record.trial,
+                "outcome": record.outcome,
+                "packet_log_sha256": record.packet_log_sha256,
+                "trace_outcome": again.outcome,
+                "trace_packet_log_sha256": again.packet_log_sha256,
+            }
+        )
+        self.folder.write_manifest(self.manifest)
+        self.progress.note(f"{record.trial} did not repeat: its trace shows other packets than its record")
+
+
+def failed(records: Mapping[str, Record]) -> frozenset[str]:
+    """The trials that --retry-failed executes again."""
+    return frozenset(trial for trial, record in records.items() if record.outcome not in SETTLED)
+
+
+def www_file(folder: Path, size: int) -> Path:
+    """The file that is served: `size` bytes that do not compress, always the same ones. OSError if it has no
+    room.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / str(size)
+    with path.open("wb") as file:
+        for start in range(0, size, _CHUNK):
+            name = f"bentpipe {size} {start}".encode()
+            file.write(hashlib.shake_128(name).digest(min(_CHUNK, size - start)))
+    return path
+
+
+def _cell(trial: Trial) -> CellKey:
+    return CellKey(trial.scenario, trial.workload, trial.treatment, trial.testbed, trial.client, trial.server)
+
+
+@contextmanager
+def _signals(stop: Any) -> Iterator[None]:
+    """Have Ctrl-C, SIGTERM and SIGHUP call `stop`, however often, instead of ending the process."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, lambda *_: stop()) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,91 @@
+"""Scenarios: named paths in `scenarios/*.toml`.
+
+Their meaning (units, defaults, strictness) is the link model's alone: `bentpipe-sim scenario` reads a file
+and answers with the scenario in full. Nothing here parses a rate or a time.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bentpipe import paths
+from bentpipe.errors import BentpipeError, UsageError, one_of
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A scenario with its settings applied."""
+
+    label: str  # `sat`, or with settings `sat,forward.queue=1BDP`
+    scenario: dict[str, Any]  # in full, as `bentpipe-sim trial` takes it
+    summary: dict[str, Any]  # name, title, source, rates, queues …, for people and reports
+
+
+class ScenarioError(UsageError):
+    """The text of `bentpipe-sim scenario` about a file or setting that is not valid, passed on as it is."""
+
+
+def names() -> list[str]:
+    """The scenarios that come with Bentpipe."""
+    return sorted(file.stem for file in paths.scenarios().glob("*.toml"))
+
+
+def file_of(name: str) -> Path:
+    """The file of a scenario given by name or as a path to a .toml file."""
+    if name.endswith(".toml"):
+        if not Path(name).is_file():
+            raise UsageError(f"{name}: there is no such scenario file", one_of(name, names(), "scenarios"))
+        return Path(name)
+    file = paths.scenarios() / f"{name}.toml"
+    if name not in names():
+        raise UsageError(
+            f'unknown scenario "{name}"',
+            one_of(name, names(), "a path to a .toml file, or one of these scenarios"),
+        )
+    return file
+
+
+def label(name: str, settings: Sequence[str]) -> str:
+    """What records call the scenario `name` with `settings` (`KEY=VALUE`), written without white space."""
+    stem = Path(name).stem if name.endswith(".toml") else name
+    return ",".join([stem, *("".join(setting.split()) for setting in settings)])
+
+
+def resolve(name: str, settings: Sequence[str] = ()) -> Scenario:
+    """Read a scenario and apply settings. ScenarioError if the file or a setting is not valid."""
+    file = file_of(name)
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals or not key.strip() or not value.strip():
+            raise UsageError(
+                f'--set: "{setting}" is no setting', "write --set KEY=VALUE, as in forward.queue=1BDP"
+            )
+    command = [str(paths.program("bentpipe-sim")), "scenario", _shown(file)]
+    for setting in settings:
+        command += ["--set", setting]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=None, check=False)
+    if done.returncode == 2:
+        raise ScenarioError(done.stderr.strip().removeprefix("error: "))
+    if done.returncode != 0:
+        raise BentpipeError(f"bentpipe-sim scenario {file} failed: {done.stderr.strip()}")
+    answer = json.loads(done.stdout)
+    return Scenario(label(name, settings), answer["scenario"], answer["summary"])
+
+
+def resolve_all(wanted: Sequence[tuple[str, tuple[str, ...]]]) -> list[Scenario]:
+    """Several at once, in order: (name, settings) each."""
+    with ThreadPoolExecutor(4) as pool:
+        return list(pool.map(lambda one: resolve(*one), wanted))
+
+
+def _shown(file: Path) -> str:
+    """The file's path as it should appear in messages: relative if it is below the current folder."""
+    absolute = file.resolve()
+    here = Path.cwd()
+    return str(absolute.relative_to(here)) if absolute.is_relative_to(here) else str(absolute)

@@ -1,0 +1,70 @@
+"""The tables at the end of a run: per scenario, mean goodput and deviation for every client and server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from bentpipe.records import Record
+from bentpipe.statistics import Cell, Matrix, matrices
+
+_SERVERS_ACROSS = 4  # fits 80 columns
+
+
+def show(records: Sequence[Record], scenarios: Mapping[str, Mapping[str, Any]], console: Console) -> None:
+    """Print the matrix of every scenario, then the failures in words."""
+    for matrix in matrices(records):
+        summary = scenarios.get(matrix.key.scenario, {}).get("summary", {})
+        for first in range(0, len(matrix.servers), _SERVERS_ACROSS):
+            servers = matrix.servers[first : first + _SERVERS_ACROSS]
+            console.print(_table(matrix, servers, _title(matrix, summary)))
+    if records:
+        console.print(
+            "Mean goodput in Mbit/s ± standard deviation over the iterations that succeeded; (n!) failed."
+        )
+    for line in failures(records):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def failures(records: Sequence[Record]) -> list[str]:
+    """One line per scenario, pair and outcome other than ok, with how often and the first detail."""
+    groups: dict[tuple[str, str, str, str], list[Record]] = {}
+    for record in records:
+        if not record.ok:
+            key = (record.scenario, record.client, record.server, record.outcome)
+            groups.setdefault(key, []).append(record)
+    return [
+        f"  {scenario}: {client} → {server}: {len(group)} {outcome}: {group[0].detail}"
+        for (scenario, client, server, outcome), group in groups.items()
+    ]
+
+
+def _title(matrix: Matrix, summary: Mapping[str, Any]) -> str:
+    title = summary.get("title", "")
+    return f"{matrix.key.scenario}: {title}" if title else matrix.key.scenario
+
+
+def _table(matrix: Matrix, servers: Sequence[str], title: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    table.add_column("client \\ server", overflow="fold")
+    for server in servers:
+        table.add_column(server, justify="right", overflow="fold")
+    by_pair = {(cell.key.client, cell.key.server): cell for cell in matrix.cells}
+    for client in matrix.clients:
+        table.add_row(client, *(cell_text(by_pair.get((client, server))) for server in servers))
+    return table
+
+
+def cell_text(cell: Cell | None) -> str:
+    """`10.36 ±0.02`, with failures `10.36 ±0.02 (1!)`; without a success the most frequent outcome."""
+    if cell is None:
+        return ""
+    mean, deviation = cell.goodput_mean_bps, cell.goodput_deviation_bps
+    failed = sum(cell.failures.values())
+    if mean is None or deviation is None:
+        return cell.failures.most_common(1)[0][0].replace("_", " ") if failed else ""
+    text = f"{mean / 1e6:.2f} ±{deviation / 1e6:.2f}"
+    return f"{text} ({failed}!)" if failed else text

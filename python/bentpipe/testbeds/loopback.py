@@ -1,0 +1,182 @@
+"""A pair of endpoints in socket mode over this machine's loopback (`endpoints/CONTRACT.md`, section 3).
+
+No link is emulated: this proves that socket mode works and gives the CPU time of the same stack without a
+simulator.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from bentpipe import paths
+from bentpipe.stacks import Stack
+
+
+class LoopbackError(Exception):
+    """An endpoint did not do what socket mode asks for."""
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """What shall be moved, and the folders for it."""
+
+    www: Path
+    path: str  # `/10485760`
+    folder: Path  # downloads, keylog and qlog are made in here
+    testcase: str = "transfer"
+    options: Mapping[str, str] = field(default_factory=dict)
+    logs: bool = False  # whether TLS secrets and qlog shall be written
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a process ended, and the CPU time that it took (user and system, with its children)."""
+
+    code: int
+    cpu_s: float
+
+
+class Process:
+    """One endpoint in socket mode. Leaving the `with` block kills it if it still runs, and reaps it."""
+
+    def __init__(self, stack: Stack, environment: Mapping[str, str]) -> None:
+        self.name = stack.name
+        self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 -- closed in __exit__
+        self._ending: Ending | None = None
+        self._process = subprocess.Popen(
+            stack.command("sockets"),
+            env={**os.environ, **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            start_new_session=True,
+        )
+
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._ending is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self.wait(5.0)
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        self._log.close()
+
+    def wait_ready(self, patience_s: float) -> None:
+        """Wait for the server's line `ready`."""
+        out = self._process.stdout
+        assert out is not None  # it was asked for
+        deadline, seen = time.monotonic() + patience_s, b""
+        with selectors.DefaultSelector() as selector:
+            selector.register(out, selectors.EVENT_READ)
+            while b"ready\n" not in seen:
+                if not selector.select(max(deadline - time.monotonic(), 0.0)):
+                    raise LoopbackError(f"the server did not print a line `ready` within {patience_s:g} s")
+                chunk = os.read(out.fileno(), 4096)
+                if not chunk:
+                    raise LoopbackError(f"the server exited before it was ready{self.said()}")
+                seen += chunk
+
+    def terminate(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._process.pid, signal.SIGTERM)
+
+    def wait(self, patience_s: float) -> Ending:
+        """Wait for the end; LoopbackError if it does not come in time."""
+        deadline = time.monotonic() + patience_s
+        while self._ending is None:
+            pid, status, usage = os.wait4(self._process.pid, os.WNOHANG)
+            if pid:
+                code = os.waitstatus_to_exitcode(status)
+                self._process.returncode = code  # it is reaped: keep subprocess from trying to
+                self._ending = Ending(code, usage.ru_utime + usage.ru_stime)
+            elif time.monotonic() >= deadline:
+                raise LoopbackError(f"it did not exit within {patience_s:g} s{self.said()}")
+            else:
+                time.sleep(0.002)
+        return self._ending
+
+    def said(self) -> str:
+        self._log.seek(0)
+        text = self._log.read().decode(errors="replace").strip()[-600:]
+        return f"; it wrote: {text}" if text else ""
+
+
+def environment(role: str, transfer: Transfer, port: int) -> dict[str, str]:
+    """The variables of socket mode."""
+    values = {
+        "ROLE": role,
+        "TESTCASE": transfer.testcase,
+        "BENTPIPE_OPTIONS": " ".join(f"{name}={value}" for name, value in transfer.options.items()),
+        "WWW": str(transfer.www),
+        "DOWNLOADS": str(transfer.folder / "downloads"),
+        "CERTS": str(paths.certs()),
+    }
+    if role == "server":
+        values["BENTPIPE_LISTEN"] = f"127.0.0.1:{port}"
+    else:
+        values["REQUESTS"] = f"https://127.0.0.1:{port}{transfer.path}"
+    if transfer.logs:
+        values["SSLKEYLOGFILE"] = str(transfer.folder / f"keys-{role}.log")
+        values["QLOGDIR"] = str(transfer.folder / f"qlog-{role}")
+    return values
+
+
+def free_port() -> int:
+    """A UDP port of the loopback address that is free now."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def refusal(stack: Stack, role: str, transfer: Transfer) -> str | None:
+    """None if the program answers with exit code 127 at once; otherwise what it did instead, in words."""
+    _folders(transfer)
+    with Process(stack, environment(role, transfer, free_port())) as process:
+        try:
+            code = process.wait(5.0).code
+        except LoopbackError as error:
+            return str(error)
+        return None if code == 127 else f"it exited with {code}{process.said()}"
+
+
+def run(client: Stack, server: Stack, transfer: Transfer, patience_s: float = 60.0) -> tuple[Ending, Ending]:
+    """Move the file once; the endings of client and server. LoopbackError if any step fails."""
+    _folders(transfer)
+    port = free_port()
+    with Process(server, environment("server", transfer, port)) as serving:
+        serving.wait_ready(patience_s)
+        with Process(client, environment("client", transfer, port)) as fetching:
+            fetched = fetching.wait(patience_s)
+            if fetched.code != 0:
+                raise LoopbackError(f"the client exited with {fetched.code}{fetching.said()}{serving.said()}")
+        serving.terminate()
+        served = serving.wait(10.0)
+        if served.code != 0:
+            raise LoopbackError(f"the server exited with {served.code} after SIGTERM{serving.said()}")
+    got = transfer.folder / "downloads" / transfer.path.lstrip("/")
+    if not got.is_file():
+        raise LoopbackError(f"the client exited with 0, but there is no downloads{transfer.path}")
+    if got.read_bytes() != (transfer.www / transfer.path.lstrip("/")).read_bytes():
+        raise LoopbackError(f"downloads{transfer.path} is not the file that was served")
+    return fetched, served
+
+
+def _folders(transfer: Transfer) -> None:
+    names = ["downloads"] + (["qlog-client", "qlog-server"] if transfer.logs else [])
+    for name in names:
+        (transfer.folder / name).mkdir(parents=True, exist_ok=True)

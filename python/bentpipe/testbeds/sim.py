@@ -1,0 +1,101 @@
+"""The testbed of virtual time: one process `bentpipe-sim trial` per trial, started with a JSON job.
+
+The coordinator answers with one JSON object for every outcome that has a name. If it fails itself, or answers
+nonsense, that is a failure of the harness, not of a stack.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bentpipe import paths
+
+KILL_AFTER_S = 2.0  # what a coordinator that was told to stop gets for stopping its children
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of a job: `values` from the coordinator, or `failure` of the coordinator in words."""
+
+    values: dict[str, Any] | None
+    failure: str = ""
+    killed: bool = False
+    disk_full: bool = False
+
+
+class Sim:
+    """Runs jobs, each in a process group of its own, from any number of threads; `kill` ends all of them."""
+
+    def __init__(self, scratch: Path) -> None:
+        """`scratch` is where coordinators put what they need for a trial; it is the caller's to remove."""
+        self._environment = {**os.environ, "TMPDIR": str(scratch)}
+        self._program = str(paths.program("bentpipe-sim"))
+        self._lock = threading.Lock()
+        self._running: set[subprocess.Popen[str]] = set()
+        self._killed = False
+
+    def trial(self, job: Mapping[str, Any]) -> Answer:
+        """Run one job to its end."""
+        with self._lock:
+            if self._killed:
+                return Answer(None, killed=True)
+            process = subprocess.Popen(
+                [self._program, "trial"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                start_new_session=True,
+                env=self._environment,
+            )
+            self._running.add(process)
+        try:
+            out, err = process.communicate(json.dumps(job))
+        finally:
+            with self._lock:
+                self._running.discard(process)
+        if self._killed:
+            return Answer(None, killed=True)
+        return _answer(process.returncode, out, err)
+
+    def kill(self) -> None:
+        """End all running jobs; they answer `killed`. Jobs started later answer so at once."""
+        with self._lock:
+            self._killed = True
+            running = list(self._running)
+        for process in running:
+            _signal(process, signal.SIGTERM)
+        for process in running:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(KILL_AFTER_S)
+            # Children of a coordinator that is gone already are still in its group.
+            _signal(process, signal.SIGKILL)
+
+
+def _signal(process: subprocess.Popen[str], number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
+
+
+def _answer(code: int, out: str, err: str) -> Answer:
+    full = os.strerror(errno.ENOSPC) in err
+    if code != 0:
+        return Answer(None, f"bentpipe-sim ended with {code}: {err.strip() or 'no message'}", disk_full=full)
+    try:
+        values = json.loads(out)
+    except json.JSONDecodeError as error:
+        return Answer(None, f"bentpipe-sim answered no JSON ({error}): {out[:200]!r}")
+    if not isinstance(values, dict):
+        return Answer(None, f"bentpipe-sim answered no object: {out[:200]!r}")
+    return Answer(values)
