@@ -1,0 +1,155 @@
+// Package endpoint puts quic-go behind Bentpipe's endpoint contract (endpoints/CONTRACT.md), as client and as server.
+//
+// In virtual time the whole stack lives in a bubble of testing/synctest, whose clock stands still until every
+// goroutine in it is blocked. That package hands out bubbles only to tests, so the program is a compiled test binary
+// whose TestMain takes over (main_test.go). The same binary talks UDP when it is started in socket mode.
+package endpoint
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strconv"
+
+	"github.com/quic-go/quic-go"
+)
+
+// Exit codes of CONTRACT section 2.
+const (
+	exitOK          = 0
+	exitFailure     = 1
+	exitUnsupported = 127
+)
+
+// bubbleEpoch is the wall-clock time at which every synctest bubble starts, in Unix seconds: 1 January 2000.
+const bubbleEpoch = 946684800
+
+const alpn = "hq-interop"
+
+// unsupported is a role, test case, option or option value that the program does not offer: exit code 127.
+type unsupported struct{ what string }
+
+func (u unsupported) Error() string { return "unsupported: " + u.what }
+
+// exitCode is the exit code that CONTRACT section 2 asks for when the program ends with err.
+func exitCode(err error) int {
+	if err == nil {
+		return exitOK
+	}
+	if _, ok := errors.AsType[unsupported](err); ok {
+		return exitUnsupported
+	}
+	return exitFailure
+}
+
+// hello is the body of HELLO. Socket mode fills it from the environment.
+type hello struct {
+	Contract  int               `json:"contract"`
+	Role      string            `json:"role"`
+	Testcase  string            `json:"testcase"`
+	Requests  []string          `json:"requests"`
+	Options   map[string]string `json:"options"`
+	Seed      string            `json:"seed"`
+	Epoch     int64             `json:"epoch_unix_s"`
+	Local     string            `json:"local"`
+	Remote    string            `json:"remote"`
+	WWW       string            `json:"www"`
+	Downloads string            `json:"downloads"`
+	Certs     string            `json:"certs"`
+	Keylog    string            `json:"keylog"`
+	Qlog      string            `json:"qlog"`
+}
+
+// ready is the body of READY.
+type ready struct {
+	Stack    string  `json:"stack"`
+	Version  string  `json:"version"`
+	Driver   string  `json:"driver"`
+	NextWake *uint64 `json:"next_wake"`
+}
+
+// bye is the body of BYE; times are in nanoseconds since the start of the trial, nil for what never happened.
+type bye struct {
+	HandshakeNS *uint64         `json:"handshake_ns"`
+	Requests    []requestReport `json:"requests"`
+	Error       *string         `json:"error"`
+}
+
+type requestReport struct {
+	Path        string  `json:"path"`
+	Bytes       uint64  `json:"bytes"`
+	FirstByteNS *uint64 `json:"first_byte_ns"`
+	LastByteNS  *uint64 `json:"last_byte_ns"`
+}
+
+// parseHello reads HELLO for virtual time and checks what only matters there.
+func parseHello(body []byte) (*hello, uint64, error) {
+	var h hello
+	if err := json.Unmarshal(body, &h); err != nil {
+		return nil, 0, fmt.Errorf("HELLO: %w", err)
+	}
+	if h.Contract != 1 {
+		return nil, 0, unsupported{fmt.Sprintf("contract %d: this program speaks contract 1", h.Contract)}
+	}
+	if h.Epoch != bubbleEpoch {
+		return nil, 0, unsupported{fmt.Sprintf("epoch_unix_s %d: a synctest bubble starts at %d", h.Epoch, bubbleEpoch)}
+	}
+	seed, err := strconv.ParseUint(h.Seed, 16, 64)
+	if err != nil {
+		return nil, 0, fmt.Errorf("HELLO: seed %q: want 64 bits in hexadecimal", h.Seed)
+	}
+	return &h, seed, nil
+}
+
+// quicConfig checks role, test case and options, and turns the options into quic-go's configuration.
+// Whatever is not supported is reported as an [unsupported] error.
+func (h *hello) quicConfig() (*quic.Config, error) {
+	if h.Role != "client" && h.Role != "server" {
+		return nil, unsupported{fmt.Sprintf("role %q: want client or server", h.Role)}
+	}
+	if h.Testcase != "transfer" {
+		return nil, unsupported{fmt.Sprintf("test case %q: want transfer", h.Testcase)}
+	}
+	config := &quic.Config{}
+	for name, value := range h.Options {
+		if err := setOption(config, name, value); err != nil {
+			return nil, err
+		}
+	}
+	return config, nil
+}
+
+func setOption(config *quic.Config, name, value string) error {
+	switch name {
+	case "cc":
+		// Reno is in the source, but nothing outside the library can select it.
+		if value != "cubic" {
+			return unsupported{fmt.Sprintf("option cc=%s: quic-go has cubic only", value)}
+		}
+	case "window":
+		window, err := strconv.ParseUint(value, 10, 62)
+		if err != nil || window == 0 {
+			return unsupported{fmt.Sprintf("option window=%s: want a number of bytes", value)}
+		}
+		config.InitialStreamReceiveWindow = window
+		config.MaxStreamReceiveWindow = window
+		config.InitialConnectionReceiveWindow = window
+		config.MaxConnectionReceiveWindow = window
+	default:
+		return unsupported{fmt.Sprintf("option %s: quic-go takes cc and window", name)}
+	}
+	return nil
+}
+
+// version names the library as the build recorded it.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, dep := range info.Deps {
+			if dep.Path == "github.com/quic-go/quic-go" {
+				return "quic-go " + dep.Version
+			}
+		}
+	}
+	return "quic-go (version not recorded in this build)"
+}
