@@ -1,4 +1,8 @@
 //! Writes the packet log of a trial as `trace.pcapng`: both sides, nanosecond times, TLS secrets inside.
+//!
+//! Packets stand in the order in which they were sent, each followed at once by its arrival on the other side. In order of
+//! time, arrivals would stand between packets sent hundreds of milliseconds later, and Wireshark, which keeps one key
+//! phase per direction, would lose the thread at the first key update. `reordercap` sorts a trace by time.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -62,28 +66,35 @@ impl Trace<'_> {
         Ok(())
     }
 
-    /// Every packet where it was seen, in order of time.
+    /// Every packet where it was seen: by the time of sending, its arrival right behind.
     fn sightings(&self, client: Interface, server: Interface) -> Vec<Sighting> {
-        let mut sightings = Vec::with_capacity(2 * self.packets.len());
-        for (number, packet) in self.packets.iter().enumerate() {
-            let (from, to) = match packet.direction {
+        let mut order: Vec<usize> = (0..self.packets.len()).collect();
+        order.sort_by_key(|&number| self.packets[number].sent);
+        let mut sightings = Vec::with_capacity(2 * order.len());
+        for packet in order {
+            let Packet {
+                direction,
+                sent,
+                fate,
+                ..
+            } = &self.packets[packet];
+            let (from, to) = match direction {
                 Direction::Return => (client, server),
                 Direction::Forward => (server, client),
             };
             sightings.push(Sighting {
-                time: packet.sent.as_nanos(),
+                time: sent.as_nanos(),
                 interface: from,
-                packet: number,
+                packet,
             });
-            if let Fate::Delivered { at } = packet.fate {
+            if let Fate::Delivered { at } = fate {
                 sightings.push(Sighting {
                     time: at.as_nanos(),
                     interface: to,
-                    packet: number,
+                    packet,
                 });
             }
         }
-        sightings.sort_by_key(|sighting| sighting.time);
         sightings
     }
 }
