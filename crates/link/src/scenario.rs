@@ -83,6 +83,9 @@ pub enum SegmentName {
     Ground,
 }
 
+/// What to write if the satellite is missing.
+const SATELLITE: &str = "{ forward = { delay = \"300 ms\" }, return = { delay = \"300 ms\" } }";
+
 impl Direction {
     /// Forward and return.
     pub const BOTH: [Self; 2] = [Self::Forward, Self::Return];
@@ -148,7 +151,7 @@ impl Scenario {
             notes: fields.take("notes").map(|entry| entry.text()).transpose()?,
             timeout: fields.required("timeout", "\"120 s\"")?.parse()?,
             access: fields.take("access").map(segment).transpose()?,
-            satellite: segment(fields.required("satellite", "{ forward = …, return = … }")?)?,
+            satellite: segment(fields.required("satellite", SATELLITE)?)?,
             ground: fields.take("ground").map(segment).transpose()?,
         };
         fields.finish()?;

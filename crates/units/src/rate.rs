@@ -9,7 +9,7 @@ pub struct Rate(pub(crate) u64);
 
 static FORM: Form = Form {
     what: "a rate",
-    usual_unit: "Mbit/s",
+    usual_units: &["Mbit/s"],
     example: "20 Mbit/s",
     finest: "1 bit/s",
     largest: u64::MAX,

@@ -10,7 +10,7 @@ pub struct Ratio(pub(crate) u64);
 
 static FORM: Form = Form {
     what: "a ratio",
-    usual_unit: "%",
+    usual_units: &["%"],
     example: "1 %",
     finest: "0.0000001 %",
     largest: BILLION,

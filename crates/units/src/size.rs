@@ -14,7 +14,7 @@ const GIB: u64 = 1 << 30;
 
 static FORM: Form = Form {
     what: "a size",
-    usual_unit: "MB",
+    usual_units: &["MB"],
     example: "36 MB",
     finest: "1 B",
     largest: u64::MAX,

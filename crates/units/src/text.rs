@@ -6,14 +6,14 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnitError {
     /// A number without a unit.
-    #[error("{text}: {what} needs a unit; write \"{text} {unit}\"")]
+    #[error("{text}: {what} needs a unit; write {}", either(text, units))]
     MissingUnit {
         /// What was read.
         text: String,
         /// The quantity, with its article.
         what: &'static str,
-        /// The unit to propose.
-        unit: &'static str,
+        /// The units to propose.
+        units: &'static [&'static str],
     },
     /// A unit that the quantity does not have.
     #[error("{text}: \"{unit}\" is not a unit of {what}; write one of {known}")]
@@ -69,12 +69,21 @@ pub enum UnitError {
     },
 }
 
+/// The number with each of the units.
+fn either(number: &str, units: &[&str]) -> String {
+    let with_units: Vec<String> = units
+        .iter()
+        .map(|unit| format!("\"{number} {unit}\""))
+        .collect();
+    with_units.join(" or ")
+}
+
 /// How a quantity is written.
 pub(crate) struct Form {
     /// Its name, with the article.
     pub what: &'static str,
-    /// The unit to propose for a bare number.
-    pub usual_unit: &'static str,
+    /// The units to propose for a bare number; zero is printed in the first.
+    pub usual_units: &'static [&'static str],
     pub example: &'static str,
     pub finest: &'static str,
     /// The largest value, in the smallest unit.
@@ -119,7 +128,7 @@ impl Form {
             return Err(UnitError::MissingUnit {
                 text,
                 what,
-                unit: self.usual_unit,
+                units: self.usual_units,
             });
         }
         let mut all = self.units.iter().chain(self.more_units);
@@ -203,7 +212,7 @@ impl Form {
     fn zero_unit(&self) -> usize {
         self.units
             .iter()
-            .position(|(name, _)| *name == self.usual_unit)
+            .position(|(name, _)| self.usual_units.first() == Some(name))
             .unwrap_or(0)
     }
 }

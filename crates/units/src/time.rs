@@ -15,7 +15,7 @@ pub struct Time(u64);
 
 static FORM: Form = Form {
     what: "a time",
-    usual_unit: "ms",
+    usual_units: &["ms", "s"],
     example: "300 ms",
     finest: "1 ns",
     largest: u64::MAX,

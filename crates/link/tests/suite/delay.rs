@@ -1,0 +1,163 @@
+//! Delays that change, and keep the order.
+
+use bentpipe_link::{Delay, Fate, Link, Scenario};
+use bentpipe_units::{Size, Span};
+
+use crate::{SEED, file, ns};
+
+const STEPS: &str = "delay = { trace = \"inline\", steps = [[\"0 s\", \"30 ns\"], [\"100 ns\", \"5 ns\"], \
+                     [\"200 ns\", \"50 ns\"]] }";
+
+fn link(forward: &str) -> Link {
+    let scenario = Scenario::parse(&file(forward), "test.toml", &[]).unwrap();
+    Link::new(&scenario.satellite.forward, Size::ZERO, SEED)
+}
+
+fn arrivals(link: &mut Link, times: &[u64]) -> Vec<u64> {
+    let arrival = |now: &u64| match link.admit(ns(*now), 1) {
+        Fate::Delivered { at } => at.as_nanos(),
+        other => panic!("{other:?}"),
+    };
+    times.iter().map(arrival).collect()
+}
+
+#[test]
+fn steps_hold_until_the_next_and_the_last_for_ever() {
+    let times = [0, 69, 130, 199, 200, 1_000_000];
+    assert_eq!(
+        arrivals(&mut link(STEPS), &times),
+        [30, 99, 135, 204, 250, 1_000_050]
+    );
+}
+
+#[test]
+fn order_is_kept_when_the_delay_falls() {
+    // Sent at 99 it arrives at 129, so those sent from 100 on with 5 ns wait for it.
+    let times = [98, 99, 100, 110, 124, 125];
+    assert_eq!(
+        arrivals(&mut link(STEPS), &times),
+        [128, 129, 129, 129, 129, 130]
+    );
+}
+
+#[test]
+fn the_delay_is_that_of_the_last_bit() {
+    // A byte takes 8 ns: it is through at 99 or at 100.
+    let rate = format!("rate = \"1 Gbit/s\"\n{STEPS}");
+    assert_eq!(arrivals(&mut link(&rate), &[91]), [129]);
+    assert_eq!(arrivals(&mut link(&rate), &[92]), [105]);
+}
+
+#[test]
+fn a_step_may_be_skipped() {
+    assert_eq!(arrivals(&mut link(STEPS), &[0, 300]), [30, 350]);
+}
+
+#[test]
+fn the_smallest_step_is_the_base_delay() {
+    let scenario = Scenario::parse(&file(STEPS), "test.toml", &[]).unwrap();
+    assert_eq!(scenario.satellite.forward.delay.min(), Span::from_nanos(5));
+    assert_eq!(scenario.rtt(), Span::from_nanos(1_000_005));
+}
+
+fn trace(name: &str, content: &str) -> Result<Scenario, String> {
+    let folder = std::env::temp_dir().join(format!("bentpipe-{}-{name}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("delay.csv"), content).unwrap();
+    let path = folder.join("s.toml");
+    std::fs::write(&path, file("delay = { trace = \"delay.csv\" }")).unwrap();
+    let result = Scenario::load(&path, &[]).map_err(|error| {
+        error
+            .to_string()
+            .replace(&folder.display().to_string(), "FOLDER")
+    });
+    std::fs::remove_dir_all(&folder).unwrap();
+    result
+}
+
+#[test]
+fn a_file_is_read_exactly_and_travels_in_json() {
+    let scenario = trace(
+        "good",
+        "time_s,delay_ms\n0,300\n0.000000001,299.999999\n15,1.5\n",
+    )
+    .unwrap();
+    let Delay::Trace(read) = &scenario.satellite.forward.delay else {
+        panic!("not a trace");
+    };
+    let steps = [
+        (0, 300_000_000),
+        (1, 299_999_999),
+        (15_000_000_000, 1_500_000),
+    ];
+    assert_eq!(
+        read.steps,
+        steps.map(|(time, delay)| (ns(time), Span::from_nanos(delay)))
+    );
+    // The folder is gone by now: a job in JSON needs no file.
+    let json = serde_json::to_string(&scenario).unwrap();
+    assert!(json.contains(r#""delay":{"trace":"delay.csv","steps":[["0 ms","300 ms"],["1 ns","#));
+    assert_eq!(serde_json::from_str::<Scenario>(&json).unwrap(), scenario);
+}
+
+#[test]
+fn a_bad_file_is_refused() {
+    let message = |name, content| trace(name, content).unwrap_err();
+    let key = "FOLDER/s.toml: satellite.forward.delay.trace: delay.csv: ";
+    let row = "a row is a time in seconds and a delay in milliseconds, like 15,300";
+    for (name, content, expected) in [
+        (
+            "empty",
+            "",
+            "line 1: the header must be \"time_s,delay_ms\"".to_owned(),
+        ),
+        (
+            "header",
+            "time,delay\n0,1\n",
+            "line 1: the header must be \"time_s,delay_ms\"".to_owned(),
+        ),
+        (
+            "rows",
+            "time_s,delay_ms\n",
+            "no row after the header".to_owned(),
+        ),
+        (
+            "first",
+            "time_s,delay_ms\n1,300\n",
+            "line 2: 1,300: the first time must be 0".to_owned(),
+        ),
+        (
+            "order",
+            "time_s,delay_ms\n0,300\n5,200\n5,100\n",
+            "line 4: 5,100: times must increase".to_owned(),
+        ),
+        (
+            "unit",
+            "time_s,delay_ms\n0,300 ms\n",
+            format!("line 2: 0,300 ms: {row}"),
+        ),
+        (
+            "negative",
+            "time_s,delay_ms\n0,-300\n",
+            format!("line 2: 0,-300: {row}"),
+        ),
+        (
+            "column",
+            "time_s,delay_ms\n0,300,1\n",
+            format!("line 2: 0,300,1: {row}"),
+        ),
+        ("short", "time_s,delay_ms\n0\n", format!("line 2: 0: {row}")),
+        (
+            "blank",
+            "time_s,delay_ms\n0,300\n\n",
+            format!("line 3: : {row}"),
+        ),
+        (
+            "fine",
+            "time_s,delay_ms\n0,0.0000001\n",
+            format!("line 2: 0,0.0000001: {row}"),
+        ),
+    ] {
+        assert_eq!(message(name, content), format!("{key}{expected}"), "{name}");
+    }
+}

@@ -1,0 +1,309 @@
+//! What is refused, and the words for it: file, key, value and what to write.
+
+use bentpipe_link::Scenario;
+
+use crate::file;
+
+const SAT: &str = "rate = \"20 Mbit/s\"\ndelay = \"300 ms\"";
+
+#[track_caller]
+fn refused(text: &str, message: &str) {
+    let error = Scenario::parse(text, "scenarios/sat.toml", &[]).unwrap_err();
+    assert_eq!(error.to_string(), format!("scenarios/sat.toml: {message}"));
+}
+
+#[track_caller]
+fn forward_refused(forward: &str, message: &str) {
+    refused(&file(forward), &format!("satellite.forward{message}"));
+}
+
+#[track_caller]
+fn set_refused(key: &str, value: &str, message: &str) {
+    let sets = [
+        ("timeout".to_owned(), "9s".to_owned()),
+        (key.to_owned(), value.to_owned()),
+    ];
+    let error = Scenario::parse(&file(SAT), "scenarios/sat.toml", &sets).unwrap_err();
+    assert_eq!(error.to_string(), message);
+}
+
+#[test]
+fn a_bare_number() {
+    forward_refused(
+        "rate = 20",
+        ".rate: 20: a rate needs a unit; write \"20 Mbit/s\"",
+    );
+    forward_refused(
+        "rate = 1.5",
+        ".rate: 1.5: a rate needs a unit; write \"1.5 Mbit/s\"",
+    );
+    forward_refused(
+        "rate = \"20\"",
+        ".rate: 20: a rate needs a unit; write \"20 Mbit/s\"",
+    );
+    forward_refused(
+        "delay = 300",
+        ".delay: 300: a time needs a unit; write \"300 ms\" or \"300 s\"",
+    );
+    forward_refused(
+        "loss = 0.01",
+        ".loss: 0.01: a ratio needs a unit; write \"0.01 %\"",
+    );
+    forward_refused(
+        "queue = 25",
+        ".queue: 25: not a queue size; write it like \"25 packets\", \"36 MB\", \"200 ms\" or \"1 BDP\"",
+    );
+    forward_refused(
+        "loss = { model = \"periodic\", every = 100 }",
+        ".loss.every: 100: needs a unit; write \"100 packets\"",
+    );
+    let text = file(SAT).replace("\"60 s\"", "60");
+    refused(
+        &text,
+        "timeout: 60: a time needs a unit; write \"60 ms\" or \"60 s\"",
+    );
+}
+
+#[test]
+fn a_negative_or_empty_value() {
+    forward_refused(
+        "rate = \"-20 Mbit/s\"",
+        ".rate: -20 Mbit/s: a rate cannot be negative; write it like \"20 Mbit/s\"",
+    );
+    forward_refused(
+        "rate = -20",
+        ".rate: -20: a rate cannot be negative; write it like \"20 Mbit/s\"",
+    );
+    forward_refused(
+        "rate = \"0 Mbit/s\"",
+        ".rate: 0 Mbit/s: lets nothing through; write \"20 Mbit/s\" or \"unlimited\"",
+    );
+    forward_refused(
+        "rate = \"\"",
+        ".rate: : a rate is a number with a unit; write it like \"20 Mbit/s\"",
+    );
+    forward_refused(
+        "queue = \"-1 BDP\"",
+        ".queue: -1 BDP: not a number of BDP; write it like \"0.25 BDP\"",
+    );
+    forward_refused(
+        "queue = \"2.5 packets\"",
+        ".queue: 2.5 packets: a number of packets is a whole number; write \"25 packets\"",
+    );
+    forward_refused(
+        "loss = \"101 %\"",
+        ".loss: 101 %: more than 100 %, the most that a ratio can be; write a smaller number",
+    );
+}
+
+#[test]
+fn an_unknown_key() {
+    forward_refused(
+        "rte = \"20 Mbit/s\"",
+        ".rte: 20 Mbit/s: unknown key; did you mean \"rate\"? Known here: rate, delay, queue, loss",
+    );
+    forward_refused(
+        "jitter = \"5 ms\"",
+        ".jitter: 5 ms: unknown key; known here: rate, delay, queue, loss",
+    );
+    forward_refused(
+        "queue = { size = \"1 MB\", drop_abov = \"1 kB\" }",
+        ".queue.drop_abov: 1 kB: unknown key; did you mean \"drop_above\"? \
+         Known here: size, drop_above, drop_ratio",
+    );
+    forward_refused(
+        "loss = { model = \"periodic\", every = \"9 packets\", brst = \"2 packets\" }",
+        ".loss.brst: 2 packets: unknown key; did you mean \"burst\"? Known here: model, every, burst",
+    );
+    refused(
+        &(file(SAT) + "[satelite.forward]\nrate = \"1 Mbit/s\"\n"),
+        "satelite: { forward = { rate = \"1 Mbit/s\" } }: unknown key; did you mean \"satellite\"? \
+         Known here: name, title, source, notes, timeout, access, satellite, ground",
+    );
+    refused(
+        &(file(SAT) + "[ground.up]\n"),
+        "ground.up: {}: unknown key; known here: forward, return",
+    );
+}
+
+#[test]
+fn a_missing_key() {
+    refused("", "title: missing; write title = \"GEO, 20/2 Mbit/s\"");
+    let without = |line: &str| file(SAT).replace(line, "");
+    refused(
+        &without("timeout = \"60 s\"\n"),
+        "timeout: missing; write timeout = \"120 s\"",
+    );
+    refused(
+        "title = \"t\"\nsource = \"s\"\ntimeout = \"1 s\"",
+        "satellite: missing; write satellite = { forward = { delay = \"300 ms\" }, return = { delay = \"300 ms\" } }",
+    );
+    forward_refused(
+        "queue = { drop_above = \"1 MB\" }",
+        ".queue.size: missing; write size = \"25 packets\", \"36 MB\", \"200 ms\" or \"1 BDP\"",
+    );
+    forward_refused(
+        "queue = { size = \"2 MB\", drop_above = \"1 MB\" }",
+        ".queue.drop_above: 1 MB: needs a drop_ratio beside it",
+    );
+    forward_refused(
+        "queue = { size = \"2 MB\", drop_ratio = \"1 %\" }",
+        ".queue.drop_ratio: 1 %: needs a drop_above beside it",
+    );
+    forward_refused(
+        "loss = { model = \"gilbert-elliott\", p_bad_given_good = \"1 %\" }",
+        ".loss.p_bad_given_bad: missing; write p_bad_given_bad = \"6.5 %\"",
+    );
+}
+
+#[test]
+fn a_value_of_the_wrong_kind() {
+    forward_refused(
+        "rate = true",
+        ".rate: true: a value with a unit is needed here; put it in quotes",
+    );
+    forward_refused(
+        "delay = [\"1 ms\"]",
+        ".delay: [\"1 ms\"]: a value with a unit is needed here; put it in quotes",
+    );
+    forward_refused(
+        "loss = { model = \"rain\" }",
+        ".loss.model: rain: unknown model of loss; write \"none\", \"1 %\" or { model = \
+         \"gilbert-elliott\", p_bad_given_good = \"1.7 %\", p_bad_given_bad = \"6.5 %\" }",
+    );
+    forward_refused(
+        "loss = { model = \"periodic\", every = \"2 packets\", burst = \"3 packets\" }",
+        ".loss.every: 2 packets: a period has at least 1 packet, and as many as the burst",
+    );
+    forward_refused(
+        "loss = \"much\"",
+        ".loss: much: a ratio is a number with a unit; write it like \"1 %\"",
+    );
+    refused(
+        &("satellite = 3\n".to_owned() + &file(SAT).replace("[satellite", "[ground")),
+        "satellite: 3: a table is needed here",
+    );
+    refused(
+        &file(SAT).replace("\"t\"", "7"),
+        "title: 7: a text is needed here; put it in quotes",
+    );
+}
+
+#[test]
+fn a_path_without_delay() {
+    forward_refused(
+        "rate = \"1 Mbit/s\"",
+        ".delay: 0 ms: a path needs a delay in each direction, at all times; write delay = \"300 ms\"",
+    );
+}
+
+#[test]
+fn a_missing_file() {
+    let error = Scenario::load("no/such.toml".as_ref(), &[])
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        error,
+        "no/such.toml: cannot read the scenario: No such file or directory (os error 2)"
+    );
+    forward_refused(
+        "delay = { trace = \"no.csv\" }",
+        ".delay.trace: no.csv: cannot read scenarios/no.csv: No such file or directory (os error 2)",
+    );
+}
+
+#[test]
+fn what_is_no_toml() {
+    let error = Scenario::parse("rate 20", "sat.toml", &[])
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.starts_with("sat.toml: not TOML: TOML parse error at line 1, column 6"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_change_that_cannot_be_made() {
+    let file = "scenarios/sat.toml with --set";
+    set_refused(
+        "forward.quue",
+        "1BDP",
+        &format!(
+            "{file} forward.quue=1BDP: satellite.forward.quue: 1BDP: unknown key; \
+             did you mean \"queue\"? Known here: rate, delay, queue, loss"
+        ),
+    );
+    set_refused(
+        "forward.rate",
+        "20",
+        &format!(
+            "{file} forward.rate=20: satellite.forward.rate: 20: a rate needs a unit; write \"20 Mbit/s\""
+        ),
+    );
+    set_refused(
+        "forwrd.rate",
+        "1Mbit/s",
+        &format!(
+            "{file} forwrd.rate=1Mbit/s: forwrd: {{ rate = \"1Mbit/s\" }}: unknown key; \
+             known here: name, title, source, notes, timeout, access, satellite, ground"
+        ),
+    );
+    set_refused(
+        "forward",
+        "1Mbit/s",
+        &format!("{file} forward=1Mbit/s: satellite.forward: 1Mbit/s: a table is needed here"),
+    );
+    set_refused(
+        "forward.rate.max",
+        "1Mbit/s",
+        "--set forward.rate.max=1Mbit/s: rate is not a table in this scenario; set it as a whole",
+    );
+    set_refused(
+        "forward..rate",
+        "1Mbit/s",
+        "--set forward..rate=1Mbit/s: not a key; write it like forward.queue=1BDP",
+    );
+    set_refused(
+        "",
+        "1",
+        "--set =1: not a key; write it like forward.queue=1BDP",
+    );
+    let sets = [("forward.loss".to_owned(), "{ model = ".to_owned())];
+    let error = Scenario::parse(&crate::file(SAT), "s.toml", &sets)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.starts_with("--set forward.loss={ model = : not a TOML value: "),
+        "{error}"
+    );
+}
+
+#[test]
+fn an_error_of_the_file_is_not_blamed_on_a_change() {
+    let sets = [("forward.queue".to_owned(), "1BDP".to_owned())];
+    let error = Scenario::parse(&file("rate = 20"), "s.toml", &sets)
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        error,
+        "s.toml: satellite.forward.rate: 20: a rate needs a unit; write \"20 Mbit/s\""
+    );
+}
+
+#[test]
+fn json_is_as_strict() {
+    let scenario = Scenario::parse(&file(SAT), "sat.toml", &[]).unwrap();
+    let json = serde_json::to_string(&scenario).unwrap();
+    let message = |json: &str| {
+        serde_json::from_str::<Scenario>(json)
+            .unwrap_err()
+            .to_string()
+    };
+    assert!(
+        message(&json.replace("\"20 Mbit/s\"", "20"))
+            .starts_with("satellite.forward.rate: 20: a rate needs a unit; write \"20 Mbit/s\"")
+    );
+    assert!(message(&json.replace("\"rate\"", "\"rte\"")).starts_with("satellite.forward.rte: "));
+    assert!(message(&json.replace("\"name\":\"sat\",", "")).starts_with("name: missing"));
+}

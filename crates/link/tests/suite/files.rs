@@ -1,0 +1,95 @@
+//! The scenario files of the project.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use bentpipe_link::{Direction, Loss, Scenario};
+use bentpipe_units::Span;
+
+fn all() -> BTreeMap<String, Scenario> {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios"));
+    let files = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let scenarios = files.filter(|path| path.extension().is_some_and(|end| end == "toml"));
+    scenarios
+        .map(|path| Scenario::load(&path, &[]).unwrap_or_else(|error| panic!("{error}")))
+        .map(|scenario| (scenario.name.clone(), scenario))
+        .collect()
+}
+
+#[test]
+fn every_file_loads_says_where_it_is_from_and_comes_back_from_json() {
+    let all = all();
+    assert_eq!(all.len(), 17);
+    for (name, scenario) in all {
+        assert!(
+            scenario.source.len() > 10 && !scenario.title.is_empty(),
+            "{name}"
+        );
+        assert!(
+            scenario.forward_rate().is_some() && scenario.return_rate().is_some(),
+            "{name}"
+        );
+        let json = serde_json::to_string(&scenario).unwrap();
+        assert_eq!(
+            serde_json::from_str::<Scenario>(&json).unwrap(),
+            scenario,
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn rates_delays_and_losses_are_the_published_ones() {
+    // name, kbit/s forward and return, RTT in ms, loss ratio both ways in 1/10000
+    let published = [
+        ("4sat-congested-uplink", 50_000, 500, 650, 0),
+        ("4sat-large", 250_000, 3_000, 650, 0),
+        ("4sat-lossy", 250_000, 3_000, 650, 100),
+        ("4sat-medium", 50_000, 10_000, 650, 0),
+        ("4sat-small", 10_000, 2_000, 650, 0),
+        ("astra", 20_000, 2_000, 600, 10),
+        ("cnes-250-3-loss1", 250_000, 3_000, 600, 100),
+        ("cnes-50-10", 50_000, 10_000, 600, 0),
+        ("eutelsat", 50_000, 5_000, 600, 10),
+        ("geo-tum", 19_600, 5_200, 580, 0),
+        ("goodput", 10_000, 10_000, 30, 0),
+        ("inflight", 1_890, 1_890, 760, 600),
+        ("leo-tum", 19_600, 5_200, 112, 0),
+        ("longrtt", 10_000, 10_000, 1500, 0),
+        ("sat", 20_000, 2_000, 600, 0),
+        ("satloss", 20_000, 2_000, 600, 100),
+        ("viasat", 150_000, 150_000, 600, 0),
+    ];
+    let found = all().into_values().map(|scenario| {
+        let rate = |direction| scenario.rate(direction).unwrap().bps() / 1000;
+        let losses =
+            [&scenario.satellite.forward, &scenario.satellite.return_].map(|at| match at.loss {
+                Loss::None => 0,
+                Loss::Uniform(ratio) => ratio.ppb() / 100_000,
+                other => panic!("{other:?}"),
+            });
+        assert_eq!(losses[0], losses[1]);
+        let rtt = scenario.rtt().as_nanos() / 1_000_000;
+        (
+            scenario.name.clone(),
+            rate(Direction::Forward),
+            rate(Direction::Return),
+            rtt,
+            losses[0],
+        )
+    });
+    let published = published.map(|(name, f, r, rtt, loss)| (name.to_owned(), f, r, rtt, loss));
+    assert_eq!(found.collect::<Vec<_>>(), published);
+}
+
+#[test]
+fn the_ideal_sender_of_sat_takes_5_6_seconds() {
+    let sat = &all()["sat"];
+    // 2 * 600 ms, and 10 MiB * 8 * 1.05 / 20 Mbit/s = 4.404 019 2 s.
+    assert_eq!(sat.limit(10_485_760), Span::from_nanos(5_604_019_200));
+    assert_eq!(sat.min_one_way(Direction::Forward), Span::from_millis(300));
+    assert_eq!(sat.bdp(&sat.satellite.forward).bytes(), 1_500_000);
+    assert_eq!(sat.bdp(&sat.satellite.return_).bytes(), 150_000);
+}

@@ -1,0 +1,58 @@
+//! The link test suite: it should find an error of one nanosecond or one byte.
+
+mod capacity;
+mod delay;
+mod errors;
+mod files;
+mod loss;
+mod path;
+mod properties;
+mod queue;
+mod scenario;
+
+use bentpipe_link::{
+    Direction, DirectionConfig, Fate, Link, LinkSeed, Scenario, ScenarioError, SegmentName,
+};
+use bentpipe_units::{Size, Time};
+
+/// A scenario file with the given keys for the satellite's forward direction.
+fn file(forward: &str) -> String {
+    format!(
+        "title = \"t\"\nsource = \"s\"\ntimeout = \"60 s\"\n\
+         [satellite.return]\ndelay = \"1 ms\"\n[satellite.forward]\n{forward}\n"
+    )
+}
+
+fn parse(forward: &str) -> Result<Scenario, ScenarioError> {
+    Scenario::parse(&file(forward), "test.toml", &[])
+}
+
+fn config(forward: &str) -> DirectionConfig {
+    parse(&format!("delay = \"1 ms\"\n{forward}"))
+        .unwrap()
+        .satellite
+        .forward
+}
+
+const SEED: LinkSeed = LinkSeed {
+    seed: 7,
+    direction: Direction::Forward,
+    segment: SegmentName::Satellite,
+};
+
+/// A link with a delay of 1 ms and a BDP of 10 000 bytes.
+fn link(forward: &str) -> Link {
+    Link::new(&config(forward), Size::from_bytes(10_000), SEED)
+}
+
+fn ns(nanos: u64) -> Time {
+    Time::from_nanos(nanos)
+}
+
+/// When a packet leaves a link of [`link`], before its delay.
+fn departure(fate: Fate) -> u64 {
+    match fate {
+        Fate::Delivered { at } => at.as_nanos() - 1_000_000,
+        other => panic!("{other:?}"),
+    }
+}

@@ -1,0 +1,169 @@
+//! What a scenario file says, and changes to it.
+
+use bentpipe_link::{Delay, Direction, Loss, Packets, Queue, QueueSize, RandomDrop, Scenario};
+use bentpipe_units::{Ratio, Size, Span};
+
+use crate::{config, file};
+
+fn set(changes: &[(&str, &str)]) -> Scenario {
+    let text = file("rate = \"20 Mbit/s\"\ndelay = \"300 ms\"");
+    let pairs: Vec<(String, String)> = changes
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+        .collect();
+    Scenario::parse(&text, "scenarios/sat.toml", &pairs).unwrap()
+}
+
+#[test]
+fn what_is_left_out_is_transparent() {
+    let scenario = set(&[]);
+    assert_eq!(scenario.name, "sat");
+    assert_eq!(scenario.access, None);
+    assert_eq!(scenario.satellite.return_.rate, None);
+    assert_eq!(scenario.return_rate(), None);
+    assert_eq!(scenario.satellite.forward.queue, Queue::default());
+    assert_eq!(scenario.satellite.forward.queue.size.to_string(), "1 BDP");
+    assert_eq!(scenario.satellite.forward.loss, Loss::None);
+}
+
+#[test]
+fn every_form_of_a_queue() {
+    let queue = |text: &str| config(&format!("queue = {text}")).queue;
+    let size = |size| Queue {
+        size,
+        random_drop: None,
+    };
+    assert_eq!(
+        queue("\"25 packets\""),
+        size(QueueSize::Packets(Packets(25)))
+    );
+    assert_eq!(
+        queue("\"36 MB\""),
+        size(QueueSize::Bytes(Size::from_bytes(36_000_000)))
+    );
+    assert_eq!(
+        queue("\"200ms\""),
+        size(QueueSize::Time(Span::from_millis(200)))
+    );
+    assert_eq!(queue("\"0.25 BDP\""), size(QueueSize::Bdp(250_000_000)));
+    assert_eq!(
+        queue("{ size = \"36 MB\", drop_above = \"0.5BDP\", drop_ratio = \"25 %\" }"),
+        Queue {
+            size: QueueSize::Bytes(Size::from_bytes(36_000_000)),
+            random_drop: Some(RandomDrop {
+                above: QueueSize::Bdp(500_000_000),
+                ratio: Ratio::from_ppb(250_000_000),
+            }),
+        }
+    );
+}
+
+#[test]
+fn the_json_form_has_the_same_shape() {
+    let scenario = set(&[
+        ("ground.return.delay", "40ms"),
+        ("notes", "n"),
+        ("forward.loss", "1%"),
+    ]);
+    let expected = r#"{"name":"sat","title":"t","source":"s","notes":"n","timeout":"60 s","satellite":{"forward":{"rate":"20 Mbit/s","delay":"300 ms","queue":"1 BDP","loss":"1 %"},"return":{"delay":"1 ms","queue":"1 BDP","loss":"none"}},"ground":{"forward":{"delay":"0 ms","queue":"1 BDP","loss":"none"},"return":{"delay":"40 ms","queue":"1 BDP","loss":"none"}}}"#;
+    assert_eq!(serde_json::to_string(&scenario).unwrap(), expected);
+    assert_eq!(
+        serde_json::from_str::<Scenario>(expected).unwrap(),
+        scenario
+    );
+}
+
+#[test]
+fn every_model_comes_back_from_json() {
+    for (key, value) in [
+        (
+            "forward.queue",
+            "{ size = \"9 packets\", drop_above = \"4 packets\", drop_ratio = \"5 %\" }",
+        ),
+        ("forward.queue", "0.000000001 BDP"),
+        (
+            "forward.loss",
+            "{ model = \"periodic\", every = \"9 packets\", burst = \"1 packet\" }",
+        ),
+        (
+            "forward.loss",
+            "{ model = \"gilbert-elliott\", p_bad_given_good = \"1 %\", p_bad_given_bad = \"2 %\", \
+             loss_in_good = \"3 %\", loss_in_bad = \"4 %\" }",
+        ),
+        (
+            "forward.delay",
+            "{ trace = \"t.csv\", steps = [[\"0 s\", \"1 ms\"], [\"1 s\", \"2 ms\"]] }",
+        ),
+    ] {
+        let scenario = set(&[(key, value)]);
+        assert_ne!(scenario, set(&[]));
+        let json = serde_json::to_string(&scenario).unwrap();
+        assert_eq!(
+            serde_json::from_str::<Scenario>(&json).unwrap(),
+            scenario,
+            "{json}"
+        );
+    }
+}
+
+#[test]
+fn a_change_may_be_short_or_in_full() {
+    let short = set(&[("forward.queue", "0.25BDP")]);
+    assert_eq!(
+        short.satellite.forward.queue.size,
+        QueueSize::Bdp(250_000_000)
+    );
+    assert_eq!(short, set(&[("satellite.forward.queue", "0.25 BDP")]));
+    assert_eq!(
+        set(&[("return.delay", "5 ms")]).rtt(),
+        Span::from_millis(305)
+    );
+    assert_eq!(set(&[("timeout", "1 min")]).timeout, Span::from_secs(60));
+    assert_eq!(set(&[("forward.rate", "unlimited")]).forward_rate(), None);
+    assert_eq!(
+        set(&[("forward.loss", "\"1 %\"")]),
+        set(&[("forward.loss", "1%")])
+    );
+}
+
+#[test]
+fn a_change_may_add_a_segment() {
+    let scenario = set(&[
+        ("ground.forward.delay", "40 ms"),
+        ("ground.forward.rate", "5 Mbit/s"),
+    ]);
+    assert_eq!(
+        scenario.min_one_way(Direction::Forward),
+        Span::from_millis(340)
+    );
+    assert_eq!(
+        scenario.min_one_way(Direction::Return),
+        Span::from_millis(1)
+    );
+    assert_eq!(scenario.forward_rate().unwrap().bps(), 5_000_000);
+}
+
+#[test]
+fn the_last_change_of_a_key_counts() {
+    let scenario = set(&[("forward.delay", "1 ms"), ("forward.delay", "2 ms")]);
+    assert_eq!(
+        scenario.satellite.forward.delay,
+        Delay::Fixed(Span::from_millis(2))
+    );
+}
+
+#[test]
+fn a_bdp_is_of_the_links_rate_and_the_paths_round_trip() {
+    let scenario = set(&[
+        ("ground.forward.delay", "40 ms"),
+        ("ground.forward.rate", "8 Mbit/s"),
+    ]);
+    // 341 ms at 20 and at 8 Mbit/s.
+    assert_eq!(scenario.bdp(&scenario.satellite.forward).bytes(), 852_500);
+    assert_eq!(
+        scenario
+            .bdp(&scenario.ground.as_ref().unwrap().forward)
+            .bytes(),
+        341_000
+    );
+}
