@@ -25,8 +25,10 @@ mod packets;
 mod path;
 mod queue;
 mod random;
+mod reading;
 mod scenario;
 mod sets;
+mod waiting;
 
 pub use delay::{Delay, DelayTrace};
 pub use error::ScenarioError;

@@ -5,9 +5,9 @@ use bentpipe_units::{Size, Time};
 use crate::capacity::Capacity;
 use crate::delay::Delays;
 use crate::loss::Losses;
-use crate::queue::Waiting;
 use crate::random::{LinkSeed, Use};
 use crate::scenario::DirectionConfig;
+use crate::waiting::Waiting;
 
 /// What becomes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

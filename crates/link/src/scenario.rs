@@ -1,17 +1,11 @@
 //! A named path: its segments, each with two directions.
 
-use std::path::Path as FilePath;
-
 use bentpipe_units::{Rate, Size, Span};
-use serde::{Deserialize, Deserializer, Serialize};
-use toml::Table;
+use serde::{Deserialize, Serialize};
 
 use crate::delay::Delay;
-use crate::error::ScenarioError;
-use crate::fields::{Entry, Fields, Problem};
 use crate::loss::Loss;
 use crate::queue::Queue;
-use crate::sets::{self, Set};
 
 /// A named path. Its TOML and JSON forms have the same shape; values are texts with units.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -83,9 +77,6 @@ pub enum SegmentName {
     Ground,
 }
 
-/// What to write if the satellite is missing.
-const SATELLITE: &str = "{ forward = { delay = \"300 ms\" }, return = { delay = \"300 ms\" } }";
-
 impl Direction {
     /// Forward and return.
     pub const BOTH: [Self; 2] = [Self::Forward, Self::Return];
@@ -101,80 +92,6 @@ impl Direction {
 }
 
 impl Scenario {
-    /// Reads a scenario file and makes changes to it, as [`Scenario::parse`] does.
-    pub fn load(path: &FilePath, sets: &[Set]) -> Result<Self, ScenarioError> {
-        let file = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| ScenarioError::Read {
-            file: file.clone(),
-            error,
-        })?;
-        Self::parse(&text, &file, sets)
-    }
-
-    /// Reads a scenario from TOML and makes changes to it: pairs of a key with dots and a value. A key
-    /// that begins with `forward` or `return` means the satellite segment. `file` names the text in
-    /// errors, gives the scenario its name, and relative paths of traces are relative to it.
-    pub fn parse(text: &str, file: &str, sets: &[Set]) -> Result<Self, ScenarioError> {
-        let mut table: Table =
-            text.parse()
-                .map_err(|error: toml::de::Error| ScenarioError::Syntax {
-                    file: file.to_owned(),
-                    message: error.to_string(),
-                })?;
-        for set in sets {
-            sets::apply(&mut table, set)?;
-        }
-        let path = FilePath::new(file);
-        if let (false, Some(stem)) = (table.contains_key("name"), path.file_stem()) {
-            table.insert(
-                "name".to_owned(),
-                stem.to_string_lossy().into_owned().into(),
-            );
-        }
-        let folder = path.parent().unwrap_or(FilePath::new(""));
-        Self::read(table, folder).map_err(|Problem { key, message }| ScenarioError::Value {
-            file: blame(file, &key, sets),
-            key,
-            message,
-        })
-    }
-
-    fn read(table: Table, folder: &FilePath) -> Result<Self, Problem> {
-        let mut fields = Fields::new(table);
-        let segment = |entry| Segment::read(entry, folder);
-        let scenario = Self {
-            name: fields.required("name", "\"sat\"")?.text()?,
-            title: fields.required("title", "\"GEO, 20/2 Mbit/s\"")?.text()?,
-            source: fields
-                .required("source", "\"where the figures come from\"")?
-                .text()?,
-            notes: fields.take("notes").map(|entry| entry.text()).transpose()?,
-            timeout: fields.required("timeout", "\"120 s\"")?.parse()?,
-            access: fields.take("access").map(segment).transpose()?,
-            satellite: segment(fields.required("satellite", SATELLITE)?)?,
-            ground: fields.take("ground").map(segment).transpose()?,
-        };
-        fields.finish()?;
-        scenario.check_delays()?;
-        Ok(scenario)
-    }
-
-    /// Virtual time advances by the smallest delay of a direction, so there must be one.
-    fn check_delays(&self) -> Result<(), Problem> {
-        match Direction::BOTH
-            .iter()
-            .find(|direction| self.min_one_way(**direction) == Span::ZERO)
-        {
-            None => Ok(()),
-            Some(direction) => Err(Problem {
-                key: format!("satellite.{}.delay", direction.name()),
-                message: "0 ms: a path needs a delay in each direction, at all times; \
-                          write delay = \"300 ms\""
-                    .to_owned(),
-            }),
-        }
-    }
-
     /// The given segments of a direction, in the order in which packets meet them.
     pub(crate) fn hops(
         &self,
@@ -252,42 +169,7 @@ impl Scenario {
     }
 }
 
-/// The file, and the change whose key is the one with the problem, if there is one.
-fn blame(file: &str, problem: &str, sets: &[Set]) -> String {
-    let touches = |(key, _): &&Set| {
-        let key = sets::full_key(key);
-        let begins =
-            |long: &str, short: &str| long == short || long.starts_with(&format!("{short}."));
-        begins(problem, &key) || begins(&key, problem)
-    };
-    match sets.iter().rev().find(touches) {
-        Some((key, value)) => format!("{file} with --set {key}={value}"),
-        None => file.to_owned(),
-    }
-}
-
-impl<'de> Deserialize<'de> for Scenario {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let table = Table::deserialize(deserializer)?;
-        Self::read(table, FilePath::new("")).map_err(|Problem { key, message }| {
-            serde::de::Error::custom(format!("{key}: {message}"))
-        })
-    }
-}
-
 impl Segment {
-    fn read(entry: Entry, folder: &FilePath) -> Result<Self, Problem> {
-        let mut fields = entry.table()?;
-        let direction = |entry: Option<Entry>| match entry {
-            Some(entry) => DirectionConfig::read(entry, folder),
-            None => Ok(DirectionConfig::default()),
-        };
-        let forward = direction(fields.take(Direction::Forward.name()))?;
-        let return_ = direction(fields.take(Direction::Return.name()))?;
-        fields.finish()?;
-        Ok(Self { forward, return_ })
-    }
-
     /// One of the two directions.
     #[must_use]
     pub fn direction(&self, direction: Direction) -> &DirectionConfig {
@@ -295,41 +177,5 @@ impl Segment {
             Direction::Forward => &self.forward,
             Direction::Return => &self.return_,
         }
-    }
-}
-
-impl DirectionConfig {
-    fn read(entry: Entry, folder: &FilePath) -> Result<Self, Problem> {
-        let mut fields = entry.table()?;
-        let rate = fields
-            .take("rate")
-            .map(|entry| read_rate(&entry))
-            .transpose()?
-            .flatten();
-        let delay = fields
-            .take("delay")
-            .map(|entry| Delay::read(entry, folder))
-            .transpose()?;
-        let queue = fields.take("queue").map(Queue::read).transpose()?;
-        let loss = fields.take("loss").map(Loss::read).transpose()?;
-        fields.finish()?;
-        Ok(Self {
-            rate,
-            delay: delay.unwrap_or_default(),
-            queue: queue.unwrap_or_default(),
-            loss: loss.unwrap_or_default(),
-        })
-    }
-}
-
-fn read_rate(entry: &Entry) -> Result<Option<Rate>, Problem> {
-    if entry.is_text("unlimited") {
-        return Ok(None);
-    }
-    match entry.parse::<Rate>()? {
-        rate if rate.bps() == 0 => {
-            Err(entry.problem("lets nothing through; write \"20 Mbit/s\" or \"unlimited\""))
-        }
-        rate => Ok(Some(rate)),
     }
 }

@@ -7,14 +7,16 @@
 //! parses back to the same value, and serde uses that form. A bare number is an error that says
 //! what to write.
 
+mod error;
 mod rate;
 mod ratio;
 mod size;
 mod text;
 mod time;
 
+pub use error::UnitError;
 pub use rate::Rate;
 pub use ratio::Ratio;
 pub use size::Size;
-pub use text::UnitError;
+
 pub use time::{Span, Time};

@@ -2,81 +2,7 @@
 
 use std::fmt;
 
-/// Why a text is not a quantity. The message begins with the text itself and ends with what to write.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum UnitError {
-    /// A number without a unit.
-    #[error("{text}: {what} needs a unit; write {}", either(text, units))]
-    MissingUnit {
-        /// What was read.
-        text: String,
-        /// The quantity, with its article.
-        what: &'static str,
-        /// The units to propose.
-        units: &'static [&'static str],
-    },
-    /// A unit that the quantity does not have.
-    #[error("{text}: \"{unit}\" is not a unit of {what}; write one of {known}")]
-    UnknownUnit {
-        /// What was read.
-        text: String,
-        /// The quantity, with its article.
-        what: &'static str,
-        /// The unit read.
-        unit: String,
-        /// The units there are, separated by commas.
-        known: String,
-    },
-    /// No number where one is needed.
-    #[error("{text}: {what} is a number with a unit; write it like \"{example}\"")]
-    NotANumber {
-        /// What was read.
-        text: String,
-        /// The quantity, with its article.
-        what: &'static str,
-        /// A good value.
-        example: &'static str,
-    },
-    /// A number below zero.
-    #[error("{text}: {what} cannot be negative; write it like \"{example}\"")]
-    Negative {
-        /// What was read.
-        text: String,
-        /// The quantity, with its article.
-        what: &'static str,
-        /// A good value.
-        example: &'static str,
-    },
-    /// A value that is no whole number of the smallest unit.
-    #[error("{text}: finer than {finest}, the finest step of {what}; write fewer decimals")]
-    TooFine {
-        /// What was read.
-        text: String,
-        /// The quantity, with its article.
-        what: &'static str,
-        /// The smallest value that can be told apart.
-        finest: &'static str,
-    },
-    /// A value above the largest that can be held.
-    #[error("{text}: more than {largest}, the most that {what} can be; write a smaller number")]
-    TooLarge {
-        /// What was read.
-        text: String,
-        /// The quantity, with its article.
-        what: &'static str,
-        /// The largest value.
-        largest: String,
-    },
-}
-
-/// The number with each of the units.
-fn either(number: &str, units: &[&str]) -> String {
-    let with_units: Vec<String> = units
-        .iter()
-        .map(|unit| format!("\"{number} {unit}\""))
-        .collect();
-    with_units.join(" or ")
-}
+use crate::error::UnitError;
 
 /// How a quantity is written.
 pub(crate) struct Form {
@@ -165,8 +91,8 @@ impl Form {
             finest: self.finest,
         };
         let whole: u64 = whole.parse().map_err(|_| too_large())?;
-        // A fraction without trailing zeros is a whole number of the smallest unit only if the unit
-        // has as many factors of ten as the fraction has digits: 18 is more than any unit has.
+        // No decimal unit has more than 9 places above its smallest: 18 digits without trailing zeros
+        // are too fine for all of them, and what has fewer cannot overflow.
         let digits = u32::try_from(fraction.len()).map_err(|_| too_fine())?;
         let parts = 10_u128
             .checked_pow(digits)
