@@ -1,0 +1,213 @@
+"""What the pages show, as JSON values. Every number is computed here; the bundle only draws.
+
+Keys carry their unit, as in records. `report-ui/src/model.ts` declares the same shapes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import bentpipe
+from bentpipe.records import Record
+from bentpipe.report import slugs
+from bentpipe.report.command import reproduce
+from bentpipe.statistics import Cell, Matrix, efficiency_over, matrices, spread
+
+# Columns shown for each iteration on the page of a cell.
+_ITERATION_COLUMNS = (
+    "iteration",
+    "trial",
+    "seed",
+    "outcome",
+    "detail",
+    "goodput_bps",
+    "efficiency",
+    "handshake_s",
+    "ttfb_s",
+    "completion_s",
+    "transfer_s",
+    "share_of_limit",
+    "virtual_s",
+    "wall_s",
+    "cpu_client_s",
+    "cpu_server_s",
+    "forward_packets",
+    "forward_bytes",
+    "forward_queue_drops",
+    "forward_losses",
+    "return_packets",
+    "return_bytes",
+    "return_queue_drops",
+    "return_losses",
+    "packet_log_sha256",
+    "received_step_s",
+    "received_bytes",
+)
+
+
+@dataclass(frozen=True)
+class RunModel:
+    """A run as read from its folder."""
+
+    run: Path
+    manifest: dict[str, Any]
+    records: list[Record]
+
+    @property
+    def campaign(self) -> str:
+        return str(self.manifest.get("campaign") or self.run.resolve().name)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return _mapping(self.manifest.get("options"))
+
+    @cached_property
+    def matrices(self) -> list[Matrix]:
+        """In the manifest's order of scenarios; what it does not name comes last."""
+        order = {label: place for place, label in enumerate(_mapping(self.manifest.get("scenarios")))}
+        return sorted(matrices(self.records), key=lambda m: (order.get(m.key.scenario, len(order)), m.key))
+
+    @cached_property
+    def slugs(self) -> dict[str, Cell]:
+        """File name → cell, over all matrices."""
+        return slugs.assign(cell for matrix in self.matrices for cell in matrix.cells)
+
+    def summary(self, scenario: str) -> dict[str, Any]:
+        """The manifest's summary of a scenario; empty if it has none."""
+        return _mapping(_mapping(_mapping(self.manifest.get("scenarios")).get(scenario)).get("summary"))
+
+
+def run_data(model: RunModel) -> dict[str, Any]:
+    """What every page needs: the manifest, and the matrices without the courses of their trials."""
+    slug_of = {cell.key: slug for slug, cell in model.slugs.items()}
+    data = {
+        "campaign": model.campaign,
+        "version": bentpipe.__version__,
+        "manifest": model.manifest,
+        "trials": len(model.records),
+        "failed": sum(not record.ok for record in model.records),
+        "matrices": [
+            _matrix(model, matrix, {cell.key: slug_of[cell.key] for cell in matrix.cells})
+            for matrix in model.matrices
+        ],
+    }
+    return _finite(data)  # type: ignore[no-any-return]
+
+
+def _matrix(model: RunModel, matrix: Matrix, slug_of: dict[Any, str]) -> dict[str, Any]:
+    return {
+        **matrix.key._asdict(),
+        "summary": model.summary(matrix.key.scenario),
+        "clients": [_margin(name, matrix.row(name)) for name in matrix.clients],
+        "servers": [_margin(name, matrix.column(name)) for name in matrix.servers],
+        "total": _margin("all", matrix.cells),
+        "cells": [_cell(cell, slug_of[cell.key]) for cell in matrix.cells],
+    }
+
+
+def _margin(name: str, group: tuple[Cell, ...]) -> dict[str, Any]:
+    goodputs = spread(cell.goodput_mean_bps for cell in group)
+    succeeded = [cell.goodput_mean_bps for cell in group if cell.goodput_mean_bps is not None]
+    return {
+        "name": name,
+        "efficiency": efficiency_over(group),
+        "efficiency_max": max((e for cell in group if (e := cell.efficiency_mean) is not None), default=None),
+        "goodput_bps": math.fsum(succeeded) / len(succeeded) if succeeded else None,
+        "goodput_max_bps": goodputs.max if goodputs else None,
+        "cells": len(group),
+        "cells_failed": sum(not cell.ok for cell in group),
+        "trials": sum(len(cell.records) for cell in group),
+        "failed": sum(sum(cell.failures.values()) for cell in group),
+    }
+
+
+def _cell(cell: Cell, slug: str) -> dict[str, Any]:
+    spreads = ("goodput_bps", "completion_s", "handshake_s", "share_of_limit")
+    return {
+        "slug": slug,
+        "client": cell.key.client,
+        "server": cell.key.server,
+        "goodput_mean_bps": cell.goodput_mean_bps,
+        "goodput_deviation_bps": cell.goodput_deviation_bps,
+        "efficiency": cell.efficiency_mean,
+        "failures": cell.failures.most_common(),
+        "spreads": {name: _spread(cell, name) for name in spreads},
+        "trials": [
+            {"iteration": r.iteration, "outcome": r.outcome, "detail": r.detail, "efficiency": r.efficiency}
+            for r in cell.records
+        ],
+    }
+
+
+def _spread(cell: Cell, column: str) -> dict[str, float] | None:
+    found = spread(getattr(record, column) for record in cell.ok)
+    return found._asdict() if found else None
+
+
+def cell_data(model: RunModel, slug: str) -> dict[str, Any]:
+    """What the page of one cell needs beside `run_data`."""
+    cell = model.slugs[slug]
+    median = cell.median
+    first = cell.records[0]
+    data = {
+        **cell.key._asdict(),
+        "slug": slug,
+        "size_bytes": first.size_bytes,
+        "limit_s": first.limit_s,
+        "median": median.iteration if median else None,
+        "command": reproduce(cell, model.options),
+        "endpoints": [
+            {
+                "role": "client",
+                "name": cell.key.client,
+                "version": first.client_version,
+                "driver": first.client_driver,
+            },
+            {
+                "role": "server",
+                "name": cell.key.server,
+                "version": first.server_version,
+                "driver": first.server_driver,
+            },
+        ],
+        "iterations": [_iteration(model.run, record) for record in cell.records],
+    }
+    return _finite(data)  # type: ignore[no-any-return]
+
+
+def _iteration(run: Path, record: Record) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in _ITERATION_COLUMNS} | {"files": _files(run, record.trial)}
+
+
+def _files(run: Path, trial: str) -> list[dict[str, str]]:
+    """Links from the page of a cell to what the trial left, for the files that exist now."""
+    folder = run / "trials" / trial
+    wanted = [("trace", "trace.pcapng"), ("qlog", "qlog"), ("stdout", "stdout"), ("stderr", "stderr")]
+    found = [(label, name) for label, name in wanted if _has_content(folder / name)]
+    return [{"label": label, "href": quote(f"../../trials/{trial}/{name}")} for label, name in found]
+
+
+def _has_content(path: Path) -> bool:
+    if path.is_dir():
+        return any(path.iterdir())
+    return path.is_file() and path.stat().st_size > 0
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _finite(value: Any) -> Any:
+    """`value` with null for numbers that JSON cannot hold."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value

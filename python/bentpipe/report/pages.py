@@ -1,0 +1,68 @@
+"""The files of the site as text: thin pages, and scripts that hold data.
+
+Names of campaigns and stacks come from outside, so everything is escaped for the place that it goes to.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from typing import Any
+from urllib.parse import quote
+
+from bentpipe.statistics import CellKey
+
+# A path up to the satellite and down again. Inside a data URL, so that a page needs no further file.
+_ICON = quote(
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><path d="M4 27 16 7l12 20" fill="none" '
+    'stroke="#2f7f93" stroke-width="4" stroke-linejoin="round" stroke-linecap="round"/>'
+    '<circle cx="16" cy="7" r="4.5" fill="#d98a2b"/></svg>'
+)
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{title}</title>
+<link rel="icon" href="data:image/svg+xml,{icon}">
+<link rel="stylesheet" href="{root}assets/report.css">
+</head>
+<body data-page="{page}" data-slug="{slug}">
+<div id="report"><p>This page is drawn by <code>assets/report.js</code>. If you still read this, scripts are
+disabled, or the page was moved without the folders beside it.</p></div>
+{scripts}
+</body>
+</html>
+"""
+
+
+def index(campaign: str) -> str:
+    """The page with the matrices."""
+    return _page(title=f"{campaign} · Bentpipe", page="index", slug="", root="", data=["data/run.js"])
+
+
+def cell(campaign: str, slug: str, key: CellKey) -> str:
+    """The page of one cell; `slug` names its data."""
+    title = f"{key.client} to {key.server}, {key.scenario} · {campaign} · Bentpipe"
+    data = ["../data/run.js", f"../data/cells/{quote(slug)}.js"]
+    return _page(title=title, page="cell", slug=slug, root="../", data=data)
+
+
+def _page(*, title: str, page: str, slug: str, root: str, data: list[str]) -> str:
+    sources = [*data, f"{root}assets/report.js"]
+    return _PAGE.format(
+        title=html.escape(title),
+        icon=_ICON,
+        root=root,
+        page=page,
+        slug=html.escape(slug),
+        scripts="\n".join(f'<script src="{html.escape(source)}"></script>' for source in sources),
+    )
+
+
+def data_script(name: str, value: Any) -> str:
+    """A script that assigns `value` to the global `name`; safe inside a `<script>` element too."""
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    return f"window.{name}={text.replace('<', chr(92) + 'u003c')};\n"

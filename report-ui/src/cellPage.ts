@@ -1,0 +1,143 @@
+// The page of a cell: all iterations of one client and one server over one path.
+
+import type { Figure } from "./chart";
+import { breakable, command, facts, h, type Child } from "./dom";
+import { decimals, duration, goodput, mbits, percent } from "./format";
+import { brand, setting } from "./header";
+import { miniature } from "./matrix";
+import type { Cell, CellDetail, Iteration, Json, Matrix, Run } from "./model";
+import { pathFacts } from "./path";
+import { courses, spans, type Path } from "./received";
+
+export function cellPage(root: HTMLElement, run: Run, detail: CellDetail): void {
+  const matrix = run.matrices.find((one) => one.cells.some((cell) => cell.slug === detail.slug));
+  const cell = matrix?.cells.find((one) => one.slug === detail.slug);
+  if (!matrix || !cell) throw new Error(`data/run.js does not know the cell ${detail.slug}`);
+  const range = timeRange(detail);
+  const figures = courses(detail, path(matrix), range.until);
+  root.replaceChildren(
+    h(
+      "header",
+      { class: "page cell-head" },
+      h("div", {},
+        h("nav", { class: "crumbs", "aria-label": "Where you are" }, brand("../index.html"), " / ", h("a", { href: "../index.html" }, run.campaign), " / ", h("a", { href: `../index.html#${encodeURIComponent(anchor(run, matrix))}` }, matrix.scenario)),
+        h("h1", {}, pair(detail)),
+        h("p", { class: "subtitle" }, `${setting(detail)}, over ${detail.scenario}`, typeof matrix.summary.title === "string" && `: ${matrix.summary.title}`),
+      ),
+      miniature(matrix, detail.slug),
+    ),
+    h("main", {},
+      keyFigures(cell, detail),
+      h("section", {}, h("h2", {}, "Course of the iterations"), range.control, ...figures.map((figure) => figure.element)),
+      h("section", {}, h("h2", {}, "Run it again"), h("p", { class: "note" }, "Repeats these iterations with the same seeds and keeps their traces."), command(detail.command)),
+      h("section", {}, h("h2", {}, "Iterations"), iterationTable(detail, figures)),
+      h("section", { class: "columns" },
+        h("div", {}, h("h2", {}, "Endpoints"), ...detail.endpoints.map(endpoint)),
+        h("div", {}, h("h2", {}, "Path"), facts(pathFacts(matrix.summary), "facts")),
+      ),
+    ),
+  );
+  for (const figure of figures) figure.start();
+  range.onChange(() => figures.forEach((figure) => figure.redraw?.()));
+}
+
+/** The fragment of the index page that shows a matrix. */
+export function anchor(run: Run, matrix: Matrix): string {
+  return `matrix-${run.matrices.indexOf(matrix) + 1}`;
+}
+
+function pair({ client, server }: CellDetail): HTMLElement {
+  return h("span", { class: "pair" }, h("small", {}, "client"), " ", breakable(client), " ", h("small", {}, "server"), " ", breakable(server));
+}
+
+function path({ summary }: Matrix): Path {
+  const number = (value: Json | undefined) => (typeof value === "number" ? value : null);
+  const rtt_ms = number(summary.rtt_ms);
+  return { rtt_s: rtt_ms === null ? null : rtt_ms / 1e3, forward_rate_bps: number(summary.forward_rate_bps) };
+}
+
+function keyFigures(cell: Cell, detail: CellDetail): HTMLElement {
+  const { completion_s, handshake_s, share_of_limit } = cell.spreads;
+  const failed = cell.failures.reduce((sum, [, count]) => sum + count, 0);
+  const mean =
+    cell.goodput_mean_bps === null ? "–" : meanAndDeviation(cell.goodput_mean_bps, failed + 1 < cell.trials.length ? cell.goodput_deviation_bps : null);
+  const reasons = cell.failures.map(([outcome, count]) => `${count}× ${outcome}`).join(", ");
+  return facts(
+    [
+      ["goodput, Mbit/s", h("b", {}, mean)],
+      ["efficiency", h("b", {}, cell.efficiency === null ? "–" : percent(cell.efficiency))],
+      ["median completion", h("b", {}, completion_s ? duration(completion_s.median) : "–")],
+      ["ideal completion", h("b", {}, duration(detail.limit_s))],
+      ["share of limit", h("b", {}, share_of_limit ? percent(share_of_limit.median) : "–")],
+      ["median handshake", h("b", {}, handshake_s ? duration(handshake_s.median) : "–")],
+      ["failed", h("b", { class: failed ? "failure" : "" }, `${failed} of ${cell.trials.length}`, reasons && h("small", {}, ` ${reasons}`))],
+    ],
+    "figures",
+  );
+}
+
+/** A single success has no deviation. */
+function meanAndDeviation(mean: number, deviation: number | null): string {
+  const places = decimals(mean / 1e6);
+  return mbits(mean, places) + (deviation === null ? "" : ` ± ${mbits(deviation, places)}`);
+}
+
+/** The end of the time axis: where the last success ends, or on demand the last failure. */
+function timeRange(detail: CellDetail): { until: () => number; control: Child; onChange: (redraw: () => void) => void } {
+  const { ok, all } = spans(detail.iterations);
+  const ends = { ok: Math.max(ok, detail.limit_s) * 1.03, all: Math.max(all, detail.limit_s) * 1.03 };
+  if (ends.all < ends.ok * 1.2) return { until: () => ends.all, control: null, onChange: () => undefined };
+  const box = h("input", { type: "checkbox" });
+  return {
+    until: () => (box.checked ? ends.all : ends.ok),
+    control: h("label", { class: "choice" }, box, ` show failed iterations to their end (${duration(all)})`),
+    onChange: (redraw) => box.addEventListener("change", redraw),
+  };
+}
+
+type Column = [heading: string, value: (one: Iteration) => Child];
+
+const maybe = (value: number | null, show: (value: number) => string) => (value === null ? "–" : show(value));
+
+const COLUMNS: Column[] = [
+  ["outcome", (one) => h("span", { class: one.outcome === "ok" ? "" : "failure" }, breakable(one.outcome), one.detail && h("small", {}, ` ${one.detail}`))],
+  ["files", (one) => (one.files.length ? files(one) : "–")],
+  ["goodput", (one) => maybe(one.goodput_bps, goodput)],
+  ["efficiency", (one) => maybe(one.efficiency, percent)],
+  ["handshake", (one) => maybe(one.handshake_s, duration)],
+  ["first byte", (one) => maybe(one.ttfb_s, duration)],
+  ["completion", (one) => maybe(one.completion_s, duration)],
+  ["share of limit", (one) => maybe(one.share_of_limit, percent)],
+  ["forward packets", (one) => String(one.forward_packets)],
+  ["queue drops", (one) => String(one.forward_queue_drops)],
+  ["losses", (one) => String(one.forward_losses)],
+  ["return packets", (one) => String(one.return_packets)],
+  ["queue drops", (one) => String(one.return_queue_drops)],
+  ["losses", (one) => String(one.return_losses)],
+  ["wall time", (one) => duration(one.wall_s)],
+  ["CPU client, server", (one) => `${duration(one.cpu_client_s)}, ${duration(one.cpu_server_s)}`],
+  ["seed", (one) => h("code", {}, one.seed)],
+  ["packet log", (one) => one.packet_log_sha256 && h("code", { title: one.packet_log_sha256 }, one.packet_log_sha256.slice(0, 12))],
+];
+
+function files(one: Iteration): HTMLElement {
+  return h("span", { class: "files" }, ...one.files.map(({ label, href }) => h("a", { href }, label)));
+}
+
+function iterationTable(detail: CellDetail, figures: Figure[]): HTMLElement {
+  const head = h("tr", {}, ...["iteration", ...COLUMNS.map(([heading]) => heading)].map((text) => h("th", { scope: "col" }, text)));
+  const rows = detail.iterations.map((one, i) => {
+    const name = h("th", { scope: "row" }, String(one.iteration), one.iteration === detail.median && h("small", {}, " median"));
+    const row = h("tr", { class: one.iteration === detail.median ? "median" : "" }, name, ...COLUMNS.map(([, value]) => h("td", {}, value(one))));
+    for (const [event, type] of [["mouseenter", "highlight"], ["mouseleave", "downplay"]] as const) {
+      row.addEventListener(event, () => figures.forEach((figure) => figure.chart?.dispatchAction({ type, seriesIndex: i })));
+    }
+    return row;
+  });
+  const table = h("table", { class: "iterations" }, h("thead", {}, head), h("tbody", {}, ...rows));
+  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Iterations" }, table);
+}
+
+function endpoint({ role, name, version, driver }: CellDetail["endpoints"][number]): HTMLElement {
+  return facts([[role, h("b", {}, name)], ["version", version || "–"], ["driver", driver || "–"]], "facts");
+}

@@ -1,0 +1,111 @@
+// ECharts, reduced to what the report draws, in the colours of the style sheet.
+//
+// ECharts because it has lines, scatter, a shared tooltip and SVG output in one place, and drops what is not imported.
+// SVG rather than canvas: it prints sharply and can be saved for a paper.
+
+import { LineChart, ScatterChart } from "echarts/charts";
+import { AriaComponent, GridComponent, TooltipComponent } from "echarts/components";
+import { type EChartsCoreOption, init, use } from "echarts/core";
+import { SVGRenderer } from "echarts/renderers";
+import { h } from "./dom";
+
+use([LineChart, ScatterChart, AriaComponent, GridComponent, TooltipComponent, SVGRenderer]);
+
+export type Option = EChartsCoreOption;
+export type Chart = ReturnType<typeof init>;
+
+/** Colours of the style sheet in the current scheme. */
+export interface Theme {
+  ink: string;
+  muted: string;
+  rule: string;
+  paper: string;
+  accent: string;
+  signal: string;
+  failure: string;
+  series: string[];
+}
+
+function theme(): Theme {
+  const style = getComputedStyle(document.documentElement);
+  const of = (name: string) => style.getPropertyValue(`--${name}`).trim();
+  return {
+    ink: of("ink"),
+    muted: of("muted"),
+    rule: of("rule"),
+    paper: of("paper"),
+    accent: of("accent"),
+    signal: of("signal"),
+    failure: of("failure"),
+    series: Array.from({ length: 8 }, (_, i) => of(`series-${i + 1}`)),
+  };
+}
+
+export interface Drawing {
+  /** What the chart shows, for those who cannot see it. */
+  label: string;
+  height: number;
+  /** The option in the colours of a theme. */
+  option: (theme: Theme) => Option;
+}
+
+/** Draw into `host`, and again when the window, the colour scheme or the medium changes. */
+export function draw(host: HTMLElement, drawing: Drawing): { chart: Chart; redraw: () => void } {
+  host.style.height = `${drawing.height}px`;
+  host.setAttribute("role", "img");
+  host.setAttribute("aria-label", drawing.label);
+  const chart = init(host, null, { renderer: "svg" });
+  const redraw = () => chart.setOption({ ...common(theme()), ...drawing.option(theme()) }, { notMerge: true });
+  redraw();
+  new ResizeObserver(() => chart.resize()).observe(host);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  matchMedia("print").addEventListener("change", () => {
+    chart.resize();
+    redraw();
+  });
+  return { chart, redraw };
+}
+
+function common({ ink, paper }: Theme): Option {
+  return { animation: false, backgroundColor: paper, textStyle: { fontFamily: "system-ui, sans-serif", color: ink } };
+}
+
+/** The part of an axis that all charts share. */
+export function axis(name: string, { muted, rule }: Theme, vertical = false): object {
+  return {
+    type: "value",
+    name,
+    nameLocation: "middle",
+    nameGap: vertical ? 48 : 30,
+    nameTextStyle: { color: muted, fontSize: 12 },
+    axisLabel: { color: muted, fontSize: 11, hideOverlap: true },
+    axisLine: { show: !vertical, onZero: false, lineStyle: { color: muted } },
+    axisTick: { show: !vertical, lineStyle: { color: muted } },
+    splitLine: { lineStyle: { color: rule } },
+  };
+}
+
+export function tooltip({ ink, paper, rule }: Theme): object {
+  return { confine: true, backgroundColor: paper, borderColor: rule, textStyle: { color: ink, fontSize: 12 }, transitionDuration: 0 };
+}
+
+/** A chart with its heading and a button to save it. */
+export function figure(title: string, file: string, drawing: Drawing, ...notes: (Node | string)[]): Figure {
+  const host = h("div", { class: "chart" });
+  const save = h("button", { type: "button", class: "save", title: "Save this chart as SVG" }, "SVG");
+  const element = h("figure", {}, h("figcaption", {}, h("span", {}, title), save), ...notes, host);
+  const result: Figure = { element, start: () => Object.assign(result, draw(host, drawing)) };
+  save.addEventListener("click", () => {
+    const link = h("a", { href: result.chart?.getDataURL({ type: "svg" }), download: `${file}.svg` });
+    link.click();
+  });
+  return result;
+}
+
+export interface Figure {
+  element: HTMLElement;
+  /** Draw it; only once the element is in the page and has a width. */
+  start: () => void;
+  chart?: Chart;
+  redraw?: () => void;
+}

@@ -1,0 +1,201 @@
+// How the efficiencies of a scenario are distributed: over all trials, and by server or client.
+
+import { axis, figure, tooltip, type Figure, type Option, type Theme } from "./chart";
+import { h } from "./dom";
+import { percent } from "./format";
+import type { Cell, Matrix, Trial } from "./model";
+
+export type Role = "server" | "client";
+
+/** Colours tell up to this many groups apart; beyond it all have one. */
+const COLOURS = 8;
+
+export interface Point {
+  cell: Cell;
+  trial: Trial;
+  /** A failed trial counts as 0. */
+  efficiency: number;
+  failed: boolean;
+}
+
+/** Every trial that was attempted; a pair that does not support the test case has no efficiency. */
+export function points(cells: Cell[]): Point[] {
+  return cells.flatMap((cell) =>
+    cell.trials
+      .filter((trial) => trial.outcome !== "unsupported")
+      .map((trial) => ({ cell, trial, efficiency: trial.efficiency ?? 0, failed: trial.outcome !== "ok" })),
+  );
+}
+
+/** The empirical distribution function as the corners of its steps: share of values ≤ x, from 0 to 1. */
+export function ecdf(values: number[]): [x: number, share: number][] {
+  const sorted = [...values].sort((a, b) => a - b);
+  const corners: [number, number][] = [];
+  sorted.forEach((value, i) => {
+    if (sorted[i + 1] !== value) corners.push([value, (i + 1) / sorted.length]);
+  });
+  return corners;
+}
+
+/** Both charts of a scenario, grouped by a role. */
+export function distribution(matrix: Matrix): Distribution {
+  let by: Role = "server";
+  const role = () => by;
+  const all = points(matrix.cells);
+  const keys = h("p", { class: "legend" }, ...legend(matrix, by));
+  const rows = Math.max(matrix.clients.length, matrix.servers.length);
+  const failures = all.filter((point) => point.failed).length;
+  const unsupported = matrix.total.trials - all.length;
+  const share = h(
+    "p",
+    { class: "note" },
+    `Share of ${all.length} trials with at most this efficiency; ${failures} failed and count as 0.`,
+    unsupported > 0 && ` Left out: ${unsupported} unsupported.`,
+  );
+  const strips = h("p", { class: "note" }, "Each dot a trial, ", h("b", { class: "cross" }, "×"), " a failed one, the bar the mean of those that succeeded.");
+  const file = `${matrix.scenario}-efficiency`;
+  const figures = [
+    figure("Distribution of efficiency", `${file}-ecdf`, {
+      label: `Empirical distribution of efficiency over ${all.length} trials of ${matrix.scenario}`,
+      height: 320,
+      option: (theme) => ecdfOption(all, groups(matrix, role()), role(), theme),
+    }, share, keys),
+    figure("Efficiency of each trial", `${file}-trials`, {
+      label: `Efficiency of each trial of ${matrix.scenario}, by server or client`,
+      height: Math.max(320, 70 + rows * 38),
+      option: (theme) => stripOption(all, matrix, role(), theme),
+    }, strips),
+  ];
+  return {
+    figures,
+    groupBy: (next) => {
+      by = next;
+      keys.replaceChildren(...legend(matrix, by));
+      figures.forEach((one) => one.redraw?.());
+    },
+  };
+}
+
+export interface Distribution {
+  figures: Figure[];
+  groupBy: (role: Role) => void;
+}
+
+/** The colours of the groups; beyond what colours can tell apart only the whole is drawn. */
+function legend(matrix: Matrix, role: Role): HTMLElement[] {
+  const names = groups(matrix, role);
+  const key = (name: string, colour: string) => h("span", { class: "key", style: `--key:var(--${colour})` }, name);
+  return [key("all trials", "ink"), ...(names.length <= COLOURS ? names.map((name, i) => key(name, `series-${i + 1}`)) : [])];
+}
+
+function groups(matrix: Matrix, role: Role): string[] {
+  return (role === "server" ? matrix.servers : matrix.clients).map((margin) => margin.name);
+}
+
+function colour(theme: Theme, group: number, count: number): string {
+  return (count <= COLOURS && theme.series[group]) || theme.accent;
+}
+
+function ecdfOption(all: Point[], names: string[], role: Role, theme: Theme): Option {
+  const curve = (name: string, members: Point[], style: object) => ({
+    type: "line",
+    name,
+    step: "end",
+    showSymbol: false,
+    data: [[0, 0], ...ecdf(members.map((point) => point.efficiency)).map(([x, y]) => [x * 100, y * 100]), [100, 100]],
+    lineStyle: style,
+    emphasis: { disabled: true },
+  });
+  const single = names.length <= COLOURS ? names : [];
+  return {
+    grid: { left: 62, right: 16, top: 14, bottom: 48 },
+    tooltip: { ...tooltip(theme), trigger: "axis", formatter: (items: unknown) => ecdfTooltip(items as AxisItem[]) },
+    xAxis: { ...axis("efficiency, %", theme), min: 0, max: 100 },
+    yAxis: { ...axis("share of trials, %", theme, true), min: 0, max: 100 },
+    series: [
+      ...single.map((name, i) => {
+        const members = all.filter((point) => point.cell[role] === name);
+        return { ...curve(name, members, { width: 1.25, color: colour(theme, i, names.length) }), z: 2 };
+      }),
+      { ...curve(`all trials`, all, { width: 2.5, color: theme.ink }), z: 3 },
+    ],
+  };
+}
+
+interface AxisItem {
+  seriesName: string;
+  value: [number, number];
+}
+
+function ecdfTooltip(items: AxisItem[]): HTMLElement {
+  const x = items[0]?.value[0] ?? 0;
+  return h("div", {}, `≤ ${percent(x / 100)}`, ...items.map((i) => h("div", {}, `${i.seriesName}: ${percent(i.value[1] / 100)} of trials`)));
+}
+
+function stripOption(all: Point[], matrix: Matrix, role: Role, theme: Theme): Option {
+  const names = groups(matrix, role);
+  const others = groups(matrix, role === "server" ? "client" : "server");
+  const other: Role = role === "server" ? "client" : "server";
+  const row = new Map(names.map((name, i) => [name, i]));
+  const lane = new Map(others.map((name, i) => [name, ((i + 0.5) / others.length - 0.5) * 0.62]));
+  const crowded = all.length > 500;
+  const place = (point: Point) => (row.get(point.cell[role]) ?? 0) + (lane.get(point.cell[other]) ?? 0);
+  const dots = all.map((point) => ({
+    value: [point.efficiency * 100, place(point)],
+    point,
+    symbol: point.failed ? CROSS : "circle",
+    symbolSize: point.failed ? 8 : crowded ? 4 : 7,
+    itemStyle: point.failed
+      ? { color: theme.failure, opacity: 1 }
+      : { color: colour(theme, row.get(point.cell[role]) ?? 0, names.length), opacity: crowded ? 0.5 : 0.8 },
+  }));
+  const margins = role === "server" ? matrix.servers : matrix.clients;
+  const means = margins.flatMap((m, i) => (m.efficiency === null ? [] : [{ value: [m.efficiency * 100, i] }]));
+  return {
+    grid: { left: 8, right: 16, top: 14, bottom: 30, containLabel: true },
+    tooltip: { ...tooltip(theme), trigger: "item", formatter: (item: unknown) => dotTooltip(item as DotItem) },
+    xAxis: { ...axis("efficiency, %", theme), min: 0, max: 100 },
+    yAxis: {
+      ...axis("", theme, true),
+      inverse: true,
+      min: -0.5,
+      max: names.length - 0.5,
+      interval: 0.5,
+      splitLine: { show: false },
+      axisLabel: {
+        color: theme.ink,
+        fontSize: 12,
+        formatter: (value: number) => (Number.isInteger(value) ? shorten(names[value] ?? "") : ""),
+      },
+    },
+    series: [
+      { type: "scatter", name: "trial", data: dots, z: 3, cursor: "pointer" },
+      { type: "scatter", name: "mean", data: means, symbol: "rect", symbolSize: [2.5, 26], itemStyle: { color: theme.ink }, silent: true, z: 2 },
+    ],
+  };
+}
+
+const CROSS = "path://M0,1.5 L1.5,0 L5,3.5 L8.5,0 L10,1.5 L6.5,5 L10,8.5 L8.5,10 L5,6.5 L1.5,10 L0,8.5 L3.5,5 Z";
+
+function shorten(name: string): string {
+  return name.length > 22 ? `${name.slice(0, 21)}…` : name;
+}
+
+interface DotItem {
+  data: { point?: Point };
+}
+
+function dotTooltip({ data: { point } }: DotItem): HTMLElement | string {
+  if (!point) return "";
+  const { cell, trial } = point;
+  const result = point.failed ? `${trial.outcome} ${trial.detail}` : percent(point.efficiency);
+  return h("div", {}, h("b", {}, result), h("div", {}, `${cell.client} client, ${cell.server} server, iteration ${trial.iteration}`));
+}
+
+/** Lead from a dot to the page of its cell. */
+export function followDots(strips: Figure): void {
+  strips.chart?.on("click", (event) => {
+    const point = (event.data as { point?: Point } | undefined)?.point;
+    if (point) location.href = `cells/${encodeURIComponent(point.cell.slug)}.html`;
+  });
+}

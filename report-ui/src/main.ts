@@ -1,0 +1,20 @@
+// The entry of the bundle: draws the page that the body names, and says so where it cannot.
+
+import "./report.css";
+import { cellPage } from "./cellPage";
+import { h } from "./dom";
+import { indexPage } from "./indexPage";
+
+function fail(message: string): void {
+  document.body.prepend(h("p", { class: "script-error", role: "alert" }, `This page could not be drawn: ${message}`));
+}
+
+addEventListener("error", (event) => fail(event.message));
+addEventListener("unhandledrejection", (event) => fail(String(event.reason)));
+
+const root = document.getElementById("report");
+const { bentpipeRun: run, bentpipeCell: cell } = window;
+if (!root || !run) fail("data/run.js is missing; make the report again");
+else if (document.body.dataset.page === "index") indexPage(root, run);
+else if (cell) cellPage(root, run, cell);
+else fail(`data/cells/${document.body.dataset.slug}.js is missing; make the report again`);

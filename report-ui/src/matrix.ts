@@ -1,0 +1,140 @@
+// The result matrix: rows are clients, columns are servers.
+
+import { properties } from "./colour";
+import { breakable, h, type Child } from "./dom";
+import { decimals, mbits, percent } from "./format";
+import type { Cell, Margin, Matrix } from "./model";
+import { attach } from "./tooltip";
+
+export type Order = "name" | "efficiency";
+
+/** The table, inside the box that it scrolls in. `root` leads from the page to the site's folder. */
+export function matrixTable(matrix: Matrix, order: Order): HTMLElement {
+  const [clients, servers] = [sorted(matrix.clients, order), sorted(matrix.servers, order)];
+  const cells = new Map(matrix.cells.map((cell) => [pair(cell.client, cell.server), cell]));
+  const head = h(
+    "tr",
+    {},
+    h("th", { class: "corner" }, h("span", {}, "server →"), h("span", {}, "client ↓")),
+    ...servers.map((server) => h("th", { scope: "col" }, breakable(server.name))),
+    h("th", { scope: "col", class: "margin" }, "client mean"),
+  );
+  const rows = clients.map((client) =>
+    h(
+      "tr",
+      {},
+      h("th", { scope: "row" }, breakable(client.name)),
+      ...servers.map((server) => h("td", {}, cellLink(cells.get(pair(client.name, server.name))))),
+      h("td", { class: "margin" }, marginValue(client)),
+    ),
+  );
+  const foot = h(
+    "tr",
+    {},
+    h("th", { scope: "row", class: "margin" }, "server mean"),
+    ...servers.map((server) => h("td", { class: "margin" }, marginValue(server))),
+    h("td", { class: "margin total" }, marginValue(matrix.total)),
+  );
+  const size = servers.length > 8 ? "matrix dense" : servers.length < 6 ? "matrix roomy" : "matrix";
+  const caption = h("caption", {}, `Goodput in Mbit/s, mean ± standard deviation over the iterations that succeeded, with
+    efficiency (goodput / forward rate). Select a cell to see its iterations.`);
+  const table = h("table", { class: size }, caption, h("thead", {}, head), h("tbody", {}, ...rows), h("tfoot", {}, foot));
+  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Matrix of ${matrix.scenario}` }, table);
+}
+
+/** A key for a pair of names; names hold no NUL. */
+function pair(client: string, server: string): string {
+  return `${client}\0${server}`;
+}
+
+function sorted(margins: Margin[], order: Order): Margin[] {
+  if (order === "name") return margins;
+  return [...margins].sort((a, b) => (b.efficiency ?? -1) - (a.efficiency ?? -1));
+}
+
+function cellLink(cell: Cell | undefined): Child {
+  if (!cell) return h("span", { class: "absent", title: "not run" }, "–");
+  const link = h("a", { class: `cell ${kind(cell)}`, href: `cells/${encodeURIComponent(cell.slug)}.html` }, ...values(cell));
+  if (cell.efficiency !== null) link.setAttribute("style", properties(cell.efficiency));
+  attach(link, cell);
+  return link;
+}
+
+export function kind(cell: Cell): "measured" | "unsupported" | "failed" {
+  if (cell.trials.some((trial) => trial.outcome === "ok")) return "measured";
+  return cell.failures.every(([outcome]) => outcome === "unsupported") ? "unsupported" : "failed";
+}
+
+function values(cell: Cell): Child[] {
+  if (kind(cell) === "unsupported") return [h("span", { class: "failures" }, "unsupported")];
+  if (cell.goodput_mean_bps === null || cell.goodput_deviation_bps === null) return [failures(cell)];
+  const places = decimals(cell.goodput_mean_bps / 1e6);
+  const deviation = cell.trials.length - failed(cell) > 1 ? ` ± ${mbits(cell.goodput_deviation_bps, places)}` : "";
+  return [
+    h("span", { class: "goodput" }, h("b", {}, mbits(cell.goodput_mean_bps, places)), deviation),
+    h("span", { class: "efficiency" }, cell.efficiency === null ? "" : percent(cell.efficiency)),
+    cell.failures.length > 0 && failures(cell),
+  ];
+}
+
+function failed(cell: Cell): number {
+  return cell.failures.reduce((sum, [, count]) => sum + count, 0);
+}
+
+/** "2/10 failed: transfer_timeout"; with several reasons each has its count. */
+function failures(cell: Cell): HTMLElement {
+  const [first] = cell.failures;
+  if (!first) return h("span", { class: "failures" }, "no goodput");
+  const text = h("span", { class: "failures" }, h("b", {}, `${failed(cell)}/${cell.trials.length} failed:`), " ");
+  cell.failures.forEach(([outcome, count], i) => {
+    const times = cell.failures.length > 1 ? `${count}×\u00a0` : "";
+    text.append(i > 0 ? ", " : "", h("span", { class: "reason" }, times, breakable(outcome)));
+  });
+  return text;
+}
+
+function marginValue(margin: Margin): HTMLElement {
+  const measured = margin.cells - margin.cells_failed;
+  const title = `mean of the efficiencies of ${measured} of ${margin.cells} cells; ${margin.failed} of ${margin.trials} trials failed`;
+  return h(
+    "span",
+    { class: "mean", title },
+    h("b", {}, margin.efficiency === null ? "–" : percent(margin.efficiency)),
+    margin.failed > 0 && h("span", { class: "failures" }, `${margin.failed}/${margin.trials} failed`),
+  );
+}
+
+/** The colours of the cells, with their meaning. */
+export function scale(): HTMLElement {
+  const steps = Array.from({ length: 11 }, (_, i) => i / 10);
+  return h(
+    "p",
+    { class: "scale" },
+    "Efficiency ",
+    ...steps.map((step) => h("span", { class: "step", style: properties(step) }, step * 10 % 5 ? "" : percent(step))),
+    h("span", { class: "step failed" }, "all failed"),
+  );
+}
+
+/** A map of the matrix in small squares that lead to its cells; `here` is the slug of the current one. */
+export function miniature(matrix: Matrix, here: string): HTMLElement {
+  const cells = new Map(matrix.cells.map((cell) => [pair(cell.client, cell.server), cell]));
+  const rows = matrix.clients.map((client) =>
+    h("tr", {}, ...matrix.servers.map((server) => h("td", {}, square(cells.get(pair(client.name, server.name)), here)))),
+  );
+  return h("table", { class: matrix.servers.length > 8 ? "miniature dense" : "miniature", "aria-label": "Other cells of this scenario" }, h("tbody", {}, ...rows));
+}
+
+function square(cell: Cell | undefined, here: string): Child {
+  if (!cell) return null;
+  const value = cell.efficiency === null ? "failed" : percent(cell.efficiency);
+  const name = `${cell.client} client, ${cell.server} server: ${value}`;
+  return h("a", {
+    class: kind(cell),
+    href: `${encodeURIComponent(cell.slug)}.html`,
+    title: name,
+    "aria-label": name,
+    "aria-current": cell.slug === here ? "page" : null,
+    style: cell.efficiency === null ? null : properties(cell.efficiency),
+  });
+}

@@ -1,0 +1,118 @@
+// The data of the pages, as `python/bentpipe/report/model.py` writes it. Keys carry their unit; ratios are 0 to 1.
+
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+
+export interface Spread {
+  min: number;
+  median: number;
+  max: number;
+}
+
+/** One trial as the distributions need it. */
+export interface Trial {
+  iteration: number;
+  outcome: string;
+  detail: string;
+  efficiency: number | null;
+}
+
+/** One client and server: an entry of the matrix. */
+export interface Cell {
+  slug: string;
+  client: string;
+  server: string;
+  goodput_mean_bps: number | null;
+  goodput_deviation_bps: number | null;
+  efficiency: number | null;
+  /** Outcome and how often, of the iterations that failed. */
+  failures: [string, number][];
+  spreads: Record<"goodput_bps" | "completion_s" | "handshake_s" | "share_of_limit", Spread | null>;
+  trials: Trial[];
+}
+
+/** A row, a column or the whole of a matrix, over the cells that have a success. */
+export interface Margin {
+  name: string;
+  efficiency: number | null;
+  efficiency_max: number | null;
+  goodput_bps: number | null;
+  goodput_max_bps: number | null;
+  cells: number;
+  cells_failed: number;
+  trials: number;
+  failed: number;
+}
+
+export interface Matrix {
+  scenario: string;
+  workload: string;
+  treatment: string;
+  testbed: string;
+  summary: { [key: string]: Json };
+  clients: Margin[];
+  servers: Margin[];
+  total: Margin;
+  cells: Cell[];
+}
+
+export interface Run {
+  campaign: string;
+  version: string;
+  manifest: { [key: string]: Json };
+  trials: number;
+  failed: number;
+  matrices: Matrix[];
+}
+
+/** One iteration on the page of its cell. */
+export interface Iteration extends Trial {
+  trial: string;
+  seed: string;
+  goodput_bps: number | null;
+  handshake_s: number | null;
+  ttfb_s: number | null;
+  completion_s: number | null;
+  transfer_s: number | null;
+  share_of_limit: number | null;
+  virtual_s: number;
+  wall_s: number;
+  cpu_client_s: number;
+  cpu_server_s: number;
+  forward_packets: number;
+  forward_bytes: number;
+  forward_queue_drops: number;
+  forward_losses: number;
+  return_packets: number;
+  return_bytes: number;
+  return_queue_drops: number;
+  return_losses: number;
+  packet_log_sha256: string | null;
+  received_step_s: number;
+  /** UDP payload bytes that had reached the client after each step. */
+  received_bytes: number[];
+  files: { label: string; href: string }[];
+}
+
+export interface CellDetail {
+  scenario: string;
+  workload: string;
+  treatment: string;
+  testbed: string;
+  client: string;
+  server: string;
+  slug: string;
+  size_bytes: number;
+  limit_s: number;
+  /** The iteration that stands for the cell. */
+  median: number | null;
+  command: string;
+  endpoints: { role: string; name: string; version: string; driver: string }[];
+  iterations: Iteration[];
+}
+
+declare global {
+  interface Window {
+    bentpipeRun?: Run;
+    bentpipeCell?: CellDetail;
+  }
+}

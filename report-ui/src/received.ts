@@ -1,0 +1,170 @@
+// The courses of a cell's iterations: received bytes and receive rate over time, against an ideal sender.
+
+import { axis, figure, tooltip, type Figure, type Option, type Theme } from "./chart";
+import { h, type Child } from "./dom";
+import { bytes, duration, rate, seconds } from "./format";
+import type { CellDetail, Iteration } from "./model";
+
+export type Course = [s: number, value: number][];
+
+/** What is known of the path: null where the manifest does not say. */
+export interface Path {
+  rtt_s: number | null;
+  forward_rate_bps: number | null;
+}
+
+/** An ideal sender: a handshake and a request take a round trip each, then the file comes at the line rate. */
+export function ideal(cell: Pick<CellDetail, "limit_s" | "size_bytes">, { rtt_s }: Path): Course | null {
+  if (rtt_s === null || 2 * rtt_s > cell.limit_s) return null;
+  return [
+    [0, 0],
+    [2 * rtt_s, 0],
+    [cell.limit_s, cell.size_bytes],
+  ];
+}
+
+/** Bytes received by each step, from nothing at 0. */
+export function received({ received_step_s: step, received_bytes: counts }: Iteration): Course {
+  return [[0, 0], ...counts.map((count, i): [number, number] => [(i + 1) * step, count])];
+}
+
+/** Steps are joined until no more than this many remain: single steps show packets, not a rate. */
+const RATE_POINTS = 150;
+
+/** How many steps of `step_s` are joined for the rate where the axis ends at `until_s`: at least 100 ms. */
+export function stepsJoined(step_s: number, until_s: number): number {
+  return Math.max(1, Math.ceil(until_s / step_s / RATE_POINTS), Math.ceil(0.1 / step_s - 1e-9));
+}
+
+/** Bits per second over each `joined` steps, at the middle of them. */
+export function rates(iteration: Iteration, joined: number): Course {
+  const { received_step_s: step, received_bytes: counts } = iteration;
+  const course: Course = [];
+  for (let from = 0; from < counts.length; from += joined) {
+    const to = Math.min(from + joined, counts.length);
+    const gained = (counts[to - 1] ?? 0) - (counts[from - 1] ?? 0);
+    course.push([((from + to) / 2) * step, (8 * gained) / ((to - from) * step)]);
+  }
+  return course;
+}
+
+/** When the last iteration of each kind ends: failed ones can last so long that nothing else is seen. */
+export function spans(iterations: Iteration[]): { ok: number; all: number } {
+  const end = (one: Iteration) => one.completion_s ?? one.received_bytes.length * one.received_step_s;
+  const all = Math.max(0.1, ...iterations.map(end));
+  const ok = Math.max(0, ...iterations.filter((one) => one.outcome === "ok").map(end));
+  return { ok: ok || all, all };
+}
+
+/** Both charts; `until` gives the end of the time axis at each drawing. */
+export function courses(cell: CellDetail, path: Path, until: () => number): Figure[] {
+  const name = `${cell.scenario}-${cell.client}-${cell.server}`;
+  return [
+    figure("Received bytes", `${name}-received`, {
+      label: `Bytes received over time by the client in ${cell.iterations.length} iterations`,
+      height: 420,
+      option: (theme) => receivedOption(cell, path, until(), theme),
+    }, legend(ideal(cell, path) !== null, cell)),
+    figure("Receive rate", `${name}-rate`, {
+      label: `Receive rate of the client over time in ${cell.iterations.length} iterations`,
+      height: 240,
+      option: (theme) => rateOption(cell, path, until(), theme),
+    }, h("p", { class: "note" }, `UDP payload.${path.forward_rate_bps === null ? "" : " The line is the forward rate, which also carries IP and UDP headers."}`)),
+  ];
+}
+
+function legend(hasIdeal: boolean, cell: CellDetail): HTMLElement {
+  const entry = (kind: string, text: string): Child => h("span", { class: `key ${kind}` }, text);
+  const failed = cell.iterations.some((one) => one.outcome !== "ok");
+  const others = cell.iterations.some((one) => one.outcome === "ok" && one.iteration !== cell.median);
+  const median = cell.iterations.find((one) => one.iteration === cell.median);
+  const hint = hasIdeal ? "Received counts UDP payload, with QUIC headers and retransmissions: a complete transfer ends above the file size." : "";
+  return h(
+    "p",
+    { class: "legend" },
+    median && entry("median", median.outcome === "ok" ? `median iteration (${median.iteration})` : `iteration ${median.iteration}`),
+    others && entry("other", "other iterations"),
+    failed && entry("failed", "failed"),
+    hasIdeal && entry("ideal", "ideal sender (file bytes)"),
+    entry("size", `file size, ${bytes(cell.size_bytes)}`),
+    h("span", { class: "note" }, hint),
+  );
+}
+
+/** One line for an iteration: the median one strong, others pale, failed ones dashed. */
+function line(cell: CellDetail, one: Iteration, data: Course, theme: Theme): object {
+  const strong = one.iteration === cell.median;
+  const failed = one.outcome !== "ok";
+  const style = failed
+    ? { color: theme.failure, width: strong ? 2.25 : 1.25, type: "dashed", opacity: strong ? 1 : 0.55 }
+    : { color: theme.accent, width: strong ? 2.75 : 1.25, opacity: strong ? 1 : 0.38 };
+  return {
+    type: "line",
+    name: `iteration ${one.iteration}${failed ? ` (${one.outcome})` : ""}`,
+    data,
+    showSymbol: false,
+    sampling: "lttb",
+    lineStyle: style,
+    itemStyle: { color: style.color },
+    z: strong ? 4 : 2,
+    emphasis: { lineStyle: { ...style, width: 3, opacity: 1 } },
+  };
+}
+
+/** A line that is no measurement. */
+function guide(name: string, data: Course, style: object): object {
+  return { type: "line", name, data, showSymbol: false, lineStyle: style, z: 3, silent: true, emphasis: { disabled: true } };
+}
+
+function receivedOption(cell: CellDetail, path: Path, until: number, theme: Theme): Option {
+  const perfect = ideal(cell, path);
+  return {
+    ...frame("UDP payload received, MB", until, theme, (value) => bytes(value), (value) => String(value / 1e6)),
+    series: [
+      ...cell.iterations.map((one) => line(cell, one, received(one), theme)),
+      ...(perfect ? [guide("ideal sender", perfect, { color: theme.signal, width: 2 })] : []),
+      guide("file size", [[0, cell.size_bytes], [until, cell.size_bytes]], { color: theme.muted, width: 1, type: [2, 4] }),
+    ],
+  };
+}
+
+function rateOption(cell: CellDetail, path: Path, until: number, theme: Theme): Option {
+  const limit = path.forward_rate_bps;
+  const step = cell.iterations[0]?.received_step_s ?? 1;
+  const joined = stepsJoined(step, until);
+  return {
+    ...frame(`Mbit/s, mean over ${seconds(joined * step)}`, until, theme, rate, (value) => String(value / 1e6)),
+    series: [
+      ...cell.iterations.map((one) => line(cell, one, rates(one, joined), theme)),
+      ...(limit === null ? [] : [guide("forward rate", [[0, limit], [until, limit]], { color: theme.signal, width: 1.5 })]),
+    ],
+  };
+}
+
+function frame(y: string, until: number, theme: Theme, show: (value: number) => string, tick: (value: number) => string): Option {
+  const vertical = axis(y, theme, true) as { axisLabel: object };
+  return {
+    grid: { left: 62, right: 18, top: 14, bottom: 48 },
+    tooltip: {
+      ...tooltip(theme),
+      trigger: "axis",
+      axisPointer: { lineStyle: { color: theme.muted } },
+      formatter: (items: unknown) => readings(items as Reading[], show),
+    },
+    xAxis: { ...axis("time since the client's first packet, s", theme), min: 0, max: until, axisLabel: { color: theme.muted, fontSize: 11, showMaxLabel: false } },
+    yAxis: { ...vertical, min: 0, axisLabel: { ...vertical.axisLabel, formatter: tick } },
+  };
+}
+
+interface Reading {
+  seriesName: string;
+  color: string;
+  value: [number, number];
+}
+
+/** Values at the pointer. Guides have few points, so they only appear where they have one. */
+function readings(items: Reading[], show: (value: number) => string): HTMLElement {
+  const at = items[0]?.value[0] ?? 0;
+  const measured = items.filter((item) => item.seriesName.startsWith("iteration"));
+  return h("div", {}, h("b", {}, `at ${duration(at)}`), ...measured.map((item) => h("div", {}, `${item.seriesName}: ${show(item.value[1])}`)));
+}

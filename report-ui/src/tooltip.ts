@@ -1,0 +1,69 @@
+// The panel beside a cell that has the pointer or the focus.
+
+import { breakable, h } from "./dom";
+import { duration, goodput, percent } from "./format";
+import type { Cell, Spread } from "./model";
+
+const ID = "cell-tooltip";
+
+/** Show the numbers behind `cell` while `anchor` has the pointer or the focus. */
+export function attach(anchor: HTMLElement, cell: Cell): void {
+  anchor.setAttribute("aria-describedby", ID);
+  for (const event of ["mouseenter", "focus"]) anchor.addEventListener(event, () => show(anchor, cell));
+  for (const event of ["mouseleave", "blur"]) anchor.addEventListener(event, hide);
+  anchor.addEventListener("keydown", (event) => event.key === "Escape" && hide());
+}
+
+function panel(): HTMLElement {
+  const found = document.getElementById(ID);
+  if (found) return found;
+  const made = h("div", { id: ID, class: "tooltip", role: "tooltip", hidden: true });
+  document.body.append(made);
+  addEventListener("scroll", hide, { capture: true, passive: true });
+  return made;
+}
+
+function hide(): void {
+  panel().hidden = true;
+}
+
+function show(anchor: HTMLElement, cell: Cell): void {
+  const target = panel();
+  target.replaceChildren(...content(cell));
+  target.hidden = false;
+  const [at, own] = [anchor.getBoundingClientRect(), target.getBoundingClientRect()];
+  const below = at.bottom + 8 + own.height < innerHeight || at.top < own.height + 8;
+  target.style.top = `${below ? at.bottom + 8 : at.top - own.height - 8}px`;
+  target.style.left = `${Math.max(8, Math.min(at.left, document.documentElement.clientWidth - own.width - 8))}px`;
+}
+
+function content(cell: Cell): Node[] {
+  const { goodput_bps, completion_s, handshake_s, share_of_limit } = cell.spreads;
+  const rows = [
+    row("goodput", goodput_bps, goodput),
+    row("completion", completion_s, duration),
+    row("handshake", handshake_s, duration),
+    row("share of limit", share_of_limit, percent),
+  ];
+  const succeeded = cell.trials.filter((trial) => trial.outcome === "ok").length;
+  const heads = ["", "min", "median", "max"].map((text) => h("th", { scope: "col" }, text));
+  return [
+    h("p", { class: "pair" }, h("b", {}, cell.client), " client, ", h("b", {}, cell.server), " server"),
+    h("p", {}, `${succeeded} of ${cell.trials.length} iterations succeeded`),
+    ...(goodput_bps ? [h("table", {}, h("thead", {}, h("tr", {}, ...heads)), h("tbody", {}, ...rows))] : []),
+    ...reasons(cell),
+  ];
+}
+
+function row(name: string, spread: Spread | null, show: (value: number) => string): HTMLElement {
+  const values = spread ? [spread.min, spread.median, spread.max].map(show) : ["–", "–", "–"];
+  return h("tr", {}, h("th", { scope: "row" }, name), ...values.map((text) => h("td", {}, text)));
+}
+
+/** The first detail of each kind of failure. */
+function reasons(cell: Cell): HTMLElement[] {
+  return cell.failures.map(([outcome, count]) => {
+    const detail = cell.trials.find((trial) => trial.outcome === outcome && trial.detail)?.detail;
+    return h("p", { class: "failure" }, `${count}× `, h("b", {}, breakable(outcome)), detail ? `: ${detail}` : "");
+  });
+}

@@ -1,0 +1,371 @@
+"""The report of a run: its numbers, its files, and its pages in a real browser."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import statistics
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import fake_run
+import pytest
+from bentpipe.records import Record
+from bentpipe.report import ReportError, build
+from bentpipe.report.command import reproduce, split_label
+from bentpipe.report.slugs import assign
+from bentpipe.statistics import Cell, cells, efficiency_over, matrices, spread
+
+ROOT = Path(__file__).resolve().parents[2]
+HOSTILE = "</script><script>document.title='harmed'</script><img src=x onerror=\"document.title='harmed'\">"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of 4 stacks over 3 scenarios, 3 iterations each, with its report."""
+    folder = tmp_path_factory.mktemp("run")
+    fake_run.write(folder)
+    trace = folder / "trials" / "sat-quinn-noq-2" / "trace.pcapng"
+    trace.parent.mkdir(parents=True)
+    trace.write_bytes(b"\x0a\x0d\x0d\x0a")
+    build(folder)
+    return folder
+
+
+def read_data(path: Path) -> Any:
+    """What a data script assigns."""
+    match = re.fullmatch(r"window\.\w+=(.*);\n", path.read_text())
+    assert match, path
+    return json.loads(match[1])
+
+
+def write_records(folder: Path, records: list[Record]) -> None:
+    (folder / "records.jsonl").write_text("".join(f"{record.to_json()}\n" for record in records))
+
+
+# Numbers
+
+
+def test_matrix_has_mean_deviation_and_failures(run: Path) -> None:
+    data = read_data(run / "report/data/run.js")
+    assert [matrix["scenario"] for matrix in data["matrices"]] == ["goodput", "sat", "satloss"]
+    assert (data["trials"], data["failed"]) == (144, 19)
+    records = [json.loads(line) for line in (run / "records.jsonl").read_text().splitlines()]
+    own = [r for r in records if (r["scenario"], r["client"], r["server"]) == ("sat", "aioquic", "quinn")]
+    goodputs = [r["goodput_bps"] for r in own if r["outcome"] == "ok"]
+    cell = next(c for c in data["matrices"][1]["cells"] if (c["client"], c["server"]) == ("aioquic", "quinn"))
+    assert cell["goodput_mean_bps"] == pytest.approx(sum(goodputs) / 2)
+    assert cell["goodput_deviation_bps"] == pytest.approx(statistics.stdev(goodputs))
+    assert cell["failures"] == [["crashed", 1]]
+    assert cell["spreads"]["goodput_bps"]["max"] == max(goodputs)
+
+
+def test_margins_are_means_of_cells_that_succeeded(run: Path) -> None:
+    matrix = read_data(run / "report/data/run.js")["matrices"][2]
+    servers = {margin["name"]: margin for margin in matrix["servers"]}
+    assert servers["aioquic"]["efficiency"] is None
+    assert (servers["aioquic"]["cells_failed"], servers["aioquic"]["failed"]) == (4, 12)
+    noq = [cell["efficiency"] for cell in matrix["cells"] if cell["client"] == "noq" and cell["efficiency"]]
+    clients = {margin["name"]: margin for margin in matrix["clients"]}
+    assert len(noq) == 3
+    assert clients["noq"]["efficiency"] == pytest.approx(sum(noq) / 3)
+    assert (matrix["total"]["cells"], matrix["total"]["trials"], matrix["total"]["failed"]) == (16, 48, 15)
+
+
+def test_success_without_goodput_is_no_error(tmp_path: Path) -> None:
+    """A file that comes in one packet has no time between its first and last byte."""
+    record = fake_run.write(tmp_path, stacks=("noq",), iterations=1)[0]
+    record = fake_run.change(record, goodput_bps=None, efficiency=None, transfer_s=0.0)
+    (cell,) = cells([record])
+    assert (cell.goodput_mean_bps, cell.goodput_deviation_bps, cell.efficiency_mean) == (None, None, None)
+    write_records(tmp_path, [record])
+    build(tmp_path)
+
+
+def test_summaries_of_nothing_are_none() -> None:
+    assert spread([None, None]) is None
+    assert efficiency_over([]) is None
+    assert spread([3.0, None, 1.0, 2.0]) == (1.0, 2.0, 3.0)
+
+
+def test_matrices_keep_settings_apart(tmp_path: Path) -> None:
+    record = fake_run.write(tmp_path, stacks=("noq",), iterations=1)[0]
+    other = fake_run.change(record, treatment="quic-pep")
+    found = matrices([record, other, record])
+    assert [(m.key.treatment, len(m.cells)) for m in found] == [("direct", 1), ("quic-pep", 1)]
+
+
+# Commands and file names
+
+
+def one_cell(folder: Path, **values: Any) -> Cell:
+    record = fake_run.write(folder, stacks=("noq",), iterations=1)[0]
+    return cells([fake_run.change(record, **values)])[0]
+
+
+def test_command_repeats_the_cell(run: Path) -> None:
+    data = read_data(run / "report/data/cells/sat--quinn--noq.js")
+    assert data["command"] == (
+        "bentpipe run --scenario sat --client quinn --server noq --iterations 3 --bytes 10485760 --seed 7 "
+        "--trace all --out sat-quinn-noq"
+    )
+
+
+def test_command_sets_what_the_label_says(tmp_path: Path) -> None:
+    cell = one_cell(
+        tmp_path, scenario="sat,forward.queue=1BDP,forward.loss=a,b", client="quiche:cc=bbr2:iw=100"
+    )
+    words = shlex.split(reproduce(cell, {}))
+    assert words[words.index("--scenario") + 1] == "sat"
+    assert [words[i + 1] for i, word in enumerate(words) if word == "--set"] == [
+        "forward.queue=1BDP",
+        "forward.loss=a,b",
+    ]
+    assert "--seed" not in words
+    assert split_label("sat") == ("sat", [])
+
+
+def test_command_names_a_scenario_file_by_its_path(tmp_path: Path) -> None:
+    cell = one_cell(tmp_path, scenario="mine")
+    words = shlex.split(reproduce(cell, {"scenarios": ["sat", "my links/mine.toml"], "seed": 0}))
+    assert words[words.index("--scenario") + 1] == "my links/mine.toml"
+    assert words[words.index("--seed") + 1] == "0"
+
+
+def test_slugs_are_portable_and_unique(tmp_path: Path) -> None:
+    names = ["noq", "NOQ", "a/b", "a_b", "..", "x" * 300, HOSTILE, "quiche:cc=bbr2"]
+    record = fake_run.write(tmp_path, stacks=("noq",), iterations=1)[0]
+    found = assign(cells(fake_run.change(record, client=name) for name in names))
+    assert len(found) == len(names)
+    assert all(re.fullmatch(r"[a-z0-9_][a-z0-9._=-]{0,150}", slug) for slug in found)
+    assert "goodput--noq--noq" in found
+
+
+# Files
+
+
+def test_site_needs_no_network(run: Path) -> None:
+    for page in (run / "report").rglob("*.html"):
+        for address in re.findall(r'(?:src|href)="([^"]*)"', page.read_text()):
+            assert address.startswith("data:image/svg+xml,") or (page.parent / address).is_file(), (
+                page,
+                address,
+            )
+    style = (run / "report/assets/report.css").read_text()
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def test_only_files_that_exist_are_linked(run: Path) -> None:
+    iterations = read_data(run / "report/data/cells/sat--quinn--noq.js")["iterations"]
+    assert [one["files"] for one in iterations] == [
+        [],
+        [{"label": "trace", "href": "../../trials/sat-quinn-noq-2/trace.pcapng"}],
+        [],
+    ]
+    assert (run / "report/cells" / iterations[1]["files"][0]["href"]).is_file()
+
+
+def test_a_new_report_leaves_no_old_pages(tmp_path: Path) -> None:
+    fake_run.write(tmp_path, stacks=("noq", "quinn"), iterations=1)
+    build(tmp_path)
+    fake_run.write(tmp_path, stacks=("noq",), iterations=1)
+    index = build(tmp_path)
+    assert index == tmp_path / "report" / "index.html"
+    assert len(list((tmp_path / "report/cells").iterdir())) == 3
+    assert not (tmp_path / "report.partial").exists()
+
+
+def test_an_old_report_survives_a_failure(tmp_path: Path) -> None:
+    fake_run.write(tmp_path, stacks=("noq",), iterations=1)
+    index = build(tmp_path)
+    (tmp_path / "records.jsonl").write_text("{not json}\n{}\n")
+    with pytest.raises(ReportError, match=r"records\.jsonl:1: not a record"):
+        build(tmp_path)
+    assert index.is_file()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("manifest.json", None, r"manifest\.json: no such file"),
+        ("manifest.json", "{", r"manifest\.json: not JSON"),
+        ("manifest.json", "[]", r"manifest\.json: expected a JSON object, found list"),
+        ("records.jsonl", None, r"records\.jsonl: no such file"),
+        ("records.jsonl", '{"trial": "a"}\n', r"records\.jsonl: written by another version"),
+    ],
+)
+def test_a_folder_that_is_no_run_is_named(tmp_path: Path, name: str, text: str | None, message: str) -> None:
+    fake_run.write(tmp_path, stacks=("noq",), iterations=1)
+    if text is None:
+        (tmp_path / name).unlink()
+    else:
+        (tmp_path / name).write_text(text)
+    with pytest.raises(ReportError, match=message) as caught:
+        build(tmp_path)
+    assert caught.value.hint
+
+
+def test_a_manifest_may_say_little(tmp_path: Path) -> None:
+    fake_run.write(tmp_path, stacks=("noq",), iterations=1)
+    (tmp_path / "manifest.json").write_text("{}")
+    build(tmp_path)
+    assert read_data(tmp_path / "report/data/run.js")["campaign"] == tmp_path.name
+
+
+def test_names_from_outside_stay_text(tmp_path: Path) -> None:
+    make_hostile(tmp_path)
+    for file in (tmp_path / "report").rglob("*"):
+        if file.suffix == ".html" or "data" in file.parts[len(tmp_path.parts) :]:
+            assert file.is_dir() or "<script>document" not in file.read_text()
+            assert file.is_dir() or "<img" not in file.read_text()
+
+
+def make_hostile(folder: Path) -> None:
+    """A run in which every name that comes from outside is an attempt at markup."""
+    records = fake_run.write(folder, stacks=("noq", "quinn"), iterations=2)
+    bad = [
+        fake_run.change(
+            r, server=HOSTILE, scenario=HOSTILE, detail=HOSTILE, client_version=HOSTILE, trial="a"
+        )
+        for r in records
+        if r.scenario == "satloss" and r.server == "quinn"
+    ]
+    write_records(folder, [*records, *bad, fake_run.change(bad[0], outcome=HOSTILE, iteration=9)])
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest |= {"campaign": HOSTILE, "title": HOSTILE, "command": HOSTILE, "left_out": {HOSTILE: HOSTILE}}
+    manifest["scenarios"][HOSTILE] = {
+        "summary": {"title": HOSTILE, HOSTILE: HOSTILE},
+        "scenario": {HOSTILE: [{}]},
+    }
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    build(folder)
+
+
+# The pages in a browser
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+in_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH")
+
+
+@pytest.fixture
+def dom(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], str]:
+    """Opens a page from the file system and returns what the document has become."""
+
+    def dump(page: Path) -> str:
+        profile = tmp_path_factory.mktemp("profile")
+        quiet = [
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+        ]
+        command = [
+            str(CHROMIUM),
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            *quiet,
+            f"--user-data-dir={profile}",
+        ]
+        done = subprocess.run(
+            [*command, "--dump-dom", page.as_uri()], capture_output=True, text=True, timeout=120, check=True
+        )
+        return done.stdout
+
+    return dump
+
+
+@in_browser
+def test_index_shows_every_cell(run: Path, dom: Callable[[Path], str]) -> None:
+    page = dom(run / "report/index.html")
+    assert "script-error" not in page
+    assert len(re.findall(r'<a class="cell measured"', page)) == 48 - 5
+    assert len(re.findall(r'<a class="cell failed"', page)) == 4
+    assert len(re.findall(r'<a class="cell unsupported"', page)) == 1
+    assert page.count("<figure>") == page.count("<svg xmlns=") == 6
+    assert page.count('<b>1/3 failed:</b> <span class="reason">crashed') == 1
+    assert "Terrestrial, 10/10 Mbit/s" in page
+    assert "kwik takes no part: it needs java" in page
+
+
+@in_browser
+def test_cell_page_shows_iterations_and_command(run: Path, dom: Callable[[Path], str]) -> None:
+    page = dom(run / "report/cells/satloss--quic-go--noq.html")
+    assert "script-error" not in page
+    assert page.count("<svg xmlns=") == 2
+    assert len(re.findall(r"<tr class=\"(?:median)?\">", page)) == 3
+    assert "ideal sender" in page
+    assert "show failed iterations to their end" in page
+    assert "bentpipe run --scenario satloss --client quic-go --server noq" in page
+
+
+@in_browser
+def test_every_cell_without_a_success_has_a_page(run: Path, dom: Callable[[Path], str]) -> None:
+    for slug in ("goodput--quic-go--aioquic", "satloss--noq--aioquic"):
+        page = dom(run / f"report/cells/{slug}.html")
+        assert "script-error" not in page
+        assert "3 of 3" in page
+
+
+@in_browser
+def test_hostile_names_do_no_harm(tmp_path: Path, dom: Callable[[Path], str]) -> None:
+    make_hostile(tmp_path)
+    slug = next(file for file in (tmp_path / "report/cells").iterdir() if "script" in file.name)
+    for page in (dom(tmp_path / "report/index.html"), dom(slug)):
+        assert "script-error" not in page
+        assert "<title>harmed" not in page
+        assert "<img" not in page
+        assert "&lt;/script&gt;" in page
+
+
+@in_browser
+def test_a_sparse_run_can_be_drawn(tmp_path: Path, dom: Callable[[Path], str]) -> None:
+    """Nothing in the manifest, a pair that was not run, a trial that never received a byte."""
+    records = fake_run.write(tmp_path, stacks=("noq", "quinn"), iterations=1)
+    (tmp_path / "manifest.json").write_text("{}")
+    write_records(tmp_path, [fake_run.change(records[0], received_bytes=[]), records[3]])
+    page = dom(build(tmp_path))
+    assert "script-error" not in page
+    assert page.count('class="absent"') == 2
+    page = dom(tmp_path / "report/cells/goodput--noq--noq.html")
+    assert "script-error" not in page
+    assert "ideal sender" not in page  # the manifest gives no round-trip time
+
+
+@in_browser
+def test_an_empty_run_says_so(tmp_path: Path, dom: Callable[[Path], str]) -> None:
+    fake_run.write(tmp_path, stacks=("noq",), iterations=1)
+    (tmp_path / "records.jsonl").write_text("")
+    page = dom(build(tmp_path))
+    assert "script-error" not in page
+    assert "No trial of this run has finished yet." in page
+
+
+@in_browser
+def test_a_page_that_cannot_be_drawn_says_why(tmp_path: Path, dom: Callable[[Path], str]) -> None:
+    fake_run.write(tmp_path, stacks=("noq",), iterations=1)
+    index = build(tmp_path)
+    data = tmp_path / "report/data/run.js"
+    data.write_text("window.bentpipeRun={campaign:'x',manifest:{}};")
+    assert 'class="script-error"' in dom(index)
+    data.unlink()
+    assert "data/run.js is missing" in dom(index)
+
+
+# The bundle
+
+
+@pytest.mark.skipif(
+    shutil.which("node") is None or not (ROOT / "report-ui/node_modules/esbuild").is_dir(),
+    reason="the bundle's tools are not installed (cd report-ui && npm ci)",
+)
+def test_committed_bundle_is_a_fresh_build() -> None:
+    done = subprocess.run(
+        ["node", "build.mjs", "--check"], cwd=ROOT / "report-ui", capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
