@@ -8,7 +8,6 @@ can be resumed.
 
 from __future__ import annotations
 
-import hashlib
 import random
 import signal
 import tempfile
@@ -34,10 +33,10 @@ from bentpipe.statistics import Cell, CellKey, cells
 from bentpipe.testbeds import pipe
 from bentpipe.testbeds.sim import Answer, Sim
 from bentpipe.trial import Trial
+from bentpipe.workload import www_file
 
 SETTLED = ("ok", "unsupported")  # outcomes that --retry-failed leaves alone
 _TICK_S = 0.25  # how soon a signal or the end of a pause is noticed
-_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -271,35 +270,27 @@ class Execution:
         """Note it if the execution with the trace was not the same as the one in the record."""
         if (again.outcome, again.packet_log_sha256) == (record.outcome, record.packet_log_sha256):
             return
+        if again.packet_log_sha256 == record.packet_log_sha256:
+            what = f"ended with {again.outcome} when its trace was on: {again.detail}"
+        else:
+            what = "did not repeat: its trace shows other packets than its record"
         self.manifest.trace_mismatches.append(
             {
                 "trial": record.trial,
                 "outcome": record.outcome,
                 "packet_log_sha256": record.packet_log_sha256,
                 "trace_outcome": again.outcome,
+                "trace_detail": again.detail,
                 "trace_packet_log_sha256": again.packet_log_sha256,
             }
         )
         self.folder.write_manifest(self.manifest)
-        self.progress.note(f"{record.trial} did not repeat: its trace shows other packets than its record")
+        self.progress.note(f"{record.trial} {what}")
 
 
 def failed(records: Mapping[str, Record]) -> frozenset[str]:
     """The trials that --retry-failed executes again."""
     return frozenset(trial for trial, record in records.items() if record.outcome not in SETTLED)
-
-
-def www_file(folder: Path, size: int) -> Path:
-    """The file that is served: `size` bytes that do not compress, always the same ones. OSError if it has no
-    room.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / str(size)
-    with path.open("wb") as file:
-        for start in range(0, size, _CHUNK):
-            name = f"bentpipe {size} {start}".encode()
-            file.write(hashlib.shake_128(name).digest(min(_CHUNK, size - start)))
-    return path
 
 
 def _cell(trial: Trial) -> CellKey:

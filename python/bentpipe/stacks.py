@@ -148,9 +148,9 @@ def discover(extra: Iterable[Path] = ()) -> dict[str, Stack]:
     """All stacks by name, in order of name."""
     named = [Path(entry) for entry in os.environ.get("BENTPIPE_STACKS", "").split(":") if entry]
     found: dict[str, Stack] = {}
-    for place in [paths.endpoints(), *named, *extra]:
+    for place in [None, *named, *extra]:
         own: dict[str, Stack] = {}
-        for folder in _folders(place):
+        for folder in _with_stack(paths.endpoints()) if place is None else _folders(place):
             stack = load(folder)
             if stack.name in own:
                 raise UsageError(
@@ -167,10 +167,14 @@ def _folders(place: Path) -> list[Path]:
         return [place]
     if not place.is_dir():
         raise UsageError(f"{place}: there is no such folder of stacks", "see --stacks and BENTPIPE_STACKS")
-    folders = sorted(file.parent for file in place.glob("*/stack.toml"))
+    folders = _with_stack(place)
     if not folders:
         raise UsageError(f"{place}: no stack.toml in it or one level below", "see endpoints/CONTRACT.md")
     return folders
+
+
+def _with_stack(place: Path) -> list[Path]:
+    return sorted(file.parent for file in place.glob("*/stack.toml"))
 
 
 def find(name: str, known: Mapping[str, Stack]) -> Stack:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,8 @@ from rich.table import Table
 
 from bentpipe import scenarios as catalogue
 from bentpipe.errors import BentpipeError
+
+WIDTH = 100
 
 
 @click.group(invoke_without_command=True)
@@ -27,11 +30,12 @@ def scenarios(context: click.Context) -> None:
     """
     if context.invoked_subcommand is not None:
         return
-    table = Table(box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False, expand=True)
     for heading, justify in (("name", "left"), ("RTT ms", "right"), ("Mbit/s", "right")):
         table.add_column(heading, justify="right" if justify == "right" else "left", no_wrap=True)
-    for heading in ("queue", "loss", "title"):
-        table.add_column(heading, overflow="fold")
+    table.add_column("queue", no_wrap=True, max_width=12)
+    table.add_column("loss", no_wrap=True)
+    table.add_column("title", no_wrap=True, ratio=1)
     broken: list[BentpipeError] = []
     for name in catalogue.names():
         try:
@@ -39,7 +43,9 @@ def scenarios(context: click.Context) -> None:
         except catalogue.ScenarioError as error:
             broken.append(error)
             continue
-        table.add_row(name, f"{one['rtt_ms']:g}", _rates(one), _queues(one), one["loss"], one["title"])
+        table.add_row(
+            name, f"{one['rtt_ms']:g}", _rates(one), _both(one, "queue"), _both(one, "loss"), one["title"]
+        )
     console = Console(highlight=False)
     console.print(table)
     console.print("Rates are forward (server → client) / return. More: bentpipe scenarios show NAME")
@@ -75,13 +81,15 @@ def show(name: str, settings: tuple[str, ...], as_json: bool) -> None:
             f"{_mbit(one['forward_rate_bps'])} Mbit/s, queue {one['forward_queue']} (server → client)",
         ),
         ("return", f"{_mbit(one['return_rate_bps'])} Mbit/s, queue {one['return_queue']} (client → server)"),
-        ("loss", one["loss"]),
+        ("loss", _both(one, "loss")),
         ("timeout", f"{one['timeout_s']:g} s"),
         ("source", one["source"]),
         ("notes", one["notes"]),
     ):
         if text:
-            click.echo(f"  {heading:<11} {text}")
+            click.echo(
+                textwrap.fill(text, WIDTH, initial_indent=f"  {heading:<11} ", subsequent_indent=" " * 14)
+            )
     click.echo("in full:")
     for key, value in _flat(found.scenario):
         if key not in ("name", "title", "source", "notes"):
@@ -92,13 +100,13 @@ def _rates(summary: dict[str, Any]) -> str:
     return f"{_mbit(summary['forward_rate_bps'])} / {_mbit(summary['return_rate_bps'])}"
 
 
-def _queues(summary: dict[str, Any]) -> str:
-    forward, back = str(summary["forward_queue"]), str(summary["return_queue"])
+def _both(summary: dict[str, Any], what: str) -> str:
+    forward, back = summary[f"forward_{what}"], summary[f"return_{what}"]
     return forward if forward == back else f"{forward} / {back}"
 
 
-def _mbit(rate_bps: float) -> str:
-    return f"{rate_bps / 1e6:g}"
+def _mbit(rate_bps: float | None) -> str:
+    return "unlimited" if rate_bps is None else f"{rate_bps / 1e6:g}"
 
 
 def _flat(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

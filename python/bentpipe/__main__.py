@@ -1,0 +1,5 @@
+"""`python -m bentpipe`."""
+
+from bentpipe.cli import main
+
+main()

@@ -1,0 +1,63 @@
+"""What tests of the command line share: a way to call it, and a stand-in for the simulator."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bentpipe.cli import invoke
+
+HERE = Path(__file__).parent
+STACKS = HERE.parent / "stacks"
+TOY_RUN = ["run", "--scenario", "sat", "--client", "toy", "--server", "toy", "--bytes", "1000", "--no-report"]
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    def records(self) -> list[dict[str, Any]]:
+        """Standard output as records, one JSON object per line."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+class Command:
+    """Calls the command line in this process."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(self, *arguments: str | Path) -> Done:
+        self._capsys.readouterr()
+        code = invoke([str(argument) for argument in arguments])
+        out, err = self._capsys.readouterr()
+        return Done(code, out, err)
+
+
+@pytest.fixture
+def bentpipe(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Command:
+    """The command line, in an empty folder, knowing the stacks of the tests."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BENTPIPE_STACKS", str(STACKS))
+    return Command(capsys)
+
+
+@pytest.fixture
+def fake_sim(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Puts `fake_sim.py` in the place of bentpipe-sim; the folder of programs."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    program = folder / "bentpipe-sim"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{HERE / "fake_sim.py"}" "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("BENTPIPE_BIN", str(folder))
+    monkeypatch.delenv("FAKE_SIM", raising=False)
+    return folder

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""A stand-in for `bentpipe-sim`, for tests of what is around it: instant results that depend on the seed
+alone.
+
+`FAKE_SIM` holds what it shall do, as words: `slow` waits for ever in trials of the server `toy:speed=slow`,
+`flaky` fails every second iteration until the file `FAKE_SIM_HEALED` exists, `full` reports a full disk,
+`broken` exits with 1, `nonsense` prints no JSON, `drift` gives another hash whenever a trace is asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import time
+import tomllib
+from pathlib import Path
+from typing import Any
+
+HOW = os.environ.get("FAKE_SIM", "").split()
+
+
+def scenario(file: str, *settings: str) -> None:
+    values = tomllib.loads(Path(file).read_text())
+    if any("bad" in setting for setting in settings):
+        print(f"error: {file}: bad: no such key", file=sys.stderr)
+        sys.exit(2)
+    summary = {
+        "name": Path(file).stem, "title": values["title"], "source": "", "notes": "", "rtt_ms": 600.0,
+        "forward_rate_bps": 20_000_000, "return_rate_bps": 2_000_000, "forward_queue": "25 packets",
+        "return_queue": "25 packets", "forward_loss": "none", "return_loss": "none", "timeout_s": 120,
+    }  # fmt: skip
+    print(
+        json.dumps({"scenario": {"name": Path(file).stem, "set": list(settings[1::2])}, "summary": summary})
+    )
+
+
+def trial(job: dict[str, Any]) -> None:
+    if "log" in HOW:
+        with Path(os.environ["FAKE_SIM_LOG"]).open("a") as log:
+            log.write(f"{Path(job['folder']).name} trace={job['trace']}\n")
+    if "slow" in HOW and job["server"]["name"] == "toy:speed=slow":
+        time.sleep(3600)
+    if "full" in HOW:
+        sys.exit("error: trace.pcapng: No space left on device (os error 28)")
+    if "broken" in HOW:
+        sys.exit("error: something went wrong inside")
+    if "nonsense" in HOW:
+        print("hello")
+        return
+    print(json.dumps(result(job)))
+
+
+def result(job: dict[str, Any]) -> dict[str, Any]:
+    seed = int(job["seed"], 16)
+    flaky = "flaky" in HOW and seed % 2 == 0 and not Path(os.environ["FAKE_SIM_HEALED"]).exists()
+    goodput = 10e6 + seed % 10**6
+    drift = str(job["trace"]) if "drift" in HOW else ""
+    if job["trace"]:
+        folder = Path(job["folder"])
+        folder.mkdir(parents=True)
+        (folder / "trace.pcapng").write_bytes(b"trace")
+    size = int(job["requests"][0].lstrip("/"))
+    transfer_s = 8 * size / goodput
+    return {
+        "outcome": "crashed" if flaky else "ok", "detail": "the server ended" if flaky else "",
+        "handshake_s": 0.6, "ttfb_s": 1.2, "completion_s": 1.2 + transfer_s, "transfer_s": transfer_s,
+        "goodput_bps": None if flaky else goodput, "efficiency": None if flaky else goodput / 20e6,
+        "limit_s": 5.6, "share_of_limit": None if flaky else 0.6, "virtual_s": 2.0 + transfer_s,
+        "wall_s": 0.01, "cpu_client_s": 0.01, "cpu_server_s": 0.01, "cpu_sim_s": 0.001, "epochs": 30,
+        "forward_packets": 100, "forward_bytes": 120000, "forward_queue_drops": 0, "forward_losses": 0,
+        "return_packets": 50, "return_bytes": 5000, "return_queue_drops": 0, "return_losses": 0,
+        "client_version": "toy 1", "server_version": "toy 1", "client_driver": "d", "server_driver": "d",
+        "received_step_s": 0.1, "received_bytes": [1, 2, 3],
+        "packet_log_sha256": hashlib.sha256(f"{job['seed']}{drift}".encode()).hexdigest(),
+    }  # fmt: skip
+
+
+if sys.argv[1] == "scenario":
+    scenario(*sys.argv[2:])
+else:
+    trial(json.load(sys.stdin))

@@ -1,0 +1,140 @@
+"""Campaign files, what the command line changes in them, and the trials that come of it."""
+
+from pathlib import Path
+
+import pytest
+from bentpipe import campaign
+from bentpipe.campaign import Plan
+from bentpipe.errors import UsageError
+from bentpipe.trial import Trial
+
+FILE = """
+title = "A test"
+seed = 7
+iterations = 2
+bytes = "1MiB"
+scenarios = ["sat"]
+clients = ["toy"]
+servers = ["toy", "toy:speed=slow"]
+set = ["forward.rate = 10 Mbit/s"]
+
+[sweep]
+"forward.queue" = ["25 packets", "1BDP"]
+"""
+
+
+def load(tmp_path: Path, text: str) -> Plan:
+    file = tmp_path / "test.toml"
+    file.write_text(text)
+    return campaign.load(str(file))
+
+
+def test_a_sweep_gives_a_label_to_each_value(tmp_path: Path) -> None:
+    plan = load(tmp_path, FILE)
+    assert plan.bytes == 2**20
+    assert plan.labels() == [
+        "sat,forward.rate=10Mbit/s,forward.queue=25packets",
+        "sat,forward.rate=10Mbit/s,forward.queue=1BDP",
+    ]
+    assert len(plan.trials()) == 2 * 1 * 2 * 2
+    assert len({trial.id for trial in plan.trials()}) == 8
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("iterations = 2", "iteration = 2", 'unknown key "iteration"'),
+        ("iterations = 2", "iterations = 0", "iterations: 0"),
+        ("seed = 7", 'seed = "seven"', "seed: 'seven'"),
+        ('bytes = "1MiB"', 'bytes = "1 Mebi"', 'bytes: "1 Mebi" is no size'),
+        ('bytes = "1MiB"', "bytes = 0", 'bytes: "0" is no size'),
+        ('scenarios = ["sat"]', "", 'the key "scenarios" is missing'),
+        ('clients = ["toy"]', "clients = []", "clients: []"),
+        ('["25 packets", "1BDP"]', "[25]", "sweep.forward.queue: [25]"),
+        ('title = "A test"', 'title = "A test"\ntrace = "some"', 'trace: "some"'),
+    ],
+)
+def test_mistakes_in_a_campaign_are_named(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert old in FILE
+    with pytest.raises(UsageError) as error:
+        load(tmp_path, FILE.replace(old, new))
+    assert "test.toml: " in str(error.value)
+    assert message in str(error.value)
+    assert error.value.hint
+
+
+def test_a_setting_of_the_command_line_ends_its_sweep(tmp_path: Path) -> None:
+    plan = load(tmp_path, FILE).changed({"set": ("forward.queue=4BDP",)})
+    assert plan.labels() == ["sat,forward.rate=10Mbit/s,forward.queue=4BDP"]
+    again = load(tmp_path, FILE).changed({"set": ("forward.rate=5Mbit/s",)})
+    assert again.labels()[0] == "sat,forward.rate=5Mbit/s,forward.queue=25packets"
+
+
+def test_a_plan_survives_the_manifest(tmp_path: Path) -> None:
+    plan = load(tmp_path, FILE)
+    assert Plan.from_mapping(plan.to_mapping()) == plan
+    assert campaign.difference(plan, plan) is None
+    assert campaign.difference(plan, plan.changed({"seed": 8})) == "seed: the run has 7, now it is 8"
+
+
+@pytest.mark.parametrize(("text", "size"), [("1000", 1000), ("10MiB", 10 * 2**20), ("200 MB", 200 * 10**6)])
+def test_sizes(text: str, size: int) -> None:
+    assert campaign.size(text, "--bytes") == size
+
+
+@pytest.mark.parametrize("text", ["", "-1", "1.5MB", "10 Mbit", "0"])
+def test_what_is_no_size(text: str) -> None:
+    with pytest.raises(UsageError, match="--bytes"):
+        campaign.size(text, "--bytes")
+
+
+def trial(**changes: object) -> Trial:
+    values = {
+        "campaign_seed": 1,
+        "scenario": "sat",
+        "workload": "transfer:1000",
+        "size_bytes": 1000,
+        "client": "toy",
+        "server": "toy",
+        "iteration": 1,
+    }
+    return Trial(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def test_a_seed_comes_from_what_the_trial_is() -> None:
+    # Written down once: it must not change between versions, or old runs could not be repeated.
+    assert trial().seed == "1b89f18fc0df7675"
+    seeds = {
+        trial(**change).seed
+        for change in (
+            {},
+            {"campaign_seed": 2},
+            {"scenario": "satloss"},
+            {"workload": "transfer:1001"},
+            {"client": "toy:a=1"},
+            {"server": "toy:a=1"},
+            {"treatment": "quic-pep"},
+            {"iteration": 2},
+        )
+    }
+    assert len(seeds) == 8
+    assert trial(testbed="emu").seed == trial().seed
+
+
+def test_an_id_is_a_file_name() -> None:
+    odd = trial(scenario="sat,forward.rate=10Mbit/s" + "x" * 300, client="../toy:a=\x00").id
+    assert "/" not in odd and "\x00" not in odd and not odd.startswith(".")
+    assert len(odd) < 200
+
+
+def test_what_the_testbed_answers_is_checked() -> None:
+    with pytest.raises(ValueError, match=r"columns are not those of a record: .*goodput_bps"):
+        trial().record({"outcome": "ok"})
+    record = trial().unmeasured("invalid", "why")
+    values = {name: getattr(record, name) for name in record.__dataclass_fields__}
+    for name in ("trial", "scenario", "workload", "size_bytes", "client", "server", "treatment", "testbed",
+                 "iteration", "seed"):  # fmt: skip
+        del values[name]
+    assert trial().record(values) == record
+    with pytest.raises(ValueError, match='outcome "fine"'):
+        trial().record(values | {"outcome": "fine"})
