@@ -81,3 +81,18 @@ fn the_same_seed_gives_the_same_fates_and_another_seed_others() {
     assert_eq!(fates(Direction::Forward, 1), fates(Direction::Forward, 1));
     assert_ne!(fates(Direction::Forward, 1), fates(Direction::Forward, 2));
 }
+
+#[test]
+fn a_queue_in_bdp_is_of_its_own_link() {
+    let sat = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/sat.toml");
+    let sets = ["forward", "return"].map(|at| (format!("{at}.queue"), "1BDP".to_owned()));
+    let sat = Scenario::load(sat.as_ref(), &sets).unwrap();
+    // 1.5 MB and 150 kB wait, and one packet is in transmission.
+    for (direction, taken) in [(Direction::Forward, 1001), (Direction::Return, 101)] {
+        let mut path = Path::new(&sat, direction, 1);
+        for _ in 0..2000 {
+            path.admit(ns(0), 1500);
+        }
+        assert_eq!(path.counters().delivered, taken);
+    }
+}

@@ -120,3 +120,25 @@ fn the_queue_draws_from_the_stream_that_is_documented() {
         .collect();
     assert_eq!(drops, [19, 37, 43, 53, 57, 61, 84, 86]);
 }
+
+#[test]
+fn a_full_queue_draws_no_lots() {
+    // 100 packets wait, above the threshold; those that find it full change nothing for those after.
+    let drops = |overflow: u64| {
+        let queue =
+            "{ size = \"100 packets\", drop_above = \"50 packets\", drop_ratio = \"10 %\" }";
+        let mut link = link(&format!("rate = \"8 Gbit/s\"\nqueue = {queue}"));
+        while link.counters().delivered < 101 {
+            link.admit(ns(0), 1000);
+        }
+        for _ in 0..overflow {
+            assert_eq!(link.admit(ns(0), 1000), Fate::QueueDrop);
+        }
+        let arrivals = (1..=300).map(|index| link.admit(ns(index * 1000), 1000));
+        arrivals
+            .map(|fate| fate == Fate::QueueDrop)
+            .collect::<Vec<bool>>()
+    };
+    assert!(drops(0).contains(&true));
+    assert_eq!(drops(0), drops(7));
+}
