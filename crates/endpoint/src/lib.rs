@@ -1,5 +1,41 @@
-//! What a Rust QUIC stack needs to become an endpoint program.
+//! What a Rust QUIC stack needs to become an endpoint program (`endpoints/CONTRACT.md`).
 //!
-//! `endpoints/CONTRACT.md` says what an endpoint program is.
+//! A program implements [`Stack`] for its QUIC library and calls [`run`]. The rest is here: the contract's frames, the
+//! requests and replies of `hq-interop`, TLS, logs, and the two drivers, one for virtual time and one for UDP sockets.
+//! Only the drivers know what time it is; everything else is told.
 
 pub mod contract;
+
+#[cfg(feature = "program")]
+mod clock;
+#[cfg(feature = "program")]
+pub mod driver;
+#[cfg(feature = "program")]
+mod entropy;
+#[cfg(feature = "program")]
+mod error;
+#[cfg(feature = "program")]
+pub mod hq;
+#[cfg(feature = "program")]
+mod log_file;
+#[cfg(feature = "program")]
+mod options;
+#[cfg(feature = "program")]
+mod program;
+#[cfg(feature = "program")]
+mod setup;
+#[cfg(feature = "program")]
+mod stack;
+#[cfg(feature = "program")]
+mod tls;
+
+#[cfg(feature = "program")]
+pub use self::{
+    clock::Clock,
+    error::EndpointError,
+    log_file::{LogFile, LogFolder},
+    options::Options,
+    program::run,
+    setup::{Role, Setup},
+    stack::{Closing, ConnectionKey, Event, Read, Received, Stack, StreamEnd, StreamKey, Transmit},
+};

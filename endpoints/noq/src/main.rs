@@ -1,2 +1,14 @@
-//! noq as an endpoint program.
-fn main() {}
+//! noq as an endpoint program (`endpoints/CONTRACT.md`).
+
+/// noq is a fork of quinn; one adapter serves both.
+#[path = "../../quinn/src/adapter.rs"]
+mod adapter;
+mod dialect;
+
+use std::process::ExitCode;
+
+use noq_proto as proto;
+
+fn main() -> ExitCode {
+    bentpipe_endpoint::run::<adapter::Adapter>()
+}

@@ -1,2 +1,12 @@
-//! quinn as an endpoint program.
-fn main() {}
+//! quinn as an endpoint program (`endpoints/CONTRACT.md`).
+
+mod adapter;
+mod dialect;
+
+use std::process::ExitCode;
+
+use quinn_proto as proto;
+
+fn main() -> ExitCode {
+    bentpipe_endpoint::run::<adapter::Adapter>()
+}

@@ -1,0 +1,82 @@
+//! The time that a stack and its TLS library are told.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use rustls::pki_types::UnixTime;
+use rustls::time_provider::TimeProvider;
+
+/// Time since the start of the trial, set by the driver, and what it means as an [`Instant`] and as wall-clock time.
+///
+/// Clones show the same time.
+#[derive(Debug, Clone)]
+pub struct Clock {
+    /// An arbitrary origin: only differences of instants count.
+    origin: Instant,
+    epoch_unix: Duration,
+    now_ns: Arc<AtomicU64>,
+}
+
+impl Clock {
+    /// A clock at time 0, which is `epoch_unix` after 1970.
+    #[must_use]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "std has no other way to make an Instant"
+    )]
+    pub fn new(epoch_unix: Duration) -> Self {
+        Self {
+            origin: Instant::now(),
+            epoch_unix,
+            now_ns: Arc::default(),
+        }
+    }
+
+    /// A clock whose time 0 is this moment, for the driver of real sockets.
+    #[must_use]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the sockets' driver owns real time"
+    )]
+    pub fn start_now() -> Self {
+        let epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        Self::new(epoch.unwrap_or_default())
+    }
+
+    /// Real time since the origin.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        self.origin.elapsed()
+    }
+
+    /// Sets the time since the start of the trial.
+    pub fn set(&self, now: Duration) {
+        let nanos = u64::try_from(now.as_nanos()).expect("a trial ends within 584 years");
+        self.now_ns.store(nanos, Ordering::Relaxed);
+    }
+
+    /// `now` in the form that sans-IO libraries want.
+    #[must_use]
+    pub fn instant(&self, now: Duration) -> Instant {
+        self.origin + now
+    }
+
+    /// The time since the start of the trial at `instant`.
+    #[must_use]
+    pub fn since_start(&self, instant: Instant) -> Duration {
+        instant.saturating_duration_since(self.origin)
+    }
+
+    /// The wall-clock time, since 1970.
+    #[must_use]
+    pub fn unix(&self) -> Duration {
+        self.epoch_unix + Duration::from_nanos(self.now_ns.load(Ordering::Relaxed))
+    }
+}
+
+impl TimeProvider for Clock {
+    fn current_time(&self) -> Option<UnixTime> {
+        Some(UnixTime::since_unix_epoch(self.unix()))
+    }
+}

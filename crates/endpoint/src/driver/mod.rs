@@ -1,0 +1,76 @@
+//! What gives a stack its time and its datagrams.
+
+mod pipes;
+mod sockets;
+mod virtual_time;
+
+use std::time::Duration;
+
+use crate::contract::Bye;
+use crate::error::EndpointError;
+use crate::hq::Application;
+use crate::log_file::{LogFile, LogFolder};
+use crate::stack::{Stack, Transmit};
+
+pub use pipes::Pipes;
+pub use sockets::Sockets;
+pub use virtual_time::VirtualTime;
+
+/// Datagrams that one poll may return, as in quinn's own driver. A poll's datagrams share one pacing decision.
+const MAX_DATAGRAMS: usize = 10;
+
+/// A stack and the application on top of it.
+#[derive(Debug)]
+pub struct Endpoint<S> {
+    /// The QUIC implementation.
+    pub stack: S,
+    /// What uses it.
+    pub application: Application,
+    /// Where its TLS secrets go.
+    pub keylog: Option<LogFile>,
+    /// Where its qlog goes.
+    pub qlog: Option<LogFolder>,
+}
+
+impl<S: Stack> Endpoint<S> {
+    /// Hands all that has happened to the application.
+    fn handle_events(&mut self, now: Duration) -> Result<(), EndpointError> {
+        while let Some(event) = self.stack.poll_event() {
+            self.application.handle(&mut self.stack, now, &event)?;
+        }
+        Ok(())
+    }
+
+    /// Handles the timers if they are due; says whether they were.
+    fn handle_timers(&mut self, now: Duration) -> bool {
+        let due = self.stack.next_timeout().is_some_and(|time| time <= now);
+        if due {
+            self.stack.handle_timeout(now);
+        }
+        due
+    }
+
+    /// Fills `buffer` with what is to be sent next, if anything.
+    fn poll_transmit(
+        &mut self,
+        now: Duration,
+        max_datagrams: usize,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Transmit> {
+        buffer.clear();
+        self.stack.poll_transmit(now, max_datagrams, buffer)
+    }
+
+    /// Completes all files and says what happened.
+    fn finish(self) -> Result<Bye, EndpointError> {
+        // What a library still holds back, it writes when it is dropped.
+        drop(self.stack);
+        if let Some(qlog) = &self.qlog {
+            qlog.complete()?;
+        }
+        if let Some(keylog) = &self.keylog {
+            keylog.complete()?;
+        }
+        self.application.finish()
+    }
+}

@@ -1,0 +1,178 @@
+//! Virtual time: lives from one RUN to the next, and reads no clock.
+
+use std::io::{Read, Write};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::{Buf, BytesMut};
+
+use crate::clock::Clock;
+use crate::contract::{BYE, Bye, FINISH, NEVER, RUN, RanFrame, Run, encode_frame, frame_name};
+use crate::error::EndpointError;
+use crate::stack::{Received, Stack, Transmit};
+
+use super::{Endpoint, MAX_DATAGRAMS, Pipes};
+
+/// A timer that is due again right after it was handled waits this long, so that time goes on.
+const TIMER_RESOLUTION: Duration = Duration::from_micros(1);
+
+/// The driver of virtual time.
+#[derive(Debug)]
+pub struct VirtualTime<S> {
+    endpoint: Endpoint<S>,
+    clock: Clock,
+    remote: SocketAddr,
+    now: Duration,
+    /// Whether the application still has to act for the first time.
+    idle: bool,
+    /// Timers are not handled before this time.
+    timer_floor: Duration,
+    ran: RanFrame,
+    buffer: Vec<u8>,
+}
+
+impl<S: Stack> VirtualTime<S> {
+    /// What READY says about how the stack is driven.
+    pub const DRIVER: &'static str = "at each instant: all arrivals, then timers, then the application, \
+         then polls of up to 10 datagrams until there is nothing more to send";
+
+    /// A driver at time 0 whose datagrams all come from `remote`.
+    pub fn new(endpoint: Endpoint<S>, clock: Clock, remote: SocketAddr) -> Self {
+        Self {
+            endpoint,
+            clock,
+            remote,
+            now: Duration::ZERO,
+            idle: true,
+            timer_floor: Duration::ZERO,
+            ran: RanFrame::new(),
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Answers RUN after RUN until FINISH, whose BYE is returned after it was sent.
+    /// `None`: the coordinator went away.
+    pub fn run<R: Read, W: Write>(
+        mut self,
+        pipes: &mut Pipes<R, W>,
+    ) -> Result<Option<Bye>, EndpointError> {
+        while let Some((kind, body)) = pipes.receive()? {
+            match kind {
+                RUN => pipes.send(self.live(body)?)?,
+                FINISH => {
+                    let bye = self.endpoint.finish()?;
+                    pipes.send(&encode_frame(BYE, &serde_json::to_vec(&bye)?))?;
+                    return Ok(Some(bye));
+                }
+                other => {
+                    let what = format!("{} in place of RUN or FINISH", frame_name(other));
+                    return Err(EndpointError::Conversation(what));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Lives through one RUN and returns its RAN.
+    pub fn live(&mut self, mut body: BytesMut) -> Result<&[u8], EndpointError> {
+        let run = Run::decode(&body)?;
+        let until = Duration::from_nanos(run.until);
+        self.check_order(&run)?;
+        self.ran.clear();
+        let mut consumed = 0;
+        let mut arrivals = run.arrivals.into_iter().peekable();
+        loop {
+            let arrival = arrivals.peek().map(|next| Duration::from_nanos(next.time));
+            let Some(next) = arrival.into_iter().chain(self.next_wake()).min() else {
+                break;
+            };
+            if next >= until {
+                break;
+            }
+            self.now = next;
+            self.clock.set(next);
+            let due = |time: u64| Duration::from_nanos(time) == next;
+            while let Some(datagram) = arrivals.next_if(|arrival| due(arrival.time)) {
+                body.advance(datagram.payload.start - consumed);
+                consumed = datagram.payload.end;
+                self.arrive(datagram.ecn, body.split_to(datagram.payload.len()));
+            }
+            self.act()?;
+        }
+        self.now = until;
+        let next_wake = self
+            .next_wake()
+            .map_or(NEVER, |time| nanos(time.max(until)));
+        Ok(self
+            .ran
+            .finish(next_wake, self.endpoint.application.is_done()))
+    }
+
+    fn check_order(&self, run: &Run) -> Result<(), EndpointError> {
+        let times = run
+            .arrivals
+            .iter()
+            .map(|arrival| arrival.time)
+            .chain([run.until]);
+        let now = nanos(self.now);
+        if times.clone().is_sorted() && times.min().is_none_or(|earliest| earliest >= now) {
+            return Ok(());
+        }
+        let what = format!(
+            "RUN until {} has times out of order, or before {now}",
+            run.until
+        );
+        Err(EndpointError::Conversation(what))
+    }
+
+    /// When the next timer is to be handled.
+    fn next_wake(&mut self) -> Option<Duration> {
+        if self.idle {
+            return Some(self.now);
+        }
+        let timeout = self.endpoint.stack.next_timeout()?;
+        Some(timeout.max(self.timer_floor).max(self.now))
+    }
+
+    fn arrive(&mut self, ecn: u8, payload: BytesMut) {
+        let datagram = Received {
+            remote: self.remote,
+            local_ip: None,
+            ecn,
+            payload,
+        };
+        self.endpoint.stack.handle_datagram(self.now, datagram);
+    }
+
+    /// Handles timers, lets the application act, and collects what departs.
+    fn act(&mut self) -> Result<(), EndpointError> {
+        if self.idle {
+            self.idle = false;
+            self.endpoint
+                .application
+                .start(&mut self.endpoint.stack, self.now)?;
+        }
+        if self.now >= self.timer_floor && self.endpoint.handle_timers(self.now) {
+            self.timer_floor = self.now + TIMER_RESOLUTION;
+        }
+        self.endpoint.handle_events(self.now)?;
+        while let Some(transmit) =
+            self.endpoint
+                .poll_transmit(self.now, MAX_DATAGRAMS, &mut self.buffer)
+        {
+            self.depart(transmit);
+        }
+        Ok(())
+    }
+
+    fn depart(&mut self, transmit: Transmit) {
+        let size = transmit.segment_size.unwrap_or(self.buffer.len()).max(1);
+        for payload in self.buffer.chunks(size) {
+            self.ran.push(nanos(self.now), transmit.ecn, payload);
+        }
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(NEVER)
+}

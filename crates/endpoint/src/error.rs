@@ -1,0 +1,78 @@
+//! What can go wrong in an endpoint program.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::contract::ContractError;
+
+/// Why an endpoint program ends early.
+#[derive(Debug, thiserror::Error)]
+pub enum EndpointError {
+    /// The role, test case, option or option value is not supported: exit code 127.
+    #[error("not supported: {0}")]
+    Unsupported(String),
+    /// A file or folder could not be used.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// Which one.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A pipe or socket failed.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was being done.
+        what: &'static str,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The coordinator said something that is not in the contract.
+    #[error("the coordinator broke the contract: {0}")]
+    Contract(#[from] ContractError),
+    /// The coordinator said something at the wrong time.
+    #[error("the coordinator broke the contract: {0}")]
+    Conversation(String),
+    /// A JSON message was not what it should be.
+    #[error("the coordinator broke the contract: {0}")]
+    Json(#[from] serde_json::Error),
+    /// An environment variable or field has a value that makes no sense.
+    #[error("{field} = {value:?}: {problem}")]
+    Field {
+        /// The variable or field.
+        field: &'static str,
+        /// Its value.
+        value: String,
+        /// What is wrong, and what to write.
+        problem: String,
+    },
+    /// TLS could not be set up.
+    #[error("TLS: {0}")]
+    Tls(String),
+    /// The transfer failed.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl EndpointError {
+    /// For `map_err` on an operation with `path`.
+    pub fn file(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::File { path, source }
+    }
+
+    /// For `map_err` on an operation on a pipe or socket.
+    pub fn io(what: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io { what, source }
+    }
+
+    /// The program's exit code (contract, section 2).
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        if matches!(self, Self::Unsupported(_)) {
+            127
+        } else {
+            1
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! `hq-interop`, HTTP/0.9 over QUIC streams (contract, section 2), over any [`Stack`](crate::Stack).
+
+mod client;
+mod server;
+
+use std::time::Duration;
+
+use crate::contract::Bye;
+use crate::error::EndpointError;
+use crate::setup::{Role, Setup};
+use crate::stack::{Closing, Event, Stack};
+
+pub use client::Client;
+pub use server::Server;
+
+/// The application error code for requests that cannot be answered, and for replies nobody wants.
+pub const REFUSED: u32 = 1;
+
+/// One side of the conversation.
+#[derive(Debug)]
+pub enum Application {
+    /// Asks.
+    Client(Client),
+    /// Answers.
+    Server(Server),
+}
+
+impl Application {
+    /// The side that `setup` asks for.
+    pub fn new(setup: &Setup) -> Result<Self, EndpointError> {
+        Ok(match setup.role {
+            Role::Client => Self::Client(Client::new(setup)?),
+            Role::Server => Self::Server(Server::new(setup)?),
+        })
+    }
+
+    /// Lets it act for the first time; a server has nothing to do.
+    pub fn start(&mut self, stack: &mut impl Stack, now: Duration) -> Result<(), EndpointError> {
+        match self {
+            Self::Client(client) => client.start(stack, now),
+            Self::Server(_) => Ok(()),
+        }
+    }
+
+    /// Tells it what happened at `now`.
+    pub fn handle(
+        &mut self,
+        stack: &mut impl Stack,
+        now: Duration,
+        event: &Event,
+    ) -> Result<(), EndpointError> {
+        match self {
+            Self::Client(client) => client.handle(stack, now, event),
+            Self::Server(server) => {
+                server.handle(stack, now, event);
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether it has nothing more to do (contract, section 4).
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        match self {
+            Self::Client(client) => client.is_done(),
+            Self::Server(server) => server.is_done(),
+        }
+    }
+
+    /// Completes the files and says what happened.
+    pub fn finish(self) -> Result<Bye, EndpointError> {
+        match self {
+            Self::Client(client) => client.finish(),
+            Self::Server(server) => Ok(server.finish()),
+        }
+    }
+}
+
+/// The words of `Bye::error`.
+fn describe(closing: &Closing) -> String {
+    match closing {
+        Closing::Application { code, reason } if reason.is_empty() => {
+            format!("closed by peer: application error {code}")
+        }
+        Closing::Application { code, reason } => {
+            format!("closed by peer: application error {code}, {reason}")
+        }
+        Closing::IdleTimeout => "idle timeout".into(),
+        Closing::Error(words) => words.clone(),
+    }
+}
+
+/// Whole nanoseconds.
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).expect("a trial ends within 584 years")
+}

@@ -1,0 +1,96 @@
+//! An endpoint program from its first line to its exit code.
+
+use std::env;
+use std::process::ExitCode;
+
+use crate::contract::{HELLO, Hello, READY, Ready, encode_frame, frame_name};
+use crate::driver::{Endpoint, Pipes, Sockets, VirtualTime};
+use crate::entropy;
+use crate::error::EndpointError;
+use crate::hq::Application;
+use crate::options::Options;
+use crate::setup::{Role, Setup};
+use crate::stack::Stack;
+
+/// Runs the program around `S`: virtual time with the argument `--virtual-time`, sockets with none.
+#[must_use]
+pub fn run<S: Stack>() -> ExitCode {
+    let arguments: Vec<_> = env::args().skip(1).collect();
+    let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["--virtual-time"] => run_virtual_time::<S>(),
+        [] => run_sockets::<S>(),
+        _ => {
+            eprintln!("usage: bentpipe-endpoint-{} [--virtual-time]", S::NAME);
+            eprintln!("endpoints/CONTRACT.md says what it does.");
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bentpipe-endpoint-{}: {error}", S::NAME);
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+fn run_virtual_time<S: Stack>() -> Result<(), EndpointError> {
+    let mut pipes = Pipes::inherited();
+    let Some((kind, body)) = pipes.receive()? else {
+        return Ok(());
+    };
+    if kind != HELLO {
+        let what = format!("{} in place of HELLO", frame_name(kind));
+        return Err(EndpointError::Conversation(what));
+    }
+    let hello: Hello = serde_json::from_slice(&body)?;
+    seed_entropy(&hello)?;
+    let setup = Setup::from_hello(hello)?;
+    let endpoint = new_endpoint::<S>(&setup)?;
+    let ready = Ready {
+        stack: S::NAME.into(),
+        version: S::VERSION.into(),
+        driver: VirtualTime::<S>::DRIVER.into(),
+        next_wake: (setup.role == Role::Client).then_some(0),
+    };
+    pipes.send(&encode_frame(READY, &serde_json::to_vec(&ready)?))?;
+    let remote = setup.remote.expect("HELLO names the other side");
+    VirtualTime::new(endpoint, setup.clock, remote)
+        .run(&mut pipes)
+        .map(drop)
+}
+
+fn run_sockets<S: Stack>() -> Result<(), EndpointError> {
+    let setup = Setup::from_environment()?;
+    let endpoint = new_endpoint::<S>(&setup)?;
+    let bye = Sockets::new(endpoint, &setup)?.run()?;
+    match bye.error {
+        Some(words) if setup.role == Role::Client => Err(EndpointError::Failed(words)),
+        _ => Ok(()),
+    }
+}
+
+/// All that can be unsupported is found out here, before the first packet.
+fn new_endpoint<S: Stack>(setup: &Setup) -> Result<Endpoint<S>, EndpointError> {
+    let mut options = Options::new(setup.options.clone());
+    let stack = S::new(setup, &mut options)?;
+    options.finish()?;
+    let application = Application::new(setup)?;
+    Ok(Endpoint {
+        stack,
+        application,
+        keylog: setup.keylog.clone(),
+        qlog: setup.qlog.clone(),
+    })
+}
+
+/// Both sides of a trial may be given the same seed, and draw from streams of their own.
+fn seed_entropy(hello: &Hello) -> Result<(), EndpointError> {
+    let seed = u64::from_str_radix(&hello.seed, 16).map_err(|_| EndpointError::Field {
+        field: "seed",
+        value: hello.seed.clone(),
+        problem: "write up to 16 hexadecimal digits".into(),
+    })?;
+    entropy::seed(seed, u64::from(hello.role == "server"));
+    Ok(())
+}

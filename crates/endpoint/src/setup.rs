@@ -1,0 +1,184 @@
+//! What a trial asks of the program, from HELLO or from the environment.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::clock::Clock;
+use crate::contract::{CONTRACT, Hello};
+use crate::error::EndpointError;
+use crate::log_file::{LogFile, LogFolder};
+use crate::options::Options;
+
+/// The side that the program plays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// It asks.
+    Client,
+    /// It answers.
+    Server,
+}
+
+impl Role {
+    fn parse(text: &str) -> Result<Self, EndpointError> {
+        match text {
+            "client" => Ok(Self::Client),
+            "server" => Ok(Self::Server),
+            other => Err(EndpointError::Unsupported(format!("role {other:?}"))),
+        }
+    }
+
+    /// The contract's word for it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Server => "server",
+        }
+    }
+}
+
+/// What a trial asks of the program.
+#[derive(Debug)]
+pub struct Setup {
+    /// The side that it plays.
+    pub role: Role,
+    /// A client's URLs.
+    pub requests: Vec<String>,
+    /// The variant's options.
+    pub options: BTreeMap<String, String>,
+    /// Its own address; in socket mode a client's port is 0, any.
+    pub local: SocketAddr,
+    /// The other side's address; unknown to a server in socket mode.
+    pub remote: Option<SocketAddr>,
+    /// Where a server's files are.
+    pub www: Option<PathBuf>,
+    /// Where a client's replies go.
+    pub downloads: Option<PathBuf>,
+    /// Where `ca.pem`, `cert.pem` and `priv.key` are.
+    pub certs: PathBuf,
+    /// For TLS secrets.
+    pub keylog: Option<LogFile>,
+    /// For qlog.
+    pub qlog: Option<LogFolder>,
+    /// The time, as the driver sets it.
+    pub clock: Clock,
+}
+
+impl Setup {
+    /// Virtual time: reads HELLO.
+    pub fn from_hello(hello: Hello) -> Result<Self, EndpointError> {
+        if hello.contract != CONTRACT {
+            let what = format!(
+                "version {} of the contract; this is {CONTRACT}",
+                hello.contract
+            );
+            return Err(EndpointError::Unsupported(what));
+        }
+        check_testcase(&hello.testcase)?;
+        let role = Role::parse(&hello.role)?;
+        Ok(Self {
+            role,
+            requests: hello.requests,
+            options: hello.options,
+            local: parse_address("local", &hello.local)?,
+            remote: Some(parse_address("remote", &hello.remote)?),
+            www: hello.www,
+            downloads: hello.downloads,
+            certs: hello.certs,
+            keylog: hello.keylog.as_deref().map(LogFile::create).transpose()?,
+            qlog: hello.qlog.map(|path| LogFolder::new(path, role.name())),
+            clock: Clock::new(Duration::from_secs(hello.epoch_unix_s)),
+        })
+    }
+
+    /// Socket mode: reads the environment.
+    pub fn from_environment() -> Result<Self, EndpointError> {
+        check_testcase(&variable("TESTCASE")?)?;
+        let role = Role::parse(&variable("ROLE")?)?;
+        let (requests, local, remote) = match role {
+            Role::Server => {
+                let listen = variable("BENTPIPE_LISTEN")?;
+                (Vec::new(), parse_address("BENTPIPE_LISTEN", &listen)?, None)
+            }
+            Role::Client => {
+                let requests: Vec<_> = variable("REQUESTS")?
+                    .split_whitespace()
+                    .map(str::to_owned)
+                    .collect();
+                let remote = remote_address(&requests)?;
+                let any = if remote.is_ipv4() {
+                    "0.0.0.0:0"
+                } else {
+                    "[::]:0"
+                };
+                (requests, parse_address("local", any)?, Some(remote))
+            }
+        };
+        let folder = |name| {
+            env::var_os(name)
+                .filter(|path| !path.is_empty())
+                .map(PathBuf::from)
+        };
+        Ok(Self {
+            role,
+            requests,
+            options: Options::parse(&env::var("BENTPIPE_OPTIONS").unwrap_or_default())?.into_map(),
+            local,
+            remote,
+            www: folder("WWW"),
+            downloads: folder("DOWNLOADS"),
+            certs: variable("CERTS")?.into(),
+            keylog: folder("SSLKEYLOGFILE")
+                .as_deref()
+                .map(LogFile::append)
+                .transpose()?,
+            qlog: folder("QLOGDIR").map(|path| LogFolder::new(path, role.name())),
+            clock: Clock::start_now(),
+        })
+    }
+}
+
+fn check_testcase(name: &str) -> Result<(), EndpointError> {
+    if name == "transfer" {
+        return Ok(());
+    }
+    Err(EndpointError::Unsupported(format!(
+        "test case {name:?}; there is only \"transfer\""
+    )))
+}
+
+fn variable(name: &'static str) -> Result<String, EndpointError> {
+    env::var(name).map_err(|_| EndpointError::Field {
+        field: name,
+        value: String::new(),
+        problem: "this environment variable must be set (endpoints/CONTRACT.md, section 3)".into(),
+    })
+}
+
+fn parse_address(field: &'static str, value: &str) -> Result<SocketAddr, EndpointError> {
+    value.parse().map_err(|_| EndpointError::Field {
+        field,
+        value: value.to_owned(),
+        problem: "write an IP address and a port, such as 127.0.0.1:4433".into(),
+    })
+}
+
+/// The address in the first of the URLs.
+fn remote_address(requests: &[String]) -> Result<SocketAddr, EndpointError> {
+    let first = requests.first().map_or("", String::as_str);
+    let authority = first
+        .strip_prefix("https://")
+        .and_then(|rest| rest.split('/').next());
+    authority
+        .and_then(|text| text.parse().ok())
+        .ok_or_else(|| EndpointError::Field {
+            field: "REQUESTS",
+            value: first.to_owned(),
+            problem:
+                "write URLs with an IP address and a port, such as https://127.0.0.1:4433/1024"
+                    .into(),
+        })
+}

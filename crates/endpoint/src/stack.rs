@@ -1,0 +1,166 @@
+//! What a QUIC implementation must be able to do: no socket, no clock, everything by call.
+//!
+//! Times are durations since the start of the trial.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+
+use crate::error::EndpointError;
+use crate::options::Options;
+use crate::setup::Setup;
+
+/// A connection of a stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ConnectionKey(pub usize);
+
+/// A stream ID (RFC 9000, section 2.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StreamKey(pub u64);
+
+/// A datagram that has arrived.
+#[derive(Debug)]
+pub struct Received {
+    /// Who sent it.
+    pub remote: SocketAddr,
+    /// The local address that it was sent to, if known.
+    pub local_ip: Option<IpAddr>,
+    /// 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE.
+    pub ecn: u8,
+    /// The UDP payload.
+    pub payload: BytesMut,
+}
+
+/// Where the datagrams in the buffer of [`Stack::poll_transmit`] go.
+#[derive(Debug, Clone, Copy)]
+pub struct Transmit {
+    /// The receiver.
+    pub destination: SocketAddr,
+    /// The local address to send from, if that matters.
+    pub source: Option<IpAddr>,
+    /// 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE.
+    pub ecn: u8,
+    /// The buffer holds several datagrams of this size; the last may be shorter. `None`: it holds one.
+    pub segment_size: Option<usize>,
+}
+
+/// Something that the application should know.
+#[derive(Debug)]
+pub enum Event {
+    /// The handshake is complete (RFC 9001, section 4.1.1).
+    Connected(ConnectionKey),
+    /// The peer allows further streams to be opened.
+    MoreStreams(ConnectionKey),
+    /// The peer opened a bidirectional stream, which may be readable already.
+    Opened(ConnectionKey, StreamKey),
+    /// There are data, an end or an error to be read.
+    Readable(ConnectionKey, StreamKey),
+    /// A write that was blocked may go on.
+    Writable(ConnectionKey, StreamKey),
+    /// The connection is no more. Not reported for a close by this side.
+    Closed(ConnectionKey, Closing),
+}
+
+/// Why a connection is no more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Closing {
+    /// The peer's application closed it.
+    Application {
+        /// Its error code.
+        code: u64,
+        /// Its words.
+        reason: String,
+    },
+    /// Nothing was heard for too long (RFC 9000, section 10.1).
+    IdleTimeout,
+    /// An error, in words.
+    Error(String),
+}
+
+/// A stream that cannot be used (any longer).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StreamEnd {
+    /// The peer reset it (when reading) or asked to stop it (when writing), with this error code.
+    ByPeer(u64),
+    /// This side has closed it already, or never opened it.
+    NotOpen,
+}
+
+/// What reading came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Read {
+    /// More may come: [`Event::Readable`] will tell.
+    Blocked,
+    /// That was all.
+    Finished,
+}
+
+/// A QUIC implementation with its connections.
+pub trait Stack: Sized {
+    /// The name of the stack, as in its `stack.toml`.
+    const NAME: &'static str;
+    /// The library and its version.
+    const VERSION: &'static str;
+
+    /// A client or a server, by `setup.role`; takes its options out of `options`.
+    fn new(setup: &Setup, options: &mut Options) -> Result<Self, EndpointError>;
+
+    /// Starts a connection to `remote`, whose name is `server`.
+    fn connect(
+        &mut self,
+        now: Duration,
+        remote: SocketAddr,
+    ) -> Result<ConnectionKey, EndpointError>;
+
+    /// A datagram has arrived.
+    fn handle_datagram(&mut self, now: Duration, datagram: Received);
+
+    /// When [`Stack::handle_timeout`] wants to be called.
+    fn next_timeout(&mut self) -> Option<Duration>;
+
+    /// Handles all timers that are due at `now`.
+    fn handle_timeout(&mut self, now: Duration);
+
+    /// What to send next: fills the empty `buffer` with up to `max_datagrams` datagrams of one size.
+    fn poll_transmit(
+        &mut self,
+        now: Duration,
+        max_datagrams: usize,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Transmit>;
+
+    /// What to tell the application next.
+    fn poll_event(&mut self) -> Option<Event>;
+
+    /// Opens a bidirectional stream; `None` while the peer allows no more.
+    fn open(&mut self, connection: ConnectionKey) -> Option<StreamKey>;
+
+    /// Writes as much of `data` as fits, and takes that off its front.
+    fn write(
+        &mut self,
+        connection: ConnectionKey,
+        stream: StreamKey,
+        data: &mut Bytes,
+    ) -> Result<(), StreamEnd>;
+
+    /// Ends the sending side.
+    fn finish(&mut self, connection: ConnectionKey, stream: StreamKey) -> Result<(), StreamEnd>;
+
+    /// Abandons the sending side with `RESET_STREAM`.
+    fn reset(&mut self, connection: ConnectionKey, stream: StreamKey, code: u32);
+
+    /// Asks the peer to stop sending, with `STOP_SENDING`.
+    fn stop(&mut self, connection: ConnectionKey, stream: StreamKey, code: u32);
+
+    /// Reads all that is there, in order, into `sink`.
+    fn read(
+        &mut self,
+        connection: ConnectionKey,
+        stream: StreamKey,
+        sink: &mut dyn FnMut(Bytes),
+    ) -> Result<Read, StreamEnd>;
+
+    /// Closes the connection with an application error code.
+    fn close(&mut self, now: Duration, connection: ConnectionKey, code: u32);
+}

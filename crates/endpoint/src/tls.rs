@@ -1,0 +1,74 @@
+//! TLS by rustls and ring, told the time, and with the trial's certificates.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::version::TLS13;
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
+
+use crate::error::EndpointError;
+use crate::setup::Setup;
+
+const ALPN: &[u8] = b"hq-interop";
+
+impl Setup {
+    /// A client's TLS: trusts `ca.pem`, speaks `hq-interop`.
+    pub fn client_tls(&self) -> Result<ClientConfig, EndpointError> {
+        let mut roots = RootCertStore::empty();
+        for certificate in certificates(&self.certs.join("ca.pem"))? {
+            roots.add(certificate).map_err(tls_error)?;
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = ClientConfig::builder_with_details(provider, Arc::new(self.clock.clone()))
+            .with_protocol_versions(&[&TLS13])
+            .map_err(tls_error)?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = vec![ALPN.to_vec()];
+        if let Some(keylog) = &self.keylog {
+            config.key_log = Arc::new(keylog.clone());
+        }
+        Ok(config)
+    }
+
+    /// A server's TLS: shows `cert.pem`, speaks `hq-interop`.
+    pub fn server_tls(&self) -> Result<ServerConfig, EndpointError> {
+        let chain = certificates(&self.certs.join("cert.pem"))?;
+        let path = self.certs.join("priv.key");
+        let key = PrivateKeyDer::from_pem_file(&path).map_err(|error| pem_error(&path, &error))?;
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = ServerConfig::builder_with_details(provider, Arc::new(self.clock.clone()))
+            .with_protocol_versions(&[&TLS13])
+            .map_err(tls_error)?
+            .with_no_client_auth()
+            .with_single_cert(chain, key)
+            .map_err(tls_error)?;
+        config.alpn_protocols = vec![ALPN.to_vec()];
+        // QUIC allows no other value than this and 0 (RFC 9001, section 4.6.1).
+        config.max_early_data_size = u32::MAX;
+        if let Some(keylog) = &self.keylog {
+            config.key_log = Arc::new(keylog.clone());
+        }
+        Ok(config)
+    }
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, EndpointError> {
+    CertificateDer::pem_file_iter(path)
+        .and_then(Iterator::collect)
+        .map_err(|error| pem_error(path, &error))
+}
+
+fn pem_error(path: &Path, error: &rustls::pki_types::pem::Error) -> EndpointError {
+    EndpointError::Tls(format!("{}: {error}", path.display()))
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the signature that map_err wants"
+)]
+fn tls_error(error: rustls::Error) -> EndpointError {
+    EndpointError::Tls(error.to_string())
+}

@@ -1,0 +1,395 @@
+//! quinn and noq as a [`Stack`].
+//!
+//! noq is a fork of quinn: names and behaviour of the two are the same in all that is used here, but their types are not.
+//! So this file is compiled twice, into each of the two programs. It says `proto` for the library, and `dialect` for the few
+//! calls that differ; each program's `main.rs` says what these are.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bentpipe_endpoint::{
+    Clock, Closing, ConnectionKey, EndpointError, Event, Options, Read, Received, Role, Setup,
+    Stack, StreamEnd, StreamKey, Transmit,
+};
+use bytes::Bytes;
+use proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use proto::{
+    Connection, ConnectionError, ConnectionHandle, DatagramEvent, Dir, EndpointConfig, ReadError,
+    ServerConfig, StreamEvent, StreamId, TimeSource, TransportConfig, VarInt, WriteError,
+};
+
+use crate::{dialect, proto};
+
+/// The datagram size in which both libraries count their initial windows.
+pub const BASE_DATAGRAM_SIZE: u64 = 1200;
+/// Flow control windows are QUIC variable-length integers (RFC 9000, section 16).
+const LARGEST_WINDOW: u64 = (1 << 62) - 1;
+
+/// What the variant asks for; `None`: the library's default.
+#[derive(Debug)]
+pub struct Tuning {
+    /// Congestion control, in the contract's words.
+    pub cc: Option<String>,
+    /// Initial congestion window in bytes.
+    pub initial_window: Option<u64>,
+}
+
+/// An endpoint of the library and its connections.
+pub struct Adapter {
+    endpoint: proto::Endpoint,
+    client_config: Option<proto::ClientConfig>,
+    /// In the order of their handles; `None`: drained.
+    connections: Vec<Option<Connection>>,
+    events: VecDeque<Event>,
+    /// Datagrams that belong to no connection.
+    responses: VecDeque<(Transmit, Vec<u8>)>,
+    clock: Clock,
+}
+
+/// A token's age is counted in the trial's time.
+struct WallClock(Clock);
+
+impl TimeSource for WallClock {
+    fn now(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + self.0.unix()
+    }
+}
+
+impl Stack for Adapter {
+    const NAME: &'static str = dialect::NAME;
+    const VERSION: &'static str = dialect::VERSION;
+
+    fn new(setup: &Setup, options: &mut Options) -> Result<Self, EndpointError> {
+        let mut transport = TransportConfig::default();
+        apply_options(&mut transport, options)?;
+        if let Some(folder) = &setup.qlog {
+            let start = setup.clock.instant(Duration::ZERO);
+            dialect::log_to(folder, start, &mut transport);
+        }
+        let transport = Arc::new(transport);
+        let tls_error = |error: proto::crypto::rustls::NoInitialCipherSuite| {
+            EndpointError::Tls(error.to_string())
+        };
+        let mut server_config = None;
+        let mut client_config = None;
+        match setup.role {
+            Role::Server => {
+                let tls = QuicServerConfig::try_from(setup.server_tls()?).map_err(tls_error)?;
+                let mut config = ServerConfig::with_crypto(Arc::new(tls));
+                config.transport_config(transport);
+                config.time_source(Arc::new(WallClock(setup.clock.clone())));
+                server_config = Some(Arc::new(config));
+            }
+            Role::Client => {
+                let tls = QuicClientConfig::try_from(setup.client_tls()?).map_err(tls_error)?;
+                let mut config = proto::ClientConfig::new(Arc::new(tls));
+                config.transport_config(transport);
+                client_config = Some(config);
+            }
+        }
+        Ok(Self {
+            endpoint: dialect::endpoint(Arc::new(EndpointConfig::default()), server_config),
+            client_config,
+            connections: Vec::new(),
+            events: VecDeque::new(),
+            responses: VecDeque::new(),
+            clock: setup.clock.clone(),
+        })
+    }
+
+    fn connect(
+        &mut self,
+        now: Duration,
+        remote: SocketAddr,
+    ) -> Result<ConnectionKey, EndpointError> {
+        let config = self.client_config.clone().expect("only a client connects");
+        let now = self.clock.instant(now);
+        let (handle, connection) = self
+            .endpoint
+            .connect(now, config, remote, "server")
+            .map_err(|error| EndpointError::Failed(error.to_string()))?;
+        self.add(handle, connection);
+        Ok(ConnectionKey(handle.0))
+    }
+
+    fn handle_datagram(&mut self, now: Duration, datagram: Received) {
+        let now = self.clock.instant(now);
+        let mut buffer = Vec::new();
+        match dialect::handle(&mut self.endpoint, now, datagram, &mut buffer) {
+            Some(DatagramEvent::ConnectionEvent(handle, event)) => {
+                if let Some(connection) = &mut self.connections[handle.0] {
+                    connection.handle_event(event);
+                }
+                self.settle(handle);
+            }
+            Some(DatagramEvent::NewConnection(incoming)) => {
+                match self.endpoint.accept(incoming, now, &mut buffer, None) {
+                    Ok((handle, connection)) => {
+                        self.add(handle, connection);
+                        self.settle(handle);
+                    }
+                    Err(error) => {
+                        if let Some(transmit) = &error.response {
+                            self.responses.push_back((translate(transmit), buffer));
+                        }
+                    }
+                }
+            }
+            Some(DatagramEvent::Response(transmit)) => {
+                self.responses.push_back((translate(&transmit), buffer));
+            }
+            None => {}
+        }
+    }
+
+    fn next_timeout(&mut self) -> Option<Duration> {
+        let connections = self.connections.iter_mut().flatten();
+        let earliest = connections.filter_map(dialect::poll_timeout).min()?;
+        Some(self.clock.since_start(earliest))
+    }
+
+    fn handle_timeout(&mut self, now: Duration) {
+        let now = self.clock.instant(now);
+        for index in 0..self.connections.len() {
+            if let Some(connection) = &mut self.connections[index]
+                && connection.poll_timeout().is_some_and(|time| time <= now)
+            {
+                connection.handle_timeout(now);
+                self.settle(ConnectionHandle(index));
+            }
+        }
+    }
+
+    fn poll_transmit(
+        &mut self,
+        now: Duration,
+        max_datagrams: usize,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Transmit> {
+        if let Some((transmit, bytes)) = self.responses.pop_front() {
+            *buffer = bytes;
+            return Some(transmit);
+        }
+        let now = self.clock.instant(now);
+        for index in 0..self.connections.len() {
+            let Some(connection) = &mut self.connections[index] else {
+                continue;
+            };
+            if let Some(transmit) = dialect::poll_transmit(connection, now, max_datagrams, buffer) {
+                buffer.truncate(transmit.size);
+                self.settle(ConnectionHandle(index));
+                return Some(translate(&transmit));
+            }
+        }
+        None
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    fn open(&mut self, connection: ConnectionKey) -> Option<StreamKey> {
+        let id = self.connection(connection)?.streams().open(Dir::Bi)?;
+        Some(StreamKey(id.into()))
+    }
+
+    fn write(
+        &mut self,
+        connection: ConnectionKey,
+        stream: StreamKey,
+        data: &mut Bytes,
+    ) -> Result<(), StreamEnd> {
+        let connection = self.connection(connection).ok_or(StreamEnd::NotOpen)?;
+        let mut sender = connection.send_stream(stream_id(stream));
+        while !data.is_empty() {
+            match dialect::write(&mut sender, data) {
+                Ok(()) => {}
+                Err(WriteError::Blocked) => return Ok(()),
+                Err(WriteError::Stopped(code)) => {
+                    return Err(StreamEnd::ByPeer(code.into_inner()));
+                }
+                Err(WriteError::ClosedStream) => return Err(StreamEnd::NotOpen),
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, connection: ConnectionKey, stream: StreamKey) -> Result<(), StreamEnd> {
+        let connection = self.connection(connection).ok_or(StreamEnd::NotOpen)?;
+        connection
+            .send_stream(stream_id(stream))
+            .finish()
+            .map_err(|error| match error {
+                proto::FinishError::Stopped(code) => StreamEnd::ByPeer(code.into_inner()),
+                proto::FinishError::ClosedStream => StreamEnd::NotOpen,
+            })
+    }
+
+    fn reset(&mut self, connection: ConnectionKey, stream: StreamKey, code: u32) {
+        if let Some(connection) = self.connection(connection) {
+            // A stream that is closed already needs no reset.
+            let _ = connection
+                .send_stream(stream_id(stream))
+                .reset(VarInt::from_u32(code));
+        }
+    }
+
+    fn stop(&mut self, connection: ConnectionKey, stream: StreamKey, code: u32) {
+        if let Some(connection) = self.connection(connection) {
+            // As above.
+            let _ = connection
+                .recv_stream(stream_id(stream))
+                .stop(VarInt::from_u32(code));
+        }
+    }
+
+    fn read(
+        &mut self,
+        connection: ConnectionKey,
+        stream: StreamKey,
+        sink: &mut dyn FnMut(Bytes),
+    ) -> Result<Read, StreamEnd> {
+        let connection = self.connection(connection).ok_or(StreamEnd::NotOpen)?;
+        let mut receiver = connection.recv_stream(stream_id(stream));
+        // Whatever the error says, the stream cannot be read (any longer).
+        let mut chunks = receiver.read(true).map_err(|_| StreamEnd::NotOpen)?;
+        let result = loop {
+            match chunks.next(usize::MAX) {
+                Ok(Some(chunk)) => sink(chunk.bytes),
+                Ok(None) => break Ok(Read::Finished),
+                Err(ReadError::Blocked) => break Ok(Read::Blocked),
+                Err(ReadError::Reset(code)) => break Err(StreamEnd::ByPeer(code.into_inner())),
+            }
+        };
+        // Whether flow control credit is to be sent, the next poll finds out by itself.
+        let _ = chunks.finalize();
+        result
+    }
+
+    fn close(&mut self, now: Duration, connection: ConnectionKey, code: u32) {
+        let now = self.clock.instant(now);
+        if let Some(connection) = self.connection(connection) {
+            connection.close(now, VarInt::from_u32(code), Bytes::new());
+        }
+    }
+}
+
+impl Adapter {
+    fn connection(&mut self, key: ConnectionKey) -> Option<&mut Connection> {
+        self.connections.get_mut(key.0)?.as_mut()
+    }
+
+    fn add(&mut self, handle: ConnectionHandle, connection: Connection) {
+        if self.connections.len() <= handle.0 {
+            self.connections.resize_with(handle.0 + 1, || None);
+        }
+        self.connections[handle.0] = Some(connection);
+    }
+
+    /// Lets the connection and the endpoint talk to each other, and collects what the application should know.
+    fn settle(&mut self, handle: ConnectionHandle) {
+        let Some(connection) = &mut self.connections[handle.0] else {
+            return;
+        };
+        let mut drained = false;
+        while let Some(event) = connection.poll_endpoint_events() {
+            drained |= event.is_drained();
+            if let Some(event) = self.endpoint.handle_event(handle, event) {
+                connection.handle_event(event);
+            }
+        }
+        let key = ConnectionKey(handle.0);
+        while let Some(event) = connection.poll() {
+            collect(key, connection, event, &mut self.events);
+        }
+        if drained {
+            self.connections[handle.0] = None;
+        }
+    }
+}
+
+fn collect(
+    key: ConnectionKey,
+    connection: &mut Connection,
+    event: proto::Event,
+    events: &mut VecDeque<Event>,
+) {
+    match event {
+        proto::Event::Connected => events.push_back(Event::Connected(key)),
+        proto::Event::ConnectionLost {
+            reason: ConnectionError::LocallyClosed,
+        } => {}
+        proto::Event::ConnectionLost { reason } => {
+            events.push_back(Event::Closed(key, closing(&reason)));
+        }
+        proto::Event::Stream(StreamEvent::Opened { dir: Dir::Bi }) => {
+            while let Some(id) = connection.streams().accept(Dir::Bi) {
+                events.push_back(Event::Opened(key, StreamKey(id.into())));
+            }
+        }
+        proto::Event::Stream(StreamEvent::Readable { id }) => {
+            events.push_back(Event::Readable(key, StreamKey(id.into())));
+        }
+        // A stopped stream's next write says so.
+        proto::Event::Stream(StreamEvent::Writable { id } | StreamEvent::Stopped { id, .. }) => {
+            events.push_back(Event::Writable(key, StreamKey(id.into())));
+        }
+        proto::Event::Stream(StreamEvent::Available { dir: Dir::Bi }) => {
+            events.push_back(Event::MoreStreams(key));
+        }
+        // Unidirectional streams, datagrams and paths are not part of the test case.
+        _ => {}
+    }
+}
+
+fn apply_options(
+    transport: &mut TransportConfig,
+    options: &mut Options,
+) -> Result<(), EndpointError> {
+    let packets = options.take_number("iw", 1..=1_000_000)?;
+    let initial_window = packets.map(|packets| packets * BASE_DATAGRAM_SIZE);
+    let tuning = Tuning {
+        cc: options.take("cc"),
+        initial_window,
+    };
+    if let Some(factory) = dialect::congestion_control(&tuning)? {
+        transport.congestion_controller_factory(factory);
+    }
+    if let Some(window) = options.take_number("window", 1..=LARGEST_WINDOW)? {
+        let credit = VarInt::from_u64(window).expect("the range of the option ensures it");
+        transport
+            .receive_window(credit)
+            .stream_receive_window(credit)
+            .send_window(window);
+    }
+    Ok(())
+}
+
+fn closing(reason: &ConnectionError) -> Closing {
+    match reason {
+        ConnectionError::ApplicationClosed(close) => Closing::Application {
+            code: close.error_code.into_inner(),
+            reason: String::from_utf8_lossy(&close.reason).into_owned(),
+        },
+        ConnectionError::ConnectionClosed(close) => {
+            Closing::Error(format!("closed by peer: {close}"))
+        }
+        ConnectionError::TimedOut => Closing::IdleTimeout,
+        other => Closing::Error(other.to_string()),
+    }
+}
+
+fn stream_id(key: StreamKey) -> StreamId {
+    StreamId::from(VarInt::from_u64(key.0).expect("a stream ID comes from the library"))
+}
+
+fn translate(transmit: &proto::Transmit) -> Transmit {
+    Transmit {
+        destination: transmit.destination,
+        source: transmit.src_ip,
+        ecn: transmit.ecn.map_or(0, |ecn| ecn as u8),
+        segment_size: transmit.segment_size,
+    }
+}
