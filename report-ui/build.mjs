@@ -42,8 +42,12 @@ async function licenses(metafile) {
   const parts = [];
   for (const folder of [...packages].sort()) {
     const { name, version, license } = JSON.parse(await readFile(path.join(folder, "package.json"), "utf8"));
-    const inside = (await readdir(folder, { recursive: true })).filter((file) => !/(^|\/)node_modules\//.test(file));
-    const files = inside.filter((file) => /^(licenses\/)?(licen[cs]e|notice|copying)[^/.]*(\.txt|\.md)?$/i.test(file));
+    const inside = (await readdir(folder, { recursive: true })).filter(
+      (file) => !/(^|\/)node_modules\//.test(file),
+    );
+    const files = inside.filter((file) =>
+      /^(licenses\/)?(licen[cs]e|notice|copying)[^/.]*(\.txt|\.md)?$/i.test(file),
+    );
     files.sort();
     const bodies = [];
     for (const file of files) {
@@ -73,7 +77,9 @@ async function check(files) {
   for (const [name, bytes] of files) {
     const committed = await readFile(path.join(assets, name)).catch(() => null);
     if (committed === null || !committed.equals(bytes)) {
-      console.error(`${path.join(assets, name)} differs from a fresh build; run: npm run build, and commit it`);
+      console.error(
+        `${path.join(assets, name)} differs from a fresh build; run: npm run build, and commit it`,
+      );
       process.exitCode = 1;
     }
   }

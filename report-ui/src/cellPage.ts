@@ -3,7 +3,7 @@
 import type { Figure } from "./chart";
 import { breakable, command, facts, h, type Child } from "./dom";
 import { decimals, duration, goodput, mbits, percent } from "./format";
-import { brand, setting } from "./header";
+import { anchor, brand, setting } from "./header";
 import { miniature } from "./matrix";
 import type { Cell, CellDetail, Iteration, Json, Matrix, Run } from "./model";
 import { pathFacts } from "./path";
@@ -19,19 +19,50 @@ export function cellPage(root: HTMLElement, run: Run, detail: CellDetail): void 
     h(
       "header",
       { class: "page cell-head" },
-      h("div", {},
-        h("nav", { class: "crumbs", "aria-label": "Where you are" }, brand("../index.html"), " / ", h("a", { href: "../index.html" }, run.campaign), " / ", h("a", { href: `../index.html#${encodeURIComponent(anchor(run, matrix))}` }, matrix.scenario)),
+      h(
+        "div",
+        {},
+        h(
+          "nav",
+          { class: "crumbs", "aria-label": "Where you are" },
+          brand("../index.html"),
+          " / ",
+          h("a", { href: "../index.html" }, run.campaign),
+          " / ",
+          h("a", { href: `../index.html#${encodeURIComponent(anchor(run, matrix))}` }, matrix.scenario),
+        ),
         h("h1", {}, pair(detail)),
-        h("p", { class: "subtitle" }, `${setting(detail)}, over ${detail.scenario}`, typeof matrix.summary.title === "string" && `: ${matrix.summary.title}`),
+        h(
+          "p",
+          { class: "subtitle" },
+          `${setting(detail)}, over ${detail.scenario}`,
+          typeof matrix.summary.title === "string" && `: ${matrix.summary.title}`,
+        ),
       ),
-      miniature(matrix, detail.slug),
+      matrix.cells.length > 1 && miniature(matrix, detail.slug),
     ),
-    h("main", {},
+    h(
+      "main",
+      {},
       keyFigures(cell, detail),
-      h("section", {}, h("h2", {}, "Course of the iterations"), range.control, ...figures.map((figure) => figure.element)),
-      h("section", {}, h("h2", {}, "Run it again"), h("p", { class: "note" }, "Repeats these iterations with the same seeds and keeps their traces."), command(detail.command)),
+      h(
+        "section",
+        {},
+        h("h2", {}, "Course of the iterations"),
+        range.control,
+        ...figures.map((figure) => figure.element),
+      ),
+      h(
+        "section",
+        {},
+        h("h2", {}, "Run it again"),
+        h("p", { class: "note" }, "Repeats these iterations with the same seeds and keeps their traces."),
+        command(detail.command),
+      ),
       h("section", {}, h("h2", {}, "Iterations"), iterationTable(detail, figures)),
-      h("section", { class: "columns" },
+      h(
+        "section",
+        { class: "columns" },
         h("div", {}, h("h2", {}, "Endpoints"), ...detail.endpoints.map(endpoint)),
         h("div", {}, h("h2", {}, "Path"), facts(pathFacts(matrix.summary), "facts")),
       ),
@@ -41,13 +72,18 @@ export function cellPage(root: HTMLElement, run: Run, detail: CellDetail): void 
   range.onChange(() => figures.forEach((figure) => figure.redraw?.()));
 }
 
-/** The fragment of the index page that shows a matrix. */
-export function anchor(run: Run, matrix: Matrix): string {
-  return `matrix-${run.matrices.indexOf(matrix) + 1}`;
-}
-
 function pair({ client, server }: CellDetail): HTMLElement {
-  return h("span", { class: "pair" }, h("small", {}, "client"), " ", breakable(client), " ", h("small", {}, "server"), " ", breakable(server));
+  return h(
+    "span",
+    { class: "pair" },
+    h("small", {}, "client"),
+    " ",
+    breakable(client),
+    " ",
+    h("small", {}, "server"),
+    " ",
+    breakable(server),
+  );
 }
 
 function path({ summary }: Matrix): Path {
@@ -60,7 +96,12 @@ function keyFigures(cell: Cell, detail: CellDetail): HTMLElement {
   const { completion_s, handshake_s, share_of_limit } = cell.spreads;
   const failed = cell.failures.reduce((sum, [, count]) => sum + count, 0);
   const mean =
-    cell.goodput_mean_bps === null ? "–" : meanAndDeviation(cell.goodput_mean_bps, failed + 1 < cell.trials.length ? cell.goodput_deviation_bps : null);
+    cell.goodput_mean_bps === null
+      ? "–"
+      : meanAndDeviation(
+          cell.goodput_mean_bps,
+          failed + 1 < cell.trials.length ? cell.goodput_deviation_bps : null,
+        );
   const reasons = cell.failures.map(([outcome, count]) => `${count}× ${outcome}`).join(", ");
   return facts(
     [
@@ -70,7 +111,15 @@ function keyFigures(cell: Cell, detail: CellDetail): HTMLElement {
       ["ideal completion", h("b", {}, duration(detail.limit_s))],
       ["share of limit", h("b", {}, share_of_limit ? percent(share_of_limit.median) : "–")],
       ["median handshake", h("b", {}, handshake_s ? duration(handshake_s.median) : "–")],
-      ["failed", h("b", { class: failed ? "failure" : "" }, `${failed} of ${cell.trials.length}`, reasons && h("small", {}, ` ${reasons}`))],
+      [
+        "failed",
+        h(
+          "b",
+          { class: failed ? "failure" : "" },
+          `${failed} of ${cell.trials.length}`,
+          reasons && h("small", {}, ` ${reasons}`),
+        ),
+      ],
     ],
     "figures",
   );
@@ -83,7 +132,11 @@ function meanAndDeviation(mean: number, deviation: number | null): string {
 }
 
 /** The end of the time axis: where the last success ends, or on demand the last failure. */
-function timeRange(detail: CellDetail): { until: () => number; control: Child; onChange: (redraw: () => void) => void } {
+function timeRange(detail: CellDetail): {
+  until: () => number;
+  control: Child;
+  onChange: (redraw: () => void) => void;
+} {
   const { ok, all } = spans(detail.iterations);
   const ends = { ok: Math.max(ok, detail.limit_s) * 1.03, all: Math.max(all, detail.limit_s) * 1.03 };
   if (ends.all < ends.ok * 1.2) return { until: () => ends.all, control: null, onChange: () => undefined };
@@ -100,7 +153,16 @@ type Column = [heading: string, value: (one: Iteration) => Child];
 const maybe = (value: number | null, show: (value: number) => string) => (value === null ? "–" : show(value));
 
 const COLUMNS: Column[] = [
-  ["outcome", (one) => h("span", { class: one.outcome === "ok" ? "" : "failure" }, breakable(one.outcome), one.detail && h("small", {}, ` ${one.detail}`))],
+  [
+    "outcome",
+    (one) =>
+      h(
+        "span",
+        { class: one.outcome === "ok" ? "" : "failure" },
+        breakable(one.outcome),
+        one.detail && h("small", {}, ` ${one.detail}`),
+      ),
+  ],
   ["files", (one) => (one.files.length ? files(one) : "–")],
   ["goodput", (one) => maybe(one.goodput_bps, goodput)],
   ["efficiency", (one) => maybe(one.efficiency, percent)],
@@ -117,7 +179,12 @@ const COLUMNS: Column[] = [
   ["wall time", (one) => duration(one.wall_s)],
   ["CPU client, server", (one) => `${duration(one.cpu_client_s)}, ${duration(one.cpu_server_s)}`],
   ["seed", (one) => h("code", {}, one.seed)],
-  ["packet log", (one) => one.packet_log_sha256 && h("code", { title: one.packet_log_sha256 }, one.packet_log_sha256.slice(0, 12))],
+  [
+    "packet log",
+    (one) =>
+      one.packet_log_sha256 &&
+      h("code", { title: one.packet_log_sha256 }, one.packet_log_sha256.slice(0, 12)),
+  ],
 ];
 
 function files(one: Iteration): HTMLElement {
@@ -125,12 +192,31 @@ function files(one: Iteration): HTMLElement {
 }
 
 function iterationTable(detail: CellDetail, figures: Figure[]): HTMLElement {
-  const head = h("tr", {}, ...["iteration", ...COLUMNS.map(([heading]) => heading)].map((text) => h("th", { scope: "col" }, text)));
+  const head = h(
+    "tr",
+    {},
+    ...["iteration", ...COLUMNS.map(([heading]) => heading)].map((text) => h("th", { scope: "col" }, text)),
+  );
   const rows = detail.iterations.map((one, i) => {
-    const name = h("th", { scope: "row" }, String(one.iteration), one.iteration === detail.median && h("small", {}, " median"));
-    const row = h("tr", { class: one.iteration === detail.median ? "median" : "" }, name, ...COLUMNS.map(([, value]) => h("td", {}, value(one))));
-    for (const [event, type] of [["mouseenter", "highlight"], ["mouseleave", "downplay"]] as const) {
-      row.addEventListener(event, () => figures.forEach((figure) => figure.chart?.dispatchAction({ type, seriesIndex: i })));
+    const name = h(
+      "th",
+      { scope: "row" },
+      String(one.iteration),
+      one.iteration === detail.median && h("small", {}, " median"),
+    );
+    const row = h(
+      "tr",
+      { class: one.iteration === detail.median ? "median" : "" },
+      name,
+      ...COLUMNS.map(([, value]) => h("td", {}, value(one))),
+    );
+    for (const [event, type] of [
+      ["mouseenter", "highlight"],
+      ["mouseleave", "downplay"],
+    ] as const) {
+      row.addEventListener(event, () =>
+        figures.forEach((figure) => figure.chart?.dispatchAction({ type, seriesIndex: i })),
+      );
     }
     return row;
   });
@@ -139,5 +225,12 @@ function iterationTable(detail: CellDetail, figures: Figure[]): HTMLElement {
 }
 
 function endpoint({ role, name, version, driver }: CellDetail["endpoints"][number]): HTMLElement {
-  return facts([[role, h("b", {}, name)], ["version", version || "–"], ["driver", driver || "–"]], "facts");
+  return facts(
+    [
+      [role, h("b", {}, name)],
+      ["version", version || "–"],
+      ["driver", driver || "–"],
+    ],
+    "facts",
+  );
 }

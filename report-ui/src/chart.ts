@@ -55,7 +55,8 @@ export function draw(host: HTMLElement, drawing: Drawing): { chart: Chart; redra
   host.setAttribute("role", "img");
   host.setAttribute("aria-label", drawing.label);
   const chart = init(host, null, { renderer: "svg" });
-  const redraw = () => chart.setOption({ ...common(theme()), ...drawing.option(theme()) }, { notMerge: true });
+  const redraw = () =>
+    chart.setOption({ ...common(theme()), ...drawing.option(theme()) }, { notMerge: true });
   redraw();
   new ResizeObserver(() => chart.resize()).observe(host);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
@@ -67,7 +68,11 @@ export function draw(host: HTMLElement, drawing: Drawing): { chart: Chart; redra
 }
 
 function common({ ink, paper }: Theme): Option {
-  return { animation: false, backgroundColor: paper, textStyle: { fontFamily: "system-ui, sans-serif", color: ink } };
+  return {
+    animation: false,
+    backgroundColor: paper,
+    textStyle: { fontFamily: "system-ui, sans-serif", color: ink },
+  };
 }
 
 /** The part of an axis that all charts share. */
@@ -86,7 +91,13 @@ export function axis(name: string, { muted, rule }: Theme, vertical = false): ob
 }
 
 export function tooltip({ ink, paper, rule }: Theme): object {
-  return { confine: true, backgroundColor: paper, borderColor: rule, textStyle: { color: ink, fontSize: 12 }, transitionDuration: 0 };
+  return {
+    confine: true,
+    backgroundColor: paper,
+    borderColor: rule,
+    textStyle: { color: ink, fontSize: 12 },
+    transitionDuration: 0,
+  };
 }
 
 /** A chart with its heading and a button to save it. */

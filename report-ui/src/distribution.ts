@@ -52,19 +52,36 @@ export function distribution(matrix: Matrix): Distribution {
     `Share of ${all.length} trials with at most this efficiency; ${failures} failed and count as 0.`,
     unsupported > 0 && ` Left out: ${unsupported} unsupported.`,
   );
-  const strips = h("p", { class: "note" }, "Each dot a trial, ", h("b", { class: "cross" }, "×"), " a failed one, the bar the mean of those that succeeded.");
+  const strips = h(
+    "p",
+    { class: "note" },
+    "Each dot a trial, ",
+    h("b", { class: "cross" }, "×"),
+    " a failed one, the bar the mean of those that succeeded.",
+  );
   const file = `${matrix.scenario}-efficiency`;
   const figures = [
-    figure("Distribution of efficiency", `${file}-ecdf`, {
-      label: `Empirical distribution of efficiency over ${all.length} trials of ${matrix.scenario}`,
-      height: 320,
-      option: (theme) => ecdfOption(all, groups(matrix, role()), role(), theme),
-    }, share, keys),
-    figure("Efficiency of each trial", `${file}-trials`, {
-      label: `Efficiency of each trial of ${matrix.scenario}, by server or client`,
-      height: Math.max(320, 70 + rows * 38),
-      option: (theme) => stripOption(all, matrix, role(), theme),
-    }, strips),
+    figure(
+      "Distribution of efficiency",
+      `${file}-ecdf`,
+      {
+        label: `Empirical distribution of efficiency over ${all.length} trials of ${matrix.scenario}`,
+        height: 320,
+        option: (theme) => ecdfOption(all, groups(matrix, role()), role(), theme),
+      },
+      share,
+      keys,
+    ),
+    figure(
+      "Efficiency of each trial",
+      `${file}-trials`,
+      {
+        label: `Efficiency of each trial of ${matrix.scenario}, by server or client`,
+        height: Math.max(320, 70 + rows * 38),
+        option: (theme) => stripOption(all, matrix, role(), theme),
+      },
+      strips,
+    ),
   ];
   return {
     figures,
@@ -84,8 +101,12 @@ export interface Distribution {
 /** The colours of the groups; beyond what colours can tell apart only the whole is drawn. */
 function legend(matrix: Matrix, role: Role): HTMLElement[] {
   const names = groups(matrix, role);
-  const key = (name: string, colour: string) => h("span", { class: "key", style: `--key:var(--${colour})` }, name);
-  return [key("all trials", "ink"), ...(names.length <= COLOURS ? names.map((name, i) => key(name, `series-${i + 1}`)) : [])];
+  const key = (name: string, colour: string) =>
+    h("span", { class: "key", style: `--key:var(--${colour})` }, name);
+  return [
+    key("all trials", "ink"),
+    ...(names.length <= COLOURS ? names.map((name, i) => key(name, `series-${i + 1}`)) : []),
+  ];
 }
 
 function groups(matrix: Matrix, role: Role): string[] {
@@ -97,39 +118,52 @@ function colour(theme: Theme, group: number, count: number): string {
 }
 
 function ecdfOption(all: Point[], names: string[], role: Role, theme: Theme): Option {
-  const curve = (name: string, members: Point[], style: object) => ({
-    type: "line",
-    name,
-    step: "end",
-    showSymbol: false,
-    data: [[0, 0], ...ecdf(members.map((point) => point.efficiency)).map(([x, y]) => [x * 100, y * 100]), [100, 100]],
-    lineStyle: style,
-    emphasis: { disabled: true },
-  });
-  const single = names.length <= COLOURS ? names : [];
+  const of = (name: string) =>
+    all.filter((point) => point.cell[role] === name).map((point) => point.efficiency);
+  const single = names.length <= COLOURS ? names.map((name): Sample => [name, of(name)]) : [];
+  const whole: Sample = ["all trials", all.map((point) => point.efficiency)];
   return {
     grid: { left: 62, right: 16, top: 14, bottom: 48 },
-    tooltip: { ...tooltip(theme), trigger: "axis", formatter: (items: unknown) => ecdfTooltip(items as AxisItem[]) },
-    xAxis: { ...axis("efficiency, %", theme), min: 0, max: 100 },
+    tooltip: {
+      ...tooltip(theme),
+      trigger: "axis",
+      formatter: (items: unknown) =>
+        shares([whole, ...single], (items as { axisValue: number }[])[0]?.axisValue ?? 0),
+    },
+    xAxis: { ...axis("efficiency, %", theme), min: 0, max: 100, axisPointer: { snap: false } },
     yAxis: { ...axis("share of trials, %", theme, true), min: 0, max: 100 },
     series: [
-      ...single.map((name, i) => {
-        const members = all.filter((point) => point.cell[role] === name);
-        return { ...curve(name, members, { width: 1.25, color: colour(theme, i, names.length) }), z: 2 };
-      }),
-      { ...curve(`all trials`, all, { width: 2.5, color: theme.ink }), z: 3 },
+      ...single.map((sample, i) => ({
+        ...curve(sample, { width: 1.25, color: colour(theme, i, names.length) }),
+        z: 2,
+      })),
+      { ...curve(whole, { width: 2.5, color: theme.ink }), z: 3 },
     ],
   };
 }
 
-interface AxisItem {
-  seriesName: string;
-  value: [number, number];
+type Sample = [name: string, efficiencies: number[]];
+
+function curve([name, efficiencies]: Sample, lineStyle: object): object {
+  const corners = ecdf(efficiencies).map(([x, share]) => [x * 100, share * 100]);
+  return {
+    type: "line",
+    name,
+    step: "end",
+    showSymbol: false,
+    data: [[0, 0], ...corners, [100, 100]],
+    lineStyle,
+    emphasis: { disabled: true },
+  };
 }
 
-function ecdfTooltip(items: AxisItem[]): HTMLElement {
-  const x = items[0]?.value[0] ?? 0;
-  return h("div", {}, `≤ ${percent(x / 100)}`, ...items.map((i) => h("div", {}, `${i.seriesName}: ${percent(i.value[1] / 100)} of trials`)));
+/** The share of each sample at the pointer. */
+function shares(samples: Sample[], efficiency: number): HTMLElement {
+  const lines = samples.map(([name, efficiencies]) => {
+    const below = efficiencies.filter((value) => value * 100 <= efficiency).length;
+    return efficiencies.length > 0 && h("div", {}, `${name}: ${percent(below / efficiencies.length)}`);
+  });
+  return h("div", {}, h("b", {}, `efficiency at most ${percent(efficiency / 100)}`), ...lines);
 }
 
 function stripOption(all: Point[], matrix: Matrix, role: Role, theme: Theme): Option {
@@ -150,10 +184,16 @@ function stripOption(all: Point[], matrix: Matrix, role: Role, theme: Theme): Op
       : { color: colour(theme, row.get(point.cell[role]) ?? 0, names.length), opacity: crowded ? 0.5 : 0.8 },
   }));
   const margins = role === "server" ? matrix.servers : matrix.clients;
-  const means = margins.flatMap((m, i) => (m.efficiency === null ? [] : [{ value: [m.efficiency * 100, i] }]));
+  const means = margins.flatMap((m, i) =>
+    m.efficiency === null ? [] : [{ value: [m.efficiency * 100, i] }],
+  );
   return {
     grid: { left: 8, right: 16, top: 14, bottom: 30, containLabel: true },
-    tooltip: { ...tooltip(theme), trigger: "item", formatter: (item: unknown) => dotTooltip(item as DotItem) },
+    tooltip: {
+      ...tooltip(theme),
+      trigger: "item",
+      formatter: (item: unknown) => dotTooltip(item as DotItem),
+    },
     xAxis: { ...axis("efficiency, %", theme), min: 0, max: 100 },
     yAxis: {
       ...axis("", theme, true),
@@ -170,12 +210,22 @@ function stripOption(all: Point[], matrix: Matrix, role: Role, theme: Theme): Op
     },
     series: [
       { type: "scatter", name: "trial", data: dots, z: 3, cursor: "pointer" },
-      { type: "scatter", name: "mean", data: means, symbol: "rect", symbolSize: [2.5, 26], itemStyle: { color: theme.ink }, silent: true, z: 2 },
+      {
+        type: "scatter",
+        name: "mean",
+        data: means,
+        symbol: "rect",
+        symbolSize: [2.5, 26],
+        itemStyle: { color: theme.ink },
+        silent: true,
+        z: 2,
+      },
     ],
   };
 }
 
-const CROSS = "path://M0,1.5 L1.5,0 L5,3.5 L8.5,0 L10,1.5 L6.5,5 L10,8.5 L8.5,10 L5,6.5 L1.5,10 L0,8.5 L3.5,5 Z";
+const CROSS =
+  "path://M0,1.5 L1.5,0 L5,3.5 L8.5,0 L10,1.5 L6.5,5 L10,8.5 L8.5,10 L5,6.5 L1.5,10 L0,8.5 L3.5,5 Z";
 
 function shorten(name: string): string {
   return name.length > 22 ? `${name.slice(0, 21)}…` : name;
@@ -189,7 +239,12 @@ function dotTooltip({ data: { point } }: DotItem): HTMLElement | string {
   if (!point) return "";
   const { cell, trial } = point;
   const result = point.failed ? `${trial.outcome} ${trial.detail}` : percent(point.efficiency);
-  return h("div", {}, h("b", {}, result), h("div", {}, `${cell.client} client, ${cell.server} server, iteration ${trial.iteration}`));
+  return h(
+    "div",
+    {},
+    h("b", {}, result),
+    h("div", {}, `${cell.client} client, ${cell.server} server, iteration ${trial.iteration}`),
+  );
 }
 
 /** Lead from a dot to the page of its cell. */

@@ -46,7 +46,11 @@ export function breakable(word: string): DocumentFragment {
 /** A list of terms and their values; values that are null are left out. */
 export function facts(entries: [term: string, value: Child][], name: string): HTMLElement {
   const shown = entries.filter(([, value]) => value !== null && value !== undefined && value !== false);
-  return h("dl", { class: name }, ...shown.map(([term, value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value))));
+  return h(
+    "dl",
+    { class: name },
+    ...shown.map(([term, value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value))),
+  );
 }
 
 /** Text to copy, with a button. */

@@ -68,7 +68,10 @@ export function quantity(key: string, value: Json): { name: string; text: string
   if (unit && typeof value === "number") {
     return { name: words(key.slice(0, -unit[0].length)), text: unit[1](value) };
   }
-  return { name: words(key), text: value === null ? "none" : typeof value === "object" ? JSON.stringify(value) : String(value) };
+  return {
+    name: words(key),
+    text: value === null ? "none" : typeof value === "object" ? JSON.stringify(value) : String(value),
+  };
 }
 
 function words(key: string): string {

@@ -1,14 +1,22 @@
-// What stands on top of every page.
+// What stands on top of every page, and what matrices are called and linked by.
 
 import { h, svg } from "./dom";
 import { bytes } from "./format";
+import type { Matrix, Run } from "./model";
 
 /** The name of the project behind its sign: a path up to the satellite and down again. */
 export function brand(href: string): HTMLElement {
   const sign = svg(
     "svg",
     { viewBox: "0 0 34 22", width: 34, height: 22, "aria-hidden": "true" },
-    svg("path", { d: "M3 19 17 5l14 14", fill: "none", stroke: "currentColor", "stroke-width": 2.5, "stroke-linejoin": "round", "stroke-linecap": "round" }),
+    svg("path", {
+      d: "M3 19 17 5l14 14",
+      fill: "none",
+      stroke: "currentColor",
+      "stroke-width": 2.5,
+      "stroke-linejoin": "round",
+      "stroke-linecap": "round",
+    }),
     svg("circle", { cx: 17, cy: 5, r: 3.6, class: "satellite" }),
   );
   return h("a", { class: "brand", href }, sign, h("span", {}, "Bentpipe"));
@@ -19,4 +27,15 @@ export function setting(of: { workload: string; treatment: string; testbed: stri
   const [, name, size] = of.workload.match(/^(\w+):(\d+)$/) ?? [];
   const workload = name && size ? `${name} of ${bytes(Number(size))}` : of.workload;
   return `${workload}, ${of.treatment}, ${of.testbed}`;
+}
+
+/** A scenario's label; with its setting where the run has several matrices of it. */
+export function name(run: Run, matrix: Matrix): string {
+  const alone = run.matrices.filter((one) => one.scenario === matrix.scenario).length === 1;
+  return alone ? matrix.scenario : `${matrix.scenario} (${setting(matrix)})`;
+}
+
+/** The fragment of the index page that shows a matrix. */
+export function anchor(run: Run, matrix: Matrix): string {
+  return `matrix-${run.matrices.indexOf(matrix) + 1}`;
 }

@@ -6,7 +6,9 @@ import { h } from "./dom";
 import { indexPage } from "./indexPage";
 
 function fail(message: string): void {
-  document.body.prepend(h("p", { class: "script-error", role: "alert" }, `This page could not be drawn: ${message}`));
+  document.body.prepend(
+    h("p", { class: "script-error", role: "alert" }, `This page could not be drawn: ${message}`),
+  );
 }
 
 addEventListener("error", (event) => fail(event.message));

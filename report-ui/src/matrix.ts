@@ -36,10 +36,25 @@ export function matrixTable(matrix: Matrix, order: Order): HTMLElement {
     h("td", { class: "margin total" }, marginValue(matrix.total)),
   );
   const size = servers.length > 8 ? "matrix dense" : servers.length < 6 ? "matrix roomy" : "matrix";
-  const caption = h("caption", {}, `Goodput in Mbit/s, mean ± standard deviation over the iterations that succeeded, with
-    efficiency (goodput / forward rate). Select a cell to see its iterations.`);
-  const table = h("table", { class: size }, caption, h("thead", {}, head), h("tbody", {}, ...rows), h("tfoot", {}, foot));
-  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Matrix of ${matrix.scenario}` }, table);
+  const caption = h(
+    "caption",
+    {},
+    `Goodput in Mbit/s, mean ± standard deviation over the iterations that succeeded, with
+    efficiency (goodput / forward rate). Select a cell to see its iterations.`,
+  );
+  const table = h(
+    "table",
+    { class: size },
+    caption,
+    h("thead", {}, head),
+    h("tbody", {}, ...rows),
+    h("tfoot", {}, foot),
+  );
+  return h(
+    "div",
+    { class: "scroll", tabindex: 0, role: "region", "aria-label": `Matrix of ${matrix.scenario}` },
+    table,
+  );
 }
 
 /** A key for a pair of names; names hold no NUL. */
@@ -54,7 +69,11 @@ function sorted(margins: Margin[], order: Order): Margin[] {
 
 function cellLink(cell: Cell | undefined): Child {
   if (!cell) return h("span", { class: "absent", title: "not run" }, "–");
-  const link = h("a", { class: `cell ${kind(cell)}`, href: `cells/${encodeURIComponent(cell.slug)}.html` }, ...values(cell));
+  const link = h(
+    "a",
+    { class: `cell ${kind(cell)}`, href: `cells/${encodeURIComponent(cell.slug)}.html` },
+    ...values(cell),
+  );
   if (cell.efficiency !== null) link.setAttribute("style", properties(cell.efficiency));
   attach(link, cell);
   return link;
@@ -69,7 +88,8 @@ function values(cell: Cell): Child[] {
   if (kind(cell) === "unsupported") return [h("span", { class: "failures" }, "unsupported")];
   if (cell.goodput_mean_bps === null || cell.goodput_deviation_bps === null) return [failures(cell)];
   const places = decimals(cell.goodput_mean_bps / 1e6);
-  const deviation = cell.trials.length - failed(cell) > 1 ? ` ± ${mbits(cell.goodput_deviation_bps, places)}` : "";
+  const deviation =
+    cell.trials.length - failed(cell) > 1 ? ` ± ${mbits(cell.goodput_deviation_bps, places)}` : "";
   return [
     h("span", { class: "goodput" }, h("b", {}, mbits(cell.goodput_mean_bps, places)), deviation),
     h("span", { class: "efficiency" }, cell.efficiency === null ? "" : percent(cell.efficiency)),
@@ -85,7 +105,12 @@ function failed(cell: Cell): number {
 function failures(cell: Cell): HTMLElement {
   const [first] = cell.failures;
   if (!first) return h("span", { class: "failures" }, "no goodput");
-  const text = h("span", { class: "failures" }, h("b", {}, `${failed(cell)}/${cell.trials.length} failed:`), " ");
+  const text = h(
+    "span",
+    { class: "failures" },
+    h("b", {}, `${failed(cell)}/${cell.trials.length} failed:`),
+    " ",
+  );
   cell.failures.forEach(([outcome, count], i) => {
     const times = cell.failures.length > 1 ? `${count}×\u00a0` : "";
     text.append(i > 0 ? ", " : "", h("span", { class: "reason" }, times, breakable(outcome)));
@@ -111,7 +136,9 @@ export function scale(): HTMLElement {
     "p",
     { class: "scale" },
     "Efficiency ",
-    ...steps.map((step) => h("span", { class: "step", style: properties(step) }, step * 10 % 5 ? "" : percent(step))),
+    ...steps.map((step) =>
+      h("span", { class: "step", style: properties(step) }, (step * 10) % 5 ? "" : percent(step)),
+    ),
     h("span", { class: "step failed" }, "all failed"),
   );
 }
@@ -120,9 +147,20 @@ export function scale(): HTMLElement {
 export function miniature(matrix: Matrix, here: string): HTMLElement {
   const cells = new Map(matrix.cells.map((cell) => [pair(cell.client, cell.server), cell]));
   const rows = matrix.clients.map((client) =>
-    h("tr", {}, ...matrix.servers.map((server) => h("td", {}, square(cells.get(pair(client.name, server.name)), here)))),
+    h(
+      "tr",
+      {},
+      ...matrix.servers.map((server) => h("td", {}, square(cells.get(pair(client.name, server.name)), here))),
+    ),
   );
-  return h("table", { class: matrix.servers.length > 8 ? "miniature dense" : "miniature", "aria-label": "Other cells of this scenario" }, h("tbody", {}, ...rows));
+  return h(
+    "table",
+    {
+      class: matrix.servers.length > 8 ? "miniature dense" : "miniature",
+      "aria-label": "Other cells of this scenario",
+    },
+    h("tbody", {}, ...rows),
+  );
 }
 
 function square(cell: Cell | undefined, here: string): Child {

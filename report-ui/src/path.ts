@@ -22,10 +22,13 @@ export function pathFacts(summary: { [key: string]: Json }): [name: string, text
     if (!shared) entries.push([name, text]);
     else if (direction === "forward") entries.push(both(rest.join(" "), text, values.get(other) ?? ""));
   }
-  const place = ([name]: [string, string]) => (ORDER.findIndex((word) => name.startsWith(word)) + ORDER.length + 1) % (ORDER.length + 1);
+  const place = ([name]: [string, string]) =>
+    (ORDER.findIndex((word) => name.startsWith(word)) + ORDER.length + 1) % (ORDER.length + 1);
   return entries.sort((a, b) => place(a) - place(b));
 }
 
 function both(name: string, forward: string, back: string): [string, string] {
-  return forward === back ? [name, `${forward}${forward === "none" ? "" : " each way"}`] : [`${name} forward / return`, `${forward} / ${back}`];
+  return forward === back
+    ? [name, `${forward}${forward === "none" ? "" : " each way"}`]
+    : [`${name} forward / return`, `${forward} / ${back}`];
 }

@@ -2,7 +2,7 @@
 
 import { axis, figure, tooltip, type Figure, type Option, type Theme } from "./chart";
 import { h, type Child } from "./dom";
-import { bytes, duration, rate, seconds } from "./format";
+import { bytes, duration, goodput } from "./format";
 import type { CellDetail, Iteration } from "./model";
 
 export type Course = [s: number, value: number][];
@@ -28,17 +28,15 @@ export function received({ received_step_s: step, received_bytes: counts }: Iter
   return [[0, 0], ...counts.map((count, i): [number, number] => [(i + 1) * step, count])];
 }
 
-/** Steps are joined until no more than this many remain: single steps show packets, not a rate. */
-const RATE_POINTS = 150;
-
-/** How many steps of `step_s` are joined for the rate where the axis ends at `until_s`: at least 100 ms. */
-export function stepsJoined(step_s: number, until_s: number): number {
-  return Math.max(1, Math.ceil(until_s / step_s / RATE_POINTS), Math.ceil(0.1 / step_s - 1e-9));
+/** The time over which a rate is taken where the axis ends at `until_s`: shorter ones show packets, not a rate. */
+export function rateWindow(until_s: number): number {
+  return Math.max(0.1, until_s / 150);
 }
 
-/** Bits per second over each `joined` steps, at the middle of them. */
-export function rates(iteration: Iteration, joined: number): Course {
+/** Bits per second over as many whole steps as make up `window_s`, at the middle of them. */
+export function rates(iteration: Iteration, window_s: number): Course {
   const { received_step_s: step, received_bytes: counts } = iteration;
+  const joined = Math.max(1, Math.ceil(window_s / step - 1e-9));
   const course: Course = [];
   for (let from = 0; from < counts.length; from += joined) {
     const to = Math.min(from + joined, counts.length);
@@ -46,6 +44,15 @@ export function rates(iteration: Iteration, joined: number): Course {
     course.push([((from + to) / 2) * step, (8 * gained) / ((to - from) * step)]);
   }
   return course;
+}
+
+/** The value of a course at a time, linear between its points; null where it has none. */
+export function valueAt(course: Course, s: number): number | null {
+  const next = course.findIndex(([time]) => time >= s);
+  const [right, left] = [course[next], course[next - 1]];
+  if (!right || s < 0) return null;
+  if (!left || right[0] === s) return right[0] === s ? right[1] : null;
+  return left[1] + ((right[1] - left[1]) * (s - left[0])) / (right[0] - left[0]);
 }
 
 /** When the last iteration of each kind ends: failed ones can last so long that nothing else is seen. */
@@ -60,16 +67,30 @@ export function spans(iterations: Iteration[]): { ok: number; all: number } {
 export function courses(cell: CellDetail, path: Path, until: () => number): Figure[] {
   const name = `${cell.scenario}-${cell.client}-${cell.server}`;
   return [
-    figure("Received bytes", `${name}-received`, {
-      label: `Bytes received over time by the client in ${cell.iterations.length} iterations`,
-      height: 420,
-      option: (theme) => receivedOption(cell, path, until(), theme),
-    }, legend(ideal(cell, path) !== null, cell)),
-    figure("Receive rate", `${name}-rate`, {
-      label: `Receive rate of the client over time in ${cell.iterations.length} iterations`,
-      height: 240,
-      option: (theme) => rateOption(cell, path, until(), theme),
-    }, h("p", { class: "note" }, `UDP payload.${path.forward_rate_bps === null ? "" : " The line is the forward rate, which also carries IP and UDP headers."}`)),
+    figure(
+      "Received bytes",
+      `${name}-received`,
+      {
+        label: `Bytes received over time by the client in ${cell.iterations.length} iterations`,
+        height: 420,
+        option: (theme) => receivedOption(cell, path, until(), theme),
+      },
+      legend(ideal(cell, path) !== null, cell),
+    ),
+    figure(
+      "Receive rate",
+      `${name}-rate`,
+      {
+        label: `Receive rate of the client over time in ${cell.iterations.length} iterations`,
+        height: 240,
+        option: (theme) => rateOption(cell, path, until(), theme),
+      },
+      h(
+        "p",
+        { class: "note" },
+        `UDP payload, mean over ${duration(rateWindow(spans(cell.iterations).ok))} or more.${path.forward_rate_bps === null ? "" : " The line is the forward rate, which also carries IP and UDP headers."}`,
+      ),
+    ),
   ];
 }
 
@@ -78,17 +99,30 @@ function legend(hasIdeal: boolean, cell: CellDetail): HTMLElement {
   const failed = cell.iterations.some((one) => one.outcome !== "ok");
   const others = cell.iterations.some((one) => one.outcome === "ok" && one.iteration !== cell.median);
   const median = cell.iterations.find((one) => one.iteration === cell.median);
-  const hint = hasIdeal ? "Received counts UDP payload, with QUIC headers and retransmissions: a complete transfer ends above the file size." : "";
+  const hint = hasIdeal
+    ? "Received counts UDP payload, with QUIC headers and retransmissions: a complete transfer ends above the file size."
+    : "";
   return h(
     "p",
     { class: "legend" },
-    median && entry("median", median.outcome === "ok" ? `median iteration (${median.iteration})` : `iteration ${median.iteration}`),
+    median &&
+      entry(
+        "median",
+        median.outcome === "ok" ? `median iteration (${median.iteration})` : `iteration ${median.iteration}`,
+      ),
     others && entry("other", "other iterations"),
     failed && entry("failed", "failed"),
     hasIdeal && entry("ideal", "ideal sender (file bytes)"),
     entry("size", `file size, ${bytes(cell.size_bytes)}`),
     h("span", { class: "note" }, hint),
   );
+}
+
+function label(cell: CellDetail, one: Iteration): string {
+  const remarks = [one.iteration === cell.median && "median", one.outcome !== "ok" && one.outcome].filter(
+    Boolean,
+  );
+  return `iteration ${one.iteration}${remarks.length ? ` (${remarks.join(", ")})` : ""}`;
 }
 
 /** One line for an iteration: the median one strong, others pale, failed ones dashed. */
@@ -100,71 +134,110 @@ function line(cell: CellDetail, one: Iteration, data: Course, theme: Theme): obj
     : { color: theme.accent, width: strong ? 2.75 : 1.25, opacity: strong ? 1 : 0.38 };
   return {
     type: "line",
-    name: `iteration ${one.iteration}${failed ? ` (${one.outcome})` : ""}`,
+    name: label(cell, one),
     data,
     showSymbol: false,
     sampling: "lttb",
     lineStyle: style,
     itemStyle: { color: style.color },
     z: strong ? 4 : 2,
-    emphasis: { lineStyle: { ...style, width: 3, opacity: 1 } },
+    emphasis: { lineStyle: { ...style, color: theme.ink, width: 3, opacity: 1 } },
   };
 }
 
 /** A line that is no measurement. */
 function guide(name: string, data: Course, style: object): object {
-  return { type: "line", name, data, showSymbol: false, lineStyle: style, z: 3, silent: true, emphasis: { disabled: true } };
+  return {
+    type: "line",
+    name,
+    data,
+    showSymbol: false,
+    lineStyle: style,
+    z: 3,
+    silent: true,
+    emphasis: { disabled: true },
+  };
 }
 
 function receivedOption(cell: CellDetail, path: Path, until: number, theme: Theme): Option {
   const perfect = ideal(cell, path);
+  const all = cell.iterations.map((one) => ({ one, course: received(one) }));
+  const names: Named[] = all.map(({ one, course }) => [label(cell, one), course]);
+  if (perfect) names.push(["ideal sender", perfect]);
   return {
-    ...frame("UDP payload received, MB", until, theme, (value) => bytes(value), (value) => String(value / 1e6)),
+    ...frame("UDP payload received, MB", until, theme, (value) => String(value / 1e6)),
+    tooltip: readings(names, (value) => `${(value / 1e6).toFixed(2)}\u202fMB`, theme),
     series: [
-      ...cell.iterations.map((one) => line(cell, one, received(one), theme)),
+      ...all.map(({ one, course }) => line(cell, one, course, theme)),
       ...(perfect ? [guide("ideal sender", perfect, { color: theme.signal, width: 2 })] : []),
-      guide("file size", [[0, cell.size_bytes], [until, cell.size_bytes]], { color: theme.muted, width: 1, type: [2, 4] }),
+      guide(
+        "file size",
+        [
+          [0, cell.size_bytes],
+          [until, cell.size_bytes],
+        ],
+        { color: theme.muted, width: 1, type: [2, 4] },
+      ),
     ],
   };
 }
 
 function rateOption(cell: CellDetail, path: Path, until: number, theme: Theme): Option {
   const limit = path.forward_rate_bps;
-  const step = cell.iterations[0]?.received_step_s ?? 1;
-  const joined = stepsJoined(step, until);
+  const all = cell.iterations.map((one) => ({ one, course: rates(one, rateWindow(until)) }));
+  const names: Named[] = all.map(({ one, course }) => [label(cell, one), course]);
   return {
-    ...frame(`Mbit/s, mean over ${seconds(joined * step)}`, until, theme, rate, (value) => String(value / 1e6)),
+    ...frame("Mbit/s", until, theme, (value) => String(value / 1e6)),
+    tooltip: readings(names, goodput, theme),
     series: [
-      ...cell.iterations.map((one) => line(cell, one, rates(one, joined), theme)),
-      ...(limit === null ? [] : [guide("forward rate", [[0, limit], [until, limit]], { color: theme.signal, width: 1.5 })]),
+      ...all.map(({ one, course }) => line(cell, one, course, theme)),
+      ...(limit === null
+        ? []
+        : [
+            guide(
+              "forward rate",
+              [
+                [0, limit],
+                [until, limit],
+              ],
+              { color: theme.signal, width: 1.5 },
+            ),
+          ]),
     ],
   };
 }
 
-function frame(y: string, until: number, theme: Theme, show: (value: number) => string, tick: (value: number) => string): Option {
+function frame(y: string, until: number, theme: Theme, tick: (value: number) => string): Option {
   const vertical = axis(y, theme, true) as { axisLabel: object };
   return {
     grid: { left: 62, right: 18, top: 14, bottom: 48 },
-    tooltip: {
-      ...tooltip(theme),
-      trigger: "axis",
-      axisPointer: { lineStyle: { color: theme.muted } },
-      formatter: (items: unknown) => readings(items as Reading[], show),
+    xAxis: {
+      ...axis("time since the client's first packet, s", theme),
+      min: 0,
+      max: until,
+      axisPointer: { triggerEmphasis: false },
+      axisLabel: { color: theme.muted, fontSize: 11, showMaxLabel: false },
     },
-    xAxis: { ...axis("time since the client's first packet, s", theme), min: 0, max: until, axisLabel: { color: theme.muted, fontSize: 11, showMaxLabel: false } },
     yAxis: { ...vertical, min: 0, axisLabel: { ...vertical.axisLabel, formatter: tick } },
   };
 }
 
-interface Reading {
-  seriesName: string;
-  color: string;
-  value: [number, number];
-}
+type Named = [name: string, course: Course];
 
-/** Values at the pointer. Guides have few points, so they only appear where they have one. */
-function readings(items: Reading[], show: (value: number) => string): HTMLElement {
-  const at = items[0]?.value[0] ?? 0;
-  const measured = items.filter((item) => item.seriesName.startsWith("iteration"));
-  return h("div", {}, h("b", {}, `at ${duration(at)}`), ...measured.map((item) => h("div", {}, `${item.seriesName}: ${show(item.value[1])}`)));
+/** The values of all courses at the pointer. They have steps of their own, so each is read between its points. */
+function readings(named: Named[], show: (value: number) => string, theme: Theme): object {
+  const formatter = (items: unknown) => {
+    const at = (items as { axisValue: number }[])[0]?.axisValue ?? 0;
+    const lines = named.map(([name, course]) => {
+      const value = valueAt(course, at);
+      return value !== null && h("div", {}, `${name}: ${show(value)}`);
+    });
+    return h("div", {}, h("b", {}, `at ${duration(at)}`), ...lines);
+  };
+  return {
+    ...tooltip(theme),
+    trigger: "axis",
+    axisPointer: { snap: false, lineStyle: { color: theme.muted } },
+    formatter,
+  };
 }

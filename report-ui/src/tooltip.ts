@@ -64,6 +64,12 @@ function row(name: string, spread: Spread | null, show: (value: number) => strin
 function reasons(cell: Cell): HTMLElement[] {
   return cell.failures.map(([outcome, count]) => {
     const detail = cell.trials.find((trial) => trial.outcome === outcome && trial.detail)?.detail;
-    return h("p", { class: "failure" }, `${count}× `, h("b", {}, breakable(outcome)), detail ? `: ${detail}` : "");
+    return h(
+      "p",
+      { class: "failure" },
+      `${count}× `,
+      h("b", {}, breakable(outcome)),
+      detail ? `: ${detail}` : "",
+    );
   });
 }

@@ -13,12 +13,20 @@ export function isEntries(value: Json | undefined): value is Entries {
 /** The entries of an object: plain values first, then what nests. */
 export function tree(value: Entries, depth = 0): HTMLElement {
   const plain = Object.entries(value).filter(([, item]) => !nests(item));
-  const nested = Object.entries(value).flatMap(([key, item]): [string, Entries | Json[]][] => (nests(item) ? [[key, item]] : []));
+  const nested = Object.entries(value).flatMap(([key, item]): [string, Entries | Json[]][] =>
+    nests(item) ? [[key, item]] : [],
+  );
   return h(
     "div",
     { class: "tree" },
-    plain.length > 0 && facts(plain.map(([key, item]) => [key, leaf(key, item)]), "facts"),
-    ...nested.map(([key, item]) => h("details", { open: depth === 0 && flat(item) }, h("summary", {}, key), branch(item, depth + 1))),
+    plain.length > 0 &&
+      facts(
+        plain.map(([key, item]) => [key, leaf(key, item)]),
+        "facts",
+      ),
+    ...nested.map(([key, item]) =>
+      h("details", { open: depth === 0 && flat(item) }, h("summary", {}, key), branch(item, depth + 1)),
+    ),
   );
 }
 
@@ -28,11 +36,16 @@ function flat(value: Entries | Json[]): boolean {
 }
 
 function nests(value: Json): value is Entries | Json[] {
-  return isEntries(value) ? Object.keys(value).length > 0 : Array.isArray(value) && value.some((v) => typeof v === "object");
+  return isEntries(value)
+    ? Object.keys(value).length > 0
+    : Array.isArray(value) && value.some((v) => typeof v === "object");
 }
 
 function branch(value: Entries | Json[], depth: number): HTMLElement {
-  return tree(Array.isArray(value) ? Object.fromEntries(value.map((item, i) => [String(i + 1), item])) : value, depth);
+  return tree(
+    Array.isArray(value) ? Object.fromEntries(value.map((item, i) => [String(i + 1), item])) : value,
+    depth,
+  );
 }
 
 /** A value in its JSON spelling; where its key carries a unit, followed by how people write it. */
@@ -41,7 +54,9 @@ function leaf(key: string, value: Json): Child {
   if (isEntries(value)) return "(empty)";
   if (typeof value === "number") {
     const { text } = quantity(key, value);
-    return text === String(value) ? text : h("span", {}, String(value), h("span", { class: "unit" }, ` ${text}`));
+    return text === String(value)
+      ? text
+      : h("span", {}, String(value), h("span", { class: "unit" }, ` ${text}`));
   }
-  return value === null ? "null" : String(value);
+  return value === "" ? "(empty)" : String(value);
 }

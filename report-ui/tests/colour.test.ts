@@ -17,7 +17,9 @@ test("text on every colour has the contrast that WCAG 2.2 asks for, 4.5", () => 
 test("lightness goes one way, so the order holds without colour", () => {
   for (const scheme of SCHEMES) {
     const lights = STEPS.map((step) => luminance(background(step, scheme)) * (scheme === "light" ? -1 : 1));
-    lights.forEach((light, i) => assert.ok(i === 0 || light >= (lights[i - 1] ?? 0), `${scheme} ${STEPS[i]}`));
+    lights.forEach((light, i) =>
+      assert.ok(i === 0 || light >= (lights[i - 1] ?? 0), `${scheme} ${STEPS[i]}`),
+    );
   }
 });
 

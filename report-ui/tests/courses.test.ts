@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ecdf, points } from "../src/distribution";
 import type { Cell, Iteration } from "../src/model";
-import { ideal, rates, received, spans, stepsJoined } from "../src/received";
+import { ideal, rates, rateWindow, received, spans, valueAt } from "../src/received";
 
 /** An iteration of which only its course matters. */
 function iteration(outcome: string, received_bytes: number[], completion_s: number | null = null): Iteration {
@@ -11,7 +11,11 @@ function iteration(outcome: string, received_bytes: number[], completion_s: numb
 
 test("an ideal sender starts after two round trips and ends at the limit", () => {
   const cell = { limit_s: 5.6, size_bytes: 10_485_760 };
-  assert.deepEqual(ideal(cell, { rtt_s: 0.6, forward_rate_bps: 20e6 }), [[0, 0], [1.2, 0], [5.6, 10_485_760]]);
+  assert.deepEqual(ideal(cell, { rtt_s: 0.6, forward_rate_bps: 20e6 }), [
+    [0, 0],
+    [1.2, 0],
+    [5.6, 10_485_760],
+  ]);
 });
 
 test("without a round-trip time there is no ideal sender to draw", () => {
@@ -20,21 +24,42 @@ test("without a round-trip time there is no ideal sender to draw", () => {
 });
 
 test("a course starts at nothing and has its counts at the ends of steps", () => {
-  assert.deepEqual(received(iteration("ok", [10, 30])), [[0, 0], [0.5, 10], [1, 30]]);
+  assert.deepEqual(received(iteration("ok", [10, 30])), [
+    [0, 0],
+    [0.5, 10],
+    [1, 30],
+  ]);
 });
 
 test("rates add up to the bytes received, also over a last window that is short", () => {
   const one = iteration("ok", [100, 300, 300, 450, 500]);
-  const course = rates(one, 2);
-  assert.deepEqual(course, [[0.5, 2400], [1.5, 1200], [2.25, 800]]);
+  const course = rates(one, 1);
+  assert.deepEqual(course, [
+    [0.5, 2400],
+    [1.5, 1200],
+    [2.25, 800],
+  ]);
   assert.equal(2400 * 1 + 1200 * 1 + 800 * 0.5, 8 * 500);
 });
 
-test("steps are joined to 100 ms, and further on long axes", () => {
-  assert.equal(stepsJoined(0.05, 10), 2);
-  assert.equal(stepsJoined(0.1, 10), 1);
-  assert.equal(stepsJoined(0.05, 120), 16);
-  assert.equal(stepsJoined(1, 1), 1);
+test("a rate is taken over 100 ms, and over more on long axes", () => {
+  assert.equal(rateWindow(10), 0.1);
+  assert.equal(rateWindow(120), 0.8);
+  assert.equal(rates(iteration("ok", [1, 2, 3, 4]), 0.1).length, 4); // a step of 0.5 s is not cut
+});
+
+test("courses are read between their points, and nowhere else", () => {
+  const course: [number, number][] = [
+    [0, 0],
+    [1, 10],
+    [3, 30],
+  ];
+  assert.deepEqual(
+    [-1, 0, 0.5, 1, 2, 3, 3.1].map((s) => valueAt(course, s)),
+    [null, 0, 5, 10, 20, 30, null],
+  );
+  assert.equal(valueAt([[0.5, 7]], 0.2), null);
+  assert.equal(valueAt([], 0), null);
 });
 
 test("failed iterations do not stretch the axis unasked", () => {
@@ -44,7 +69,11 @@ test("failed iterations do not stretch the axis unasked", () => {
 });
 
 test("the distribution function steps at each value and ends at 1", () => {
-  assert.deepEqual(ecdf([0.5, 0, 0.5, 0.25]), [[0, 0.25], [0.25, 0.5], [0.5, 1]]);
+  assert.deepEqual(ecdf([0.5, 0, 0.5, 0.25]), [
+    [0, 0.25],
+    [0.25, 0.5],
+    [0.5, 1],
+  ]);
   assert.deepEqual(ecdf([]), []);
 });
 
@@ -55,5 +84,11 @@ test("a failed trial counts as 0, an unsupported one not at all", () => {
     { iteration: 3, outcome: "unsupported", detail: "", efficiency: null },
   ];
   const found = points([{ trials } as Cell]);
-  assert.deepEqual(found.map(({ efficiency, failed }) => [efficiency, failed]), [[0.5, false], [0, true]]);
+  assert.deepEqual(
+    found.map(({ efficiency, failed }) => [efficiency, failed]),
+    [
+      [0.5, false],
+      [0, true],
+    ],
+  );
 });

@@ -21,16 +21,31 @@ test("parameters lose zeros that say nothing", () => {
 });
 
 test("sizes are binary only where that is exact", () => {
-  assert.deepEqual([10 * 2 ** 20, 10_000_000, 37_500, 2048, 999].map(bytes).map(plain), ["10 MiB", "10 MB", "37.5 kB", "2 KiB", "999 B"]);
+  assert.deepEqual([10 * 2 ** 20, 10_000_000, 37_500, 2048, 999].map(bytes).map(plain), [
+    "10 MiB",
+    "10 MB",
+    "37.5 kB",
+    "2 KiB",
+    "999 B",
+  ]);
 });
 
 test("small ratios keep a decimal", () => {
-  assert.deepEqual([0, 0.0471, 0.0996, 0.57, 1].map(percent).map(plain), ["0 %", "4.7 %", "10 %", "57 %", "100 %"]);
+  assert.deepEqual([0, 0.0471, 0.0996, 0.57, 1].map(percent).map(plain), [
+    "0 %",
+    "4.7 %",
+    "10 %",
+    "57 %",
+    "100 %",
+  ]);
 });
 
 test("a key's unit goes to its value", () => {
   assert.deepEqual(quantity("rtt_ms", 600), { name: "RTT", text: "600\u202fms" });
-  assert.deepEqual(quantity("forward_queue_bytes", 1_500_000), { name: "forward queue", text: "1.5\u202fMB" });
+  assert.deepEqual(quantity("forward_queue_bytes", 1_500_000), {
+    name: "forward queue",
+    text: "1.5\u202fMB",
+  });
   assert.deepEqual(quantity("loss_ratio", 0.0001), { name: "loss", text: "0.01\u202f%" });
   assert.deepEqual(quantity("source", "a paper"), { name: "source", text: "a paper" });
 });
@@ -49,11 +64,20 @@ test("a path's directions are told together", () => {
   };
   assert.deepEqual(
     pathFacts(summary).map(([name, text]) => `${name}: ${plain(text)}`),
-    ["rate forward / return: 20 Mbit/s / 2 Mbit/s", "RTT: 600 ms", "queue: 25 packets each way", "loss: none", "timeout: 120 s"],
+    [
+      "rate forward / return: 20 Mbit/s / 2 Mbit/s",
+      "RTT: 600 ms",
+      "queue: 25 packets each way",
+      "loss: none",
+      "timeout: 120 s",
+    ],
   );
 });
 
 test("a path with one direction, or none, still shows what it has", () => {
   assert.deepEqual(pathFacts({}), []);
-  assert.deepEqual(pathFacts({ return_queue: "1 BDP", other: 3 }), [["return queue", "1 BDP"], ["other", "3"]]);
+  assert.deepEqual(pathFacts({ return_queue: "1 BDP", other: 3 }), [
+    ["return queue", "1 BDP"],
+    ["other", "3"],
+  ]);
 });

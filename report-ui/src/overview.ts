@@ -1,0 +1,102 @@
+// All scenarios of a run in one table, and all failures in another.
+
+import { breakable, h, type Child } from "./dom";
+import { goodput, percent } from "./format";
+import { anchor, name } from "./header";
+import type { Margin, Run } from "./model";
+
+/** The scenarios side by side: mean and maximum over the cells, as published measurements give them. */
+export function overview(run: Run): HTMLElement {
+  const heads = [
+    "scenario",
+    "path",
+    "mean goodput",
+    "mean efficiency",
+    "best goodput",
+    "best efficiency",
+    "cells without success",
+    "failed trials",
+  ];
+  const rows = run.matrices.map((matrix) =>
+    h(
+      "tr",
+      {},
+      h("th", { scope: "row" }, h("a", { href: `#${anchor(run, matrix)}` }, name(run, matrix))),
+      h("td", { class: "words" }, String(matrix.summary.title ?? "")),
+      ...totals(matrix.total),
+    ),
+  );
+  const table = h(
+    "table",
+    { class: "overview" },
+    h("thead", {}, h("tr", {}, ...heads.map((head) => h("th", { scope: "col" }, head)))),
+    h("tbody", {}, ...rows),
+  );
+  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Overview" }, table);
+}
+
+function totals(total: Margin): HTMLElement[] {
+  const mbit = (bps: number | null) => (bps === null ? "–" : goodput(bps));
+  const share = (ratio: number | null) => (ratio === null ? "–" : percent(ratio));
+  const bar = h("span", { class: "bar", style: `--share:${total.efficiency ?? 0}`, "aria-hidden": "true" });
+  return [
+    h("td", {}, mbit(total.goodput_bps)),
+    h("td", {}, bar, share(total.efficiency)),
+    h("td", {}, mbit(total.goodput_max_bps)),
+    h("td", {}, share(total.efficiency_max)),
+    h("td", {}, `${total.cells_failed} of ${total.cells}`),
+    h("td", { class: total.failed ? "failure" : "" }, `${total.failed} of ${total.trials}`),
+  ];
+}
+
+/** Every trial that failed, with its reason; null if none did. */
+export function failedTrials(run: Run): Child {
+  const rows = run.matrices.flatMap((matrix) =>
+    matrix.cells.flatMap((cell) =>
+      cell.trials
+        .filter((trial) => trial.outcome !== "ok")
+        .map((trial) =>
+          h(
+            "tr",
+            {},
+            h("td", {}, name(run, matrix)),
+            h("td", {}, cell.client),
+            h("td", {}, cell.server),
+            h(
+              "td",
+              {},
+              h("a", { href: `cells/${encodeURIComponent(cell.slug)}.html` }, String(trial.iteration)),
+            ),
+            h("td", { class: "failure" }, breakable(trial.outcome)),
+            h("td", { class: "words" }, trial.detail),
+          ),
+        ),
+    ),
+  );
+  if (rows.length === 0) return null;
+  const heads = ["scenario", "client", "server", "iteration", "outcome", "detail"].map((head) =>
+    h("th", { scope: "col" }, head),
+  );
+  const table = h(
+    "table",
+    { class: "failed-trials" },
+    h("thead", {}, h("tr", {}, ...heads)),
+    h("tbody", {}, ...rows),
+  );
+  const box = h(
+    "div",
+    { class: "scroll", tabindex: 0, role: "region", "aria-label": "Failed trials" },
+    table,
+  );
+  return h(
+    "section",
+    { id: "failures" },
+    h("h2", {}, "Failures"),
+    h(
+      "details",
+      { open: rows.length <= 12 },
+      h("summary", {}, `${rows.length} of ${run.trials} trials failed`),
+      box,
+    ),
+  );
+}

@@ -1,0 +1,41 @@
+// The section of a matrix: its path, the table, the distributions.
+
+import { choice } from "./choice";
+import { distribution, followDots } from "./distribution";
+import { facts, h } from "./dom";
+import { anchor, name } from "./header";
+import { matrixTable, scale, type Order } from "./matrix";
+import type { Matrix, Run } from "./model";
+import { pathFacts } from "./path";
+
+/** The section, and what draws its charts once it is in the page. */
+export function scenario(run: Run, matrix: Matrix): { element: HTMLElement; start: () => void } {
+  const roles = choice("Group by", ["server", "client"] as const);
+  const orders = choice("Order by", ["name", "efficiency"] as const);
+  const { figures, groupBy } = distribution(matrix);
+  let table = matrixTable(matrix, "name");
+  orders.onChange((order: Order) => {
+    const next = matrixTable(matrix, order);
+    table.replaceWith(next);
+    table = next;
+  });
+  roles.onChange(groupBy);
+  const { source, notes, ...summary } = matrix.summary;
+  const element = h(
+    "section",
+    { id: anchor(run, matrix), class: "scenario" },
+    h("h2", {}, name(run, matrix), typeof summary.title === "string" && h("small", {}, ` ${summary.title}`)),
+    facts(pathFacts(summary), "facts inline"),
+    typeof notes === "string" && notes !== "" && h("p", { class: "note source" }, notes),
+    typeof source === "string" && source !== "" && h("p", { class: "note source" }, `Source: ${source}`),
+    h("div", { class: "controls" }, scale(), orders.element),
+    table,
+    h("div", { class: "controls" }, h("h3", {}, "Distribution"), roles.element),
+    h("div", { class: "pair-of-charts" }, ...figures.map((figure) => figure.element)),
+  );
+  const start = () => {
+    for (const figure of figures) figure.start();
+    if (figures[1]) followDots(figures[1]);
+  };
+  return { element, start };
+}
