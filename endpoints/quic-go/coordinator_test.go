@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -265,6 +266,9 @@ func (e *end) begin(h hello) {
 	e.sendHello(h)
 	var r ready
 	check(e.t, json.Unmarshal(e.receive(frameReady), &r))
+	if !strings.HasPrefix(r.Version, "quic-go v") {
+		e.t.Errorf("version %q", r.Version)
+	}
 	e.wake = never
 	if r.NextWake != nil {
 		e.wake = *r.NextWake

@@ -28,7 +28,7 @@ type server struct {
 	tls       *tls.Config
 	www       *os.Root
 	handshake *uint64
-	err       error
+	cause     atomic.Pointer[error] // why the last connection to end has ended
 
 	// Connections, counted from the first Initial packet on, so that one whose handshake fails counts too.
 	begun, ended atomic.Int64
@@ -46,7 +46,10 @@ func newServer(env environment) (*server, error) {
 	s := &server{env: env, tls: tlsConfig, www: www, transport: &quic.Transport{Conn: env.socket}}
 	s.transport.ConnContext = func(ctx context.Context, _ *quic.ClientInfo) (context.Context, error) {
 		s.begun.Add(1)
-		context.AfterFunc(ctx, func() { s.ended.Add(1) })
+		context.AfterFunc(ctx, func() {
+			s.cause.Store(new(context.Cause(ctx)))
+			s.ended.Add(1)
+		})
 		return ctx, nil
 	}
 	return s, nil
@@ -78,7 +81,11 @@ func (s *server) done() bool   { return s.begun.Load() > 0 && s.ended.Load() == 
 func (s *server) flush() error { return nil }
 
 func (s *server) report() bye {
-	return bye{HandshakeNS: s.handshake, Requests: []requestReport{}, Error: describe(s.err)}
+	b := bye{HandshakeNS: s.handshake, Requests: []requestReport{}}
+	if cause := s.cause.Load(); cause != nil {
+		b.Error = describe(*cause)
+	}
+	return b
 }
 
 // serve answers every stream of a connection until it ends.
@@ -86,7 +93,6 @@ func (s *server) serve(conn *quic.Conn) {
 	for {
 		stream, err := conn.AcceptStream(context.Background())
 		if err != nil {
-			s.err = context.Cause(conn.Context())
 			return
 		}
 		go s.answer(stream)

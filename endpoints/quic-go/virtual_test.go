@@ -170,6 +170,9 @@ func TestDeadPath(t *testing.T) {
 	if got := text(x.clientBye.Error); got != "idle timeout" {
 		t.Errorf("client's error %q, want idle timeout", got)
 	}
+	if got := text(x.serverBye.Error); got != "idle timeout" {
+		t.Errorf("server's error %q, want idle timeout", got)
+	}
 	if !x.client.done || !x.server.done {
 		t.Errorf("done: client %v, server %v", x.client.done, x.server.done)
 	}

@@ -1,0 +1,105 @@
+package endpoint
+
+import (
+	"bufio"
+	"bytes"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// socketProgram prepares this binary as an endpoint in socket mode.
+func socketProgram(t *testing.T, h hello, more ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "ROLE="+h.Role, "TESTCASE="+h.Testcase, "WWW="+h.WWW, "DOWNLOADS="+h.Downloads,
+		"CERTS="+h.Certs, "SSLKEYLOGFILE="+h.Keylog, "QLOGDIR="+h.Qlog)
+	cmd.Env = append(cmd.Env, more...)
+	cmd.Stderr = &bytes.Buffer{}
+	t.Cleanup(func() {
+		if cmd.Process != nil {
+			cmd.Process.Kill()
+			cmd.Wait()
+		}
+	})
+	return cmd
+}
+
+// startSocketServer runs a server on a free port, and returns it with its address once it is ready.
+func startSocketServer(t *testing.T, h hello) (*exec.Cmd, string) {
+	t.Helper()
+	free, err := net.ListenPacket("udp", "127.0.0.1:0")
+	check(t, err)
+	address := free.LocalAddr().String()
+	free.Close()
+	h.Role = "server"
+	server := socketProgram(t, h, "BENTPIPE_LISTEN="+address)
+	stdout, err := server.StdoutPipe()
+	check(t, err)
+	check(t, server.Start())
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if line != "ready\n" {
+		t.Fatalf("the server said %q (%v): %s", line, err, server.Stderr)
+	}
+	return server, address
+}
+
+func TestLoopback(t *testing.T) {
+	x := newTrial(t, satellite, 5<<20)
+	folder := filepath.Join(filepath.Dir(x.hello.WWW), "qlog")
+	x.hello.Qlog = folder
+	server, address := startSocketServer(t, x.hello)
+	x.hello.Keylog = filepath.Join(folder, "secrets")
+	client := socketProgram(t, x.hello, "REQUESTS=https://"+address+"/file", "BENTPIPE_OPTIONS=cc=cubic window=10000000")
+	if err := client.Run(); err != nil {
+		t.Fatalf("client: %v: %s", err, client.Stderr)
+	}
+	x.expectFile(t, "file", 5<<20)
+	check(t, server.Process.Signal(syscall.SIGTERM))
+	if err := server.Wait(); err != nil {
+		t.Errorf("server: %v: %s", err, server.Stderr)
+	}
+	secrets, err := os.ReadFile(x.hello.Keylog)
+	check(t, err)
+	if !strings.Contains(string(secrets), "CLIENT_TRAFFIC_SECRET_0 ") {
+		t.Errorf("secrets: %s", secrets)
+	}
+	names, err := filepath.Glob(filepath.Join(folder, "*.sqlog"))
+	check(t, err)
+	if len(names) != 2 {
+		t.Errorf("qlog files: %v, want one of each side", names)
+	}
+}
+
+func TestLoopbackFailures(t *testing.T) {
+	x := newTrial(t, satellite, 1000)
+	_, address := startSocketServer(t, x.hello)
+	url := "REQUESTS=https://" + address
+	for name, c := range map[string]struct {
+		testcase string
+		more     []string
+		code     int
+	}{
+		"absent file":    {"transfer", []string{url + "/absent"}, 1},
+		"test case":      {"kqzjw", []string{url + "/file"}, 127},
+		"option":         {"transfer", []string{url + "/file", "BENTPIPE_OPTIONS=iw=10"}, 127},
+		"option, spelt":  {"transfer", []string{url + "/file", "BENTPIPE_OPTIONS=cubic"}, 127},
+		"request, empty": {"transfer", []string{"REQUESTS="}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := x.hello
+			h.Testcase = c.testcase
+			client := socketProgram(t, h, c.more...)
+			client.Run()
+			if code := client.ProcessState.ExitCode(); code != c.code {
+				t.Errorf("exit code %d, want %d: %s", code, c.code, client.Stderr)
+			}
+			if client.Stderr.(*bytes.Buffer).Len() == 0 {
+				t.Error("a failure without a word on standard error")
+			}
+		})
+	}
+}
