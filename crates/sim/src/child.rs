@@ -78,7 +78,7 @@ pub struct Remains {
     /// Standard output and standard error.
     pub log: Vec<u8>,
     /// Every frame that it was sent, so that it can be replayed alone.
-    pub frames: Vec<u8>,
+    pub frames: Vec<Vec<u8>>,
 }
 
 impl Remains {
@@ -102,7 +102,7 @@ pub struct Child {
     from: OwnedFd,
     log: File,
     silence: Duration,
-    frames: Vec<u8>,
+    frames: Vec<Vec<u8>>,
     inbox: Vec<u8>,
     reaped: Option<(ExitStatus, Duration)>,
 }
@@ -163,10 +163,10 @@ impl Child {
         })
     }
 
-    /// Sends a whole frame.
-    pub fn send(&mut self, frame: &[u8]) -> Result<(), ChildError> {
-        self.frames.extend_from_slice(frame);
-        let mut rest = frame;
+    /// Sends a whole frame, and keeps it.
+    pub fn send(&mut self, frame: Vec<u8>) -> Result<(), ChildError> {
+        self.frames.push(frame);
+        let mut rest = self.frames.last().expect("just pushed").as_slice();
         while !rest.is_empty() {
             match rustix::io::write(&self.to, rest) {
                 Ok(count) => rest = &rest[count..],
@@ -297,11 +297,7 @@ impl Child {
             Err(error) => return error,
         }
         let (status, _) = self.kill_and_reap();
-        let before_ready = self
-            .frames
-            .first_chunk()
-            .map(|first: &[u8; 4]| u32::from_le_bytes(*first) as usize)
-            == Some(self.frames.len().saturating_sub(contract::HEADER_LEN));
+        let before_ready = self.frames.len() <= 1;
         match status.code() {
             Some(127) if before_ready => ChildError::Unsupported(self.role),
             _ => ChildError::Ended {

@@ -214,11 +214,15 @@ impl Coordinator {
         }
     }
 
-    /// Asks one side for its last words, a BYE in JSON.
-    pub fn finish(&mut self, role: Role) -> Result<Bytes, ChildError> {
-        let child = &mut self.side(role).child;
-        child.send(&contract::encode_frame(contract::FINISH, &[]))?;
-        child.receive(contract::BYE)
+    /// Asks both sides for their last words, BYE in JSON: the client's and the server's.
+    pub fn finish(&mut self) -> Result<[Bytes; 2], ChildError> {
+        let finish = contract::encode_frame(contract::FINISH, &[]);
+        self.client.child.send(finish.clone())?;
+        self.server.child.send(finish)?;
+        Ok([
+            self.client.child.receive(contract::BYE)?,
+            self.server.child.receive(contract::BYE)?,
+        ])
     }
 }
 
@@ -232,6 +236,6 @@ fn ask(side: &mut Side, until: Time) -> Result<bool, ChildError> {
         .partition_point(|arrival| arrival.time < until.as_nanos());
     let frame = contract::encode_run(until.as_nanos(), side.pending.iter().take(due));
     side.pending.drain(..due);
-    side.child.send(&frame)?;
+    side.child.send(frame)?;
     Ok(true)
 }

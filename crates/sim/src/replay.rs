@@ -26,7 +26,7 @@ pub fn replay(file: &Path, command: &[String]) -> Result<(), Box<dyn Error>> {
             .split_at_checked(contract::HEADER_LEN + length)
             .ok_or_else(|| format!("{}: the last frame is cut short", file.display()))?;
         rest = behind;
-        child.send(frame)?;
+        child.send(frame.to_vec())?;
         let answer = match kind {
             contract::HELLO => contract::READY,
             contract::RUN => contract::RAN,

@@ -153,7 +153,7 @@ impl<'a> Trial<'a> {
     fn greet(&self, client: &mut Child, server: &mut Child) -> Result<[Ready; 2], ChildError> {
         for (role, child) in [(Role::Client, &mut *client), (Role::Server, &mut *server)] {
             let hello = serde_json::to_vec(&self.hello(role)).expect("HELLO is plain data");
-            child.send(&contract::encode_frame(contract::HELLO, &hello))?;
+            child.send(contract::encode_frame(contract::HELLO, &hello))?;
         }
         let ready = [
             client.receive(contract::READY),
@@ -201,11 +201,9 @@ impl<'a> Trial<'a> {
 
     fn converse(&self, coordinator: &mut Coordinator) -> Result<Verdict, ChildError> {
         let end = coordinator.run(Time::ZERO + self.job.scenario.timeout)?;
-        let mut last_words = |role| {
-            let body = coordinator.finish(role)?;
-            parse::<Bye>(&body, &coordinator.side(role).child, "BYE")
-        };
-        let (client, _) = (last_words(Role::Client)?, last_words(Role::Server)?);
+        let [client, server] = coordinator.finish()?;
+        let client: Bye = parse(&client, &coordinator.client.child, "BYE")?;
+        parse::<Bye>(&server, &coordinator.server.child, "BYE")?;
         coordinator.client.child.leave()?;
         coordinator.server.child.leave()?;
         if client.requests.len() != self.job.requests.len() {
@@ -271,7 +269,10 @@ impl<'a> Trial<'a> {
             }
             if finished.verdict.culprit == Some(role) {
                 fs::create_dir_all(folder)?;
-                fs::write(folder.join(format!("{role}.frames")), &remains.frames)?;
+                fs::write(
+                    folder.join(format!("{role}.frames")),
+                    remains.frames.concat(),
+                )?;
             }
         }
         Ok(())
