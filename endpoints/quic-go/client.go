@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"github.com/quic-go/quic-go"
 )
@@ -20,7 +21,7 @@ type client struct {
 	requests  []*request
 	handshake *uint64
 	err       error
-	ended     bool
+	ended     atomic.Bool
 }
 
 func newClient(env environment) (*client, error) {
@@ -46,11 +47,11 @@ func (c *client) start() error {
 }
 
 func (c *client) idle() bool { return false }
-func (c *client) done() bool { return c.ended }
+func (c *client) done() bool { return c.ended.Load() }
 
 // run is the life of the one connection.
 func (c *client) run() {
-	defer func() { c.ended = true }()
+	defer func() { c.ended.Store(true) }()
 	ctx := context.Background()
 	conn, err := c.transport.Dial(ctx, c.env.remote, c.env.clientTLS(), c.env.config)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"net"
 	"runtime"
+	"sync/atomic"
 	"testing/synctest"
 	"time"
 
@@ -26,12 +27,12 @@ const never = math.MaxUint64
 // stack thus sees every arrival 1 ns early; what it sends in response departs at t.
 type clock struct {
 	start   time.Time
-	arrival uint64
+	arrival atomic.Uint64
 }
 
 func (c *clock) bubble() int64 { return int64(time.Since(c.start)) }
 
-func (c *clock) now() uint64 { return max(uint64(c.bubble()), c.arrival) }
+func (c *clock) now() uint64 { return max(uint64(c.bubble()), c.arrival.Load()) }
 
 // application is a role: what the program does with its QUIC stack.
 type application interface {
@@ -131,7 +132,7 @@ func (d *driver) answerRun(body []byte) error {
 	if run.until < d.now || run.until > math.MaxInt64/2 {
 		return fmt.Errorf("RUN: until %d, after a run that ended at %d", run.until, d.now)
 	}
-	d.socket.leaving.reset()
+	d.socket.beginRan()
 	if !d.started && run.until > 0 {
 		d.started = true
 		if err := d.app.start(); err != nil {
@@ -147,7 +148,7 @@ func (d *driver) answerRun(body []byte) error {
 	if d.app.done() || d.app.idle() {
 		wake = never
 	}
-	return d.pipe.write(d.socket.leaving.finish(wake, d.app.done()))
+	return d.pipe.write(d.socket.endRan(wake, d.app.done()))
 }
 
 // live hands over the arrivals of a RUN and ends with every event before until behind it.
@@ -169,7 +170,7 @@ func (d *driver) live(run arrivals) error {
 			break
 		}
 		d.sleepUntil(a.time)
-		d.clock.arrival = a.time
+		d.clock.arrival.Store(a.time)
 		d.socket.arriving <- a
 		last = a.time
 	}

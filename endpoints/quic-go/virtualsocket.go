@@ -76,6 +76,20 @@ func (s *virtualSocket) WriteTo(b []byte, _ net.Addr) (int, error) {
 	return n, err
 }
 
+// beginRan starts the collection of the departures of a RUN.
+func (s *virtualSocket) beginRan() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leaving.reset()
+}
+
+// endRan returns the answer to a RUN, valid until the next beginRan.
+func (s *virtualSocket) endRan(nextWake uint64, done bool) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.leaving.finish(nextWake, done)
+}
+
 func (s *virtualSocket) LocalAddr() net.Addr { return s.local }
 
 // SyscallConn returns a connection on which every socket option can be set, and none has an effect: there is no
