@@ -1,0 +1,9 @@
+//! quinn against itself, by the contract.
+
+mod cases;
+#[path = "harness/mod.rs"]
+mod harness;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_bentpipe-endpoint-quinn");
+/// Every congestion control, since each may draw randomness of its own.
+const CONTROLS: [&str; 3] = ["newreno", "cubic", "bbr"];
