@@ -1,0 +1,142 @@
+"""The arrows of ARCHITECTURE.md: who may know whom, and how large a file may become."""
+
+import ast
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "python" / "bentpipe"
+LONGEST = 600  # lines
+
+# Crate → the crates of this project that it may depend on. Endpoint programs are in none: see below.
+ALLOWED = {
+    "bentpipe-units": set(),
+    "bentpipe-link": {"bentpipe-units"},
+    "bentpipe-congestion": {"bentpipe-units"},
+    "bentpipe-trace": {"bentpipe-units"},
+    "bentpipe-endpoint": {"bentpipe-units"},
+    "bentpipe-sim": {"bentpipe-link", "bentpipe-endpoint", "bentpipe-trace", "bentpipe-units"},
+    "bentpipe-emulator": {"bentpipe-link", "bentpipe-trace", "bentpipe-units"},
+}
+ENDPOINT_PROGRAMS_MAY_USE = {"bentpipe-endpoint", "bentpipe-congestion", "bentpipe-units"}
+
+# What opens sockets or takes packets apart, and the one folder that may.
+PACKET_MODULES = {"socket", "struct", "ssl", "selectors", "select", "asyncio", "aioquic", "scapy", "dpkt"}
+
+
+def dependencies() -> Iterator[tuple[str, Path, set[str]]]:
+    """Every crate of the workspace: its name, its folder, and the crates of the workspace that it depends on."""
+    command = ["cargo", "metadata", "--format-version", "1", "--no-deps", "--offline"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    packages = json.loads(done.stdout)["packages"]
+    names = {package["name"] for package in packages}
+    for package in packages:
+        used = {edge["name"] for edge in package["dependencies"] if edge["name"] in names}
+        yield package["name"], Path(package["manifest_path"]).parent, used
+
+
+def test_crates_know_only_what_lies_below_them() -> None:
+    for name, folder, used in dependencies():
+        is_endpoint_program = folder.parent == ROOT / "endpoints"
+        allowed = ENDPOINT_PROGRAMS_MAY_USE if is_endpoint_program else ALLOWED.get(name)
+        assert allowed is not None, f"{name}: say in this test what it may depend on"
+        assert used <= allowed, f"{name} must not depend on {', '.join(sorted(used - allowed))}"
+
+
+def test_endpoint_programs_share_nothing_but_the_contract() -> None:
+    """No file of a stack's folder names the folder of another stack, or leads out of its own."""
+    stacks = sorted(file.parent for file in (ROOT / "endpoints").glob("*/stack.toml"))
+    assert stacks
+    for stack in stacks:
+        others = [f"endpoints/{other.name}" for other in stacks if other != stack]
+        for file in sources(stack):
+            text = file.read_text()
+            named = [other for other in others if other in text]
+            assert not named, f"{file.relative_to(ROOT)} names {named}"
+
+
+def sources(folder: Path) -> Iterator[Path]:
+    for pattern in ("*.rs", "*.py", "*.go", "*.toml", "go.mod"):
+        yield from (file for file in folder.rglob(pattern) if "target" not in file.parts)
+
+
+def modules() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def imported(file: Path) -> set[str]:
+    """The names of modules that a Python file imports, in full."""
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module} | {f"{node.module}.{name.name}" for name in node.names}
+    return found
+
+
+@pytest.mark.parametrize("file", modules(), ids=lambda file: str(file.relative_to(PACKAGE)))
+def test_python_touches_no_packet_outside_the_testbeds(file: Path) -> None:
+    if file.is_relative_to(PACKAGE / "testbeds"):
+        return
+    roots = {name.partition(".")[0] for name in imported(file)}
+    assert not roots & PACKET_MODULES
+
+
+# Module → what it must not import: what is planned knows nothing of how it is run or shown.
+FORBIDDEN = {
+    "records": {"bentpipe."},
+    "statistics": {"bentpipe.run", "bentpipe.cli", "bentpipe.testbeds", "bentpipe.report"},
+    "stacks": {"bentpipe.run", "bentpipe.cli", "bentpipe.testbeds", "bentpipe.campaign", "bentpipe.trial"},
+    "campaign": {
+        "bentpipe.run",
+        "bentpipe.cli",
+        "bentpipe.testbeds",
+        "bentpipe.records",
+        "bentpipe.manifest",
+    },
+    "trial": {"bentpipe.run", "bentpipe.cli", "bentpipe.testbeds", "bentpipe.campaign"},
+    "run": {"bentpipe.cli", "bentpipe.report", "bentpipe.summary", "rich", "click"},
+    "testbeds": {"bentpipe.run", "bentpipe.cli", "bentpipe.campaign", "bentpipe.report"},
+    "report": {"bentpipe.run", "bentpipe.cli", "bentpipe.testbeds", "bentpipe.campaign"},
+}
+
+
+@pytest.mark.parametrize("part", FORBIDDEN)
+def test_python_modules_know_only_what_lies_below_them(part: str) -> None:
+    files = [PACKAGE / f"{part}.py"] if (PACKAGE / f"{part}.py").exists() else (PACKAGE / part).rglob("*.py")
+    checked = 0
+    for file in files:
+        checked += 1
+        wrong = [
+            f"{file.name} imports {name}"
+            for name in imported(file)
+            for prefix in FORBIDDEN[part]
+            if name == prefix or name.startswith(prefix if prefix.endswith(".") else f"{prefix}.")
+        ]
+        assert not wrong
+    assert checked
+
+
+def test_only_the_command_line_prints_errors_and_ends_the_process() -> None:
+    for file in modules():
+        if file.is_relative_to(PACKAGE / "cli"):
+            continue
+        text = file.read_text()
+        assert "sys.exit" not in text and "error: {" not in text, file.name
+
+
+def test_no_file_is_too_long() -> None:
+    folders = ("python", "crates", "endpoints", "benches", "tests", "report-ui/src")
+    long = [
+        f"{file.relative_to(ROOT)}: {count} lines"
+        for folder in folders
+        for file in (ROOT / folder).rglob("*")
+        if file.suffix in (".py", ".rs", ".go", ".ts") and "node_modules" not in file.parts
+        if (count := len(file.read_text().splitlines())) > LONGEST
+    ]
+    assert not long
