@@ -1,0 +1,448 @@
+"""The aioquic endpoint against `endpoints/CONTRACT.md`: in virtual time and over sockets."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+ENDPOINT = ROOT / "endpoints" / "aioquic" / "endpoint.py"
+CERTS = ROOT / "endpoints" / "certs"
+COMMAND = [sys.executable, str(ENDPOINT), "--virtual-time"]
+HELLO, READY, RUN, RAN, FINISH, BYE = 1, 2, 3, 4, 5, 6
+NEVER = 2**64 - 1
+SECOND_NS = 1_000_000_000
+DELAY_NS = 300_000_000
+HEADERS = 28  # bytes of IPv4 and UDP
+SIZE = 256 * 1024
+SEED, OTHER_SEED = "00f1e2d3c4b5a697", "00f1e2d3c4b5a698"
+EPOCH_S = 946684800
+
+Datagram = tuple[int, int, bytes]  # time in ns, ECN, payload
+
+
+class Child:
+    """An endpoint program with its two pipes."""
+
+    def __init__(self, command: list[str], stderr: Path) -> None:
+        ask, self.ask = os.pipe()
+        self.answer, answer = os.pipe()
+        # The copies are made in this order: a pipe that is number 3 itself must not be overwritten too early.
+        spare = os.dup(answer)
+        actions: list[tuple[Any, ...]] = [
+            (os.POSIX_SPAWN_DUP2, spare, 100),
+            (os.POSIX_SPAWN_DUP2, ask, 3),
+            (os.POSIX_SPAWN_DUP2, 100, 4),
+            (os.POSIX_SPAWN_CLOSE, 100),
+            (os.POSIX_SPAWN_OPEN, 2, str(stderr), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
+        ]
+        self.pid = os.posix_spawn(command[0], command, os.environ, file_actions=actions)
+        for end in (ask, answer, spare):
+            os.close(end)
+
+    def send(self, kind: int, body: bytes) -> None:
+        frame = memoryview(struct.pack("<IB", len(body), kind) + body)
+        while frame:
+            frame = frame[os.write(self.ask, frame) :]
+
+    def receive(self, wanted: int) -> bytes:
+        """The body of the next frame; EOFError if there is none."""
+        length, kind = struct.unpack("<IB", self._exactly(5))
+        assert kind == wanted
+        return self._exactly(length)
+
+    def leave(self) -> int:
+        """Closes the pipes and waits; the exit code."""
+        os.close(self.ask)
+        os.close(self.answer)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+    def _exactly(self, count: int) -> bytes:
+        data = b""
+        while len(data) < count:
+            part = os.read(self.answer, count - len(data))
+            if not part:
+                raise EOFError
+            data += part
+        return data
+
+
+@dataclass
+class Direction:
+    """20 Mbit/s, a constant delay, and the loss of every so manieth packet."""
+
+    lose_every: int = 0
+    rate_bps: int = 20_000_000
+    free_ns: int = 0
+    sent: int = 0
+    flying: list[Datagram] = field(default_factory=list)
+
+    def carry(self, departures: list[Datagram]) -> None:
+        for time, ecn, payload in departures:
+            self.sent += 1
+            size = len(payload) + HEADERS
+            self.free_ns = max(self.free_ns, time) + size * 8 * SECOND_NS // self.rate_bps
+            if not self.lose_every or self.sent % self.lose_every:
+                self.flying.append((self.free_ns + DELAY_NS, ecn, payload))
+
+    def due(self, until: int) -> list[Datagram]:
+        arriving = [datagram for datagram in self.flying if datagram[0] < until]
+        self.flying = self.flying[len(arriving) :]
+        return arriving
+
+
+@dataclass
+class Outcome:
+    """What a trial left: a hash of every departure, its length, what clients and server (last) reported."""
+
+    hash: str
+    virtual_ns: int
+    byes: list[dict[str, Any]]
+
+
+@dataclass
+class Lab:
+    """A folder with a file to serve, and how to run clients and a server over a link."""
+
+    folder: Path
+    command: list[str] = field(default_factory=lambda: list(COMMAND))
+    lose_every: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("www", "downloads", "qlog"):
+            (self.folder / name).mkdir(exist_ok=True)
+        (self.folder / "www" / "file").write_bytes(Random(1).randbytes(SIZE))
+
+    def hello(self, role: str, **changes: Any) -> dict[str, Any]:
+        client, ends = role == "client", ("192.0.2.1:50000", "198.51.100.1:443")
+        return {
+            "contract": 1,
+            "role": role,
+            "testcase": "transfer",
+            "options": {},
+            "seed": SEED,
+            "requests": ["https://server:443/file"] if client else [],
+            "epoch_unix_s": EPOCH_S,
+            "local": ends[not client],
+            "remote": ends[client],
+            "www": None if client else str(self.folder / "www"),
+            "downloads": str(self.folder / "downloads") if client else None,
+            "certs": str(CERTS),
+            "keylog": None,
+            "qlog": None,
+        } | changes
+
+    def start(self, **changes: Any) -> Child:
+        child = Child(self.command, self.folder / f"stderr-{changes.get('role')}")
+        child.send(HELLO, json.dumps(self.hello(**changes)).encode())
+        return child
+
+    def trial(self, client: dict[str, Any] | None = None, server: dict[str, Any] | None = None) -> Outcome:
+        """One client against one server."""
+        ends = (("client", client or {}), ("server", server or {}))
+        return self.run([self.start(role=role, **changes) for role, changes in ends])
+
+    def run(self, children: list[Child]) -> Outcome:
+        """Clients against a server (last). Every client hears all that the server sends."""
+        forward, back = Direction(self.lose_every), Direction(self.lose_every)
+        log, now, dones = hashlib.sha256(), 0, [False]
+        wakes = [json.loads(child.receive(READY))["next_wake"] for child in children]
+        while not all(dones):
+            assert now < 600 * SECOND_NS
+            earliest = [NEVER if wake is None else wake for wake in wakes]
+            earliest += [direction.flying[0][0] for direction in (forward, back) if direction.flying]
+            assert min(earliest) < NEVER, "nobody will ever wake"
+            until = min(earliest) + DELAY_NS
+            arrivals = [forward.due(until)] * (len(children) - 1) + [back.due(until)]
+            for child, datagrams in zip(children, arrivals, strict=True):
+                child.send(RUN, encode_run(until, datagrams))
+            rans = [decode_ran(child.receive(RAN), now, until) for child in children]
+            log.update(repr(rans).encode())
+            back.carry(sorted((datagram for ran in rans[:-1] for datagram in ran[2]), key=lambda one: one[0]))
+            forward.carry(rans[-1][2])
+            wakes, dones, now = [ran[0] for ran in rans], [ran[1] for ran in rans], until
+        return Outcome(log.hexdigest(), now, [finish(child) for child in children])
+
+    def stored(self) -> bytes:
+        return (self.folder / "downloads" / "file").read_bytes()
+
+    def served(self) -> bytes:
+        return (self.folder / "www" / "file").read_bytes()
+
+
+def finish(child: Child) -> dict[str, Any]:
+    child.send(FINISH, b"")
+    bye: dict[str, Any] = json.loads(child.receive(BYE))
+    assert child.leave() == 0
+    return bye
+
+
+def encode_run(until: int, datagrams: list[Datagram]) -> bytes:
+    parts = [struct.pack("<QI", until, len(datagrams))]
+    parts += [struct.pack("<QBH", time, ecn, len(payload)) + payload for time, ecn, payload in datagrams]
+    return b"".join(parts)
+
+
+def decode_ran(body: bytes, now: int, until: int) -> tuple[int, bool, list[Datagram]]:
+    """next_wake, done and departures, checked against the contract."""
+    wake, done, count = struct.unpack_from("<QBI", body)
+    departures: list[Datagram] = []
+    at, last = 13, now
+    for _ in range(count):
+        time, ecn, length = struct.unpack_from("<QBH", body, at)
+        assert last <= time < until
+        departures.append((time, ecn, body[at + 11 : at + 11 + length]))
+        at, last = at + 11 + length, time
+    assert at == len(body)
+    assert wake >= until
+    assert done in (0, 1)
+    return wake, bool(done), departures
+
+
+def test_a_reply_arrives_and_the_seed_decides_every_byte(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    first = lab.trial()
+    assert lab.stored() == lab.served()
+    again = lab.trial()
+    other = lab.trial(client={"seed": OTHER_SEED})
+    assert lab.stored() == lab.served()
+    assert first.hash == again.hash
+    assert first.hash != other.hash
+
+
+def test_bye_tells_when_what_came(tmp_path: Path) -> None:
+    client, server = Lab(tmp_path).trial().byes
+    request = client["requests"][0]
+    assert client["error"] is None
+    assert server == {"handshake_ns": None, "requests": [], "error": None}
+    assert (request["path"], request["bytes"]) == ("/file", SIZE)
+    assert 2 * DELAY_NS < client["handshake_ns"] < 3 * DELAY_NS
+    assert client["handshake_ns"] + 2 * DELAY_NS < request["first_byte_ns"] < request["last_byte_ns"]
+
+
+def test_ready_says_who_and_how(tmp_path: Path) -> None:
+    for role, next_wake in (("client", 0), ("server", None)):
+        child = Lab(tmp_path).start(role=role)
+        ready = json.loads(child.receive(READY))
+        assert ready["stack"] == "aioquic"
+        assert ready["version"].startswith("aioquic 1.")
+        assert ready["driver"]
+        assert ready["next_wake"] == next_wake
+        finish(child)
+
+
+def test_losses_are_made_good_and_repeat(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, lose_every=17)
+    first = lab.trial()
+    assert lab.stored() == lab.served()
+    assert first.hash == lab.trial().hash
+
+
+def test_the_shortcut_changes_no_packet(tmp_path: Path) -> None:
+    for lose_every in (0, 17):
+        lab = Lab(tmp_path, lose_every=lose_every)
+        plain = Lab(tmp_path, [*COMMAND, "--no-shortcut"], lose_every)
+        for client in ({}, {"options": {"window": "20000"}}):
+            assert lab.trial(client=client).hash == plain.trial(client=client).hash
+
+
+def test_one_server_serves_two_connections(tmp_path: Path) -> None:
+    lab, second = Lab(tmp_path), tmp_path / "second"
+    second.mkdir()
+    clients = [lab.start(role="client"), lab.start(role="client", seed=OTHER_SEED, downloads=str(second))]
+    outcome = lab.run([*clients, lab.start(role="server")])
+    assert [bye["error"] for bye in outcome.byes] == [None, None, None]
+    assert lab.stored() == lab.served()
+    assert (second / "file").read_bytes() == lab.served()
+
+
+def test_many_small_replies_share_packets_and_repeat(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    names = [f"small{i}" for i in range(40)]
+    for i, name in enumerate(names):
+        (tmp_path / "www" / name).write_bytes(bytes([i]) * 30 * i)
+    client = {"requests": [f"https://server:443/{name}" for name in names]}
+    hashes = {lab.trial(client=client).hash for _ in range(3)}
+    for name in names:
+        assert (tmp_path / "downloads" / name).read_bytes() == (tmp_path / "www" / name).read_bytes()
+    assert len(hashes) == 1
+
+
+@pytest.mark.parametrize("path", ["absent", "../secret", "leads-out", ""])
+def test_a_path_that_is_not_there_is_reset(tmp_path: Path, path: str) -> None:
+    lab = Lab(tmp_path)
+    (tmp_path / "secret").write_text("not to be served")
+    (tmp_path / "www" / "leads-out").symlink_to(tmp_path / "secret")
+    url = f"https://server:443/{path}"
+    client = lab.trial(client={"requests": [url, "https://server:443/file"]}).byes[0]
+    assert [request["bytes"] for request in client["requests"]] == [0, SIZE]
+    assert "reset by peer" in client["error"]
+    assert lab.stored() == lab.served()
+    assert [file.name for file in (tmp_path / "downloads").iterdir()] == ["file"]
+
+
+def test_a_client_that_hears_nothing_gives_up(tmp_path: Path) -> None:
+    child = Lab(tmp_path).start(role="client")
+    child.receive(READY)
+    now, wake, done = 0, 0, False
+    while not done:
+        until = wake + DELAY_NS
+        child.send(RUN, encode_run(until, []))
+        wake, done, _ = decode_ran(child.receive(RAN), now, until)
+        now = until
+    bye = finish(child)
+    assert bye["error"] == "idle timeout"
+    assert bye["handshake_ns"] is None
+    assert now >= 60 * SECOND_NS
+
+
+def test_initial_window(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    default, large = lab.trial(), lab.trial(server={"options": {"iw": "100"}})
+    assert large.virtual_ns < default.virtual_ns - 2 * DELAY_NS
+    assert lab.trial(server={"options": {"iw": "10"}}).hash == default.hash
+
+
+def test_congestion_control(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, lose_every=29)
+    default = lab.trial()
+    assert lab.trial(server={"options": {"cc": "reno"}}).hash == default.hash
+    assert lab.trial(server={"options": {"cc": "cubic"}}).hash != default.hash
+
+
+def test_flow_control_window(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    assert lab.trial(client={"options": {"window": "1048576"}}).hash == lab.trial().hash
+    narrow = lab.trial(client={"options": {"window": "2048"}}).byes[0]["requests"][0]
+    wide = lab.trial().byes[0]["requests"][0]
+    assert narrow["last_byte_ns"] > wide["last_byte_ns"] + 2 * DELAY_NS
+
+
+def test_logs_have_virtual_time_and_change_no_packet(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    plain = lab.trial()
+    logs = {"qlog": str(tmp_path / "qlog"), "keylog": str(tmp_path / "keys")}
+    logged = lab.trial(client=logs, server={"qlog": logs["qlog"]})
+    assert logged.hash == plain.hash
+    traces = [json.loads(file.read_text())["traces"][0] for file in (tmp_path / "qlog").glob("*.qlog")]
+    assert sorted(trace["vantage_point"]["type"] for trace in traces) == ["client", "server"]
+    for trace in traces:
+        times = [event["time"] for event in trace["events"]]
+        assert times == sorted(times)
+        assert EPOCH_S * 1000 <= times[0] < times[-1] <= EPOCH_S * 1000 + logged.virtual_ns / 1e6
+    labels = {line.split()[0] for line in (tmp_path / "keys").read_text().splitlines()}
+    assert {"CLIENT_TRAFFIC_SECRET_0", "SERVER_TRAFFIC_SECRET_0"} <= labels
+
+
+UNSUPPORTED: list[dict[str, Any]] = [
+    {"role": "proxy"},
+    {"testcase": "no-such-test"},
+    {"options": {"colour": "blue"}},
+    {"options": {"cc": "bbr"}},
+    {"options": {"iw": "0"}},
+    {"options": {"iw": "ten"}},
+    {"options": {"window": "-1"}},
+    {"options": {"window": "9" * 30}},
+    {"contract": 2},
+]
+
+
+@pytest.mark.parametrize("role", ["client", "server"])
+@pytest.mark.parametrize("changes", UNSUPPORTED, ids=str)
+def test_what_is_not_supported_exits_with_127_instead_of_ready(
+    tmp_path: Path, role: str, changes: dict[str, Any]
+) -> None:
+    child = Lab(tmp_path).start(**{"role": role} | changes)
+    with pytest.raises(EOFError):
+        child.receive(READY)
+    assert child.leave() == 127
+
+
+def test_a_program_whose_coordinator_goes_away_exits(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    waiting = lab.start(role="server")
+    waiting.receive(READY)
+    assert waiting.leave() != 127
+    running = lab.start(role="client")
+    running.receive(READY)
+    running.send(RUN, encode_run(DELAY_NS, []))
+    running.receive(RAN)
+    os.write(running.ask, b"\x01\x00")  # half a frame
+    assert running.leave() not in (0, 127)
+
+
+def free_port() -> int:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def environment(folder: Path, **variables: str) -> dict[str, str]:
+    folders = {"WWW": str(folder / "www"), "DOWNLOADS": str(folder / "downloads"), "CERTS": str(CERTS)}
+    return {"PATH": os.environ["PATH"], "TESTCASE": "transfer", **folders, **variables}
+
+
+def fetch(folder: Path, *urls: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    env = environment(folder, ROLE="client", REQUESTS=" ".join(urls), **variables)
+    return end(env)
+
+
+def end(env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """The endpoint in socket mode, when it has ended."""
+    return subprocess.run(COMMAND[:-1], env=env, timeout=60, text=True, capture_output=True, check=False)
+
+
+def test_sockets(tmp_path: Path) -> None:
+    lab, address = Lab(tmp_path), f"127.0.0.1:{free_port()}"
+    logs = {"QLOGDIR": str(tmp_path / "qlog"), "SSLKEYLOGFILE": str(tmp_path / "keys")}
+    env = environment(tmp_path, ROLE="server", BENTPIPE_LISTEN=address, BENTPIPE_OPTIONS="cc=cubic iw=20")
+    server = subprocess.Popen(COMMAND[:-1], env=env, stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        assert server.stdout.readline() == "ready\n"
+        fetched = fetch(tmp_path, f"https://{address}/file", BENTPIPE_OPTIONS="window=2000000", **logs)
+        assert (fetched.returncode, fetched.stderr) == (0, "")
+        assert lab.stored() == lab.served()
+        assert [json.loads(file.read_text())["traces"] for file in (tmp_path / "qlog").glob("*.qlog")]
+        assert "CLIENT_TRAFFIC_SECRET_0" in (tmp_path / "keys").read_text()
+        absent = fetch(tmp_path, f"https://{address}/absent")
+        assert absent.returncode == 1
+        assert "/absent: reset by peer" in absent.stderr
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(10) == 0
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            server.kill()
+        server.communicate()
+
+
+@pytest.mark.parametrize("role", ["client", "server"])
+@pytest.mark.parametrize("variables", [{"TESTCASE": "no-such-test"}, {"BENTPIPE_OPTIONS": "cc=bbr"}], ids=str)
+def test_sockets_unsupported(tmp_path: Path, role: str, variables: dict[str, str]) -> None:
+    env = environment(Lab(tmp_path).folder, ROLE=role) | variables
+    assert end(env).returncode == 127
+
+
+def test_a_busy_address_is_a_failure_that_names_it(tmp_path: Path) -> None:
+    Lab(tmp_path)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        env = environment(tmp_path, ROLE="server", BENTPIPE_LISTEN=address)
+        failed = end(env)
+    assert failed.returncode == 1
+    assert address in failed.stderr
