@@ -9,8 +9,10 @@ use bytes::BytesMut;
 use crate::contract::{HEADER_LEN, decode_header};
 use crate::error::EndpointError;
 
-/// As much as a pipe can hold, so that an epoch's datagrams come in few reads.
-const READ_BYTES: usize = 1 << 20;
+/// Large enough for few reads an epoch, small enough to stay in the processor's cache.
+const READ_BYTES: usize = 1 << 18;
+/// The largest frame that is believed. No epoch carries more.
+const FRAME_LIMIT: usize = 1 << 30;
 
 /// Frames in, frames out.
 #[derive(Debug)]
@@ -53,6 +55,14 @@ impl<R: Read, W: Write> Pipes<R, W> {
             }
         }
         let (length, kind) = decode_header(&self.inbox)?;
+        if length > FRAME_LIMIT {
+            return Err(EndpointError::Conversation(format!(
+                "a frame of {length} bytes"
+            )));
+        }
+        // Takes the memory of earlier frames again, once nobody holds on to their datagrams.
+        self.inbox
+            .reserve((HEADER_LEN + length).saturating_sub(self.inbox.len()));
         while self.inbox.len() < HEADER_LEN + length {
             if !self.fill()? {
                 return Ok(None);

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::net::UdpSocket;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use bentpipe_endpoint::contract::Hello;
 
@@ -174,7 +175,8 @@ fn logs_are_complete_and_in_virtual_time() {
             .collect();
         assert!(times.len() > 100, "{role} has {} events", times.len());
         let last = *times.last().unwrap();
-        let end = outcome.client.requests[0].last_byte_ns.unwrap() as f64 / 1e6;
+        let end = outcome.client.requests[0].last_byte_ns.unwrap();
+        let end = Duration::from_nanos(end).as_secs_f64() * 1e3;
         assert!(
             (end - 100.0..end + 100.0).contains(&last),
             "{role}: {last} ms, not {end} ms"
