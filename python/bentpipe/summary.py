@@ -18,13 +18,12 @@ def show(records: Sequence[Record], scenarios: Mapping[str, Mapping[str, Any]], 
     """Print the matrix of every scenario, then the failures in words."""
     for matrix in matrices(records):
         summary = scenarios.get(matrix.key.scenario, {}).get("summary", {})
+        console.print(_title(matrix, summary), style="bold", markup=False, soft_wrap=True)
         for first in range(0, len(matrix.servers), _SERVERS_ACROSS):
             servers = matrix.servers[first : first + _SERVERS_ACROSS]
-            console.print(_table(matrix, servers, _title(matrix, summary)))
+            console.print(_table(matrix, servers))
     if records:
-        console.print(
-            "Mean goodput in Mbit/s ± standard deviation over the iterations that succeeded; (n!) failed."
-        )
+        console.print("goodput in Mbit/s, mean ± deviation of successful trials; (n!): n trials failed")
     for line in failures(records):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
@@ -47,8 +46,8 @@ def _title(matrix: Matrix, summary: Mapping[str, Any]) -> str:
     return f"{matrix.key.scenario}: {title}" if title else matrix.key.scenario
 
 
-def _table(matrix: Matrix, servers: Sequence[str], title: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+def _table(matrix: Matrix, servers: Sequence[str]) -> Table:
+    table = Table(box=None, pad_edge=False)
     table.add_column("client \\ server", overflow="fold")
     for server in servers:
         table.add_column(server, justify="right", overflow="fold")

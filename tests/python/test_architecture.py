@@ -29,7 +29,7 @@ PACKET_MODULES = {"socket", "struct", "ssl", "selectors", "select", "asyncio", "
 
 
 def dependencies() -> Iterator[tuple[str, Path, set[str]]]:
-    """Every crate of the workspace: its name, its folder, and the crates of the workspace that it depends on."""
+    """Every crate of the workspace: its name, its folder, and the crates of it that it depends on."""
     command = ["cargo", "metadata", "--format-version", "1", "--no-deps", "--offline"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     packages = json.loads(done.stdout)["packages"]

@@ -111,6 +111,6 @@ def test_build_leaves_out_what_needs_a_missing_tool(bentpipe: Command, tmp_path:
 def test_build_says_whether_it_worked(bentpipe: Command, tmp_path: Path, command: str, code: int) -> None:
     text = GOOD + f'\n[build]\ncommand = ["{command}"]\n'
     folder = write(tmp_path / "stack", text.replace('"toy"', '"made"', 1))
-    done = bentpipe("stacks", "--stacks", folder, "build", "made")
+    done = bentpipe("stacks", "build", "made", "--stacks", folder)
     assert done.code == code
     assert ("made was not built: false ended with 1" in done.err) is (code == 1)

@@ -59,14 +59,14 @@ _PLAN_OPTIONS = _options(
         "--client", multiple=True, callback=split, metavar="STACK,…", help="Stacks, as in quinn:cc=bbr:iw=32."
     ),
     click.option("--server", multiple=True, callback=split, metavar="STACK,…", help="Likewise."),
-    click.option("--iterations", type=click.IntRange(1), help="Trials of each cell."),
+    click.option("--iterations", type=click.IntRange(1), metavar="N", help="Trials of each cell."),
     click.option(
         "--bytes", "size", metavar="SIZE", help="Size of the file, as in 10MiB, 200MB or a number of bytes."
     ),
     click.option(
         "--set", "set_", multiple=True, metavar="KEY=VALUE", help="Change a scenario: forward.queue=1BDP."
     ),
-    click.option("--seed", type=click.IntRange(0), help="All randomness comes from it."),
+    click.option("--seed", type=click.IntRange(0), metavar="N", help="All randomness comes from it."),
     click.option("--trace", type=click.Choice(campaign.TRACES), help="Which trials leave a trace."),
 )
 _EXECUTION_OPTIONS = _options(

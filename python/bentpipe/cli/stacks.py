@@ -37,7 +37,7 @@ def stacks(context: click.Context, extra: tuple[Path, ...]) -> None:
       bentpipe stacks
       bentpipe stacks show quinn
       bentpipe stacks test quinn
-      bentpipe stacks --stacks ~/my-quic test my-quic
+      bentpipe stacks test my-quic --stacks ~/my-quic
     """
     context.obj = catalogue.discover(extra)
     if context.invoked_subcommand is not None:
@@ -64,15 +64,16 @@ def stacks(context: click.Context, extra: tuple[Path, ...]) -> None:
 
 @stacks.command()
 @click.argument("name")
+@_extra
 @click.pass_obj
-def show(known: dict[str, Stack], name: str) -> None:
+def show(known: dict[str, Stack], name: str, extra: tuple[Path, ...]) -> None:
     """Show what is known of a stack.
 
     \b
     Example:
       bentpipe stacks show quic-go
     """
-    stack = catalogue.find(name, known)
+    stack = catalogue.find(name, _with(known, extra))
     click.echo(f"{stack.name}: {stack.title} ({stack.language}), {stack.home}")
     for heading, text in (
         ("version", conformance.version(stack) or "not built"),
@@ -94,16 +95,17 @@ def show(known: dict[str, Stack], name: str) -> None:
 @stacks.command()
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help="Print the checks as JSON.")
+@_extra
 @click.pass_obj
-def test(known: dict[str, Stack], name: str, as_json: bool) -> int:
+def test(known: dict[str, Stack], name: str, as_json: bool, extra: tuple[Path, ...]) -> int:
     """Test a stack against the endpoint contract (endpoints/CONTRACT.md), and say what is wrong.
 
     \b
     Examples:
       bentpipe stacks test quinn
-      bentpipe stacks --stacks ~/my-quic test my-quic
+      bentpipe stacks test my-quic --stacks ~/my-quic
     """
-    stack = catalogue.find(name, known)
+    stack = catalogue.find(name, _with(known, extra))
     results = []
     for check in conformance.checks(stack):
         results.append(check)
@@ -128,8 +130,9 @@ def test(known: dict[str, Stack], name: str, as_json: bool) -> int:
 
 @stacks.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
+@_extra
 @click.pass_obj
-def build(known: dict[str, Stack], names: tuple[str, ...]) -> int:
+def build(known: dict[str, Stack], names: tuple[str, ...], extra: tuple[Path, ...]) -> int:
     """Build stacks, all of them if none is named. What needs a tool that is missing is left out.
 
     \b
@@ -137,6 +140,7 @@ def build(known: dict[str, Stack], names: tuple[str, ...]) -> int:
       bentpipe stacks build
       bentpipe stacks build quinn quic-go
     """
+    known = _with(known, extra)
     wanted = [catalogue.find(name, known) for name in names] or list(known.values())
     results = [building.build(stack) for stack in wanted]
     for result in results:
@@ -147,6 +151,11 @@ def build(known: dict[str, Stack], names: tuple[str, ...]) -> int:
     if names and any(result.left_out for result in results):
         raise UsageError("not all of the named stacks could be built", "install what is missing first")
     return 1 if any(result.failed for result in results) else 0
+
+
+def _with(known: dict[str, Stack], extra: tuple[Path, ...]) -> dict[str, Stack]:
+    """The stacks of the group, and those of a --stacks behind the subcommand."""
+    return known | catalogue.discover(extra) if extra else known
 
 
 def _print(check: conformance.Check) -> None:
