@@ -161,7 +161,7 @@ class Server:
         if content is None:
             self.connection.reset_stream(stream, REQUEST_CANCELLED)
         else:
-            # All at once: aioquic buffers without limit, and pieces cost more (README).
+            # All at once: aioquic's send buffer has no limit, and pieces cost the same CPU.
             self.connection.send_stream_data(stream, content, end_stream=True)
 
     def _load(self, request: bytes) -> bytes | None:

@@ -2,7 +2,7 @@
 
 Like aioquic's own driver, the node asks a connection after every datagram that arrives. A client that
 downloads has an answer to one datagram in three; for the others aioquic sets up a packet and walks through
-everything that could go into it, which is a seventh of a client's CPU. This module looks at the same things
+everything that could go into it, which is a seventh to a fifth of a client's CPU. This module looks at the same things
 first.
 
 Model: it says "nothing" only where the call would leave no packet, and then leaves behind what the call would
