@@ -15,7 +15,8 @@ fi
 
 if command -v npm >/dev/null 2>&1; then
     echo "test: report site"
-    (cd report-ui && npm ci --silent && npm test)
+    (cd report-ui && npm ci --silent && npm run --silent check-types && npm run --silent check-format &&
+        npm test --silent && npm run --silent check-bundle)
 else
     echo "test: npm is not on the PATH; the tests of report-ui are left out (hint: apt install npm)"
 fi
