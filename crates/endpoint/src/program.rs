@@ -43,7 +43,7 @@ fn run_virtual_time<S: Stack>() -> Result<(), EndpointError> {
         let what = format!("{} in place of HELLO", frame_name(kind));
         return Err(EndpointError::Conversation(what));
     }
-    let hello: Hello = serde_json::from_slice(&body)?;
+    let hello: Hello = serde_json::from_slice(body)?;
     seed_entropy(&hello)?;
     let setup = Setup::from_hello(hello)?;
     let endpoint = new_endpoint::<S>(&setup)?;

@@ -4,13 +4,11 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::FromRawFd;
 
-use bytes::BytesMut;
-
 use crate::contract::{HEADER_LEN, decode_header};
 use crate::error::EndpointError;
 
-/// Large enough for few reads an epoch, small enough to stay in the processor's cache.
-const READ_BYTES: usize = 1 << 18;
+/// As much as a pipe holds, so that an epoch's datagrams come in few reads.
+const INBOX_BYTES: usize = 1 << 20;
 /// The largest frame that is believed. No epoch carries more.
 const FRAME_LIMIT: usize = 1 << 30;
 
@@ -19,8 +17,12 @@ const FRAME_LIMIT: usize = 1 << 30;
 pub struct Pipes<R = File, W = File> {
     from: R,
     to: W,
-    scratch: Vec<u8>,
-    inbox: BytesMut,
+    /// The same memory for every frame.
+    inbox: Vec<u8>,
+    /// Bytes of the inbox that have been read.
+    filled: usize,
+    /// Bytes of it that belong to the frame that was returned last.
+    returned: usize,
 }
 
 impl Pipes {
@@ -42,17 +44,18 @@ impl<R: Read, W: Write> Pipes<R, W> {
         Self {
             from,
             to,
-            scratch: vec![0; READ_BYTES],
-            inbox: BytesMut::new(),
+            inbox: vec![0; INBOX_BYTES],
+            filled: 0,
+            returned: 0,
         }
     }
 
     /// The next frame's type and body; `None` if the coordinator has gone away.
-    pub fn receive(&mut self) -> Result<Option<(u8, BytesMut)>, EndpointError> {
-        while self.inbox.len() < HEADER_LEN {
-            if !self.fill()? {
-                return Ok(None);
-            }
+    pub fn receive(&mut self) -> Result<Option<(u8, &[u8])>, EndpointError> {
+        self.inbox.copy_within(self.returned..self.filled, 0);
+        self.filled -= std::mem::take(&mut self.returned);
+        if !self.fill(HEADER_LEN)? {
+            return Ok(None);
         }
         let (length, kind) = decode_header(&self.inbox)?;
         if length > FRAME_LIMIT {
@@ -60,16 +63,11 @@ impl<R: Read, W: Write> Pipes<R, W> {
                 "a frame of {length} bytes"
             )));
         }
-        // Takes the memory of earlier frames again, once nobody holds on to their datagrams.
-        self.inbox
-            .reserve((HEADER_LEN + length).saturating_sub(self.inbox.len()));
-        while self.inbox.len() < HEADER_LEN + length {
-            if !self.fill()? {
-                return Ok(None);
-            }
+        if !self.fill(HEADER_LEN + length)? {
+            return Ok(None);
         }
-        let mut body = self.inbox.split_to(HEADER_LEN + length);
-        Ok(Some((kind, body.split_off(HEADER_LEN))))
+        self.returned = HEADER_LEN + length;
+        Ok(Some((kind, &self.inbox[HEADER_LEN..self.returned])))
     }
 
     /// Sends a whole frame.
@@ -79,17 +77,60 @@ impl<R: Read, W: Write> Pipes<R, W> {
             .map_err(EndpointError::io("writing to file descriptor 4"))
     }
 
-    /// Reads what is there; `false` at the end.
-    fn fill(&mut self) -> Result<bool, EndpointError> {
-        loop {
-            match self.from.read(&mut self.scratch) {
-                Ok(count) => {
-                    self.inbox.extend_from_slice(&self.scratch[..count]);
-                    return Ok(count > 0);
-                }
+    /// Reads until there are `size` bytes; `false` if the end comes before.
+    fn fill(&mut self, size: usize) -> Result<bool, EndpointError> {
+        if self.inbox.len() < size {
+            self.inbox.resize(size, 0);
+        }
+        while self.filled < size {
+            match self.from.read(&mut self.inbox[self.filled..]) {
+                Ok(0) => return Ok(false),
+                Ok(count) => self.filled += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(EndpointError::io("reading file descriptor 3")(error)),
             }
         }
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::{FINISH, RUN, encode_frame};
+
+    #[test]
+    fn frames_come_one_by_one_however_they_are_cut() {
+        let large = vec![7; 3 * INBOX_BYTES];
+        let frames = [
+            encode_frame(RUN, b"one"),
+            encode_frame(RUN, &large),
+            encode_frame(FINISH, b""),
+        ];
+        let all = frames.concat();
+        let (start, end) = all.split_at(INBOX_BYTES + 1);
+        let mut pipes = Pipes::new(start.chain(end), Vec::new());
+        assert_eq!(pipes.receive().unwrap(), Some((RUN, &b"one"[..])));
+        assert_eq!(pipes.receive().unwrap(), Some((RUN, &large[..])));
+        assert_eq!(pipes.receive().unwrap(), Some((FINISH, &b""[..])));
+        assert_eq!(pipes.receive().unwrap(), None);
+    }
+
+    #[test]
+    fn an_end_within_a_frame_is_an_end() {
+        let frame = encode_frame(RUN, b"one");
+        for cut in 0..frame.len() {
+            assert_eq!(
+                Pipes::new(&frame[..cut], Vec::new()).receive().unwrap(),
+                None
+            );
+        }
+    }
+
+    #[test]
+    fn a_frame_of_absurd_length_is_refused() {
+        let header = [0xff, 0xff, 0xff, 0xff, RUN];
+        let error = Pipes::new(&header[..], Vec::new()).receive().unwrap_err();
+        assert!(error.to_string().contains("4294967295 bytes"), "{error}");
     }
 }

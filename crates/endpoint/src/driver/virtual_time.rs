@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use bytes::{Buf, BytesMut};
+use bytes::BytesMut;
 
 use crate::clock::Clock;
 use crate::contract::{BYE, Bye, FINISH, NEVER, RUN, RanFrame, Run, encode_frame, frame_name};
@@ -58,7 +58,10 @@ impl<S: Stack> VirtualTime<S> {
     ) -> Result<Option<Bye>, EndpointError> {
         while let Some((kind, body)) = pipes.receive()? {
             match kind {
-                RUN => pipes.send(self.live(body)?)?,
+                RUN => {
+                    let ran = self.live(body)?;
+                    pipes.send(ran)?;
+                }
                 FINISH => {
                     let bye = self.endpoint.finish()?;
                     pipes.send(&encode_frame(BYE, &serde_json::to_vec(&bye)?))?;
@@ -74,12 +77,11 @@ impl<S: Stack> VirtualTime<S> {
     }
 
     /// Lives through one RUN and returns its RAN.
-    pub fn live(&mut self, mut body: BytesMut) -> Result<&[u8], EndpointError> {
-        let run = Run::decode(&body)?;
+    pub fn live(&mut self, body: &[u8]) -> Result<&[u8], EndpointError> {
+        let run = Run::decode(body)?;
         let until = Duration::from_nanos(run.until);
         self.check_order(&run)?;
         self.ran.clear();
-        let mut consumed = 0;
         let mut arrivals = run.arrivals.into_iter().peekable();
         loop {
             let arrival = arrivals.peek().map(|next| Duration::from_nanos(next.time));
@@ -93,9 +95,7 @@ impl<S: Stack> VirtualTime<S> {
             self.clock.set(next);
             let due = |time: u64| Duration::from_nanos(time) == next;
             while let Some(datagram) = arrivals.next_if(|arrival| due(arrival.time)) {
-                body.advance(datagram.payload.start - consumed);
-                consumed = datagram.payload.end;
-                self.arrive(datagram.ecn, body.split_to(datagram.payload.len()));
+                self.arrive(datagram.ecn, &body[datagram.payload]);
             }
             self.act()?;
         }
@@ -134,7 +134,9 @@ impl<S: Stack> VirtualTime<S> {
         Some(timeout.max(self.timer_floor).max(self.now))
     }
 
-    fn arrive(&mut self, ecn: u8, payload: BytesMut) {
+    fn arrive(&mut self, ecn: u8, payload: &[u8]) {
+        // A copy for each: what a stack holds on to is then no more than it needs.
+        let payload = BytesMut::from(payload);
         let datagram = Received {
             remote: self.remote,
             local_ip: None,

@@ -111,7 +111,7 @@ impl Program {
             return Err(self.child.wait().unwrap().code());
         };
         assert_eq!(kind, READY);
-        let ready: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        let ready: serde_json::Value = serde_json::from_slice(body).unwrap();
         self.next_wake = ready["next_wake"].as_u64().unwrap_or(u64::MAX);
         Ok(ready)
     }
@@ -132,7 +132,7 @@ impl Program {
             .unwrap();
         let (kind, body) = self.pipes.receive().unwrap().expect("an answer to RUN");
         assert_eq!(kind, RAN);
-        let ran = Ran::decode(&body).unwrap();
+        let ran = Ran::decode(body).unwrap();
         assert!(
             ran.next_wake >= until,
             "next_wake {} before {until}",
@@ -155,7 +155,7 @@ impl Program {
         let (kind, body) = self.pipes.receive().unwrap().expect("an answer to FINISH");
         assert_eq!(kind, BYE);
         (
-            serde_json::from_slice(&body).unwrap(),
+            serde_json::from_slice(body).unwrap(),
             self.child.wait().unwrap(),
         )
     }
