@@ -39,6 +39,7 @@ class Plan:
     iterations: int = 10
     bytes: int = 10 * 2**20
     trace: str = "none"  # one of TRACES
+    qlog: bool = False  # traces come with the endpoints' qlogs
     set: tuple[str, ...] = ()  # `KEY=VALUE`, for every scenario
     sweep: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
 
@@ -153,6 +154,9 @@ def load(argument: str) -> Plan:
             f'{table.file}: trace: "{values["trace"]}" is not valid',
             one_of(values["trace"], TRACES, "one of"),
         )
+    values["qlog"] = table.values.get("qlog", False)
+    if not isinstance(values["qlog"], bool):
+        raise table.wrong("qlog", values["qlog"], "true or false")
     return Plan(**values)
 
 

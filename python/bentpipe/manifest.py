@@ -44,9 +44,6 @@ class Manifest:
     left_out: dict[str, str]  # stack → why
     finished: str | None = None  # UTC; null: not finished
     resumed: list[str] = field(default_factory=list)  # when, UTC
-    trace_mismatches: list[dict[str, Any]] = field(
-        default_factory=list
-    )  # trials that did not repeat for their trace
     contract_breaches: dict[str, str] = field(
         default_factory=dict
     )  # "stack as role" → what it did instead of 127

@@ -58,12 +58,6 @@ class Progress(Protocol):
     def stop(self) -> None: ...
 
 
-@dataclass(frozen=True)
-class _Work:
-    trial: Trial
-    traced: Record | None  # the record of a trial that is executed again for its trace
-
-
 @dataclass
 class Execution:
     """A campaign under way. `run` brings it to its end; `records` then has every trial's record."""
@@ -83,7 +77,8 @@ class Execution:
         self._trace = plan.trace
         self._trials = {trial.id: trial for trial in plan.trials(tuple(self.manifest.left_out))}
         self._open: dict[CellKey, int] = {}  # cell → trials without a record
-        self._queue: deque[_Work] = deque()
+        self._queue: deque[Trial] = deque()
+        self._executed: set[str] = set()  # trials that ended since this process began
 
     @property
     def in_order(self) -> list[Record]:
@@ -103,7 +98,7 @@ class Execution:
                 www_file(www, self.manifest.plan.bytes)
                 self._sim, self._www = Sim(Path(scratch)), www
                 self._check_contract(pool)
-                self.progress.start(self._total())
+                self.progress.start(len(self._queue))
                 self._work_off(pool)
             except OSError as error:
                 raise self.folder.disk_full(f"{error.filename or scratch}: {error.strerror}") from error
@@ -128,13 +123,10 @@ class Execution:
             self._open[_cell(trial)] = self._open.get(_cell(trial), 0) + 1
         if self.settings.shuffle:
             random.Random(self.manifest.plan.seed).shuffle(left)
-        self._queue.extend(_Work(trial, None) for trial in left)
+        self._queue.extend(left)
         for cell in cells(self.in_order):
             if cell.key not in self._open:
-                self._wants_trace(cell)
-
-    def _total(self) -> int:
-        return len(self._queue) + (len(self._open) if self._trace == "median" else 0)
+                self._settle_traces(cell)
 
     def _check_contract(self, pool: ThreadPoolExecutor) -> None:
         """Prove with a random test case that every endpoint says so when it does not know one (exit code
@@ -157,7 +149,7 @@ class Execution:
         self.folder.write_manifest(self.manifest)
 
     def _work_off(self, pool: ThreadPoolExecutor) -> None:
-        running: dict[Future[Answer], _Work] = {}
+        running: dict[Future[Answer], Trial] = {}
         try:
             while (self._queue or running) and not self._stop:
                 self._hand_out(pool, running)
@@ -171,26 +163,26 @@ class Execution:
             if running:
                 self._wind_up(running)
 
-    def _wind_up(self, running: dict[Future[Answer], _Work]) -> None:
+    def _wind_up(self, running: dict[Future[Answer], Trial]) -> None:
         """End the trials under way, without losing one that has ended by itself."""
         self._sim.kill()
         wait(running)
-        for future, work in running.items():
+        for future, trial in running.items():
             if self._stop and not future.result().killed:
-                self._take(work, future.result())
+                self._take(trial, future.result())
             else:
-                self.folder.drop_trial(work.trial.id)
+                self.folder.drop_trial(trial.id)
 
-    def _hand_out(self, pool: ThreadPoolExecutor, running: dict[Future[Answer], _Work]) -> None:
+    def _hand_out(self, pool: ThreadPoolExecutor, running: dict[Future[Answer], Trial]) -> None:
         while self._queue and len(running) < self.settings.jobs:
             if self.settings.pause is not None and self.settings.pause.holds(datetime.now()):
                 return
-            work = self._queue.popleft()
-            breach = self._breach(work.trial)
+            trial = self._queue.popleft()
+            breach = self._breach(trial)
             if breach:
-                self._keep(work.trial, work.trial.unmeasured("invalid", breach))
+                self._keep(trial, trial.unmeasured("invalid", breach))
             else:
-                running[pool.submit(self._sim.trial, self._job(work))] = work
+                running[pool.submit(self._sim.trial, self._job(trial))] = trial
 
     def _breach(self, trial: Trial) -> str | None:
         for role, variant in self._variants(trial).items():
@@ -202,8 +194,7 @@ class Execution:
     def _variants(self, trial: Trial) -> dict[str, Variant]:
         return {"client": self.cast.clients[trial.client], "server": self.cast.servers[trial.server]}
 
-    def _job(self, work: _Work) -> Mapping[str, Any]:
-        trial = work.trial
+    def _job(self, trial: Trial) -> Mapping[str, Any]:
         return {
             "scenario": self.manifest.scenarios[trial.scenario]["scenario"],
             "testcase": "transfer",
@@ -212,22 +203,18 @@ class Execution:
             "certs": str(paths.certs()),
             "seed": trial.seed,
             "folder": str(self.folder.trial_in_work(trial.id).resolve()),
-            "trace": work.traced is not None or self._trace == "all",
+            "trace": self._trace != "none",
+            "qlog": self.manifest.plan.qlog,
             "silence_s": self.settings.silence_s,
             **{role: variant.endpoint() for role, variant in self._variants(trial).items()},
         }
 
-    def _take(self, work: _Work, answer: Answer) -> None:
-        """What becomes of an answer: a record, or the trace of a trial that has one."""
+    def _take(self, trial: Trial, answer: Answer) -> None:
         if answer.disk_full:
             raise self.folder.disk_full(answer.failure)
-        record = self._record(work.trial, answer)
-        self.folder.keep_trial(work.trial.id)
-        if work.traced is None:
-            self._keep(work.trial, record)
-        else:
-            self._compare(work.traced, record)
-            self.progress.advance(failed=False)
+        record = self._record(trial, answer)
+        self.folder.keep_trial(trial.id)
+        self._keep(trial, record)
 
     def _record(self, trial: Trial, answer: Answer) -> Record:
         try:
@@ -246,46 +233,27 @@ class Execution:
         else:
             self.folder.append(record)
         self.records[trial.id] = record
+        self._executed.add(trial.id)
         self.progress.advance(failed=record.outcome not in SETTLED)
         key = _cell(trial)
         self._open[key] -= 1
         if self._open[key] == 0:
             mine = (r for r in self.records.values() if _cell(self._trials[r.trial]) == key)
-            if self._trace == "median" and not self._wants_trace(cells(mine)[0]):
-                self.progress.advance(failed=False)  # it was counted
+            self._settle_traces(cells(mine)[0])
 
-    def _wants_trace(self, cell: Cell) -> bool:
-        """Have the trial that stands for its cell executed again with its trace on, unless the trace is
-        there.
+    def _settle_traces(self, cell: Cell) -> None:
+        """Of a complete cell, keep the trace of the trial that stands for it. If that has none, because its
+        record is from before a resume, it is executed again: same seed, same packets.
         """
-        record = cell.median
-        if self._trace != "median" or record is None or record.outcome in ("unsupported", "invalid"):
-            return False
-        if (self.folder.trial(record.trial) / "trace.pcapng").exists():
-            return False
-        self._queue.append(_Work(self._trials[record.trial], record))
-        return True
-
-    def _compare(self, record: Record, again: Record) -> None:
-        """Note it if the execution with the trace was not the same as the one in the record."""
-        if (again.outcome, again.packet_log_sha256) == (record.outcome, record.packet_log_sha256):
+        median = cell.median
+        if self._trace != "median" or median is None:
             return
-        if again.packet_log_sha256 == record.packet_log_sha256:
-            what = f"ended with {again.outcome} when its trace was on: {again.detail}"
-        else:
-            what = "did not repeat: its trace shows other packets than its record"
-        self.manifest.trace_mismatches.append(
-            {
-                "trial": record.trial,
-                "outcome": record.outcome,
-                "packet_log_sha256": record.packet_log_sha256,
-                "trace_outcome": again.outcome,
-                "trace_detail": again.detail,
-                "trace_packet_log_sha256": again.packet_log_sha256,
-            }
-        )
-        self.folder.write_manifest(self.manifest)
-        self.progress.note(f"{record.trial} {what}")
+        for record in cell.records:
+            if record is not median:
+                self.folder.forget_trace(record.trial)
+        if median.trial not in self._executed and not self.folder.has_trace(median.trial):
+            self._open[cell.key] = 1
+            self._queue.append(self._trials[median.trial])
 
 
 def failed(records: Mapping[str, Record]) -> frozenset[str]:

@@ -127,6 +127,17 @@ class RunFolder:
         """Remove what an execution that did not end has left."""
         shutil.rmtree(self.path / "trials" / f"{trial}{_PARTIAL}", ignore_errors=True)
 
+    def has_trace(self, trial: str) -> bool:
+        return (self.trial(trial) / "trace.pcapng").exists()
+
+    def forget_trace(self, trial: str) -> None:
+        """Remove a trial's trace and qlogs; what explains a failure stays."""
+        folder = self.trial(trial)
+        (folder / "trace.pcapng").unlink(missing_ok=True)
+        shutil.rmtree(folder / "qlog", ignore_errors=True)
+        if folder.exists() and not any(folder.iterdir()):
+            folder.rmdir()
+
     def trial(self, trial: str) -> Path:
         return self.path / "trials" / trial
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from bentpipe.cli import invoke
 
 HERE = Path(__file__).parent

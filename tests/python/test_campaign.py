@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from bentpipe import campaign
 from bentpipe.campaign import Plan
 from bentpipe.errors import UsageError

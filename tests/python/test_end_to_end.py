@@ -10,8 +10,9 @@ import struct
 from pathlib import Path
 
 import pytest
-from bentpipe import stacks
 from conftest import Command
+
+from bentpipe import stacks
 
 FOUR = ("noq", "quinn", "aioquic", "quic-go")
 SMALL = ["--bytes", "100kB", "--no-report", "--json"]
@@ -95,7 +96,7 @@ def test_one_bdp_of_queue_and_large_windows(bentpipe: Command) -> None:
 
 def test_a_run_leaves_a_trace_and_a_report(bentpipe: Command) -> None:
     done = bentpipe("run", "--scenario", "sat", "--client", "quinn", "--server", "noq", "--iterations", "3",
-                    "--bytes", "100kB", "--trace", "median", "--out", "A")  # fmt: skip
+                    "--bytes", "100kB", "--trace", "median", "--qlog", "--out", "A")  # fmt: skip
     assert done.code == 0, done.err
     assert "report: A/report/index.html" in done.out
     assert Path("A/report/index.html").is_file()
@@ -105,7 +106,7 @@ def test_a_run_leaves_a_trace_and_a_report(bentpipe: Command) -> None:
     assert b"CLIENT_TRAFFIC_SECRET_0" in data
     assert list((trial / "qlog").rglob("*.*qlog"))
     manifest = json.loads(Path("A/manifest.json").read_text())
-    assert manifest["trace_mismatches"] == [] and manifest["contract_breaches"] == {}
+    assert manifest["contract_breaches"] == {}
     assert set(manifest["versions"]["stacks"]) == {"quinn", "noq"}
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import fake_run
 import pytest
+
 from bentpipe.records import Record
 from bentpipe.report import ReportError, build
 from bentpipe.report.command import reproduce, split_label

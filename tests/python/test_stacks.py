@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import pytest
+from conftest import STACKS, Command
+
 from bentpipe import stacks
 from bentpipe.errors import UsageError
-from conftest import STACKS, Command
 
 GOOD = (STACKS / "toy" / "stack.toml").read_text()
 

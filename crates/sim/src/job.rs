@@ -64,8 +64,10 @@ pub struct Job {
     pub seed: Seed,
     /// Where the trial leaves its files, if it has any; made only then.
     pub folder: PathBuf,
-    /// Leave `trace.pcapng` and `qlog/` there.
+    /// Leave `trace.pcapng` there, with the TLS secrets inside.
     pub trace: bool,
+    /// Leave `qlog/client/` and `qlog/server/` there. Writing them costs some stacks half as much again.
+    pub qlog: bool,
     /// Wall time after which a silent program is given up.
     #[serde(default = "default_silence_s")]
     pub silence_s: u64,

@@ -77,7 +77,7 @@ impl<'a> Trial<'a> {
         }
         let scratch = tempfile::Builder::new().prefix("bentpipe-").tempdir()?;
         fs::create_dir(scratch.path().join("downloads"))?;
-        if job.trace {
+        if job.qlog {
             for role in [Role::Client, Role::Server] {
                 fs::create_dir_all(job.folder.join("qlog").join(role.name()))?;
             }
@@ -195,7 +195,7 @@ impl<'a> Trial<'a> {
             downloads: only(Role::Client, scratch.join("downloads")),
             certs: job.certs.clone(),
             keylog: job.trace.then(|| key_log(scratch, role)),
-            qlog: job.trace.then(|| job.folder.join("qlog").join(role.name())),
+            qlog: job.qlog.then(|| job.folder.join("qlog").join(role.name())),
         }
     }
 
@@ -246,6 +246,7 @@ impl<'a> Trial<'a> {
     fn leave_files(&self, finished: &Finished) -> Result<(), Box<dyn Error>> {
         let folder = &self.job.folder;
         if let (true, Some(coordinator)) = (self.job.trace, &finished.coordinator) {
+            fs::create_dir_all(folder)?;
             let key_log = fs::read(key_log(self.scratch.path(), Role::Client)).unwrap_or_default();
             let packets = coordinator.log.packets();
             let trace = Trace {
@@ -256,7 +257,7 @@ impl<'a> Trial<'a> {
             };
             trace.write(&folder.join("trace.pcapng"))?;
         }
-        if finished.verdict.outcome != Outcome::Crashed && !self.job.trace {
+        if matches!(finished.verdict.outcome, Outcome::Ok | Outcome::Unsupported) {
             return Ok(());
         }
         for (role, remains) in [Role::Client, Role::Server]

@@ -68,9 +68,14 @@ _PLAN_OPTIONS = _options(
     ),
     click.option("--seed", type=click.IntRange(0), metavar="N", help="All randomness comes from it."),
     click.option("--trace", type=click.Choice(campaign.TRACES), help="Which trials leave a trace."),
+    click.option(
+        "--qlog", is_flag=True, default=None, help="With traces, also the endpoints' qlogs (slower)."
+    ),
 )
 _EXECUTION_OPTIONS = _options(
-    click.option("--jobs", type=click.IntRange(1), metavar="N", help="Trials at a time (default: cores)."),
+    click.option(
+        "--jobs", type=click.IntRange(1), metavar="N", help="Trials at a time (default: cores + 1)."
+    ),
     click.option("--shuffle", is_flag=True, help="Run trials in random order. Results stay the same."),
     click.option(
         "--pause-between", "pause", metavar="HH:MM-HH:MM", help="Start no trial in this local time."
@@ -126,7 +131,7 @@ def run(
     if resume is not None and out is not None:
         raise UsageError("--out and --resume cannot both be given", "a resumed run stays in its folder")
     settings = Settings(
-        jobs=jobs or os.cpu_count() or 1,
+        jobs=jobs or (os.cpu_count() or 1) + 1,  # a trial's two programs wait for each other at times
         shuffle=shuffle,
         pause=Pause.parse(pause) if pause else None,
         silence_s=_silence_s(),
@@ -158,7 +163,7 @@ def run(
 def _changes(given: dict[str, Any]) -> dict[str, Any]:
     """The keys of a plan that the command line gives."""
     changes: dict[str, Any] = {_LISTS[key]: given[key] for key in _LISTS if given[key]}
-    changes |= {key: given[key] for key in ("iterations", "seed", "trace") if given[key] is not None}
+    changes |= {key: given[key] for key in ("iterations", "seed", "trace", "qlog") if given[key] is not None}
     if given["size"] is not None:
         changes["bytes"] = campaign.size(given["size"], "--bytes")
     if given["set_"]:
@@ -218,9 +223,6 @@ def _show(execution: Execution, console: Console, begin: float) -> None:
     summary.show(records, execution.manifest.scenarios, console)
     good = sum(record.ok for record in records)
     console.print(f"{len(records)} trials, {good} ok, in {time.monotonic() - begin:.1f} s")
-    mismatches = len(execution.manifest.trace_mismatches)
-    if mismatches:
-        console.print(f"{mismatches} traces do not repeat their trial (trace_mismatches in manifest.json)")
     console.print(f"run: {execution.folder.path}", soft_wrap=True)
 
 

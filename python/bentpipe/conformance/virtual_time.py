@@ -207,6 +207,7 @@ class _Bench:
                 "seed": f"{seed:016x}",
                 "folder": str(self.left),
                 "trace": trace,
+                "qlog": trace,
                 "silence_s": 10,
                 "client": Variant(self.client.name, self.client, {}).endpoint(),
                 "server": Variant(self.server.name, self.server, {}).endpoint(),

@@ -187,7 +187,12 @@ def _iteration(run: Path, record: Record) -> dict[str, Any]:
 def _files(run: Path, trial: str) -> list[dict[str, str]]:
     """Links from the page of a cell to what the trial left, for the files that exist now."""
     folder = run / "trials" / trial
-    wanted = [("trace", "trace.pcapng"), ("qlog", "qlog"), ("stdout", "stdout"), ("stderr", "stderr")]
+    wanted = [
+        ("trace", "trace.pcapng"),
+        ("qlog", "qlog"),
+        ("client's output", "client.log"),
+        ("server's output", "server.log"),
+    ]
     found = [(label, name) for label, name in wanted if _has_content(folder / name)]
     return [{"label": label, "href": quote(f"../../trials/{trial}/{name}")} for label, name in found]
 
