@@ -23,10 +23,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bentpipe import paths, scenarios, stacks
+from bentpipe import scenarios, stacks
 from bentpipe.stacks import Stack, Variant
 from bentpipe.testbeds import loopback
-from bentpipe.testbeds.sim import Sim
+from bentpipe.testbeds.sim import Job, Sim
 from bentpipe.trial import Trial
 from bentpipe.workload import www_file
 
@@ -128,20 +128,16 @@ def measure(client: Stack, server: Stack, folder: Path, repeat: int) -> Row:
 def trial(client: Stack, server: Stack, folder: Path) -> dict[str, Any]:
     """One trial in virtual time; SystemExit if it is not ok."""
     name = Trial(SEED, SCENARIO, f"transfer:{SIZE}", SIZE, client.name, server.name, iteration=1)
-    answer = Sim(folder).trial(
-        {
-            "scenario": scenarios.resolve(SCENARIO).scenario,
-            "testcase": "transfer",
-            "requests": [f"/{SIZE}"],
-            "www": str(folder / "www"),
-            "certs": str(paths.certs()),
-            "seed": name.seed,
-            "folder": str(folder / "trial"),
-            "trace": False,
-            "client": Variant(client.name, client, {}).endpoint(),
-            "server": Variant(server.name, server, {}).endpoint(),
-        }
+    job = Job(
+        scenario=scenarios.resolve(SCENARIO).scenario,
+        size_bytes=SIZE,
+        www=folder / "www",
+        seed=name.seed,
+        folder=folder / "trial",
+        client=Variant(client.name, client, {}),
+        server=Variant(server.name, server, {}),
     )
+    answer = Sim(folder).trial(job)
     values = answer.values or {"outcome": "invalid", "detail": answer.failure}
     if values["outcome"] != "ok":
         sys.exit(f"error: {client.name} → {server.name}: {values['outcome']}: {values['detail']}")

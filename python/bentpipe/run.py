@@ -21,7 +21,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from bentpipe import paths
 from bentpipe.campaign import Cast
 from bentpipe.errors import Interrupted
 from bentpipe.manifest import Manifest, now, stack_versions
@@ -31,7 +30,7 @@ from bentpipe.run_folder import RunFolder
 from bentpipe.stacks import Variant
 from bentpipe.statistics import Cell, CellKey, cells
 from bentpipe.testbeds import pipe
-from bentpipe.testbeds.sim import Answer, Sim
+from bentpipe.testbeds.sim import Answer, Job, Sim
 from bentpipe.trial import Trial
 from bentpipe.workload import www_file
 
@@ -194,20 +193,18 @@ class Execution:
     def _variants(self, trial: Trial) -> dict[str, Variant]:
         return {"client": self.cast.clients[trial.client], "server": self.cast.servers[trial.server]}
 
-    def _job(self, trial: Trial) -> Mapping[str, Any]:
-        return {
-            "scenario": self.manifest.scenarios[trial.scenario]["scenario"],
-            "testcase": "transfer",
-            "requests": [f"/{trial.size_bytes}"],
-            "www": str(self._www),
-            "certs": str(paths.certs()),
-            "seed": trial.seed,
-            "folder": str(self.folder.trial_in_work(trial.id).resolve()),
-            "trace": self._trace != "none",
-            "qlog": self.manifest.plan.qlog,
-            "silence_s": self.settings.silence_s,
-            **{role: variant.endpoint() for role, variant in self._variants(trial).items()},
-        }
+    def _job(self, trial: Trial) -> Job:
+        return Job(
+            scenario=self.manifest.scenarios[trial.scenario]["scenario"],
+            size_bytes=trial.size_bytes,
+            www=self._www,
+            seed=trial.seed,
+            folder=self.folder.trial_in_work(trial.id).resolve(),
+            trace=self._trace != "none",
+            qlog=self.manifest.plan.qlog,
+            silence_s=self.settings.silence_s,
+            **self._variants(trial),
+        )
 
     def _take(self, trial: Trial, answer: Answer) -> None:
         if answer.disk_full:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bentpipe import paths, scenarios
+from bentpipe import scenarios
 from bentpipe.conformance.check import PARTNERS, SIZE, UNKNOWN, Check, Wrong, attempt, hello, partner_of
 from bentpipe.stacks import Stack, Variant
 from bentpipe.testbeds import pipe
-from bentpipe.testbeds.sim import Sim
+from bentpipe.testbeds.sim import Job, Sim
 
 _MS = 1_000_000
 
@@ -197,22 +197,19 @@ class _Bench:
         return self.folder / "trial"
 
     def trial(self, seed: int, trace: bool = False) -> dict[str, Any]:
-        answer = Sim(self.folder).trial(
-            {
-                "scenario": scenarios.resolve("goodput").scenario,
-                "testcase": "transfer",
-                "requests": [f"/{SIZE}"],
-                "www": str(self.folder / "www"),
-                "certs": str(paths.certs()),
-                "seed": f"{seed:016x}",
-                "folder": str(self.left),
-                "trace": trace,
-                "qlog": trace,
-                "silence_s": 10,
-                "client": Variant(self.client.name, self.client, {}).endpoint(),
-                "server": Variant(self.server.name, self.server, {}).endpoint(),
-            }
+        job = Job(
+            scenario=scenarios.resolve("goodput").scenario,
+            size_bytes=SIZE,
+            www=self.folder / "www",
+            seed=f"{seed:016x}",
+            folder=self.left,
+            client=Variant(self.client.name, self.client, {}),
+            server=Variant(self.server.name, self.server, {}),
+            trace=trace,
+            qlog=trace,
+            silence_s=10,
         )
+        answer = Sim(self.folder).trial(job)
         return answer.values or {"outcome": "invalid", "detail": answer.failure}
 
 

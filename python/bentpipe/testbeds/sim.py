@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from bentpipe import paths
+from bentpipe.stacks import Variant
 
 KILL_AFTER_S = 2.0  # what a coordinator that was told to stop gets for stopping its children
 
@@ -33,6 +34,39 @@ class Answer:
     disk_full: bool = False
 
 
+@dataclass(frozen=True)
+class Job:
+    """What `bentpipe-sim trial` is started with."""
+
+    scenario: Mapping[str, Any]  # resolved
+    size_bytes: int  # of the one file, which is called by its size
+    www: Path
+    seed: str  # 64 bits in hexadecimal
+    folder: Path  # where the trial leaves its files, if it has any
+    client: Variant
+    server: Variant
+    trace: bool = False
+    qlog: bool = False
+    silence_s: int = 30
+
+    def to_mapping(self) -> dict[str, Any]:
+        """As `crates/sim/src/job.rs` reads it."""
+        return {
+            "scenario": self.scenario,
+            "testcase": "transfer",
+            "requests": [f"/{self.size_bytes}"],
+            "www": str(self.www),
+            "certs": str(paths.certs()),
+            "seed": self.seed,
+            "folder": str(self.folder),
+            "trace": self.trace,
+            "qlog": self.qlog,
+            "silence_s": self.silence_s,
+            "client": self.client.endpoint(),
+            "server": self.server.endpoint(),
+        }
+
+
 class Sim:
     """Runs jobs, each in a process group of its own, from any number of threads; `kill` ends all of them."""
 
@@ -44,7 +78,7 @@ class Sim:
         self._running: set[subprocess.Popen[str]] = set()
         self._killed = False
 
-    def trial(self, job: Mapping[str, Any]) -> Answer:
+    def trial(self, job: Job) -> Answer:
         """Run one job to its end."""
         with self._lock:
             if self._killed:
@@ -61,7 +95,7 @@ class Sim:
             )
             self._running.add(process)
         try:
-            out, err = process.communicate(json.dumps(job))
+            out, err = process.communicate(json.dumps(job.to_mapping()))
         finally:
             with self._lock:
                 self._running.discard(process)
