@@ -5,6 +5,9 @@
 //! Only the drivers know what time it is; everything else is told.
 
 pub mod contract;
+mod memory;
+
+pub use self::memory::keep_freed_memory;
 
 #[cfg(feature = "program")]
 mod clock;

@@ -8,6 +8,7 @@ use crate::driver::{Endpoint, Pipes, Sockets, VirtualTime};
 use crate::entropy;
 use crate::error::EndpointError;
 use crate::hq::Application;
+use crate::memory::keep_freed_memory;
 use crate::options::Options;
 use crate::setup::{Role, Setup};
 use crate::stack::Stack;
@@ -15,6 +16,7 @@ use crate::stack::Stack;
 /// Runs the program around `S`: virtual time with the argument `--virtual-time`, sockets with none.
 #[must_use]
 pub fn run<S: Stack>() -> ExitCode {
+    keep_freed_memory();
     let arguments: Vec<_> = env::args().skip(1).collect();
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["--virtual-time"] => run_virtual_time::<S>(),

@@ -20,6 +20,7 @@ mod verify;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    bentpipe_endpoint::keep_freed_memory();
     let result = match cli::parse(lexopt::Parser::from_env()) {
         Ok(cli::Command::Help) => cli::print_help(),
         Ok(cli::Command::Trial) => trial::from_standard_input(),
