@@ -24,6 +24,7 @@ need cc "a C compiler" "apt install gcc"
 if [ ! -x .venv/bin/python ]; then
     echo "setup: Python environment in .venv"
     "$python" -m venv .venv || {
+        rm -rf .venv
         echo "error: $python cannot make a virtual environment" >&2
         echo "hint: apt install python3-venv" >&2
         exit 1
@@ -39,4 +40,4 @@ fi
 
 echo "setup: programs (cargo build; a few minutes the first time)"
 cargo build --release --quiet --package bentpipe-sim
-.venv/bin/bentpipe stacks build
+.venv/bin/bentpipe stacks build || echo "setup: what could not be built is left out" >&2

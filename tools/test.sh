@@ -6,11 +6,11 @@ cd "$(dirname "$0")/.."
 echo "test: Rust"
 cargo test --workspace --release --quiet
 
-if command -v go >/dev/null 2>&1; then
+if command -v go >/dev/null 2>&1 && (cd endpoints/quic-go && go list ./... >/dev/null 2>&1); then
     echo "test: Go"
     (cd endpoints/quic-go && go vet ./... && go test ./...)
 else
-    echo "test: Go is not on the PATH; the tests of quic-go are left out (hint: apt install golang, 1.26 or newer)"
+    echo "test: no Go 1.26 or newer on the PATH; the tests of quic-go are left out (hint: https://go.dev/dl)"
 fi
 
 if command -v npm >/dev/null 2>&1; then

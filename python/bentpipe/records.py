@@ -51,12 +51,12 @@ class Record:
     handshake_s: float | None  # until the client's handshake is complete
     ttfb_s: float | None  # until the first stream byte
     completion_s: float | None  # until the last stream byte
-    transfer_s: float | None  # from the first to the last stream byte
-    goodput_bps: float | None  # 8 * size / transfer_s
+    transfer_s: float | None  # from the first packet of the reply to the last stream byte
+    goodput_bps: float | None  # 8 * size / transfer_s; null where that exceeds the forward rate
     efficiency: float | None  # goodput / forward rate
     limit_s: float | None  # completion time of an ideal sender on this path
     share_of_limit: float | None  # limit_s / completion_s
-    virtual_s: float  # virtual time until both sides were done
+    virtual_s: float  # virtual time at the end of the last epoch, when both sides were done
     wall_s: float
     cpu_client_s: float
     cpu_server_s: float

@@ -46,6 +46,10 @@ impl Clock {
 
     /// Real time since the origin.
     #[must_use]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the sockets' driver owns real time"
+    )]
     pub fn elapsed(&self) -> Duration {
         self.origin.elapsed()
     }

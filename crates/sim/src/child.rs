@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child as Process, Command, ExitStatus, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bentpipe_endpoint::contract;
 use bytes::Bytes;
@@ -20,8 +20,8 @@ use crate::job::Role;
 
 /// A pipe as large as an ordinary user may make it: an epoch's datagrams then pass in one or two writes.
 const PIPE_BYTES: usize = 1 << 20;
-/// No epoch carries more than this; a larger length field is rubbish.
-const FRAME_LIMIT: usize = 1 << 30;
+/// As much of what a program prints is kept.
+const LOG_BYTES: u64 = 1 << 20;
 /// How long a program may take to exit after its last word.
 const EXIT_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -45,7 +45,7 @@ pub enum ChildError {
     #[error("{0} closed its pipe without a word")]
     Closed(Role),
     /// It said nothing for too long.
-    #[error("{role} was silent for {seconds} s")]
+    #[error("{role} was silent, or within one frame, for {seconds} s")]
     Silent { role: Role, seconds: u64 },
     /// It said something that is not in the contract.
     #[error("{role} broke the contract: {what}")]
@@ -167,10 +167,11 @@ impl Child {
     pub fn send(&mut self, frame: Vec<u8>) -> Result<(), ChildError> {
         self.frames.push(frame);
         let mut rest = self.frames.last().expect("just pushed").as_slice();
+        let deadline = deadline(self.silence);
         while !rest.is_empty() {
             match rustix::io::write(&self.to, rest) {
                 Ok(count) => rest = &rest[count..],
-                Err(Errno::AGAIN) => self.wait_for(PollFlags::OUT)?,
+                Err(Errno::AGAIN) => self.wait_for(PollFlags::OUT, deadline)?,
                 Err(Errno::INTR) => {}
                 Err(Errno::PIPE) => return Err(self.why_it_left()),
                 Err(error) => return Err(self.io(error.into())),
@@ -182,17 +183,18 @@ impl Child {
     /// Receives the body of the next frame, which must be of type `kind`.
     pub fn receive(&mut self, kind: u8) -> Result<Bytes, ChildError> {
         let header = contract::HEADER_LEN;
-        self.fill(header)?;
+        let deadline = deadline(self.silence);
+        self.fill(header, deadline)?;
         let (length, found) = contract::decode_header(&self.inbox)
             .map_err(|error| self.rubbish(error.to_string()))?;
         if found != kind {
             let (found, kind) = (contract::frame_name(found), contract::frame_name(kind));
             return Err(self.rubbish(format!("a frame of type {found}, where {kind} is due")));
         }
-        if length > FRAME_LIMIT {
+        if length > contract::BODY_LIMIT {
             return Err(self.rubbish(format!("a frame of {length} bytes")));
         }
-        self.fill(header + length)?;
+        self.fill(header + length, deadline)?;
         if self.inbox.len() > header + length {
             let extra = self.inbox.len() - header - length;
             return Err(self.rubbish(format!(
@@ -227,7 +229,7 @@ impl Child {
         let mut log = Vec::new();
         if self.log.seek(SeekFrom::Start(0)).is_ok() {
             // A log that cannot be read is no reason to lose the trial: it stays as far as it was read.
-            let _ = self.log.read_to_end(&mut log);
+            let _ = (&self.log).take(LOG_BYTES).read_to_end(&mut log);
         }
         Remains {
             cpu,
@@ -245,13 +247,13 @@ impl Child {
     }
 
     /// Reads until `size` bytes of the current frame are there; a read may bring more.
-    fn fill(&mut self, size: usize) -> Result<(), ChildError> {
+    fn fill(&mut self, size: usize, deadline: Instant) -> Result<(), ChildError> {
         while self.inbox.len() < size {
             let wanted = (size - self.inbox.len()).clamp(1 << 16, PIPE_BYTES);
             self.inbox.reserve(wanted);
             match rustix::io::read(&self.from, rustix::buffer::spare_capacity(&mut self.inbox)) {
                 Ok(0) => return Err(self.why_it_left()),
-                Err(Errno::AGAIN) => self.wait_for(PollFlags::IN)?,
+                Err(Errno::AGAIN) => self.wait_for(PollFlags::IN, deadline)?,
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(self.io(error.into())),
             }
@@ -259,13 +261,13 @@ impl Child {
         Ok(())
     }
 
-    fn wait_for(&self, event: PollFlags) -> Result<(), ChildError> {
+    fn wait_for(&self, event: PollFlags, deadline: Instant) -> Result<(), ChildError> {
         let pipe = if event == PollFlags::OUT {
             &self.to
         } else {
             &self.from
         };
-        let ready = poll_one(pipe, event, self.silence).map_err(|error| self.io(error))?;
+        let ready = poll_one(pipe, event, deadline).map_err(|error| self.io(error))?;
         let seconds = self.silence.as_secs();
         if ready {
             Ok(())
@@ -284,7 +286,7 @@ impl Child {
         let id = rustix::process::Pid::from_child(&self.process);
         let wait = || {
             let handle = rustix::process::pidfd_open(id, rustix::process::PidfdFlags::empty())?;
-            poll_one(&handle, PollFlags::IN, patience)
+            poll_one(&handle, PollFlags::IN, deadline(patience))
         };
         wait().map_err(|error| self.io(error))
     }
@@ -343,10 +345,25 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((read, write))
 }
 
-/// Waits for `event` (or a hang-up) on `fd`; false if `patience` ran out first.
-fn poll_one(fd: &impl AsFd, event: PollFlags, patience: Duration) -> io::Result<bool> {
-    let timeout = Timespec::try_from(patience).map_err(io::Error::other)?;
+/// The end of a wait that begins now. A frame has to pass as a whole within it, so that a program which sends a byte now
+/// and then is silent too.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "real processes are waited for in real time"
+)]
+fn deadline(patience: Duration) -> Instant {
+    Instant::now() + patience
+}
+
+/// Waits for `event` (or a hang-up) on `fd`; false if the deadline came first.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "real processes are waited for in real time"
+)]
+fn poll_one(fd: &impl AsFd, event: PollFlags, deadline: Instant) -> io::Result<bool> {
     loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let timeout = Timespec::try_from(left).map_err(io::Error::other)?;
         match poll(&mut [PollFd::new(fd, event)], Some(&timeout)) {
             Ok(count) => return Ok(count > 0),
             Err(Errno::INTR) => {}

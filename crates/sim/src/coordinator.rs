@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 
 use bentpipe_endpoint::contract::{self, Arrival, Ready};
 use bentpipe_link::{Direction, Fate, Path};
+use bentpipe_trace::IPV4_UDP_HEADER;
 use bentpipe_units::{Span, Time};
 use bytes::Bytes;
 
@@ -16,8 +17,6 @@ use crate::child::{Child, ChildError};
 use crate::job::Role;
 use crate::packet_log::{Packet, PacketLog};
 
-/// IPv4 and UDP around every datagram: links count IP packets.
-const HEADER_BYTES: u32 = 28;
 /// Once the client is done its outcome stands; the server gets this many round trips to hear of it.
 const DRAIN_ROUND_TRIPS: u64 = 10;
 
@@ -39,8 +38,8 @@ pub struct Side {
     pub next_wake: Time,
     done: bool,
     pending: VecDeque<Arrival>,
-    /// The end of its last run.
-    now: Time,
+    /// When its current run begins in effect: the first event for which it was asked. Before that it sleeps.
+    awake: Time,
 }
 
 impl Side {
@@ -52,7 +51,7 @@ impl Side {
             next_wake,
             done: false,
             pending: VecDeque::new(),
-            now: Time::ZERO,
+            awake: Time::ZERO,
         }
     }
 
@@ -167,20 +166,26 @@ impl Coordinator {
             let what = format!("RAN until {until} wants to wake at {next_wake}, before that");
             return Err(side.child.rubbish(what));
         }
-        let mut earliest = side.now;
+        let mut earliest = side.awake;
         for departure in &ran.departures {
             let sent = Time::from_nanos(departure.time);
             if sent < earliest || sent >= until {
                 let what = format!(
-                    "RAN from {} until {until} has a departure at {sent} after {earliest}",
-                    side.now
+                    "RAN until {until} has a departure at {sent}, where none can be before {earliest}"
                 );
                 return Err(side.child.rubbish(what));
             }
             earliest = sent;
             let payload = body.slice(departure.payload.clone());
-            let ip_bytes =
-                u32::try_from(payload.len()).expect("the length field has 16 bits") + HEADER_BYTES;
+            if payload.len() > contract::PAYLOAD_LIMIT {
+                let what = format!(
+                    "a datagram of {} bytes, more than IPv4 carries",
+                    payload.len()
+                );
+                return Err(side.child.rubbish(what));
+            }
+            let ip_bytes = u32::try_from(payload.len() + IPV4_UDP_HEADER)
+                .expect("the length field has 16 bits");
             let fate = path.admit(sent, ip_bytes);
             if let Fate::Delivered { at } = fate {
                 other.pending.push_back(Arrival {
@@ -202,7 +207,6 @@ impl Coordinator {
         }
         side.next_wake = next_wake;
         side.done = ran.done;
-        side.now = until;
         Ok(())
     }
 
@@ -228,7 +232,8 @@ impl Coordinator {
 
 /// Sends RUN, unless nothing can happen on this side before `until`; says whether it did.
 fn ask(side: &mut Side, until: Time) -> Result<bool, ChildError> {
-    if side.next_event() >= until {
+    side.awake = side.next_event();
+    if side.awake >= until {
         return Ok(false);
     }
     let due = side

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bentpipe_endpoint::contract::Bye;
+use bentpipe_endpoint::contract::{Bye, RequestReport};
 use bentpipe_units::Time;
 
 use crate::job::{Job, Outcome, TrialResult};
@@ -19,29 +19,42 @@ pub struct Times {
 }
 
 impl Times {
-    /// Reads the client's report; completion and transfer need every reply to have ended.
-    pub fn of(client: &Bye, first_sent: Time, complete: bool) -> Self {
-        let since = |nanos: u64| seconds(nanos.saturating_sub(first_sent.as_nanos()));
-        let first = client
-            .requests
-            .iter()
-            .filter_map(|request| request.first_byte_ns)
-            .min();
-        let last = client
-            .requests
-            .iter()
-            .filter_map(|request| request.last_byte_ns)
+    /// Reads the client's report. Completion and transfer need every reply to have ended. `reply` is when the first packet
+    /// of a reply arrived: where that packet was not the first of its stream, because that one was lost, the application
+    /// got its first byte later.
+    pub fn of(client: &Bye, first_sent: Time, reply: Option<Time>, complete: bool) -> Self {
+        let since = |time: Time| (time - first_sent).as_secs_f64();
+        let times = |of: fn(&RequestReport) -> Option<u64>| {
+            client.requests.iter().filter_map(of).map(Time::from_nanos)
+        };
+        let first = times(|request| request.first_byte_ns).min();
+        let last = times(|request| request.last_byte_ns)
             .max()
             .filter(|_| complete);
+        let start = first.map(|first| reply.map_or(first, |reply| reply.min(first)));
         Self {
-            handshake_s: client.handshake_ns.map(since),
+            handshake_s: client.handshake_ns.map(|at| since(Time::from_nanos(at))),
             ttfb_s: first.map(since),
             completion_s: last.map(since),
-            transfer_s: first
+            transfer_s: start
                 .zip(last)
-                .map(|(first, last)| seconds(last.saturating_sub(first))),
+                .map(|(start, last)| (last - start).as_secs_f64()),
         }
     }
+}
+
+/// 8 · size / transfer, and its share of the forward rate. None where that says nothing: the reply came in one packet, or
+/// in one flight so short that the first packet, whose own time on the link is not in `transfer_s`, counts for much.
+fn goodput(job: &Job, size_bytes: u64, transfer_s: Option<f64>) -> (Option<f64>, Option<f64>) {
+    let rate = job.scenario.forward_rate().map(|rate| float(rate.bps()));
+    let goodput = transfer_s
+        .filter(|transfer| *transfer > 0.0)
+        .map(|transfer| float(8 * size_bytes) / transfer)
+        .filter(|goodput| rate.is_none_or(|rate| *goodput <= rate));
+    (
+        goodput,
+        goodput.zip(rate).map(|(goodput, rate)| goodput / rate),
+    )
 }
 
 /// Nanoseconds as seconds, for reading; nothing is decided by them any more.
@@ -57,17 +70,23 @@ pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
         .and_then(|it| it.first_sent)
         .unwrap_or(Time::ZERO);
     let ok = finished.verdict.outcome == Outcome::Ok;
-    let times = Times::of(&finished.verdict.client, first_sent, ok);
-    let transfer_s = times.transfer_s.filter(|transfer| *transfer > 0.0);
-    let goodput_bps = transfer_s.map(|transfer| float(8 * finished.size_bytes) / transfer);
-    let forward_rate = job.scenario.forward_rate();
+    let client = &finished.verdict.client;
+    let round_trip = job.scenario.rtt();
+    let earliest = client
+        .handshake_ns
+        .map(|at| Time::from_nanos(at) + round_trip);
+    let reply = coordinator
+        .zip(earliest)
+        .and_then(|(it, earliest)| it.log.first_of_reply(earliest));
+    let times = Times::of(client, first_sent, reply, ok);
+    let (goodput_bps, efficiency) = goodput(job, finished.size_bytes, times.transfer_s);
     let limit_s = job.scenario.limit(finished.size_bytes).as_secs_f64();
     let forward = coordinator
         .map(|it| it.forward.counters())
         .unwrap_or_default();
     let back = coordinator.map(|it| it.back.counters()).unwrap_or_default();
     let (step, received_bytes) = coordinator
-        .map(|it| it.log.received(first_sent))
+        .map(|it| it.log.received(first_sent, it.now))
         .unwrap_or_default();
     let ready = |side: usize| finished.ready.as_ref().map(|ready| &ready[side]);
     let version = |side| ready(side).map(|it| it.version.clone()).unwrap_or_default();
@@ -80,9 +99,7 @@ pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
         completion_s: times.completion_s,
         transfer_s: times.transfer_s,
         goodput_bps,
-        efficiency: goodput_bps
-            .zip(forward_rate)
-            .map(|(goodput, rate)| goodput / float(rate.bps())),
+        efficiency,
         limit_s,
         share_of_limit: times.completion_s.map(|completion| limit_s / completion),
         virtual_s: coordinator.map_or(0.0, |it| seconds(it.now.as_nanos())),
@@ -110,6 +127,10 @@ pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
 }
 
 /// CPU time of this process so far.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "cpu_sim_s is a column of the record, and decides nothing"
+)]
 fn own_cpu_s() -> f64 {
     let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::try_from(used).unwrap_or_default().as_secs_f64()
@@ -123,7 +144,6 @@ fn float(count: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bentpipe_endpoint::contract::RequestReport;
 
     fn report(first: Option<u64>, last: Option<u64>) -> RequestReport {
         RequestReport {
@@ -144,7 +164,7 @@ mod tests {
             ],
             error: None,
         };
-        let times = Times::of(&client, Time::from_nanos(100_000_000), true);
+        let times = Times::of(&client, Time::from_nanos(100_000_000), None, true);
         let expected = Times {
             handshake_s: Some(0.6),
             ttfb_s: Some(1.2),
@@ -152,7 +172,7 @@ mod tests {
             transfer_s: Some(3.8),
         };
         assert_eq!(times, expected);
-        let unfinished = Times::of(&client, Time::from_nanos(100_000_000), false);
+        let unfinished = Times::of(&client, Time::from_nanos(100_000_000), None, false);
         assert_eq!(
             unfinished,
             Times {
@@ -162,7 +182,7 @@ mod tests {
             }
         );
         assert_eq!(
-            Times::of(&Bye::default(), Time::ZERO, true),
+            Times::of(&Bye::default(), Time::ZERO, None, true),
             Times::default()
         );
     }

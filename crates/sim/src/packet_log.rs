@@ -10,6 +10,8 @@ use sha2::{Digest, Sha256};
 
 /// Points of the record's curve of received bytes.
 const CURVE_POINTS: u64 = 200;
+/// A datagram from this size on is not just acknowledgements, tokens or new connection IDs.
+const FULL_SIZED: u64 = 1000;
 
 /// A packet with its fate.
 #[derive(Debug, Clone)]
@@ -21,11 +23,19 @@ pub struct Packet {
     pub fate: Fate,
 }
 
+/// A datagram that reached the client, or would have if the trial had gone on.
+#[derive(Debug, Clone, Copy)]
+struct Received {
+    at: Time,
+    bytes: u64,
+    short_header: bool,
+}
+
 /// The log of a trial.
 #[derive(Debug)]
 pub struct PacketLog {
     hash: Sha256,
-    received: Vec<(Time, u64)>,
+    received: Vec<Received>,
     kept: Option<Vec<Packet>>,
 }
 
@@ -57,7 +67,15 @@ impl PacketLog {
         self.hash.update(head);
         self.hash.update(&packet.payload);
         if packet.direction == Direction::Forward && fate == 0 {
-            self.received.push((at, u64::from(length)));
+            let short_header = packet
+                .payload
+                .first()
+                .is_some_and(|first| first & 0x80 == 0);
+            self.received.push(Received {
+                at,
+                bytes: u64::from(length),
+                short_header,
+            });
         }
         if let Some(kept) = &mut self.kept {
             kept.push(packet);
@@ -69,22 +87,35 @@ impl PacketLog {
         self.kept.as_deref().unwrap_or_default()
     }
 
-    /// The curve of bytes that reached the client from `start` on: its step in nanoseconds, and the sum after each.
-    pub fn received(&self, start: Time) -> (u64, Vec<u64>) {
-        let since = |time: Time| time.as_nanos().saturating_sub(start.as_nanos());
-        let Some(&(last, _)) = self.received.last() else {
+    /// The curve of bytes that reached the client from `start` until before `end`: its step in nanoseconds, and the sum
+    /// after each. What was still under way when the trial ended does not count.
+    pub fn received(&self, start: Time, end: Time) -> (u64, Vec<u64>) {
+        let since = |time: Time| (time - start).as_nanos();
+        let arrived = &self.received[..self.received.partition_point(|arrival| arrival.at < end)];
+        let Some(last) = arrived.last() else {
             return (0, Vec::new());
         };
-        let step = since(last).div_ceil(CURVE_POINTS).max(1);
+        let step = since(last.at).div_ceil(CURVE_POINTS).max(1);
         let mut sum = 0;
-        let mut packets = self.received.iter().peekable();
+        let mut packets = arrived.iter().peekable();
         let curve = (1..=CURVE_POINTS).map(|point| {
-            while let Some((_, bytes)) = packets.next_if(|(at, _)| since(*at) <= point * step) {
-                sum += bytes;
+            while let Some(arrival) = packets.next_if(|arrival| since(arrival.at) <= point * step) {
+                sum += arrival.bytes;
             }
             sum
         });
         (step, curve.collect())
+    }
+
+    /// When the first packet of a reply reached the client: the first full-sized one with a short header (RFC 9000
+    /// section 17.3) that came at `earliest` or later.
+    pub fn first_of_reply(&self, earliest: Time) -> Option<Time> {
+        let is_reply =
+            |it: &&Received| it.at >= earliest && it.short_header && it.bytes >= FULL_SIZED;
+        self.received
+            .iter()
+            .find(is_reply)
+            .map(|arrival| arrival.at)
     }
 
     /// SHA-256 over direction, times, fate, ECN and bytes of every packet, in hexadecimal.
@@ -153,9 +184,33 @@ mod tests {
         log.add(packet(0, Some(1_000), b"12345"));
         log.add(packet(0, None, b"lost"));
         log.add(packet(0, Some(21_000), b"678"));
-        let (step, curve) = log.received(Time::from_nanos(1_000));
+        let (step, curve) = log.received(Time::from_nanos(1_000), Time::NEVER);
         assert_eq!(step, 100);
         assert_eq!(curve.len(), 200);
         assert_eq!((curve[0], curve[198], curve[199]), (5, 5, 8));
+        let (step, curve) = log.received(Time::from_nanos(1_000), Time::from_nanos(21_000));
+        assert_eq!(
+            (step, curve[199]),
+            (1, 5),
+            "what arrives at the end or later is not there yet"
+        );
+    }
+
+    #[test]
+    fn a_reply_begins_with_a_full_sized_packet_behind_the_handshake() {
+        const LONG: [u8; 1200] = [0xc0; 1200];
+        const SHORT: [u8; 1200] = [0x40; 1200];
+        let mut log = PacketLog::new(false);
+        log.add(packet(0, Some(10), &SHORT)); // half a round trip early: not in answer to the request
+        log.add(packet(0, Some(20), &LONG));
+        log.add(packet(0, Some(21), &SHORT[..999]));
+        log.add(packet(0, None, &SHORT));
+        assert_eq!(log.first_of_reply(Time::from_nanos(20)), None);
+        log.add(packet(0, Some(22), &SHORT));
+        log.add(packet(0, Some(23), &SHORT));
+        assert_eq!(
+            log.first_of_reply(Time::from_nanos(20)),
+            Some(Time::from_nanos(22))
+        );
     }
 }

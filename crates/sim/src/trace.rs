@@ -2,7 +2,7 @@
 //!
 //! Packets stand in the order in which they were sent, each followed at once by its arrival on the other side. In order of
 //! time, arrivals would stand between packets sent hundreds of milliseconds later, and Wireshark, which keeps one key
-//! phase per direction, would lose the thread at the first key update. `reordercap` sorts a trace by time.
+//! phase per direction, would lose the thread at the first key update.
 
 use std::fs::File;
 use std::io::{self, BufWriter};

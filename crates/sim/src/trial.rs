@@ -203,7 +203,7 @@ impl<'a> Trial<'a> {
         let end = coordinator.run(Time::ZERO + self.job.scenario.timeout)?;
         let [client, server] = coordinator.finish()?;
         let client: Bye = parse(&client, &coordinator.client.child, "BYE")?;
-        parse::<Bye>(&server, &coordinator.server.child, "BYE")?;
+        let server: Bye = parse(&server, &coordinator.server.child, "BYE")?;
         coordinator.client.child.leave()?;
         coordinator.server.child.leave()?;
         if client.requests.len() != self.job.requests.len() {
@@ -214,7 +214,9 @@ impl<'a> Trial<'a> {
             );
             return Err(coordinator.client.child.rubbish(what));
         }
-        Ok(Verdict::of_end(end, client, coordinator.now))
+        let mut verdict = Verdict::of_end(end, client, coordinator.now);
+        verdict.hear_server(&server);
+        Ok(verdict)
     }
 
     /// What arrived decides: a file that is whole and right makes a trial `ok`, whatever the programs think of it.

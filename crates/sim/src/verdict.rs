@@ -7,8 +7,8 @@ use crate::child::{ChildError, Remains};
 use crate::coordinator::End;
 use crate::job::{Outcome, Role};
 
-/// The contract's words for the end of RFC 9000 section 10.1.
-const IDLE_TIMEOUT: &str = "idle timeout";
+/// The contract's words for the end of RFC 9000 section 10.1, and for a stack that gives up on a handshake.
+const TIMEOUTS: [&str; 2] = ["idle timeout", "handshake timeout"];
 
 /// Why a trial ended as it did.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ impl Verdict {
                 format!("deadlock: after {now} neither side would ever wake"),
             ),
             (End::Done, None) => (Outcome::Ok, String::new()),
-            (End::Done, Some(IDLE_TIMEOUT)) => (timeout, IDLE_TIMEOUT.to_owned()),
+            (End::Done, Some(error)) if TIMEOUTS.contains(&error) => (timeout, error.to_owned()),
             (End::Done, Some(error)) => (Outcome::Ok, error.to_owned()),
         };
         Self {
@@ -43,6 +43,17 @@ impl Verdict {
             detail,
             client,
             culprit: None,
+        }
+    }
+
+    /// Adds what the server says of the end, where the trial did not come to a good one.
+    pub fn hear_server(&mut self, server: &Bye) {
+        if let (false, Some(error)) = (
+            self.outcome == Outcome::Ok && self.detail.is_empty(),
+            &server.error,
+        ) {
+            let separator = if self.detail.is_empty() { "" } else { "; " };
+            self.detail = format!("{}{separator}server: {error}", self.detail);
         }
     }
 
@@ -117,7 +128,8 @@ mod tests {
         for (end, error) in [
             (End::TimeLimit, None),
             (End::Deadlock, None),
-            (End::Done, Some(IDLE_TIMEOUT)),
+            (End::Done, Some(TIMEOUTS[0])),
+            (End::Done, Some(TIMEOUTS[1])),
         ] {
             assert_eq!(
                 outcome(end, client(None, error), missing).0,

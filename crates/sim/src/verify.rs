@@ -1,6 +1,6 @@
 //! Whether the client got what was served: each reply is compared with its file, byte by byte.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
@@ -18,7 +18,13 @@ pub fn verify(
         let name = request.trim_start_matches('/');
         let served = File::open(www.join(name))?;
         let wanted = served.metadata()?.len();
-        let received = match File::open(downloads.join(name)) {
+        // A program may have left anything there; opening a named pipe would wait for ever.
+        let stored = downloads.join(name);
+        if fs::symlink_metadata(&stored).is_ok_and(|it| !it.is_file()) {
+            let what = format!("{request}: what was stored is not a file");
+            return Ok(Some((Outcome::MissingFile, what)));
+        }
+        let received = match File::open(stored) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Ok(Some((

@@ -1,7 +1,7 @@
 //! noq as an endpoint program (`endpoints/CONTRACT.md`).
 
 /// noq is a fork of quinn; one adapter serves both.
-#[path = "../../quinn/src/adapter.rs"]
+#[path = "../../../crates/endpoint/quinn-family/adapter.rs"]
 mod adapter;
 mod dialect;
 

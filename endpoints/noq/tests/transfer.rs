@@ -1,8 +1,8 @@
 //! noq against itself, by the contract: the same cases as for quinn.
 
-#[path = "../../quinn/tests/cases/mod.rs"]
+#[path = "../../../crates/endpoint/quinn-family/cases.rs"]
 mod cases;
-#[path = "../../quinn/tests/harness/mod.rs"]
+#[path = "../../../crates/endpoint/quinn-family/harness.rs"]
 mod harness;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_bentpipe-endpoint-noq");

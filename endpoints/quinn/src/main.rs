@@ -1,5 +1,7 @@
 //! quinn as an endpoint program (`endpoints/CONTRACT.md`).
 
+/// noq is a fork of quinn; one adapter serves both.
+#[path = "../../../crates/endpoint/quinn-family/adapter.rs"]
 mod adapter;
 mod dialect;
 

@@ -1,7 +1,8 @@
 //! quinn against itself, by the contract.
 
+#[path = "../../../crates/endpoint/quinn-family/cases.rs"]
 mod cases;
-#[path = "harness/mod.rs"]
+#[path = "../../../crates/endpoint/quinn-family/harness.rs"]
 mod harness;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_bentpipe-endpoint-quinn");

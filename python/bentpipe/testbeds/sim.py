@@ -99,6 +99,8 @@ class Sim:
         finally:
             with self._lock:
                 self._running.discard(process)
+            # An endpoint program may have left children of its own behind, in the coordinator's group.
+            _signal(process, signal.SIGKILL)
         if self._killed:
             return Answer(None, killed=True)
         return _answer(process.returncode, out, err)
@@ -132,4 +134,6 @@ def _answer(code: int, out: str, err: str) -> Answer:
         return Answer(None, f"bentpipe-sim answered no JSON ({error}): {out[:200]!r}")
     if not isinstance(values, dict):
         return Answer(None, f"bentpipe-sim answered no object: {out[:200]!r}")
-    return Answer(values)
+    # A program that cannot write what it received has not crashed: the disk is full.
+    full = values.get("outcome") != "ok" and os.strerror(errno.ENOSPC) in str(values.get("detail"))
+    return Answer(values, failure=str(values.get("detail")) if full else "", disk_full=full)

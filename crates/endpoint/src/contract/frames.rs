@@ -18,6 +18,10 @@ pub const RAN: u8 = 4;
 pub const FINISH: u8 = 5;
 /// Program to coordinator: [`super::Bye`].
 pub const BYE: u8 = 6;
+/// The longest body: no epoch carries more, so a larger length field is rubbish.
+pub const BODY_LIMIT: usize = 1 << 28;
+/// The longest UDP payload that an IPv4 packet carries.
+pub const PAYLOAD_LIMIT: usize = 65_507;
 /// A next wake that never comes.
 pub const NEVER: u64 = u64::MAX;
 

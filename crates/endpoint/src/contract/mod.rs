@@ -7,7 +7,8 @@ mod frames;
 mod messages;
 
 pub use frames::{
-    Arrival, BYE, ContractError, Datagram, FINISH, HEADER_LEN, HELLO, NEVER, RAN, READY, RUN, Ran,
-    RanFrame, Run, decode_header, encode_frame, encode_run, frame_name,
+    Arrival, BODY_LIMIT, BYE, ContractError, Datagram, FINISH, HEADER_LEN, HELLO, NEVER,
+    PAYLOAD_LIMIT, RAN, READY, RUN, Ran, RanFrame, Run, decode_header, encode_frame, encode_run,
+    frame_name,
 };
 pub use messages::{Bye, CONTRACT, Hello, Ready, RequestReport};

@@ -4,13 +4,11 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::FromRawFd;
 
-use crate::contract::{HEADER_LEN, decode_header};
+use crate::contract::{BODY_LIMIT, HEADER_LEN, decode_header};
 use crate::error::EndpointError;
 
 /// As much as a pipe holds, so that an epoch's datagrams come in few reads.
 const INBOX_BYTES: usize = 1 << 20;
-/// The largest frame that is believed. No epoch carries more.
-const FRAME_LIMIT: usize = 1 << 30;
 
 /// Frames in, frames out.
 #[derive(Debug)]
@@ -32,7 +30,7 @@ impl Pipes {
         unsafe_code,
         reason = "descriptors that a process is born with have no owner yet"
     )]
-    pub fn inherited() -> Self {
+    pub(crate) fn inherited() -> Self {
         // SAFETY: nothing else in this process owns these two; if they are not open, reading says so.
         unsafe { Self::new(File::from_raw_fd(3), File::from_raw_fd(4)) }
     }
@@ -58,7 +56,7 @@ impl<R: Read, W: Write> Pipes<R, W> {
             return Ok(None);
         }
         let (length, kind) = decode_header(&self.inbox)?;
-        if length > FRAME_LIMIT {
+        if length > BODY_LIMIT {
             return Err(EndpointError::Conversation(format!(
                 "a frame of {length} bytes"
             )));

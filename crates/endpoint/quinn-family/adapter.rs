@@ -344,6 +344,10 @@ fn collect(
     }
 }
 
+/// What both libraries buffer for sending by default, in bytes. `window` is about credit for the other side: a small one must
+/// not throttle what this side sends, and a large one is of no use if less can be sent.
+const DEFAULT_SEND_WINDOW: u64 = 10_000_000;
+
 fn apply_options(
     transport: &mut TransportConfig,
     options: &mut Options,
@@ -362,7 +366,7 @@ fn apply_options(
         transport
             .receive_window(credit)
             .stream_receive_window(credit)
-            .send_window(window);
+            .send_window(window.max(DEFAULT_SEND_WINDOW));
     }
     Ok(())
 }
