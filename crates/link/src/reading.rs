@@ -73,23 +73,37 @@ impl Scenario {
         };
         fields.finish()?;
         scenario.check_delays()?;
+        scenario.check_timeout()?;
         Ok(scenario)
     }
 
     /// Virtual time advances by the smallest delay of a direction, so there must be one.
     fn check_delays(&self) -> Result<(), Problem> {
-        match Direction::BOTH
-            .iter()
-            .find(|direction| self.min_one_way(**direction) == Span::ZERO)
-        {
-            None => Ok(()),
-            Some(direction) => Err(Problem {
-                key: format!("satellite.{}.delay", direction.name()),
-                message: "0 ms: a path needs a delay in each direction, at all times; \
-                          write delay = \"300 ms\""
-                    .to_owned(),
-            }),
+        let without = |direction: &&Direction| self.min_one_way(**direction) == Span::ZERO;
+        let Some(direction) = Direction::BOTH.iter().find(without) else {
+            return Ok(());
+        };
+        Err(Problem {
+            key: format!("satellite.{}.delay", direction.name()),
+            message: "a path needs a delay above 0 in each direction, at all times; write \
+                      delay = \"300 ms\""
+                .to_owned(),
+        })
+    }
+
+    /// No file is transferred in less than the two round trips of a handshake and a request.
+    fn check_timeout(&self) -> Result<(), Problem> {
+        let least = self.limit(0);
+        if self.timeout > least {
+            return Ok(());
         }
+        Err(Problem {
+            key: "timeout".to_owned(),
+            message: format!(
+                "{}: nothing can be transferred within it; handshake and request alone take {least} on this path",
+                self.timeout
+            ),
+        })
     }
 }
 

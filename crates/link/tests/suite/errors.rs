@@ -193,7 +193,20 @@ fn a_value_of_the_wrong_kind() {
 fn a_path_without_delay() {
     forward_refused(
         "rate = \"1 Mbit/s\"",
-        ".delay: 0 ms: a path needs a delay in each direction, at all times; write delay = \"300 ms\"",
+        ".delay: a path needs a delay above 0 in each direction, at all times; write delay = \"300 ms\"",
+    );
+}
+
+#[test]
+fn a_timeout_that_nothing_can_meet() {
+    let sets = [("timeout".to_owned(), "1200 ms".to_owned())];
+    let error = Scenario::parse(&file(SAT), "scenarios/sat.toml", &sets)
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        error,
+        "scenarios/sat.toml with --set timeout=1200 ms: timeout: 1200 ms: nothing can be transferred within it; \
+         handshake and request alone take 1200 ms on this path"
     );
 }
 
