@@ -199,14 +199,14 @@ fn a_path_without_delay() {
 
 #[test]
 fn a_timeout_that_nothing_can_meet() {
-    let sets = [("timeout".to_owned(), "1200 ms".to_owned())];
+    let sets = [("timeout".to_owned(), "602 ms".to_owned())];
     let error = Scenario::parse(&file(SAT), "scenarios/sat.toml", &sets)
         .unwrap_err()
         .to_string();
     assert_eq!(
         error,
-        "scenarios/sat.toml with --set timeout=1200 ms: timeout: 1200 ms: nothing can be transferred within it; \
-         handshake and request alone take 1200 ms on this path"
+        "scenarios/sat.toml with --set timeout=602 ms: timeout: 602 ms: nothing can be transferred within it; \
+         handshake and request alone take 602 ms on this path"
     );
 }
 
