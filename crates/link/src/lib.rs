@@ -17,6 +17,7 @@
 
 mod capacity;
 mod delay;
+mod direction;
 mod error;
 mod fields;
 mod link;
@@ -31,6 +32,7 @@ mod sets;
 mod waiting;
 
 pub use delay::{Delay, DelayTrace};
+pub use direction::{Direction, SegmentName};
 pub use error::ScenarioError;
 pub use link::{Counters, Fate, Link};
 pub use loss::Loss;
@@ -38,4 +40,4 @@ pub use packets::Packets;
 pub use path::Path;
 pub use queue::{Queue, QueueSize, RandomDrop};
 pub use random::LinkSeed;
-pub use scenario::{Direction, DirectionConfig, Scenario, Segment, SegmentName};
+pub use scenario::{DirectionConfig, Scenario, Segment};

@@ -2,9 +2,10 @@
 
 use bentpipe_units::{Span, Time};
 
+use crate::direction::Direction;
 use crate::link::{Counters, Fate, Link};
 use crate::random::LinkSeed;
-use crate::scenario::{Direction, Scenario};
+use crate::scenario::Scenario;
 
 /// One direction of a scenario: its links in the order in which packets meet them.
 pub struct Path {

@@ -4,7 +4,7 @@ use bentpipe_units::Ratio;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-use crate::scenario::{Direction, SegmentName};
+use crate::direction::{Direction, SegmentName};
 
 /// Names the random streams of one link.
 ///

@@ -7,11 +7,12 @@ use serde::{Deserialize, Deserializer};
 use toml::Table;
 
 use crate::delay::Delay;
+use crate::direction::Direction;
 use crate::error::ScenarioError;
 use crate::fields::{Entry, Fields, Problem};
 use crate::loss::Loss;
 use crate::queue::Queue;
-use crate::scenario::{Direction, DirectionConfig, Scenario, Segment};
+use crate::scenario::{DirectionConfig, Scenario, Segment};
 use crate::sets::{self, Set};
 
 /// What to write if the satellite is missing.

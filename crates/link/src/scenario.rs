@@ -1,9 +1,10 @@
 //! A named path: its segments, each with two directions.
 
 use bentpipe_units::{Rate, Size, Span};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::delay::Delay;
+use crate::direction::{Direction, SegmentName};
 use crate::loss::Loss;
 use crate::queue::Queue;
 
@@ -53,42 +54,6 @@ pub struct DirectionConfig {
     pub queue: Queue,
     /// None if left out.
     pub loss: Loss,
-}
-
-/// A direction of a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Direction {
-    /// Server to client.
-    Forward,
-    /// Client to server.
-    Return,
-}
-
-/// A segment of a path, from the client to the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SegmentName {
-    /// Client to terminal.
-    Access,
-    /// Terminal to gateway.
-    Satellite,
-    /// Gateway to server.
-    Ground,
-}
-
-impl Direction {
-    /// Forward and return.
-    pub const BOTH: [Self; 2] = [Self::Forward, Self::Return];
-
-    /// The key in scenario files.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Forward => "forward",
-            Self::Return => "return",
-        }
-    }
 }
 
 impl Scenario {

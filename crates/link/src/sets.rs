@@ -2,8 +2,8 @@
 
 use toml::{Table, Value};
 
+use crate::direction::Direction;
 use crate::error::ScenarioError;
-use crate::scenario::Direction;
 
 /// A change: `forward.queue` and `1BDP`.
 pub(crate) type Set = (String, String);

@@ -7,6 +7,9 @@ use std::path::PathBuf;
 use bentpipe_link::Scenario;
 use serde::{Deserialize, Serialize};
 
+/// The wall-clock time of virtual time zero: 1 January 2000, where Go's bubbles begin.
+pub const EPOCH_UNIX_S: u64 = 946_684_800;
+
 /// Which end of the connection a program is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {

@@ -2,11 +2,25 @@
 
 use std::time::Duration;
 
-use bentpipe_endpoint::contract::{Bye, RequestReport};
+use bentpipe_endpoint::contract::{Bye, Ready, RequestReport};
 use bentpipe_units::Time;
 
+use crate::child::Remains;
+use crate::coordinator::Coordinator;
 use crate::job::{Job, Outcome, TrialResult};
-use crate::trial::Finished;
+use crate::verdict::Verdict;
+
+/// A trial that has run.
+pub struct Finished {
+    pub verdict: Verdict,
+    /// Of all files that were to be transferred.
+    pub size_bytes: u64,
+    /// None: it did not get past the greeting.
+    pub coordinator: Option<Coordinator>,
+    /// Of the client and the server, here and below.
+    pub remains: [Remains; 2],
+    pub ready: Option<[Ready; 2]>,
+}
 
 /// Times in seconds from the client's first packet; null where the event never came.
 #[derive(Debug, Default, PartialEq)]

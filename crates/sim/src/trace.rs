@@ -12,8 +12,8 @@ use std::path::Path;
 use bentpipe_link::{Direction, Fate};
 use bentpipe_trace::{Endpoints, Interface, Writer, encapsulate};
 
+use crate::job::EPOCH_UNIX_S;
 use crate::packet_log::Packet;
-use crate::trial::EPOCH_UNIX_S;
 
 /// What a trace is made of.
 #[derive(Debug)]

@@ -15,15 +15,12 @@ use tempfile::TempDir;
 
 use crate::child::{Child, ChildError, Remains};
 use crate::coordinator::{Coordinator, Side};
-use crate::job::{self, Job, Outcome, Role};
-use crate::measure::result;
+use crate::job::{self, EPOCH_UNIX_S, Job, Outcome, Role};
+use crate::measure::{Finished, result};
 use crate::packet_log::PacketLog;
 use crate::trace::Trace;
 use crate::verdict::Verdict;
 use crate::verify::verify;
-
-/// The wall-clock time of virtual time zero: 1 January 2000, where Go's bubbles begin.
-pub const EPOCH_UNIX_S: u64 = 946_684_800;
 
 // Addresses for documentation (RFC 5737): they are in traces, and nobody's.
 const CLIENT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 1), 50_000);
@@ -38,18 +35,6 @@ pub fn from_standard_input() -> Result<(), Box<dyn Error>> {
     line.push(b'\n');
     stdout().write_all(&line)?;
     Ok(())
-}
-
-/// A trial that has run.
-pub struct Finished {
-    pub verdict: Verdict,
-    /// Of all files that were to be transferred.
-    pub size_bytes: u64,
-    /// None: it did not get past the greeting.
-    pub coordinator: Option<Coordinator>,
-    /// Of the client and the server, here and below.
-    pub remains: [Remains; 2],
-    pub ready: Option<[Ready; 2]>,
 }
 
 struct Trial<'a> {
