@@ -31,7 +31,7 @@ class Plan:
     """
 
     name: str
-    scenarios: tuple[str, ...]  # names, or paths to .toml files
+    scenarios: tuple[str, ...]  # names, or paths to .toml files (in a campaign file: from its folder)
     clients: tuple[str, ...]  # variants
     servers: tuple[str, ...]
     title: str = ""
@@ -82,6 +82,12 @@ class Plan:
 
     def labels(self) -> list[str]:
         """The labels of `cases`, in their order; UsageError if two of them are the same."""
+        for name in self.scenarios:
+            if name.endswith(".toml") and "," in Path(name).name:
+                raise UsageError(
+                    f'the scenario file "{name}" has a comma in its name',
+                    "labels use commas: rename the file",
+                )
         labels = [scenarios.label(*case) for case in self.cases()]
         for label in labels:
             if labels.count(label) > 1:
@@ -124,6 +130,10 @@ def load(argument: str) -> Plan:
                 one_of(argument, known, "a path to a .toml file, or campaigns"),
             )
         file = paths.campaigns() / f"{argument}.toml"
+    if file.is_dir():
+        raise UsageError(
+            f"{file} is a folder, not a campaign file", "give a .toml file, or a campaign's name"
+        )
     table = strict.read(file)
     allowed = [field.name for field in dataclasses.fields(Plan) if field.name != "name"]
     table.allow(*allowed)
@@ -132,9 +142,18 @@ def load(argument: str) -> Plan:
         values[key] = unique(table.texts(key))
         if not values[key]:
             raise table.wrong(key, [], "at least one name")
+        if not all(name.strip() for name in values[key]):
+            raise table.wrong(key, list(values[key]), "names that are not empty")
+    values["scenarios"] = unique([_from(file.parent, name) for name in values["scenarios"]])
     if "set" in table.values:
         values["set"] = tuple(table.texts("set"))
     sweep = table.table("sweep")
+    for key, inner in sweep.values.items():
+        if isinstance(inner, dict) and inner:
+            full = f"{key}.{next(iter(inner))}"
+            raise UsageError(
+                f"{table.file}: sweep.{full}: the key is not in quotes", f'write "{full}" = ["…", "…"]'
+            )
     values["sweep"] = {key: tuple(sweep.texts(key)) for key in sweep.values}
     for key, swept in values["sweep"].items():
         if not swept:
@@ -158,6 +177,11 @@ def load(argument: str) -> Plan:
     if not isinstance(values["qlog"], bool):
         raise table.wrong("qlog", values["qlog"], "true or false")
     return Plan(**values)
+
+
+def _from(folder: Path, name: str) -> str:
+    """A scenario as a campaign file in `folder` names it; paths count from there."""
+    return str(folder / name) if name.endswith(".toml") else name
 
 
 def _whole(table: strict.Table, key: str) -> int:
@@ -221,6 +245,10 @@ def cast(
         for label in labels:
             if label.partition(":")[0] in left_out:
                 continue
+            name = label.partition(":")[0]
+            if name not in known:
+                hint = "; for one that is elsewhere, name its folder with --stacks"
+                raise UsageError(f'unknown stack "{name}"', one_of(name, known, "stacks") + hint)
             variant = stacks.variant(label, known)
             if role not in variant.stack.roles:
                 raise UsageError(

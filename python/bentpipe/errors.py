@@ -7,7 +7,10 @@ errors.
 from __future__ import annotations
 
 import difflib
+import errno
 from collections.abc import Iterable
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class BentpipeError(Exception):
@@ -30,6 +33,11 @@ class Interrupted(BentpipeError):
     """The user asked for the end (Ctrl-C or SIGTERM). The command ends with exit code 130."""
 
     exit_code = 130
+
+
+def is_full(error: OSError) -> bool:
+    """Whether an operation failed for want of room: a full disk, a quota, a limit on the size of files."""
+    return error.errno in _FULL
 
 
 def one_of(name: str, valid: Iterable[str], what: str) -> str:

@@ -13,19 +13,21 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import bentpipe
+from bentpipe import paths
 from bentpipe.campaign import Cast, Plan
-from bentpipe.errors import BentpipeError
+from bentpipe.errors import BentpipeError, UsageError
 from bentpipe.records import Record
 from bentpipe.scenarios import Scenario
 
 FILE = "manifest.json"
+_DAMAGED = "restore the file, or repeat the run; it may also be of another version of Bentpipe"
 
 
 @dataclass
@@ -42,6 +44,7 @@ class Manifest:
     scenarios: dict[str, dict[str, Any]]  # label → {"scenario", "summary"}
     stacks: dict[str, dict[str, Any]]
     left_out: dict[str, str]  # stack → why
+    stack_folders: list[str] = field(default_factory=list)  # of --stacks and BENTPIPE_STACKS
     finished: str | None = None  # UTC; null: not finished
     resumed: list[str] = field(default_factory=list)  # when, UTC
     contract_breaches: dict[str, str] = field(
@@ -61,7 +64,7 @@ class Manifest:
         partial.replace(folder / FILE)
 
 
-def new(plan: Plan, scenarios: Iterable[Scenario], cast: Cast) -> Manifest:
+def new(plan: Plan, scenarios: Iterable[Scenario], cast: Cast, stack_folders: Sequence[str] = ()) -> Manifest:
     """The manifest of a run that starts now."""
     return Manifest(
         campaign=plan.name,
@@ -77,22 +80,73 @@ def new(plan: Plan, scenarios: Iterable[Scenario], cast: Cast) -> Manifest:
             for name, stack in sorted(cast.stacks.items())
         },
         left_out=cast.left_out,
+        stack_folders=list(stack_folders),
     )
 
 
 def read(folder: Path) -> Manifest:
-    """The manifest of the run in `folder`; BentpipeError if there is none that can be understood."""
+    """The manifest of the run in `folder`; UsageError if there is no such folder, BentpipeError if it has no
+    manifest that can be understood.
+    """
     path = folder / FILE
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: there is no such folder", "give the folder of a run")
     try:
-        manifest = Manifest(**json.loads(path.read_text()))
-        manifest.plan  # noqa: B018 -- read now, so that an error is found here
+        values = json.loads(path.read_text())
     except FileNotFoundError:
         raise BentpipeError(f"{folder} is no run: it has no {FILE}", "give the folder of a run") from None
-    except (OSError, ValueError, TypeError, AttributeError) as error:
-        raise BentpipeError(
-            f"{path}: cannot be read: {error}", "was it written by another version of Bentpipe?"
-        ) from error
-    return manifest
+    except (OSError, ValueError) as error:
+        raise BentpipeError(f"{path}: cannot be read: {error}", _DAMAGED) from error
+    wrong = _wrong(values) or _wrong_scenario(values)
+    if wrong:
+        raise BentpipeError(f"{path}: {wrong}", _DAMAGED)
+    return Manifest(**values)
+
+
+def _wrong(values: Any) -> str | None:
+    """The first key of a manifest or its options that is missing, unknown or of a wrong type, in words."""
+    for prefix, kind in (("", Manifest), ("options.", Plan)):
+        table = values["options"] if prefix else values
+        if not isinstance(table, dict):
+            return "it is no JSON object"
+        known = {one.name: one for one in fields(kind)}
+        for key, one in known.items():
+            if key not in table and one.default is MISSING and one.default_factory is MISSING:
+                return f'the key "{prefix}{key}" is missing'
+            if key in table and not _fits(table[key], str(one.type)):
+                return f"{prefix}{key}: {table[key]!r} is not valid"
+        for key in table:
+            if key not in known:
+                return f'unknown key "{prefix}{key}"'
+    return None
+
+
+def _wrong_scenario(values: dict[str, Any]) -> str | None:
+    for label in Plan.from_mapping(values["options"]).labels():
+        entry = values["scenarios"].get(label)
+        parts = [entry.get(part) for part in ("scenario", "summary")] if isinstance(entry, dict) else [None]
+        if not all(isinstance(part, dict) for part in parts):
+            return f'scenarios: the scenario "{label}" is missing or not complete'
+    return None
+
+
+def _fits(value: object, kind: str) -> bool:
+    """Whether a value from JSON is of the type `kind`, that of a field of Manifest or Plan."""
+    match kind:
+        case "str | None":
+            return value is None or isinstance(value, str)
+        case "str":
+            return isinstance(value, str)
+        case "bool":
+            return isinstance(value, bool)
+        case "int":
+            return isinstance(value, int) and not isinstance(value, bool)
+        case "tuple[str, ...]" | "list[str]":
+            return isinstance(value, list) and all(isinstance(one, str) for one in value)
+        case "Mapping[str, tuple[str, ...]]":
+            return isinstance(value, dict) and all(_fits(one, "list[str]") for one in value.values())
+        case _:
+            return isinstance(value, dict)
 
 
 def now() -> str:
@@ -120,7 +174,22 @@ def _versions() -> dict[str, Any]:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode == 0:
             versions[name] = done.stdout.strip().removeprefix(f"{name} ").removeprefix("version ")
-    return versions
+    commit = _commit()
+    return versions | ({"commit": commit} if commit else {})
+
+
+def _commit() -> str | None:
+    """The commit of the checkout, with `-dirty` if a file of it differs; None if it is no git checkout."""
+    root = paths.root()
+    if not (root / ".git").exists() or shutil.which("git") is None:
+        return None
+    head, changes = (
+        subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=False)
+        for words in (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"])
+    )
+    if head.returncode != 0 or changes.returncode != 0:
+        return None
+    return head.stdout.strip() + ("-dirty" if changes.stdout.strip() else "")
 
 
 def _host() -> dict[str, Any]:

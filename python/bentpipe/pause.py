@@ -28,6 +28,11 @@ class Pause:
             raise UsageError(f'--pause-between: "{text}" is empty', "give two different times")
         return cls((first.hour, first.minute), (last.hour, last.minute))
 
+    @property
+    def until(self) -> str:
+        """Its end, as `HH:MM`."""
+        return f"{self.end[0]:02}:{self.end[1]:02}"
+
     def holds(self, at: datetime) -> bool:
         """Whether no trial may start at `at`, local time. The end itself is outside."""
         moment = (at.hour, at.minute)

@@ -15,6 +15,11 @@ from rich.text import Text
 PLAIN_EVERY_S = 10.0
 
 
+def count(trials: int) -> str:
+    """`1 trial`, `2 trials`."""
+    return f"{trials} trial" if trials == 1 else f"{trials} trials"
+
+
 def choose(quiet: bool = False) -> Bar | Lines:
     """A bar if standard error is a terminal that can show one, plain lines otherwise."""
     console = Console(stderr=True)
@@ -56,6 +61,10 @@ class Bar:
         self._progress.update(self._task, total=total)
         self._progress.start()
 
+    def more(self, trials: int) -> None:
+        """There are `trials` more than `start` was told."""
+        self._progress.update(self._task, total=(self._progress.tasks[0].total or 0) + trials)
+
     def advance(self, failed: bool) -> None:
         self._failed += failed
         self._progress.update(self._task, advance=1, failed=self._failed)
@@ -80,7 +89,11 @@ class Lines:
 
     def start(self, total: int) -> None:
         self._total, self._started = total, time.monotonic()
-        _say(f"{total} trials to run")
+        _say(f"{count(total)} to run")
+
+    def more(self, trials: int) -> None:
+        """There are `trials` more than `start` was told."""
+        self._total += trials
 
     def advance(self, failed: bool) -> None:
         self._done += 1
@@ -99,7 +112,7 @@ class Lines:
     def _line(self, elapsed_s: float) -> str:
         rate = self._done / elapsed_s if elapsed_s > 0 else 0.0
         left = f"{(self._total - self._done) / rate:.0f} s left" if rate else "time left unknown"
-        return f"{self._done}/{self._total} trials, {rate:.1f} trials/s, {left}, {self._failed} failed"
+        return f"{self._done}/{count(self._total)}, {rate:.1f} trials/s, {left}, {self._failed} failed"
 
 
 def _say(text: str) -> None:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bentpipe.campaign import Cast
-from bentpipe.errors import Interrupted
+from bentpipe.errors import BentpipeError, Interrupted, is_full
 from bentpipe.manifest import Manifest, now, stack_versions
 from bentpipe.pause import Pause
 from bentpipe.records import Record
@@ -52,6 +52,7 @@ class Progress(Protocol):
     """What a user is shown while a campaign runs (`bentpipe.progress`)."""
 
     def start(self, total: int) -> None: ...
+    def more(self, trials: int) -> None: ...
     def advance(self, failed: bool) -> None: ...
     def note(self, text: str) -> None: ...
     def stop(self) -> None: ...
@@ -78,6 +79,7 @@ class Execution:
         self._open: dict[CellKey, int] = {}  # cell → trials without a record
         self._queue: deque[Trial] = deque()
         self._executed: set[str] = set()  # trials that ended since this process began
+        self._paused = False
 
     @property
     def in_order(self) -> list[Record]:
@@ -85,7 +87,9 @@ class Execution:
         return [self.records[trial] for trial in self._trials if trial in self.records]
 
     def run(self) -> None:
-        """Execute what is left. Interrupted or DiskError if it ends early; it can then be resumed."""
+        """Execute what is left. Interrupted, DiskError or another BentpipeError if it ends early; it can then
+        be resumed.
+        """
         self._plan_work()
         with (
             _signals(self._ask_to_stop),
@@ -93,18 +97,36 @@ class Execution:
             ThreadPoolExecutor(self.settings.jobs) as pool,
         ):
             try:
-                www = Path(scratch) / "www"
-                www_file(www, self.manifest.plan.bytes)
-                self._sim, self._www = Sim(Path(scratch)), www
-                self._check_contract(pool)
-                self.progress.start(len(self._queue))
-                self._work_off(pool)
+                self._execute(Path(scratch), pool)
             except OSError as error:
-                raise self.folder.disk_full(f"{error.filename or scratch}: {error.strerror}") from error
+                raise self._early_end(error, scratch) from error
             finally:
                 self.progress.stop()
         if self._stop:
-            raise Interrupted("interrupted", f"resume with: bentpipe run --resume {self.folder.path}")
+            done, total = len(self.in_order), len(self._trials)
+            raise Interrupted(
+                f"interrupted: {done} of {total} trials are done",
+                f"resume with: {self.folder.resume_command}",
+            )
+
+    def _execute(self, scratch: Path, pool: ThreadPoolExecutor) -> None:
+        self._scratch, self._www = scratch, scratch / "www"
+        www_file(self._www, self.manifest.plan.bytes, lambda: self._stop)
+        if self._stop:
+            return
+        self._sim = Sim(scratch)
+        self._check_contract(pool)
+        self.progress.start(len(self._queue))
+        self._work_off(pool)
+
+    def _early_end(self, error: OSError, scratch: str) -> BentpipeError:
+        what = f"{error.filename or scratch}: {error.strerror}"
+        if is_full(error):
+            return self.folder.disk_full(what, scratch)
+        return BentpipeError(
+            f"the run cannot go on: {what}",
+            f"finished trials are kept; continue with: {self.folder.resume_command}",
+        )
 
     def finish(self) -> None:
         """Seal the records and complete the manifest."""
@@ -142,6 +164,8 @@ class Execution:
             for name, (command, role) in wanted.items()
         }
         breaches = {name: answer for name, future in asked.items() if (answer := future.result())}
+        if self._stop:  # a Ctrl-C may have ended what was asked
+            return
         for name, answer in breaches.items():
             self.progress.note(f"{name} breaks the contract: asked for an unknown test case, {answer}")
         self.manifest.contract_breaches = breaches
@@ -175,7 +199,11 @@ class Execution:
     def _hand_out(self, pool: ThreadPoolExecutor, running: dict[Future[Answer], Trial]) -> None:
         while self._queue and len(running) < self.settings.jobs:
             if self.settings.pause is not None and self.settings.pause.holds(datetime.now()):
+                if not self._paused:
+                    self.progress.note(f"paused until {self.settings.pause.until}")
+                self._paused = True
                 return
+            self._paused = False
             trial = self._queue.popleft()
             breach = self._breach(trial)
             if breach:
@@ -208,7 +236,7 @@ class Execution:
 
     def _take(self, trial: Trial, answer: Answer) -> None:
         if answer.disk_full:
-            raise self.folder.disk_full(answer.failure)
+            raise self.folder.disk_full(answer.failure, str(self._scratch))
         record = self._record(trial, answer)
         self.folder.keep_trial(trial.id)
         self._keep(trial, record)
@@ -236,21 +264,24 @@ class Execution:
         self._open[key] -= 1
         if self._open[key] == 0:
             mine = (r for r in self.records.values() if _cell(self._trials[r.trial]) == key)
-            self._settle_traces(cells(mine)[0])
+            self.progress.more(self._settle_traces(cells(mine)[0]))
 
-    def _settle_traces(self, cell: Cell) -> None:
+    def _settle_traces(self, cell: Cell) -> int:
         """Of a complete cell, keep the trace of the trial that stands for it. If that has none, because its
-        record is from before a resume, it is executed again: same seed, same packets.
+        record is from before a resume, it is executed again: same seed, same packets. A failed trial is not:
+        it may have ended before there was anything to trace. Returns how many trials were queued.
         """
         median = cell.median
         if self._trace != "median" or median is None:
-            return
+            return 0
         for record in cell.records:
             if record is not median:
                 self.folder.forget_trace(record.trial)
-        if median.trial not in self._executed and not self.folder.has_trace(median.trial):
-            self._open[cell.key] = 1
-            self._queue.append(self._trials[median.trial])
+        if not median.ok or median.trial in self._executed or self.folder.has_trace(median.trial):
+            return 0
+        self._open[cell.key] = 1
+        self._queue.append(self._trials[median.trial])
+        return 1
 
 
 def failed(records: Mapping[str, Record]) -> frozenset[str]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shlex
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
 from bentpipe import manifest
-from bentpipe.errors import BentpipeError, UsageError
+from bentpipe.errors import BentpipeError, UsageError, is_full
 from bentpipe.records import Record, read_jsonl, write_parquet
 
 RECORDS = "records.jsonl"
@@ -41,8 +42,10 @@ class RunFolder:
     @classmethod
     def create(cls, path: Path) -> RunFolder:
         """Make a folder for a new run; UsageError if something is in it already."""
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            hint = f"choose another --out, or continue it with --resume {path}"
+        if path.exists() and not path.is_dir():
+            raise UsageError(f"--out: {path} is not a folder", "choose another --out")
+        if path.exists() and not _is_fresh(path):
+            hint = f"choose another --out, or continue it with --resume {shlex.quote(str(path))}"
             raise UsageError(f"--out: {path} exists already and is not empty", hint)
         try:
             path.mkdir(parents=True, exist_ok=True)
@@ -60,9 +63,15 @@ class RunFolder:
             records = list(read_jsonl(path / RECORDS))
             for left in (path / "trials").glob(f"*{_PARTIAL}"):
                 shutil.rmtree(left)
-        except (OSError, ValueError, TypeError) as error:
+        except OSError as error:
             folder.close()
             raise BentpipeError(f"{path}: cannot be resumed: {error}") from error
+        except (ValueError, TypeError) as error:
+            folder.close()
+            raise BentpipeError(
+                f"{path / RECORDS}: cannot be resumed: {error}",
+                "remove the line that is no record; its trial is then run again",
+            ) from error
         return folder, found, records
 
     def close(self) -> None:
@@ -141,16 +150,33 @@ class RunFolder:
     def trial(self, trial: str) -> Path:
         return self.path / "trials" / trial
 
-    def disk_full(self, detail: str) -> DiskError:
-        return DiskError(f"{self.path}: {detail}", self._resume_hint())
+    @property
+    def resume_command(self) -> str:
+        """What continues the run, for a shell."""
+        return f"bentpipe run --resume {shlex.quote(str(self.path))}"
+
+    def disk_full(self, detail: str, scratch: str) -> DiskError:
+        """The error for a write that failed for want of room, to this folder or to that of scratch files."""
+        places = f"the run's folder {self.path} or the scratch folder {scratch}"
+        return DiskError(f"the disk of {places} is full: {detail}", self._room_hint())
 
     def _disk_error(self, name: str, error: OSError) -> DiskError:
-        return DiskError(f"{self.path / name}: cannot be written: {error.strerror}", self._resume_hint())
+        hint = self._room_hint() if is_full(error) else f"then continue with: {self.resume_command}"
+        return DiskError(f"{self.path / name}: cannot be written: {error.strerror}", hint)
 
-    def _resume_hint(self) -> str:
-        return f"finished trials are kept; make room, then continue with: bentpipe run --resume {self.path}"
+    def _room_hint(self) -> str:
+        return f"finished trials are kept; make room, then continue with: {self.resume_command}"
 
     def _drop_partial_line(self) -> None:
         path = self.path / RECORDS
         data = path.read_bytes()
         os.ftruncate(self._file, data.rfind(b"\n") + 1)
+
+
+def _is_fresh(folder: Path) -> bool:
+    """Whether nothing is in `folder`, or no more than a run leaves that ended before it had its manifest."""
+    left = (RECORDS, f"{manifest.FILE}{_PARTIAL}")
+    return all(
+        entry.name in left and entry.is_file() and (entry.name != RECORDS or entry.stat().st_size == 0)
+        for entry in folder.iterdir()
+    )

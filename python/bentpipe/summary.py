@@ -23,7 +23,7 @@ def show(records: Sequence[Record], scenarios: Mapping[str, Mapping[str, Any]], 
             servers = matrix.servers[first : first + _SERVERS_ACROSS]
             console.print(_table(matrix, servers))
     if records:
-        console.print("goodput in Mbit/s, mean ± deviation of successful trials; (n!): n trials failed")
+        console.print(_legend([cell for matrix in matrices(records) for cell in matrix.cells]))
     for line in failures(records):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
@@ -42,8 +42,24 @@ def failures(records: Sequence[Record]) -> list[str]:
 
 
 def _title(matrix: Matrix, summary: Mapping[str, Any]) -> str:
-    title = summary.get("title", "")
-    return f"{matrix.key.scenario}: {title}" if title else matrix.key.scenario
+    label, title = matrix.key.scenario, summary.get("title", "")
+    if not title:
+        return label
+    return f"{label}: changed from {title}" if "," in label else f"{label}: {title}"
+
+
+def _legend(shown: Sequence[Cell]) -> str:
+    """What the texts in the tables mean, as far as they occur."""
+    texts = [cell_text(cell) for cell in shown]
+    legend = "goodput in Mbit/s, mean"
+    if any("±" in text for text in texts):
+        legend += " ± deviation"
+    legend += " of successful trials"
+    if any("!" in text for text in texts):
+        legend += "; (n!): n trials failed"
+    if any(text.startswith("-") for text in texts):
+        legend += "\n-: no goodput, as the file came in one flight"
+    return legend
 
 
 def _table(matrix: Matrix, servers: Sequence[str]) -> Table:
@@ -58,12 +74,16 @@ def _table(matrix: Matrix, servers: Sequence[str]) -> Table:
 
 
 def cell_text(cell: Cell | None) -> str:
-    """`10.36 ±0.02`, with failures `10.36 ±0.02 (1!)`; without a success the most frequent outcome."""
-    if cell is None:
+    """`10.36 ±0.02`, of one trial `10.36`, with failures `10.36 ±0.02 (1!)`; without a success the most
+    frequent outcome; `-` if no goodput could be measured.
+    """
+    if cell is None or not cell.records:
         return ""
     mean, deviation = cell.goodput_mean_bps, cell.goodput_deviation_bps
     failed = sum(cell.failures.values())
-    if mean is None or deviation is None:
-        return cell.failures.most_common(1)[0][0].replace("_", " ") if failed else ""
-    text = f"{mean / 1e6:.2f} ±{deviation / 1e6:.2f}"
+    if not cell.ok:
+        return cell.failures.most_common(1)[0][0].replace("_", " ")
+    text = "-" if mean is None else f"{mean / 1e6:.2f}"
+    if deviation is not None and sum(record.goodput_bps is not None for record in cell.ok) > 1:
+        text += f" ±{deviation / 1e6:.2f}"
     return f"{text} ({failed}!)" if failed else text

@@ -1,89 +1,41 @@
-"""The command line: `bentpipe`. Commands are in the modules beside; errors end here, in one form.
+"""The command line: `bentpipe`.
 
-    error: what is wrong, with the file, the key and the value
-    hint: what to do about it
-
-Exit codes: 0 done, 1 failed, 2 not understood (nothing was started), 130 interrupted.
+Commands are in the modules beside; `commands` puts them together. This one loads them, which takes a moment
+in which Ctrl-C must already end the program in an orderly way.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from pathlib import Path
-
-import click
-
-import bentpipe
-from bentpipe.cli.run import run
-from bentpipe.cli.scenarios import scenarios
-from bentpipe.cli.stacks import stacks
-from bentpipe.errors import BentpipeError
-
-
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(bentpipe.__version__, prog_name="bentpipe")
-def cli() -> None:
-    """The laboratory for QUIC over satellite links.
-
-    \b
-    Examples:
-      bentpipe run                                  the demo campaign, in virtual time
-      bentpipe run --scenario sat --client quinn --server quic-go
-      bentpipe scenarios                            which paths there are
-      bentpipe stacks                               which QUIC implementations there are
-    """
-
-
-@click.command()
-@click.argument("folder", type=click.Path(path_type=Path))
-def report(folder: Path) -> None:
-    """Make the web site of the run in FOLDER again, and print its path.
-
-    \b
-    Example:
-      bentpipe report runs/demo-20260401T120000Z
-    """
-    from bentpipe.report import build
-
-    click.echo(build(folder))
-
-
-for command in (run, scenarios, stacks, report):
-    cli.add_command(command)
+from types import FrameType
 
 
 def main() -> None:
     """Entry point of the `bentpipe` program."""
-    sys.exit(invoke(sys.argv[1:]))
+    signal.signal(signal.SIGINT, _leave)
+    signal.signal(signal.SIGTERM, _leave)
+    from bentpipe.cli import commands
+
+    try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        code = commands.invoke(sys.argv[1:])
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done and said
+    except KeyboardInterrupt:  # before or after the command itself
+        code = 130
+    sys.exit(code)
 
 
 def invoke(arguments: list[str]) -> int:
-    """Run one command; its exit code. Errors are printed, not raised, unless they are defects of Bentpipe."""
-    try:
-        code = cli.main(arguments, prog_name="bentpipe", standalone_mode=False)
-        return code if isinstance(code, int) else 0
-    except BentpipeError as error:
-        return _fail(str(error), error.hint, error.exit_code)
-    except click.UsageError as error:
-        return _fail(error.format_message(), _usage_hint(error), 2)
-    except click.ClickException as error:
-        return _fail(error.format_message(), "", 1)
-    except (KeyboardInterrupt, click.Abort):
-        return _fail("interrupted", "", 130)
-    except BrokenPipeError:  # the reader of our output went away; it needs no message
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    except OSError as error:
-        return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), "", 1)
+    """Run one command; its exit code (`commands.invoke`)."""
+    from bentpipe.cli import commands
+
+    return commands.invoke(arguments)
 
 
-def _fail(message: str, hint: str, code: int) -> int:
-    click.echo(f"error: {message}", err=True)
-    if hint:
-        click.echo(f"hint: {hint}", err=True)
-    return code
-
-
-def _usage_hint(error: click.UsageError) -> str:
-    return f"see {error.ctx.command_path if error.ctx else 'bentpipe'} --help"
+def _leave(_number: int, _frame: FrameType | None) -> None:
+    """End at once: nothing has been started that would need an end, and an import cannot be broken off."""
+    os.write(2, b"error: interrupted\n")
+    os._exit(130)

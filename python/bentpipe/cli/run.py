@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shlex
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,9 +16,9 @@ from typing import Any
 import click
 from rich.console import Console
 
-from bentpipe import campaign, manifest, progress, scenarios, stacks, summary
+from bentpipe import campaign, manifest, progress, scenarios, stacks, summary, workload
 from bentpipe.campaign import Cast
-from bentpipe.errors import UsageError
+from bentpipe.errors import BentpipeError, Interrupted, UsageError
 from bentpipe.pause import Pause
 from bentpipe.records import Record
 from bentpipe.run import Execution, Settings, failed
@@ -26,10 +28,42 @@ DEFAULT_CAMPAIGN = "demo"
 _LISTS = {"scenario": "scenarios", "client": "clients", "server": "servers"}
 
 
-def split(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+def split(_context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     """Comma-separated and repeated values as one list, each once."""
-    parts = (part.strip() for value in values for part in value.split(","))
-    return campaign.unique([part for part in parts if part])
+    option = parameter.opts[0]
+    for value in values:
+        if "," in value and Path(value).is_file():
+            raise UsageError(f'{option}: the path "{value}" has a comma in it', "commas separate: rename it")
+        if not all(part.strip() for part in value.split(",")):
+            raise UsageError(f'{option}: "{value}" has an empty name in it', "write NAME,NAME")
+    return campaign.unique([part.strip() for value in values for part in value.split(",")])
+
+
+class _Folder(click.Path):
+    """A path that is not empty."""
+
+    name = "folder"
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
+        if value == "":
+            self.fail("it is empty", parameter, context)
+        return super().convert(value, parameter, context)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be run, as the command line says it."""
+
+    name: str | None  # of the campaign, or its file
+    changes: dict[str, Any]  # keys of a plan
+    extra: tuple[Path, ...]  # --stacks
+
+    def where(self, key: str, option: str) -> str:
+        """Where the value of `key` was given, for errors: the option, or the campaign file."""
+        return option if key in self.changes else f"{self.name or DEFAULT_CAMPAIGN}: {key}"
 
 
 @dataclass(frozen=True)
@@ -53,23 +87,44 @@ def _options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 _PLAN_OPTIONS = _options(
     click.option(
-        "--scenario", multiple=True, callback=split, metavar="NAME,…", help="Names, or paths to .toml files."
+        "--scenario",
+        multiple=True,
+        callback=split,
+        metavar="NAME,…",
+        help="Names, or paths to .toml files; comma-separated, can be repeated.",
     ),
     click.option(
-        "--client", multiple=True, callback=split, metavar="STACK,…", help="Stacks, as in quinn:cc=bbr:iw=32."
+        "--client",
+        multiple=True,
+        callback=split,
+        metavar="STACK,…",
+        help="Stacks, as in quinn:cc=bbr:iw=32; comma-separated, can be repeated.",
     ),
-    click.option("--server", multiple=True, callback=split, metavar="STACK,…", help="Likewise."),
+    click.option(
+        "--server",
+        multiple=True,
+        callback=split,
+        metavar="STACK,…",
+        help="Likewise; comma-separated, can be repeated.",
+    ),
     click.option("--iterations", type=click.IntRange(1), metavar="N", help="Trials of each cell."),
     click.option(
         "--bytes", "size", metavar="SIZE", help="Size of the file, as in 10MiB, 200MB or a number of bytes."
     ),
     click.option(
-        "--set", "set_", multiple=True, metavar="KEY=VALUE", help="Change a scenario: forward.queue=1BDP."
+        "--set",
+        "set_",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Change the scenarios, as in forward.queue=1BDP; can be repeated.",
     ),
     click.option("--seed", type=click.IntRange(0), metavar="N", help="All randomness comes from it."),
     click.option("--trace", type=click.Choice(campaign.TRACES), help="Which trials leave a trace."),
     click.option(
-        "--qlog", is_flag=True, default=None, help="With traces, also the endpoints' qlogs (slower)."
+        "--qlog",
+        is_flag=True,
+        default=None,
+        help="With --trace median or all: also the endpoints' qlogs (slower).",
     ),
 )
 _EXECUTION_OPTIONS = _options(
@@ -80,16 +135,20 @@ _EXECUTION_OPTIONS = _options(
     click.option(
         "--pause-between", "pause", metavar="HH:MM-HH:MM", help="Start no trial in this local time."
     ),
-    click.option("--out", type=click.Path(path_type=Path), help="Folder (default: runs/CAMPAIGN-TIME)."),
-    click.option("--resume", type=click.Path(path_type=Path), metavar="DIR", help="Continue the run in DIR."),
-    click.option("--retry-failed", is_flag=True, help="With --resume: run failed trials again."),
+    click.option("--out", type=_Folder(), metavar="DIR", help="Folder (default: runs/CAMPAIGN-TIME)."),
+    click.option("--resume", type=_Folder(), metavar="DIR", help="Continue the run in DIR."),
+    click.option(
+        "--retry-failed",
+        is_flag=True,
+        help="With --resume: run failed trials again. Those that are ok or unsupported are left alone.",
+    ),
     click.option(
         "--stacks",
         "extra",
         multiple=True,
-        type=click.Path(path_type=Path),
+        type=_Folder(),
         metavar="DIR",
-        help="Further folders of stacks.",
+        help="A further folder of stacks; can be repeated. A resumed run knows those it began with.",
     ),
     click.option("--no-report", is_flag=True, help="Make no report at the end."),
     click.option("--json", "as_json", is_flag=True, help="Print the records, one JSON object per line."),
@@ -113,7 +172,10 @@ def run(
     as_json: bool,
     **given: Any,
 ) -> int:
-    """Run a campaign in virtual time; without a file, `demo`. Options change what the file says.
+    """Run a campaign in virtual time. Options change what its file says (docs/campaigns.md).
+
+    Without a campaign, options change `demo`: what they leave open is as there, with 3 iterations, files of
+    10 MiB, seed 20260401, and the trace of each cell's median trial.
 
     Ctrl-C leaves a run that can be continued with --resume.
 
@@ -133,11 +195,11 @@ def run(
     settings = Settings(
         jobs=jobs or (os.cpu_count() or 1) + 1,  # a trial's two programs wait for each other at times
         shuffle=shuffle,
-        pause=Pause.parse(pause) if pause else None,
+        pause=Pause.parse(pause) if pause is not None else None,
         silence_s=_silence_s(),
     )
-    changes, known = _changes(given), stacks.discover(extra)
-    started = _resume(resume, name, changes, known) if resume else _start(out, name, changes, known)
+    asked = Asked(name, _changes(given), extra)
+    started = _resume(resume, asked) if resume else _start(out, asked)
     console = Console(stderr=as_json, highlight=False)
     shown = progress.choose()
     for why in started.manifest.left_out.values():
@@ -149,6 +211,8 @@ def run(
     try:
         execution.run()
         execution.finish()
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted", f"resume with: {started.folder.resume_command}") from None
     finally:
         started.folder.close()
     _show(execution, console, begin)
@@ -156,7 +220,7 @@ def run(
         for record in execution.in_order:
             click.echo(record.to_json())
     if not no_report:
-        console.print(f"report: {_report(started.folder.path)}", soft_wrap=True)
+        console.print(f"report: {build_report(started.folder.path)}", soft_wrap=True)
     return 1 if execution.harness_failures else 0
 
 
@@ -171,33 +235,70 @@ def _changes(given: dict[str, Any]) -> dict[str, Any]:
     return changes
 
 
-def _start(
-    out: Path | None, name: str | None, changes: dict[str, Any], known: dict[str, stacks.Stack]
-) -> Started:
-    plan = campaign.load(name or DEFAULT_CAMPAIGN).changed(changes)
-    if name is None and not changes.keys().isdisjoint(_LISTS.values()):
+def _start(out: Path | None, asked: Asked) -> Started:
+    changes = asked.changes
+    plan = campaign.load(DEFAULT_CAMPAIGN if asked.name is None else asked.name).changed(changes)
+    if asked.name is None and not changes.keys().isdisjoint(_LISTS.values()):
         plan = dataclasses.replace(plan, name="run", title="")  # it is the demo no longer
-    cast = campaign.cast(plan, known, _named(changes))
+    if plan.qlog and plan.trace == "none":
+        where = asked.where("qlog", "--qlog")
+        raise UsageError(
+            f"{where}: there is no trace for qlogs to go with", "add --trace median or --trace all"
+        )
+    cast = campaign.cast(plan, stacks.discover(asked.extra), _named(changes))
     plan.labels()
-    resolved = scenarios.resolve_all(plan.cases())
+    resolved = _resolve(plan, asked)
+    workload.check_room(Path(tempfile.gettempdir()), plan.bytes, asked.where("bytes", "--bytes"))
+    values = manifest.new(plan, resolved, cast, _stack_folders(asked.extra))
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     folder = RunFolder.create(out or Path("runs") / f"{plan.name}-{now}")
-    values = manifest.new(plan, resolved, cast)
-    folder.write_manifest(values)
+    try:
+        folder.write_manifest(values)
+    except BaseException:
+        folder.close()
+        raise
     return Started(folder, values, cast, {})
 
 
-def _resume(path: Path, name: str | None, changes: dict[str, Any], known: dict[str, stacks.Stack]) -> Started:
+def _resolve(plan: campaign.Plan, asked: Asked) -> list[scenarios.Scenario]:
+    """The plan's scenarios in full. What the campaign file sets is in errors what it is there, no option."""
+    try:
+        return scenarios.resolve_all(plan.cases())
+    except scenarios.ScenarioError as error:
+        text, file = str(error), asked.name or DEFAULT_CAMPAIGN
+        typed = asked.changes.get("set", ())
+        for key, swept in plan.sweep.items():
+            for value in swept:
+                text = text.replace(
+                    f"--set {key}={value}", f'sweep."{key}" = "{value}" of the campaign {file}'
+                )
+        for setting in plan.set:
+            if setting not in typed:
+                text = text.replace(f"--set {setting}", f'set "{setting}" of the campaign {file}')
+        raise UsageError(text, error.hint) from error
+
+
+def _stack_folders(extra: Sequence[Path]) -> list[str]:
+    """The folders of stacks that the user named, for when the run is resumed."""
+    named = [entry for entry in os.environ.get("BENTPIPE_STACKS", "").split(":") if entry]
+    return [str(folder.resolve()) for folder in (*map(Path, named), *extra)]
+
+
+def _resume(path: Path, asked: Asked) -> Started:
     folder, values, records = RunFolder.reopen(path)
     try:
-        asked = (campaign.load(name) if name else values.plan).changed(changes)
-        differs = campaign.difference(values.plan, asked)
+        plan = values.plan
+        new = plan if asked.name is None else campaign.load(asked.name)
+        differs = campaign.difference(plan, new.changed(asked.changes))
         if differs:
             raise UsageError(
                 f"--resume {path}: another campaign: {differs}",
-                f"continue it as it is with: bentpipe run --resume {path}",
+                f"continue it as it is with: {folder.resume_command}",
             )
-        plan = values.plan
+        workload.check_room(Path(tempfile.gettempdir()), plan.bytes, f"{path / manifest.FILE}: bytes")
+        if asked.extra:  # the folders may have moved
+            values.stack_folders = _stack_folders(asked.extra)
+        known = stacks.discover(Path(one) for one in values.stack_folders)
         cast = campaign.cast(plan, known, {*plan.clients, *plan.servers}, values.left_out)
         values.resumed.append(manifest.now())
         values.finished = None
@@ -212,17 +313,26 @@ def _named(changes: dict[str, Any]) -> Sequence[str]:
     return (*changes.get("clients", ()), *changes.get("servers", ()))
 
 
-def _report(folder: Path) -> Path:
+def build_report(folder: Path) -> Path:
+    """Make the report of a finished run; its first page. Ended early, it can be made again at any time."""
     from bentpipe.report import build
 
-    return build(folder)
+    again = f"bentpipe report {shlex.quote(str(folder))}"
+    try:
+        return build(folder)
+    except KeyboardInterrupt:
+        hint = f"records are complete; make the report with: {again}"
+        raise Interrupted("interrupted while the report was made", hint) from None
+    except OSError as error:
+        what = f"{error.filename or folder / 'report'}: cannot be written: {error.strerror}"
+        raise BentpipeError(what, f"records are complete; make the report with: {again}") from error
 
 
 def _show(execution: Execution, console: Console, begin: float) -> None:
     records = execution.in_order
     summary.show(records, execution.manifest.scenarios, console)
     good = sum(record.ok for record in records)
-    console.print(f"{len(records)} trials, {good} ok, in {time.monotonic() - begin:.1f} s")
+    console.print(f"{progress.count(len(records))}, {good} ok, in {time.monotonic() - begin:.1f} s")
     console.print(f"run: {execution.folder.path}", soft_wrap=True)
 
 

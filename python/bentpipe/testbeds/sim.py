@@ -125,9 +125,10 @@ def _signal(process: subprocess.Popen[str], number: signal.Signals) -> None:
 
 
 def _answer(code: int, out: str, err: str) -> Answer:
-    full = os.strerror(errno.ENOSPC) in err
+    if code != 0 and _tells_of_full_disk(err):
+        return Answer(None, err.strip().removeprefix("error: "), disk_full=True)
     if code != 0:
-        return Answer(None, f"bentpipe-sim ended with {code}: {err.strip() or 'no message'}", disk_full=full)
+        return Answer(None, f"bentpipe-sim ended with {code}: {err.strip() or 'no message'}")
     try:
         values = json.loads(out)
     except json.JSONDecodeError as error:
@@ -135,5 +136,11 @@ def _answer(code: int, out: str, err: str) -> Answer:
     if not isinstance(values, dict):
         return Answer(None, f"bentpipe-sim answered no object: {out[:200]!r}")
     # A program that cannot write what it received has not crashed: the disk is full.
-    full = values.get("outcome") != "ok" and os.strerror(errno.ENOSPC) in str(values.get("detail"))
-    return Answer(values, failure=str(values.get("detail")) if full else "", disk_full=full)
+    detail = str(values.get("detail"))
+    if values.get("outcome") != "ok" and _tells_of_full_disk(detail):
+        return Answer(None, detail, disk_full=True)
+    return Answer(values)
+
+
+def _tells_of_full_disk(text: str) -> bool:
+    return any(os.strerror(number) in text for number in (errno.ENOSPC, errno.EDQUOT))
