@@ -1,0 +1,105 @@
+"""The commands of `bentpipe`; errors end here, in one form.
+
+    error: what is wrong, with the file, the key and the value
+    hint: what to do about it
+
+Exit codes: 0 done, 1 failed, 2 not understood (nothing was started), 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+import bentpipe
+from bentpipe.cli.run import build_report, run
+from bentpipe.cli.scenarios import scenarios
+from bentpipe.cli.stacks import stacks
+from bentpipe.errors import BentpipeError, UsageError
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(bentpipe.__version__, prog_name="bentpipe")
+def cli() -> None:
+    """The laboratory for QUIC over satellite links.
+
+    \b
+    Examples:
+      bentpipe run                                  the demo campaign, in virtual time
+      bentpipe run --scenario sat --client quinn --server quic-go
+      bentpipe scenarios                            which paths there are
+      bentpipe stacks                               which QUIC implementations there are
+    """
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+def report(folder: Path) -> None:
+    """Make the web site of the run in FOLDER again, and print its path.
+
+    \b
+    Example:
+      bentpipe report runs/demo-20260401T120000Z
+    """
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: there is no such folder", "give the folder of a run")
+    click.echo(build_report(folder))
+
+
+for command in (run, scenarios, stacks, report):
+    cli.add_command(command)
+
+
+def invoke(arguments: list[str]) -> int:
+    """Run one command; its exit code. Errors are printed, not raised, unless they are defects of Bentpipe."""
+    try:
+        code = cli.main(arguments, prog_name="bentpipe", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except BentpipeError as error:
+        return _fail(str(error), error.hint, error.exit_code)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        return 0
+    except click.UsageError as error:
+        return _fail(error.format_message(), _usage_hint(error), 2)
+    except click.ClickException as error:
+        return _fail(error.format_message(), "", 1)
+    except (KeyboardInterrupt, click.Abort):
+        return _fail("interrupted", "", 130)
+    except BrokenPipeError:  # the reader of our output went away; it needs no message
+        _give_up_stdout()
+        return 1
+    except OSError as error:
+        if error.filename is None and not _stdout_works():
+            _give_up_stdout()
+            return _fail(f"standard output: cannot be written: {error.strerror}", "", 1)
+        return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), "", 1)
+
+
+def _stdout_works() -> bool:
+    """Whether what is still to be written to standard output can be written."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        return False
+    return True
+
+
+def _give_up_stdout() -> None:
+    """Send what is left to nowhere, so that the end of the process does not stumble over it once more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _fail(message: str, hint: str, code: int) -> int:
+    click.echo(f"error: {message}", err=True)
+    if hint:
+        click.echo(f"hint: {hint}", err=True)
+    return code
+
+
+def _usage_hint(error: click.UsageError) -> str:
+    return f"see {error.ctx.command_path if error.ctx else 'bentpipe'} --help"
