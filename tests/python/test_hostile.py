@@ -1,90 +1,169 @@
 """Endpoints that misbehave, in the real simulator: each ends with a named outcome, and none stops a campaign.
 
-They are the toy of `tests/stacks/toy`, told to misbehave; the real simulator must be built (`make setup`).
+They are the toys of `tests/stacks/hostile`; the real simulator must be built (`make setup`).
 """
 
 import json
+import os
+import runpy
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import STACKS, Command
 
-from bentpipe import stacks
+HOSTILE = STACKS / "hostile" / "endpoint.py"
+KINDS: list[str] = list(runpy.run_path(str(HOSTILE))["KINDS"])
 
-OUTCOMES = {
+# Toy as a server → outcome and detail.
+SERVERS = {
     "toy": ("ok", ""),
     "crash": ("crashed", "exit status: 3; it said: toy: told to crash"),
-    "hang": ("crashed", "was silent for 2 s"),
     "rubbish": ("crashed", "broke the contract"),
-    "late": ("crashed", "broke the contract"),
+    "chatty": ("crashed", "server broke the contract"),
+    "huge": ("crashed", "huge as server broke the contract: a frame of 4294967295 bytes"),
+    "short": ("crashed", "short as server broke the contract"),
+    "late": ("crashed", "late as server broke the contract: RAN until"),
+    "early": ("crashed", "early as server broke the contract: RAN until"),
+    "wake-early": ("crashed", "wake-early as server broke the contract: RAN until"),
+    "jumbo": ("crashed", "jumbo as server broke the contract: a datagram of 65535 bytes"),
     "no-driver": ("crashed", "READY: missing field `driver`"),
+    "stays": ("crashed", "stays as server broke the contract: it did not exit within 5 s of BYE"),
+    "fails-late": ("crashed", "exit status: 3; it said: toy: failed after its last word"),
+    "bye-rubbish": ("crashed", "bye-rubbish as server broke the contract: BYE"),
     "mute": ("handshake_timeout", "timeout of 60 s passed"),
     "wrong-byte": ("corrupt_file", "byte 4999 is not the one served"),
     "truncate": ("missing_file", "2500 of 5000 bytes"),
     "refuse": ("unsupported", "exited with 127"),
     "careless": ("invalid", "careless as server breaks the contract"),
+    "never-done": ("ok", ""),
+    "leaves-child": ("ok", ""),
 }
+# Those that are waited for in wall time.
+SILENT_SERVERS = ("hang", "dribble", "hang-early", "dies-with-child")
+CLIENTS = {
+    "no-file": ("missing_file", "nothing was stored"),
+    "fifo": ("missing_file", "what was stored is not a file"),
+    "folder": ("missing_file", "what was stored is not a file"),
+    "early": ("crashed", "early as client broke the contract"),
+    "stays": ("crashed", "stays as client broke the contract: it did not exit within 5 s of BYE"),
+    "bye-rubbish": ("crashed", "bye-rubbish as client broke the contract: BYE"),
+}
+# Tried below on their own, or by `stacks test` alone.
+OTHERS = ("no-secrets", "patient", "sleepy", "open", "ignorant", "one-file")
 
 
 @pytest.fixture(autouse=True)
+def hostile(bentpipe: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stack.toml for every kind of toy; a file for the child that one leaves behind."""
+    text = (STACKS / "toy" / "stack.toml").read_text()
+    for kind in KINDS:
+        folder = tmp_path / "stacks" / kind
+        folder.mkdir(parents=True)
+        own = text.replace('name = "toy"', f'name = "{kind}"')
+        own = own.replace('"{folder}/endpoint.py"', json.dumps(str(HOSTILE)) + f', "{kind}"')
+        (folder / "stack.toml").write_text(own)
+    monkeypatch.setenv("BENTPIPE_STACKS", f"{STACKS}:{tmp_path / 'stacks'}")
+    monkeypatch.setenv("TOY_CHILD", str(tmp_path / "child"))
+
+
+@pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BENTPIPE_SILENCE_S", "2")
+    monkeypatch.setenv("BENTPIPE_SILENCE_S", "3")
 
 
-def test_every_misbehaviour_has_its_outcome(bentpipe: Command, tmp_path: Path) -> None:
+def trials(bentpipe: Command, client: str, server: str, trace: str = "none") -> list[dict[str, Any]]:
     done = bentpipe(
-        "run", "--scenario", "goodput", "--client", "toy", "--server", ",".join(OUTCOMES), "--bytes", "5000",
-        "--iterations", "2", "--trace", "none", "--out", "A", "--no-report", "--json",
+        "run", "--scenario", "goodput", "--client", client, "--server", server, "--bytes", "5000",
+        "--iterations", "1", "--trace", trace, "--out", "A", "--no-report", "--json",
     )  # fmt: skip
     assert done.code == 0, done.err
-    records = done.records()
-    assert len(records) == 2 * len(OUTCOMES)
+    return done.records()
+
+
+def child_is_gone() -> bool:
+    """Whether the child that a toy left behind ends within two seconds."""
+    stat = Path("/proc", Path(os.environ["TOY_CHILD"]).read_text(), "stat")
+    for _ in range(100):
+        try:
+            if stat.read_text().rpartition(")")[2].split()[0] == "Z":
+                return True  # it has ended, and nobody has asked how
+        except FileNotFoundError:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@pytest.mark.parametrize("trace", ["none", "all"])
+def test_every_misbehaviour_of_a_server_has_its_outcome(bentpipe: Command, trace: str) -> None:
+    records = trials(bentpipe, "toy", ",".join(SERVERS), trace)
+    assert {record["server"] for record in records} == set(SERVERS)
     for record in records:
-        outcome, detail = OUTCOMES[record["server"]]
+        outcome, detail = SERVERS[record["server"]]
         assert (record["server"], record["outcome"]) == (record["server"], outcome), record["detail"]
         assert detail in record["detail"]
-    assert len((tmp_path / "A" / "records.jsonl").read_text().splitlines()) == len(records)
+    assert len(Path("A", "records.jsonl").read_text().splitlines()) == len(records)
+    assert child_is_gone()
 
 
-def test_a_client_that_stores_nothing_has_a_missing_file(bentpipe: Command) -> None:
-    done = bentpipe(
-        "run", "--scenario", "goodput", "--client", "no-file", "--server", "toy", "--bytes", "5000",
-        "--iterations", "1", "--trace", "none", "--out", "A", "--no-report", "--json",
-    )  # fmt: skip
-    assert [record["outcome"] for record in done.records()] == ["missing_file"]
+def test_every_misbehaviour_of_a_client_has_its_outcome(bentpipe: Command) -> None:
+    records = trials(bentpipe, ",".join(CLIENTS), "toy")
+    assert {record["client"] for record in records} == set(CLIENTS)
+    for record in records:
+        outcome, detail = CLIENTS[record["client"]]
+        assert (record["client"], record["outcome"]) == (record["client"], outcome), record["detail"]
+        assert detail in record["detail"]
+
+
+@pytest.mark.parametrize("server", SILENT_SERVERS)
+def test_a_program_that_says_nothing_is_given_up(bentpipe: Command, impatient: None, server: str) -> None:
+    start = time.monotonic()
+    (record,) = trials(bentpipe, "toy", server)
+    assert time.monotonic() - start < 20
+    assert record["outcome"] == "crashed"
+    assert f"{server} as server was silent" in record["detail"]
+    assert server != "dies-with-child" or child_is_gone()
+
+
+@pytest.mark.parametrize(
+    ("server", "outcome"), [("sleepy", "handshake_timeout"), ("patient", "transfer_timeout")]
+)
+def test_two_sides_that_wait_for_ever_are_a_deadlock(bentpipe: Command, server: str, outcome: str) -> None:
+    (record,) = trials(bentpipe, "patient", server)
+    assert record["outcome"] == outcome
+    assert "deadlock" in record["detail"]
+    assert record["virtual_s"] < 1
+
+
+def test_a_server_that_is_never_done_gets_ten_round_trips(bentpipe: Command) -> None:
+    done, never = trials(bentpipe, "toy", "toy,never-done")
+    assert (done["server"], never["server"]) == ("toy", "never-done")
+    assert (done["outcome"], never["outcome"]) == ("ok", "ok")
+    assert never["completion_s"] == done["completion_s"]
+    assert 0.25 <= never["virtual_s"] - never["completion_s"] <= 0.35
 
 
 def test_an_option_value_that_is_not_known_is_unsupported(bentpipe: Command) -> None:
-    done = bentpipe(
-        "run", "--scenario", "goodput", "--client", "toy:speed=fast", "--server", "toy", "--bytes", "5000",
-        "--iterations", "1", "--trace", "median", "--out", "A", "--no-report", "--json",
-    )  # fmt: skip
-    assert [record["outcome"] for record in done.records()] == ["unsupported"]
-    assert not Path("A/trials").exists() or not list(Path("A/trials").glob("*/trace.pcapng"))
+    (record,) = trials(bentpipe, "toy:speed=fast", "toy", "median")
+    assert record["outcome"] == "unsupported"
+    assert not list(Path("A/trials").glob("*/trace.pcapng"))
 
 
-def test_a_trace_without_secrets_is_said(bentpipe: Command) -> None:
-    run = (
-        "run", "--scenario", "goodput", "--client", "no-secrets", "--server", "toy", "--bytes", "5000",
-        "--iterations", "1", "--no-report", "--json",
-    )  # fmt: skip
-    for trace, outcome in (("none", "ok"), ("median", "no_secrets"), ("all", "no_secrets")):
-        done = bentpipe(*run, "--trace", trace, "--out", trace)
-        assert [record["outcome"] for record in done.records()] == [outcome]
+@pytest.mark.parametrize(
+    ("trace", "outcome"), [("none", "ok"), ("median", "no_secrets"), ("all", "no_secrets")]
+)
+def test_a_trace_without_secrets_is_said(bentpipe: Command, trace: str, outcome: str) -> None:
+    (record,) = trials(bentpipe, "no-secrets", "toy", trace)
+    assert record["outcome"] == outcome
 
 
 def test_a_failed_trial_leaves_what_its_endpoint_said(bentpipe: Command) -> None:
-    done = bentpipe(
-        "run", "--scenario", "goodput", "--client", "toy", "--server", "crash", "--bytes", "5000",
-        "--iterations", "1", "--trace", "none", "--out", "A", "--no-report", "--json",
-    )  # fmt: skip
-    (record,) = done.records()
-    left = "".join(
-        file.read_text(errors="replace")
-        for file in Path("A/trials", record["trial"]).iterdir()
-        if file.is_file()
-    )
-    assert "told to crash" in left
+    (record,) = trials(bentpipe, "toy", "crash")
+    folder = Path("A/trials", record["trial"])
+    assert "told to crash" in (folder / "server.log").read_text()
+    assert (folder / "server.frames").stat().st_size > 0
+    assert not (folder / "client.frames").exists()
 
 
 def failed_checks(bentpipe: Command, stack: str) -> dict[str, str]:
@@ -122,6 +201,5 @@ def test_the_conformance_test_says_what_is_wrong(
     assert detail in found[0]
 
 
-def test_every_hostile_stack_is_tried() -> None:
-    known = {stacks.load(file.parent).name for file in STACKS.glob("*/stack.toml")}
-    assert known == {*OUTCOMES, "no-file", "no-secrets"}
+def test_every_kind_of_toy_is_tried() -> None:
+    assert set(KINDS) == {*SERVERS, *CLIENTS, *SILENT_SERVERS, *OTHERS} - {"toy"}
