@@ -4,7 +4,8 @@ alone.
 
 `FAKE_SIM` holds what it shall do, as words: `slow` waits for ever in trials of the server `toy:speed=slow`,
 `flaky` fails every second iteration until the file `FAKE_SIM_HEALED` exists, `full` reports a full disk,
-`broken` exits with 1, `nonsense` prints no JSON.
+`full-client` has a client fail for it, `broken` exits with 1, `nonsense` prints no JSON, `unsupported` and
+`one-flight` end that way.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ HOW = os.environ.get("FAKE_SIM", "").split()
 def scenario(file: str, *settings: str) -> None:
     values = tomllib.loads(Path(file).read_text())
     if any("bad" in setting for setting in settings):
-        print(f"error: {file}: bad: no such key", file=sys.stderr)
+        given = " ".join(settings)
+        print(f"error: {file} with {given}: bad: no such key", file=sys.stderr)
         sys.exit(2)
     summary = {
         "name": Path(file).stem, "title": values["title"], "source": "", "notes": "", "rtt_ms": 600.0,
@@ -44,6 +46,16 @@ def trial(job: dict[str, Any]) -> None:
         time.sleep(3600)
     if "full" in HOW:
         sys.exit("error: trace.pcapng: No space left on device (os error 28)")
+    if "full-client" in HOW:
+        said = "the client ended: exit status: 1; it said: [Errno 28] No space left on device"
+        print(json.dumps(result(job) | {"outcome": "crashed", "detail": said}))
+        return
+    if "unsupported" in HOW:
+        print(json.dumps(result(job | {"trace": False}) | {"outcome": "unsupported", "goodput_bps": None}))
+        return
+    if "one-flight" in HOW:
+        print(json.dumps(result(job) | {"goodput_bps": None, "efficiency": None}))
+        return
     if "broken" in HOW:
         sys.exit("error: something went wrong inside")
     if "nonsense" in HOW:

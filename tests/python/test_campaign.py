@@ -1,10 +1,14 @@
 """Campaign files, what the command line changes in them, and the trials that come of it."""
 
+import dataclasses
+import json
+import re
 from pathlib import Path
 
 import pytest
+from conftest import Command
 
-from bentpipe import campaign
+from bentpipe import campaign, paths, stacks
 from bentpipe.campaign import Plan
 from bentpipe.errors import UsageError
 from bentpipe.trial import Trial
@@ -22,6 +26,10 @@ set = ["forward.rate = 10 Mbit/s"]
 [sweep]
 "forward.queue" = ["25 packets", "1BDP"]
 """
+
+
+PAGE = (paths.root() / "docs" / "campaigns.md").read_text()
+BLOCKS = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
 
 
 def load(tmp_path: Path, text: str) -> Plan:
@@ -53,6 +61,8 @@ def test_a_sweep_gives_a_label_to_each_value(tmp_path: Path) -> None:
         ('clients = ["toy"]', "clients = []", "clients: []"),
         ('["25 packets", "1BDP"]', "[25]", "sweep.forward.queue: [25]"),
         ('title = "A test"', 'title = "A test"\ntrace = "some"', 'trace: "some"'),
+        ('"forward.queue" =', "forward.queue =", "sweep.forward.queue: the key is not in quotes"),
+        ('clients = ["toy"]', 'clients = ["toy", ""]', "clients: ['toy', '']"),
     ],
 )
 def test_mistakes_in_a_campaign_are_named(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -62,6 +72,52 @@ def test_mistakes_in_a_campaign_are_named(tmp_path: Path, old: str, new: str, me
     assert "test.toml: " in str(error.value)
     assert message in str(error.value)
     assert error.value.hint
+
+
+def test_scenario_files_count_from_the_campaign_file(tmp_path: Path) -> None:
+    plan = load(
+        tmp_path, FILE.replace('scenarios = ["sat"]', 'scenarios = ["sat", "mine/own.toml", "/own2.toml"]')
+    )
+    assert plan.scenarios == ("sat", str(tmp_path / "mine" / "own.toml"), "/own2.toml")
+    assert plan.labels()[2].startswith("own,")
+
+
+def test_a_scenario_file_with_a_comma_is_refused(tmp_path: Path) -> None:
+    plan = load(tmp_path, FILE.replace('scenarios = ["sat"]', 'scenarios = ["a,b.toml"]'))
+    with pytest.raises(UsageError, match="comma"):
+        plan.labels()
+
+
+def test_a_folder_is_no_campaign_file(tmp_path: Path) -> None:
+    (tmp_path / "dir.toml").mkdir()
+    with pytest.raises(UsageError, match=r"dir\.toml is a folder"):
+        campaign.load(str(tmp_path / "dir.toml"))
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_the_examples_of_the_reference_are_campaigns(tmp_path: Path, block: str) -> None:
+    plan = load(tmp_path, block)
+    assert plan.sweep
+    assert all(label.startswith("sat") for label in plan.labels())
+    known = stacks.discover()
+    for one in (*plan.clients, *plan.servers):
+        assert stacks.variant(one, known).label == one
+
+
+def test_the_reference_has_every_key_and_its_default(tmp_path: Path) -> None:
+    lines = [line for line in PAGE.splitlines() if line.startswith("| `")]
+    rows = {(cells := line.split("|"))[1].strip(" `[]"): cells[2].strip(" `") for line in lines}
+    fields = {field.name: field for field in dataclasses.fields(Plan) if field.name != "name"}
+    assert rows.keys() == fields.keys()
+    for key, field in fields.items():
+        if field.default is dataclasses.MISSING:
+            assert rows[key] == ("empty" if key == "sweep" else "none")
+        elif key == "bytes":
+            assert campaign.size(rows[key].strip('"'), key) == field.default
+        else:
+            assert json.loads(rows[key]) == (list(field.default) if key == "set" else field.default)
+    example = load(tmp_path, BLOCKS[0])
+    assert f"= {len(example.trials())} trials" in PAGE.replace("\n", " ")
 
 
 def test_a_setting_of_the_command_line_ends_its_sweep(tmp_path: Path) -> None:
@@ -139,3 +195,27 @@ def test_what_the_testbed_answers_is_checked() -> None:
     assert trial().record(values) == record
     with pytest.raises(ValueError, match='outcome "fine"'):
         trial().record(values | {"outcome": "fine"})
+
+
+@pytest.mark.parametrize(
+    ("sweep", "options", "said"),
+    [
+        ('"bad.queue" = ["1BDP"]', [], 'sweep."bad.queue" = "1BDP" of the campaign plan.toml'),
+        ('"forward.queue" = ["1BDP"]', ["--set", "bad=1"], "--set bad=1"),
+    ],
+)
+def test_a_setting_that_is_wrong_is_named_as_it_was_written(
+    bentpipe: Command, fake_sim: Path, sweep: str, options: list[str], said: str
+) -> None:
+    text = f'scenarios = ["sat"]\nclients = ["toy"]\nservers = ["toy"]\n[sweep]\n{sweep}\n'
+    Path("plan.toml").write_text(text)
+    done = bentpipe("run", "plan.toml", *options)
+    assert done.code == 2 and said in done.err
+    assert ("--set" in done.err) == bool(options)
+
+
+def test_qlogs_need_a_trace(bentpipe: Command, fake_sim: Path) -> None:
+    text = 'scenarios = ["sat"]\nclients = ["toy"]\nservers = ["toy"]\nqlog = true\n'
+    Path("plan.toml").write_text(text)
+    done = bentpipe("run", "plan.toml")
+    assert done.code == 2 and "plan.toml: qlog: there is no trace" in done.err

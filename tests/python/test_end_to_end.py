@@ -5,6 +5,7 @@ leaves it out.
 """
 
 import json
+import re
 import shutil
 import struct
 from pathlib import Path
@@ -12,9 +13,10 @@ from pathlib import Path
 import pytest
 from conftest import Command
 
-from bentpipe import stacks
+from bentpipe import paths, stacks
 
 FOUR = ("noq", "quinn", "aioquic", "quic-go")
+REFERENCE = paths.root() / "docs" / "campaigns.md"
 SMALL = ["--bytes", "100kB", "--no-report", "--json"]
 
 
@@ -185,6 +187,16 @@ def test_mistakes_in_scenario_files_are_named(
     assert done.err.startswith("error: ") and "own.toml" in done.err
     assert key in done.err and said in done.err
     assert not (tmp_path / "A").exists()
+
+
+@pytest.mark.parametrize("block", re.findall(r"```toml\n(.*?)```", REFERENCE.read_text(), re.DOTALL))
+def test_the_examples_of_the_campaign_reference_run(bentpipe: Command, tmp_path: Path, block: str) -> None:
+    (tmp_path / "plan.toml").write_text(block)
+    stack = present()[0]
+    done = bentpipe("run", "plan.toml", "--client", stack, "--server", stack, "--iterations", "1",
+                    "--out", "A", *SMALL)  # fmt: skip
+    assert done.code == 0, done.err
+    assert [record["detail"] for record in done.records() if record["outcome"] != "ok"] == []
 
 
 def test_a_scenario_of_ones_own_is_run(bentpipe: Command, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from conftest import TOY_RUN, Command
+from conftest import STACKS, TOY_RUN, Command
 
 from bentpipe import run as running
 from bentpipe.errors import UsageError
@@ -57,9 +57,18 @@ def test_order_and_parallelism_change_no_seed(bentpipe: Command) -> None:
 
 def test_the_summary_is_readable_without_colour(bentpipe: Command) -> None:
     done = bentpipe(*TOY_RUN, "--iterations", "2", "--out", "A")
-    assert "sat: " in done.out and " ±" in done.out
+    assert "sat: " in done.out and " ±" in done.out and "2 trials, 2 ok" in done.out
     assert "\x1b" not in done.out + done.err
     assert max(map(len, done.out.splitlines())) <= 80
+
+
+def test_one_trial_has_no_deviation(bentpipe: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = bentpipe(*TOY_RUN, "--iterations", "1", "--set", "forward.queue=1BDP", "--out", "A")
+    assert "±" not in done.out and "\n1 trial, 1 ok" in done.out and "\n1/1 trial," in done.err
+    assert "sat,forward.queue=1BDP: changed from " in done.out
+    monkeypatch.setenv("FAKE_SIM", "one-flight")
+    done = bentpipe(*TOY_RUN, "--iterations", "2", "--out", "B")
+    assert "\ntoy                -\n" in done.out and "2 trials, 2 ok" in done.out
 
 
 def test_the_manifest_says_what_was_run(bentpipe: Command) -> None:
@@ -89,7 +98,17 @@ def test_a_folder_that_is_not_empty_is_left_alone(bentpipe: Command, tmp_path: P
     [
         (["--scenario", "satt"], 'unknown scenario "satt"', 'did you mean "sat'),
         (["--scenario", "none.toml"], "none.toml: there is no such scenario file", ""),
-        (["--client", "quin"], 'unknown stack "quin"', "stacks: "),
+        (["--client", "quin"], 'unknown stack "quin"', "--stacks"),
+        (["--scenario", ""], '--scenario: "" has an empty name', "NAME,NAME"),
+        (["--client", ""], '--client: "" has an empty name', "NAME,NAME"),
+        (["--server", "toy,,toy"], '--server: "toy,,toy" has an empty name', "NAME,NAME"),
+        (["--out", ""], "Invalid value for '--out'", ""),
+        (["--pause-between", ""], "--pause-between", "HH:MM-HH:MM"),
+        (["--bytes", "99999999999999999999"], "--bytes: a file of 93132257461.5 GiB", "TMPDIR"),
+        (["--qlog", "--trace", "none"], "--qlog: there is no trace", "--trace median"),
+        (["--resume", "nowhere"], "nowhere: there is no such folder", ""),
+        (["--out", "/dev/null"], "--out: /dev/null is not a folder", ""),
+        ([""], 'unknown campaign ""', "demo"),
         (["--client", "toy:cc=cubic"], 'toy has no option "cc"', "options of toy: speed"),
         (["--set", "bad=1"], "bad: no such key", ""),
         (["--set", "queue"], '"queue" is no setting', "--set KEY=VALUE"),
@@ -202,6 +221,155 @@ def test_a_run_in_progress_cannot_be_resumed(bentpipe: Command) -> None:
     assert done.code == 1 and "A is in use by another bentpipe" in done.err
 
 
+def test_a_resumed_run_knows_its_stacks(
+    bentpipe: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    text = (STACKS / "toy" / "stack.toml").read_text().replace('"toy"', '"mine"', 1)
+    (own / "stack.toml").write_text(text.replace("{folder}", str(STACKS / "toy")))
+    first = bentpipe(
+        *TOY_RUN, "--client", "mine", "--stacks", "own", "--iterations", "2", "--out", "A", "--json"
+    )
+    assert first.code == 0, first.err
+    assert json.loads(Path("A/manifest.json").read_text())["stack_folders"] == [str(STACKS), str(own)]
+    Path("A/records.jsonl").write_text(Path("A/records.jsonl").read_text().splitlines()[0] + "\n")
+    monkeypatch.delenv("BENTPIPE_STACKS")
+    resumed = bentpipe("run", "--resume", "A", "--no-report", "--json")
+    assert resumed.records() == first.records(), resumed.err
+
+
+@pytest.mark.parametrize("how", ["unsupported", "broken"])
+def test_a_finished_run_has_nothing_left_to_resume(
+    bentpipe: Command, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    monkeypatch.setenv("FAKE_SIM", how)
+    bentpipe(*TOY_RUN, "--iterations", "3", "--trace", "median", "--out", "A")
+    before = Path("A/records.jsonl").read_text()
+    done = bentpipe("run", "--resume", "A", "--no-report")
+    assert "0 trials to run" in done.err
+    assert Path("A/records.jsonl").read_text() == before
+
+
+def test_a_trial_that_is_queued_late_is_counted(
+    bentpipe: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A retried trial makes another the median, whose trace is gone: both are shown as work."""
+    monkeypatch.setenv("FAKE_SIM", "flaky")
+    monkeypatch.setenv("FAKE_SIM_HEALED", str(tmp_path / "healed"))
+    first = bentpipe(*TOY_RUN, "--iterations", "8", "--out", "A", "--trace", "median", "--json").records()
+    bad = sum(record["outcome"] == "crashed" for record in first)
+    (traced,) = Path("A/trials").iterdir()
+    traced.rename(tmp_path / "gone")
+    (tmp_path / "healed").touch()
+    monkeypatch.setenv("FAKE_SIM", "log flaky")
+    monkeypatch.setenv("FAKE_SIM_LOG", str(tmp_path / "log"))
+    done = bentpipe("run", "--resume", "A", "--retry-failed", "--no-report")
+    executed = len((tmp_path / "log").read_text().splitlines())
+    assert f"{bad} trials to run" in done.err
+    assert f"\n{executed}/{executed} trials, " in done.err
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"campaign": None}, 'the key "campaign" is missing'),
+        ({"scenarios": []}, "scenarios: [] is not valid"),
+        ({"scenarios": {}}, 'scenarios: the scenario "sat" is missing'),
+        ({"options": {}}, 'the key "options.name" is missing'),
+        ({"left_out": 1}, "left_out: 1 is not valid"),
+        ({"surplus": 1}, 'unknown key "surplus"'),
+    ],
+)
+def test_a_damaged_manifest_is_said(bentpipe: Command, change: dict[str, object], message: str) -> None:
+    bentpipe(*TOY_RUN, "--iterations", "1", "--out", "A")
+    values = json.loads(Path("A/manifest.json").read_text()) | change
+    Path("A/manifest.json").write_text(json.dumps({k: v for k, v in values.items() if v is not None}))
+    done = bentpipe("run", "--resume", "A")
+    assert done.code == 1 and f"error: A/manifest.json: {message}" in done.err and "hint: " in done.err
+
+
+def test_a_broken_record_is_said(bentpipe: Command) -> None:
+    bentpipe(*TOY_RUN, "--iterations", "2", "--out", "A")
+    lines = Path("A/records.jsonl").read_text().splitlines()
+    Path("A/records.jsonl").write_text(f"{lines[0][:30]}\n{lines[1]}\n")
+    done = bentpipe("run", "--resume", "A")
+    assert (
+        done.code == 1 and "records.jsonl:1: not a record" in done.err and "hint: remove the line" in done.err
+    )
+
+
+def test_a_folder_that_a_run_left_before_it_began_is_used(bentpipe: Command) -> None:
+    Path("A").mkdir()
+    Path("A/records.jsonl").touch()
+    assert bentpipe(*TOY_RUN, "--iterations", "1", "--out", "A").code == 0
+
+
+def test_paths_in_hints_can_be_pasted(bentpipe: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_SIM", "full")
+    done = bentpipe(*TOY_RUN, "--iterations", "1", "--out", "a run")
+    assert "bentpipe run --resume 'a run'" in done.err
+
+
+def test_a_standard_output_that_is_full_is_named(bentpipe: Command, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "bentpipe", *TOY_RUN, "--iterations", "1", "--out", "A"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.endswith("error: standard output: cannot be written: No space left on device\n")
+
+
+def test_other_errors_of_the_system_are_no_full_disk(bentpipe: Command, fake_sim: Path) -> None:
+    """The simulator answers for the scenario, then it can no longer be started."""
+    program = fake_sim / "bentpipe-sim"
+    program.write_text(program.read_text().replace("exec", f'mv "{program}" "{program}.gone"; exec'))
+    done = bentpipe(*TOY_RUN, "--iterations", "1", "--out", "A")
+    assert done.code == 1
+    assert "disk" not in done.err and "bentpipe-sim" in done.err
+
+
+def test_a_report_that_is_interrupted_can_be_made_later(
+    bentpipe: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_folder: Path) -> Path:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("bentpipe.report.build", interrupted)
+    done = bentpipe(*TOY_RUN[:-1], "--iterations", "1", "--out", "a run")
+    assert done.code == 130
+    assert "records are complete; make the report with: bentpipe report 'a run'" in done.err
+
+
+def test_a_large_file_can_be_interrupted(bentpipe: Command, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "bentpipe", *TOY_RUN, "--bytes", "2GB", "--out", "A"]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+    deadline = time.monotonic() + 20
+    while not list(tmp_path.glob("bentpipe-*/www/*")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    begin = time.monotonic()
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 130 and "0 of 3 trials are done" in err
+    assert time.monotonic() - begin < 5
+    assert not list(tmp_path.glob("bentpipe-*"))
+
+
+@pytest.mark.parametrize("delay_s", [0.06, 0.1, 0.15, 0.2, 0.3])
+def test_an_early_interrupt_leaves_no_traceback(bentpipe: Command, delay_s: float) -> None:
+    """The program is asked to end while it loads; the first lines of its entry point have run by then."""
+    script = "import sys; from bentpipe.cli import main; print(flush=True); main()"
+    command = [sys.executable, "-c", script, *TOY_RUN, "--iterations", "1000", "--out", "A"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    process.stdout.readline()
+    time.sleep(delay_s - 0.05)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "interrupted" in err and "Traceback" not in err
+
+
 def test_failed_trials_are_run_again_when_asked_for(
     bentpipe: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -211,7 +379,9 @@ def test_failed_trials_are_run_again_when_asked_for(
     bad = [record["trial"] for record in first if record["outcome"] == "crashed"]
     assert 0 < len(bad) < 8  # a failed iteration hides no other
     (tmp_path / "healed").touch()
-    still = bentpipe("run", "--resume", "A", "--no-report", "--json").records()
+    resumed = bentpipe("run", "--resume", "A", "--no-report", "--json")
+    assert "0 trials to run" in resumed.err
+    still = resumed.records()
     assert [record["outcome"] for record in still] == [record["outcome"] for record in first]
     healed = bentpipe("run", "--resume", "A", "--retry-failed", "--no-report", "--json")
     assert {record["outcome"] for record in healed.records()} == {"ok"}
@@ -263,13 +433,15 @@ def test_a_failure_of_the_simulator_is_invalid_and_stops_nothing(
     assert detail in done.records()[0]["detail"] and detail in done.err
 
 
-def test_a_disk_that_is_full_for_the_simulator_ends_the_run(
-    bentpipe: Command, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("how", ["full", "full-client"])
+def test_a_disk_that_is_full_ends_the_run_and_blames_no_stack(
+    bentpipe: Command, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    monkeypatch.setenv("FAKE_SIM", "full")
+    monkeypatch.setenv("FAKE_SIM", how)
     done = bentpipe(*TOY_RUN, "--iterations", "2", "--out", "A")
     assert done.code == 1
     assert "No space left on device" in done.err and "--resume A" in done.err
+    assert "the run's folder A or the scratch folder" in done.err and "ended with" not in done.err
     assert stored(Path("A")) == []
     monkeypatch.delenv("FAKE_SIM")
     assert len(bentpipe("run", "--resume", "A", "--no-report", "--json").records()) == 2
@@ -317,6 +489,7 @@ def test_an_interrupted_run_can_be_resumed(
     process.send_signal(number)  # a second one does no harm
     _, err = process.communicate(timeout=20)
     assert process.returncode == 130
+    assert "interrupted: 2 of 4 trials are done" in err
     assert "resume with: bentpipe run --resume A" in err and "Traceback" not in err
     finished = stored(tmp_path / "A")
     assert [record.server for record in finished] == ["toy", "toy"]
@@ -331,7 +504,23 @@ def _text(path: Path) -> str:
 
 
 def test_an_endpoint_that_takes_unknown_test_cases_is_found_out(bentpipe: Command) -> None:
-    done = bentpipe(*TOY_RUN, "--client", "toy,careless", "--iterations", "1", "--out", "A", "--json")
+    careless = Path("careless")
+    careless.mkdir()
+    text = (STACKS / "toy" / "stack.toml").read_text().replace('"toy"', '"careless"', 1)
+    command = f'["{{python}}", "{STACKS / "hostile" / "endpoint.py"}", "careless"]'
+    (careless / "stack.toml").write_text(text.replace('["{python}", "{folder}/endpoint.py"]', command))
+    done = bentpipe(
+        *TOY_RUN,
+        "--client",
+        "toy,careless",
+        "--stacks",
+        careless,
+        "--iterations",
+        "1",
+        "--out",
+        "A",
+        "--json",
+    )
     by_client = {record["client"]: record for record in done.records()}
     assert by_client["toy"]["outcome"] == "ok"
     assert by_client["careless"]["outcome"] == "invalid"
@@ -382,6 +571,7 @@ def test_no_trial_starts_in_a_pause(
     done = bentpipe(*TOY_RUN, "--iterations", "2", "--trace", "none", "--pause-between", "08:00-18:00")
     assert done.code == 0, done.err
     assert asked[:4] == [False] * 4
+    assert done.err.count("paused until 18:00") == 1
     assert len(log.read_text().splitlines()) == 2
 
 
@@ -390,4 +580,5 @@ def test_the_file_that_is_served_is_always_the_same(tmp_path: Path) -> None:
     first = www_file(tmp_path / "a", size).read_bytes()
     assert len(first) == size
     assert www_file(tmp_path / "b", size).read_bytes() == first
+    assert not www_file(tmp_path / "d", size, lambda: True).read_bytes()
     assert www_file(tmp_path / "c", size + 1).read_bytes()[:size] != first

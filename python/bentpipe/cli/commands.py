@@ -81,9 +81,9 @@ def invoke(arguments: list[str]) -> int:
 
 
 def _stdout_works() -> bool:
-    """Whether what is still to be written to standard output can be written."""
+    """Whether standard output takes one more line's end. What failed before may be lost to its buffer."""
     try:
-        sys.stdout.flush()
+        os.write(sys.stdout.fileno(), b"\n")
     except OSError:
         return False
     return True
