@@ -2,12 +2,12 @@
 
 import type { Figure } from "./chart";
 import { breakable, command, facts, h, type Child } from "./dom";
-import { decimals, duration, goodput, mbits, percent } from "./format";
+import { decimals, duration, goodput, mbits, NO_GOODPUT, percent } from "./format";
 import { anchor, brand, setting } from "./header";
 import { miniature } from "./matrix";
 import type { Cell, CellDetail, Iteration, Json, Matrix, Run } from "./model";
 import { pathFacts } from "./path";
-import { courses, spans, type Path } from "./received";
+import { courses, omission, spans, type Path } from "./received";
 
 export function cellPage(root: HTMLElement, run: Run, detail: CellDetail): void {
   const matrix = run.matrices.find((one) => one.cells.some((cell) => cell.slug === detail.slug));
@@ -49,8 +49,9 @@ export function cellPage(root: HTMLElement, run: Run, detail: CellDetail): void 
         "section",
         {},
         h("h2", {}, "Course of the iterations"),
-        range.control,
+        figures.length > 0 && range.control,
         ...figures.map((figure) => figure.element),
+        h("p", { class: "note" }, omission(detail)),
       ),
       h(
         "section",
@@ -98,17 +99,18 @@ function keyFigures(cell: Cell, detail: CellDetail): HTMLElement {
   const mean =
     cell.goodput_mean_bps === null
       ? "–"
-      : meanAndDeviation(
-          cell.goodput_mean_bps,
-          failed + 1 < cell.trials.length ? cell.goodput_deviation_bps : null,
-        );
+      : meanAndDeviation(cell.goodput_mean_bps, cell.goodput_deviation_bps);
+  const silent = cell.goodput_mean_bps === null && failed < cell.trials.length;
   const reasons = cell.failures.map(([outcome, count]) => `${count}× ${outcome}`).join(", ");
   return facts(
     [
-      ["goodput, Mbit/s", h("b", {}, mean)],
-      ["efficiency", h("b", {}, cell.efficiency === null ? "–" : percent(cell.efficiency))],
+      ["goodput, Mbit/s", h("b", { title: silent && NO_GOODPUT }, mean)],
+      [
+        "efficiency",
+        h("b", { title: silent && NO_GOODPUT }, cell.efficiency === null ? "–" : percent(cell.efficiency)),
+      ],
       ["median completion", h("b", {}, completion_s ? duration(completion_s.median) : "–")],
-      ["ideal completion", h("b", {}, duration(detail.limit_s))],
+      ["ideal completion", h("b", {}, maybe(detail.limit_s, duration))],
       ["share of limit", h("b", {}, share_of_limit ? percent(share_of_limit.median) : "–")],
       ["median handshake", h("b", {}, handshake_s ? duration(handshake_s.median) : "–")],
       [
@@ -138,7 +140,8 @@ function timeRange(detail: CellDetail): {
   onChange: (redraw: () => void) => void;
 } {
   const { ok, all } = spans(detail.iterations);
-  const ends = { ok: Math.max(ok, detail.limit_s) * 1.03, all: Math.max(all, detail.limit_s) * 1.03 };
+  const limit = detail.limit_s ?? 0;
+  const ends = { ok: Math.max(ok, limit) * 1.03, all: Math.max(all, limit) * 1.03 };
   if (ends.all < ends.ok * 1.2) return { until: () => ends.all, control: null, onChange: () => undefined };
   const box = h("input", { type: "checkbox" });
   return {
@@ -164,28 +167,38 @@ const COLUMNS: Column[] = [
       ),
   ],
   ["files", (one) => (one.files.length ? files(one) : "–")],
-  ["goodput", (one) => maybe(one.goodput_bps, goodput)],
-  ["efficiency", (one) => maybe(one.efficiency, percent)],
+  ["goodput", (one) => measured(one, one.goodput_bps, goodput)],
+  ["efficiency", (one) => measured(one, one.efficiency, percent)],
   ["handshake", (one) => maybe(one.handshake_s, duration)],
   ["first byte", (one) => maybe(one.ttfb_s, duration)],
   ["completion", (one) => maybe(one.completion_s, duration)],
   ["share of limit", (one) => maybe(one.share_of_limit, percent)],
-  ["forward packets", (one) => String(one.forward_packets)],
-  ["queue drops", (one) => String(one.forward_queue_drops)],
-  ["losses", (one) => String(one.forward_losses)],
-  ["return packets", (one) => String(one.return_packets)],
-  ["queue drops", (one) => String(one.return_queue_drops)],
-  ["losses", (one) => String(one.return_losses)],
+  ["packets forward, return", (one) => stacked(String(one.forward_packets), String(one.return_packets))],
+  ["queue drops", (one) => stacked(String(one.forward_queue_drops), String(one.return_queue_drops))],
+  ["losses", (one) => stacked(String(one.forward_losses), String(one.return_losses))],
   ["wall time", (one) => duration(one.wall_s)],
-  ["CPU client, server", (one) => `${duration(one.cpu_client_s)}, ${duration(one.cpu_server_s)}`],
-  ["seed", (one) => h("code", {}, one.seed)],
+  ["CPU client, server", (one) => stacked(duration(one.cpu_client_s), duration(one.cpu_server_s))],
   [
-    "packet log",
+    "seed, packet log",
     (one) =>
-      one.packet_log_sha256 &&
-      h("code", { title: one.packet_log_sha256 }, one.packet_log_sha256.slice(0, 12)),
+      stacked(
+        h("code", {}, one.seed),
+        one.packet_log_sha256 &&
+          h("code", { title: one.packet_log_sha256 }, one.packet_log_sha256.slice(0, 12)),
+      ),
   ],
 ];
+
+/** Two values of a kind, one below the other: a table of one line each would not fit a page. */
+function stacked(upper: Child, lower: Child): HTMLElement {
+  return h("span", {}, upper, h("br"), lower);
+}
+
+/** A value that a success has, except where the file fits into one flight. */
+function measured(one: Iteration, value: number | null, show: (value: number) => string): Child {
+  if (value !== null || one.outcome !== "ok") return maybe(value, show);
+  return h("span", { title: NO_GOODPUT }, "–");
+}
 
 function files(one: Iteration): HTMLElement {
   return h("span", { class: "files" }, ...one.files.map(({ label, href }) => h("a", { href }, label)));
@@ -197,16 +210,17 @@ function iterationTable(detail: CellDetail, figures: Figure[]): HTMLElement {
     {},
     ...["iteration", ...COLUMNS.map(([heading]) => heading)].map((text) => h("th", { scope: "col" }, text)),
   );
+  const several = detail.iterations.length > 1;
   const rows = detail.iterations.map((one, i) => {
     const name = h(
       "th",
       { scope: "row" },
       String(one.iteration),
-      one.iteration === detail.median && h("small", {}, " median"),
+      several && one.iteration === detail.median && h("small", {}, " median"),
     );
     const row = h(
       "tr",
-      { class: one.iteration === detail.median ? "median" : "" },
+      { class: several && one.iteration === detail.median ? "median" : "" },
       name,
       ...COLUMNS.map(([, value]) => h("td", {}, value(one))),
     );

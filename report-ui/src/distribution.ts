@@ -18,11 +18,14 @@ export interface Point {
   failed: boolean;
 }
 
-/** Every trial that was attempted; a pair that does not support the test case has no efficiency. */
+/** Every trial with an efficiency: not those of pairs that do not support the test case, nor of a file that fits into
+ * one flight. */
 export function points(cells: Cell[]): Point[] {
   return cells.flatMap((cell) =>
     cell.trials
-      .filter((trial) => trial.outcome !== "unsupported")
+      .filter((trial) =>
+        trial.outcome === "ok" ? trial.efficiency !== null : trial.outcome !== "unsupported",
+      )
       .map((trial) => ({ cell, trial, efficiency: trial.efficiency ?? 0, failed: trial.outcome !== "ok" })),
   );
 }
@@ -37,6 +40,28 @@ export function ecdf(values: number[]): [x: number, share: number][] {
   return corners;
 }
 
+/** The end of an axis, in per cent, that shows all values, ratios from 0 to 1, without much room behind them. */
+export function axisEnd(values: number[]): number {
+  const largest = 100 * Math.max(0, ...values);
+  return ENDS.find((end) => end >= largest) ?? 100;
+}
+
+const ENDS = [1, 2, 5, 10, 15, 20, 25, 30, 40, 50, 60, 70, 80, 100];
+
+/** A level for each value such that no two values closer than `width` have the same: 0 first, then 1, -1, 2, -2. */
+export function swarm(values: number[], width: number): number[] {
+  const levels: number[] = [];
+  const last: number[] = []; // the last value of each level, by rank
+  const order = values.map((value, i) => ({ value, i })).sort((a, b) => a.value - b.value);
+  for (const { value, i } of order) {
+    const free = last.findIndex((before) => value - before >= width);
+    const rank = free < 0 ? last.length : free;
+    last[rank] = value;
+    levels[i] = rank % 2 ? (rank + 1) / 2 : -rank / 2 || 0;
+  }
+  return levels;
+}
+
 /** Both charts of a scenario, grouped by a role. */
 export function distribution(matrix: Matrix): Distribution {
   let by: Role = "server";
@@ -45,19 +70,27 @@ export function distribution(matrix: Matrix): Distribution {
   const keys = h("p", { class: "legend" }, ...legend(matrix, by));
   const rows = Math.max(matrix.clients.length, matrix.servers.length);
   const failures = all.filter((point) => point.failed).length;
-  const unsupported = matrix.total.trials - all.length;
+  if (failures === all.length)
+    return { figures: [], groupBy: () => undefined, nothing: nothing(all, matrix) };
+  const unsupported = count(matrix, (trial) => trial.outcome === "unsupported");
+  const silent = count(matrix, (trial) => trial.outcome === "ok" && trial.efficiency === null);
+  const end = axisEnd(all.map((point) => point.efficiency));
+  const range = ` The axis ends at ${end}\u202f%.`;
   const share = h(
     "p",
     { class: "note" },
     `Share of ${all.length} trials with at most this efficiency; ${failures} failed and count as 0.`,
     unsupported > 0 && ` Left out: ${unsupported} unsupported.`,
+    silent > 0 && ` Left out: ${silent} without goodput, as the file fits into one flight.`,
+    range,
   );
   const strips = h(
     "p",
     { class: "note" },
     "Each dot a trial, ",
     h("b", { class: "cross" }, "×"),
-    " a failed one, the bar the mean of those that succeeded.",
+    " a failed one, the bar the mean of those that succeeded. Equal trials stand above each other.",
+    range,
   );
   const file = `${matrix.scenario}-efficiency`;
   const figures = [
@@ -85,6 +118,7 @@ export function distribution(matrix: Matrix): Distribution {
   ];
   return {
     figures,
+    nothing: null,
     groupBy: (next) => {
       by = next;
       keys.replaceChildren(...legend(matrix, by));
@@ -96,6 +130,18 @@ export function distribution(matrix: Matrix): Distribution {
 export interface Distribution {
   figures: Figure[];
   groupBy: (role: Role) => void;
+  /** What to say where there is nothing to draw. */
+  nothing: string | null;
+}
+
+function count(matrix: Matrix, which: (trial: Trial) => boolean): number {
+  return matrix.cells.reduce((sum, cell) => sum + cell.trials.filter(which).length, 0);
+}
+
+function nothing(all: Point[], matrix: Matrix): string {
+  return all.length === 0
+    ? `None of the ${matrix.total.trials} trials has an efficiency, so there is no distribution to draw.`
+    : `All ${all.length} trials failed, so there is no distribution to draw.`;
 }
 
 /** The colours of the groups; beyond what colours can tell apart only the whole is drawn. */
@@ -121,6 +167,7 @@ function ecdfOption(all: Point[], names: string[], role: Role, theme: Theme): Op
   const of = (name: string) =>
     all.filter((point) => point.cell[role] === name).map((point) => point.efficiency);
   const single = names.length <= COLOURS ? names.map((name): Sample => [name, of(name)]) : [];
+  const end = axisEnd(all.map((point) => point.efficiency));
   const whole: Sample = ["all trials", all.map((point) => point.efficiency)];
   return {
     grid: { left: 62, right: 16, top: 14, bottom: 48 },
@@ -130,28 +177,28 @@ function ecdfOption(all: Point[], names: string[], role: Role, theme: Theme): Op
       formatter: (items: unknown) =>
         shares([whole, ...single], (items as { axisValue: number }[])[0]?.axisValue ?? 0),
     },
-    xAxis: { ...axis("efficiency, %", theme), min: 0, max: 100, axisPointer: { snap: false } },
+    xAxis: { ...axis("efficiency, %", theme), min: 0, max: end, axisPointer: { snap: false } },
     yAxis: { ...axis("share of trials, %", theme, true), min: 0, max: 100 },
     series: [
       ...single.map((sample, i) => ({
-        ...curve(sample, { width: 1.25, color: colour(theme, i, names.length) }),
+        ...curve(sample, end, { width: 1.25, color: colour(theme, i, names.length) }),
         z: 2,
       })),
-      { ...curve(whole, { width: 2.5, color: theme.ink }), z: 3 },
+      { ...curve(whole, end, { width: 2.5, color: theme.ink }), z: 3 },
     ],
   };
 }
 
 type Sample = [name: string, efficiencies: number[]];
 
-function curve([name, efficiencies]: Sample, lineStyle: object): object {
+function curve([name, efficiencies]: Sample, end: number, lineStyle: object): object {
   const corners = ecdf(efficiencies).map(([x, share]) => [x * 100, share * 100]);
   return {
     type: "line",
     name,
     step: "end",
     showSymbol: false,
-    data: [[0, 0], ...corners, [100, 100]],
+    data: [[0, 0], ...corners, [end, 100]],
     lineStyle,
     emphasis: { disabled: true },
   };
@@ -168,14 +215,12 @@ function shares(samples: Sample[], efficiency: number): HTMLElement {
 
 function stripOption(all: Point[], matrix: Matrix, role: Role, theme: Theme): Option {
   const names = groups(matrix, role);
-  const others = groups(matrix, role === "server" ? "client" : "server");
-  const other: Role = role === "server" ? "client" : "server";
   const row = new Map(names.map((name, i) => [name, i]));
-  const lane = new Map(others.map((name, i) => [name, ((i + 0.5) / others.length - 0.5) * 0.62]));
   const crowded = all.length > 500;
-  const place = (point: Point) => (row.get(point.cell[role]) ?? 0) + (lane.get(point.cell[other]) ?? 0);
-  const dots = all.map((point) => ({
-    value: [point.efficiency * 100, place(point)],
+  const end = axisEnd(all.map((point) => point.efficiency));
+  const offsets = stack(all, names, role, (end * (crowded ? 4 : 7)) / PLOT_WIDTH);
+  const dots = all.map((point, i) => ({
+    value: [point.efficiency * 100, (row.get(point.cell[role]) ?? 0) + (offsets[i] ?? 0)],
     point,
     symbol: point.failed ? CROSS : "circle",
     symbolSize: point.failed ? 8 : crowded ? 4 : 7,
@@ -194,7 +239,7 @@ function stripOption(all: Point[], matrix: Matrix, role: Role, theme: Theme): Op
       trigger: "item",
       formatter: (item: unknown) => dotTooltip(item as DotItem),
     },
-    xAxis: { ...axis("efficiency, %", theme), min: 0, max: 100 },
+    xAxis: { ...axis("efficiency, %", theme), min: 0, max: end },
     yAxis: {
       ...axis("", theme, true),
       inverse: true,
@@ -222,6 +267,27 @@ function stripOption(all: Point[], matrix: Matrix, role: Role, theme: Theme): Op
       },
     ],
   };
+}
+
+/** About the width of the plot in pixels; it only decides which dots are close enough to be stacked. */
+const PLOT_WIDTH = 440;
+/** The share of a row that dots fill, and the most between two of them. */
+const ROW = 0.84;
+const STEP = 0.17;
+
+/** How far each point stands off the middle of its row, in rows; `width` is that of a dot, in per cent. */
+function stack(all: Point[], names: string[], role: Role, width: number): number[] {
+  const offsets: number[] = [];
+  for (const name of names) {
+    const members = all.flatMap((point, i) => (point.cell[role] === name ? [i] : []));
+    const levels = swarm(
+      members.map((i) => (all[i]?.efficiency ?? 0) * 100),
+      width,
+    );
+    const step = Math.min(STEP, ROW / (2 * Math.max(1, ...levels.map(Math.abs))));
+    members.forEach((i, k) => (offsets[i] = (levels[k] ?? 0) * step));
+  }
+  return offsets;
 }
 
 const CROSS =

@@ -36,10 +36,14 @@ function append(element: Element, children: Child[]): void {
   }
 }
 
-/** A word such as `transfer_timeout` that may wrap behind its underscores. */
+/** Names up to this length fit wherever they stand. */
+const UNBROKEN = 13;
+
+/** A word such as `transfer_timeout` that may wrap behind its underscores, if it is long. */
 export function breakable(word: string): DocumentFragment {
   const fragment = document.createDocumentFragment();
-  word.split(/(?<=[_,=.-])/).forEach((part, i) => fragment.append(...(i ? [h("wbr"), part] : [part])));
+  const parts = word.length > UNBROKEN ? word.split(/(?<=[_,=.-])/) : [word];
+  parts.forEach((part, i) => fragment.append(...(i ? [h("wbr"), part] : [part])));
   return fragment;
 }
 

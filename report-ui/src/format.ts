@@ -39,6 +39,10 @@ export function duration(s: number): string {
   return `${value.toFixed(decimals(value))}${GAP}${unit}`;
 }
 
+/** Why a trial that succeeded may have no goodput. */
+export const NO_GOODPUT =
+  "no goodput: the file fits into one flight, which is too short to give a rate below that of the path";
+
 /** Binary units where they are exact, as file sizes are given; decimal ones otherwise. */
 export function bytes(n: number): string {
   if (n >= 1 << 20 && n % (1 << 20) === 0) return `${n / (1 << 20)}${GAP}MiB`;

@@ -2,13 +2,13 @@
 
 import { properties } from "./colour";
 import { breakable, h, type Child } from "./dom";
-import { decimals, mbits, percent } from "./format";
+import { decimals, mbits, NO_GOODPUT, percent } from "./format";
 import type { Cell, Margin, Matrix } from "./model";
 import { attach } from "./tooltip";
 
 export type Order = "name" | "efficiency";
 
-/** The table, inside the box that it scrolls in. `root` leads from the page to the site's folder. */
+/** The table, inside the box that it scrolls in, with its caption below the box. */
 export function matrixTable(matrix: Matrix, order: Order): HTMLElement {
   const [clients, servers] = [sorted(matrix.clients, order), sorted(matrix.servers, order)];
   const cells = new Map(matrix.cells.map((cell) => [pair(cell.client, cell.server), cell]));
@@ -35,26 +35,26 @@ export function matrixTable(matrix: Matrix, order: Order): HTMLElement {
     ...servers.map((server) => h("td", { class: "margin" }, marginValue(server))),
     h("td", { class: "margin total" }, marginValue(matrix.total)),
   );
-  const size = servers.length > 8 ? "matrix dense" : servers.length < 6 ? "matrix roomy" : "matrix";
+  const size = servers.length > 8 ? "matrix dense" : servers.length < 6 ? "matrix roomy" : "matrix middle";
   const caption = h(
-    "caption",
-    {},
+    "p",
+    { class: "note" },
     `Goodput in Mbit/s, mean ± standard deviation over the iterations that succeeded, with
     efficiency (goodput / forward rate). Select a cell to see its iterations.`,
   );
   const table = h(
     "table",
     { class: size },
-    caption,
     h("thead", {}, head),
     h("tbody", {}, ...rows),
     h("tfoot", {}, foot),
   );
-  return h(
+  const box = h(
     "div",
     { class: "scroll", tabindex: 0, role: "region", "aria-label": `Matrix of ${matrix.scenario}` },
     table,
   );
+  return h("div", {}, box, caption);
 }
 
 /** A key for a pair of names; names hold no NUL. */
@@ -86,13 +86,21 @@ export function kind(cell: Cell): "measured" | "unsupported" | "failed" {
 
 function values(cell: Cell): Child[] {
   if (kind(cell) === "unsupported") return [h("span", { class: "failures" }, "unsupported")];
-  if (cell.goodput_mean_bps === null || cell.goodput_deviation_bps === null) return [failures(cell)];
-  const places = decimals(cell.goodput_mean_bps / 1e6);
-  const deviation =
-    cell.trials.length - failed(cell) > 1 ? ` ± ${mbits(cell.goodput_deviation_bps, places)}` : "";
+  if (kind(cell) === "failed") return [failures(cell)];
+  const { goodput_mean_bps: mean, goodput_deviation_bps: deviation } = cell;
+  const places = decimals((mean ?? 0) / 1e6);
+  const goodput =
+    mean === null
+      ? h("span", { class: "goodput", title: NO_GOODPUT }, h("b", {}, "–"))
+      : h(
+          "span",
+          { class: "goodput" },
+          h("b", {}, mbits(mean, places)),
+          deviation !== null && ` ± ${mbits(deviation, places)}`,
+        );
   return [
-    h("span", { class: "goodput" }, h("b", {}, mbits(cell.goodput_mean_bps, places)), deviation),
-    h("span", { class: "efficiency" }, cell.efficiency === null ? "" : percent(cell.efficiency)),
+    goodput,
+    cell.efficiency !== null && h("span", { class: "efficiency" }, percent(cell.efficiency)),
     cell.failures.length > 0 && failures(cell),
   ];
 }
@@ -103,8 +111,6 @@ function failed(cell: Cell): number {
 
 /** "2/10 failed: transfer_timeout"; with several reasons each has its count. */
 function failures(cell: Cell): HTMLElement {
-  const [first] = cell.failures;
-  if (!first) return h("span", { class: "failures" }, "no goodput");
   const text = h(
     "span",
     { class: "failures" },
@@ -119,8 +125,7 @@ function failures(cell: Cell): HTMLElement {
 }
 
 function marginValue(margin: Margin): HTMLElement {
-  const measured = margin.cells - margin.cells_failed;
-  const title = `mean of the efficiencies of ${measured} of ${margin.cells} cells; ${margin.failed} of ${margin.trials} trials failed`;
+  const title = `mean of the efficiencies of ${margin.cells_measured} of ${margin.cells} cells; ${margin.failed} of ${margin.trials} trials failed`;
   return h(
     "span",
     { class: "mean", title },
@@ -165,7 +170,8 @@ export function miniature(matrix: Matrix, here: string): HTMLElement {
 
 function square(cell: Cell | undefined, here: string): Child {
   if (!cell) return null;
-  const value = cell.efficiency === null ? "failed" : percent(cell.efficiency);
+  const missing = kind(cell) === "measured" ? "no goodput" : kind(cell);
+  const value = cell.efficiency === null ? missing : percent(cell.efficiency);
   const name = `${cell.client} client, ${cell.server} server: ${value}`;
   return h("a", {
     class: kind(cell),

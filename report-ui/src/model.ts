@@ -22,6 +22,7 @@ export interface Cell {
   client: string;
   server: string;
   goodput_mean_bps: number | null;
+  /** Null for fewer than two goodputs. */
   goodput_deviation_bps: number | null;
   efficiency: number | null;
   /** Outcome and how often, of the iterations that failed. */
@@ -39,6 +40,8 @@ export interface Margin {
   goodput_max_bps: number | null;
   cells: number;
   cells_failed: number;
+  /** Cells that have an efficiency. */
+  cells_measured: number;
   trials: number;
   failed: number;
 }
@@ -102,8 +105,10 @@ export interface CellDetail {
   server: string;
   slug: string;
   size_bytes: number;
-  limit_s: number;
-  /** The iteration that stands for the cell. */
+  limit_s: number | null;
+  /** What an ideal sender has sent at `limit_s`: the file and its headers. */
+  limit_bytes: number;
+  /** The iteration that stands for the cell; null if none succeeded. */
   median: number | null;
   command: string;
   endpoints: { role: string; name: string; version: string; driver: string }[];

@@ -13,13 +13,13 @@ export interface Path {
   forward_rate_bps: number | null;
 }
 
-/** An ideal sender: a handshake and a request take a round trip each, then the file comes at the line rate. */
-export function ideal(cell: Pick<CellDetail, "limit_s" | "size_bytes">, { rtt_s }: Path): Course | null {
-  if (rtt_s === null || 2 * rtt_s > cell.limit_s) return null;
+/** An ideal sender: a handshake and a request take a round trip each, then file and headers come at the line rate. */
+export function ideal(cell: Pick<CellDetail, "limit_s" | "limit_bytes">, { rtt_s }: Path): Course | null {
+  if (rtt_s === null || cell.limit_s === null || 2 * rtt_s > cell.limit_s) return null;
   return [
     [0, 0],
     [2 * rtt_s, 0],
-    [cell.limit_s, cell.size_bytes],
+    [cell.limit_s, cell.limit_bytes],
   ];
 }
 
@@ -46,6 +46,21 @@ export function rates(iteration: Iteration, window_s: number): Course {
   return course;
 }
 
+/** Fewer windows than this say how packets came, not at which rate. */
+const WINDOWS = 5;
+
+/** Whether an iteration received for long enough to speak of its rate. */
+export function hasRate(iterations: Iteration[]): boolean {
+  const longest = Math.max(0, ...iterations.map((one) => one.transfer_s ?? receiving(one)));
+  return longest >= WINDOWS * rateWindow(spans(iterations).ok);
+}
+
+/** From the first to the last step in which something came, in seconds. */
+function receiving({ received_step_s: step, received_bytes: counts }: Iteration): number {
+  const grows = counts.flatMap((count, i) => (count > (counts[i - 1] ?? 0) ? [i] : []));
+  return ((grows.at(-1) ?? 0) - (grows[0] ?? 0)) * step;
+}
+
 /** The value of a course at a time, linear between its points; null where it has none. */
 export function valueAt(course: Course, s: number): number | null {
   const next = course.findIndex(([time]) => time >= s);
@@ -63,35 +78,60 @@ export function spans(iterations: Iteration[]): { ok: number; all: number } {
   return { ok: ok || all, all };
 }
 
-/** Both charts; `until` gives the end of the time axis at each drawing. */
+/** Why there is no chart of the rate, or none at all; null if both are drawn. */
+export function omission({ iterations }: CellDetail): string | null {
+  if (!hasBytes(iterations)) return "No iteration received a byte, so there is no course to draw.";
+  if (hasRate(iterations)) return null;
+  const window = duration(rateWindow(spans(iterations).ok));
+  return `The receive rate is left out: the transfer is shorter than ${WINDOWS} windows of ${window}, too short to speak of a rate over time.`;
+}
+
+function hasBytes(iterations: Iteration[]): boolean {
+  return iterations.some((one) => one.received_bytes.some((count) => count > 0));
+}
+
+/** The charts for which there is something to draw; `until` gives the end of the time axis at each drawing. */
 export function courses(cell: CellDetail, path: Path, until: () => number): Figure[] {
-  const name = `${cell.scenario}-${cell.client}-${cell.server}`;
-  return [
-    figure(
-      "Received bytes",
-      `${name}-received`,
-      {
-        label: `Bytes received over time by the client in ${cell.iterations.length} iterations`,
-        height: 420,
-        option: (theme) => receivedOption(cell, path, until(), theme),
-      },
-      legend(ideal(cell, path) !== null, cell),
-    ),
-    figure(
-      "Receive rate",
-      `${name}-rate`,
-      {
-        label: `Receive rate of the client over time in ${cell.iterations.length} iterations`,
-        height: 240,
-        option: (theme) => rateOption(cell, path, until(), theme),
-      },
-      h(
-        "p",
-        { class: "note" },
-        `UDP payload, mean over ${duration(rateWindow(spans(cell.iterations).ok))} or more.${path.forward_rate_bps === null ? "" : " The line is the forward rate, which also carries IP and UDP headers."}`,
-      ),
-    ),
-  ];
+  if (!hasBytes(cell.iterations)) return [];
+  const bytes = receivedFigure(cell, path, until);
+  return hasRate(cell.iterations) ? [bytes, rateFigure(cell, path, until)] : [bytes];
+}
+
+function receivedFigure(cell: CellDetail, path: Path, until: () => number): Figure {
+  const drawing = {
+    label: `Bytes received over time by the client in ${cell.iterations.length} iterations`,
+    height: 420,
+    option: (theme: Theme) => receivedOption(cell, path, until(), theme),
+  };
+  return figure(
+    "Received bytes",
+    `${fileName(cell)}-received`,
+    drawing,
+    legend(ideal(cell, path) !== null, cell),
+  );
+}
+
+function rateFigure(cell: CellDetail, path: Path, until: () => number): Figure {
+  const drawing = {
+    label: `Receive rate of the client over time in ${cell.iterations.length} iterations`,
+    height: 240,
+    option: (theme: Theme) => rateOption(cell, path, until(), theme),
+  };
+  const line =
+    path.forward_rate_bps === null
+      ? ""
+      : " The line is the forward rate, which also carries IP and UDP headers.";
+  const window = duration(rateWindow(spans(cell.iterations).ok));
+  return figure(
+    "Receive rate",
+    `${fileName(cell)}-rate`,
+    drawing,
+    h("p", { class: "note" }, `UDP payload, mean over ${window} or more.${line}`),
+  );
+}
+
+function fileName(cell: CellDetail): string {
+  return `${cell.scenario}-${cell.client}-${cell.server}`;
 }
 
 function legend(hasIdeal: boolean, cell: CellDetail): HTMLElement {
@@ -99,29 +139,27 @@ function legend(hasIdeal: boolean, cell: CellDetail): HTMLElement {
   const failed = cell.iterations.some((one) => one.outcome !== "ok");
   const others = cell.iterations.some((one) => one.outcome === "ok" && one.iteration !== cell.median);
   const median = cell.iterations.find((one) => one.iteration === cell.median);
-  const hint = hasIdeal
-    ? "Received counts UDP payload, with QUIC headers and retransmissions: a complete transfer ends above the file size."
-    : "";
+  const hint =
+    "Received counts UDP payload, with QUIC headers and retransmissions: a complete transfer ends above the file size." +
+    (hasIdeal ? " The ideal sender retransmits nothing and adds 5\u202f% for headers." : "");
   return h(
     "p",
     { class: "legend" },
-    median &&
-      entry(
-        "median",
-        median.outcome === "ok" ? `median iteration (${median.iteration})` : `iteration ${median.iteration}`,
-      ),
+    median && entry("median", others ? `median iteration (${median.iteration})` : label(cell, median)),
     others && entry("other", "other iterations"),
     failed && entry("failed", "failed"),
-    hasIdeal && entry("ideal", "ideal sender (file bytes)"),
+    hasIdeal && entry("ideal", "ideal sender, file with 5\u202f% headers"),
     entry("size", `file size, ${bytes(cell.size_bytes)}`),
     h("span", { class: "note" }, hint),
   );
 }
 
 function label(cell: CellDetail, one: Iteration): string {
-  const remarks = [one.iteration === cell.median && "median", one.outcome !== "ok" && one.outcome].filter(
-    Boolean,
-  );
+  const several = cell.iterations.filter((other) => other.outcome === "ok").length > 1;
+  const remarks = [
+    several && one.iteration === cell.median && "median",
+    one.outcome !== "ok" && one.outcome,
+  ].filter(Boolean);
   return `iteration ${one.iteration}${remarks.length ? ` (${remarks.join(", ")})` : ""}`;
 }
 
@@ -163,7 +201,7 @@ function receivedOption(cell: CellDetail, path: Path, until: number, theme: Them
   const perfect = ideal(cell, path);
   const all = cell.iterations.map((one) => ({ one, course: received(one) }));
   const names: Named[] = all.map(({ one, course }) => [label(cell, one), course]);
-  if (perfect) names.push(["ideal sender", perfect]);
+  if (perfect) names.push(["ideal sender, with headers", perfect]);
   return {
     ...frame("UDP payload received, MB", until, theme, (value) => String(value / 1e6)),
     tooltip: readings(names, (value) => `${(value / 1e6).toFixed(2)}\u202fMB`, theme),

@@ -12,7 +12,7 @@ import { pathFacts } from "./path";
 export function scenario(run: Run, matrix: Matrix): { element: HTMLElement; start: () => void } {
   const roles = choice("Group by", ["server", "client"] as const);
   const orders = choice("Order by", ["name", "efficiency"] as const);
-  const { figures, groupBy } = distribution(matrix);
+  const { figures, groupBy, nothing } = distribution(matrix);
   let table = matrixTable(matrix, "name");
   orders.onChange((order: Order) => {
     const next = matrixTable(matrix, order);
@@ -30,7 +30,8 @@ export function scenario(run: Run, matrix: Matrix): { element: HTMLElement; star
     typeof source === "string" && source !== "" && h("p", { class: "note source" }, `Source: ${source}`),
     h("div", { class: "controls" }, scale(), orders.element),
     table,
-    h("div", { class: "controls" }, h("h3", {}, "Distribution"), roles.element),
+    h("div", { class: "controls" }, h("h3", {}, "Distribution"), nothing === null && roles.element),
+    nothing !== null && h("p", {}, nothing),
     h("div", { class: "pair-of-charts" }, ...figures.map((figure) => figure.element)),
   );
   const start = () => {

@@ -1,7 +1,7 @@
 // The panel beside a cell that has the pointer or the focus.
 
 import { breakable, h } from "./dom";
-import { duration, goodput, percent } from "./format";
+import { duration, goodput, NO_GOODPUT, percent } from "./format";
 import type { Cell, Spread } from "./model";
 
 const ID = "cell-tooltip";
@@ -46,11 +46,15 @@ function content(cell: Cell): Node[] {
     row("share of limit", share_of_limit, percent),
   ];
   const succeeded = cell.trials.filter((trial) => trial.outcome === "ok").length;
+  const silent = succeeded > 0 && goodput_bps === null;
   const heads = ["", "min", "median", "max"].map((text) => h("th", { scope: "col" }, text));
   return [
     h("p", { class: "pair" }, h("b", {}, cell.client), " client, ", h("b", {}, cell.server), " server"),
     h("p", {}, `${succeeded} of ${cell.trials.length} iterations succeeded`),
-    ...(goodput_bps ? [h("table", {}, h("thead", {}, h("tr", {}, ...heads)), h("tbody", {}, ...rows))] : []),
+    ...(succeeded > 0
+      ? [h("table", {}, h("thead", {}, h("tr", {}, ...heads)), h("tbody", {}, ...rows))]
+      : []),
+    ...(silent ? [h("p", {}, `${NO_GOODPUT}.`)] : []),
     ...reasons(cell),
   ];
 }

@@ -10,8 +10,9 @@ export function isEntries(value: Json | undefined): value is Entries {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The entries of an object: plain values first, then what nests. */
-export function tree(value: Entries, depth = 0): HTMLElement {
+/** The entries of an object: plain values first, then what nests; what is empty is left out. */
+export function tree(whole: Entries, depth = 0): HTMLElement {
+  const value = Object.fromEntries(Object.entries(whole).filter(([, item]) => !empty(item)));
   const plain = Object.entries(value).filter(([, item]) => !nests(item));
   const nested = Object.entries(value).flatMap(([key, item]): [string, Entries | Json[]][] =>
     nests(item) ? [[key, item]] : [],
@@ -28,6 +29,12 @@ export function tree(value: Entries, depth = 0): HTMLElement {
       h("details", { open: depth === 0 && flat(item) }, h("summary", {}, key), branch(item, depth + 1)),
     ),
   );
+}
+
+/** Whether there is nothing to show, however deep. */
+export function empty(value: Json): boolean {
+  if (Array.isArray(value)) return value.every(empty);
+  return isEntries(value) ? Object.values(value).every(empty) : value === "" || value === null;
 }
 
 /** Whether nothing nests inside, so that it may as well stand open. */
@@ -50,13 +57,12 @@ function branch(value: Entries | Json[], depth: number): HTMLElement {
 
 /** A value in its JSON spelling; where its key carries a unit, followed by how people write it. */
 function leaf(key: string, value: Json): Child {
-  if (Array.isArray(value)) return value.map(String).join(" ") || "(empty)";
-  if (isEntries(value)) return "(empty)";
+  if (Array.isArray(value)) return value.map(String).join(" ");
   if (typeof value === "number") {
     const { text } = quantity(key, value);
     return text === String(value)
       ? text
       : h("span", {}, String(value), h("span", { class: "unit" }, ` ${text}`));
   }
-  return value === "" ? "(empty)" : String(value);
+  return String(value);
 }

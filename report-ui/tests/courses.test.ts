@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ecdf, points } from "../src/distribution";
+import { axisEnd, ecdf, points, swarm } from "../src/distribution";
 import type { Cell, Iteration } from "../src/model";
-import { ideal, rates, rateWindow, received, spans, valueAt } from "../src/received";
+import { hasRate, ideal, rates, rateWindow, received, spans, valueAt } from "../src/received";
 
 /** An iteration of which only its course matters. */
 function iteration(outcome: string, received_bytes: number[], completion_s: number | null = null): Iteration {
@@ -10,17 +10,17 @@ function iteration(outcome: string, received_bytes: number[], completion_s: numb
 }
 
 test("an ideal sender starts after two round trips and ends at the limit", () => {
-  const cell = { limit_s: 5.6, size_bytes: 10_485_760 };
+  const cell = { limit_s: 5.6, limit_bytes: 11_010_048 };
   assert.deepEqual(ideal(cell, { rtt_s: 0.6, forward_rate_bps: 20e6 }), [
     [0, 0],
     [1.2, 0],
-    [5.6, 10_485_760],
+    [5.6, 11_010_048],
   ]);
 });
 
 test("without a round-trip time there is no ideal sender to draw", () => {
-  assert.equal(ideal({ limit_s: 5.6, size_bytes: 1 }, { rtt_s: null, forward_rate_bps: null }), null);
-  assert.equal(ideal({ limit_s: 1, size_bytes: 1 }, { rtt_s: 0.6, forward_rate_bps: null }), null);
+  assert.equal(ideal({ limit_s: 5.6, limit_bytes: 1 }, { rtt_s: null, forward_rate_bps: null }), null);
+  assert.equal(ideal({ limit_s: 1, limit_bytes: 1 }, { rtt_s: 0.6, forward_rate_bps: null }), null);
 });
 
 test("a course starts at nothing and has its counts at the ends of steps", () => {
@@ -91,4 +91,32 @@ test("a failed trial counts as 0, an unsupported one not at all", () => {
       [0, true],
     ],
   );
+});
+
+test("a success without goodput is not counted as 0", () => {
+  const trial = { iteration: 1, outcome: "ok", detail: "", efficiency: null };
+  assert.deepEqual(points([{ trials: [trial] } as unknown as Cell]), []);
+});
+
+test("a transfer shorter than five windows has no rate", () => {
+  const steps = (count: number) => ({
+    ...iteration("ok", Array.from({ length: count }, (_, i) => i + 1)),
+    received_step_s: 0.1,
+    transfer_s: null,
+  });
+  assert.equal(hasRate([steps(5)]), false);
+  assert.equal(hasRate([steps(7)]), true);
+  assert.equal(hasRate([{ ...steps(7), transfer_s: 0.2 }]), false);
+});
+
+test("an axis ends close above the largest value", () => {
+  assert.deepEqual(
+    [[], [0.003], [0.16, 0.03], [0.2], [0.61], [1]].map((values) => axisEnd(values)),
+    [1, 1, 20, 20, 70, 100],
+  );
+});
+
+test("equal trials are stacked, distant ones share a level", () => {
+  assert.deepEqual(swarm([5, 5, 5, 5, 5], 1), [0, 1, -1, 2, -2]);
+  assert.deepEqual(swarm([9, 5, 5.5, 6], 1), [0, 0, 1, 0]);
 });

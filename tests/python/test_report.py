@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 import shlex
@@ -85,6 +86,28 @@ def test_success_without_goodput_is_no_error(tmp_path: Path) -> None:
     assert (cell.goodput_mean_bps, cell.goodput_deviation_bps, cell.efficiency_mean) == (None, None, None)
     write_records(tmp_path, [record])
     build(tmp_path)
+    total = read_data(tmp_path / "report/data/run.js")["matrices"][0]["total"]
+    assert (total["cells_failed"], total["cells_measured"]) == (0, 0)
+
+
+def test_a_single_goodput_has_no_deviation(tmp_path: Path) -> None:
+    fake_run.write(tmp_path, stacks=("noq",), iterations=1)
+    build(tmp_path)
+    cell = read_data(tmp_path / "report/data/run.js")["matrices"][0]["cells"][0]
+    assert cell["goodput_mean_bps"] > 0
+    assert cell["goodput_deviation_bps"] is None
+
+
+def test_only_a_success_is_a_median_iteration(run: Path) -> None:
+    assert read_data(run / "report/data/cells/satloss--noq--aioquic.js")["median"] is None
+    assert read_data(run / "report/data/cells/sat--noq--noq.js")["median"] in (1, 2, 3)
+
+
+def test_an_ideal_sender_sends_headers_too(run: Path) -> None:
+    data = read_data(run / "report/data/cells/sat--noq--noq.js")
+    assert data["limit_bytes"] == pytest.approx(1.05 * data["size_bytes"], abs=1)
+    line = (data["limit_s"] - 2 * 0.6) * 20e6 / 8
+    assert data["limit_bytes"] == pytest.approx(line)
 
 
 def test_summaries_of_nothing_are_none() -> None:
@@ -132,9 +155,39 @@ def test_command_sets_what_the_label_says(tmp_path: Path) -> None:
 
 def test_command_names_a_scenario_file_by_its_path(tmp_path: Path) -> None:
     cell = one_cell(tmp_path, scenario="mine")
-    words = shlex.split(reproduce(cell, {"scenarios": ["sat", "my links/mine.toml"], "seed": 0}))
+    words = shlex.split(reproduce(cell, {"options": {"scenarios": ["sat", "my links/mine.toml"], "seed": 0}}))
     assert words[words.index("--scenario") + 1] == "my links/mine.toml"
     assert words[words.index("--seed") + 1] == "0"
+
+
+def test_command_means_the_same_from_every_folder(tmp_path: Path) -> None:
+    cell = one_cell(tmp_path, scenario="mine")
+    manifest = {
+        "options": {"scenarios": ["../links/mine.toml"]},
+        "stack_folders": ["my stacks", "/opt/stacks"],
+        "cwd": "/home/me/work",
+    }
+    words = shlex.split(reproduce(cell, manifest))
+    assert words[words.index("--scenario") + 1] == "/home/me/links/mine.toml"
+    folders = [words[i + 1] for i, word in enumerate(words) if word == "--stacks"]
+    assert folders == ["/home/me/work/my stacks", "/opt/stacks"]
+
+
+def test_heading_names_what_ran(tmp_path: Path) -> None:
+    fake_run.write(tmp_path, stacks=("noq", "quinn"), iterations=1)
+    rename(tmp_path, "run")
+    build(tmp_path)
+    data = read_data(tmp_path / "report/data/run.js")
+    assert data["campaign"] == "noq, quinn over goodput, sat, satloss"
+    fake_run.write(tmp_path, stacks=("a", "b", "c", "d", "e"), iterations=1)
+    rename(tmp_path, "run")
+    build(tmp_path)
+    assert read_data(tmp_path / "report/data/run.js")["campaign"] == "5 stacks over goodput, sat, satloss"
+
+
+def rename(folder: Path, campaign: str) -> None:
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps(manifest | {"campaign": campaign, "title": ""}))
 
 
 def test_slugs_are_portable_and_unique(tmp_path: Path) -> None:
@@ -196,6 +249,8 @@ def test_an_old_report_survives_a_failure(tmp_path: Path) -> None:
         ("manifest.json", None, r"manifest\.json: no such file"),
         ("manifest.json", "{", r"manifest\.json: not JSON"),
         ("manifest.json", "[]", r"manifest\.json: expected a JSON object, found list"),
+        ("manifest.json", "{}", r'manifest\.json: the key "campaign" is missing'),
+        ("manifest.json", '{"campaign": 3}', r'manifest\.json: the key "campaign" is 3'),
         ("records.jsonl", None, r"records\.jsonl: no such file"),
         ("records.jsonl", '{"trial": "a"}\n', r"records\.jsonl: written by another version"),
     ],
@@ -211,11 +266,25 @@ def test_a_folder_that_is_no_run_is_named(tmp_path: Path, name: str, text: str |
     assert caught.value.hint
 
 
+MEAGRE = {"campaign": "mine", "options": {}, "scenarios": {}}
+
+
 def test_a_manifest_may_say_little(tmp_path: Path) -> None:
     fake_run.write(tmp_path, stacks=("noq",), iterations=1)
-    (tmp_path / "manifest.json").write_text("{}")
+    (tmp_path / "manifest.json").write_text(json.dumps(MEAGRE))
     build(tmp_path)
-    assert read_data(tmp_path / "report/data/run.js")["campaign"] == tmp_path.name
+    assert read_data(tmp_path / "report/data/run.js")["campaign"] == "mine"
+
+
+def test_a_full_disk_names_the_file_that_was_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_path: Path, _content: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    fake_run.write(tmp_path, stacks=("noq",), iterations=1)
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match="No space left") as caught:
+        build(tmp_path)
+    assert Path(caught.value.filename).is_relative_to(tmp_path)
 
 
 def test_names_from_outside_stay_text(tmp_path: Path) -> None:
@@ -328,7 +397,7 @@ def test_hostile_names_do_no_harm(tmp_path: Path, dom: Callable[[Path], str]) ->
 def test_a_sparse_run_can_be_drawn(tmp_path: Path, dom: Callable[[Path], str]) -> None:
     """Nothing in the manifest, a pair that was not run, a trial that never received a byte."""
     records = fake_run.write(tmp_path, stacks=("noq", "quinn"), iterations=1)
-    (tmp_path / "manifest.json").write_text("{}")
+    (tmp_path / "manifest.json").write_text(json.dumps(MEAGRE))
     write_records(tmp_path, [fake_run.change(records[0], received_bytes=[]), records[3]])
     page = dom(build(tmp_path))
     assert "script-error" not in page
@@ -336,6 +405,32 @@ def test_a_sparse_run_can_be_drawn(tmp_path: Path, dom: Callable[[Path], str]) -
     page = dom(tmp_path / "report/cells/goodput--noq--noq.html")
     assert "script-error" not in page
     assert "ideal sender" not in page  # the manifest gives no round-trip time
+
+
+@in_browser
+def test_a_success_without_goodput_is_no_failure(tmp_path: Path, dom: Callable[[Path], str]) -> None:
+    record = fake_run.write(tmp_path, stacks=("noq",), iterations=1)[0]
+    record = fake_run.change(record, goodput_bps=None, efficiency=None, transfer_s=0.0)
+    write_records(tmp_path, [record])
+    page = dom(build(tmp_path))
+    assert '<a class="cell measured"' in page
+    assert "None of the 1 trials has an efficiency" in page
+    page = dom(tmp_path / "report/cells/goodput--noq--noq.html")
+    assert "the file fits into one flight" in page
+    assert "The receive rate is left out" in page
+
+
+@in_browser
+def test_failures_alone_have_no_distribution(tmp_path: Path, dom: Callable[[Path], str]) -> None:
+    record = fake_run.write(tmp_path, stacks=("noq",), iterations=1)[0]
+    lost = {"outcome": "handshake_timeout", "goodput_bps": None, "efficiency": None, "completion_s": None}
+    write_records(tmp_path, [fake_run.change(record, **lost, received_bytes=[0, 0])])
+    page = dom(build(tmp_path))
+    assert "All 1 trials failed" in page
+    assert "<figure>" not in page
+    page = dom(tmp_path / "report/cells/goodput--noq--noq.html")
+    assert "No iteration received a byte" in page
+    assert 'class="key' not in page
 
 
 @in_browser

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 from typing import Any
@@ -9,20 +10,22 @@ from typing import Any
 from bentpipe.statistics import Cell
 
 
-def reproduce(cell: Cell, options: dict[str, Any]) -> str:
+def reproduce(cell: Cell, manifest: dict[str, Any]) -> str:
     """The shell command that runs this cell again, with every trace.
 
     A trial's seed comes from the campaign's seed and the trial's own coordinates, so the cell alone gives the
-    same trials as the whole campaign did. `options` are the manifest's: `seed`, `iterations` and
-    `scenarios` are read. Settings stand in the scenario's label.
+    same trials as the whole campaign did. Read from the manifest: of its `options` `seed`, `iterations` and
+    `scenarios`; `stack_folders`, which hold stacks of the user's; and `cwd`, from which relative paths were
+    meant. Settings stand in the scenario's label.
     """
+    options = _mapping(manifest.get("options"))
     key = cell.key
     scenario, settings = split_label(key.scenario)
     words = [
         "bentpipe",
         "run",
         "--scenario",
-        _as_named(scenario, options),
+        _as_named(scenario, options, manifest.get("cwd")),
         "--client",
         key.client,
         "--server",
@@ -34,15 +37,30 @@ def reproduce(cell: Cell, options: dict[str, Any]) -> str:
         words += ["--seed", str(options["seed"])]
     for setting in settings:
         words += ["--set", setting]
+    for folder in _strings(manifest.get("stack_folders")):
+        words += ["--stacks", _from_cwd(folder, manifest.get("cwd"))]
     words += ["--trace", "all", "--out", f"{scenario}-{key.client}-{key.server}".replace("/", "_")]
     return shlex.join(words)
 
 
-def _as_named(scenario: str, options: dict[str, Any]) -> str:
+def _as_named(scenario: str, options: dict[str, Any], cwd: Any) -> str:
     """The scenario as the run was told it: a file of the user's is known by its path, not by its name."""
-    given = options.get("scenarios")
-    files = [str(one) for one in given if str(one).endswith(".toml")] if isinstance(given, list) else []
-    return next((file for file in files if Path(file).stem == scenario), scenario)
+    files = [name for name in _strings(options.get("scenarios")) if name.endswith(".toml")]
+    file = next((file for file in files if Path(file).stem == scenario), None)
+    return scenario if file is None else _from_cwd(file, cwd)
+
+
+def _from_cwd(path: str, cwd: Any) -> str:
+    """A path of the user's, absolute if the folder from which it was meant is known."""
+    return os.path.normpath(Path(cwd) / path) if isinstance(cwd, str) else path
+
+
+def _strings(value: Any) -> list[str]:
+    return [str(one) for one in value] if isinstance(value, list) else []
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def split_label(label: str) -> tuple[str, list[str]]:

@@ -18,6 +18,13 @@ from bentpipe.report import slugs
 from bentpipe.report.command import reproduce
 from bentpipe.statistics import Cell, Matrix, efficiency_over, matrices, spread
 
+# What `bentpipe run` calls a run that is no campaign.
+_UNNAMED = "run"
+_NAMED = 4  # names that a heading lists before it counts them
+
+# What an ideal sender adds to each byte of the file for headers; `limit_s` counts on the same.
+_HEADERS = 1.05
+
 # Columns shown for each iteration on the page of a cell.
 _ITERATION_COLUMNS = (
     "iteration",
@@ -62,9 +69,19 @@ class RunModel:
     def campaign(self) -> str:
         return str(self.manifest.get("campaign") or self.run.resolve().name)
 
-    @property
-    def options(self) -> dict[str, Any]:
-        return _mapping(self.manifest.get("options"))
+    @cached_property
+    def heading(self) -> str:
+        """The campaign's name; for a run without one of its own, what it ran over which scenarios."""
+        if self.campaign != _UNNAMED or not self.matrices:
+            return self.campaign
+        scenarios, clients, servers = (
+            list(dict.fromkeys(getattr(cell.key, part) for matrix in self.matrices for cell in matrix.cells))
+            for part in ("scenario", "client", "server")
+        )
+        stacks = f"{_named(clients, 'clients')} to {_named(servers, 'servers')}"
+        if sorted(clients) == sorted(servers):
+            stacks = _named(clients, "stacks")
+        return f"{stacks} over {_named(scenarios, 'scenarios')}"
 
     @cached_property
     def matrices(self) -> list[Matrix]:
@@ -86,7 +103,7 @@ def run_data(model: RunModel) -> dict[str, Any]:
     """What every page needs: the manifest, and the matrices without the courses of their trials."""
     slug_of = {cell.key: slug for slug, cell in model.slugs.items()}
     data = {
-        "campaign": model.campaign,
+        "campaign": model.heading,
         "version": bentpipe.__version__,
         "manifest": model.manifest,
         "trials": len(model.records),
@@ -121,19 +138,21 @@ def _margin(name: str, group: tuple[Cell, ...]) -> dict[str, Any]:
         "goodput_max_bps": goodputs.max if goodputs else None,
         "cells": len(group),
         "cells_failed": sum(not cell.ok for cell in group),
+        "cells_measured": sum(cell.efficiency_mean is not None for cell in group),
         "trials": sum(len(cell.records) for cell in group),
         "failed": sum(sum(cell.failures.values()) for cell in group),
     }
 
 
 def _cell(cell: Cell, slug: str) -> dict[str, Any]:
+    measured = sum(record.goodput_bps is not None for record in cell.ok)
     spreads = ("goodput_bps", "completion_s", "handshake_s", "share_of_limit")
     return {
         "slug": slug,
         "client": cell.key.client,
         "server": cell.key.server,
         "goodput_mean_bps": cell.goodput_mean_bps,
-        "goodput_deviation_bps": cell.goodput_deviation_bps,
+        "goodput_deviation_bps": cell.goodput_deviation_bps if measured > 1 else None,
         "efficiency": cell.efficiency_mean,
         "failures": cell.failures.most_common(),
         "spreads": {name: _spread(cell, name) for name in spreads},
@@ -159,8 +178,9 @@ def cell_data(model: RunModel, slug: str) -> dict[str, Any]:
         "slug": slug,
         "size_bytes": first.size_bytes,
         "limit_s": first.limit_s,
-        "median": median.iteration if median else None,
-        "command": reproduce(cell, model.options),
+        "limit_bytes": round(first.size_bytes * _HEADERS),
+        "median": median.iteration if median and median.ok else None,
+        "command": reproduce(cell, model.manifest),
         "endpoints": [
             {
                 "role": "client",
@@ -205,6 +225,10 @@ def _has_content(path: Path) -> bool:
 
 def _mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
+
+
+def _named(names: list[str], plural: str) -> str:
+    return ", ".join(names) if len(names) <= _NAMED else f"{len(names)} {plural}"
 
 
 def _finite(value: Any) -> Any:

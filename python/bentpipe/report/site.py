@@ -43,18 +43,26 @@ def _write(model: RunModel, site: Path, assets: list[Path]) -> None:
     for folder in ("cells", "data/cells", "assets"):
         (site / folder).mkdir(parents=True)
     for asset in assets:
-        shutil.copyfile(asset, site / "assets" / asset.name)
+        _write_bytes(site / "assets" / asset.name, asset.read_bytes())
     _write_text(site / "data" / "run.js", pages.data_script("bentpipeRun", run_data(model)))
-    _write_text(site / "index.html", pages.index(model.campaign))
+    _write_text(site / "index.html", pages.index(model.heading))
     for slug, cell in model.slugs.items():
         _write_text(
             site / "data" / "cells" / f"{slug}.js", pages.data_script("bentpipeCell", cell_data(model, slug))
         )
-        _write_text(site / "cells" / f"{slug}.html", pages.cell(model.campaign, slug, cell.key))
+        _write_text(site / "cells" / f"{slug}.html", pages.cell(model.heading, slug, cell.key))
 
 
 def _write_text(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
+    _write_bytes(path, text.encode())
+
+
+def _write_bytes(path: Path, content: bytes) -> None:
+    try:
+        path.write_bytes(content)
+    except OSError as error:  # a full disk is noticed while writing, where the error does not know the file
+        error.filename = str(path)
+        raise
 
 
 def _assets() -> list[Path]:
@@ -80,6 +88,10 @@ def _manifest(run: Path) -> dict[str, Any]:
         raise ReportError(
             f"{path}: expected a JSON object, found {found}", "restore the file or repeat the run"
         )
+    for key, kind in (("campaign", str), ("options", dict), ("scenarios", dict)):
+        if not isinstance(manifest.get(key), kind):
+            what = "is missing" if key not in manifest else f"is {json.dumps(manifest[key])[:60]}"
+            raise ReportError(f'{path}: the key "{key}" {what}', "restore the file or repeat the run")
     return manifest
 
 
