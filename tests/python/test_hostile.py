@@ -6,7 +6,11 @@ They are the toys of `tests/stacks/hostile`; the real simulator must be built (`
 import json
 import os
 import runpy
+import shlex
+import shutil
+import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -166,39 +170,87 @@ def test_a_failed_trial_leaves_what_its_endpoint_said(bentpipe: Command) -> None
     assert not (folder / "client.frames").exists()
 
 
-def failed_checks(bentpipe: Command, stack: str) -> dict[str, str]:
+def checks(bentpipe: Command, stack: str) -> list[dict[str, Any]]:
+    """What `stacks test` says of a stack."""
     done = bentpipe("stacks", "test", stack, "--json")
     answer = json.loads(done.out)
-    failed = {check["name"]: check["detail"] for check in answer["checks"] if check["passed"] is False}
+    failed = [check for check in answer["checks"] if check["passed"] is False]
     assert answer["passed"] is not bool(failed)
     assert done.code == (1 if failed else 0)
-    return failed
+    for check in answer["checks"]:
+        assert ("hint" in check) is (check["passed"] is False), check
+        if "folder" in check:
+            KEPT.append(Path(check["folder"]).parents[1])
+    found: list[dict[str, Any]] = answer["checks"]
+    return found
+
+
+KEPT: list[Path] = []
+
+
+@pytest.fixture(autouse=True)
+def tidy() -> Iterator[None]:
+    """Removes what `stacks test` keeps of failed trials."""
+    yield
+    while KEPT:
+        shutil.rmtree(KEPT.pop(), ignore_errors=True)
 
 
 def test_the_toy_keeps_the_contract(bentpipe: Command) -> None:
-    assert failed_checks(bentpipe, "toy") == {}
+    found = checks(bentpipe, "toy")
+    assert [check for check in found if check["passed"] is False] == []
+    skipped = [check["name"] for check in found if check["passed"] is None]
+    assert skipped == ["sockets: the program is there"]
 
 
 @pytest.mark.parametrize(
     ("stack", "check", "detail"),
     [
         ("careless", "server: an unknown test case", "it answered READY"),
-        ("no-driver", "client: READY is sane", '"driver" is None'),
+        ("no-driver", "client: READY is sane", '"driver" is missing'),
         ("late", "client: an empty RUN", "are not within [0, 1000000)"),
-        ("crash", "100000 bytes over goodput", "told to crash"),
-        ("wrong-byte", "100000 bytes over goodput", "corrupt_file"),
-        ("refuse", "client: READY is sane", "it exited with 127"),
+        ("short", "client: an empty RUN", "too few for the datagrams that it announces"),
+        ("wake-early", "client: an empty RUN", "is before the end of the run"),
+        ("bye-rubbish", "server: FINISH", "BYE is no JSON; it begins with: goodbye"),
+        ("fails-late", "client: FINISH", "it exited with 3 after BYE"),
+        ("stays", "client: FINISH", "it did not exit after BYE"),
+        ("wrong-byte", "100000 bytes arrive whole over goodput (10/10 Mbit/s", "corrupt_file"),
+        (
+            "mute",
+            "100000 bytes arrive whole over goodput",
+            "60 packets sent to the server, 0 of them dropped",
+        ),
+        ("patient", "100000 bytes arrive whole over goodput", "deadlock"),
+        ("one-file", "3 files asked for at once", "/30000: nothing was stored"),
+        ("ignorant", "a file that is absent is refused", "transfer_timeout"),
+        ("open", "a path that leads out of www is refused", "/../2000 was served"),
         ("no-secrets", "TLS secrets", "no_secrets"),
-        ("no-secrets", "qlog is written", "found only"),
+        ("no-secrets", "client: qlog is written", "is empty after BYE"),
+        ("no-secrets", "server: qlog is written", "is empty after BYE"),
     ],
 )
 def test_the_conformance_test_says_what_is_wrong(
     bentpipe: Command, stack: str, check: str, detail: str
 ) -> None:
-    failed = failed_checks(bentpipe, stack)
+    failed = {each["name"]: each["detail"] for each in checks(bentpipe, stack) if each["passed"] is False}
     found = [text for name, text in failed.items() if name.startswith(check)]
     assert found, failed
     assert detail in found[0]
+
+
+def test_a_stack_that_refuses_everything_is_told_so_once(bentpipe: Command) -> None:
+    *_, failed, skipped = checks(bentpipe, "refuse")
+    assert failed["passed"] is False
+    assert "refuses even a plain transfer without options" in failed["detail"]
+    assert (skipped["passed"], skipped["name"]) == (None, "virtual-time: everything else")
+
+
+def test_a_crash_comes_with_what_it_takes_to_replay_it(bentpipe: Command) -> None:
+    (crash,) = (check for check in checks(bentpipe, "crash") if check["passed"] is False)
+    assert crash["output"] == ["toy: told to crash"]
+    again = subprocess.run(shlex.split(crash["replay"]), capture_output=True, text=True, check=False)
+    assert again.returncode != 0
+    assert "exit status: 3" in again.stderr
 
 
 def test_every_kind_of_toy_is_tried() -> None:

@@ -161,5 +161,11 @@ def _with(known: dict[str, Stack], extra: tuple[Path, ...]) -> dict[str, Stack]:
 def _print(check: conformance.Check) -> None:
     mark = {True: "ok  ", False: "FAIL", None: "skip"}[check.passed]
     click.echo(f"{mark} {check.name}" + (f": {check.detail}" if check.detail else ""))
+    for line in check.output:
+        click.echo(f"     | {line}")
+    if check.folder is not None:
+        click.echo(f"     left in: {check.folder}")
+    if check.replay:
+        click.echo(f"     replay:  {check.replay}")
     if check.passed is False and check.hint:
         click.echo(f"     hint: {check.hint}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,7 @@ from bentpipe.stacks import Stack
 from bentpipe.testbeds import loopback, pipe
 
 SIZE = 100_000  # bytes of the file that is moved
+SMALLER = (1000, 30_000)  # of the files that are moved beside it
 PARTNERS = ("quinn", "noq", "aioquic")  # for stacks with one role only
 UNKNOWN = "bentpipe-unknown"
 
@@ -24,10 +25,19 @@ class Check:
     name: str
     passed: bool | None
     detail: str = ""
-    hint: str = ""
+    hint: str = ""  # shown if it failed
+    output: tuple[str, ...] = ()  # the last lines that the program printed
+    folder: Path | None = None  # what the trial left behind
+    replay: str = ""  # the command that runs the program alone through what it was sent
 
     def to_mapping(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
+        """As `--json` prints it."""
+        values: dict[str, Any] = {"name": self.name, "passed": self.passed, "detail": self.detail}
+        if self.passed is False:
+            values["hint"] = self.hint
+        if self.folder is not None:
+            values |= {"output": list(self.output), "folder": str(self.folder), "replay": self.replay}
+        return values
 
 
 class Wrong(Exception):
@@ -37,9 +47,17 @@ class Wrong(Exception):
 def attempt(name: str, body: Callable[[], None], hint: str) -> Check:
     try:
         body()
-    except (Wrong, pipe.PipeError, loopback.LoopbackError, OSError) as error:
+    except (Wrong, pipe.PipeError, loopback.LoopbackError) as error:
         return Check(name, False, str(error), hint)
+    except OSError as error:
+        return Check(name, False, f"{error.filename or 'it'}: {error.strerror}", hint)
     return Check(name, True)
+
+
+def shown(value: object) -> str:
+    """A value as it stands in JSON, cut where it is long."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 200 else f"{text[:200]}…"
 
 
 def partner_of(stack: Stack) -> Stack | None:

@@ -25,6 +25,7 @@ from bentpipe import paths
 
 HELLO, READY, RUN, RAN, FINISH, BYE = range(1, 7)
 NEVER = 2**64 - 1
+BODY_LIMIT = 1 << 28  # bytes of a frame's body
 _HEADER = struct.Struct("<IB")
 _RUN = struct.Struct("<QI")
 _RAN = struct.Struct("<QBI")
@@ -96,7 +97,7 @@ class Program:
     def receive(self, kind: int) -> bytes:
         """Read a frame, which must be of `kind`; PipeError if it is not, or if none comes in time."""
         length, found = _HEADER.unpack(self._read(_HEADER.size))
-        if length > 1 << 30:
+        if length > BODY_LIMIT:
             raise PipeError(
                 f"it announced a frame of {length} bytes: is something else printed to descriptor 4?"
             )
@@ -121,8 +122,10 @@ class Program:
                 at, _ecn, size = _DATAGRAM.unpack_from(body, position)
                 departures.append((at, size))
                 position += _DATAGRAM.size + size
-        except struct.error as error:
-            raise PipeError(f"RAN is too short for what it announces: {error}") from error
+        except struct.error:
+            raise PipeError(
+                f"RAN has {len(body)} bytes, too few for the datagrams that it announces"
+            ) from None
         if position != len(body):
             raise PipeError(f"RAN is {len(body)} bytes long, but its datagrams end at {position}")
         return Ran(next_wake, done, tuple(departures))
@@ -178,12 +181,12 @@ def refusal(command: Sequence[str], greeting: Mapping[str, Any], patience_s: flo
         with Program(command, patience_s) as program:
             try:
                 answer = program.ready(greeting)
-                return f"it answered READY ({str(answer)[:100]})"
+                return f"it answered READY {json.dumps(answer)[:100]}"
             except PipeError as error:
                 code = program.exit_code()
                 return None if code == 127 else str(error)
     except OSError as error:
-        return f"it cannot be started: {error}"
+        return f"it cannot be started: {error.strerror}"
 
 
 def _spawn(command: Sequence[str], log: int) -> tuple[int, int, int]:
@@ -218,8 +221,9 @@ def _above(descriptor: int) -> int:
 def _json(body: bytes, name: str) -> Any:
     try:
         return json.loads(body)
-    except ValueError as error:
-        raise PipeError(f"{name} is no JSON: {error}") from error
+    except ValueError:
+        start = body[:60].decode(errors="replace")
+        raise PipeError(f"{name} is no JSON; it begins with: {start}") from None
 
 
 def _quoted(text: str) -> str:
