@@ -46,7 +46,7 @@ export function axisEnd(values: number[]): number {
   return ENDS.find((end) => end >= largest) ?? 100;
 }
 
-const ENDS = [1, 2, 5, 10, 15, 20, 25, 30, 40, 50, 60, 70, 80, 100];
+const ENDS = [1, 2, 5, 10, 15, 20, 25, 30, 40, 50, 60, 70, 80, 90, 100];
 
 /** A level for each value such that no two values closer than `width` have the same: 0 first, then 1, -1, 2, -2. */
 export function swarm(values: number[], width: number): number[] {
@@ -79,7 +79,7 @@ export function distribution(matrix: Matrix): Distribution {
   const share = h(
     "p",
     { class: "note" },
-    `Share of ${all.length} trials with at most this efficiency; ${failures} failed and count as 0.`,
+    `Share of ${all.length} trials with at most this efficiency${failures > 0 ? `; ${failures} failed and count as 0` : ""}.`,
     unsupported > 0 && ` Left out: ${unsupported} unsupported.`,
     silent > 0 && ` Left out: ${silent} without goodput, as the file fits into one flight.`,
     range,
