@@ -4,8 +4,8 @@ alone.
 
 `FAKE_SIM` holds what it shall do, as words: `slow` waits for ever in trials of the server `toy:speed=slow`,
 `flaky` fails every second iteration until the file `FAKE_SIM_HEALED` exists, `full` reports a full disk,
-`full-client` has a client fail for it, `broken` exits with 1, `nonsense` prints no JSON, `unsupported` and
-`one-flight` end that way.
+`full-client` and `full-go-client` have a client fail for it, `broken` exits with 1, `nonsense` prints no
+JSON, `unsupported` and `one-flight` end that way.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ def trial(job: dict[str, Any]) -> None:
         time.sleep(3600)
     if "full" in HOW:
         sys.exit("error: trace.pcapng: No space left on device (os error 28)")
-    if "full-client" in HOW:
+    if "full-client" in HOW or "full-go-client" in HOW:
         said = "the client ended: exit status: 1; it said: [Errno 28] No space left on device"
+        said = said.lower() if "full-go-client" in HOW else said
         print(json.dumps(result(job) | {"outcome": "crashed", "detail": said}))
         return
     if "unsupported" in HOW:

@@ -143,4 +143,5 @@ def _answer(code: int, out: str, err: str) -> Answer:
 
 
 def _tells_of_full_disk(text: str) -> bool:
-    return any(os.strerror(number) in text for number in (errno.ENOSPC, errno.EDQUOT))
+    said = text.casefold()  # Go writes it in small letters
+    return any(os.strerror(number).casefold() in said for number in (errno.ENOSPC, errno.EDQUOT))
