@@ -100,7 +100,10 @@ test("a success without goodput is not counted as 0", () => {
 
 test("a transfer shorter than five windows has no rate", () => {
   const steps = (count: number) => ({
-    ...iteration("ok", Array.from({ length: count }, (_, i) => i + 1)),
+    ...iteration(
+      "ok",
+      Array.from({ length: count }, (_, i) => i + 1),
+    ),
     received_step_s: 0.1,
     transfer_s: null,
   });
