@@ -45,6 +45,7 @@ class Manifest:
     stacks: dict[str, dict[str, Any]]
     left_out: dict[str, str]  # stack → why
     stack_folders: list[str] = field(default_factory=list)  # of --stacks and BENTPIPE_STACKS
+    cwd: str = ""  # where the command ran: relative paths in `options` and `command` count from there
     finished: str | None = None  # UTC; null: not finished
     resumed: list[str] = field(default_factory=list)  # when, UTC
     contract_breaches: dict[str, str] = field(
@@ -81,6 +82,7 @@ def new(plan: Plan, scenarios: Iterable[Scenario], cast: Cast, stack_folders: Se
         },
         left_out=cast.left_out,
         stack_folders=list(stack_folders),
+        cwd=str(Path.cwd()),
     )
 
 
