@@ -1,25 +1,27 @@
-"""Building stacks: the `[build]` of each `stack.toml`. A stack whose tools are missing is left out and said
-so.
+"""Building stacks: the `[build]` of each `stack.toml`. A stack whose tools are missing or too old is left out
+and said so.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass
 
 from bentpipe import paths
-from bentpipe.stacks import Stack
+from bentpipe.stacks import Need, Stack
 
 _INSTALL = {
-    "cargo": "curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh",
-    "cc": "sudo apt install build-essential",
-    "cmake": "sudo apt install cmake",
-    "go": "sudo apt install golang-go (or a newer one from https://go.dev/dl)",
-    "java": "sudo apt install default-jdk",
-    "mvn": "sudo apt install maven",
-    "npm": "sudo apt install npm",
+    "cargo": "install it with: curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh",
+    "cc": "install it with: sudo apt install build-essential",
+    "cmake": "install it with: sudo apt install cmake",
+    "go": "get it from https://go.dev/dl",
+    "java": "install it with: sudo apt install default-jdk",
+    "mvn": "install it with: sudo apt install maven",
+    "npm": "install it with: sudo apt install npm",
 }
+_NAMES = {"cargo": "Rust", "go": "Go"}  # what has the version that people look for
 
 
 @dataclass(frozen=True)
@@ -35,9 +37,9 @@ def build(stack: Stack) -> Built:
     """Build one stack; its command's output goes to the terminal."""
     if stack.build is None:
         return Built(stack.name)
-    missing = [need for need in stack.build.needs if shutil.which(need) is None]
+    missing = [why for need in stack.build.needs if (why := _missing(need, stack)) is not None]
     if missing:
-        return Built(stack.name, left_out="; ".join(_needs(stack.name, need) for need in missing))
+        return Built(stack.name, left_out="; ".join(f"{stack.name} needs {why}" for why in missing))
     paths.bin_folder().mkdir(parents=True, exist_ok=True)
     command = stack.fill(stack.build.command)
     try:
@@ -47,7 +49,36 @@ def build(stack: Stack) -> Built:
     return Built(stack.name, failed=f"{command[0]} ended with {done.returncode}" if done.returncode else None)
 
 
-def _needs(stack: str, program: str) -> str:
-    install = _INSTALL.get(program)
-    how = f"install it with: {install}" if install else f"install {program}"
-    return f"{stack} needs {program}; {how}"
+def _missing(need: Need, stack: Stack) -> str | None:
+    """What is missing and how to get it, if `need` is not met."""
+    wanted = need.program
+    if need.version:
+        wanted = f"{_NAMES.get(need.program, need.program)} {_dotted(need.version)} or newer"
+    how = _INSTALL.get(need.program, f"install {need.program}")
+    if shutil.which(need.program) is None:
+        return f"{wanted}; {how}"
+    if not need.version:
+        return None
+    found = _version(need.program, stack)
+    if found is None:
+        return f"{wanted}, and {need.program} does not say which it is; {how}"
+    return None if found >= need.version else f"{wanted}, and {need.program} is {_dotted(found)}; {how}"
+
+
+def _version(program: str, stack: Stack) -> tuple[int, ...] | None:
+    """The version of `program` in the stack's folder, where a file may choose it: (1, 88, 0); None if it says
+    none.
+    """
+    asked = [program, "version" if program == "go" else "--version"]
+    try:
+        done = subprocess.run(
+            asked, cwd=stack.folder, capture_output=True, text=True, errors="replace", check=False
+        )
+    except OSError:
+        return None
+    found = re.search(r"\d+(?:\.\d+)+", done.stdout)
+    return tuple(int(part) for part in found[0].split(".")) if found and done.returncode == 0 else None
+
+
+def _dotted(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version))

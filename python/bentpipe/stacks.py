@@ -19,14 +19,23 @@ from bentpipe.errors import UsageError, one_of
 
 ROLES = ("client", "server")
 MODES = ("virtual-time", "sockets")
+_NEED = re.compile(r"([A-Za-z0-9_.+-]+)(?:\s*>=\s*(\d+(?:\.\d+)*))?")
 _NAME = re.compile(r"[A-Za-z0-9-]+")
+
+
+@dataclass(frozen=True)
+class Need:
+    """A program that must be on the PATH, written `cargo`, or `cargo >= 1.88` if it must not be older."""
+
+    program: str
+    version: tuple[int, ...] = ()  # the oldest that will do; empty: any
 
 
 @dataclass(frozen=True)
 class Build:
     """How a stack is made."""
 
-    needs: tuple[str, ...]  # programs that must be on the PATH
+    needs: tuple[Need, ...]
     command: tuple[str, ...]  # runs in the stack's folder
 
 
@@ -128,7 +137,7 @@ def load(folder: Path) -> Stack:
         notes=table.text("notes", ""),
         options={name: options.text(name) for name in options.values},
         commands={mode: tuple(commands.texts(mode)) for mode in commands.values},
-        build=Build(tuple(build.texts("needs", [])), tuple(build.texts("command"))) if build.values else None,
+        build=_build(build) if build.values else None,
     )
     if not _NAME.fullmatch(stack.name):
         raise table.wrong("name", stack.name, "letters, digits and -")
@@ -142,6 +151,26 @@ def load(folder: Path) -> Stack:
         if not re.fullmatch(r"[A-Za-z0-9_.-]+", name):
             raise table.wrong(f"options.{name}", name, "an option's name with letters, digits, - _ .")
     return stack
+
+
+def _build(table: strict.Table) -> Build:
+    needs = []
+    for text in table.texts("needs", []):
+        found = _NEED.fullmatch(text)
+        if found is None:
+            raise table.wrong("needs", text, 'a program, with its oldest version if need be: "cargo >= 1.88"')
+        needs.append(Need(found[1], tuple(int(part) for part in found[2].split(".")) if found[2] else ()))
+    command = tuple(table.texts("command"))
+    if not command:
+        raise table.wrong("command", [], 'an argument list: ["cargo", "build"]')
+    return Build(tuple(needs), command)
+
+
+def replaced(known: Mapping[str, Stack]) -> list[Stack]:
+    """Those of `known` that come from elsewhere and have the name of a stack that comes with Bentpipe."""
+    own = paths.endpoints().resolve()
+    names = {load(folder).name for folder in _with_stack(own)}
+    return [stack for stack in known.values() if stack.name in names and stack.folder.parent != own]
 
 
 def discover(extra: Iterable[Path] = ()) -> dict[str, Stack]:

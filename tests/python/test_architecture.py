@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,13 +17,16 @@ LONGEST = 600  # lines
 ALLOWED = {
     "bentpipe-units": set(),
     "bentpipe-link": {"bentpipe-units"},
-    "bentpipe-congestion": {"bentpipe-units"},
     "bentpipe-trace": {"bentpipe-units"},
     "bentpipe-endpoint": {"bentpipe-units"},
     "bentpipe-sim": {"bentpipe-link", "bentpipe-endpoint", "bentpipe-trace", "bentpipe-units"},
-    "bentpipe-emulator": {"bentpipe-link", "bentpipe-trace", "bentpipe-units"},
 }
-ENDPOINT_PROGRAMS_MAY_USE = {"bentpipe-endpoint", "bentpipe-congestion", "bentpipe-units"}
+ENDPOINT_PROGRAMS_MAY_USE = {"bentpipe-endpoint", "bentpipe-units"}
+
+# A quoted path in a source file that goes up.
+GOING_UP = re.compile(r"""["'`]([^"'`\s]*\.\./[^"'`\s]*)["'`]""")
+# Where the files of any stack may look: what Rust stacks share, and data that all programs have in common.
+SHARED_BY_STACKS = ("crates/endpoint", "endpoints/certs", "Cargo.lock")
 
 # What opens sockets or takes packets apart, and the one folder that may.
 PACKET_MODULES = {"socket", "struct", "ssl", "selectors", "select", "asyncio", "aioquic", "scapy", "dpkt"}
@@ -47,16 +51,48 @@ def test_crates_know_only_what_lies_below_them() -> None:
         assert used <= allowed, f"{name} must not depend on {', '.join(sorted(used - allowed))}"
 
 
+def test_every_crate_that_is_allowed_something_exists() -> None:
+    known = {name for name, _, _ in dependencies()}
+    allowed = ALLOWED.keys() | ENDPOINT_PROGRAMS_MAY_USE | set().union(*ALLOWED.values())
+    assert allowed <= known
+
+
 def test_endpoint_programs_share_nothing_but_the_contract() -> None:
-    """No file of a stack's folder names the folder of another stack, or leads out of its own."""
+    """No file of a stack's folder names another stack, or leads to anything but what all may share."""
     stacks = sorted(file.parent for file in (ROOT / "endpoints").glob("*/stack.toml"))
     assert stacks
     for stack in stacks:
         others = [f"endpoints/{other.name}" for other in stacks if other != stack]
         for file in sources(stack):
             text = file.read_text()
-            named = [other for other in others if other in text]
-            assert not named, f"{file.relative_to(ROOT)} names {named}"
+            found = [other for other in others if other in text] + reaching_out(text, file.parent, stack)
+            assert not found, f"{file.relative_to(ROOT)} names {', '.join(found)}"
+
+
+def reaching_out(text: str, folder: Path, stack: Path) -> list[str]:
+    """The relative paths in the `text` of a file in `folder` that lead to where `stack` must not look."""
+    may = (stack, *(ROOT / place for place in SHARED_BY_STACKS))
+    return [
+        path
+        for path in GOING_UP.findall(text)
+        if not any((folder / path).resolve().is_relative_to(place) for place in may)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ('#[path = "../../../crates/endpoint/quinn-family/adapter.rs"]', False),
+        ('#[path = "../../../crates/sim/src/child.rs"]', True),
+        ('#[path = "../../quinn/src/dialect.rs"]', True),
+        ('#[path = "../tests/../src/dialect.rs"]', False),
+        ('#[path = "sub/../../../quinn/src/dialect.rs"]', True),
+        ('include!(r"../../../crates/endpoint/../link/src/lib.rs");', True),
+    ],
+)
+def test_relative_paths_are_resolved(text: str, wrong: bool) -> None:
+    stack = ROOT / "endpoints" / "noq"
+    assert bool(reaching_out(text, stack / "src", stack)) is wrong
 
 
 def sources(folder: Path) -> Iterator[Path]:

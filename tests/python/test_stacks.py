@@ -1,5 +1,7 @@
 """stack.toml, variants, and where stacks are looked for."""
 
+import json
+import os
 from pathlib import Path
 
 import pytest
@@ -36,6 +38,12 @@ def test_a_stack_is_read() -> None:
         ("deterministic = true\n", "", 'the key "deterministic" is missing'),
         ("virtual-time = [", "virtual_time = [", 'unknown key "commands.virtual_time"'),
         ('language = "Python"', "language = Python", "not valid TOML"),
+        (
+            "[commands]",
+            '[build]\nneeds = ["cargo > 1"]\ncommand = ["x"]\n[commands]',
+            "build.needs: 'cargo > 1'",
+        ),
+        ("[commands]", "[build]\ncommand = []\n[commands]", "build.command: []"),
     ],
 )
 def test_mistakes_in_stack_toml_are_named(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -115,3 +123,69 @@ def test_build_says_whether_it_worked(bentpipe: Command, tmp_path: Path, command
     done = bentpipe("stacks", "build", "made", "--stacks", folder)
     assert done.code == code
     assert ("made was not built: false ended with 1" in done.err) is (code == 1)
+
+
+@pytest.mark.parametrize(
+    ("needs", "wanted"),
+    [
+        ("go >= 99.1", "needy needs Go 99.1 or newer, and go is 1.26.8; get it from https://go.dev/dl"),
+        ("go >= 1.26.9", "needy needs Go 1.26.9 or newer, and go is 1.26.8"),
+        ("go >= 1.26.8", None),
+        ("go >= 1.3", None),
+        ("go", None),
+    ],
+)
+def test_build_leaves_out_what_needs_a_newer_tool(
+    bentpipe: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, needs: str, wanted: str | None
+) -> None:
+    go = tmp_path / "bin" / "go"
+    go.parent.mkdir()
+    go.write_text('#!/bin/sh\n[ "$1" = version ] && echo "go version go1.26.8 linux/amd64"\n')
+    go.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{go.parent}:{os.environ['PATH']}")
+    text = GOOD + f'\n[build]\nneeds = ["{needs}"]\ncommand = ["touch", "made"]\n'
+    folder = write(tmp_path / "stack", text.replace('"toy"', '"needy"', 1))
+    done = bentpipe("stacks", "--stacks", folder, "build", "needy")
+    assert done.code == (0 if wanted is None else 2)
+    assert (folder / "made").exists() is (wanted is None)
+    assert wanted is None or wanted in done.err
+
+
+def test_a_stack_that_stands_in_for_one_of_ours_is_noted(bentpipe: Command, tmp_path: Path) -> None:
+    folder = write(tmp_path / "mine", GOOD.replace('"toy"', '"quinn"', 1))
+    listed = bentpipe("stacks", "--stacks", folder, "--json")
+    assert f"{folder} stands in for the stack quinn of Bentpipe" in listed.err
+    (quinn,) = (stack for stack in json.loads(listed.out) if stack["name"] == "quinn")
+    assert (quinn["folder"], quinn["modes"]) == (str(folder), ["virtual-time"])
+    assert "stands in" not in bentpipe("stacks", "show", "toy").err
+
+
+@pytest.mark.parametrize("command", ["stacks", "scenarios"])
+def test_lists_fit_into_80_columns(bentpipe: Command, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = bentpipe(command).out.splitlines()
+    assert lines
+    assert max(map(len, lines)) <= 80
+
+
+def test_titles_of_scenarios_are_listed_whole(bentpipe: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = " ".join(bentpipe("scenarios").out.split())
+    listed = json.loads(bentpipe("scenarios", "--json").out)
+    assert {"goodput", "sat", "satloss"} <= {one["name"] for one in listed}
+    assert [one["title"] for one in listed if " ".join(one["title"].split()) not in shown] == []
+
+
+def test_a_stack_without_options_says_so(bentpipe: Command, tmp_path: Path) -> None:
+    options = GOOD[GOOD.index("[options]") : GOOD.index("[commands]")]
+    folder = write(tmp_path / "plain", GOOD.replace(options, "").replace('"toy"', '"plain"', 1))
+    assert "options: none" in bentpipe("stacks", "show", "plain", "--stacks", folder).out
+
+
+def test_only_what_can_be_built_is_proposed_to_be_built(bentpipe: Command, tmp_path: Path) -> None:
+    text = GOOD.replace('"{python}", "{folder}/endpoint.py"', '"{folder}/nothing"').replace("toy", "gone", 1)
+    for name, build, proposed in (("a", "", False), ("b", '\n[build]\ncommand = ["true"]\n', True)):
+        folder = write(tmp_path / name, text + build)
+        done = bentpipe("stacks", "test", "gone", "--stacks", folder)
+        assert done.code == 1
+        assert ("bentpipe stacks build gone" in done.out) is proposed

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 import textwrap
 from collections.abc import Iterator
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from bentpipe import scenarios as catalogue
 from bentpipe.errors import BentpipeError
@@ -18,8 +17,9 @@ WIDTH = 100
 
 
 @click.group(invoke_without_command=True)
+@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
 @click.pass_context
-def scenarios(context: click.Context) -> None:
+def scenarios(context: click.Context, as_json: bool) -> None:
     """List the scenarios: the paths that trials can run over.
 
     \b
@@ -30,27 +30,32 @@ def scenarios(context: click.Context) -> None:
     """
     if context.invoked_subcommand is not None:
         return
-    table = Table(box=None, pad_edge=False, expand=True)
-    for heading, justify in (("name", "left"), ("RTT ms", "right"), ("Mbit/s", "right")):
-        table.add_column(heading, justify="right" if justify == "right" else "left", no_wrap=True)
-    table.add_column("queue", no_wrap=True, max_width=12)
-    table.add_column("loss", no_wrap=True)
-    table.add_column("title", no_wrap=True, ratio=1)
+    summaries: dict[str, dict[str, Any]] = {}
     broken: list[BentpipeError] = []
     for name in catalogue.names():
         try:
-            one = catalogue.resolve(name).summary
+            summaries[name] = catalogue.resolve(name).summary
         except catalogue.ScenarioError as error:
             broken.append(error)
-            continue
-        table.add_row(
-            name, f"{one['rtt_ms']:g}", _rates(one), _both(one, "queue"), _both(one, "loss"), one["title"]
-        )
-    console = Console(highlight=False)
-    console.print(table)
-    console.print("Rates are forward (server → client) / return. More: bentpipe scenarios show NAME")
+    if as_json:
+        click.echo(json.dumps([{"name": name} | summary for name, summary in summaries.items()], indent=1))
+    else:
+        _list(summaries)
     if broken:
         raise broken[0]
+
+
+def _list(summaries: dict[str, dict[str, Any]]) -> None:
+    """A scenario takes two lines, since its title is as long as all the rest: the numbers, then the title."""
+    width = min(shutil.get_terminal_size().columns, WIDTH)
+    column = max(map(len, summaries), default=0)
+    click.echo(f"{'name':<{column}}  {'RTT ms':>6}  {'Mbit/s':>11}  {'loss':<5}  queue")
+    for name, one in summaries.items():
+        numbers = f"{one['rtt_ms']:>6g}  {_rates(one):>11}  {_both(one, 'loss'):<5}  {_both(one, 'queue')}"
+        line = f"{name:<{column}}  {numbers}"
+        click.echo(line if len(line) <= width else f"{line[: width - 1]}…")
+        click.echo(textwrap.fill(one["title"], width, initial_indent="    ", subsequent_indent="    "))
+    click.echo("Rates are forward (server → client) / return. More: bentpipe scenarios show NAME")
 
 
 @scenarios.command()

@@ -27,9 +27,10 @@ _extra = click.option(
 
 
 @click.group(invoke_without_command=True)
+@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
 @_extra
 @click.pass_context
-def stacks(context: click.Context, extra: tuple[Path, ...]) -> None:
+def stacks(context: click.Context, as_json: bool, extra: tuple[Path, ...]) -> None:
     """List the stacks: the QUIC implementations that trials can use.
 
     \b
@@ -43,23 +44,54 @@ def stacks(context: click.Context, extra: tuple[Path, ...]) -> None:
     if context.invoked_subcommand is not None:
         return
     known: dict[str, Stack] = context.obj
+    _note_replaced(known)
     with ThreadPoolExecutor(4) as pool:
         versions = list(pool.map(conformance.version, known.values()))
+    listed = list(zip(known.values(), versions, strict=True))
+    if as_json:
+        click.echo(json.dumps([_mapping(stack, version) for stack, version in listed], indent=1))
+        return
     table = Table(box=None, pad_edge=False)
-    for heading in ("name", "version", "roles", "options", "modes", "repeats"):
-        table.add_column(heading, overflow="fold")
-    for stack, version in zip(known.values(), versions, strict=True):
+    for heading, narrow in (("name", True), ("version", False), ("repeats", True), ("modes", True)):
+        table.add_column(heading, overflow="fold", no_wrap=narrow)
+    table.add_column("options", overflow="fold")
+    for stack, version in listed:
         table.add_row(
             stack.name,
             version or "not built",
-            " ".join(stack.roles),
-            " ".join(stack.options),
-            " ".join(stack.commands),
             "yes" if stack.deterministic else "no",
+            ", ".join(stack.commands),
+            " ".join(stack.options),
         )
     console = Console(highlight=False)
     console.print(table)
+    for stack in known.values():
+        if len(stack.roles) == 1:
+            console.print(f"{stack.name} is a {stack.roles[0]} only.")
     console.print("repeats: the same seed gives the same packets. More: bentpipe stacks show NAME")
+
+
+def _mapping(stack: Stack, version: str | None) -> dict[str, object]:
+    """A stack as `--json` prints it; its version is null if it is not built."""
+    return {
+        "name": stack.name,
+        "title": stack.title,
+        "language": stack.language,
+        "home": stack.home,
+        "version": version,
+        "roles": stack.roles,
+        "testcases": stack.testcases,
+        "deterministic": stack.deterministic,
+        "notes": stack.notes,
+        "options": dict(stack.options),
+        "modes": list(stack.commands),
+        "folder": str(stack.folder),
+    }
+
+
+def _note_replaced(known: dict[str, Stack]) -> None:
+    for stack in catalogue.replaced(known):
+        click.echo(f"note: {stack.folder} stands in for the stack {stack.name} of Bentpipe", err=True)
 
 
 @stacks.command()
@@ -73,7 +105,7 @@ def show(known: dict[str, Stack], name: str, extra: tuple[Path, ...]) -> None:
     Example:
       bentpipe stacks show quic-go
     """
-    stack = catalogue.find(name, _with(known, extra))
+    stack = _find(name, known, extra)
     click.echo(f"{stack.name}: {stack.title} ({stack.language}), {stack.home}")
     for heading, text in (
         ("version", conformance.version(stack) or "not built"),
@@ -85,7 +117,11 @@ def show(known: dict[str, Stack], name: str, extra: tuple[Path, ...]) -> None:
     ):
         if text:
             click.echo(f"  {heading:<11} {text}")
-    click.echo("options, as in " + ":".join([stack.name, *(f"{name}=…" for name in list(stack.options)[:2])]))
+    if stack.options:
+        example = ":".join([stack.name, *(f"{option}=…" for option in list(stack.options)[:2])])
+        click.echo(f"options, as in {example}")
+    else:
+        click.echo("options: none")
     for option, meaning in stack.options.items():
         click.echo(f"  {option:<11} {meaning}")
     for mode in stack.commands:
@@ -105,13 +141,14 @@ def test(known: dict[str, Stack], name: str, as_json: bool, extra: tuple[Path, .
       bentpipe stacks test quinn
       bentpipe stacks test my-quic --stacks ~/my-quic
     """
-    stack = catalogue.find(name, _with(known, extra))
+    stack = _find(name, known, extra)
     results = []
     for check in conformance.checks(stack):
         results.append(check)
         if not as_json:
             _print(check)
     failed = [check for check in results if check.passed is False]
+    skipped = sum(check.passed is None for check in results)
     if as_json:
         click.echo(
             json.dumps(
@@ -124,7 +161,7 @@ def test(known: dict[str, Stack], name: str, as_json: bool, extra: tuple[Path, .
             )
         )
     else:
-        click.echo(f"{len(results)} checks, {len(failed)} failed")
+        click.echo(f"{len(results)} checks, {len(failed)} failed, {skipped} skipped")
     return 1 if failed else 0
 
 
@@ -151,6 +188,13 @@ def build(known: dict[str, Stack], names: tuple[str, ...], extra: tuple[Path, ..
     if names and any(result.left_out for result in results):
         raise UsageError("not all of the named stacks could be built", "install what is missing first")
     return 1 if any(result.failed for result in results) else 0
+
+
+def _find(name: str, known: dict[str, Stack], extra: tuple[Path, ...]) -> Stack:
+    known = _with(known, extra)
+    stack = catalogue.find(name, known)
+    _note_replaced({name: stack})
+    return stack
 
 
 def _with(known: dict[str, Stack], extra: tuple[Path, ...]) -> dict[str, Stack]:
