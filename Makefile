@@ -28,6 +28,7 @@ lint:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	@! command -v gofmt >/dev/null || test -z "$$(gofmt -l endpoints | tee /dev/stderr)"
 
 fmt:
 	cargo fmt --all
