@@ -12,12 +12,17 @@ from collections.abc import Iterator
 
 FROM_COORDINATOR, TO_COORDINATOR = 3, 4
 HELLO, READY, RUN, RAN, FINISH, BYE = 1, 2, 3, 4, 5, 6
+BODY_LIMIT = 1 << 28  # bytes of a frame's body
 NEVER = 2**64 - 1  # a next wake of a program that waits for arrivals only
 
 _HEADER = struct.Struct("<IB")
 _RUN = struct.Struct("<QI")
 _RAN = struct.Struct("<IBQBI")
 _DATAGRAM = struct.Struct("<QBH")
+
+
+class ContractBroken(Exception):
+    """The coordinator sent what is not in the contract."""
 
 
 class CoordinatorGone(Exception):
@@ -27,6 +32,8 @@ class CoordinatorGone(Exception):
 def read() -> tuple[int, bytes]:
     """The next frame, as type and body; CoordinatorGone at the end of the pipe."""
     length, kind = _HEADER.unpack(_read_exactly(_HEADER.size))
+    if length > BODY_LIMIT:
+        raise ContractBroken(f"a frame of {length} bytes, where at most {BODY_LIMIT} are allowed")
     return kind, _read_exactly(length)
 
 
@@ -35,18 +42,35 @@ def write_json(kind: int, content: object) -> None:
     _write(_HEADER.pack(len(body), kind) + body)
 
 
-def arrivals(body: bytes) -> tuple[int, Iterator[tuple[int, bytes]]]:
-    """A RUN's `until` and its datagrams as (time, payload); without ECN, of which aioquic takes no notice."""
+def arrivals(body: bytes, now: int) -> tuple[int, Iterator[tuple[int, bytes]]]:
+    """The `until` of a RUN that begins at `now`, and its datagrams as (time, payload); without ECN, of which
+    aioquic takes no notice.
+    """
+    if len(body) < _RUN.size:
+        raise ContractBroken(f"RUN of {len(body)} bytes, where at least {_RUN.size} are due")
     until, count = _RUN.unpack_from(body)
-    return until, _datagrams(body, count)
+    if until < now:
+        raise ContractBroken(f"RUN until {until} ns, but it is {now} ns already")
+    return until, _datagrams(body, count, now, until)
 
 
-def _datagrams(body: bytes, count: int) -> Iterator[tuple[int, bytes]]:
-    at = _RUN.size
+def _datagrams(body: bytes, count: int, now: int, until: int) -> Iterator[tuple[int, bytes]]:
+    at, size = _RUN.size, len(body)
     for _ in range(count):
+        if at + _DATAGRAM.size > size:
+            raise ContractBroken("RUN ends within a datagram")
         time, _ecn, length = _DATAGRAM.unpack_from(body, at)
         at += _DATAGRAM.size + length
+        if at > size:
+            raise ContractBroken("RUN ends within a datagram")
+        if not now <= time < until:
+            raise ContractBroken(
+                f"an arrival at {time} ns, where times from {now} to before {until} ns are due"
+            )
+        now = time
         yield time, body[at - length : at]
+    if at != size:
+        raise ContractBroken(f"RUN has {size - at} bytes behind its datagrams")
 
 
 def datagram(time: int, payload: bytes) -> bytes:

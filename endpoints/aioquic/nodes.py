@@ -132,7 +132,7 @@ class Node:
 
     def run(self, start_ns: int, body: bytes) -> int:
         """Lives from `start_ns` until the time that a RUN says, and returns it."""
-        until, arrivals = frames.arrivals(body)
+        until, arrivals = frames.arrivals(body, start_ns)
         for now_ns, payload in arrivals:
             if self.next_wake < now_ns:
                 self._fire(start_ns, now_ns)

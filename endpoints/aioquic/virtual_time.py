@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from collections.abc import Mapping
 
 import frames
@@ -15,11 +16,27 @@ from nodes import ClientNode, Node, ServerNode, Setting
 DRIVER = "send and timer after every datagram and every timer, as aioquic's asyncio driver"
 
 
+_KEYS = {
+    "contract": int,
+    "role": str,
+    "testcase": str,
+    "requests": list,
+    "options": dict,
+    "seed": str,
+    "epoch_unix_s": int,
+    "remote": str,
+    "certs": str,
+}
+
+
 def main(shortcut: bool) -> int:
-    """The exit code: 0 after FINISH, 1 if the coordinator goes away; or Unsupported."""
+    """The exit code: 0 after FINISH, 1 if the coordinator goes away or errs; or Unsupported."""
     try:
         _trial(shortcut)
     except frames.CoordinatorGone:
+        return 1
+    except frames.ContractBroken as error:
+        print(f"aioquic: {error}", file=sys.stderr)
         return 1
     return 0
 
@@ -28,8 +45,8 @@ def _trial(shortcut: bool) -> None:
     """HELLO to BYE."""
     kind, body = frames.read()
     if kind != frames.HELLO:
-        raise ValueError(f"frame type {kind} where HELLO should be")
-    hello = json.loads(body)
+        raise frames.ContractBroken(f"a frame of type {kind} where HELLO is due")
+    hello = _parse(body)
     job = from_hello(hello)
     # What is logged is formatted even if nobody reads it; a trial's log is its qlog.
     logging.disable(logging.CRITICAL)
@@ -39,6 +56,23 @@ def _trial(shortcut: bool) -> None:
     frames.write_json(frames.READY, ready)
     _serve(node)
     _finish(node)
+
+
+def _parse(body: bytes) -> Mapping[str, object]:
+    """HELLO with every key that is needed, each of its type."""
+    try:
+        hello = json.loads(body)
+    except ValueError as error:
+        raise frames.ContractBroken(f"HELLO is no JSON: {error}") from error
+    if not isinstance(hello, dict):
+        raise frames.ContractBroken("HELLO is no JSON object")
+    for key, kind in _KEYS.items():
+        if not isinstance(hello.get(key), kind):
+            raise frames.ContractBroken(f'HELLO: "{key}" is {json.dumps(hello.get(key))}, which is not valid')
+    for key, role in (("www", "server"), ("downloads", "client")):
+        if hello["role"] == role and not isinstance(hello.get(key), str):
+            raise frames.ContractBroken(f'HELLO: "{key}" is missing, but a {role} needs it')
+    return hello
 
 
 def _create(job: Job, hello: Mapping[str, object], shortcut: bool) -> Node:
@@ -58,7 +92,7 @@ def _serve(node: Node) -> None:
         if kind == frames.FINISH:
             return
         if kind != frames.RUN:
-            raise ValueError(f"frame type {kind} where RUN or FINISH should be")
+            raise frames.ContractBroken(f"a frame of type {kind} where RUN or FINISH is due")
         now_ns = node.run(now_ns, body)
         frames.write_ran(node.next_wake, node.done, node.departures)
         node.departures.clear()

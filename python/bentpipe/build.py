@@ -37,9 +37,9 @@ def build(stack: Stack) -> Built:
     """Build one stack; its command's output goes to the terminal."""
     if stack.build is None:
         return Built(stack.name)
-    missing = [why for need in stack.build.needs if (why := _missing(need, stack)) is not None]
-    if missing:
-        return Built(stack.name, left_out="; ".join(f"{stack.name} needs {why}" for why in missing))
+    left_out = what_is_missing(stack)
+    if left_out is not None:
+        return Built(stack.name, left_out=left_out)
     paths.bin_folder().mkdir(parents=True, exist_ok=True)
     command = stack.fill(stack.build.command)
     try:
@@ -47,6 +47,13 @@ def build(stack: Stack) -> Built:
     except OSError as error:
         return Built(stack.name, failed=f"{command[0]} cannot be started: {error.strerror}")
     return Built(stack.name, failed=f"{command[0]} ended with {done.returncode}" if done.returncode else None)
+
+
+def what_is_missing(stack: Stack) -> str | None:
+    """The tools that the stack's build lacks here, and how to get them; None if it lacks none."""
+    needs = stack.build.needs if stack.build is not None else ()
+    missing = [why for need in needs if (why := _missing(need, stack)) is not None]
+    return "; ".join(f"{stack.name} needs {why}" for why in missing) or None
 
 
 def _missing(need: Need, stack: Stack) -> str | None:

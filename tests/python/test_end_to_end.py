@@ -6,7 +6,6 @@ leaves it out.
 
 import json
 import re
-import shutil
 import struct
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 from conftest import Command
 
 from bentpipe import paths, stacks
+from bentpipe.build import what_is_missing
 
 FOUR = ("noq", "quinn", "aioquic", "quic-go")
 REFERENCE = paths.root() / "docs" / "campaigns.md"
@@ -25,9 +25,7 @@ def present(names: tuple[str, ...] = FOUR) -> list[str]:
     known = stacks.discover()
     absent = [name for name in names if known[name].missing("virtual-time")]
     for name in absent:
-        build = known[name].build
-        assert build is not None
-        assert any(shutil.which(need) is None for need in build.needs), f"{name} is not built: make setup"
+        assert what_is_missing(known[name]) is not None, f"{name} is not built: make setup"
     return [name for name in names if name not in absent]
 
 

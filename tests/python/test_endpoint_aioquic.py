@@ -384,6 +384,73 @@ def test_a_program_whose_coordinator_goes_away_exits(tmp_path: Path) -> None:
     assert running.leave() not in (0, 127)
 
 
+def greeting(folder: Path) -> dict[str, Any]:
+    return {
+        "contract": 1, "role": "client", "testcase": "transfer", "requests": ["https://server:443/1"],
+        "options": {}, "seed": SEED, "epoch_unix_s": EPOCH_S, "local": "192.0.2.1:50000",
+        "remote": "198.51.100.1:443", "www": None, "downloads": str(folder), "certs": str(CERTS),
+        "keylog": None, "qlog": None,
+    }  # fmt: skip
+
+
+def refuses(folder: Path, kind: int, body: bytes, length: int | None = None) -> str:
+    """What a client says of a frame behind HELLO (or in its place) that the contract does not allow."""
+    stderr = folder / "stderr"
+    child = Child(COMMAND, stderr)
+    if kind != HELLO:
+        child.send(HELLO, json.dumps(greeting(folder)).encode())
+        child.receive(READY)
+        child.send(RUN, encode_run(1000, []))
+        child.receive(RAN)
+    os.write(child.ask, struct.pack("<IB", len(body) if length is None else length, kind) + body)
+    with pytest.raises(EOFError):
+        child.receive(RAN)
+    assert child.leave() == 1
+    text = stderr.read_text()
+    assert text.startswith("aioquic: ") and text.count("\n") == 1, text
+    return text
+
+
+@pytest.mark.parametrize(
+    ("until", "times", "message"),
+    [
+        (999, [], "RUN until 999 ns, but it is 1000 ns already"),
+        (5000, [3000, 2000], "an arrival at 2000 ns, which is not within [3000, 5000)"),
+        (5000, [999], "an arrival at 999 ns, which is not within [1000, 5000)"),
+        (5000, [5000], "an arrival at 5000 ns"),
+    ],
+)
+def test_a_run_that_is_out_of_order_is_refused(
+    tmp_path: Path, until: int, times: list[int], message: str
+) -> None:
+    assert message in refuses(tmp_path, RUN, encode_run(until, [(time, 0, b"x") for time in times]))
+
+
+def test_a_run_that_is_cut_short_is_refused(tmp_path: Path) -> None:
+    whole = encode_run(5000, [(2000, 0, b"payload")])
+    assert "RUN ends within a datagram" in refuses(tmp_path, RUN, whole[:-1])
+    assert "RUN of 3 bytes" in refuses(tmp_path, RUN, whole[:3])
+    assert "RUN has 1 bytes behind its datagrams" in refuses(tmp_path, RUN, whole + b"x")
+
+
+def test_a_frame_that_is_too_long_is_refused(tmp_path: Path) -> None:
+    assert "a frame of 268435457 bytes" in refuses(tmp_path, RUN, b"", 2**28 + 1)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"{", "HELLO is no JSON"),
+        (b"\xff", "HELLO is no JSON"),
+        (b"[]", "HELLO is no JSON object"),
+        (b"{}", 'HELLO: "contract" is null'),
+        (b'{"contract": "1"}', 'HELLO: "contract" is "1", which is not valid'),
+    ],
+)
+def test_a_bad_hello_is_refused_in_words(tmp_path: Path, body: bytes, message: str) -> None:
+    assert message in refuses(tmp_path, HELLO, body)
+
+
 def free_port() -> int:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.bind(("127.0.0.1", 0))

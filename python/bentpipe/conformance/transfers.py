@@ -44,7 +44,7 @@ def _transfers(bench: Bench) -> Iterator[Check]:
     lossy = ("forward.loss=2 %", "return.loss=2 %")
     for name, question in (
         (
-            f"{len(several)} files that are asked for at once arrive whole",
+            f"{len(several)} files asked for at once arrive whole",
             Question("several", requests=several),
         ),
         (f"{SIZE} bytes arrive whole with 2 % loss both ways", Question("loss", settings=lossy)),
