@@ -64,9 +64,7 @@ def _datagrams(body: bytes, count: int, now: int, until: int) -> Iterator[tuple[
         if at > size:
             raise ContractBroken("RUN ends within a datagram")
         if not now <= time < until:
-            raise ContractBroken(
-                f"an arrival at {time} ns, where times from {now} to before {until} ns are due"
-            )
+            raise ContractBroken(f"an arrival at {time} ns, which is not within [{now}, {until})")
         now = time
         yield time, body[at - length : at]
     if at != size:
