@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::fs;
-use std::io::{Write, stdout};
+use std::io::{Write, stderr, stdout};
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,12 +14,23 @@ use crate::job::Role;
 /// Long enough to look around in a debugger.
 const PATIENCE: Duration = Duration::from_secs(24 * 3600);
 
-/// Sends the frames in `file` to `command`, one after each answer, and prints what comes back.
+/// Sends the frames in `file` to `command`, one after each answer, and prints what comes back and, at the end, what the program
+/// itself printed. A client's folder for downloads was that of the trial and is gone: it may fail where it stores a file.
 pub fn replay(file: &Path, command: &[String]) -> Result<(), Box<dyn Error>> {
     let frames = fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    let mut child = Child::start(Role::Client, command, PATIENCE)?;
+    let role = match file.file_stem() {
+        Some(stem) if stem == Role::Server.name() => Role::Server,
+        _ => Role::Client,
+    };
+    let mut child = Child::start(role, command, PATIENCE)?;
+    let result = converse(file, &frames, &mut child);
+    stderr().write_all(&child.remains().log)?;
+    result
+}
+
+fn converse(file: &Path, frames: &[u8], child: &mut Child) -> Result<(), Box<dyn Error>> {
     let mut out = stdout().lock();
-    let mut rest = &frames[..];
+    let mut rest = frames;
     while !rest.is_empty() {
         let (length, kind) = contract::decode_header(rest)?;
         let (frame, behind) = rest

@@ -18,6 +18,7 @@ from rich.console import Console
 
 from bentpipe import campaign, manifest, progress, scenarios, stacks, summary, workload
 from bentpipe.campaign import Cast
+from bentpipe.cli.stacks import note_replaced
 from bentpipe.errors import BentpipeError, Interrupted, UsageError
 from bentpipe.pause import Pause
 from bentpipe.records import Record
@@ -245,7 +246,9 @@ def _start(out: Path | None, asked: Asked) -> Started:
         raise UsageError(
             f"{where}: there is no trace for qlogs to go with", "add --trace median or --trace all"
         )
-    cast = campaign.cast(plan, stacks.discover(asked.extra), _named(changes))
+    known = stacks.discover(asked.extra)
+    note_replaced(known)
+    cast = campaign.cast(plan, known, _named(changes))
     plan.labels()
     resolved = _resolve(plan, asked)
     workload.check_room(Path(tempfile.gettempdir()), plan.bytes, asked.where("bytes", "--bytes"))

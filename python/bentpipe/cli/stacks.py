@@ -44,7 +44,7 @@ def stacks(context: click.Context, as_json: bool, extra: tuple[Path, ...]) -> No
     if context.invoked_subcommand is not None:
         return
     known: dict[str, Stack] = context.obj
-    _note_replaced(known)
+    note_replaced(known)
     with ThreadPoolExecutor(4) as pool:
         versions = list(pool.map(conformance.version, known.values()))
     listed = list(zip(known.values(), versions, strict=True))
@@ -89,7 +89,8 @@ def _mapping(stack: Stack, version: str | None) -> dict[str, object]:
     }
 
 
-def _note_replaced(known: dict[str, Stack]) -> None:
+def note_replaced(known: dict[str, Stack]) -> None:
+    """Say so if a folder of the user's stands in for a stack of the project."""
     for stack in catalogue.replaced(known):
         click.echo(f"note: {stack.folder} stands in for the stack {stack.name} of Bentpipe", err=True)
 
@@ -193,7 +194,7 @@ def build(known: dict[str, Stack], names: tuple[str, ...], extra: tuple[Path, ..
 def _find(name: str, known: dict[str, Stack], extra: tuple[Path, ...]) -> Stack:
     known = _with(known, extra)
     stack = catalogue.find(name, known)
-    _note_replaced({name: stack})
+    note_replaced({name: stack})
     return stack
 
 
