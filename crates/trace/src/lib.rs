@@ -3,9 +3,19 @@
 //! A trace is one pcapng file with an interface per side: a packet stands on the sender's interface at the time of its
 //! departure and, unless it was dropped or lost, on the receiver's at the time of its arrival. The TLS secrets are
 //! inside, so Wireshark and tshark open it decrypted.
+//!
+//! Reading goes the other way, and takes any capture: [`capture::Reader`] gives packets, [`Datagram::of`] the UDP
+//! datagram in each, and a [`quic::Observer`] per interface the QUIC packets in that, with what a [`KeyLog`] opens.
 
+pub mod capture;
+mod cursor;
+mod datagram;
 mod ip;
+mod keylog;
 mod pcapng;
+pub mod quic;
 
+pub use datagram::{Datagram, NoDatagram, Path};
 pub use ip::{Endpoints, IPV4_UDP_HEADER, encapsulate};
+pub use keylog::{KeyLog, SecretKind};
 pub use pcapng::{Interface, Writer};

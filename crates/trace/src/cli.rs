@@ -1,0 +1,103 @@
+//! The command line.
+
+use std::error::Error;
+use std::io::{Write, stdout};
+use std::path::PathBuf;
+
+use lexopt::prelude::*;
+
+const HELP: &str = "\
+What was on the wire: the QUIC packets of captures, decrypted
+
+Usage:
+  bentpipe-trace packets FILE... [--keylog KEYS]
+                      print a JSON object per packet; what could not be decoded, and why, is
+                      summed up on standard error
+
+Options:
+  --keylog KEYS       TLS secrets in NSS format (SSLKEYLOGFILE), beside those in the captures
+
+A FILE is pcapng or pcap: Ethernet, raw IP, loopback or Linux cooked. QUIC versions 1 and 2 are
+decoded. Each interface is an observer of its own: it knows only what passed there.
+
+Examples:
+  bentpipe-trace packets runs/demo/trials/sat-…/trace.pcapng
+  bentpipe-trace packets client.pcap server.pcap --keylog keys.log > packets.jsonl
+";
+
+/// What to do.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Command {
+    Help,
+    Packets {
+        files: Vec<PathBuf>,
+        key_log: Option<PathBuf>,
+    },
+}
+
+/// Reads the command line.
+pub fn parse(mut parser: lexopt::Parser) -> Result<Command, lexopt::Error> {
+    match parser.next()? {
+        None | Some(Short('h') | Long("help")) => Ok(Command::Help),
+        Some(Value(word)) => match word.string()?.as_str() {
+            "packets" => parse_packets(&mut parser),
+            other => Err(format!("{other:?} is no command (hint: packets)").into()),
+        },
+        Some(other) => Err(other.unexpected()),
+    }
+}
+
+fn parse_packets(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
+    let (mut files, mut key_log) = (Vec::new(), None);
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Short('h') | Long("help") => return Ok(Command::Help),
+            Long("keylog") => key_log = Some(parser.value()?.into()),
+            Value(file) => files.push(file.into()),
+            other => return Err(other.unexpected()),
+        }
+    }
+    if files.is_empty() {
+        return Err("packets needs a FILE (hint: trace.pcapng in a trial's folder)".into());
+    }
+    Ok(Command::Packets { files, key_log })
+}
+
+/// Prints what the program can do.
+pub fn print_help() -> Result<(), Box<dyn Error>> {
+    stdout().write_all(HELP.as_bytes())?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse_words(words: &[&str]) -> Result<Command, String> {
+        let words = std::iter::once("bentpipe-trace").chain(words.iter().copied());
+        parse(lexopt::Parser::from_iter(words)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn commands_are_understood() {
+        assert_eq!(parse_words(&[]), Ok(Command::Help));
+        assert_eq!(parse_words(&["packets", "--help"]), Ok(Command::Help));
+        let packets = Command::Packets {
+            files: vec!["a.pcap".into(), "b.pcap".into()],
+            key_log: Some("keys".into()),
+        };
+        assert_eq!(
+            parse_words(&["packets", "a.pcap", "--keylog", "keys", "b.pcap"]),
+            Ok(packets)
+        );
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for words in [&["packet"][..], &["packets"]] {
+            assert!(parse_words(words).unwrap_err().contains("hint"));
+        }
+        assert!(parse_words(&["packets", "a", "--keys", "b"]).is_err());
+        assert!(parse_words(&["packets", "a", "--keylog"]).is_err());
+    }
+}

@@ -1,0 +1,52 @@
+//! QUIC packets, taken apart as somebody who holds the secrets and watches the wire can do it.
+//!
+//! Source: RFC 9000 (version 1), RFC 9001 (protection), RFC 9369 (version 2).
+//! An [`Observer`] is a place on the wire: it is shown datagrams in the order in which they pass, and keeps for itself
+//! what it learns from them. What other observers see changes nothing for it.
+
+mod ack;
+mod connection;
+mod connection_id;
+mod crypto_stream;
+mod frame;
+mod header;
+mod keys;
+mod observer;
+mod packet_number;
+mod protection;
+mod tls;
+
+pub use ack::{AckRanges, EcnCounts};
+pub use connection_id::ConnectionId;
+pub use frame::{Frame, FrameError, Frames};
+pub use header::{PacketType, Space};
+pub use observer::{Observer, Packet, Reason, Undecoded};
+
+/// An end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum End {
+    /// The end that sent the first Initial packet.
+    Client,
+    /// The other one.
+    Server,
+}
+
+impl End {
+    /// The end at the other side.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
+
+    /// "client" or "server".
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Server => "server",
+        }
+    }
+}

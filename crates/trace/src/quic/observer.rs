@@ -1,0 +1,328 @@
+//! Tells connections apart, and decodes the packets of each datagram.
+//!
+//! Source: RFC 9000 section 5.2 (matching packets to connections), 12.2 (coalesced packets), 17.3.1 (a short header
+//! does not say how long its connection ID is: only who knows those that were issued can tell).
+
+use std::collections::HashMap;
+
+use crate::datagram::{Datagram, Path};
+use crate::keylog::KeyLog;
+
+use super::connection::{Connection, Sealed};
+use super::header::{HeaderError, LongHeader, PacketType};
+use super::protection::{Opened, Protected, Scratch};
+use super::{ConnectionId, End, Frames};
+
+/// A packet that was decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Packet<'a> {
+    /// Which connection of this observer, counted from 0 as they began. None for a packet that cannot be authenticated
+    /// (Retry, Version Negotiation) and belongs to none that is known.
+    pub connection: Option<usize>,
+    /// Who sent it.
+    pub sender: End,
+    /// Its type.
+    pub kind: PacketType,
+    /// Its number; Retry and Version Negotiation have none.
+    pub number: Option<u64>,
+    /// Bytes, header and authentication tag included.
+    pub size: usize,
+    /// Its frames, decrypted.
+    pub payload: &'a [u8],
+}
+
+impl<'a> Packet<'a> {
+    /// Its frames, one after the other.
+    #[must_use]
+    pub fn frames(&self) -> Frames<'a> {
+        Frames::new(self.payload)
+    }
+}
+
+/// What of a datagram could not be decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Undecoded {
+    /// Bytes from here to the end of the packet or datagram.
+    pub size: usize,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// Why a packet could not be decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum Reason {
+    /// Neither a connection that is known nor the beginning of one.
+    #[error("of no QUIC connection whose beginning was seen")]
+    NoConnection,
+    /// A version of QUIC other than 1 and 2, or no QUIC at all.
+    #[error("QUIC version {0:#010x} is not known, if it is QUIC")]
+    Version(u32),
+    /// The capture holds only a part of it.
+    #[error("cut short by the capture's limit on packet size")]
+    CutShort,
+    /// It does not keep the layout of a packet.
+    #[error("a damaged packet header")]
+    Header,
+    /// Nothing is known of the client's random, by which a key log names the connection.
+    #[error("its ClientHello was not seen before it")]
+    NoClientHello,
+    /// The key log does not have its connection.
+    #[error("no secret for {} packets in the key log", .0.name())]
+    NoSecret(PacketType),
+    /// A cipher suite that is not implemented here.
+    #[error("cipher suite {0:#06x} is not known")]
+    CipherSuite(u16),
+    /// Decryption failed: damaged, forged, or of keys that the key log does not lead to.
+    #[error("not authentic with the keys that are known")]
+    NotAuthentic,
+}
+
+/// A place on the wire that sees the datagrams of any number of connections go by.
+#[derive(Debug)]
+pub struct Observer<'k> {
+    secrets: &'k KeyLog,
+    connections: Vec<Connection>,
+    /// The connection, and its receiving end, of packets to a connection ID.
+    by_id: HashMap<ConnectionId, Receiver>,
+    /// The same by addresses, for connections without IDs; and quicker.
+    by_path: HashMap<Path, Receiver>,
+    /// Bit n: there is a connection ID of n bytes.
+    lengths: u32,
+    scratch: Scratch,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Receiver {
+    connection: usize,
+    end: End,
+}
+
+/// What [`Observer::datagram`] tells of.
+pub type Seen<'a> = Result<Packet<'a>, Undecoded>;
+
+impl<'k> Observer<'k> {
+    /// An observer that has seen nothing.
+    #[must_use]
+    pub fn new(secrets: &'k KeyLog) -> Self {
+        Self {
+            secrets,
+            connections: Vec::new(),
+            by_id: HashMap::new(),
+            by_path: HashMap::new(),
+            lengths: 0,
+            scratch: Scratch::new(),
+        }
+    }
+
+    /// Decodes the packets of the next datagram, and tells `sink` of each in turn.
+    pub fn datagram(&mut self, datagram: &Datagram<'_>, mut sink: impl FnMut(Seen<'_>)) {
+        let mut rest = datagram.payload;
+        // Some stacks fill a datagram up with zeros behind its last packet.
+        while rest.iter().any(|byte| *byte != 0) {
+            let size = rest.len();
+            let undecoded = |reason| Undecoded { size, reason };
+            if rest[0] & 0x80 == 0 {
+                let seen = self.short(datagram, rest);
+                return sink(seen.map_err(undecoded));
+            }
+            let header = match LongHeader::parse(rest) {
+                Ok(header) => header,
+                Err(error) => return sink(Err(undecoded(Reason::of(error, datagram)))),
+            };
+            let (packet, behind) = rest.split_at(header.length);
+            rest = behind;
+            let size = packet.len();
+            let seen = self.long(datagram.path, header, packet);
+            sink(seen.map_err(|reason| Undecoded { size, reason }));
+        }
+    }
+
+    fn long(&mut self, path: Path, header: LongHeader, bytes: &[u8]) -> Result<Packet<'_>, Reason> {
+        let receiver = self.find(path, &header.destination);
+        let (Some(version), Some(_)) = (header.version, header.kind.space()) else {
+            return Ok(self.unprotected(receiver, &header, bytes));
+        };
+        let sealed = Sealed {
+            packet: Protected {
+                bytes,
+                number_offset: header.number_offset,
+                is_long: true,
+            },
+            kind: header.kind,
+            version: Some(version),
+            destination: header.destination,
+        };
+        let (receiver, opened) = if let Some(receiver) = receiver {
+            (receiver, self.open(receiver, &sealed)?)
+        } else if header.kind == PacketType::Initial {
+            let mut connection = Connection::new(version, header.destination);
+            let opened = connection
+                .open(End::Client, &sealed, self.secrets, &mut self.scratch)
+                .map_err(|_| Reason::NoConnection)?;
+            (self.begin(connection, header.destination), opened)
+        } else {
+            return Err(Reason::NoConnection);
+        };
+        let sender = receiver.end.other();
+        // RFC 9000 section 7.2: the source connection ID is for packets in return.
+        if self.connections[receiver.connection].issue(sender, header.source) {
+            self.route(header.source, receiver.connection, sender);
+        }
+        self.seen_on(path, receiver);
+        Ok(self.packet(receiver, &sealed, &opened))
+    }
+
+    fn short(&mut self, datagram: &Datagram<'_>, bytes: &[u8]) -> Result<Packet<'_>, Reason> {
+        let (receiver, destination) = self
+            .find_short(datagram.path, &bytes[1..])
+            .ok_or(Reason::NoConnection)?;
+        if datagram.payload.len() < datagram.length {
+            return Err(Reason::CutShort);
+        }
+        let sealed = Sealed {
+            packet: Protected {
+                bytes,
+                number_offset: 1 + destination.len(),
+                is_long: false,
+            },
+            kind: PacketType::OneRtt,
+            version: None,
+            destination,
+        };
+        let opened = self.open(receiver, &sealed)?;
+        self.seen_on(datagram.path, receiver);
+        Ok(self.packet(receiver, &sealed, &opened))
+    }
+
+    /// Retry and Version Negotiation, which only servers send.
+    fn unprotected(
+        &mut self,
+        receiver: Option<Receiver>,
+        header: &LongHeader,
+        bytes: &[u8],
+    ) -> Packet<'static> {
+        let receiver = receiver.filter(|receiver| receiver.end == End::Client);
+        if let (Some(receiver), PacketType::Retry) = (receiver, header.kind) {
+            let connection = &mut self.connections[receiver.connection];
+            if connection.issue(End::Server, header.source) {
+                self.route(header.source, receiver.connection, End::Server);
+            }
+        }
+        Packet {
+            connection: receiver.map(|receiver| receiver.connection),
+            sender: End::Server,
+            kind: header.kind,
+            number: None,
+            size: bytes.len(),
+            payload: &[],
+        }
+    }
+
+    fn open(&mut self, receiver: Receiver, sealed: &Sealed<'_>) -> Result<Opened, Reason> {
+        let connection = &mut self.connections[receiver.connection];
+        connection.open(
+            receiver.end.other(),
+            sealed,
+            self.secrets,
+            &mut self.scratch,
+        )
+    }
+
+    /// Learns from a packet that was opened, and describes it.
+    fn packet(&mut self, receiver: Receiver, sealed: &Sealed<'_>, opened: &Opened) -> Packet<'_> {
+        let sender = receiver.end.other();
+        let connection = &mut self.connections[receiver.connection];
+        let payload = &self.scratch[opened.payload.clone()];
+        let (by_id, lengths) = (&mut self.by_id, &mut self.lengths);
+        connection.learn(sender, sealed.kind, payload, |id| {
+            let connection = receiver.connection;
+            by_id.insert(
+                id,
+                Receiver {
+                    connection,
+                    end: sender,
+                },
+            );
+            *lengths |= 1 << id.len();
+        });
+        Packet {
+            connection: Some(receiver.connection),
+            sender,
+            kind: sealed.kind,
+            number: Some(opened.number),
+            size: sealed.packet.bytes.len(),
+            payload,
+        }
+    }
+
+    fn begin(&mut self, connection: Connection, destination: ConnectionId) -> Receiver {
+        let number = self.connections.len();
+        self.connections.push(connection);
+        self.route(destination, number, End::Server);
+        Receiver {
+            connection: number,
+            end: End::Server,
+        }
+    }
+
+    /// Packets to `id` are for `end` of a connection. Without an ID, addresses alone can tell.
+    fn route(&mut self, id: ConnectionId, connection: usize, end: End) {
+        if !id.is_empty() {
+            self.by_id.insert(id, Receiver { connection, end });
+            self.lengths |= 1 << id.len();
+        }
+    }
+
+    /// Notes the addresses of an authentic packet: they change when an end migrates, RFC 9000 section 9.
+    fn seen_on(&mut self, path: Path, receiver: Receiver) {
+        let known = self.by_path.get(&path);
+        if known.is_some_and(|known| known.connection == receiver.connection) {
+            return;
+        }
+        let back = Receiver {
+            end: receiver.end.other(),
+            ..receiver
+        };
+        self.by_path.insert(path, receiver);
+        self.by_path.insert(path.reversed(), back);
+    }
+
+    fn find(&self, path: Path, destination: &ConnectionId) -> Option<Receiver> {
+        let on_path = self.by_path.get(&path);
+        let on_path = on_path.filter(|on_path| self.issued(**on_path).contains(destination));
+        on_path.or_else(|| self.by_id.get(destination)).copied()
+    }
+
+    /// The receiver of a packet with a short header, and the connection ID at the front of `behind_first`.
+    fn find_short(&self, path: Path, behind_first: &[u8]) -> Option<(Receiver, ConnectionId)> {
+        if let Some(receiver) = self.by_path.get(&path) {
+            // The newest first: it is most likely in use.
+            let mut issued = self.issued(*receiver).iter().rev();
+            let fits = |id: &&ConnectionId| behind_first.starts_with(id.as_bytes());
+            if let Some(id) = issued.find(fits) {
+                return Some((*receiver, *id));
+            }
+        }
+        (1..=ConnectionId::LONGEST)
+            .rev()
+            .filter(|length| self.lengths & 1 << length != 0)
+            .find_map(|length| {
+                let id = ConnectionId::new(behind_first.get(..length)?)?;
+                Some((*self.by_id.get(&id)?, id))
+            })
+    }
+
+    fn issued(&self, receiver: Receiver) -> &[ConnectionId] {
+        self.connections[receiver.connection].issued_by(receiver.end)
+    }
+}
+
+impl Reason {
+    fn of(error: HeaderError, datagram: &Datagram<'_>) -> Self {
+        match error {
+            HeaderError::UnknownVersion(version) => Self::Version(version),
+            HeaderError::Damaged if datagram.payload.len() < datagram.length => Self::CutShort,
+            HeaderError::Damaged => Self::Header,
+        }
+    }
+}

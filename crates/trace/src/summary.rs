@@ -1,0 +1,59 @@
+//! How much of a capture was decoded, and what was not, and why.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+use bentpipe_trace::NoDatagram;
+use bentpipe_trace::quic::{Packet, Reason};
+
+/// Counts of one capture file.
+#[derive(Debug, Default)]
+pub struct Summary {
+    packets: usize,
+    missing: BTreeMap<String, Missing>,
+}
+
+/// What was left out for one and the same reason.
+#[derive(Debug)]
+struct Missing {
+    count: usize,
+    first_frame: usize,
+}
+
+impl Summary {
+    /// Counts a packet that was decoded, and says if its frames could not be read to the end.
+    pub fn packet(&mut self, frame: usize, packet: &Packet<'_>) {
+        self.packets += 1;
+        if let Some(error) = packet.frames().find_map(Result::err) {
+            let kind = packet.kind.name();
+            self.miss(frame, format!("frames of {kind} packets: {error}"));
+        }
+    }
+
+    /// Counts a captured packet that is no datagram.
+    pub fn no_datagram(&mut self, frame: usize, reason: NoDatagram) {
+        self.miss(frame, format!("captured packets: {reason}"));
+    }
+
+    /// Counts what an observer could not decode.
+    pub fn undecoded(&mut self, frame: usize, interface: &str, reason: Reason) {
+        self.miss(frame, format!("QUIC packets on {interface}: {reason}"));
+    }
+
+    fn miss(&mut self, frame: usize, what: String) {
+        let missing = self.missing.entry(what).or_insert(Missing {
+            count: 0,
+            first_frame: frame,
+        });
+        missing.count += 1;
+    }
+
+    /// Prints the summary of the capture called `name` on standard error.
+    pub fn print(&self, name: &impl Display) {
+        eprintln!("{name}: {} packets decoded", self.packets);
+        for (what, missing) in &self.missing {
+            let Missing { count, first_frame } = missing;
+            eprintln!("{name}: not decoded: {count} {what} (first in frame {first_frame})");
+        }
+    }
+}
