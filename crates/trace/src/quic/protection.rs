@@ -150,3 +150,54 @@ impl Keys {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::header::Version;
+    use super::super::keys::Suite;
+    use super::*;
+
+    /// The secret of the sample packets with a short header.
+    const SECRET: [u8; 32] = [
+        0x9a, 0xc3, 0x12, 0xa7, 0xf8, 0x77, 0x46, 0x8e, 0xbe, 0x69, 0x42, 0x27, 0x48, 0xad, 0x00,
+        0xa1, 0x54, 0x43, 0xf1, 0x82, 0x03, 0xa0, 0x7d, 0x60, 0x60, 0xf6, 0x88, 0xf3, 0x0f, 0x21,
+        0x63, 0x2b,
+    ];
+
+    fn short_header(version: Version, bytes: &[u8]) {
+        let secret = Secret::new(Suite::ChaCha20Poly1305, version, &SECRET);
+        let mut keys = Keys::new(secret);
+        let packet = Protected {
+            bytes,
+            number_offset: 1,
+            is_long: false,
+        };
+        let mut scratch = Scratch::new();
+        let opened = keys.open(packet, Some(654_360_563), &mut scratch).unwrap();
+        assert_eq!(opened.number, 654_360_564);
+        assert_eq!(scratch[..4], [0x42, 0x00, 0xbf, 0xf4]);
+        assert_eq!(scratch[opened.payload], [0x01]); // PING
+    }
+
+    #[test]
+    fn chacha20_packet_of_rfc_9001_appendix_a5() {
+        short_header(
+            Version::V1,
+            &[
+                0x4c, 0xfe, 0x41, 0x89, 0x65, 0x5e, 0x5c, 0xd5, 0x5c, 0x41, 0xf6, 0x90, 0x80, 0x57,
+                0x5d, 0x79, 0x99, 0xc2, 0x5a, 0x5b, 0xfb,
+            ],
+        );
+    }
+
+    #[test]
+    fn chacha20_packet_of_rfc_9369_appendix_a5() {
+        short_header(
+            Version::V2,
+            &[
+                0x55, 0x58, 0xb1, 0xc6, 0x0a, 0xe7, 0xb6, 0xb9, 0x32, 0xbc, 0x27, 0xd7, 0x86, 0xf4,
+                0xbc, 0x2b, 0xb2, 0x0f, 0x21, 0x62, 0xba,
+            ],
+        );
+    }
+}
