@@ -39,5 +39,5 @@ if ! cmp -s requirements.lock .venv/installed.lock || ! cmp -s pyproject.toml .v
 fi
 
 echo "setup: programs (cargo build; a few minutes the first time)"
-cargo build --release --quiet --package bentpipe-sim
+cargo build --release --quiet --package bentpipe-sim --package bentpipe-trace
 .venv/bin/bentpipe stacks build || echo "setup: what could not be built is left out" >&2
