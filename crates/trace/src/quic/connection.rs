@@ -140,6 +140,11 @@ impl Connection {
         let mut initial = InitialKeys::new(version, destination);
         let opened = attempt(&mut initial)?;
         self.initial.push(initial);
+        if sender == End::Client {
+            // The handshake begins anew, with some stacks under another random.
+            self.hello = Default::default();
+            self.client_random = None;
+        }
         Some(opened)
     }
 

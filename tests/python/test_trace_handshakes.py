@@ -1,0 +1,176 @@
+"""bentpipe-trace against the endpoints' own view: what two aioquic endpoints say in their qlog that they
+sent, over handshakes, ciphers, versions, key updates and migrations of every kind.
+"""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aioquic.quic.configuration import QuicConfiguration
+from aioquic.quic.connection import QuicConnection
+from aioquic.quic.packet import QuicProtocolVersion
+from aioquic.tls import CipherSuite
+from quic_wire import Wire, configuration
+
+from bentpipe import paths
+
+V1, V2 = QuicProtocolVersion.VERSION_1, QuicProtocolVersion.VERSION_2
+TYPES = {"initial": "Initial", "handshake": "Handshake", "0RTT": "0-RTT", "1RTT": "1-RTT", "retry": "Retry"}
+Sent = tuple[str, int, list[tuple[int, int, int]], list[list[list[int]]]]  # type, number, streams, ACK ranges
+
+
+def connect(client: QuicConfiguration, server: QuicConfiguration, **options: Any) -> Wire:
+    """Two ends after their handshake."""
+    wire = Wire(QuicConnection(configuration=client), server, **options)
+    wire.client.connect(("2001:db8::2", 443), wire.now)
+    return wire
+
+
+def transfer(wire: Wire, size: int = 40_000) -> None:
+    """Sends so many bytes to and fro on a new stream."""
+    stream = wire.client.get_next_available_stream_id()
+    wire.client.send_stream_data(stream, b"GET /\r\n", end_stream=True)
+    wire.run(4)
+    assert wire.server is not None
+    wire.server.send_stream_data(stream, bytes(size), end_stream=True)
+    wire.run(12)
+
+
+def decode(wire: Wire, folder: Path) -> tuple[list[dict[str, Any]], str]:
+    """The packets that bentpipe-trace prints, and its summary."""
+    capture, keys = folder / "wire.pcap", folder / "keys.log"
+    wire.write(capture, keys)
+    program = paths.program("bentpipe-trace")
+    command: list[str | Path] = [program, "packets", capture, "--keylog", keys]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+
+
+def decoded(packets: list[dict[str, Any]], sender: str) -> list[Sent]:
+    """The packets of an end, as they were decoded."""
+    found = []
+    for packet in packets:
+        if packet["sender"] == sender and packet["number"] is not None:
+            frames = packet["frames"]
+            streams = [(f["id"], f["offset"], f["length"]) for f in frames if f["type"] == "STREAM"]
+            acks = [sorted(f["ranges"]) for f in frames if f["type"] == "ACK"]
+            found.append((packet["type"], packet["number"], streams, acks))
+    return found
+
+
+def logged(settings: QuicConfiguration) -> list[Sent]:
+    """The packets that an end says it sent."""
+    assert settings.quic_logger is not None
+    (trace,) = settings.quic_logger.to_dict()["traces"]
+    found = []
+    for event in trace["events"]:
+        if event["name"] == "transport:packet_sent":
+            header, frames = event["data"]["header"], event["data"]["frames"]
+            streams = [
+                (f["stream_id"], f["offset"], f["length"]) for f in frames if f["frame_type"] == "stream"
+            ]
+            acks = [sorted(f["acked_ranges"]) for f in frames if f["frame_type"] == "ack"]
+            found.append((TYPES[header["packet_type"]], header["packet_number"], streams, acks))
+    return found
+
+
+def check(wire: Wire, folder: Path) -> list[dict[str, Any]]:
+    """Every packet that was sent is decoded, as both ends say."""
+    packets, summary = decode(wire, folder)
+    assert "not decoded" not in summary, summary
+    for sender, settings in (("client", wire.client.configuration), ("server", wire.server_settings)):
+        sent = logged(settings)
+        assert len(sent) > 3
+        assert decoded(packets, sender) == sent
+    assert {packet["connection"] for packet in packets} == {0}
+    return packets
+
+
+@pytest.mark.parametrize("version", [V1, V2], ids=["v1", "v2"])
+@pytest.mark.parametrize("cipher", list(CipherSuite)[:3], ids=lambda cipher: str(cipher.name))
+def test_ciphers_and_versions(cipher: CipherSuite, version: int, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"cipher_suites": [cipher], "supported_versions": [version]}
+    wire = connect(configuration(True, **options), configuration(False, **options))
+    wire.run()
+    transfer(wire)
+    check(wire, tmp_path)
+
+
+def test_compatible_version_negotiation(tmp_path: Path) -> None:
+    client = configuration(True, original_version=V1, supported_versions=[V2, V1])
+    wire = connect(client, configuration(False, supported_versions=[V2, V1]))
+    wire.run()
+    transfer(wire)
+    packets, summary = decode(wire, tmp_path)
+    # aioquic's acknowledgement of the server's Initial packet says version 2, and has the keys of version 1.
+    assert "not decoded: 1 QUIC packets" in summary and "first in frame 3)" in summary
+    sent = logged(wire.client.configuration)
+    assert sent[1][:2] == ("Initial", 1)
+    assert decoded(packets, "client") == sent[:1] + sent[2:]
+    assert decoded(packets, "server") == logged(wire.server_settings)
+
+
+@pytest.mark.parametrize("version", [V1, V2], ids=["v1", "v2"])
+def test_retry(version: int, tmp_path: Path) -> None:
+    options = {"supported_versions": [version]}
+    wire = connect(configuration(True, **options), configuration(False, **options), with_retry=True)
+    wire.run()
+    transfer(wire)
+    packets = check(wire, tmp_path)
+    assert [packet["sender"] for packet in packets if packet["type"] == "Retry"] == ["server"]
+
+
+@pytest.mark.parametrize("cipher", list(CipherSuite)[:3], ids=lambda cipher: str(cipher.name))
+def test_zero_rtt(cipher: CipherSuite, tmp_path: Path) -> None:
+    tickets: list[Any] = []
+    first = Wire(
+        QuicConnection(
+            configuration=configuration(True, cipher_suites=[cipher]), session_ticket_handler=tickets.append
+        ),
+        configuration(False),
+    )
+    first.client.connect(("2001:db8::2", 443), first.now)
+    first.run()
+    assert tickets
+    client = configuration(True, cipher_suites=[cipher], session_ticket=tickets[0])
+    wire = connect(client, configuration(False), tickets=first.tickets)
+    wire.client.send_stream_data(0, bytes(2000), end_stream=True)
+    wire.run()
+    transfer(wire)
+    assert "0-RTT" in {packet["type"] for packet in check(wire, tmp_path)}
+
+
+def test_key_updates_of_both_ends(tmp_path: Path) -> None:
+    wire = connect(configuration(True), configuration(False))
+    wire.run()
+    assert wire.server is not None
+    for end in (wire.client, wire.server, wire.server, wire.client):
+        transfer(wire, 20_000)
+        end.request_key_update()
+    transfer(wire)
+    check(wire, tmp_path)
+
+
+@pytest.mark.parametrize("length", [1, 8, 20])
+def test_connection_ids_and_a_new_address(length: int, tmp_path: Path) -> None:
+    wire = connect(configuration(True, connection_id_length=length), configuration(False))
+    wire.run()
+    transfer(wire)
+    wire.client.change_connection_id()
+    transfer(wire)
+    wire.client.change_connection_id()
+    wire.client_address = ("2001:db8::1", 50001)
+    transfer(wire)
+    check(wire, tmp_path)
+
+
+def test_datagram_frames(tmp_path: Path) -> None:
+    options = {"max_datagram_frame_size": 1200}
+    wire = connect(configuration(True, **options), configuration(False, **options))
+    wire.run()
+    wire.client.send_datagram_frame(bytes(500))
+    wire.run()
+    frames = [frame for packet in check(wire, tmp_path) for frame in packet["frames"]]
+    assert {"type": "DATAGRAM", "length": 500} in frames
