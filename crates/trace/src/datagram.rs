@@ -62,6 +62,13 @@ pub enum NoDatagram {
 }
 
 impl<'a> Datagram<'a> {
+    /// Bytes of the IP packet around it, header options and extension headers left out.
+    #[must_use]
+    pub fn ip_size(&self) -> u32 {
+        let header = if self.path.source.is_ipv4() { 20 } else { 40 };
+        u32::try_from(header + 8 + self.length).expect("an IP packet is below 4 GiB")
+    }
+
     /// The datagram in a captured packet.
     pub fn of(packet: &CapturedPacket<'a>) -> Result<Self, NoDatagram> {
         let cursor = Cursor::new(packet.bytes);

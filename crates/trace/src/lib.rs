@@ -8,6 +8,8 @@
 //! datagram in each, and a [`quic::Observer`] per interface the QUIC packets in that, with what a [`KeyLog`] opens.
 
 pub mod capture;
+mod captures;
+pub mod connection;
 mod cursor;
 mod datagram;
 mod ip;
@@ -15,6 +17,7 @@ mod keylog;
 mod pcapng;
 pub mod quic;
 
+pub use captures::{Captured, File};
 pub use datagram::{Datagram, NoDatagram, Path};
 pub use ip::{Endpoints, IPV4_UDP_HEADER, encapsulate};
 pub use keylog::{KeyLog, SecretKind};

@@ -75,6 +75,11 @@ impl Connection {
         }
     }
 
+    /// The version of the newest packet that tells its own.
+    pub(super) fn version(&self) -> Version {
+        self.version
+    }
+
     /// The connection IDs of packets to `receiver`.
     pub(super) fn issued_by(&self, receiver: End) -> &[ConnectionId] {
         &self.issued[receiver as usize]

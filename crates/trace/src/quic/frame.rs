@@ -177,6 +177,37 @@ impl<'a> Iterator for Frames<'a> {
 }
 
 impl<'a> Frame<'a> {
+    /// The name of RFC 9000 section 19, as in its JSON form.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Padding { .. } => "PADDING",
+            Self::Ping => "PING",
+            Self::Ack { .. } => "ACK",
+            Self::ResetStream { .. } => "RESET_STREAM",
+            Self::StopSending { .. } => "STOP_SENDING",
+            Self::Crypto { .. } => "CRYPTO",
+            Self::NewToken { .. } => "NEW_TOKEN",
+            Self::Stream { .. } => "STREAM",
+            Self::MaxData { .. } => "MAX_DATA",
+            Self::MaxStreamData { .. } => "MAX_STREAM_DATA",
+            Self::MaxStreams { .. } => "MAX_STREAMS",
+            Self::DataBlocked { .. } => "DATA_BLOCKED",
+            Self::StreamDataBlocked { .. } => "STREAM_DATA_BLOCKED",
+            Self::StreamsBlocked { .. } => "STREAMS_BLOCKED",
+            Self::NewConnectionId { .. } => "NEW_CONNECTION_ID",
+            Self::RetireConnectionId { .. } => "RETIRE_CONNECTION_ID",
+            Self::PathChallenge { .. } => "PATH_CHALLENGE",
+            Self::PathResponse { .. } => "PATH_RESPONSE",
+            Self::ConnectionClose { .. } => "CONNECTION_CLOSE",
+            Self::HandshakeDone => "HANDSHAKE_DONE",
+            Self::Datagram { .. } => "DATAGRAM",
+            Self::AckFrequency { .. } => "ACK_FREQUENCY",
+            Self::ImmediateAck => "IMMEDIATE_ACK",
+            Self::Unknown { .. } => "UNKNOWN",
+        }
+    }
+
     fn parse(frame_type: u64, cursor: &mut Cursor<'a>) -> Option<Self> {
         Some(match frame_type {
             0x00 => padding(cursor),

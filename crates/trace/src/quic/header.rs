@@ -22,6 +22,14 @@ impl Version {
             _ => None,
         }
     }
+
+    /// As it is in packet headers.
+    pub(super) fn number(self) -> u32 {
+        match self {
+            Self::V1 => 1,
+            Self::V2 => 0x6b33_43cf,
+        }
+    }
 }
 
 /// The packet types of RFC 9000 section 17.

@@ -20,7 +20,7 @@ pub use ack::{AckRanges, EcnCounts};
 pub use connection_id::ConnectionId;
 pub use frame::{Frame, FrameError, Frames};
 pub use header::{PacketType, Space};
-pub use observer::{Observer, Packet, Reason, Undecoded};
+pub use observer::{Identity, Observer, Packet, Reason, Undecoded};
 
 /// An end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

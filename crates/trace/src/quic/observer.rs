@@ -27,8 +27,23 @@ pub struct Packet<'a> {
     pub number: Option<u64>,
     /// Bytes, header and authentication tag included.
     pub size: usize,
+    /// Tells it from all others, wherever it is seen.
+    pub identity: Identity,
     /// Its frames, decrypted.
     pub payload: &'a [u8],
+}
+
+/// The last 16 bytes of a packet as it is on the wire. Of a protected packet they are the authentication tag, which no
+/// other packet shares, so the same bytes at two places are the same packet, whether it can be decrypted or not.
+pub type Identity = [u8; 16];
+
+fn identity(bytes: &[u8]) -> Identity {
+    // Less than a tag is no packet; padded with zeros, it is told apart by what there is.
+    bytes.last_chunk().copied().unwrap_or_else(|| {
+        let mut padded = [0; 16];
+        padded[..bytes.len()].copy_from_slice(bytes);
+        padded
+    })
 }
 
 impl<'a> Packet<'a> {
@@ -44,6 +59,10 @@ impl<'a> Packet<'a> {
 pub struct Undecoded {
     /// Bytes from here to the end of the packet or datagram.
     pub size: usize,
+    /// Its connection and sender, and what kind of packet it is, where that could be told.
+    pub known: Option<(usize, End, PacketType)>,
+    /// Tells it from all others, wherever it is seen.
+    pub identity: Identity,
     /// Why.
     pub reason: Reason,
 }
@@ -119,11 +138,17 @@ impl<'k> Observer<'k> {
         let mut rest = datagram.payload;
         // Some stacks fill a datagram up with zeros behind its last packet.
         while rest.iter().any(|byte| *byte != 0) {
-            let size = rest.len();
-            let undecoded = |reason| Undecoded { size, reason };
+            let undecoded = |reason| Undecoded {
+                size: rest.len(),
+                known: None,
+                identity: identity(rest),
+                reason,
+            };
             if rest[0] & 0x80 == 0 {
-                let seen = self.short(datagram, rest);
-                return sink(seen.map_err(undecoded));
+                let found = self.find_short(datagram.path, &rest[1..]);
+                let known = found.map(|(to, _)| (to.connection, to.end.other(), PacketType::OneRtt));
+                let seen = self.short(datagram, rest, found);
+                return sink(seen.map_err(|reason| Undecoded { known, ..undecoded(reason) }));
             }
             let header = match LongHeader::parse(rest) {
                 Ok(header) => header,
@@ -131,10 +156,22 @@ impl<'k> Observer<'k> {
             };
             let (packet, behind) = rest.split_at(header.length);
             rest = behind;
-            let size = packet.len();
+            let known = self.find(datagram.path, &header.destination);
+            let known = known.map(|to| (to.connection, to.end.other(), header.kind));
             let seen = self.long(datagram.path, header, packet);
-            sink(seen.map_err(|reason| Undecoded { size, reason }));
+            sink(seen.map_err(|reason| Undecoded {
+                size: packet.len(),
+                known,
+                identity: identity(packet),
+                reason,
+            }));
         }
+    }
+
+    /// The version of QUIC that a connection speaks, as far as it was seen.
+    #[must_use]
+    pub fn version(&self, connection: usize) -> u32 {
+        self.connections[connection].version().number()
     }
 
     fn long(&mut self, path: Path, header: LongHeader, bytes: &[u8]) -> Result<Packet<'_>, Reason> {
@@ -172,10 +209,13 @@ impl<'k> Observer<'k> {
         Ok(self.packet(receiver, &sealed, &opened))
     }
 
-    fn short(&mut self, datagram: &Datagram<'_>, bytes: &[u8]) -> Result<Packet<'_>, Reason> {
-        let (receiver, destination) = self
-            .find_short(datagram.path, &bytes[1..])
-            .ok_or(Reason::NoConnection)?;
+    fn short(
+        &mut self,
+        datagram: &Datagram<'_>,
+        bytes: &[u8],
+        found: Option<(Receiver, ConnectionId)>,
+    ) -> Result<Packet<'_>, Reason> {
+        let (receiver, destination) = found.ok_or(Reason::NoConnection)?;
         if datagram.payload.len() < datagram.length {
             return Err(Reason::CutShort);
         }
@@ -214,6 +254,7 @@ impl<'k> Observer<'k> {
             kind: header.kind,
             number: None,
             size: bytes.len(),
+            identity: identity(bytes),
             payload: &[],
         }
     }
@@ -251,6 +292,7 @@ impl<'k> Observer<'k> {
             kind: sealed.kind,
             number: Some(opened.number),
             size: sealed.packet.bytes.len(),
+            identity: identity(sealed.packet.bytes),
             payload,
         }
     }

@@ -1,0 +1,141 @@
+//! From capture files to connections.
+//!
+//! Every interface of every file is a place of its own. The places are read side by side on the machine's cores; what
+//! they saw is joined at the end. Memory goes to the files themselves and to about 200 bytes per packet.
+
+use std::collections::BTreeMap;
+use std::num::NonZero;
+use std::thread;
+
+use crate::capture::{CaptureError, CapturedPacket, Item, Reader};
+use crate::connection::{Connection, Fate, Passing, Recorder, Recording, Undecodable, join};
+use crate::datagram::Datagram;
+use crate::keylog::KeyLog;
+
+/// A capture file in memory.
+#[derive(Debug, Clone, Copy)]
+pub struct File<'a> {
+    /// Its name without folder and ending; "client" or "server" in it says where it was taken.
+    pub name: &'a str,
+    /// Its content.
+    pub bytes: &'a [u8],
+}
+
+/// What was in captures.
+#[derive(Debug, Default)]
+pub struct Captured {
+    /// By the time of their first packets.
+    pub connections: Vec<Connection>,
+    /// What could not be decoded, by the reason.
+    pub undecodable: BTreeMap<String, Undecodable>,
+    /// Per file, why it could not be read to its end.
+    pub errors: Vec<Option<CaptureError>>,
+}
+
+impl Captured {
+    /// Reads `files`. Secrets that stand in the files are added to `secrets`.
+    ///
+    /// Of a file that cannot be read to its end, what comes before that counts.
+    #[must_use]
+    pub fn read(files: &[File<'_>], mut secrets: KeyLog) -> Self {
+        let mut errors = Vec::new();
+        let mut places = Vec::new();
+        for (number, file) in files.iter().enumerate() {
+            let (interfaces, error) = scan(file, &mut secrets);
+            errors.push(error);
+            places.extend(interfaces.into_iter().map(|(interface, name)| Place {
+                file: number,
+                interface,
+                name,
+            }));
+        }
+        let recordings = record_all(files, &places, &secrets);
+        let mut undecodable = BTreeMap::new();
+        for (what, missing) in recordings.iter().flat_map(|it| &it.undecodable) {
+            let entry = undecodable.entry(what.clone());
+            let sum = entry.or_insert(Undecodable { count: 0, ..*missing });
+            sum.count += missing.count;
+            sum.first_frame = sum.first_frame.min(missing.first_frame);
+        }
+        let names = places.into_iter().map(|place| Some(place.name));
+        Self {
+            connections: join(names.zip(recordings).collect()),
+            undecodable,
+            errors,
+        }
+    }
+}
+
+/// An interface of a file on which packets were captured.
+struct Place {
+    file: usize,
+    interface: usize,
+    name: String,
+}
+
+/// Takes the secrets out of a file, wherever in it they stand, and tells the interfaces that have packets.
+fn scan(file: &File<'_>, secrets: &mut KeyLog) -> (Vec<(usize, String)>, Option<CaptureError>) {
+    let mut reader = match Reader::new(file.bytes) {
+        Ok(reader) => reader,
+        Err(error) => return (Vec::new(), Some(error)),
+    };
+    let (mut used, mut error) = (Vec::new(), None);
+    while let Some(item) = reader.next() {
+        match item {
+            Ok(Item::TlsSecrets(text)) => secrets.add(text),
+            Ok(Item::Packet(packet)) if !used.contains(&packet.interface) => used.push(packet.interface),
+            Ok(Item::Packet(_)) => {}
+            Err(cause) => error = Some(cause),
+        }
+    }
+    let name = |interface: usize| {
+        let own = reader.interfaces()[interface].name.as_deref();
+        format!("{} {}", file.name, own.unwrap_or_default())
+    };
+    used.sort_unstable();
+    let named = used.into_iter().map(|interface| (interface, name(interface)));
+    (named.collect(), error)
+}
+
+/// What was seen at each place.
+fn record_all(files: &[File<'_>], places: &[Place], secrets: &KeyLog) -> Vec<Recording> {
+    let workers = thread::available_parallelism().map_or(1, NonZero::get);
+    let share = places.len().div_ceil(workers).max(1);
+    thread::scope(|scope| {
+        let shares = places.chunks(share).map(|places| {
+            let record = move |place: &Place| record(&files[place.file], place.interface, secrets);
+            scope.spawn(move || places.iter().map(record).collect::<Vec<_>>())
+        });
+        let threads: Vec<_> = shares.collect();
+        let recordings = threads.into_iter().flat_map(|it| it.join().expect("a worker panicked"));
+        recordings.collect()
+    })
+}
+
+fn record(file: &File<'_>, interface: usize, secrets: &KeyLog) -> Recording {
+    let mut recorder = Recorder::new(secrets);
+    let packets = Reader::new(file.bytes).into_iter().flatten().map_while(Result::ok);
+    let packets = packets.filter_map(|item| match item {
+        Item::Packet(packet) => Some(packet),
+        Item::TlsSecrets(_) => None,
+    });
+    for (frame, packet) in (1..).zip(packets) {
+        if packet.interface == interface {
+            note(&mut recorder, frame, &packet);
+        }
+    }
+    recorder.finish()
+}
+
+fn note(recorder: &mut Recorder<'_>, frame: u64, packet: &CapturedPacket<'_>) {
+    let Some(time) = packet.time else {
+        return recorder.without_time(frame);
+    };
+    match Datagram::of(packet) {
+        Ok(datagram) => {
+            let fate = packet.comment.and_then(Fate::from_comment);
+            recorder.datagram(&datagram, Passing { time, frame, fate });
+        }
+        Err(reason) => recorder.no_datagram(frame, reason),
+    }
+}

@@ -1,0 +1,129 @@
+//! What of a frame is kept for good: its numbers, not its data.
+
+use std::ops::Range;
+
+use crate::quic;
+
+/// A frame without its data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    missing_docs,
+    reason = "the fields are those of RFC 9000 section 19, under their names there"
+)]
+pub enum Frame {
+    Crypto {
+        offset: u64,
+        length: u32,
+    },
+    Stream {
+        id: u64,
+        offset: u64,
+        length: u32,
+        fin: bool,
+    },
+    Ack {
+        /// Where in [`super::Connection::ranges`] the acknowledged ranges are, the highest first.
+        ranges: Range<u32>,
+        /// In units of the sender's `ack_delay_exponent`.
+        delay: u64,
+    },
+    MaxData(u64),
+    MaxStreamData {
+        id: u64,
+        maximum: u64,
+    },
+    DataBlocked(u64),
+    StreamDataBlocked {
+        id: u64,
+        limit: u64,
+    },
+    Datagram {
+        length: u32,
+    },
+    /// One of which only the name matters here.
+    Other(&'static str),
+}
+
+/// Acknowledged ranges, each from its smallest to its largest number.
+pub type Ranges = Vec<(u64, u64)>;
+
+impl Frame {
+    /// Keeps a frame; the ranges of an ACK go to `ranges`.
+    pub(crate) fn keep(frame: &quic::Frame<'_>, ranges: &mut Ranges) -> Self {
+        use quic::Frame as F;
+        match frame {
+            F::Crypto { offset, data } => Self::Crypto {
+                offset: *offset,
+                length: length(data),
+            },
+            F::Stream {
+                id,
+                offset,
+                data,
+                fin,
+            } => Self::Stream {
+                id: *id,
+                offset: *offset,
+                length: length(data),
+                fin: *fin,
+            },
+            F::Ack {
+                ranges: acked,
+                delay,
+                ..
+            } => {
+                let start = index(ranges);
+                ranges.extend(acked.iter().map(|range| (*range.start(), *range.end())));
+                Self::Ack {
+                    ranges: start..index(ranges),
+                    delay: *delay,
+                }
+            }
+            F::MaxData { maximum } => Self::MaxData(*maximum),
+            F::MaxStreamData { id, maximum } => Self::MaxStreamData {
+                id: *id,
+                maximum: *maximum,
+            },
+            F::DataBlocked { limit } => Self::DataBlocked(*limit),
+            F::StreamDataBlocked { id, limit } => Self::StreamDataBlocked {
+                id: *id,
+                limit: *limit,
+            },
+            F::Datagram { data } => Self::Datagram {
+                length: length(data),
+            },
+            other => Self::Other(other.name()),
+        }
+    }
+
+    /// The name of RFC 9000.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Crypto { .. } => "CRYPTO",
+            Self::Stream { .. } => "STREAM",
+            Self::Ack { .. } => "ACK",
+            Self::MaxData(_) => "MAX_DATA",
+            Self::MaxStreamData { .. } => "MAX_STREAM_DATA",
+            Self::DataBlocked(_) => "DATA_BLOCKED",
+            Self::StreamDataBlocked { .. } => "STREAM_DATA_BLOCKED",
+            Self::Datagram { .. } => "DATAGRAM",
+            Self::Other(name) => name,
+        }
+    }
+
+    /// Whether a packet with it asks for an acknowledgement: all but ACK, PADDING and CONNECTION_CLOSE do (RFC 9002
+    /// section 2).
+    #[must_use]
+    pub fn is_ack_eliciting(&self) -> bool {
+        !matches!(self.name(), "ACK" | "PADDING" | "CONNECTION_CLOSE")
+    }
+}
+
+fn length(data: &[u8]) -> u32 {
+    u32::try_from(data.len()).expect("a frame fits a datagram")
+}
+
+fn index(ranges: &Ranges) -> u32 {
+    u32::try_from(ranges.len()).expect("fewer than 2^32 acknowledged ranges in a capture")
+}

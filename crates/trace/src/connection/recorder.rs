@@ -1,0 +1,253 @@
+//! Notes what passes at one place: every packet of every connection, decoded where the secrets allow it.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::ops::Range;
+
+use crate::datagram::{Datagram, NoDatagram};
+use crate::keylog::KeyLog;
+use crate::quic::{End, Identity, Observer, Packet, Undecoded};
+
+use super::frame::{Frame, Ranges};
+use super::{Fate, Kind, Protocol};
+
+/// A packet as one place saw it.
+#[derive(Debug, Clone)]
+pub struct Sighting {
+    /// Nanoseconds since the Unix epoch.
+    pub time: u64,
+    /// Which datagram of this place carried it, counted from 0.
+    pub datagram: u32,
+    /// The same at every place, and of no other packet.
+    pub identity: Identity,
+    /// Who sent it.
+    pub sender: End,
+    /// Its type.
+    pub kind: Kind,
+    /// Its number, if it has one and could be decrypted.
+    pub number: Option<u64>,
+    /// Bytes of the packet.
+    pub size: u32,
+    /// Bytes of the IP packet; None if an earlier packet of the same datagram has them.
+    pub ip_size: Option<u32>,
+    /// What the capture says became of it, if it says anything.
+    pub fate: Option<Fate>,
+    /// Whether its frames are known.
+    pub decoded: bool,
+    /// Its frames, in [`Recorded::frames`].
+    pub frames: Range<u32>,
+}
+
+/// A connection as one place saw it.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    /// What it speaks.
+    pub protocol: Protocol,
+    /// Client and server.
+    pub ends: [SocketAddr; 2],
+    /// Its packets as they passed.
+    pub sightings: Vec<Sighting>,
+    /// The frames of all of them.
+    pub frames: Vec<Frame>,
+    /// The ranges of all ACK frames.
+    pub ranges: Ranges,
+}
+
+/// What one place saw.
+#[derive(Debug, Clone, Default)]
+pub struct Recording {
+    /// In the order of their first packets.
+    pub connections: Vec<Recorded>,
+    /// What could not be decoded, by the reason.
+    pub undecodable: BTreeMap<String, Undecodable>,
+}
+
+/// What was left out for one and the same reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Undecodable {
+    /// How many.
+    pub count: u64,
+    /// The first captured packet with one, counted from 1 within its file.
+    pub first_frame: u64,
+}
+
+impl Recording {
+    /// Notes that something of captured packet `frame` could not be decoded.
+    pub fn miss(&mut self, frame: u64, what: String) {
+        let entry = self.undecodable.entry(what);
+        let missing = entry.or_insert(Undecodable {
+            count: 0,
+            first_frame: frame,
+        });
+        missing.count += 1;
+    }
+}
+
+/// Watches one place.
+#[derive(Debug)]
+pub struct Recorder<'k> {
+    observer: Observer<'k>,
+    recording: Recording,
+    datagrams: u32,
+}
+
+impl<'k> Recorder<'k> {
+    /// A recorder that has seen nothing.
+    #[must_use]
+    pub fn new(secrets: &'k KeyLog) -> Self {
+        Self {
+            observer: Observer::new(secrets),
+            recording: Recording::default(),
+            datagrams: 0,
+        }
+    }
+
+    /// Notes the packets of a datagram.
+    pub fn datagram(&mut self, datagram: &Datagram<'_>, passing: Passing) {
+        let mut note = Note {
+            recording: &mut self.recording,
+            datagram,
+            passing,
+            number: self.datagrams,
+            ip_size: Some(datagram.ip_size()),
+        };
+        self.observer.datagram(datagram, |seen| match seen {
+            Ok(packet) => note.packet(&packet),
+            Err(undecoded) => note.undecoded(&undecoded),
+        });
+        self.datagrams += 1;
+    }
+
+    /// Notes a captured packet that is no datagram.
+    pub fn no_datagram(&mut self, frame: u64, reason: NoDatagram) {
+        let what = format!("captured packets: {reason}");
+        self.recording.miss(frame, what);
+    }
+
+    /// Notes a captured packet without a time.
+    pub fn without_time(&mut self, frame: u64) {
+        self.recording.miss(frame, "captured packets: no time given".to_owned());
+    }
+
+    /// What was recorded.
+    #[must_use]
+    pub fn finish(mut self) -> Recording {
+        for (number, connection) in self.recording.connections.iter_mut().enumerate() {
+            connection.protocol = Protocol::Quic(self.observer.version(number));
+        }
+        self.recording
+    }
+}
+
+/// When and how a datagram passed.
+#[derive(Debug, Clone, Copy)]
+pub struct Passing {
+    /// Nanoseconds since the Unix epoch.
+    pub time: u64,
+    /// The captured packet, counted from 1 within its file.
+    pub frame: u64,
+    /// What the capture says became of it.
+    pub fate: Option<Fate>,
+}
+
+/// A datagram while its packets are noted.
+struct Note<'a> {
+    recording: &'a mut Recording,
+    datagram: &'a Datagram<'a>,
+    passing: Passing,
+    number: u32,
+    /// Until the first packet has taken it.
+    ip_size: Option<u32>,
+}
+
+impl Note<'_> {
+    fn packet(&mut self, packet: &Packet<'_>) {
+        let Some(number) = packet.connection else {
+            let what = format!("{} packets of no known connection", packet.kind.name());
+            return self.recording.miss(self.passing.frame, what);
+        };
+        let recorded = connection(&mut self.recording.connections, number, packet.sender, self.datagram);
+        let start = index(&recorded.frames);
+        let mut damaged = None;
+        for frame in packet.frames() {
+            match frame {
+                Ok(frame) => {
+                    let frame = Frame::keep(&frame, &mut recorded.ranges);
+                    recorded.frames.push(frame);
+                }
+                Err(error) => damaged = Some(error),
+            }
+        }
+        recorded.sightings.push(Sighting {
+            time: self.passing.time,
+            datagram: self.number,
+            identity: packet.identity,
+            sender: packet.sender,
+            kind: Kind::Quic(packet.kind),
+            number: packet.number,
+            size: size(packet.size),
+            ip_size: self.ip_size.take(),
+            fate: self.passing.fate,
+            decoded: true,
+            frames: start..index(&recorded.frames),
+        });
+        if let Some(error) = damaged {
+            let what = format!("frames of {} packets: {error}", packet.kind.name());
+            self.recording.miss(self.passing.frame, what);
+        }
+    }
+
+    fn undecoded(&mut self, undecoded: &Undecoded) {
+        let what = format!("QUIC packets: {}", undecoded.reason);
+        self.recording.miss(self.passing.frame, what);
+        let Some((number, sender, kind)) = undecoded.known else {
+            return;
+        };
+        let recorded = connection(&mut self.recording.connections, number, sender, self.datagram);
+        let start = index(&recorded.frames);
+        recorded.sightings.push(Sighting {
+            time: self.passing.time,
+            datagram: self.number,
+            identity: undecoded.identity,
+            sender,
+            kind: Kind::Quic(kind),
+            number: None,
+            size: size(undecoded.size),
+            ip_size: self.ip_size.take(),
+            fate: self.passing.fate,
+            decoded: false,
+            frames: start..start,
+        });
+    }
+}
+
+/// The connection of that number; the observer counts them from 0 as they begin.
+fn connection<'a>(
+    connections: &'a mut Vec<Recorded>,
+    number: usize,
+    sender: End,
+    datagram: &Datagram<'_>,
+) -> &'a mut Recorded {
+    while connections.len() <= number {
+        let (source, destination) = (datagram.path.source, datagram.path.destination);
+        connections.push(Recorded {
+            protocol: Protocol::Quic(0), // known when all has been seen: it may still change
+            ends: match sender {
+                End::Client => [source, destination],
+                End::Server => [destination, source],
+            },
+            sightings: Vec::new(),
+            frames: Vec::new(),
+            ranges: Vec::new(),
+        });
+    }
+    &mut connections[number]
+}
+
+fn index(frames: &[Frame]) -> u32 {
+    u32::try_from(frames.len()).expect("fewer than 2^32 frames in a capture")
+}
+
+fn size(bytes: usize) -> u32 {
+    u32::try_from(bytes).expect("a packet fits a datagram")
+}
