@@ -60,6 +60,7 @@ impl Trace<'_> {
                 sighting.interface,
                 EPOCH_UNIX_S * 1_000_000_000 + sighting.time,
                 &bytes,
+                None,
             )?;
         }
         writer.finish()?;

@@ -67,8 +67,14 @@ impl<W: Write> Writer<W> {
         self.flush_block(DECRYPTION_SECRETS)
     }
 
-    /// Adds a packet seen on `interface` at `time` (nanoseconds since the Unix epoch).
-    pub fn packet(&mut self, interface: Interface, time: u64, packet: &[u8]) -> io::Result<()> {
+    /// Adds a packet seen on `interface` at `time` (nanoseconds since the Unix epoch), with a note on it if there is one.
+    pub fn packet(
+        &mut self,
+        interface: Interface,
+        time: u64,
+        packet: &[u8],
+        comment: Option<&str>,
+    ) -> io::Result<()> {
         self.block.extend_from_slice(&interface.0.to_le_bytes());
         self.block.extend_from_slice(&time.to_le_bytes()[4..]);
         self.block.extend_from_slice(&time.to_le_bytes()[..4]);
@@ -76,6 +82,10 @@ impl<W: Write> Writer<W> {
         self.block.extend_from_slice(&length_field(packet.len())?);
         self.block.extend_from_slice(packet);
         self.pad();
+        if let Some(comment) = comment {
+            self.option(1, comment.as_bytes());
+            self.end_of_options();
+        }
         self.flush_block(ENHANCED_PACKET)
     }
 
@@ -148,8 +158,9 @@ mod tests {
         assert_ne!(client, server);
         writer.tls_secrets(b"CLIENT_RANDOM 00 11\n").unwrap();
         writer
-            .packet(server, 0x0102_0304_0506_0708, b"abcde")
+            .packet(server, 0x0102_0304_0506_0708, b"abcde", None)
             .unwrap();
+        writer.packet(client, 0, b"ab", Some("lost")).unwrap();
         let file = writer.finish().unwrap();
 
         let blocks = blocks(&file);
@@ -161,6 +172,7 @@ mod tests {
                 INTERFACE_DESCRIPTION,
                 INTERFACE_DESCRIPTION,
                 DECRYPTION_SECRETS,
+                ENHANCED_PACKET,
                 ENHANCED_PACKET
             ]
         );
@@ -169,5 +181,6 @@ mod tests {
         assert_eq!(packet[4..12], [4, 3, 2, 1, 8, 7, 6, 5], "high word first");
         assert_eq!(packet[12..16], [5, 0, 0, 0]);
         assert_eq!(packet[20..], *b"abcde\0\0\0");
+        assert_eq!(blocks[5].1[20..], *b"ab\0\0\x01\0\x04\0lost\0\0\0\0");
     }
 }

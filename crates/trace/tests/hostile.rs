@@ -21,7 +21,7 @@ fn capture(packets: &[Vec<u8>]) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), "test").unwrap();
     let interface = writer.interface("client").unwrap();
     for packet in packets {
-        writer.packet(interface, 7, packet).unwrap();
+        writer.packet(interface, 7, packet, None).unwrap();
     }
     writer.finish().unwrap()
 }

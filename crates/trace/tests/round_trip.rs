@@ -21,6 +21,7 @@ fn datagram(link_type: u16, bytes: &[u8]) -> Result<Datagram<'_>, NoDatagram> {
         time: None,
         link_type,
         bytes,
+        comment: None,
     })
 }
 
@@ -32,8 +33,13 @@ fn a_trace_is_read_as_it_was_written() {
     let server = writer.interface("server").unwrap();
     writer.tls_secrets(b"CLIENT_RANDOM 00 11\n").unwrap();
     let times = [946_684_800_000_000_001, u64::MAX];
-    writer.packet(client, times[0], &packet).unwrap();
-    writer.packet(server, times[1], b"").unwrap();
+    let comments = [None, Some("queue drop")];
+    for (interface, packet) in [(client, &packet[..]), (server, b"")] {
+        let number = usize::from(interface == server);
+        writer
+            .packet(interface, times[number], packet, comments[number])
+            .unwrap();
+    }
     let file = writer.finish().unwrap();
 
     let mut reader = Reader::new(&file).unwrap();
@@ -45,6 +51,7 @@ fn a_trace_is_read_as_it_was_written() {
             time: Some(times[interface]),
             link_type: 101,
             bytes,
+            comment: comments[interface].map(str::as_bytes),
         });
         assert_eq!(reader.next(), Some(Ok(read)));
     }

@@ -19,6 +19,8 @@ pub struct CapturedPacket<'a> {
     pub link_type: u16,
     /// What was captured of the packet.
     pub bytes: &'a [u8],
+    /// What somebody noted on it: `opt_comment` of pcapng, the first if there are several. Meant to be UTF-8.
+    pub comment: Option<&'a [u8]>,
 }
 
 /// What a reader finds next.

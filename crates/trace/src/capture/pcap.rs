@@ -84,6 +84,7 @@ impl<'a> Records<'a> {
             time: Some(seconds * 1_000_000_000 + fraction * unit),
             link_type: interface.link_type,
             bytes,
+            comment: None,
         })))
     }
 }
@@ -121,6 +122,7 @@ mod tests {
                     time: Some(time),
                     link_type: 101,
                     bytes: b"abc",
+                    comment: None,
                 };
                 assert_eq!(items, [Ok(Item::Packet(packet))]);
             }

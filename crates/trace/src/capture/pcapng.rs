@@ -15,6 +15,8 @@ const ENHANCED_PACKET: u32 = 6;
 const DECRYPTION_SECRETS: u32 = 0x0a;
 /// "TLSK": NSS key log lines.
 const TLS_KEY_LOG: u32 = 0x544c_534b;
+const END_OF_OPTIONS: u16 = 0;
+const COMMENT: u16 = 1;
 /// Type and two lengths.
 const FRAMING: usize = 12;
 
@@ -114,26 +116,49 @@ impl<'a> Blocks<'a> {
             clock: Clock::MICROSECONDS,
         };
         let mut options = &block.body[8..];
-        while options.len() >= 4 {
-            let (code, length) = (self.order.u16(options, 0), self.order.u16(options, 2));
-            let length = usize::from(length);
-            let value = options
-                .get(4..4 + length)
-                .ok_or_else(|| block.too_short())?;
+        while let Some((code, value)) = self.next_option(&mut options, block)? {
             match (code, value) {
-                (0, _) => break,
                 (2, name) => interface.name = Some(String::from_utf8_lossy(name).into_owned()),
                 (9, [resolution]) => interface.clock.ticks_per_second = ticks(*resolution),
-                (14, offset) if length == 8 => {
+                (14, offset) if offset.len() == 8 => {
                     interface.clock.offset_seconds = self.seconds(offset);
                 }
                 _ => {}
             }
-            options = options
-                .get(4 + length.next_multiple_of(4)..)
-                .unwrap_or_default();
         }
         Ok(interface)
+    }
+
+    /// Takes the code and the value of an option off the front of `options`. None at their end.
+    fn next_option<'o>(
+        &self,
+        options: &mut &'o [u8],
+        block: &Block<'_>,
+    ) -> Result<Option<(u16, &'o [u8])>, CaptureError> {
+        if options.len() < 4 {
+            return Ok(None);
+        }
+        let (code, length) = (self.order.u16(options, 0), self.order.u16(options, 2));
+        let length = usize::from(length);
+        let value = options.get(4..4 + length);
+        let value = value.ok_or_else(|| block.too_short())?;
+        let behind = 4 + length.next_multiple_of(4);
+        *options = options.get(behind..).unwrap_or_default();
+        Ok((code != END_OF_OPTIONS).then_some((code, value)))
+    }
+
+    /// The first comment among the options of a packet.
+    fn comment(
+        &self,
+        mut options: &'a [u8],
+        block: &Block<'a>,
+    ) -> Result<Option<&'a [u8]>, CaptureError> {
+        while let Some((code, value)) = self.next_option(&mut options, block)? {
+            if code == COMMENT {
+                return Ok(Some(value));
+            }
+        }
+        Ok(None)
     }
 
     /// `if_tsoffset`: seconds to add to every time of the interface.
@@ -186,13 +211,18 @@ impl<'a> Blocks<'a> {
                 interface.clock.nanoseconds(ticks),
             )
         };
+        let contents = &body[head..];
+        let bytes = contents.get(..length).ok_or_else(|| block.too_short())?;
+        let comment = match contents.get(length.next_multiple_of(4)..) {
+            Some(options) if block.kind != SIMPLE_PACKET => self.comment(options, block)?,
+            _ => None,
+        };
         Ok(CapturedPacket {
             interface: index,
             time,
             link_type: interface.link_type,
-            bytes: body[head..]
-                .get(..length)
-                .ok_or_else(|| block.too_short())?,
+            bytes,
+            comment,
         })
     }
 }
@@ -261,6 +291,7 @@ mod tests {
                 time,
                 link_type: 101,
                 bytes,
+                comment: None,
             })))
         };
         assert_eq!(reader.next(), packet(0, Some(1_000_005_000), b"abc"));
@@ -281,6 +312,26 @@ mod tests {
                 Some(other) => panic!("{other:?}"),
             }
         }
+    }
+
+    #[test]
+    fn the_first_comment_of_a_packet_is_found() {
+        let comments = |options: &[u32]| {
+            let packet = [&[0, 0, 5, 3, 3, 0x6162_6300], options].concat();
+            let file = [big_endian_file(), block(ENHANCED_PACKET, &packet)].concat();
+            match Reader::new(&file).unwrap().last().unwrap() {
+                Ok(Item::Packet(packet)) => Ok(packet.comment.map(<[u8]>::to_vec)),
+                Ok(other) => panic!("{other:?}"),
+                Err(error) => Err(error),
+            }
+        };
+        // epb_flags, then two comments
+        let flags = [0x0002_0004, 0];
+        let lost = [&flags[..], &[0x0001_0002, 0x6869_0000, 0x0001_0001, 0, 0]].concat();
+        assert_eq!(comments(&lost), Ok(Some(b"hi".to_vec())));
+        assert_eq!(comments(&lost[..2]), Ok(None));
+        assert_eq!(comments(&[0, 0x0001_0001, 0]), Ok(None), "behind the end");
+        assert!(comments(&[0x0001_0005, 0]).is_err());
     }
 
     #[test]
