@@ -53,7 +53,10 @@ impl Captured {
         let mut undecodable = BTreeMap::new();
         for (what, missing) in recordings.iter().flat_map(|it| &it.undecodable) {
             let entry = undecodable.entry(what.clone());
-            let sum = entry.or_insert(Undecodable { count: 0, ..*missing });
+            let sum = entry.or_insert(Undecodable {
+                count: 0,
+                ..*missing
+            });
             sum.count += missing.count;
             sum.first_frame = sum.first_frame.min(missing.first_frame);
         }
@@ -80,10 +83,12 @@ fn scan(file: &File<'_>, secrets: &mut KeyLog) -> (Vec<(usize, String)>, Option<
         Err(error) => return (Vec::new(), Some(error)),
     };
     let (mut used, mut error) = (Vec::new(), None);
-    while let Some(item) = reader.next() {
+    for item in reader.by_ref() {
         match item {
             Ok(Item::TlsSecrets(text)) => secrets.add(text),
-            Ok(Item::Packet(packet)) if !used.contains(&packet.interface) => used.push(packet.interface),
+            Ok(Item::Packet(packet)) if !used.contains(&packet.interface) => {
+                used.push(packet.interface);
+            }
             Ok(Item::Packet(_)) => {}
             Err(cause) => error = Some(cause),
         }
@@ -93,7 +98,9 @@ fn scan(file: &File<'_>, secrets: &mut KeyLog) -> (Vec<(usize, String)>, Option<
         format!("{} {}", file.name, own.unwrap_or_default())
     };
     used.sort_unstable();
-    let named = used.into_iter().map(|interface| (interface, name(interface)));
+    let named = used
+        .into_iter()
+        .map(|interface| (interface, name(interface)));
     (named.collect(), error)
 }
 
@@ -107,14 +114,19 @@ fn record_all(files: &[File<'_>], places: &[Place], secrets: &KeyLog) -> Vec<Rec
             scope.spawn(move || places.iter().map(record).collect::<Vec<_>>())
         });
         let threads: Vec<_> = shares.collect();
-        let recordings = threads.into_iter().flat_map(|it| it.join().expect("a worker panicked"));
+        let recordings = threads
+            .into_iter()
+            .flat_map(|it| it.join().expect("a worker panicked"));
         recordings.collect()
     })
 }
 
 fn record(file: &File<'_>, interface: usize, secrets: &KeyLog) -> Recording {
     let mut recorder = Recorder::new(secrets);
-    let packets = Reader::new(file.bytes).into_iter().flatten().map_while(Result::ok);
+    let packets = Reader::new(file.bytes)
+        .into_iter()
+        .flatten()
+        .map_while(Result::ok);
     let packets = packets.filter_map(|item| match item {
         Item::Packet(packet) => Some(packet),
         Item::TlsSecrets(_) => None,

@@ -12,8 +12,11 @@ mod captures;
 pub mod connection;
 mod cursor;
 mod datagram;
+mod intervals;
 mod ip;
 mod keylog;
+mod ledger;
+mod link_facts;
 mod pcapng;
 pub mod quic;
 
@@ -21,4 +24,6 @@ pub use captures::{Captured, File};
 pub use datagram::{Datagram, NoDatagram, Path};
 pub use ip::{Endpoints, IPV4_UDP_HEADER, encapsulate};
 pub use keylog::{KeyLog, SecretKind};
+pub use ledger::Entry;
+pub use link_facts::LinkFacts;
 pub use pcapng::{Interface, Writer};

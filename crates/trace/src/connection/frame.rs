@@ -112,8 +112,8 @@ impl Frame {
         }
     }
 
-    /// Whether a packet with it asks for an acknowledgement: all but ACK, PADDING and CONNECTION_CLOSE do (RFC 9002
-    /// section 2).
+    /// Whether a packet with it asks for an acknowledgement: all but ACK, PADDING and `CONNECTION_CLOSE` do (RFC
+    /// 9002 section 2).
     #[must_use]
     pub fn is_ack_eliciting(&self) -> bool {
         !matches!(self.name(), "ACK" | "PADDING" | "CONNECTION_CLOSE")

@@ -21,10 +21,13 @@ const FIRST: usize = 100;
 /// The connections of any number of recordings, each with the name of its place.
 #[must_use]
 pub fn join(places: Vec<(Option<String>, Recording)>) -> Vec<Connection> {
-    let recorded = places.into_iter().enumerate().flat_map(|(place, (name, recording))| {
-        let connections = recording.connections.into_iter();
-        connections.map(move |it| Some((place, name.clone(), it)))
-    });
+    let recorded = places
+        .into_iter()
+        .enumerate()
+        .flat_map(|(place, (name, recording))| {
+            let connections = recording.connections.into_iter();
+            connections.map(move |it| Some((place, name.clone(), it)))
+        });
     let mut recorded: Vec<_> = recorded.collect();
     let beginnings = Beginnings::of(recorded.iter().flatten().map(|(_, _, it)| it));
     let mut connections = Vec::new();
@@ -102,7 +105,9 @@ fn of_one_place(name: Option<&str>, recorded: Recorded) -> Connection {
 fn of_two_places(names: [Option<&str>; 2], pair: [Recorded; 2]) -> Connection {
     let [client, server] = in_order(names, pair);
     let first_sent = client.sightings.iter().find(|it| it.sender == End::Client);
-    let start = first_sent.or(client.sightings.first()).map_or(0, |it| it.time);
+    let start = first_sent
+        .or(client.sightings.first())
+        .map_or(0, |it| it.time);
     let mut at_server = Unmatched::of(&server.sightings);
     let mut connection = Connection {
         protocol: client.protocol,
@@ -118,7 +123,9 @@ fn of_two_places(names: [Option<&str>; 2], pair: [Recorded; 2]) -> Connection {
         let seen = [Some(sighting.time), there.map(|it| it.time)];
         let seen = seen.map(|time| time.map(|time| since(start, time)));
         let says = sighting.fate.or(there.and_then(|it| it.fate));
-        connection.packets.push(packet(sighting, seen, fate(sighting.sender, seen, says)));
+        connection
+            .packets
+            .push(packet(sighting, seen, fate(sighting.sender, seen, says)));
     }
     for at in at_server.rest() {
         let sighting = &server.sightings[at];
@@ -134,12 +141,15 @@ fn of_two_places(names: [Option<&str>; 2], pair: [Recorded; 2]) -> Connection {
 /// The client's place first.
 fn in_order(names: [Option<&str>; 2], pair: [Recorded; 2]) -> [Recorded; 2] {
     let [one, other] = pair;
-    let named = names.map(named);
+    let sides = names.map(named);
     let first = |recorded: &Recorded| {
-        let mut of_client = recorded.sightings.iter().filter(|it| it.sender == End::Client);
+        let mut of_client = recorded
+            .sightings
+            .iter()
+            .filter(|it| it.sender == End::Client);
         of_client.next().map_or(u64::MAX, |it| it.time)
     };
-    let swapped = match named {
+    let swapped = match sides {
         [Some(left), right] if right != Some(left) => left == End::Server,
         [None, Some(right)] => right == End::Client,
         _ => first(&other) < first(&one),
@@ -169,7 +179,9 @@ impl Unmatched {
     fn take(&mut self, sighting: &Sighting) -> Option<usize> {
         let key = (sighting.identity, sighting.size);
         let first = self.sorted.partition_point(|it| (it.0, it.1) < key);
-        let same = self.sorted[first..].iter().take_while(|it| (it.0, it.1) == key);
+        let same = self.sorted[first..]
+            .iter()
+            .take_while(|it| (it.0, it.1) == key);
         let free = same.zip(first..).find(|(_, at)| !self.taken[*at]);
         let ((.., sighting), at) = free?;
         self.taken[at] = true;
@@ -178,7 +190,11 @@ impl Unmatched {
 
     /// Those that were not taken, in order.
     fn rest(self) -> Vec<usize> {
-        let free = self.sorted.iter().zip(&self.taken).filter(|(_, taken)| !**taken);
+        let free = self
+            .sorted
+            .iter()
+            .zip(&self.taken)
+            .filter(|(_, taken)| !**taken);
         let mut rest: Vec<usize> = free.map(|((.., at), _)| *at).collect();
         rest.sort_unstable();
         rest

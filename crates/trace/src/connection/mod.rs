@@ -16,7 +16,7 @@ mod vantage;
 use std::net::SocketAddr;
 use std::ops::Range;
 
-use crate::quic::{End, PacketType};
+use crate::quic::{End, PacketType, Space};
 
 pub use frame::{Frame, Ranges};
 pub use join::join;
@@ -124,6 +124,15 @@ pub struct Packet {
 }
 
 impl Packet {
+    /// Its packet number space. TCP has just one.
+    #[must_use]
+    pub fn space(&self) -> Option<Space> {
+        match self.kind {
+            Kind::Quic(kind) => kind.space(),
+            Kind::Tcp => Some(Space::Application),
+        }
+    }
+
     /// When it left its sender.
     #[must_use]
     pub fn sent(&self) -> Option<Nanos> {

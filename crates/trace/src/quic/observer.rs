@@ -146,9 +146,13 @@ impl<'k> Observer<'k> {
             };
             if rest[0] & 0x80 == 0 {
                 let found = self.find_short(datagram.path, &rest[1..]);
-                let known = found.map(|(to, _)| (to.connection, to.end.other(), PacketType::OneRtt));
+                let known =
+                    found.map(|(to, _)| (to.connection, to.end.other(), PacketType::OneRtt));
                 let seen = self.short(datagram, rest, found);
-                return sink(seen.map_err(|reason| Undecoded { known, ..undecoded(reason) }));
+                return sink(seen.map_err(|reason| Undecoded {
+                    known,
+                    ..undecoded(reason)
+                }));
             }
             let header = match LongHeader::parse(rest) {
                 Ok(header) => header,
