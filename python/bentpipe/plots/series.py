@@ -34,7 +34,7 @@ from bentpipe.plots.table import (
     texts,
 )
 
-__all__ = ["Direction", "Side", "best_side", "in_direction", "of_connection"]
+__all__ = ["Direction", "Side", "best_side", "in_direction", "of_connection", "seen"]
 
 SHORTEST_BIN_S = 0.05
 
