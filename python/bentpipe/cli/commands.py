@@ -18,6 +18,7 @@ import bentpipe
 from bentpipe.cli.run import build_report, run
 from bentpipe.cli.scenarios import scenarios
 from bentpipe.cli.stacks import stacks
+from bentpipe.cli.trace import trace
 from bentpipe.errors import BentpipeError, UsageError
 
 
@@ -49,7 +50,7 @@ def report(folder: Path) -> None:
     click.echo(build_report(folder))
 
 
-for command in (run, scenarios, stacks, report):
+for command in (run, scenarios, stacks, report, trace):
     cli.add_command(command)
 
 
