@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -79,6 +79,7 @@ class Connection(TypedDict):
     metrics: dict[str, Any]
     events: list[dict[str, Any]]
     findings: list[Finding]
+    qlog: NotRequired[dict[str, Any]]  # "client", "server" → series: "cwnd" → {"time_s", "bytes"}
 
 
 class Summary(TypedDict):

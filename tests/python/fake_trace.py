@@ -143,7 +143,8 @@ class World:
         self.received: list[int] = []  # packet numbers at the client, since the last ACK
         self.known: list[tuple[int, int]] = []  # ranges at the client, highest first
         self.offsets: set[int] = set()
-        self.credit = 400_000
+        self.credit = 400_000  # as the server knows it
+        self.granted = self.credit
         self.cwnd: dict[str, list[float]] = {"time_s": [], "bytes": []}
         self.last_byte_s = 0.0
         self._events: list[tuple[float, int, Any, Any]] = []
@@ -250,8 +251,8 @@ class World:
         row = self._packet(now, "client", 40, frames=["ACK"], ack_delay_ms=1.0, ack_first=first,
                            ack_last=last)  # fmt: skip
         granted = len(self.offsets) * PAYLOAD + 3_000_000
-        if granted > self.credit + 500_000:
-            self.credit = granted
+        if granted > self.granted + 500_000:
+            self.granted = granted
             row["frames"] = ["ACK", "MAX_STREAM_DATA"]
             row["max_stream_data"] = granted
         if row["received_s"] is not None:
@@ -260,6 +261,7 @@ class World:
     def _acked(self, now: float, row: dict[str, Any]) -> None:
         ranges = list(zip(row["ack_first"], row["ack_last"], strict=True))
         row["rtt_ms"] = self.sender.on_ack(ranges, now)
+        self.credit = max(self.credit, row["max_stream_data"] or 0)
         self._fill(now, None)
 
 

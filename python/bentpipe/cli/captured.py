@@ -36,8 +36,8 @@ def captured(function: Callable[..., Any]) -> Callable[..., Any]:
 def find(
     files: Sequence[Path], keylog: Path | None = None, qlogs: Sequence[Path] = (), out: Path | None = None
 ) -> Analysis:
-    """The analysis of `files`, made anew in `out` if that is given. UsageError if they are nothing that can be
-    looked at; else errors are those of `traces`.
+    """The analysis of `files`, made anew in `out` if that is given. UsageError if they are nothing that can
+    be looked at; else errors are those of `traces`.
     """
     for file in (*files, *qlogs, *([keylog] if keylog else [])):
         _exists(file)

@@ -15,6 +15,7 @@ from pathlib import Path
 import click
 
 import bentpipe
+from bentpipe.cli.plot import plot
 from bentpipe.cli.run import build_report, run
 from bentpipe.cli.scenarios import scenarios
 from bentpipe.cli.stacks import stacks
@@ -50,7 +51,7 @@ def report(folder: Path) -> None:
     click.echo(build_report(folder))
 
 
-for command in (run, scenarios, stacks, report, trace):
+for command in (run, scenarios, stacks, report, trace, plot):
     cli.add_command(command)
 
 

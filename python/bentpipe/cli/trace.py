@@ -17,7 +17,7 @@ from bentpipe.cli.captured import captured, find
 from bentpipe.traces import Analysis, Connection, Evidence, Finding
 
 _WIDTH = 100
-_UNKNOWN = "–"
+_UNKNOWN = "-"
 
 
 @click.command(short_help="Measure what captures hold, and explain it.")
@@ -37,8 +37,8 @@ def trace(
 ) -> int:
     """Measure the QUIC and TCP connections in captures (pcapng, pcap) or in the folder of a trial.
 
-    Two captures of the same connections, one taken at each side, are given together. Forward is from server to
-    client. Times count from the connection's first packet; – is what cannot be measured.
+    Two captures of the same connections, one taken at each side, are given together. Forward is from server
+    to client. Times count from the connection's first packet; - is what cannot be measured.
 
     With -o, DIR has the packets in packets.parquet and the analysis in analysis.json.
 

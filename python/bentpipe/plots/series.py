@@ -246,6 +246,14 @@ def acks(
     return AckSeries(time_s[keep], ranges["ack_first"][keep], ranges["ack_last"][keep], highest[keep])
 
 
+def gaps(ranges: AckSeries) -> AckSeries:
+    """What lies between the ranges of each ACK frame: packets that had not arrived, or were forgotten."""
+    below = np.flatnonzero(~ranges.highest)
+    return AckSeries(
+        ranges.time_s[below], ranges.last[below] + 1, ranges.first[below - 1] - 1, ranges.highest[below]
+    )
+
+
 def stream_bytes(packets: pa.Table) -> Ints:
     """Stream bytes of each packet."""
     frames = flat(packets, "stream_bytes")
