@@ -27,6 +27,8 @@ pub(super) struct Ack {
     pub(super) sack: Vec<Range<Position>>,
     /// The echo of a timestamp.
     pub(super) echo: Option<u32>,
+    /// Whether it reached the sender, as far as is known.
+    pub(super) arrived: bool,
 }
 
 /// The segments of one sender while ACKs come in.
@@ -38,6 +40,8 @@ pub(super) struct Acknowledged {
     open: BTreeSet<(Position, usize)>,
     /// Indices of those acknowledged.
     covered: Intervals,
+    /// The lowest of those that the sender does not know to be acknowledged: ACKs are lost too.
+    untold: Option<u64>,
 }
 
 impl Acknowledged {
@@ -53,7 +57,8 @@ impl Acknowledged {
         self.open.insert((self.segments[index].extent.start, index));
     }
 
-    /// Takes an ACK. Writes what is acknowledged as ranges of numbers, the highest first, down to the lowest that is new.
+    /// Takes an ACK. Writes what is acknowledged as ranges of numbers, the highest first, down to the lowest that is new to
+    /// the sender.
     /// Returns the number of the segment that was answered, if it gives an RTT sample.
     pub(super) fn take(&mut self, ack: &Ack, ranges: &mut Vec<(u64, u64)>) -> Option<u64> {
         let mut newly = self.newly(Position::MIN..ack.cumulative);
@@ -63,8 +68,12 @@ impl Acknowledged {
         for index in &newly {
             let index = *index as u64;
             self.covered.add(index..index + 1);
+            self.untold = Some(self.untold.map_or(index, |lowest| lowest.min(index)));
         }
-        let lowest = newly.iter().min().map_or(u64::MAX, |it| *it as u64);
+        let lowest = self.untold.unwrap_or(u64::MAX);
+        if ack.arrived {
+            self.untold = None;
+        }
         for (count, range) in self.covered.descending().enumerate() {
             if count > 0 && range.end <= lowest {
                 break;

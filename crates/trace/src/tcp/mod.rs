@@ -11,10 +11,13 @@
 //! |---|---|
 //! | segment | packet; its number is its ordinal among all segments of its sender, by the time of sending. What was sent is known only at the sender's side: a capture of the far end counts what arrived. |
 //! | payload, FIN | `Frame::Stream` of stream 0, from offset 0 behind the SYN, 64 bits wide |
-//! | ACK field, SACK blocks | `Frame::Ack`: the numbers of all segments covered by this and earlier ACKs |
+//! | ACK field, SACK blocks | `Frame::Ack`: the numbers of the segments covered by this and earlier ACKs, down to the lowest that is new to their sender |
 //! | ACK field + window | `Frame::MaxStreamData` of stream 0; absent where the window scale is not known |
 //! | timestamp echo, Karn | `Frame::Echo`: the segment of which an ACK gives an RTT sample; absent where it gives none |
 //! | SYN, RST, keep-alive, zero window probe, D-SACK | `Frame::Other` of the names `SYN`, `RST`, `KEEP_ALIVE`, `ZERO_WINDOW_PROBE`, `DSACK` |
+//!
+//! Every segment has an ACK field and a window. One that takes sequence space and repeats both from an earlier one that
+//! arrived has no frames of them, so that ACKs can be counted.
 //!
 //! **A new connection** begins with a SYN that has another initial sequence number than the one before on the same
 //! addresses and ports. The client is who sent it. Of a connection that was running when the capture began, the lower

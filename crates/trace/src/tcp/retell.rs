@@ -6,7 +6,7 @@ use super::acknowledged::{Ack, Acknowledged, Sent};
 use super::keep::Header;
 use super::numbers::Position;
 use super::place::{Placed, place};
-use crate::connection::{Connection, Frame, Nanos, Ranges, Vantage};
+use crate::connection::{Connection, Fate, Frame, Nanos, Packet, Ranges, Vantage};
 use crate::intervals::Intervals;
 use crate::quic::End;
 
@@ -20,10 +20,12 @@ pub(crate) fn retell(connection: &mut Connection) {
         packet.number = Some(*count);
         *count += 1;
     }
+    let repeats = repeats(&connection.packets, &headers);
     let segments = Segments {
         connection,
         headers: &headers,
         placed: &placed,
+        repeats: &repeats,
     };
     let (mut ranges, mut acks) = (Ranges::new(), vec![Answer::default(); headers.len()]);
     for sender in [End::Client, End::Server] {
@@ -33,8 +35,13 @@ pub(crate) fn retell(connection: &mut Connection) {
     let mut teller = Teller::new(connection, &headers);
     for (at, packet) in connection.packets.iter_mut().enumerate() {
         let start = index(&connection.frames);
-        let segment = (&headers[at], &placed[at]);
-        teller.tell(packet.sender, segment, &acks[at], &mut connection.frames);
+        let segment = Told {
+            header: &headers[at],
+            placed: &placed[at],
+            answer: &acks[at],
+            repeats: repeats[at],
+        };
+        teller.tell(packet.sender, &segment, &mut connection.frames);
         packet.frames = start..index(&connection.frames);
     }
 }
@@ -50,6 +57,26 @@ fn take_headers(connection: &mut Connection) -> Vec<Header> {
     headers.collect()
 }
 
+/// Every segment has an ACK field and a window. Whether a segment was sent for other reasons, and repeats those that an
+/// earlier one had which arrived, as far as is known.
+fn repeats(packets: &[Packet], headers: &[Header]) -> Vec<bool> {
+    let mut told = [None, None];
+    let segments = packets.iter().zip(headers).map(|(packet, header)| {
+        let told = &mut told[packet.sender as usize];
+        let says = Some((header.acknowledgment, header.sack, header.window));
+        let repeats = header.extent() > 0 && *told == says;
+        if arrived(packet) {
+            *told = says;
+        }
+        repeats
+    });
+    segments.collect()
+}
+
+fn arrived(packet: &Packet) -> bool {
+    matches!(packet.fate, Fate::Delivered | Fate::Unknown)
+}
+
 /// What the ACK of a segment says, in numbers of segments.
 #[derive(Debug, Clone, Default)]
 struct Answer {
@@ -63,6 +90,8 @@ struct Segments<'a> {
     connection: &'a Connection,
     headers: &'a [Header],
     placed: &'a [Placed],
+    /// Which of them have nothing new to say of the other end's.
+    repeats: &'a [bool],
 }
 
 impl Segments<'_> {
@@ -135,13 +164,25 @@ impl Segments<'_> {
     }
 
     fn ack(&self, at: usize) -> Option<Ack> {
+        if self.repeats[at] {
+            return None;
+        }
         let (header, placed) = (&self.headers[at], &self.placed[at]);
         Some(Ack {
+            arrived: arrived(&self.connection.packets[at]),
             cumulative: placed.acknowledgment?,
             sack: placed.sack.clone(),
             echo: header.timestamps.map(|(_, echo)| echo),
         })
     }
+}
+
+/// All that is known of a segment.
+struct Told<'a> {
+    header: &'a Header,
+    placed: &'a Placed,
+    answer: &'a Answer,
+    repeats: bool,
 }
 
 /// Tells segment after segment in frames.
@@ -174,13 +215,13 @@ impl Teller {
         }
     }
 
-    fn tell(
-        &mut self,
-        sender: End,
-        (header, placed): (&Header, &Placed),
-        answer: &Answer,
-        frames: &mut Vec<Frame>,
-    ) {
+    fn tell(&mut self, sender: End, segment: &Told<'_>, frames: &mut Vec<Frame>) {
+        let Told {
+            header,
+            placed,
+            answer,
+            repeats,
+        } = segment;
         frames.extend(self.special(sender, header, placed).map(Frame::Other));
         frames.extend(stream(header, placed));
         if !answer.ranges.is_empty() {
@@ -190,7 +231,9 @@ impl Teller {
             });
         }
         frames.extend(answer.answered.map(Frame::Echo));
-        frames.extend(self.credit(sender, header, placed));
+        if !repeats {
+            frames.extend(self.credit(sender, header, placed));
+        }
         let next = &mut self.next[sender as usize];
         if !header.rst {
             *next = (*next).max(Some(placed.extent.end));
