@@ -357,6 +357,14 @@ def write(folder: Path, setting: Setting = Setting(), files: list[str] | None = 
     return world
 
 
+def stand_in(folder: Path) -> None:
+    """Put a bentpipe-trace into `folder` that answers as `_main` does."""
+    folder.mkdir(parents=True, exist_ok=True)
+    program = folder / "bentpipe-trace"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{Path(__file__).resolve()}" "$@"\n')
+    program.chmod(0o755)
+
+
 def _main(arguments: list[str]) -> int:
     """`analyze FILE… [--keylog K] [--qlog FILE]… [--link JSON] -o OUT`: what is in FILE says what happens."""
     parser = argparse.ArgumentParser()
