@@ -8,9 +8,11 @@ probes when nothing else is left. The client acknowledges every second packet, w
 
 from __future__ import annotations
 
+import argparse
 import heapq
 import json
 import random
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,35 +21,34 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 _INTS = pa.list_(pa.int64())
-SCHEMA = pa.schema(
-    [
-        ("connection", pa.int32()),
-        ("protocol", pa.string()),
-        ("sender", pa.string()),
-        ("direction", pa.string()),
-        ("type", pa.string()),
-        ("space", pa.string()),
-        ("number", pa.int64()),
-        ("sent_s", pa.float64()),
-        ("received_s", pa.float64()),
-        ("size_bytes", pa.int32()),
-        ("ip_bytes", pa.int32()),
-        ("frames", pa.list_(pa.string())),
-        ("stream_id", _INTS),
-        ("stream_offset", _INTS),
-        ("stream_bytes", _INTS),
-        ("retransmitted_bytes", pa.int64()),
-        ("ack_first", _INTS),
-        ("ack_last", _INTS),
-        ("ack_delay_ms", pa.float64()),
-        ("fate", pa.string()),
-        ("acked_s", pa.float64()),
-        ("in_flight_bytes", pa.int64()),
-        ("rtt_ms", pa.float64()),
-        ("max_data", pa.int64()),
-        ("max_stream_data", pa.int64()),
-    ]
-)
+_COLUMNS: list[tuple[str, pa.DataType]] = [
+    ("connection", pa.int32()),
+    ("protocol", pa.string()),
+    ("sender", pa.string()),
+    ("direction", pa.string()),
+    ("type", pa.string()),
+    ("space", pa.string()),
+    ("number", pa.int64()),
+    ("sent_s", pa.float64()),
+    ("received_s", pa.float64()),
+    ("size_bytes", pa.int32()),
+    ("ip_bytes", pa.int32()),
+    ("frames", pa.list_(pa.string())),
+    ("stream_id", _INTS),
+    ("stream_offset", _INTS),
+    ("stream_bytes", _INTS),
+    ("retransmitted_bytes", pa.int64()),
+    ("ack_first", _INTS),
+    ("ack_last", _INTS),
+    ("ack_delay_ms", pa.float64()),
+    ("fate", pa.string()),
+    ("acked_s", pa.float64()),
+    ("in_flight_bytes", pa.int64()),
+    ("rtt_ms", pa.float64()),
+    ("max_data", pa.int64()),
+    ("max_stream_data", pa.int64()),
+]
+SCHEMA = pa.schema(_COLUMNS)
 PAYLOAD = 1200  # stream bytes of a full packet
 HEADERS = 35  # of QUIC in a full packet, tag included
 IP_UDP = 28
@@ -142,7 +143,8 @@ class World:
         self.received: list[int] = []  # packet numbers at the client, since the last ACK
         self.known: list[tuple[int, int]] = []  # ranges at the client, highest first
         self.offsets: set[int] = set()
-        self.credit = 400_000
+        self.credit = 400_000  # as the server knows it
+        self.granted = self.credit
         self.cwnd: dict[str, list[float]] = {"time_s": [], "bytes": []}
         self.last_byte_s = 0.0
         self._events: list[tuple[float, int, Any, Any]] = []
@@ -167,7 +169,9 @@ class World:
             number = self.numbers[sender]
             self.numbers[sender] += 1
         direction = "forward" if sender == "server" else "return"
-        nothing = {name: [] for name in SCHEMA.names if pa.types.is_list(SCHEMA.field(name).type)}
+        nothing: dict[str, Any] = {
+            name: [] for name in SCHEMA.names if pa.types.is_list(SCHEMA.field(name).type)
+        }
         row = dict.fromkeys(SCHEMA.names) | nothing | {
             "connection": 0, "protocol": "quic", "sender": sender, "direction": direction, "type": "1rtt",
             "space": "application", "number": number, "sent_s": now, "received_s": arrival,
@@ -247,8 +251,8 @@ class World:
         row = self._packet(now, "client", 40, frames=["ACK"], ack_delay_ms=1.0, ack_first=first,
                            ack_last=last)  # fmt: skip
         granted = len(self.offsets) * PAYLOAD + 3_000_000
-        if granted > self.credit + 500_000:
-            self.credit = granted
+        if granted > self.granted + 500_000:
+            self.granted = granted
             row["frames"] = ["ACK", "MAX_STREAM_DATA"]
             row["max_stream_data"] = granted
         if row["received_s"] is not None:
@@ -257,6 +261,7 @@ class World:
     def _acked(self, now: float, row: dict[str, Any]) -> None:
         ranges = list(zip(row["ack_first"], row["ack_last"], strict=True))
         row["rtt_ms"] = self.sender.on_ack(ranges, now)
+        self.credit = max(self.credit, row["max_stream_data"] or 0)
         self._fill(now, None)
 
 
@@ -350,3 +355,37 @@ def write(folder: Path, setting: Setting = Setting(), files: list[str] | None = 
     pq.write_table(packets(world), folder / "packets.parquet")
     (folder / "analysis.json").write_text(json.dumps(analysis(world, files or ["trace.pcapng"])))
     return world
+
+
+def _main(arguments: list[str]) -> int:
+    """`analyze FILE… [--keylog K] [--qlog FILE]… [--link JSON] -o OUT`: what is in FILE says what happens."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("command", choices=["analyze"])
+    parser.add_argument("files", nargs="+", type=Path)
+    for option in ("--keylog", "--link"):
+        parser.add_argument(option)
+    parser.add_argument("--qlog", action="append")
+    parser.add_argument("-o", dest="out", type=Path, required=True)
+    asked = parser.parse_args(arguments)
+    content = asked.files[0].read_text()
+    if content == "no capture":
+        print(f"error: {asked.files[0]}: not a capture\nhint: pcapng or pcap", file=sys.stderr)
+        return 2
+    if content == "crash":
+        return 101
+    print("12 packets so far", file=sys.stderr)
+    world = write(asked.out, files=[str(file) for file in asked.files])
+    summary = analysis(world, [str(file) for file in asked.files])
+    if content == "cut":
+        summary["errors"] = [f"{asked.files[0]}: cut short at byte 1234"]
+    if content == "nothing":
+        summary["connections"] = []
+    if content in ("cut", "nothing"):
+        summary["undecoded"] = [{"count": 3, "what": "QUIC packets: no secrets", "first_frame": 17}]
+    summary["asked"] = {"link": json.loads(asked.link or "{}"), "keylog": asked.keylog, "qlog": asked.qlog}
+    (asked.out / "analysis.json").write_text(json.dumps(summary))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_main(sys.argv[1:]))

@@ -21,6 +21,7 @@ use crate::packet_log::PacketLog;
 use crate::trace::Trace;
 use crate::verdict::Verdict;
 use crate::verify::verify;
+use crate::wire::Wire;
 
 // Addresses for documentation (RFC 5737): they are in traces, and nobody's.
 const CLIENT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 1), 50_000);
@@ -82,6 +83,20 @@ impl<'a> Trial<'a> {
         let start = Instant::now();
         let mut finished = self.play();
         self.check_files(&mut finished)?;
+        let t = Instant::now();
+        let key_log = fs::read(key_log(self.scratch.path(), Role::Client)).unwrap_or_default();
+        if let Some(c) = &finished.coordinator {
+            let w = Wire {
+                packets: c.log.packets(),
+                key_log: &key_log,
+                client: CLIENT,
+                server: SERVER,
+            };
+            let c = w.connection();
+            eprintln!("decode {:?}", t.elapsed());
+            let l = c.unwrap().ledger();
+            eprintln!("ledger {:?} {}", t.elapsed(), l.len());
+        }
         self.leave_files(&finished)?;
         Ok(result(self.job, &finished, start.elapsed()))
     }
@@ -106,7 +121,7 @@ impl<'a> Trial<'a> {
         let mut coordinator = Coordinator::new(
             [Side::new(client, &ready[0]), Side::new(server, &ready[1])],
             [path(Direction::Forward), path(Direction::Return)],
-            PacketLog::new(self.job.trace),
+            PacketLog::new(),
         );
         let result = self.converse(&mut coordinator);
         let remains =
@@ -179,7 +194,7 @@ impl<'a> Trial<'a> {
             www: only(Role::Server, job.www.clone()),
             downloads: only(Role::Client, scratch.join("downloads")),
             certs: job.certs.clone(),
-            keylog: job.trace.then(|| key_log(scratch, role)),
+            keylog: only(Role::Client, key_log(scratch, Role::Client)),
             qlog: job.qlog.then(|| job.folder.join("qlog").join(role.name())),
         }
     }

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use lexopt::prelude::*;
 
+use crate::analyze::Analyze;
+
 const HELP: &str = "\
 What was on the wire: the QUIC packets of captures, decrypted
 
@@ -13,16 +15,30 @@ Usage:
   bentpipe-trace packets FILE... [--keylog KEYS]
                       print a JSON object per packet; what could not be decoded, and why, is
                       summed up on standard error
+  bentpipe-trace analyze FILE... [--keylog KEYS] [--link LINK] -o OUT
+                      write the packets as a table, OUT/packets.parquet, and what they achieved,
+                      OUT/analysis.json
 
 Options:
   --keylog KEYS       TLS secrets in NSS format (SSLKEYLOGFILE), beside those in the captures
+  --link LINK         what is known of the path: JSON, or a file with it. Any of forward_rate_bps,
+                      return_rate_bps, rtt_ms, forward_queue_bytes, return_queue_bytes, mtu_bytes,
+                      limit_s, size_bytes
+  -o, --out OUT       the folder for results
 
 A FILE is pcapng or pcap: Ethernet, raw IP, loopback or Linux cooked. QUIC versions 1 and 2 are
-decoded. Each interface is an observer of its own: it knows only what passed there.
+decoded. Each interface is an observer of its own: it knows only what passed there. analyze brings the two sides of a
+connection together: \"client\" or \"server\" in the name of an interface or a file says whose side
+it is.
+
+Exit code of analyze: 0; 1 if a capture could not be read to its end or has no connection, what
+there is being analysed; 2 if there is no result.
 
 Examples:
   bentpipe-trace packets runs/demo/trials/sat-…/trace.pcapng
   bentpipe-trace packets client.pcap server.pcap --keylog keys.log > packets.jsonl
+  bentpipe-trace analyze client.pcap server.pcap --keylog keys.log -o analysis
+  bentpipe-trace analyze trace.pcapng --link '{\"forward_rate_bps\": 20000000}' -o .
 ";
 
 /// What to do.
@@ -33,6 +49,7 @@ pub enum Command {
         files: Vec<PathBuf>,
         key_log: Option<PathBuf>,
     },
+    Analyze(Analyze),
 }
 
 /// Reads the command line.
@@ -41,7 +58,8 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Command, lexopt::Error> {
         None | Some(Short('h') | Long("help")) => Ok(Command::Help),
         Some(Value(word)) => match word.string()?.as_str() {
             "packets" => parse_packets(&mut parser),
-            other => Err(format!("{other:?} is no command (hint: packets)").into()),
+            "analyze" => parse_analyze(&mut parser),
+            other => Err(format!("{other:?} is no command (hint: packets, analyze)").into()),
         },
         Some(other) => Err(other.unexpected()),
     }
@@ -61,6 +79,30 @@ fn parse_packets(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> 
         return Err("packets needs a FILE (hint: trace.pcapng in a trial's folder)".into());
     }
     Ok(Command::Packets { files, key_log })
+}
+
+fn parse_analyze(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
+    let (mut files, mut key_log, mut link, mut out) = (Vec::new(), None, None, None);
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Short('h') | Long("help") => return Ok(Command::Help),
+            Long("keylog") => key_log = Some(parser.value()?.into()),
+            Long("link") => link = Some(parser.value()?.string()?),
+            Short('o') | Long("out") => out = Some(parser.value()?.into()),
+            Value(file) => files.push(file.into()),
+            other => return Err(other.unexpected()),
+        }
+    }
+    if files.is_empty() {
+        return Err("analyze needs a FILE (hint: trace.pcapng in a trial's folder)".into());
+    }
+    let out = out.ok_or("analyze needs -o OUT, the folder for results (hint: -o .)")?;
+    Ok(Command::Analyze(Analyze {
+        files,
+        key_log,
+        link,
+        out,
+    }))
 }
 
 /// Prints what the program can do.

@@ -18,6 +18,7 @@ mod ip;
 mod keylog;
 mod ledger;
 mod link_facts;
+pub mod metrics;
 mod pcapng;
 pub mod quic;
 
@@ -27,4 +28,5 @@ pub use ip::{Endpoints, IPV4_UDP_HEADER, encapsulate};
 pub use keylog::{KeyLog, SecretKind};
 pub use ledger::Entry;
 pub use link_facts::LinkFacts;
+pub use metrics::Metrics;
 pub use pcapng::{Interface, Writer};

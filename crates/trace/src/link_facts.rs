@@ -1,9 +1,9 @@
 //! What is known of the path beside the capture: measurements are held against it.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Facts about the path of a connection. Each may be unknown; what depends on it is then estimated, or left open.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LinkFacts {
     /// Bit/s of IP packets at the bottleneck from server to client.

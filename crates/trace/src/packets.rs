@@ -2,7 +2,6 @@
 
 use std::error::Error;
 use std::fmt;
-use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -11,6 +10,7 @@ use bentpipe_trace::quic::{Frames, Observer, Packet, Space};
 use bentpipe_trace::{Datagram, KeyLog};
 use serde::ser::{Serialize, Serializer};
 
+use crate::input;
 use crate::summary::Summary;
 
 /// A packet in its JSON form.
@@ -56,16 +56,9 @@ fn readable<S: Serializer>(frames: &Frames<'_>, serializer: S) -> Result<S::Ok, 
 pub fn print(files: &[PathBuf], key_log: Option<&Path>) -> Result<(), Box<dyn Error>> {
     let captures: Vec<_> = files
         .iter()
-        .map(|file| read(file))
+        .map(|file| input::read(file))
         .collect::<Result<_, _>>()?;
-    let mut secrets = KeyLog::default();
-    if let Some(file) = key_log {
-        secrets.add(&read(file)?);
-        if secrets.connections() == 0 {
-            let hint = "hint: run an endpoint with SSLKEYLOGFILE=KEYS";
-            return Err(format!("{}: no TLS 1.3 secrets in it ({hint})", file.display()).into());
-        }
-    }
+    let mut secrets = input::key_log(key_log)?;
     for capture in &captures {
         add_secrets(capture, &mut secrets);
     }
@@ -94,10 +87,6 @@ pub fn print(files: &[PathBuf], key_log: Option<&Path>) -> Result<(), Box<dyn Er
         return Ok(());
     }
     Err(failed.join("\nerror: ").into())
-}
-
-fn read(file: &Path) -> Result<Vec<u8>, String> {
-    fs::read(file).map_err(|error| format!("{}: {error}", file.display()))
 }
 
 /// Takes the secrets out of a capture first, wherever in it they stand. Errors are met again when packets are read.

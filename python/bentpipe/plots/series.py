@@ -34,7 +34,7 @@ from bentpipe.plots.table import (
     texts,
 )
 
-__all__ = ["Direction", "Side", "best_side", "in_direction", "of_connection"]
+__all__ = ["Direction", "Side", "best_side", "in_direction", "of_connection", "seen"]
 
 SHORTEST_BIN_S = 0.05
 
@@ -244,6 +244,14 @@ def acks(
     highest = np.diff(ranges.row, prepend=-1) != 0
     keep = _by_time(time_s)
     return AckSeries(time_s[keep], ranges["ack_first"][keep], ranges["ack_last"][keep], highest[keep])
+
+
+def gaps(ranges: AckSeries) -> AckSeries:
+    """What lies between the ranges of each ACK frame: packets that had not arrived, or were forgotten."""
+    below = np.flatnonzero(~ranges.highest)
+    return AckSeries(
+        ranges.time_s[below], ranges.last[below] + 1, ranges.first[below - 1] - 1, ranges.highest[below]
+    )
 
 
 def stream_bytes(packets: pa.Table) -> Ints:

@@ -1,0 +1,281 @@
+"""Analyses of captures: found where they stand, made by `bentpipe-trace analyze` where they do not.
+
+An analysis is two files, `packets.parquet` with a row per packet and `analysis.json` with metrics and
+findings. In a run they stand in `trials/<id>/` beside `trace.pcapng`; they are made when first needed, and
+anew when the trace is newer. Where that folder cannot be written, they live in a temporary place until the
+process ends. Nothing here takes a packet apart.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, NotRequired, TypedDict
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bentpipe import link_facts, manifest, paths
+from bentpipe.errors import BentpipeError, UsageError
+from bentpipe.link_facts import LinkFacts
+from bentpipe.records import Record, read_jsonl
+
+PROGRAM = "bentpipe-trace"
+TRACE = "trace.pcapng"
+PACKETS = "packets.parquet"
+SUMMARY = "analysis.json"
+FORMAT = 1  # of analysis.json
+
+Say = Callable[[str], None]  # takes a line of the program's progress
+
+
+class Undecoded(TypedDict):
+    """What was left out for one reason."""
+
+    count: int
+    what: str
+    first_frame: int
+
+
+class Evidence(TypedDict):
+    """A number that a finding rests on."""
+
+    what: str
+    at_s: float
+    until_s: float | None
+    value: float
+    unit: str
+
+
+class Finding(TypedDict):
+    """What a rule says of a connection."""
+
+    rule: str
+    verdict: str  # yes, no, not_sure
+    title: str
+    text: str
+    evidence: list[Evidence]
+    plot: dict[str, Any] | None  # kind, from_s, to_s
+
+
+class Connection(TypedDict):
+    """A connection as `analysis.json` sums it up."""
+
+    connection: int
+    protocol: str  # quic, tcp
+    version: str
+    client: str
+    server: str
+    start_unix_s: str
+    packets: int
+    metrics: dict[str, Any]
+    events: list[dict[str, Any]]
+    findings: list[Finding]
+    qlog: NotRequired[dict[str, Any]]  # "client", "server" → series: "cwnd" → {"time_s", "bytes"}
+
+
+class Summary(TypedDict):
+    """The content of `analysis.json`."""
+
+    format: int
+    files: list[str]
+    sides: str  # both, client, server, unknown
+    undecoded: list[Undecoded]
+    errors: list[str]
+    connections: list[Connection]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run knows of its trials."""
+
+    folder: Path
+    scenarios: dict[str, dict[str, Any]]  # of the manifest: label → {"scenario", "summary"}
+    records: dict[str, Record]  # by trial
+
+    @classmethod
+    def read(cls, folder: Path) -> Run:
+        """Read the manifest and the records of the run in `folder`. BentpipeError if that is no run."""
+        found = manifest.read(folder)
+        try:
+            records = {record.trial: record for record in read_jsonl(folder / "records.jsonl")}
+        except (OSError, ValueError, TypeError) as error:
+            raise BentpipeError(f"{folder / 'records.jsonl'}: cannot be read: {error}") from error
+        return cls(folder, found.scenarios, records)
+
+    def link(self, trial: str) -> LinkFacts | None:
+        """What is known of a trial's path; None if the run has no record of the trial."""
+        record = self.records.get(trial)
+        return link_facts.of_trial(self.scenarios[record.scenario], record) if record else None
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """An analysis in a folder; packets are read when asked for."""
+
+    folder: Path
+    summary: Summary
+    link: LinkFacts = field(default_factory=LinkFacts)
+    run: Run | None = None
+    trial: str | None = None  # its name, if it is a trial of `run`
+
+    @cached_property
+    def packets(self) -> pa.Table:
+        """All packets of all connections."""
+        return pq.read_table(self.folder / PACKETS)
+
+    def connection(self, number: int | None = None) -> Connection:
+        """A connection by its number; without one, that with the most packets."""
+        known = self.summary["connections"]
+        if not known:
+            raise BentpipeError(f"{_files(self.summary)}: no connection in it", _what_is_wrong(self.summary))
+        if number is None:
+            return max(known, key=lambda one: (one["packets"], -one["connection"]))
+        for one in known:
+            if one["connection"] == number:
+                return one
+        last = max(one["connection"] for one in known)
+        raise UsageError(f"--connection: there is no connection {number}", f"give a number from 0 to {last}")
+
+
+def analyse(
+    files: Sequence[Path],
+    out: Path,
+    keylog: Path | None = None,
+    qlogs: Sequence[Path] = (),
+    link: LinkFacts | None = None,
+    say: Say | None = None,
+) -> Analysis:
+    """Analyse captures of the same connections into the folder `out`, which is made if need be.
+
+    UsageError if a file is no capture or is not there; BentpipeError if the program is not built or fails.
+    A file that cannot be read to its end is no error here: `summary["errors"]` says so.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".analysis-", dir=out) as partial:
+        command = [str(paths.program(PROGRAM)), "analyze", *map(str, files)]
+        command += ["--keylog", str(keylog)] if keylog else []
+        command += [word for qlog in qlogs for word in ("--qlog", str(qlog))]
+        command += ["--link", json.dumps(link.known())] if link else []
+        _execute([*command, "-o", partial], say)
+        for name in (PACKETS, SUMMARY):
+            (Path(partial) / name).replace(out / name)
+    return Analysis(out, _read(out), link or LinkFacts())
+
+
+def of_folder(folder: Path) -> Analysis:
+    """The analysis that `bentpipe trace -o` left in a folder."""
+    return Analysis(folder, _read(folder))
+
+
+def of_trial(
+    folder: Path, run: Run | None = None, out: Path | None = None, say: Say | None = None
+) -> Analysis:
+    """The analysis of the trial in RUN/trials/<id>; `run` saves reading RUN again. With `out` it is made
+    there, anew. UsageError if the trial has no trace; otherwise errors are those of `analyse`.
+    """
+    trace = folder / TRACE
+    root = folder.resolve().parent.parent
+    if run is None and (root / manifest.FILE).is_file():
+        run = Run.read(root)
+    if not trace.is_file():
+        raise no_trace(folder)
+    link = run.link(folder.name) if run else None
+    if out is None and _is_fresh(folder):
+        return Analysis(folder, _read(folder), link or LinkFacts(), run, folder.name)
+    qlogs = sorted(path for path in (folder / "qlog").rglob("*") if path.is_file())
+    place = out or (folder if _writable(folder) else temporary())
+    made = analyse([trace], place, qlogs=qlogs, link=link, say=say)
+    return Analysis(made.folder, made.summary, made.link, run, folder.name)
+
+
+def no_trace(folder: Path) -> UsageError:
+    """The error for a trial without a trace."""
+    return UsageError(
+        f"{folder}: this trial has no trace",
+        "runs keep the trace of each cell's median trial; to keep all: bentpipe run … --trace all",
+    )
+
+
+def temporary() -> Path:
+    """A new folder that is removed when the process ends."""
+    return Path(tempfile.mkdtemp(dir=_scratch()))
+
+
+@cache
+def _scratch() -> Path:
+    place = Path(tempfile.mkdtemp(prefix="bentpipe-"))
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    return place
+
+
+def _writable(folder: Path) -> bool:
+    return os.access(folder, os.W_OK | os.X_OK) and not os.statvfs(folder).f_flag & os.ST_RDONLY
+
+
+def _is_fresh(folder: Path) -> bool:
+    """Whether a trial's folder has an analysis that is not older than the trace, in the format of today."""
+    try:
+        made = min((folder / name).stat().st_mtime_ns for name in (PACKETS, SUMMARY))
+        return made >= (folder / TRACE).stat().st_mtime_ns and _load(folder).get("format") == FORMAT
+    except (OSError, ValueError):
+        return False
+
+
+def _load(folder: Path) -> dict[str, Any]:
+    values: dict[str, Any] = json.loads((folder / SUMMARY).read_text())
+    return values
+
+
+def _read(folder: Path) -> Summary:
+    path = folder / SUMMARY
+    try:
+        values = _load(folder)
+    except (OSError, ValueError) as error:
+        raise BentpipeError(
+            f"{path}: cannot be read: {error}", "make it again: bentpipe trace FILE -o DIR"
+        ) from error
+    if values.get("format") != FORMAT:
+        raise BentpipeError(
+            f"{path}: it is of format {values.get('format')}, and this Bentpipe reads format {FORMAT}",
+            "make it again: bentpipe trace FILE -o DIR",
+        )
+    summary: Summary = values  # type: ignore[assignment]
+    return summary
+
+
+def _execute(command: list[str], say: Say | None) -> None:
+    """Run the program; what it prints on standard error is told line by line, but for its errors."""
+    errors: list[str] = []
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace"
+    ) as child:
+        assert child.stderr is not None
+        for line in child.stderr:
+            if errors or line.startswith("error: "):
+                errors.append(line.rstrip("\n"))
+            elif say is not None:
+                say(line.rstrip("\n"))
+    if child.returncode == 0:
+        return
+    text, _, hint = "\n".join(errors).removeprefix("error: ").partition("\nhint: ")
+    if child.returncode == 2:
+        raise UsageError(text, hint)
+    raise BentpipeError(text or f"{PROGRAM} ended with {child.returncode}", hint)
+
+
+def _files(summary: Summary) -> str:
+    return ", ".join(summary["files"])
+
+
+def _what_is_wrong(summary: Summary) -> str:
+    reasons = [*summary["errors"], *(f"{one['count']} {one['what']}" for one in summary["undecoded"])]
+    return "; ".join(reasons[:3])
