@@ -12,6 +12,7 @@ mod captures;
 pub mod connection;
 mod cursor;
 mod datagram;
+pub mod findings;
 mod intervals;
 mod ip;
 mod keylog;
