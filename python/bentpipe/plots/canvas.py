@@ -86,7 +86,7 @@ class Panel:
     start_s: float
     end_s: float
     marks: dict[str, Mark] = field(default_factory=dict)  # of the legend: those that were used
-    empty: bool = True  # nothing but levels and lines that leave the figure
+    empty: bool = True  # no packet is in it
     _top: float = 0.0
     _bottom: float = float("inf")
 
@@ -122,7 +122,6 @@ class Panel:
         x, values = time_s[first:behind], y[first:behind]
         if holds or behind < len(time_s):
             x, values = np.append(x, self.end_s), np.append(values, values[-1])
-        self.empty = self.empty and not fit
         self._note(values if fit else values[:0], mark)
         (line,) = self.axes.step(
             x, values, where="post", color=mark.colour, ls=mark.dashes, lw=mark.width, zorder=mark.above

@@ -106,9 +106,9 @@ def draw(kind: str, subject: Subject, look: Look) -> Figure:
 def _panels(subject: Subject, look: Look, heights: Sequence[float] = (1,)) -> tuple[Figure, list[Panel]]:
     made, axes = canvas.figure(look, heights)
     start_s, last_s = look.from_s or 0.0, subject.last_s
-    if start_s >= last_s:
+    if start_s and start_s >= last_s:
         raise UsageError(f"--from: {start_s:g} s is behind the last packet", f"it is at {last_s:.3f} s")
-    end_s = last_s * _ROOM if look.to_s is None else look.to_s
+    end_s = look.to_s or last_s * _ROOM or 1.0  # a single packet is at 0
     return made, [Panel(one, start_s, end_s) for one in axes]
 
 
@@ -191,6 +191,7 @@ def _rate(subject: Subject, look: Look) -> Drawing:
     rates = {"forward": subject.link.forward_rate_bps, "return": subject.link.return_rate_bps}
     for panel, direction in zip(panels, _BOTH, strict=True):
         one = series.rate(subject.packets, direction, bin_s, subject.side)
+        panel.empty = not one.raw.any()
         panel.steps(one.start_s, one.bps("raw") / 1e6, Mark("IP packets", BLUE, "", above=4))
         if one.payload.any():
             mark = Mark("new stream bytes", ORANGE, "", dashes="--", above=5)
