@@ -40,6 +40,7 @@ impl Intervals {
         let before = self.ends.range(..range.end).rev();
         let touching = before.take_while(move |(_, last)| **last > range.start);
         touching.map(move |(first, last)| (*first).max(range.start)..(*last).min(range.end))
+    }
 
     /// The intervals, the last first.
     pub(crate) fn descending(&self) -> impl Iterator<Item = Range<u64>> {
