@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use lexopt::prelude::*;
 
+use crate::qlog_command::Job;
+
 const HELP: &str = "\
 What was on the wire: the QUIC packets of captures, decrypted
 
@@ -13,16 +15,25 @@ Usage:
   bentpipe-trace packets FILE... [--keylog KEYS]
                       print a JSON object per packet; what could not be decoded, and why, is
                       summed up on standard error
+  bentpipe-trace qlog FILE... [-o OUT] [--json]
+                      print what the endpoints' logs hold; or write them all, converted to qlog
+                      0.3, into one file that qvis opens
 
 Options:
   --keylog KEYS       TLS secrets in NSS format (SSLKEYLOGFILE), beside those in the captures
+  -o, --out OUT       the file to convert to
+  --json              print a JSON object per file
 
 A FILE is pcapng or pcap: Ethernet, raw IP, loopback or Linux cooked. QUIC versions 1 and 2 are
 decoded. Each interface is an observer of its own: it knows only what passed there.
+A FILE of qlog is JSON, JSON-SEQ or lines of JSON, of 0.3, of the drafts before it, or of the
+current schema.
 
 Examples:
   bentpipe-trace packets runs/demo/trials/sat-…/trace.pcapng
   bentpipe-trace packets client.pcap server.pcap --keylog keys.log > packets.jsonl
+  bentpipe-trace qlog runs/demo/trials/sat-…/qlog/client/*
+  bentpipe-trace qlog client.qlog server.sqlog -o both.qlog
 ";
 
 /// What to do.
@@ -33,6 +44,7 @@ pub enum Command {
         files: Vec<PathBuf>,
         key_log: Option<PathBuf>,
     },
+    Qlog(Job),
 }
 
 /// Reads the command line.
@@ -41,7 +53,8 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Command, lexopt::Error> {
         None | Some(Short('h') | Long("help")) => Ok(Command::Help),
         Some(Value(word)) => match word.string()?.as_str() {
             "packets" => parse_packets(&mut parser),
-            other => Err(format!("{other:?} is no command (hint: packets)").into()),
+            "qlog" => parse_qlog(&mut parser),
+            other => Err(format!("{other:?} is no command (hint: packets, qlog)").into()),
         },
         Some(other) => Err(other.unexpected()),
     }
@@ -61,6 +74,23 @@ fn parse_packets(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> 
         return Err("packets needs a FILE (hint: trace.pcapng in a trial's folder)".into());
     }
     Ok(Command::Packets { files, key_log })
+}
+
+fn parse_qlog(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
+    let mut job = Job::default();
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Short('h') | Long("help") => return Ok(Command::Help),
+            Short('o') | Long("out") => job.out = Some(parser.value()?.into()),
+            Long("json") => job.json = true,
+            Value(file) => job.files.push(file.into()),
+            other => return Err(other.unexpected()),
+        }
+    }
+    if job.files.is_empty() {
+        return Err("qlog needs a FILE (hint: those in qlog/ in a trial's folder)".into());
+    }
+    Ok(Command::Qlog(job))
 }
 
 /// Prints what the program can do.
@@ -90,11 +120,20 @@ mod tests {
             parse_words(&["packets", "a.pcap", "--keylog", "keys", "b.pcap"]),
             Ok(packets)
         );
+        let job = Job {
+            files: vec!["a.qlog".into(), "b.sqlog".into()],
+            out: Some("c.qlog".into()),
+            json: true,
+        };
+        assert_eq!(
+            parse_words(&["qlog", "a.qlog", "-o", "c.qlog", "--json", "b.sqlog"]),
+            Ok(Command::Qlog(job))
+        );
     }
 
     #[test]
     fn mistakes_are_named() {
-        for words in [&["packet"][..], &["packets"]] {
+        for words in [&["packet"][..], &["packets"], &["qlog", "--json"]] {
             assert!(parse_words(words).unwrap_err().contains("hint"));
         }
         assert!(parse_words(&["packets", "a", "--keys", "b"]).is_err());

@@ -13,6 +13,7 @@ mod datagram;
 mod ip;
 mod keylog;
 mod pcapng;
+pub mod qlog;
 pub mod quic;
 
 pub use datagram::{Datagram, NoDatagram, Path};
