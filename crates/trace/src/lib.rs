@@ -19,6 +19,7 @@ mod ledger;
 mod link_facts;
 pub mod metrics;
 mod pcapng;
+pub mod qlog;
 pub mod quic;
 
 pub use captures::{Captured, File};
