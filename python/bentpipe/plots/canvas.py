@@ -19,7 +19,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from bentpipe.plots.table import Floats, Ints
 
@@ -107,15 +107,20 @@ class Panel:
         )
         dots.set_rasterized(bool(np.count_nonzero(keep) > _MANY))
 
-    def steps(self, time_s: Floats, y: Floats | Ints, mark: Mark, scale: bool = True) -> None:
-        """A value that holds from its time until the next. With `scale`, y is made to fit."""
+    def steps(
+        self, time_s: Floats, y: Floats | Ints, mark: Mark, fit: bool = True, holds: bool = True
+    ) -> None:
+        """A value that holds from its time until the next; the last one if it `holds`. With `fit`, the axis
+        reaches as far as it does.
+        """
         if len(time_s) == 0 or time_s[0] > self.end_s:
             return
         first = max(int(np.searchsorted(time_s, self.start_s, "right")) - 1, 0)
         behind = int(np.searchsorted(time_s, self.end_s, "right"))
-        x = np.append(time_s[first:behind], self.end_s)
-        values = np.append(y[first:behind], y[behind - 1])
-        self._note(values if scale else values[:0], mark)
+        x, values = time_s[first:behind], y[first:behind]
+        if holds or behind < len(time_s):
+            x, values = np.append(x, self.end_s), np.append(values, values[-1])
+        self._note(values if fit else values[:0], mark)
         (line,) = self.axes.step(
             x, values, where="post", color=mark.colour, ls=mark.dashes, lw=mark.width, zorder=mark.above
         )
@@ -152,10 +157,10 @@ class Panel:
             text,
             (time_s, 0.02 if low else 0.98),
             xycoords=("data", "axes fraction"),
-            xytext=(-1, 0),
+            xytext=(-1 if low else 1, 0),
             textcoords="offset points",
             rotation=90,
-            ha="right",
+            ha="right" if low else "left",
             va="bottom" if low else "top",
             fontsize=5.5,
             color=GREY,
@@ -174,6 +179,12 @@ class Panel:
         margin = 0.05 * ((self._top - low) or abs(self._top) or 1.0)
         self.axes.set_ylim(low - (0 if whole else margin), self._top + margin)
         self.axes.yaxis.set_major_locator(MaxNLocator(5, min_n_ticks=2))
+
+    def finish_bytes(self, y_label: str) -> None:
+        """Likewise, where y counts bytes: shown in kB or MB."""
+        size, unit = (1e6, "MB") if self._top >= 1e6 else (1e3, "kB")
+        self.finish(f"{y_label} ({unit})")
+        self.axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / size:g}"))
 
     @property
     def empty(self) -> bool:

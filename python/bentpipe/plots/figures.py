@@ -113,31 +113,31 @@ def _offset(subject: Subject, look: Look) -> Drawing:
     sent = series.offset(subject.packets, subject.direction, subject.side)
     for other in subject.others:
         mark = Mark("other iterations", PALE, "", width=0.5, above=1)
-        panel.steps(other.time_s, other.bytes / 1e6, mark, scale=False)
-    again, start = sent.retransmitted, sent.start / 1e6
+        panel.steps(other.time_s, other.bytes, mark, fit=False, holds=False)
+    again, start = sent.retransmitted, sent.start
     panel.dots(sent.time_s[~again], start[~again], Mark("first transmission", BLUE, size=0.9))
     panel.dots(sent.time_s[again], start[again], Mark("retransmission", VERMILLION, "^", size=1.8, above=5))
     panel.dots(sent.time_s[sent.lost], start[sent.lost], Mark("lost", BLACK, "x", 2.2, width=0.4, above=4))
     if subject.at_sender:
         known = series.acknowledged(subject.packets, subject.direction)
-        panel.steps(known.time_s, known.bytes / 1e6, Mark("acknowledged", SKY, "", above=2))
+        panel.steps(known.time_s, known.bytes, Mark("acknowledged", SKY, "", above=2))
     else:
         known = series.received(subject.packets, subject.direction)
-        panel.steps(known.time_s, known.bytes / 1e6, Mark("received", SKY, "", above=2))
-    _credit(subject, panel, float(start.max(initial=0)))
+        panel.steps(known.time_s, known.bytes, Mark("received", SKY, "", above=2))
+    _credit(subject, panel, int(start.max(initial=0)))
     _limit(subject, panel)
     _events(subject, panel)
-    panel.finish("Stream offset (MB)")
+    panel.finish_bytes("Stream offset")
     return made, [panel]
 
 
-def _credit(subject: Subject, panel: Panel, highest: float) -> None:
+def _credit(subject: Subject, panel: Panel, highest: int) -> None:
     """The flow control limits, where they come near the data."""
     for frame, dashes in (("max_stream_data", "--"), ("max_data", ":")):
         limit = series.credit(subject.packets, subject.direction, frame, subject.side)  # type: ignore[arg-type]
-        if len(limit.bytes) and limit.bytes[0] / 1e6 <= highest:
+        if len(limit.bytes) and limit.bytes[0] <= highest:
             mark = Mark(frame.upper(), PURPLE, "", dashes=dashes, above=2)
-            panel.steps(limit.time_s, limit.bytes / 1e6, mark, scale=False)
+            panel.steps(limit.time_s, limit.bytes, mark, fit=False)
 
 
 def _limit(subject: Subject, panel: Panel) -> None:
@@ -147,10 +147,8 @@ def _limit(subject: Subject, panel: Panel) -> None:
         return
     begin = 2 * rtt_s - (rtt_s / 2 if subject.at_sender else 0)
     reach = max(panel.end_s, begin)
-    megabytes = (reach - begin) * rate / 8e6 / _HEADERS
-    panel.line(
-        [begin, reach], [0, megabytes], Mark("ideal sender", GREY, "", dashes="-.", width=0.6, above=1)
-    )
+    sent = (reach - begin) * rate / 8 / _HEADERS
+    panel.line([begin, reach], [0, sent], Mark("ideal sender", GREY, "", dashes="-.", width=0.6, above=1))
 
 
 def _events(subject: Subject, panel: Panel) -> None:
@@ -203,17 +201,17 @@ def _rate(subject: Subject, look: Look) -> Drawing:
 def _in_flight(subject: Subject, look: Look) -> Drawing:
     made, (panel,) = _panels(subject, look)
     flying = series.in_flight(subject.packets, subject.direction)
-    panel.dots(flying.time_s, flying.bytes / 1e3, Mark("in flight", BLUE, size=0.9))
+    panel.dots(flying.time_s, flying.bytes, Mark("in flight", BLUE, size=0.9))
     window = subject.connection.get("qlog", {}).get(SENDER[subject.direction], {}).get("cwnd")
     if window:
         mark = Mark("congestion window", VERMILLION, "", dashes="--", above=4)
-        panel.steps(np.asarray(window["time_s"], float), np.asarray(window["bytes"], float) / 1e3, mark)
+        panel.steps(np.asarray(window["time_s"], float), np.asarray(window["bytes"], float), mark)
     bdp, queue = subject.link.bdp_bytes, subject.link.forward_queue_bytes
     if subject.direction == "forward" and bdp is not None:
-        panel.level(bdp / 1e3, Mark("BDP", GREY, "", dashes="-.", width=0.6))
+        panel.level(bdp, Mark("BDP", GREY, "", dashes="-.", width=0.6))
         if queue is not None:
-            panel.level((bdp + queue) / 1e3, Mark("BDP + queue", BLACK, "", dashes=":", width=0.6))
-    panel.finish("Bytes in flight (kB)")
+            panel.level(bdp + queue, Mark("BDP + queue", BLACK, "", dashes=":", width=0.6))
+    panel.finish_bytes("Bytes in flight")
     return made, [panel]
 
 

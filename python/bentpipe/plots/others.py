@@ -49,5 +49,6 @@ def _traced(other: Analysis, direction: Direction, side: Side) -> Course:
 
 def _recorded(record: Record, earlier_s: float) -> Course:
     counts = np.asarray(record.received_bytes, np.int64)
+    counts = counts[: int(np.searchsorted(counts, counts[-1])) + 1]  # until the last byte
     steps = np.arange(1, len(counts) + 1, dtype=np.float64)
     return Course(steps * record.received_step_s - earlier_s, counts)
