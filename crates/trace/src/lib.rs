@@ -21,6 +21,7 @@ mod ledger;
 mod link_facts;
 pub mod metrics;
 mod pcapng;
+pub mod qlog;
 pub mod quic;
 pub mod tcp;
 
