@@ -1,185 +1,36 @@
-//! Writes 0.3, the newest qlog that qvis opens, from any generation.
-//!
-//! qvis takes a file whose `qlog_version` is 0.3 and whose events are members of `traces[].events`, and draws from the
-//! members below. Sources: the change logs of draft-ietf-quic-qlog-quic-events up to -14; qvis's loader
-//! (`QlogLoaderV2.ts`) and schema (`QlogSchema02.ts`).
-//!
-//! | event or frame | current schema, or the stack's own | 0.3 |
-//! |---|---|---|
-//! | all | `quic:…` | `transport:…`, `connectivity:…`, `security:…`, `recovery:…` |
-//! | `packet_*` | `header.length`, no `raw` (noq, quinn) | `raw.length` |
-//! | `packet_*` (draft-01) | `packet_type`, `packet_number`, `header.packet_size` | `header.packet_type`, `header.packet_number`, `raw.length` |
-//! | CRYPTO, STREAM, DATAGRAM | `raw.payload_length`, else `raw.length` | `length` |
-//! | other frames | `raw.length`, `raw.payload_length` | `length`, `payload_length` |
-//! | ACK | `acked_ranges: [[7]]` | `[[7, 7]]` |
-//! | `CONNECTION_CLOSE` | `error`, `error_code` | `error_code`, `raw_error_code` |
-//! | `RESET_STREAM`, `STOP_SENDING` | `error`, `error_code` | `error_code` |
-//! | unknown frames | `frame_type_bytes` | `raw_frame_type` |
-//! | `parameters_set`, `connection_id_updated` | `initiator` | `owner` |
-//! | `connection_started` | `local`, `remote` with `ip_v4`, `port_v4`, `connection_ids` | `src_ip`, `src_port`, `src_cid`, `dst_…` |
-//! | `connection_closed` | `initiator`, `connection_error`, `application_error`, `error_code` | `owner`, `connection_code`, `application_code` |
-//! | `alpn_information` | `{string_value}`, `{byte_value}` | a string |
-//! | `key_updated`, `key_discarded` | `key_phase` | `generation` |
-//! | `stream_data_moved` | `raw.length` | `length` |
-//! | `timer_updated` | of `ack`, `pto`, `loss_timeout` | `recovery:loss_timer_updated`; others keep their name |
-//! | `recovery_metrics_updated` | `cwnd` (aioquic); RTT in s (quinn); `ssthresh` of 2⁶⁴ − 1 | `congestion_window`; ms; left out |
-//!
-//! All else stays as it is. Times become relative to the trace's first event. A trace whose clock is unknown begins when
-//! the first of those with a known one does. An event's `group_id` stays only if the events of groups alternate: qvis
-//! makes a connection of each group, but quinn changes the group of a connection when the peer's connection ID changes.
+//! The rows of the table: what an event is called in 0.3, and what its data becomes.
 
 use std::borrow::Cow;
-use std::io::{self, Write};
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::congestion::RttUnit;
-use super::event::Event;
-use super::names;
-use super::outline::Outline;
-use super::time;
-use super::trace::{Clock, Trace};
+use crate::qlog::congestion::RttUnit;
+use crate::qlog::names;
+use crate::qlog::time;
 
-/// Writes traces into one file.
-#[derive(Debug)]
-pub struct Converter<W> {
-    out: W,
-    traces: usize,
-    events: usize,
-    unknown_clocks_begin: Option<i64>,
-    current: Option<Current>,
+/// The part of a timer's event that decides what it is called.
+#[derive(serde::Deserialize)]
+struct Timer<'a> {
+    #[serde(borrow)]
+    timer_type: Option<Cow<'a, str>>,
 }
 
-/// The trace that is being written.
-#[derive(Debug)]
-struct Current {
-    /// Time of its first event.
-    first: i64,
-    keep_groups: bool,
-    rtt_unit: RttUnit,
-}
-
-impl<W: Write> Converter<W> {
-    /// Begins a file that will have the traces of these outlines.
-    pub fn new<'o>(
-        mut out: W,
-        outlines: impl IntoIterator<Item = &'o Outline>,
-    ) -> io::Result<Self> {
-        out.write_all(br#"{"qlog_version":"0.3","qlog_format":"JSON","title":"converted by bentpipe-trace","traces":["#)?;
-        let known = outlines
-            .into_iter()
-            .filter(|outline| outline.clock == Clock::Unix);
-        Ok(Self {
-            out,
-            traces: 0,
-            events: 0,
-            unknown_clocks_begin: known
-                .filter_map(|outline| outline.span)
-                .map(|(first, _)| first)
-                .min(),
-            current: None,
-        })
-    }
-
-    /// Begins the next trace.
-    pub fn begin_trace(&mut self, trace: &Trace, outline: &Outline) -> io::Result<()> {
-        self.end_trace()?;
-        let separator = if self.traces > 0 { ",\n" } else { "\n" };
-        let (first, _) = outline.span.unwrap_or_default();
-        let reference = match (outline.clock, self.unknown_clocks_begin) {
-            (Clock::Unknown, Some(begin)) => begin,
-            _ => first,
-        };
-        let head = json!({
-            "title": trace.label(),
-            "vantage_point": {"name": trace.label(), "type": outline.vantage.name()},
-            "common_fields": {
-                "protocol_type": ["QUIC"],
-                "time_format": "relative",
-                "reference_time": number(&time::milliseconds(reference)),
-            },
-        });
-        let head = head.to_string();
-        write!(
-            self.out,
-            "{separator}{},\"events\":[",
-            &head[..head.len() - 1]
-        )?;
-        self.traces += 1;
-        self.events = 0;
-        self.current = Some(Current {
-            first,
-            keep_groups: outline.groups_alternate,
-            rtt_unit: RttUnit::of(trace),
-        });
-        Ok(())
-    }
-
-    /// Writes an event of the trace that was begun last.
-    pub fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
-        let Some(current) = &mut self.current else {
-            return Err(io::Error::other("an event before the first trace"));
-        };
-        let time = time::milliseconds(event.time - current.first);
-        let data = match event.data {
-            Some(data) => data_of(&event.name, data, &mut current.rtt_unit),
-            None => Cow::Borrowed("{}"),
-        };
-        let separator = if self.events > 0 { ",\n" } else { "\n" };
-        let name = serde_json::to_string(&name_of(&event.name, &data))?;
-        write!(
-            self.out,
-            "{separator}{{\"time\":{time},\"name\":{name},\"data\":{data}"
-        )?;
-        if current.keep_groups
-            && let Some(group) = event.group
-        {
-            write!(self.out, ",\"group_id\":{group}")?;
-        }
-        for (key, value) in &event.others {
-            write!(self.out, ",{}:{value}", serde_json::to_string(key)?)?;
-        }
-        self.events += 1;
-        self.out.write_all(b"}")
-    }
-
-    /// Ends the file.
-    pub fn finish(mut self) -> io::Result<()> {
-        self.end_trace()?;
-        self.out.write_all(b"\n]}\n")?;
-        self.out.flush()
-    }
-
-    fn end_trace(&mut self) -> io::Result<()> {
-        match self.current.take() {
-            Some(_) => self.out.write_all(b"\n]}"),
-            None => Ok(()),
-        }
-    }
-}
-
-fn number(digits: &str) -> Value {
-    serde_json::from_str(digits).unwrap_or(Value::Null)
-}
-
-/// The name in 0.3, which had an event only for those timers that loss detection has.
-fn name_of<'a>(name: &'a str, data: &str) -> Cow<'a, str> {
-    let of_loss_detection = |data: &str| {
-        let data = serde_json::from_str::<Map<String, Value>>(data).unwrap_or_default();
-        matches!(
-            data.get("timer_type").and_then(Value::as_str),
-            None | Some("ack" | "pto" | "loss_timeout")
-        )
-    };
-    if name == "quic:timer_updated" && !of_loss_detection(data) {
+/// The name in 0.3, which had an event only for the timers that loss detection has.
+pub fn name_of<'a>(name: &'a str, data: &str) -> Cow<'a, str> {
+    if name == "quic:timer_updated"
+        && let Ok(Timer {
+            timer_type: Some(kind),
+        }) = serde_json::from_str(data)
+        && !matches!(kind.as_ref(), "ack" | "pto" | "loss_timeout")
+    {
         return Cow::Borrowed(name);
     }
     names::old(name)
 }
 
 /// An event's data as 0.3 has it.
-fn data_of<'a>(name: &str, data: &'a RawValue, rtt_unit: &mut RttUnit) -> Cow<'a, str> {
+pub fn of<'a>(name: &str, data: &'a RawValue, rtt_unit: &mut RttUnit) -> Cow<'a, str> {
     let kind = name.strip_prefix("quic:").unwrap_or("");
     let change: fn(&mut Map<String, Value>) = match kind {
         "packet_sent" | "packet_received" | "packet_dropped" | "packet_buffered"
@@ -208,6 +59,11 @@ fn data_of<'a>(name: &str, data: &'a RawValue, rtt_unit: &mut RttUnit) -> Cow<'a
         }
     }
     Cow::Owned(Value::Object(members).to_string())
+}
+
+/// A JSON number of these digits.
+pub fn number(digits: &str) -> Value {
+    serde_json::from_str(digits).unwrap_or(Value::Null)
 }
 
 fn rename(members: &mut Map<String, Value>, from: &str, to: &str) {
