@@ -4,6 +4,7 @@ use std::error::Error;
 use std::io::{Write, stdout};
 use std::path::PathBuf;
 
+use bentpipe_trace::qlog::of_date;
 use lexopt::prelude::*;
 
 use crate::qlog_command::Job;
@@ -15,13 +16,15 @@ Usage:
   bentpipe-trace packets FILE... [--keylog KEYS]
                       print a JSON object per packet; what could not be decoded, and why, is
                       summed up on standard error
-  bentpipe-trace qlog FILE... [-o OUT] [--json]
+  bentpipe-trace qlog FILE... [-o OUT [--epoch DATE]] [--json]
                       print what the endpoints' logs hold; or write them all, converted to qlog
                       0.3, into one file that qvis opens
 
 Options:
   --keylog KEYS       TLS secrets in NSS format (SSLKEYLOGFILE), beside those in the captures
   -o, --out OUT       the file to convert to
+  --epoch DATE        with --out: what times count from in logs that do not say it (noq, quinn);
+                      2000-01-01T00:00:00Z in a trial of bentpipe run
   --json              print a JSON object per file
 
 A FILE is pcapng or pcap: Ethernet, raw IP, loopback or Linux cooked. QUIC versions 1 and 2 are
@@ -82,6 +85,7 @@ fn parse_qlog(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
         match argument {
             Short('h') | Long("help") => return Ok(Command::Help),
             Short('o') | Long("out") => job.out = Some(parser.value()?.into()),
+            Long("epoch") => job.epoch = Some(parse_date(&parser.value()?.string()?)?),
             Long("json") => job.json = true,
             Value(file) => job.files.push(file.into()),
             other => return Err(other.unexpected()),
@@ -91,6 +95,12 @@ fn parse_qlog(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
         return Err("qlog needs a FILE (hint: those in qlog/ in a trial's folder)".into());
     }
     Ok(Command::Qlog(job))
+}
+
+fn parse_date(text: &str) -> Result<i64, lexopt::Error> {
+    of_date(text).ok_or_else(|| {
+        format!("--epoch {text}: is no date (hint: like 2000-01-01T00:00:00Z)").into()
+    })
 }
 
 /// Prints what the program can do.
@@ -123,17 +133,32 @@ mod tests {
         let job = Job {
             files: vec!["a.qlog".into(), "b.sqlog".into()],
             out: Some("c.qlog".into()),
+            epoch: Some(1_000_000_000),
             json: true,
         };
         assert_eq!(
-            parse_words(&["qlog", "a.qlog", "-o", "c.qlog", "--json", "b.sqlog"]),
+            parse_words(&[
+                "qlog",
+                "a.qlog",
+                "-o",
+                "c.qlog",
+                "--epoch",
+                "1970-01-01T00:00:01Z",
+                "--json",
+                "b.sqlog"
+            ]),
             Ok(Command::Qlog(job))
         );
     }
 
     #[test]
     fn mistakes_are_named() {
-        for words in [&["packet"][..], &["packets"], &["qlog", "--json"]] {
+        for words in [
+            &["packet"][..],
+            &["packets"],
+            &["qlog", "--json"],
+            &["qlog", "--epoch", "2000"],
+        ] {
             assert!(parse_words(words).unwrap_err().contains("hint"));
         }
         assert!(parse_words(&["packets", "a", "--keys", "b"]).is_err());

@@ -54,7 +54,7 @@ fn convert(files: &[&[u8]]) -> Converted {
         }
         outlines.push(found);
     }
-    let mut converter = Converter::new(&mut written, outlines.iter().flatten()).unwrap();
+    let mut converter = Converter::new(&mut written, outlines.iter().flatten(), None).unwrap();
     for (file, outlines) in files.iter().zip(&outlines) {
         let reader = Reader::new(file).unwrap();
         let traces = reader.traces().to_vec();

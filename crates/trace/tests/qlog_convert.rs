@@ -10,10 +10,10 @@ fn convert(header: &Value, events: &[Value]) -> Value {
         .chain(events)
         .map(|record| format!("\u{1e}{record}\n"))
         .collect();
-    convert_files(&[lines.concat()])
+    convert_files(&[lines.concat()], None)
 }
 
-fn convert_files(files: &[String]) -> Value {
+fn convert_files(files: &[String], epoch: Option<i64>) -> Value {
     let reader = |file| Reader::new(str::as_bytes(file)).unwrap();
     let outlines: Vec<_> = files
         .iter()
@@ -24,7 +24,7 @@ fn convert_files(files: &[String]) -> Value {
         })
         .collect();
     let mut written = Vec::new();
-    let mut converter = Converter::new(&mut written, &outlines).unwrap();
+    let mut converter = Converter::new(&mut written, &outlines, epoch).unwrap();
     for (file, outline) in files.iter().zip(&outlines) {
         converter
             .begin_trace(&reader(file).traces()[0], outline)
@@ -100,7 +100,7 @@ fn groups_stay_where_they_alternate() {
 }
 
 #[test]
-fn an_unknown_clock_begins_with_the_known_ones() {
+fn an_unknown_clock_begins_where_it_is_said_or_with_the_known_ones() {
     let file = |members: &Value, time: u64| {
         let header = json!({"file_schema": "x", "trace": members});
         format!(
@@ -108,8 +108,8 @@ fn an_unknown_clock_begins_with_the_known_ones() {
             json!({"time": time, "name": "quic:packet_sent", "data": {}})
         )
     };
-    let reference = |files: &[String]| {
-        let file = convert_files(files);
+    let reference = |files: &[String], epoch| {
+        let file = convert_files(files, epoch);
         let traces = file["traces"].as_array().unwrap().clone();
         traces
             .iter()
@@ -118,13 +118,21 @@ fn an_unknown_clock_begins_with_the_known_ones() {
     };
     let known = json!({"common_fields": {"reference_time": {"epoch": "2000-01-01T00:00:00Z"}}});
     assert_eq!(
-        reference(&[file(&json!({}), 5), file(&json!({}), 7)]),
+        reference(&[file(&json!({}), 5), file(&json!({}), 7)], None),
         [5, 7]
     );
     let (unix, later) = (946_684_800_003_u64, 946_684_800_009_u64);
     assert_eq!(
-        reference(&[file(&json!({}), 5), file(&known, 9), file(&known, 3)]),
+        reference(
+            &[file(&json!({}), 5), file(&known, 9), file(&known, 3)],
+            None
+        ),
         [unix, later, unix]
+    );
+    let epoch = Some(946_684_800_004_000_000);
+    assert_eq!(
+        reference(&[file(&json!({}), 5), file(&known, 3)], epoch),
+        [later, unix]
     );
 }
 

@@ -34,5 +34,5 @@ pub use congestion::{Congestion, Phase, Sample};
 pub use event::Event;
 pub use outline::Outline;
 pub use reader::{Format, QlogError, Reader};
-pub use time::milliseconds;
+pub use time::{milliseconds, of_date};
 pub use trace::{Generation, Trace, Vantage};

@@ -24,8 +24,8 @@
 //! | `timer_updated` | of `ack`, `pto`, `loss_timeout` | `recovery:loss_timer_updated`; others keep their name |
 //! | `recovery_metrics_updated` | `cwnd` (aioquic); RTT in s (quinn); `ssthresh` of 2⁶⁴ − 1 | `congestion_window`; ms; left out |
 //!
-//! All else stays as it is. Times become relative to the trace's first event. A trace whose clock is unknown begins when
-//! the first of those with a known one does. An event's `group_id` stays only if the events of groups alternate: qvis
+//! All else stays as it is. Times become relative to the trace's first event. What an unknown clock counts from can be
+//! given; if it is not, such a trace begins when the first of those with a known clock does. An event's `group_id` stays only if the events of groups alternate: qvis
 //! makes a connection of each group, but quinn changes the group of a connection when the peer's connection ID changes.
 
 mod data;
@@ -48,7 +48,8 @@ pub struct Converter<W> {
     out: W,
     traces: usize,
     events: usize,
-    unknown_clocks_begin: Option<i64>,
+    epoch: Option<i64>,
+    first_known: Option<i64>,
     current: Option<Current>,
 }
 
@@ -62,12 +63,15 @@ struct Current {
 }
 
 impl<W: Write> Converter<W> {
-    /// Begins a file that will have the traces of these outlines.
+    /// Begins a file that will have the traces of these outlines. `epoch` is what unknown clocks count from, in nanoseconds
+    /// since the Unix epoch.
     pub fn new<'o>(
         mut out: W,
         outlines: impl IntoIterator<Item = &'o Outline>,
+        epoch: Option<i64>,
     ) -> io::Result<Self> {
-        out.write_all(br#"{"qlog_version":"0.3","qlog_format":"JSON","title":"converted by bentpipe-trace","traces":["#)?;
+        let head = r#"{"qlog_version":"0.3","qlog_format":"JSON","title":"converted by bentpipe-trace","traces":["#;
+        out.write_all(head.as_bytes())?;
         let known = outlines
             .into_iter()
             .filter(|outline| outline.clock == Clock::Unix);
@@ -75,7 +79,8 @@ impl<W: Write> Converter<W> {
             out,
             traces: 0,
             events: 0,
-            unknown_clocks_begin: known
+            epoch,
+            first_known: known
                 .filter_map(|outline| outline.span)
                 .map(|(first, _)| first)
                 .min(),
@@ -88,8 +93,9 @@ impl<W: Write> Converter<W> {
         self.end_trace()?;
         let separator = if self.traces > 0 { ",\n" } else { "\n" };
         let (first, _) = outline.span.unwrap_or_default();
-        let reference = match (outline.clock, self.unknown_clocks_begin) {
-            (Clock::Unknown, Some(begin)) => begin,
+        let reference = match (outline.clock, self.epoch, self.first_known) {
+            (Clock::Unknown, Some(epoch), _) => epoch.saturating_add(first),
+            (Clock::Unknown, None, Some(first_known)) => first_known,
             _ => first,
         };
         let head = json!({
