@@ -1,5 +1,5 @@
-"""bentpipe-trace qlog over what the four stacks log: converted, it is what qvis opens, and tells of the same packets
-as the trace of the same trial, at the same times.
+"""bentpipe-trace qlog over what the four stacks log: converted, it is what qvis opens, and tells of the same
+packets as the trace of the same trial, at the same times.
 """
 
 import json
@@ -105,7 +105,8 @@ def captured(trace: Path, side: str, *, sent: bool) -> Iterator[tuple[Packet, Se
     for line in done.stdout.splitlines():
         packet = json.loads(line)
         if packet["interface"] == side and (packet["sender"] == side) == sent:
-            yield Packet(packet["type"], packet["number"]), Seen(float(packet["time_s"]) * 1000, packet["size"])
+            seen = Seen(float(packet["time_s"]) * 1000, packet["size"])
+            yield Packet(packet["type"], packet["number"]), seen
 
 
 def first_of_each(packets: Iterator[tuple[Packet, Seen]]) -> dict[Packet, Seen]:
@@ -164,8 +165,8 @@ def check_frame(frame: dict[str, Any]) -> None:
 
 
 def check_sent(trial: Trial, side: str, trace: dict[str, Any]) -> None:
-    """Every packet was logged, when it left, with its size. quic-go's answers to packets after it has closed the
-    connection are copies of one packet, which are not logged.
+    """Every packet was logged, when it left, with its size. quic-go's answers to packets after it has closed
+    the connection are copies of one packet, which are not logged.
     """
     log = list(logged(trace, "transport:packet_sent"))
     wire = list(captured(trial.trace, side, sent=True))
@@ -183,8 +184,8 @@ def check_sent(trial: Trial, side: str, trace: dict[str, Any]) -> None:
 
 
 def check_received(trial: Trial, side: str, trace: dict[str, Any]) -> None:
-    """Every packet that was logged had arrived just then. The others came when their keys were gone, or after the
-    connection was closed.
+    """Every packet that was logged had arrived just then. The others came when their keys were gone, or after
+    the connection was closed.
     """
     log = list(logged(trace, "transport:packet_received"))
     wire = first_of_each(captured(trial.trace, side, sent=False))
@@ -232,13 +233,14 @@ def test_a_log_that_is_cut_gives_what_is_there(trial: Trial) -> None:
 def test_mistakes_are_named(tmp_path: Path) -> None:
     log = tmp_path / "x.qlog"
     log.write_text('{"qlog_version":"0.3","traces":[]}')
-    for arguments, words in [
+    cases: list[tuple[list[str | Path], list[str]]] = [
         (["qlog"], ["needs a FILE", "hint"]),
         (["qlog", tmp_path / "none"], [str(tmp_path / "none"), "No such file"]),
         (["qlog", log, "-o", log], [str(log), "one of the files to be read", "hint"]),
         (["qlog", log, "-o", tmp_path / "out"], ["out", "no event"]),
         (["qlog", Path(__file__)], ["not a qlog file", "hint"]),
-    ]:
+    ]
+    for arguments, words in cases:
         done = bentpipe_trace(*arguments)
         assert done.returncode == 2
         assert done.stderr.startswith("error: ")

@@ -19,6 +19,7 @@
 mod clock;
 mod congestion;
 pub mod convert;
+mod error;
 mod event;
 mod frame;
 mod names;
@@ -31,8 +32,9 @@ mod trace;
 
 pub use clock::Clock;
 pub use congestion::{Congestion, Phase, Sample};
+pub use error::QlogError;
 pub use event::Event;
 pub use outline::Outline;
-pub use reader::{Format, QlogError, Reader};
+pub use reader::{Format, Reader};
 pub use time::{milliseconds, of_date};
 pub use trace::{Generation, Trace, Vantage};

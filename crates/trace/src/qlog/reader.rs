@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use super::clock::Times;
+use super::error::QlogError;
 use super::event::{Event, RawEvent};
 use super::frame::{Frame, FrameProblem, is_header, reason};
 use super::names;
@@ -23,41 +24,6 @@ pub enum Format {
     JsonSeq,
     /// A line per event.
     Ndjson,
-}
-
-/// What could not be read of a file, where, and why. Reading goes on behind it where there is a next record.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum QlogError {
-    /// No qlog file of any version.
-    #[error(
-        "not a qlog file: {why} (hint: it begins with an object that has qlog_version or file_schema)"
-    )]
-    NotQlog {
-        /// What is missing.
-        why: String,
-    },
-    /// The file ends inside something.
-    #[error(
-        "line {line}, byte {offset}: the file is cut short: {what} begins here and its end is missing"
-    )]
-    CutShort {
-        /// Line of the file, from 1.
-        line: usize,
-        /// Byte of the file, from 0.
-        offset: usize,
-        /// What is incomplete.
-        what: &'static str,
-    },
-    /// Something is there, but not what has to be.
-    #[error("line {line}, byte {offset}: {what}")]
-    Garbage {
-        /// Line of the file, from 1.
-        line: usize,
-        /// Byte of the file, from 0.
-        offset: usize,
-        /// What is wrong with it.
-        what: String,
-    },
 }
 
 /// Reads a qlog file from memory, in place.
@@ -115,9 +81,9 @@ impl<'a> Reader<'a> {
         };
         let mut reader = match first {
             None => return Err(not_qlog("it is empty")),
-            Some(RECORD_SEPARATOR) => Self::sequence(file, Format::JsonSeq)?,
+            Some(RECORD_SEPARATOR) => Self::sequence(file, start, Format::JsonSeq)?,
             Some(b'{') if is_header(Scanner::new(file, start)) => {
-                Self::sequence(file, Format::Ndjson)?
+                Self::sequence(file, start, Format::Ndjson)?
             }
             Some(b'{') => Self::contained(file, start)?,
             Some(_) => return Err(not_qlog("it does not begin with a JSON object")),
@@ -146,10 +112,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A file of records, the first of which is a header with `trace` in it.
-    fn sequence(file: &'a [u8], format: Format) -> Result<Self, QlogError> {
-        let at = file
-            .strip_prefix(BYTE_ORDER_MARK)
-            .map_or(0, |_| BYTE_ORDER_MARK.len());
+    fn sequence(file: &'a [u8], at: usize, format: Format) -> Result<Self, QlogError> {
         let mut records = Records { file, at, format };
         let not_qlog = |why: String| QlogError::NotQlog { why };
         let (_, header) = records
