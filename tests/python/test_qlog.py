@@ -41,6 +41,8 @@ class Packet(NamedTuple):
 class Seen(NamedTuple):
     time_ms: float
     size: int | None
+    streams: list[tuple[int, int, int]]  # id, offset, length
+    acks: list[list[list[int]]]  # ranges of each
 
 
 class Trial(NamedTuple):
@@ -95,7 +97,15 @@ def logged(trace: dict[str, Any], name: str) -> Iterator[tuple[Packet, Seen]]:
         if event["name"] == name:
             data = event["data"]
             packet = Packet(TYPES[data["header"]["packet_type"]], data["header"]["packet_number"])
-            yield packet, Seen(reference + event["time"], data.get("raw", {}).get("length"))
+            frames = data.get("frames", [])
+            streams = [
+                (frame["stream_id"], frame["offset"], frame["length"])
+                for frame in frames
+                if frame["frame_type"] == "stream"
+            ]
+            acks = [sorted(frame["acked_ranges"]) for frame in frames if frame["frame_type"] == "ack"]
+            time = reference + event["time"]
+            yield packet, Seen(time, data.get("raw", {}).get("length"), streams, acks)
 
 
 def captured(trace: Path, side: str, *, sent: bool) -> Iterator[tuple[Packet, Seen]]:
@@ -105,7 +115,14 @@ def captured(trace: Path, side: str, *, sent: bool) -> Iterator[tuple[Packet, Se
     for line in done.stdout.splitlines():
         packet = json.loads(line)
         if packet["interface"] == side and (packet["sender"] == side) == sent:
-            seen = Seen(float(packet["time_s"]) * 1000, packet["size"])
+            frames = packet["frames"]
+            streams = [
+                (frame["id"], frame["offset"], frame["length"])
+                for frame in frames
+                if frame["type"] == "STREAM"
+            ]
+            acks = [sorted(frame["ranges"]) for frame in frames if frame["type"] == "ACK"]
+            seen = Seen(float(packet["time_s"]) * 1000, packet["size"], streams, acks)
             yield Packet(packet["type"], packet["number"]), seen
 
 
@@ -179,6 +196,9 @@ def check_sent(trial: Trial, side: str, trace: dict[str, Any]) -> None:
     for packet, seen in log:
         assert abs(seen.time_ms - by_packet[packet].time_ms) < 0.002, packet
         assert seen.size == by_packet[packet].size, packet
+        if stack in WITH_FRAMES:
+            assert seen.streams == by_packet[packet].streams, packet
+            assert seen.acks == by_packet[packet].acks, packet
     frames = any("frames" in event["data"] for event in trace["events"])
     assert frames == (stack in WITH_FRAMES)
 
@@ -191,6 +211,8 @@ def check_received(trial: Trial, side: str, trace: dict[str, Any]) -> None:
     wire = first_of_each(captured(trial.trace, side, sent=False))
     for packet, seen in log:
         assert abs(seen.time_ms - wire[packet].time_ms) < 0.002, packet
+        if trial.stacks[side] in WITH_FRAMES:
+            assert seen.acks == wire[packet].acks, packet
         if trial.stacks[side] in WITH_RECEIVED_SIZES:
             assert seen.size == wire[packet].size, packet
     last = max(packet.number for packet, _ in log if packet.kind == "1-RTT")

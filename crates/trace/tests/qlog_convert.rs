@@ -311,3 +311,24 @@ fn seconds_of_quinn_become_milliseconds() {
     let data = &file["traces"][0]["events"][0]["data"];
     assert_eq!(*data, json!({"min_rtt": 333, "latest_rtt": 605.4032}));
 }
+
+#[test]
+fn ack_ranges_of_noq_end_with_the_last_packet() {
+    let ranges = |title: &str, ranges: &Value| {
+        let frame = json!({"frame_type": "ack", "acked_ranges": ranges});
+        let event = json!({"time": 0, "name": "quic:packet_sent", "data": {"frames": [frame]}});
+        let file = convert(&header(title), &[event]);
+        file["traces"][0]["events"][0]["data"]["frames"][0]["acked_ranges"].clone()
+    };
+    let written = json!([[0, 1], [2, 5]]);
+    assert_eq!(ranges("noq", &written), json!([[0, 0], [2, 4]]));
+    assert_eq!(ranges("other", &written), written);
+    assert_eq!(
+        ranges("noq", &json!([[0], [2, 5]])),
+        json!([[0, 0], [2, 5]])
+    );
+    assert_eq!(
+        ranges("noq", &json!([[], 3, ["a", 1]])),
+        json!([[], 3, ["a", 1]])
+    );
+}

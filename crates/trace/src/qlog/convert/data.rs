@@ -8,6 +8,53 @@ use serde_json::{Map, Value, json};
 use crate::qlog::congestion::RttUnit;
 use crate::qlog::names;
 use crate::qlog::time;
+use crate::qlog::trace::Trace;
+
+/// How a stack departs from the schema that it writes.
+#[derive(Debug)]
+pub struct Dialect {
+    rtt_unit: RttUnit,
+    /// The second number of an ACK range is one too large; none until the first range was seen.
+    ack_ends_behind: Option<bool>,
+}
+
+impl Dialect {
+    pub fn of(trace: &Trace) -> Self {
+        let may_be_wrong = trace.title.as_deref() == Some("noq");
+        Self {
+            rtt_unit: RttUnit::of(trace),
+            ack_ends_behind: if may_be_wrong { None } else { Some(false) },
+        }
+    }
+
+    /// Brings units and ranges of an event to those of the schema.
+    fn translate(&mut self, data: &mut Map<String, Value>) {
+        for key in ["smoothed_rtt", "latest_rtt", "min_rtt", "rtt_variance"] {
+            if let Some(value) = data.get_mut(key)
+                && let Some(rtt) = self.rtt_unit.read(&value.to_string())
+            {
+                *value = number(&time::milliseconds(rtt));
+            }
+        }
+        if self.ack_ends_behind != Some(false)
+            && let Some(Value::Array(frames)) = data.get_mut("frames")
+        {
+            let ranges = frames
+                .iter_mut()
+                .filter_map(|frame| frame.get_mut("acked_ranges")?.as_array_mut());
+            ranges.flatten().for_each(|range| self.range(range));
+        }
+    }
+
+    fn range(&mut self, range: &mut Value) {
+        if let (Some(first), Some(last)) = (range[0].as_u64(), range[1].as_u64()) {
+            let behind = *self.ack_ends_behind.get_or_insert(first < last);
+            if behind {
+                range[1] = last.saturating_sub(1).into();
+            }
+        }
+    }
+}
 
 /// The part of a timer's event that decides what it is called.
 #[derive(serde::Deserialize)]
@@ -30,7 +77,7 @@ pub fn name_of<'a>(name: &'a str, data: &str) -> Cow<'a, str> {
 }
 
 /// An event's data as 0.3 has it.
-pub fn of<'a>(name: &str, data: &'a RawValue, rtt_unit: &mut RttUnit) -> Cow<'a, str> {
+pub fn of<'a>(name: &str, data: &'a RawValue, dialect: &mut Dialect) -> Cow<'a, str> {
     let kind = name.strip_prefix("quic:").unwrap_or("");
     let change: fn(&mut Map<String, Value>) = match kind {
         "packet_sent" | "packet_received" | "packet_dropped" | "packet_buffered"
@@ -49,15 +96,7 @@ pub fn of<'a>(name: &str, data: &'a RawValue, rtt_unit: &mut RttUnit) -> Cow<'a,
         return Cow::Borrowed(data.get());
     };
     change(&mut members);
-    if kind == "recovery_metrics_updated" {
-        for key in ["smoothed_rtt", "latest_rtt", "min_rtt", "rtt_variance"] {
-            if let Some(value) = members.get_mut(key)
-                && let Some(rtt) = rtt_unit.read(&value.to_string())
-            {
-                *value = number(&time::milliseconds(rtt));
-            }
-        }
-    }
+    dialect.translate(&mut members);
     Cow::Owned(Value::Object(members).to_string())
 }
 

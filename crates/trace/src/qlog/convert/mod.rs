@@ -11,7 +11,7 @@
 //! | `packet_*` (draft-01) | `packet_type`, `packet_number`, `header.packet_size` | `header.packet_type`, `header.packet_number`, `raw.length` |
 //! | CRYPTO, STREAM, DATAGRAM | `raw.payload_length`, else `raw.length` | `length` |
 //! | other frames | `raw.length`, `raw.payload_length` | `length`, `payload_length` |
-//! | ACK | `acked_ranges: [[7]]` | `[[7, 7]]` |
+//! | ACK | `acked_ranges: [[7]]`; `[[7, 8]]` for 7 alone (noq) | `[[7, 7]]` |
 //! | `CONNECTION_CLOSE` | `error`, `error_code` | `error_code`, `raw_error_code` |
 //! | `RESET_STREAM`, `STOP_SENDING` | `error`, `error_code` | `error_code` |
 //! | unknown frames | `frame_type_bytes` | `raw_frame_type` |
@@ -24,12 +24,10 @@
 //! | `timer_updated` | of `ack`, `pto`, `loss_timeout` | `recovery:loss_timer_updated`; others keep their name |
 //! | `recovery_metrics_updated` | `cwnd` (aioquic); RTT in s (quinn); `ssthresh` of 2⁶⁴ − 1 | `congestion_window`; ms; left out |
 //!
-//! All else stays as it is. Times become relative to the trace's first event. What an unknown clock counts from can be
+//! noq 1.4 writes the number behind a range as its last. It is mended if the trace is titled `noq` and the first range is of
+//! more than one number: a range is never empty, and the first packet is acknowledged alone. All else stays as it is. Times become relative to the trace's first event. What an unknown clock counts from can be
 //! given; if it is not, such a trace begins when the first of those with a known clock does. An event's `group_id` stays only if the events of groups alternate: qvis
 //! makes a connection of each group, but quinn changes the group of a connection when the peer's connection ID changes.
-//!
-//! Not mended, because nothing in the file tells it from what is right: in the ACK ranges of noq 1.4 the second number is one
-//! too large.
 
 mod data;
 
@@ -39,11 +37,11 @@ use std::io::{self, Write};
 use serde_json::json;
 
 use crate::qlog::clock::Clock;
-use crate::qlog::congestion::RttUnit;
 use crate::qlog::event::Event;
 use crate::qlog::outline::Outline;
 use crate::qlog::time;
 use crate::qlog::trace::Trace;
+use data::Dialect;
 
 /// Writes traces into one file.
 #[derive(Debug)]
@@ -62,7 +60,7 @@ struct Current {
     /// Time of its first event.
     first: i64,
     keep_groups: bool,
-    rtt_unit: RttUnit,
+    dialect: Dialect,
 }
 
 impl<W: Write> Converter<W> {
@@ -121,7 +119,7 @@ impl<W: Write> Converter<W> {
         self.current = Some(Current {
             first,
             keep_groups: outline.groups_alternate,
-            rtt_unit: RttUnit::of(trace),
+            dialect: Dialect::of(trace),
         });
         Ok(())
     }
@@ -133,7 +131,7 @@ impl<W: Write> Converter<W> {
         };
         let time = time::milliseconds(event.time.saturating_sub(current.first));
         let data = match event.data {
-            Some(data) => data::of(&event.name, data, &mut current.rtt_unit),
+            Some(data) => data::of(&event.name, data, &mut current.dialect),
             None => Cow::Borrowed("{}"),
         };
         let separator = if self.events > 0 { ",\n" } else { "\n" };
