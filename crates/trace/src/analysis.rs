@@ -5,6 +5,8 @@ use bentpipe_trace::metrics::{Milestones, seconds};
 use bentpipe_trace::{Entry, LinkFacts, Metrics};
 use serde::Serialize;
 
+use crate::windows::{Logged, Windows};
+
 /// The file. `format` is raised when what readers rely on changes.
 #[derive(Debug, Serialize)]
 pub struct Analysis {
@@ -45,6 +47,16 @@ pub struct Analyzed {
     metrics: Metrics,
     events: Vec<Event>,
     findings: Vec<Finding>,
+    /// Absent if no endpoint logged its congestion window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    qlog: Option<Logged>,
+}
+
+/// What is known of connections beside the captures.
+#[derive(Debug)]
+pub struct Beside {
+    pub facts: LinkFacts,
+    pub windows: Windows,
 }
 
 /// Something that happened once.
@@ -61,12 +73,7 @@ pub enum Finding {}
 
 impl Analyzed {
     /// Of the connection with that number, whose ledger is `entries`.
-    pub fn new(
-        number: usize,
-        connection: &Connection,
-        entries: &[Entry],
-        facts: &LinkFacts,
-    ) -> Self {
+    pub fn new(number: usize, connection: &Connection, entries: &[Entry], beside: &Beside) -> Self {
         const SECOND: u64 = 1_000_000_000;
         let start = connection.start;
         let [client, server] = connection.ends.map(|end| end.to_string());
@@ -83,9 +90,10 @@ impl Analyzed {
             vantage: sides(connection.vantage),
             start_unix_s: format!("{}.{:09}", start / SECOND, start % SECOND),
             packets: connection.packets.len(),
-            metrics: Metrics::of(connection, entries, facts),
+            metrics: Metrics::of(connection, entries, &beside.facts),
             events: events(&Milestones::of(connection, entries)),
             findings: Vec::new(), // findings::findings(…), once there are rules
+            qlog: beside.windows.logged(number),
         }
     }
 }

@@ -42,6 +42,17 @@ impl Intervals {
         touching.map(move |(first, last)| (*first).max(range.start)..(*last).min(range.end))
     }
 
+    /// The intervals, the last first.
+    pub(crate) fn descending(&self) -> impl Iterator<Item = Range<u64>> {
+        self.ends.iter().rev().map(|(start, end)| *start..*end)
+    }
+
+    /// Whether any offset of `range` is there.
+    pub(crate) fn meets(&self, range: &Range<u64>) -> bool {
+        let last = self.ends.range(..range.end).next_back();
+        range.start < range.end && last.is_some_and(|(_, end)| *end > range.start)
+    }
+
     /// How many offsets there are.
     pub(crate) fn sum(&self) -> u64 {
         self.sum
@@ -73,6 +84,12 @@ mod tests {
                 prop_assert_eq!(intervals.sum(), u64::try_from(set.len()).unwrap());
                 let gap = (0..).find(|offset| !set.contains(offset)).unwrap();
                 prop_assert_eq!(intervals.contiguous(), gap);
+                let all: Vec<u64> = intervals.descending().flat_map(Iterator::rev).collect();
+                prop_assert!(all.iter().eq(set.iter().rev()));
+                for offset in 0..75 {
+                    let meets = set.range(offset..offset + 3).next().is_some();
+                    prop_assert_eq!(intervals.meets(&(offset..offset + 3)), meets);
+                }
             }
         }
     }

@@ -5,7 +5,8 @@
 //! inside, so Wireshark and tshark open it decrypted.
 //!
 //! Reading goes the other way, and takes any capture: [`capture::Reader`] gives packets, [`Datagram::of`] the UDP
-//! datagram in each, and a [`quic::Observer`] per interface the QUIC packets in that, with what a [`KeyLog`] opens.
+//! datagram in each, and a [`quic::Observer`] per interface the QUIC packets in that, with what a [`KeyLog`] opens. TCP
+//! segments are told in the same words ([`tcp`]).
 
 pub mod capture;
 mod captures;
@@ -20,7 +21,9 @@ mod ledger;
 mod link_facts;
 pub mod metrics;
 mod pcapng;
+pub mod qlog;
 pub mod quic;
+pub mod tcp;
 
 pub use captures::{Captured, File};
 pub use datagram::{Datagram, NoDatagram, Path};
