@@ -57,6 +57,9 @@ pub(super) struct Signals<'a> {
     pub sender: End,
     /// Its packets with stream data, as they were sent.
     pub data: Vec<usize>,
+    /// From the first of these on, its packets that ask for an ACK in the application's packet number space: what congestion
+    /// control is about.
+    pub in_flight: Vec<usize>,
     /// From its first packet with stream data to its last one with data never sent before.
     pub sending: Span,
     /// The smallest RTT sample; where there is none, the path's.
@@ -81,6 +84,7 @@ impl<'a> Signals<'a> {
             .collect();
         let mut signals = Self {
             sending: sending(view, &data),
+            in_flight: in_flight(view, sender, &data),
             rtt: smallest_rtt(view),
             full_size: full_size(view, &data),
             deliveries: deliveries::of(view, sender),
@@ -183,15 +187,9 @@ impl<'a> Signals<'a> {
         all.filter(|(packet, _)| packet.sender == self.sender)
     }
 
-    /// Those of them that ask for an ACK in the application's packet number space: what congestion control is about.
+    /// Those of them in [`Signals::in_flight`].
     pub(super) fn sent_in_flight(&self) -> impl Iterator<Item = (&Packet, &Entry)> {
-        let sent = self.sent();
-        sent.filter(|(packet, _)| {
-            let mut frames = self.view.connection.frames(packet).iter();
-            packet.space() == Some(Space::Application)
-                && packet.time() >= self.sending.from
-                && frames.any(Frame::is_ack_eliciting)
-        })
+        self.in_flight.iter().map(|at| self.packet(*at))
     }
 
     /// RTT samples that the data sender took, with their times.
@@ -273,6 +271,22 @@ fn sending(view: &View<'_>, data: &[usize]) -> Span {
         from,
         until: data.iter().rfind(is_new).map_or(from, time),
     }
+}
+
+fn in_flight(view: &View<'_>, sender: End, data: &[usize]) -> Vec<usize> {
+    let packets = &view.connection.packets;
+    let from = data.first().copied().unwrap_or(packets.len());
+    let counts = |at: &usize| {
+        let packet = &packets[*at];
+        packet.sender == sender
+            && packet.space() == Some(Space::Application)
+            && view
+                .connection
+                .frames(packet)
+                .iter()
+                .any(Frame::is_ack_eliciting)
+    };
+    (from..packets.len()).filter(counts).collect()
 }
 
 fn smallest_rtt(view: &View<'_>) -> Option<Nanos> {
