@@ -1,6 +1,7 @@
 //! `analysis.json`: what was in captures, and what it says, connection by connection.
 
 use bentpipe_trace::connection::{Connection, Nanos, Protocol, Vantage};
+use bentpipe_trace::findings::{Congestion, Finding, View, findings, slow_start_end};
 use bentpipe_trace::metrics::{Milestones, seconds};
 use bentpipe_trace::{Entry, LinkFacts, Metrics};
 use serde::Serialize;
@@ -67,10 +68,6 @@ struct Event {
     at_s: f64,
 }
 
-/// What a rule found.
-#[derive(Debug, Serialize)]
-pub enum Finding {}
-
 impl Analyzed {
     /// Of the connection with that number, whose ledger is `entries`.
     pub fn new(number: usize, connection: &Connection, entries: &[Entry], beside: &Beside) -> Self {
@@ -81,6 +78,15 @@ impl Analyzed {
             Protocol::Quic(version) => ("quic", Some(version_name(version))),
             Protocol::Tcp => ("tcp", None),
         };
+        let times = Milestones::of(connection, entries);
+        let metrics = Metrics::of(connection, entries, &beside.facts);
+        let window = beside.windows.of(number, metrics.main());
+        let view = View {
+            connection,
+            ledger: entries,
+            link: &beside.facts,
+            congestion: window.map(|window| Congestion { window }),
+        };
         Self {
             connection: number,
             protocol,
@@ -90,9 +96,9 @@ impl Analyzed {
             vantage: sides(connection.vantage),
             start_unix_s: format!("{}.{:09}", start / SECOND, start % SECOND),
             packets: connection.packets.len(),
-            metrics: Metrics::of(connection, entries, &beside.facts),
-            events: events(&Milestones::of(connection, entries)),
-            findings: Vec::new(), // findings::findings(…), once there are rules
+            events: events(&times, slow_start_end(&view)),
+            findings: findings(&view),
+            metrics,
             qlog: beside.windows.logged(number),
         }
     }
@@ -114,7 +120,7 @@ fn version_name(version: u32) -> String {
     }
 }
 
-fn events(times: &Milestones) -> Vec<Event> {
+fn events(times: &Milestones, slow_start_end: Option<Nanos>) -> Vec<Event> {
     let event = |name, at: Option<Nanos>| {
         at.map(|at| Event {
             name,
@@ -124,6 +130,7 @@ fn events(times: &Milestones) -> Vec<Event> {
     let events = [
         event("handshake_complete", times.handshake_complete),
         event("first_byte", times.first_byte),
+        event("slow_start_end", slow_start_end),
         event("last_byte", times.last_byte),
     ];
     events.into_iter().flatten().collect()

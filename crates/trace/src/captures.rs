@@ -9,8 +9,9 @@ use std::thread;
 
 use crate::capture::{CaptureError, CapturedPacket, Item, Reader};
 use crate::connection::{Connection, Fate, Passing, Recorder, Recording, Undecodable, join};
-use crate::datagram::Datagram;
+use crate::datagram::{Datagram, NoDatagram};
 use crate::keylog::KeyLog;
+use crate::tcp::{self, Segment};
 
 /// A capture file in memory.
 #[derive(Debug, Clone, Copy)]
@@ -121,8 +122,17 @@ fn record_all(files: &[File<'_>], places: &[Place], secrets: &KeyLog) -> Vec<Rec
     })
 }
 
+/// Takes note of what passes at one place.
+struct Recorders<'k> {
+    quic: Recorder<'k>,
+    tcp: tcp::Recorder,
+}
+
 fn record(file: &File<'_>, interface: usize, secrets: &KeyLog) -> Recording {
-    let mut recorder = Recorder::new(secrets);
+    let mut recorders = Recorders {
+        quic: Recorder::new(secrets),
+        tcp: tcp::Recorder::default(),
+    };
     let packets = Reader::new(file.bytes)
         .into_iter()
         .flatten()
@@ -133,21 +143,28 @@ fn record(file: &File<'_>, interface: usize, secrets: &KeyLog) -> Recording {
     });
     for (frame, packet) in (1..).zip(packets) {
         if packet.interface == interface {
-            note(&mut recorder, frame, &packet);
+            recorders.note(frame, &packet);
         }
     }
-    recorder.finish()
+    let mut recording = recorders.quic.finish();
+    recorders.tcp.finish(&mut recording);
+    recording
 }
 
-fn note(recorder: &mut Recorder<'_>, frame: u64, packet: &CapturedPacket<'_>) {
-    let Some(time) = packet.time else {
-        return recorder.without_time(frame);
-    };
-    match Datagram::of(packet) {
-        Ok(datagram) => {
-            let fate = packet.comment.and_then(Fate::from_comment);
-            recorder.datagram(&datagram, Passing { time, frame, fate });
+impl Recorders<'_> {
+    fn note(&mut self, frame: u64, packet: &CapturedPacket<'_>) {
+        let Some(time) = packet.time else {
+            return self.quic.without_time(frame);
+        };
+        let fate = packet.comment.and_then(Fate::from_comment);
+        let passing = Passing { time, frame, fate };
+        match Datagram::of(packet) {
+            Ok(datagram) => self.quic.datagram(&datagram, passing),
+            Err(NoDatagram::NotUdp) => match Segment::of(packet) {
+                Ok(segment) => self.tcp.segment(&segment, passing),
+                Err(reason) => self.quic.no_datagram(frame, reason),
+            },
+            Err(reason) => self.quic.no_datagram(frame, reason),
         }
-        Err(reason) => recorder.no_datagram(frame, reason),
     }
 }

@@ -35,6 +35,24 @@ impl Intervals {
         added
     }
 
+    /// The parts of `range` that are there, from the last to the first.
+    pub(crate) fn within(&self, range: Range<u64>) -> impl Iterator<Item = Range<u64>> {
+        let before = self.ends.range(..range.end).rev();
+        let touching = before.take_while(move |(_, last)| **last > range.start);
+        touching.map(move |(first, last)| (*first).max(range.start)..(*last).min(range.end))
+    }
+
+    /// The intervals, the last first.
+    pub(crate) fn descending(&self) -> impl Iterator<Item = Range<u64>> {
+        self.ends.iter().rev().map(|(start, end)| *start..*end)
+    }
+
+    /// Whether any offset of `range` is there.
+    pub(crate) fn meets(&self, range: &Range<u64>) -> bool {
+        let last = self.ends.range(..range.end).next_back();
+        range.start < range.end && last.is_some_and(|(_, end)| *end > range.start)
+    }
+
     /// How many offsets there are.
     pub(crate) fn sum(&self) -> u64 {
         self.sum
@@ -58,12 +76,20 @@ mod tests {
             let (mut intervals, mut set) = (Intervals::default(), std::collections::BTreeSet::new());
             for (start, length) in ranges {
                 let before = set.len();
+                let known: std::collections::BTreeSet<u64> = intervals.within(start..start + length).flatten().collect();
+                prop_assert!(known.iter().eq(set.range(start..start + length)));
                 set.extend(start..start + length);
                 let added = u64::try_from(set.len() - before).unwrap();
                 prop_assert_eq!(intervals.add(start..start + length), added);
                 prop_assert_eq!(intervals.sum(), u64::try_from(set.len()).unwrap());
                 let gap = (0..).find(|offset| !set.contains(offset)).unwrap();
                 prop_assert_eq!(intervals.contiguous(), gap);
+                let all: Vec<u64> = intervals.descending().flat_map(Iterator::rev).collect();
+                prop_assert!(all.iter().eq(set.iter().rev()));
+                for offset in 0..75 {
+                    let meets = set.range(offset..offset + 3).next().is_some();
+                    prop_assert_eq!(intervals.meets(&(offset..offset + 3)), meets);
+                }
             }
         }
     }

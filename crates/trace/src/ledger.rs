@@ -5,12 +5,15 @@
 //! anything lost. Here, a time threshold is looked at when an acknowledgement arrives, and probe timeouts change nothing.
 //! Bytes in flight are those of QUIC packets, headers included, without UDP and IP.
 //!
+//! Of TCP segments, those count that take sequence space, headers without IP included; which of them give RTT samples is
+//! decided by Karn's algorithm and timestamps ([`crate::tcp`]).
+//!
 //! Times are those at the sender, so the side of the sender must have been captured; of others, only what was
 //! retransmitted is known.
 
 use std::collections::HashMap;
 
-use crate::connection::{Connection, Fate, Frame, Nanos, Packet};
+use crate::connection::{Connection, Fate, Frame, Nanos, Packet, Protocol};
 use crate::intervals::Intervals;
 use crate::quic::{End, Space};
 
@@ -80,6 +83,14 @@ fn note_streams(connection: &Connection, sender: End, entries: &mut [Entry]) {
     }
 }
 
+/// What an ACK acknowledges.
+#[derive(Clone, Copy)]
+struct Acked<'a> {
+    ranges: &'a [(u64, u64)],
+    /// The packet that an RTT sample would be of.
+    answered: Option<u64>,
+}
+
 /// A sender while its packets are gone through.
 struct Sender<'a> {
     connection: &'a Connection,
@@ -139,7 +150,11 @@ impl<'a> Sender<'a> {
                 if space == Space::Application {
                     self.discard_keys();
                 }
-                let rtt = self.acked(now, space, ranges, entries);
+                let answered = match self.connection.protocol {
+                    Protocol::Quic(_) => ranges.first().map(|(_, largest)| *largest),
+                    Protocol::Tcp => echo(self.connection, packet),
+                };
+                let rtt = self.acked(now, space, Acked { ranges, answered }, entries);
                 entries[at].rtt = entries[at].rtt.or(rtt);
                 if let Some(rtt) = rtt {
                     // RFC 9002 section 5.3, without the correction for the delay of the ACK.
@@ -158,30 +173,29 @@ impl<'a> Sender<'a> {
         &mut self,
         now: Nanos,
         space: Space,
-        ranges: &[(u64, u64)],
+        acked: Acked<'_>,
         entries: &mut [Entry],
     ) -> Option<Nanos> {
         let packets = &self.connection.packets;
         let mut newly = Vec::new();
-        for (first, last) in ranges {
+        for (first, last) in acked.ranges {
             self.spaces[space as usize].take(*first, *last, |at| newly.push(at));
         }
         let mut eliciting = false;
         for at in &newly {
             let packet = &packets[*at];
             entries[*at].acked = Some(now);
-            eliciting |= is_ack_eliciting(self.connection, packet);
+            eliciting |= self.connection.is_ack_eliciting(packet);
             if entries[*at].declared_lost.is_none() {
                 self.leaves_flight(space, packet);
             }
         }
-        let largest = ranges.first()?.1;
         // RFC 9002 section 5.1: a sample needs the largest to be newly acknowledged, and one that asked for an ACK.
-        let newest = newly
+        let answered = newly
             .iter()
             .map(|at| &packets[*at])
-            .find(|it| it.number == Some(largest))?;
-        let rtt = now - newest.seen[self.end as usize]?;
+            .find(|it| it.number.is_some() && it.number == acked.answered)?;
+        let rtt = now - answered.seen[self.end as usize]?;
         eliciting.then_some(rtt)
     }
 
@@ -255,7 +269,11 @@ struct Numbers {
 impl Numbers {
     fn of(connection: &Connection, end: End, of: Space) -> Self {
         let packets = connection.packets.iter().enumerate();
-        let own = packets.filter(|(_, it)| it.sender == end && it.space() == Some(of));
+        // TCP acknowledges nothing that takes no sequence space: that would seem lost for good.
+        let may_be_acked =
+            |it: &Packet| connection.protocol != Protocol::Tcp || connection.is_ack_eliciting(it);
+        let own = packets
+            .filter(|(_, it)| it.sender == end && it.space() == Some(of) && may_be_acked(it));
         let mut packets: Vec<_> = own.filter_map(|(at, it)| Some((it.number?, at))).collect();
         packets.sort_unstable();
         Self {
@@ -305,13 +323,16 @@ impl Numbers {
 
 /// Whether a packet counts as in flight: if it asks for an ACK, or has PADDING (RFC 9002 section 2).
 fn counts(connection: &Connection, packet: &Packet) -> bool {
-    let counts = |it: &Frame| it.is_ack_eliciting() || it.name() == "PADDING";
-    connection.frames(packet).iter().any(counts)
+    let mut frames = connection.frames(packet).iter();
+    connection.is_ack_eliciting(packet) || frames.any(|it| it.name() == "PADDING")
 }
 
-fn is_ack_eliciting(connection: &Connection, packet: &Packet) -> bool {
-    connection
-        .frames(packet)
-        .iter()
-        .any(Frame::is_ack_eliciting)
+/// The segment of which a TCP segment gives an RTT sample.
+fn echo(connection: &Connection, packet: &Packet) -> Option<u64> {
+    let frames = connection.frames(packet).iter();
+    let mut echoes = frames.filter_map(|it| match it {
+        Frame::Echo(number) => Some(*number),
+        _ => None,
+    });
+    echoes.next()
 }

@@ -62,8 +62,6 @@ def trace(
 
 def _print(analysis: Analysis, files: Sequence[Path], explain: bool) -> None:
     summary = analysis.summary
-    if not summary["connections"]:
-        click.echo("no QUIC or TCP connection found")
     for connection in summary["connections"]:
         for line in _connection(connection, summary["sides"]):
             click.echo(line)

@@ -86,6 +86,7 @@ class Panel:
     start_s: float
     end_s: float
     marks: dict[str, Mark] = field(default_factory=dict)  # of the legend: those that were used
+    empty: bool = True  # no packet is in it
     _top: float = 0.0
     _bottom: float = float("inf")
 
@@ -94,6 +95,7 @@ class Panel:
         keep = (time_s >= self.start_s) & (time_s <= self.end_s)
         if not keep.any():
             return
+        self.empty = False
         self._note(y[keep], mark)
         dots = self.axes.scatter(
             time_s[keep],
@@ -141,6 +143,7 @@ class Panel:
         keep = (time_s >= self.start_s) & (time_s <= self.end_s)
         if not keep.any():
             return
+        self.empty = False
         self._note(np.concatenate([low[keep], high[keep]]), mark)
         x = time_s[keep]
         strokes = np.stack([np.stack([x, low[keep]], axis=1), np.stack([x, high[keep]], axis=1)], axis=1)
@@ -185,10 +188,6 @@ class Panel:
         size, unit = (1e6, "MB") if self._top >= 1e6 else (1e3, "kB")
         self.finish(f"{y_label} ({unit})")
         self.axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / size:g}"))
-
-    @property
-    def empty(self) -> bool:
-        return self._bottom > self._top
 
     def _note(self, y: Floats | Ints, mark: Mark) -> None:
         if mark.label:

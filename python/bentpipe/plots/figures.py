@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 from matplotlib.figure import Figure
 
-from bentpipe.errors import BentpipeError
+from bentpipe.errors import BentpipeError, UsageError
 from bentpipe.link_facts import LinkFacts
 from bentpipe.plots import canvas, series
 from bentpipe.plots.canvas import (
@@ -47,6 +47,7 @@ from bentpipe.traces import Connection
 _HEADERS = 1.05  # what an ideal sender adds for headers, as in a record's `limit_s`
 _EVENTS = {"handshake_complete": "handshake", "first_byte": "first byte", "last_byte": "last byte"}
 _ROOM = 1.01  # behind the last packet
+_WORTH_A_LINE = 0.05  # of the bottleneck's rate: below, its line would press the rest to the ground
 _CLOSE = 0.04  # of the width: events nearer than this to one another share no text
 
 
@@ -104,8 +105,11 @@ def draw(kind: str, subject: Subject, look: Look) -> Figure:
 
 def _panels(subject: Subject, look: Look, heights: Sequence[float] = (1,)) -> tuple[Figure, list[Panel]]:
     made, axes = canvas.figure(look, heights)
-    end_s = subject.last_s * _ROOM if look.to_s is None else look.to_s
-    return made, [Panel(one, look.from_s or 0.0, end_s) for one in axes]
+    start_s, last_s = look.from_s or 0.0, subject.last_s
+    if start_s and start_s >= last_s:
+        raise UsageError(f"--from: {start_s:g} s is behind the last packet", f"it is at {last_s:.3f} s")
+    end_s = look.to_s or last_s * _ROOM or 1.0  # a single packet is at 0
+    return made, [Panel(one, start_s, end_s) for one in axes]
 
 
 def _offset(subject: Subject, look: Look) -> Drawing:
@@ -187,12 +191,13 @@ def _rate(subject: Subject, look: Look) -> Drawing:
     rates = {"forward": subject.link.forward_rate_bps, "return": subject.link.return_rate_bps}
     for panel, direction in zip(panels, _BOTH, strict=True):
         one = series.rate(subject.packets, direction, bin_s, subject.side)
+        panel.empty = not one.raw.any()
         panel.steps(one.start_s, one.bps("raw") / 1e6, Mark("IP packets", BLUE, "", above=4))
         if one.payload.any():
             mark = Mark("new stream bytes", ORANGE, "", dashes="--", above=5)
             panel.steps(one.start_s, one.bps("payload") / 1e6, mark)
         link = rates[direction]
-        if link is not None and one.bps("raw").max() > link / 5:
+        if link is not None and one.bps("raw").max() > link * _WORTH_A_LINE:
             panel.level(link / 1e6, Mark("bottleneck", GREY, "", dashes="-.", width=0.6))
         panel.finish(f"{direction.capitalize()}\n(Mbit/s)")
     return made, panels

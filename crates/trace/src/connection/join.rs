@@ -9,10 +9,11 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::quic::{End, Identity};
+use crate::tcp;
 
 use super::recorder::{Recorded, Recording, Sighting};
 use super::vantage::named;
-use super::{Connection, Fate, Frame, Nanos, Packet, Vantage};
+use super::{Connection, Fate, Frame, Nanos, Packet, Protocol, Vantage};
 
 /// How many packets from its beginning on a connection is known by. One of which all of these were lost between two places
 /// counts as two connections.
@@ -48,6 +49,11 @@ pub fn join(places: Vec<(Option<String>, Recording)>) -> Vec<Connection> {
         });
     }
     connections.sort_by_key(|it| it.start);
+    for connection in &mut connections {
+        if connection.protocol == Protocol::Tcp {
+            tcp::retell(connection);
+        }
+    }
     connections
 }
 

@@ -63,6 +63,12 @@ pub struct Metrics {
 }
 
 impl Metrics {
+    /// The end that sent more stream data.
+    #[must_use]
+    pub fn main(&self) -> End {
+        main_sender(&self.forward, &self.back)
+    }
+
     /// Measures `connection`, whose [ledger](Connection::ledger) is `entries`.
     #[must_use]
     pub fn of(connection: &Connection, entries: &[Entry], facts: &LinkFacts) -> Self {
@@ -70,11 +76,7 @@ impl Metrics {
         let upload = Reply::of(connection, entries, End::Client);
         let times = Milestones::with_reply(connection, &reply);
         let [forward, back] = OneWay::both(connection, entries, times.transfer());
-        let main = if back.stream_bytes > forward.stream_bytes {
-            End::Client
-        } else {
-            End::Server
-        };
+        let main = main_sender(&forward, &back);
         let (mut rtt, in_flight_max_bytes) = of_sender(connection, entries, main);
         let [rtt_min_ms, rtt_median_ms, rtt_max_ms] = spread_ms(&mut rtt);
         let since_start = |time: Option<Nanos>| Some(seconds(time? - times.start?));
@@ -94,6 +96,15 @@ impl Metrics {
             rtt_max_ms,
             in_flight_max_bytes,
         }
+    }
+}
+
+/// The end that sent more stream data.
+fn main_sender(forward: &OneWay, back: &OneWay) -> End {
+    if back.stream_bytes > forward.stream_bytes {
+        End::Client
+    } else {
+        End::Server
     }
 }
 
