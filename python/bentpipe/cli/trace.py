@@ -160,7 +160,7 @@ def _explain(one: Connection, files: Sequence[Path]) -> Iterator[str]:
         by_verdict[finding["verdict"]].append(finding)
     yield ""
     if not by_verdict["yes"]:
-        yield "  nothing was found that held it up"
+        yield "  no finding" if not one["findings"] else "  nothing was found that held it up"
     for finding in by_verdict["yes"]:
         yield f"  yes: {finding['title']}"
         yield from _indented(finding["text"], 4)
