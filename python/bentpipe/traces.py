@@ -2,7 +2,7 @@
 
 An analysis is two files, `packets.parquet` with a row per packet and `analysis.json` with metrics and
 findings. In a run they stand in `trials/<id>/` beside `trace.pcapng`; they are made when first needed, and
-anew when the trace is newer. Where that folder cannot be written, they live in a temporary place until the
+anew when the trace or the program is newer. Where that folder cannot be written, they live in a temporary place until the
 process ends. Nothing here takes a packet apart.
 """
 
@@ -14,7 +14,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -33,8 +33,6 @@ TRACE = "trace.pcapng"
 PACKETS = "packets.parquet"
 SUMMARY = "analysis.json"
 FORMAT = 1  # of analysis.json
-
-Say = Callable[[str], None]  # takes a line of the program's progress
 
 
 class Undecoded(TypedDict):
@@ -108,13 +106,14 @@ class Run:
         try:
             records = {record.trial: record for record in read_jsonl(folder / "records.jsonl")}
         except (OSError, ValueError, TypeError) as error:
-            raise BentpipeError(f"{folder / 'records.jsonl'}: cannot be read: {error}") from error
+            hint = "the run may be of another version of Bentpipe; repeat it"
+            raise BentpipeError(f"{folder / 'records.jsonl'}: cannot be read: {error}", hint) from error
         return cls(folder, found.scenarios, records)
 
     def link(self, trial: str) -> LinkFacts | None:
         """What is known of a trial's path; None if the run has no record of the trial."""
         record = self.records.get(trial)
-        return link_facts.of_trial(self.scenarios[record.scenario], record) if record else None
+        return link_facts.of_trial(self.scenarios[record.scenario]["summary"], record) if record else None
 
 
 @dataclass(frozen=True)
@@ -136,7 +135,7 @@ class Analysis:
         """A connection by its number; without one, that with the most packets."""
         known = self.summary["connections"]
         if not known:
-            raise BentpipeError(f"{_files(self.summary)}: no connection in it", _what_is_wrong(self.summary))
+            raise BentpipeError("; ".join(self.summary["errors"]))
         if number is None:
             return max(known, key=lambda one: (one["packets"], -one["connection"]))
         for one in known:
@@ -152,12 +151,11 @@ def analyse(
     keylog: Path | None = None,
     qlogs: Sequence[Path] = (),
     link: LinkFacts | None = None,
-    say: Say | None = None,
 ) -> Analysis:
     """Analyse captures of the same connections into the folder `out`, which is made if need be.
 
     UsageError if a file is no capture or is not there; BentpipeError if the program is not built or fails.
-    A file that cannot be read to its end is no error here: `summary["errors"]` says so.
+    A file that cannot be read to its end, or has no connection, is no error: `summary["errors"]` says so.
     """
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".analysis-", dir=out) as partial:
@@ -165,7 +163,7 @@ def analyse(
         command += ["--keylog", str(keylog)] if keylog else []
         command += [word for qlog in qlogs for word in ("--qlog", str(qlog))]
         command += ["--link", json.dumps(link.known())] if link else []
-        _execute([*command, "-o", partial], say)
+        _execute([*command, "-o", partial])
         for name in (PACKETS, SUMMARY):
             (Path(partial) / name).replace(out / name)
     return Analysis(out, _read(out), link or LinkFacts())
@@ -176,9 +174,7 @@ def of_folder(folder: Path) -> Analysis:
     return Analysis(folder, _read(folder))
 
 
-def of_trial(
-    folder: Path, run: Run | None = None, out: Path | None = None, say: Say | None = None
-) -> Analysis:
+def of_trial(folder: Path, run: Run | None = None, out: Path | None = None) -> Analysis:
     """The analysis of the trial in RUN/trials/<id>; `run` saves reading RUN again. With `out` it is made
     there, anew. UsageError if the trial has no trace; otherwise errors are those of `analyse`.
     """
@@ -193,7 +189,7 @@ def of_trial(
         return Analysis(folder, _read(folder), link or LinkFacts(), run, folder.name)
     qlogs = sorted(path for path in (folder / "qlog").rglob("*") if path.is_file())
     place = out or (folder if _writable(folder) else temporary())
-    made = analyse([trace], place, qlogs=qlogs, link=link, say=say)
+    made = analyse([trace], place, qlogs=qlogs, link=link)
     return Analysis(made.folder, made.summary, made.link, run, folder.name)
 
 
@@ -222,11 +218,15 @@ def _writable(folder: Path) -> bool:
 
 
 def _is_fresh(folder: Path) -> bool:
-    """Whether a trial's folder has an analysis that is not older than the trace, in the format of today."""
+    """Whether a trial's folder has an analysis that is not older than the trace and the program."""
+    program = paths.bin_folder() / PROGRAM
+    origins = [folder / TRACE, *([program] if program.exists() else [])]
     try:
         made = min((folder / name).stat().st_mtime_ns for name in (PACKETS, SUMMARY))
-        return made >= (folder / TRACE).stat().st_mtime_ns and _load(folder).get("format") == FORMAT
-    except (OSError, ValueError):
+        return (
+            made >= max(origin.stat().st_mtime_ns for origin in origins) and _load(folder)["format"] == FORMAT
+        )
+    except (OSError, ValueError, KeyError):
         return False
 
 
@@ -252,30 +252,12 @@ def _read(folder: Path) -> Summary:
     return summary
 
 
-def _execute(command: list[str], say: Say | None) -> None:
-    """Run the program; what it prints on standard error is told line by line, but for its errors."""
-    errors: list[str] = []
-    with subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace"
-    ) as child:
-        assert child.stderr is not None
-        for line in child.stderr:
-            if errors or line.startswith("error: "):
-                errors.append(line.rstrip("\n"))
-            elif say is not None:
-                say(line.rstrip("\n"))
-    if child.returncode == 0:
+def _execute(command: list[str]) -> None:
+    """Run the program. What it says of captures that it could read in part stands in `analysis.json` too."""
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    if done.returncode in (0, 1):
         return
-    text, _, hint = "\n".join(errors).removeprefix("error: ").partition("\nhint: ")
-    if child.returncode == 2:
+    text, _, hint = done.stderr.strip().removeprefix("error: ").partition("\nhint: ")
+    if done.returncode == 2:
         raise UsageError(text, hint)
-    raise BentpipeError(text or f"{PROGRAM} ended with {child.returncode}", hint)
-
-
-def _files(summary: Summary) -> str:
-    return ", ".join(summary["files"])
-
-
-def _what_is_wrong(summary: Summary) -> str:
-    reasons = [*summary["errors"], *(f"{one['count']} {one['what']}" for one in summary["undecoded"])]
-    return "; ".join(reasons[:3])
+    raise BentpipeError(f"{PROGRAM} ended with {done.returncode}: {text}", hint)

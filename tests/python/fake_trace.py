@@ -357,6 +357,14 @@ def write(folder: Path, setting: Setting = Setting(), files: list[str] | None = 
     return world
 
 
+def stand_in(folder: Path) -> None:
+    """Put a bentpipe-trace into `folder` that answers as `_main` does."""
+    folder.mkdir(parents=True, exist_ok=True)
+    program = folder / "bentpipe-trace"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{Path(__file__).resolve()}" "$@"\n')
+    program.chmod(0o755)
+
+
 def _main(arguments: list[str]) -> int:
     """`analyze FILE… [--keylog K] [--qlog FILE]… [--link JSON] -o OUT`: what is in FILE says what happens."""
     parser = argparse.ArgumentParser()
@@ -372,19 +380,21 @@ def _main(arguments: list[str]) -> int:
         print(f"error: {asked.files[0]}: not a capture\nhint: pcapng or pcap", file=sys.stderr)
         return 2
     if content == "crash":
+        print("thread panicked", file=sys.stderr)
         return 101
-    print("12 packets so far", file=sys.stderr)
     world = write(asked.out, files=[str(file) for file in asked.files])
     summary = analysis(world, [str(file) for file in asked.files])
     if content == "cut":
-        summary["errors"] = [f"{asked.files[0]}: cut short at byte 1234"]
+        summary["errors"] = [f"{asked.files[0].name}: cut short at byte 1234"]
     if content == "nothing":
-        summary["connections"] = []
+        summary |= {"connections": [], "errors": ["no connection found: 3 QUIC packets: no secrets"]}
     if content in ("cut", "nothing"):
         summary["undecoded"] = [{"count": 3, "what": "QUIC packets: no secrets", "first_frame": 17}]
     summary["asked"] = {"link": json.loads(asked.link or "{}"), "keylog": asked.keylog, "qlog": asked.qlog}
     (asked.out / "analysis.json").write_text(json.dumps(summary))
-    return 0
+    for error in summary["errors"]:
+        print(f"error: {error}", file=sys.stderr)
+    return 1 if summary["errors"] else 0
 
 
 if __name__ == "__main__":

@@ -83,20 +83,7 @@ impl<'a> Trial<'a> {
         let start = Instant::now();
         let mut finished = self.play();
         self.check_files(&mut finished)?;
-        let t = Instant::now();
-        let key_log = fs::read(key_log(self.scratch.path(), Role::Client)).unwrap_or_default();
-        if let Some(c) = &finished.coordinator {
-            let w = Wire {
-                packets: c.log.packets(),
-                key_log: &key_log,
-                client: CLIENT,
-                server: SERVER,
-            };
-            let c = w.connection();
-            eprintln!("decode {:?}", t.elapsed());
-            let l = c.unwrap().ledger();
-            eprintln!("ledger {:?} {}", t.elapsed(), l.len());
-        }
+        self.decode(&mut finished);
         self.leave_files(&finished)?;
         Ok(result(self.job, &finished, start.elapsed()))
     }
@@ -146,6 +133,7 @@ impl<'a> Trial<'a> {
             coordinator,
             remains,
             ready,
+            wire: None,
         }
     }
 
@@ -236,12 +224,31 @@ impl<'a> Trial<'a> {
         Ok(())
     }
 
+    /// The TLS secrets that the client has written; empty if there are none.
+    fn secrets(&self) -> String {
+        fs::read_to_string(key_log(self.scratch.path(), Role::Client)).unwrap_or_default()
+    }
+
     fn has_secrets(&self) -> bool {
-        let text =
-            fs::read_to_string(key_log(self.scratch.path(), Role::Client)).unwrap_or_default();
+        let text = self.secrets();
         ["CLIENT_TRAFFIC_SECRET_0 ", "SERVER_TRAFFIC_SECRET_0 "]
             .iter()
             .all(|label| text.contains(label))
+    }
+
+    /// Looks at what was on the wire, if the client has told how to read it.
+    fn decode(&self, finished: &mut Finished) {
+        let Some(coordinator) = finished.coordinator.as_ref().filter(|_| self.has_secrets()) else {
+            return;
+        };
+        let key_log = self.secrets();
+        let wire = Wire {
+            packets: coordinator.log.packets(),
+            key_log: key_log.as_bytes(),
+            client: CLIENT,
+            server: SERVER,
+        };
+        finished.wire = wire.connection();
     }
 
     /// The trace, and what is needed to find out why a program failed.
@@ -249,11 +256,11 @@ impl<'a> Trial<'a> {
         let folder = &self.job.folder;
         if let (true, Some(coordinator)) = (self.job.trace, &finished.coordinator) {
             fs::create_dir_all(folder)?;
-            let key_log = fs::read(key_log(self.scratch.path(), Role::Client)).unwrap_or_default();
             let packets = coordinator.log.packets();
+            let key_log = self.secrets();
             let trace = Trace {
                 packets,
-                key_log: &key_log,
+                key_log: key_log.as_bytes(),
                 client: CLIENT,
                 server: SERVER,
             };

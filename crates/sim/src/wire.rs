@@ -37,9 +37,9 @@ impl Wire<'_> {
             };
             recorder.datagram(&self.datagram(packet), passing);
         }
-        let recorded = recorder.finish().connections.into_iter();
-        let recorded = recorded.max_by_key(|it| it.sightings.len())?;
-        Some(Connection::of_senders(recorded, |datagram| {
+        let connections = recorder.finish().connections.into_iter();
+        let largest = connections.max_by_key(|it| it.sightings.len())?;
+        Some(Connection::of_senders(largest, |datagram| {
             match order[datagram as usize].fate {
                 Fate::Delivered { at } => {
                     let arrival = EPOCH_UNIX_S * 1_000_000_000 + at.as_nanos();

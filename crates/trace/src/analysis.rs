@@ -1,9 +1,12 @@
 //! `analysis.json`: what was in captures, and what it says, connection by connection.
 
 use bentpipe_trace::connection::{Connection, Nanos, Protocol, Vantage};
+use bentpipe_trace::findings::{Congestion, Finding, View, findings, slow_start_end};
 use bentpipe_trace::metrics::{Milestones, seconds};
 use bentpipe_trace::{Entry, LinkFacts, Metrics};
 use serde::Serialize;
+
+use crate::windows::{Logged, Windows};
 
 /// The file. `format` is raised when what readers rely on changes.
 #[derive(Debug, Serialize)]
@@ -45,6 +48,16 @@ pub struct Analyzed {
     metrics: Metrics,
     events: Vec<Event>,
     findings: Vec<Finding>,
+    /// Absent if no endpoint logged its congestion window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    qlog: Option<Logged>,
+}
+
+/// What is known of connections beside the captures.
+#[derive(Debug)]
+pub struct Beside {
+    pub facts: LinkFacts,
+    pub windows: Windows,
 }
 
 /// Something that happened once.
@@ -55,24 +68,24 @@ struct Event {
     at_s: f64,
 }
 
-/// What a rule found.
-#[derive(Debug, Serialize)]
-pub enum Finding {}
-
 impl Analyzed {
     /// Of the connection with that number, whose ledger is `entries`.
-    pub fn new(
-        number: usize,
-        connection: &Connection,
-        entries: &[Entry],
-        facts: &LinkFacts,
-    ) -> Self {
+    pub fn new(number: usize, connection: &Connection, entries: &[Entry], beside: &Beside) -> Self {
         const SECOND: u64 = 1_000_000_000;
         let start = connection.start;
         let [client, server] = connection.ends.map(|end| end.to_string());
         let (protocol, version) = match connection.protocol {
             Protocol::Quic(version) => ("quic", Some(version_name(version))),
             Protocol::Tcp => ("tcp", None),
+        };
+        let times = Milestones::of(connection, entries);
+        let metrics = Metrics::of(connection, entries, &beside.facts);
+        let window = beside.windows.of(number, connection.data_sender(entries));
+        let view = View {
+            connection,
+            ledger: entries,
+            link: &beside.facts,
+            congestion: window.map(|window| Congestion { window }),
         };
         Self {
             connection: number,
@@ -83,9 +96,10 @@ impl Analyzed {
             vantage: sides(connection.vantage),
             start_unix_s: format!("{}.{:09}", start / SECOND, start % SECOND),
             packets: connection.packets.len(),
-            metrics: Metrics::of(connection, entries, facts),
-            events: events(&Milestones::of(connection, entries)),
-            findings: Vec::new(), // findings::findings(…), once there are rules
+            events: events(&times, slow_start_end(&view)),
+            findings: findings(&view),
+            metrics,
+            qlog: beside.windows.logged(number),
         }
     }
 }
@@ -106,7 +120,7 @@ fn version_name(version: u32) -> String {
     }
 }
 
-fn events(times: &Milestones) -> Vec<Event> {
+fn events(times: &Milestones, slow_start_end: Option<Nanos>) -> Vec<Event> {
     let event = |name, at: Option<Nanos>| {
         at.map(|at| Event {
             name,
@@ -116,6 +130,7 @@ fn events(times: &Milestones) -> Vec<Event> {
     let events = [
         event("handshake_complete", times.handshake_complete),
         event("first_byte", times.first_byte),
+        event("slow_start_end", slow_start_end),
         event("last_byte", times.last_byte),
     ];
     events.into_iter().flatten().collect()

@@ -7,17 +7,21 @@ use std::path::{Path, PathBuf};
 use std::process::{self, ExitCode};
 
 use bentpipe_trace::capture::{CaptureError, Reader};
+use bentpipe_trace::connection::Connection;
 use bentpipe_trace::{Captured, File as Capture, LinkFacts};
 
-use crate::analysis::{Analysis, Analyzed, Undecoded, sides};
+use crate::analysis::{Analysis, Analyzed, Beside, Undecoded, sides};
 use crate::input;
 use crate::tables::Table;
+use crate::windows::Windows;
 
 /// What is to be analysed, and where the results go.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Analyze {
     pub files: Vec<PathBuf>,
     pub key_log: Option<PathBuf>,
+    /// What endpoints logged.
+    pub qlogs: Vec<PathBuf>,
     /// Link facts: JSON, or a file with it.
     pub link: Option<String>,
     pub out: PathBuf,
@@ -32,7 +36,7 @@ pub fn run(job: &Analyze) -> Result<ExitCode, Box<dyn Error>> {
         .map(link_facts)
         .transpose()?
         .unwrap_or_default();
-    let names: Vec<String> = job.files.iter().map(|file| name(file)).collect();
+    let names: Vec<String> = job.files.iter().map(|file| input::name(file)).collect();
     let (captured, errors) = read(job, &names)?;
     let mut analysis = Analysis {
         format: 1,
@@ -42,16 +46,14 @@ pub fn run(job: &Analyze) -> Result<ExitCode, Box<dyn Error>> {
         errors,
         connections: Vec::new(),
     };
-    let largest = captured
-        .connections
-        .iter()
-        .max_by_key(|it| it.packets.len());
-    if let Some(largest) = largest {
-        analysis.sides = sides(largest.vantage);
-    } else {
-        analysis.errors.push(nothing(&analysis.undecoded));
+    let connections = captured.connections;
+    match connections.iter().max_by_key(|it| it.packets.len()) {
+        Some(largest) => analysis.sides = sides(largest.vantage),
+        None => analysis.errors.push(nothing(&analysis.undecoded)),
     }
-    write(job, &facts, captured, &mut analysis)?;
+    let windows = Windows::read(&job.qlogs, &connections, &mut analysis.errors)?;
+    let beside = Beside { facts, windows };
+    write(&job.out, &beside, connections, &mut analysis)?;
     for error in &analysis.errors {
         eprintln!("error: {error}");
     }
@@ -90,24 +92,24 @@ fn read(job: &Analyze, names: &[String]) -> Result<(Captured, Vec<String>), Box<
 
 /// Writes the results, connection by connection, so that each one's ledger and packets are gone before the next.
 fn write(
-    job: &Analyze,
-    facts: &LinkFacts,
-    captured: Captured,
+    out: &Path,
+    beside: &Beside,
+    connections: Vec<Connection>,
     analysis: &mut Analysis,
 ) -> Result<(), Box<dyn Error>> {
-    fs::create_dir_all(&job.out).map_err(|error| format!("{}: {error}", job.out.display()))?;
-    replace(&job.out.join("packets.parquet"), |file| {
+    fs::create_dir_all(out).map_err(|error| format!("{}: {error}", out.display()))?;
+    replace(&out.join("packets.parquet"), |file| {
         let mut table = Table::new(file)?;
-        for (number, connection) in captured.connections.into_iter().enumerate() {
+        for (number, connection) in connections.into_iter().enumerate() {
             let entries = connection.ledger();
             table.add(i32::try_from(number)?, &connection, &entries)?;
-            let analyzed = Analyzed::new(number, &connection, &entries, facts);
+            let analyzed = Analyzed::new(number, &connection, &entries, beside);
             analysis.connections.push(analyzed);
         }
         table.finish()?;
         Ok(())
     })?;
-    replace(&job.out.join("analysis.json"), |file| {
+    replace(&out.join("analysis.json"), |file| {
         let mut out = io::BufWriter::new(file);
         serde_json::to_writer(&mut out, analysis)?;
         Ok(io::Write::flush(&mut out)?)
@@ -140,11 +142,6 @@ fn link_facts(link: &str) -> Result<LinkFacts, String> {
     serde_json::from_slice(&json).map_err(|error| format!("{link}: {error}"))
 }
 
-fn name(file: &Path) -> String {
-    let name = file.file_name().unwrap_or(file.as_os_str());
-    name.to_string_lossy().into_owned()
-}
-
 fn undecoded(captured: &Captured) -> Vec<Undecoded> {
     let undecodable = captured.undecodable.iter();
     let undecoded = undecodable.map(|(what, missing)| Undecoded {
@@ -157,7 +154,7 @@ fn undecoded(captured: &Captured) -> Vec<Undecoded> {
 
 fn nothing(undecoded: &[Undecoded]) -> String {
     let most = undecoded.iter().max_by_key(|it| it.count);
-    let why = most.map_or("it has no packets".to_owned(), |it| {
+    let why = most.map_or("the captures have no packets".to_owned(), |it| {
         format!("{} {}", it.count, it.what)
     });
     format!("no connection found: {why} (hint: a capture has to begin with the handshake)")

@@ -41,14 +41,16 @@ impl<'a> Cursor<'a> {
 
     /// A variable-length integer, RFC 9000 section 16.
     pub(crate) fn varint(&mut self) -> Option<u64> {
-        let first = self.u8()?;
-        let more = (1_usize << (first >> 6)) - 1;
-        let tail = self.take(more)?;
-        let start = u64::from(first & 0x3f);
-        Some(
-            tail.iter()
-                .fold(start, |value, byte| value << 8 | u64::from(*byte)),
-        )
+        let first = u64::from(*self.rest.first()?);
+        Some(match first >> 6 {
+            0 => {
+                self.rest = &self.rest[1..];
+                first
+            }
+            1 => u64::from(self.u16()?) & 0x3fff,
+            2 => u64::from(self.u32()?) & 0x3fff_ffff,
+            _ => u64::from_be_bytes(self.array()?) & 0x3fff_ffff_ffff_ffff,
+        })
     }
 
     /// As many bytes as a variable-length integer before them says.

@@ -10,6 +10,12 @@ pub fn read(file: &Path) -> Result<Vec<u8>, String> {
     fs::read(file).map_err(|error| format!("{}: {error}", file.display()))
 }
 
+/// Its name without folders, for results that may be moved.
+pub fn name(file: &Path) -> String {
+    let name = file.file_name().unwrap_or(file.as_os_str());
+    name.to_string_lossy().into_owned()
+}
+
 /// The TLS secrets of a file in NSS format; none without a file.
 pub fn key_log(file: Option<&Path>) -> Result<KeyLog, String> {
     let mut secrets = KeyLog::default();

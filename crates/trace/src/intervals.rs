@@ -35,6 +35,13 @@ impl Intervals {
         added
     }
 
+    /// The parts of `range` that are there, from the last to the first.
+    pub(crate) fn within(&self, range: Range<u64>) -> impl Iterator<Item = Range<u64>> {
+        let before = self.ends.range(..range.end).rev();
+        let touching = before.take_while(move |(_, last)| **last > range.start);
+        touching.map(move |(first, last)| (*first).max(range.start)..(*last).min(range.end))
+    }
+
     /// The intervals, the last first.
     pub(crate) fn descending(&self) -> impl Iterator<Item = Range<u64>> {
         self.ends.iter().rev().map(|(start, end)| *start..*end)
@@ -69,6 +76,8 @@ mod tests {
             let (mut intervals, mut set) = (Intervals::default(), std::collections::BTreeSet::new());
             for (start, length) in ranges {
                 let before = set.len();
+                let known: std::collections::BTreeSet<u64> = intervals.within(start..start + length).flatten().collect();
+                prop_assert!(known.iter().eq(set.range(start..start + length)));
                 set.extend(start..start + length);
                 let added = u64::try_from(set.len() - before).unwrap();
                 prop_assert_eq!(intervals.add(start..start + length), added);

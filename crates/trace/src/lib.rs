@@ -13,6 +13,7 @@ mod captures;
 pub mod connection;
 mod cursor;
 mod datagram;
+pub mod findings;
 mod intervals;
 mod ip;
 mod keylog;
@@ -20,6 +21,7 @@ mod ledger;
 mod link_facts;
 pub mod metrics;
 mod pcapng;
+pub mod qlog;
 pub mod quic;
 pub mod tcp;
 

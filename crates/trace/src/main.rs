@@ -1,15 +1,17 @@
-//! `bentpipe-trace`: what was on the wire, out of capture files.
+//! `bentpipe-trace`: what was on the wire, out of capture files, and what endpoints logged of it.
 //!
 //! `packets` prints the QUIC packets of captures, decrypted, as JSON. `analyze` makes a table of them, and says what they
-//! achieved.
+//! achieved. `qlog` says what the logs of endpoints hold, and converts them for qvis.
 
 mod analysis;
 mod analyze;
 mod cli;
 mod input;
 mod packets;
+mod qlog_command;
 mod summary;
 mod tables;
+mod windows;
 
 use std::process::ExitCode;
 
@@ -20,6 +22,7 @@ fn main() -> ExitCode {
             packets::print(&files, key_log.as_deref()).map(|()| ExitCode::SUCCESS)
         }
         Ok(cli::Command::Analyze(job)) => analyze::run(&job),
+        Ok(cli::Command::Qlog(job)) => qlog_command::run(&job).map(|()| ExitCode::SUCCESS),
         Err(error) => Err(error.into()),
     };
     match result {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use bentpipe_trace::NoDatagram;
-use bentpipe_trace::quic::{Packet, Reason};
+use bentpipe_trace::quic::{FrameError, PacketType, Reason};
 
 /// Counts of one capture file.
 #[derive(Debug, Default)]
@@ -14,19 +14,18 @@ pub struct Summary {
 }
 
 /// What was left out for one and the same reason.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 struct Missing {
     count: usize,
     first_frame: usize,
 }
 
 impl Summary {
-    /// Counts a packet that was decoded, and says if its frames could not be read to the end.
-    pub fn packet(&mut self, frame: usize, packet: &Packet<'_>) {
+    /// Counts a packet that was decoded, and notes if its frames could not be read to the end.
+    pub fn packet(&mut self, frame: usize, kind: PacketType, frames: Result<(), FrameError>) {
         self.packets += 1;
-        if let Some(error) = packet.frames().find_map(Result::err) {
-            let kind = packet.kind.name();
-            self.miss(frame, format!("frames of {kind} packets: {error}"));
+        if let Err(error) = frames {
+            self.miss(frame, format!("frames of {} packets: {error}", kind.name()));
         }
     }
 
@@ -46,6 +45,19 @@ impl Summary {
             first_frame: frame,
         });
         missing.count += 1;
+    }
+
+    /// Adds the counts of another part of the same file.
+    pub fn add(&mut self, other: Self) {
+        self.packets += other.packets;
+        for (what, missing) in other.missing {
+            let sum = self.missing.entry(what).or_insert(Missing {
+                count: 0,
+                ..missing
+            });
+            sum.count += missing.count;
+            sum.first_frame = sum.first_frame.min(missing.first_frame);
+        }
     }
 
     /// Prints the summary of the capture called `name` on standard error.

@@ -62,6 +62,38 @@ fn a_trace_is_read_as_it_was_written() {
 }
 
 #[test]
+fn a_file_can_be_read_in_pieces_of_any_size() {
+    let mut writer = Writer::new(Vec::new(), "test").unwrap();
+    let interface = writer.interface("client").unwrap();
+    for packet in [&b"a"[..], b"of two sections", b"third"] {
+        writer.packet(interface, 7, packet, None).unwrap();
+    }
+    let pcapng = writer.finish().unwrap().repeat(2);
+    let words: [u32; 6] = [0xa1b2_c3d4, 0x0002_0004, 0, 0, 65535, 101];
+    let record: [u32; 5] = [2, 5, 4, 4, 0x0102_0304];
+    let words = [&words[..], &record, &record].concat();
+    let pcap: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
+    for file in [pcapng, pcap] {
+        let whole: Vec<_> = Reader::new(&file).unwrap().map(Result::unwrap).collect();
+        for size in 1..file.len() {
+            let mut found = Vec::new();
+            let mut reader = Reader::new(&file[..size.max(32)]).unwrap();
+            let mut end = size.max(32);
+            loop {
+                found.extend(reader.by_ref().map_while(Result::ok));
+                if reader.position() == file.len() {
+                    break;
+                }
+                end = (end + size).min(file.len());
+                let from = reader.position();
+                reader = reader.resume(&file[from..end]);
+            }
+            assert_eq!(found, whole, "in pieces of {size} bytes");
+        }
+    }
+}
+
+#[test]
 fn datagrams_behind_each_link_layer() {
     let ip = ip_packet();
     let ethernet = |tags: &[u8]| [&[2; 12], tags, &[0x08, 0x00]].concat();

@@ -43,7 +43,7 @@ def find(
         _exists(file)
     folders = [file for file in files if file.is_dir()]
     if not folders:
-        return traces.analyse(files, _place(out), keylog, qlogs, say=_say)
+        return traces.analyse(files, _place(out), keylog, qlogs)
     if len(files) > 1:
         raise UsageError(f"{folders[0]} is a folder", "give several captures, or one folder alone")
     if keylog or qlogs:
@@ -56,7 +56,7 @@ def find(
 
 def _of_folder(folder: Path, out: Path | None) -> Analysis:
     if (folder / traces.TRACE).is_file() or _is_trial(folder):
-        return traces.of_trial(folder, out=_place(out) if out else None, say=_say)
+        return traces.of_trial(folder, out=_place(out) if out else None)
     if (folder / traces.SUMMARY).is_file():
         if out is not None:
             raise UsageError(
@@ -96,7 +96,3 @@ def _place(out: Path | None) -> Path:
     if out.exists() and not out.is_dir():
         raise UsageError(f"--out: {out} is not a folder", "choose another --out")
     return out
-
-
-def _say(line: str) -> None:
-    click.echo(line, err=True)

@@ -105,6 +105,8 @@ def plot(
     for kind, path in places.items():
         try:
             drawing.draw(kind, path)
+        except UsageError:
+            raise
         except BentpipeError as error:
             if "all" not in kinds:
                 raise

@@ -18,12 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 from matplotlib.figure import Figure
 
-from bentpipe.errors import BentpipeError
+from bentpipe.errors import BentpipeError, UsageError
 from bentpipe.link_facts import LinkFacts
 from bentpipe.plots import canvas, series
 from bentpipe.plots.canvas import (
@@ -47,7 +48,8 @@ from bentpipe.traces import Connection
 _HEADERS = 1.05  # what an ideal sender adds for headers, as in a record's `limit_s`
 _EVENTS = {"handshake_complete": "handshake", "first_byte": "first byte", "last_byte": "last byte"}
 _ROOM = 1.01  # behind the last packet
-_CLOSE = 0.04  # of the width: events nearer than this to one another share no text
+_WORTH_A_LINE = 0.05  # of the bottleneck's rate: below, its line would press the rest to the ground
+_CLOSE = 0.04  # of the width: an event nearer than this to the axis or to another has no text
 
 
 @dataclass(frozen=True)
@@ -62,9 +64,19 @@ class Subject:
     title: str
     others: Sequence[Course] = ()  # bytes over time in other iterations of the cell
 
-    @property
+    @cached_property
+    def first_s(self) -> float:
+        """0, or less if the clocks of two captures differ."""
+        return float(np.nanmin(series.seen(self.packets, self.side), initial=0.0))
+
+    @cached_property
     def last_s(self) -> float:
         return float(np.nanmax(series.seen(self.packets, self.side), initial=0.0))
+
+    @property
+    def is_tcp(self) -> bool:
+        """Whether segments stand for packets, and the sequence space for stream 0."""
+        return self.connection["protocol"] == "tcp"
 
     @property
     def at_sender(self) -> bool:
@@ -104,8 +116,12 @@ def draw(kind: str, subject: Subject, look: Look) -> Figure:
 
 def _panels(subject: Subject, look: Look, heights: Sequence[float] = (1,)) -> tuple[Figure, list[Panel]]:
     made, axes = canvas.figure(look, heights)
-    end_s = subject.last_s * _ROOM if look.to_s is None else look.to_s
-    return made, [Panel(one, look.from_s or 0.0, end_s) for one in axes]
+    last_s = subject.last_s
+    start_s = subject.first_s if look.from_s is None else look.from_s
+    if start_s and start_s >= last_s:
+        raise UsageError(f"--from: {start_s:g} s is behind the last packet", f"it is at {last_s:.3f} s")
+    end_s = look.to_s or last_s * _ROOM or 1.0  # a single packet is at 0
+    return made, [Panel(one, start_s, end_s) for one in axes]
 
 
 def _offset(subject: Subject, look: Look) -> Drawing:
@@ -136,7 +152,8 @@ def _credit(subject: Subject, panel: Panel, highest: int) -> None:
     for frame, dashes in (("max_stream_data", "--"), ("max_data", ":")):
         limit = series.credit(subject.packets, subject.direction, frame, subject.side)  # type: ignore[arg-type]
         if len(limit.bytes) and limit.bytes[0] <= highest:
-            mark = Mark(frame.upper(), PURPLE, "", dashes=dashes, above=2)
+            name = "receive window" if subject.is_tcp else frame.upper()
+            mark = Mark(name, PURPLE, "", dashes=dashes, above=2)
             panel.steps(limit.time_s, limit.bytes, mark, fit=False)
 
 
@@ -153,7 +170,7 @@ def _limit(subject: Subject, panel: Panel) -> None:
 
 def _events(subject: Subject, panel: Panel) -> None:
     close = _CLOSE * (panel.end_s - panel.start_s)
-    last = -np.inf
+    last = panel.start_s
     for event in sorted(subject.connection["events"], key=lambda one: one["at_s"]):
         name = _EVENTS.get(event["name"])
         if name is not None:
@@ -167,7 +184,7 @@ def _number(subject: Subject, look: Look) -> Drawing:
         one = series.numbers(subject.packets, direction, subject.side)
         panel.dots(one.time_s, one.number, mark)
         panel.dots(one.time_s[one.lost], one.number[one.lost], _LOST)
-    panel.finish("Packet number")
+    panel.finish("Segment" if subject.is_tcp else "Packet number")
     return made, [panel]
 
 
@@ -187,12 +204,13 @@ def _rate(subject: Subject, look: Look) -> Drawing:
     rates = {"forward": subject.link.forward_rate_bps, "return": subject.link.return_rate_bps}
     for panel, direction in zip(panels, _BOTH, strict=True):
         one = series.rate(subject.packets, direction, bin_s, subject.side)
+        panel.empty = not one.raw.any()
         panel.steps(one.start_s, one.bps("raw") / 1e6, Mark("IP packets", BLUE, "", above=4))
         if one.payload.any():
             mark = Mark("new stream bytes", ORANGE, "", dashes="--", above=5)
             panel.steps(one.start_s, one.bps("payload") / 1e6, mark)
         link = rates[direction]
-        if link is not None and one.bps("raw").max() > link / 5:
+        if link is not None and one.bps("raw").max() > link * _WORTH_A_LINE:
             panel.level(link / 1e6, Mark("bottleneck", GREY, "", dashes="-.", width=0.6))
         panel.finish(f"{direction.capitalize()}\n(Mbit/s)")
     return made, panels
@@ -237,7 +255,7 @@ def _acks(subject: Subject, look: Look) -> Drawing:
     panel.columns(gaps.time_s, gaps.first, gaps.last, Mark("gap", VERMILLION, "", width=0.6, above=4))
     verb = "sent" if subject.at_sender else "received"
     panel.dots(packets.time_s, packets.number, Mark(f"packet {verb}", BLUE, size=0.9))
-    panel.finish("Packet number")
+    panel.finish("Segment" if subject.is_tcp else "Packet number")
     return made, [panel]
 
 

@@ -18,10 +18,10 @@ from bentpipe.plots.series import Course
 from bentpipe.plots.table import SENDER, Direction, Side
 from bentpipe.records import Record
 from bentpipe.statistics import cells
-from bentpipe.traces import Analysis, Say
+from bentpipe.traces import Analysis
 
 
-def courses(analysis: Analysis, direction: Direction, side: Side, say: Say | None = None) -> Iterator[Course]:
+def courses(analysis: Analysis, direction: Direction, side: Side) -> Iterator[Course]:
     """A course per other iteration of which something is known; none if `analysis` is not of a trial."""
     run, trial = analysis.run, analysis.trial
     if run is None or trial not in run.records:
@@ -33,7 +33,7 @@ def courses(analysis: Analysis, direction: Direction, side: Side, say: Say | Non
             continue
         folder = run.folder / "trials" / record.trial
         if (folder / traces.TRACE).is_file():
-            yield _traced(traces.of_trial(folder, run, say=say), direction, side)
+            yield _traced(traces.of_trial(folder, run), direction, side)
         elif direction == "forward" and any(record.received_bytes):
             rtt_ms = analysis.link.rtt_ms or 0.0
             yield _recorded(record, rtt_ms / 2e3 if side == "server" else 0.0)

@@ -1,6 +1,6 @@
 //! Reads capture files: pcapng and classic pcap.
 //!
-//! A file is read from memory, in place. The reader is our own, as the writer is: the published crate knows no
+//! A file is read from memory, in place, as a whole or in pieces. The reader is our own, as the writer is: the published crate knows no
 //! Decryption Secrets Blocks, without which our traces are of no use.
 //! A file that is cut short, or has garbage from some byte on, gives what stands before that, then an error that says
 //! where and why reading stopped.
@@ -68,31 +68,72 @@ pub enum CaptureError {
 }
 
 /// Reads a capture file from beginning to end. After an error there is nothing more.
+///
+/// A file need not be in memory as a whole: see [`Reader::resume`].
 #[derive(Debug)]
 pub struct Reader<'a> {
     format: Format<'a>,
     interfaces: Vec<Interface>,
+    has_ended: bool,
 }
 
 #[derive(Debug)]
 enum Format<'a> {
     Pcapng(pcapng::Blocks<'a>),
     Pcap(pcap::Records<'a>),
-    Ended,
+}
+
+/// What is in memory of a file.
+#[derive(Debug, Clone, Copy)]
+struct Part<'a> {
+    bytes: &'a [u8],
+    /// Byte of the file at which `bytes` begins.
+    start: usize,
+    /// How much of `bytes` was read.
+    at: usize,
+}
+
+impl<'a> Part<'a> {
+    /// What is not yet read.
+    fn rest(&self) -> &'a [u8] {
+        &self.bytes[self.at..]
+    }
+
+    /// Byte of the file up to which was read.
+    fn position(&self) -> usize {
+        self.start + self.at
+    }
+
+    fn followed_by<'b>(&self, bytes: &'b [u8]) -> Part<'b> {
+        Part {
+            bytes,
+            start: self.position(),
+            at: 0,
+        }
+    }
 }
 
 impl<'a> Reader<'a> {
     /// Begins to read a file, whose format its first bytes tell.
     pub fn new(file: &'a [u8]) -> Result<Self, CaptureError> {
         let mut interfaces = Vec::new();
+        let part = Part {
+            bytes: file,
+            start: 0,
+            at: 0,
+        };
         let format = if file.starts_with(&pcapng::SECTION_HEADER.to_be_bytes()) {
-            Format::Pcapng(pcapng::Blocks::new(file))
+            Format::Pcapng(pcapng::Blocks::new(part))
         } else {
-            let (records, interface) = pcap::Records::new(file)?;
+            let (records, interface) = pcap::Records::new(part)?;
             interfaces.push(interface);
             Format::Pcap(records)
         };
-        Ok(Self { format, interfaces })
+        Ok(Self {
+            format,
+            interfaces,
+            has_ended: false,
+        })
     }
 
     /// The interfaces that were described so far, of all sections.
@@ -100,20 +141,45 @@ impl<'a> Reader<'a> {
     pub fn interfaces(&self) -> &[Interface] {
         &self.interfaces
     }
+
+    /// Byte of the file up to which was read. If the file is cut short, what begins here is incomplete.
+    #[must_use]
+    pub fn position(&self) -> usize {
+        match &self.format {
+            Format::Pcapng(blocks) => blocks.part.position(),
+            Format::Pcap(records) => records.part.position(),
+        }
+    }
+
+    /// Reads on in `bytes`, which are those of the file from [`Reader::position`] on.
+    ///
+    /// So a file is read piece by piece: where a piece ends inside a packet, the reader says that it is cut short; the next
+    /// piece begins with that packet.
+    #[must_use]
+    pub fn resume(self, bytes: &[u8]) -> Reader<'_> {
+        Reader {
+            format: match self.format {
+                Format::Pcapng(blocks) => Format::Pcapng(blocks.resume(bytes)),
+                Format::Pcap(records) => Format::Pcap(records.resume(bytes)),
+            },
+            interfaces: self.interfaces,
+            has_ended: false,
+        }
+    }
 }
 
 impl<'a> Iterator for Reader<'a> {
     type Item = Result<Item<'a>, CaptureError>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        if self.has_ended {
+            return None;
+        }
         let next = match &mut self.format {
             Format::Pcapng(blocks) => blocks.next_item(&mut self.interfaces),
             Format::Pcap(records) => records.next_item(&self.interfaces[0]),
-            Format::Ended => Ok(None),
         };
-        if !matches!(next, Ok(Some(_))) {
-            self.format = Format::Ended;
-        }
+        self.has_ended = !matches!(next, Ok(Some(_)));
         next.transpose()
     }
 }

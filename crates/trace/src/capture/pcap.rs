@@ -2,7 +2,7 @@
 //!
 //! Source: draft-ietf-opsawg-pcap, sections 4 (file header) and 5 (packet record).
 
-use super::{ByteOrder, CaptureError, CapturedPacket, Clock, Interface, Item};
+use super::{ByteOrder, CaptureError, CapturedPacket, Clock, Interface, Item, Part};
 
 const FILE_HEADER: usize = 24;
 const RECORD_HEADER: usize = 16;
@@ -12,13 +12,13 @@ const LARGEST: usize = 262_144;
 /// The packets of a file.
 #[derive(Debug)]
 pub(super) struct Records<'a> {
-    file: &'a [u8],
-    at: usize,
+    pub(super) part: Part<'a>,
     order: ByteOrder,
 }
 
 impl<'a> Records<'a> {
-    pub(super) fn new(file: &'a [u8]) -> Result<(Self, Interface), CaptureError> {
+    pub(super) fn new(part: Part<'a>) -> Result<(Self, Interface), CaptureError> {
+        let file = part.bytes;
         let magic = file.first_chunk().ok_or(CaptureError::NotACapture)?;
         let (order, clock) = match u32::from_be_bytes(*magic) {
             0xa1b2_c3d4 => (ByteOrder::Big, Clock::MICROSECONDS),
@@ -43,16 +43,25 @@ impl<'a> Records<'a> {
             clock,
         };
         let at = FILE_HEADER;
-        Ok((Self { file, at, order }, interface))
+        let part = Part { at, ..part };
+        Ok((Self { part, order }, interface))
+    }
+
+    pub(super) fn resume(self, bytes: &[u8]) -> Records<'_> {
+        Records {
+            part: self.part.followed_by(bytes),
+            order: self.order,
+        }
     }
 
     pub(super) fn next_item(
         &mut self,
         interface: &Interface,
     ) -> Result<Option<Item<'a>>, CaptureError> {
-        let record = &self.file[self.at..];
+        let record = self.part.rest();
+        let offset = self.part.position();
         let cut_short = CaptureError::CutShort {
-            offset: self.at,
+            offset,
             what: "a packet record",
         };
         if record.is_empty() {
@@ -64,14 +73,14 @@ impl<'a> Records<'a> {
         let length = self.order.length(record, 8);
         if length > LARGEST {
             return Err(CaptureError::Garbage {
-                offset: self.at,
+                offset,
                 what: "a packet record that claims more than 256 KiB",
             });
         }
         let Some(bytes) = record.get(RECORD_HEADER..RECORD_HEADER + length) else {
             return Err(cut_short);
         };
-        self.at += RECORD_HEADER + length;
+        self.part.at += RECORD_HEADER + length;
         let seconds = u64::from(self.order.u32(record, 0));
         let fraction = u64::from(self.order.u32(record, 4));
         let unit = if interface.clock == Clock::NANOSECONDS {

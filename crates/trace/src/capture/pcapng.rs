@@ -3,7 +3,7 @@
 //! Source: draft-ietf-opsawg-pcapng sections 3.1 (blocks), 3.5 (options) and 4. A byte order holds for one section,
 //! and so do interface numbers; here the interfaces of all sections are counted on.
 
-use super::{ByteOrder, CaptureError, CapturedPacket, Clock, Interface, Item};
+use super::{ByteOrder, CaptureError, CapturedPacket, Clock, Interface, Item, Part};
 
 /// Reads the same in both byte orders.
 pub(super) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
@@ -23,8 +23,7 @@ const FRAMING: usize = 12;
 /// The blocks of a file.
 #[derive(Debug)]
 pub(super) struct Blocks<'a> {
-    file: &'a [u8],
-    at: usize,
+    pub(super) part: Part<'a>,
     order: ByteOrder,
     /// Index of the first interface of this section.
     section: usize,
@@ -37,12 +36,19 @@ struct Block<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    pub(super) fn new(file: &'a [u8]) -> Self {
+    pub(super) fn new(part: Part<'a>) -> Self {
         Self {
-            file,
-            at: 0,
+            part,
             order: ByteOrder::Little,
             section: 0,
+        }
+    }
+
+    pub(super) fn resume(self, bytes: &[u8]) -> Blocks<'_> {
+        Blocks {
+            part: self.part.followed_by(bytes),
+            order: self.order,
+            section: self.section,
         }
     }
 
@@ -74,8 +80,8 @@ impl<'a> Blocks<'a> {
     }
 
     fn next_block(&mut self) -> Result<Option<Block<'a>>, CaptureError> {
-        let offset = self.at;
-        let rest = &self.file[offset..];
+        let offset = self.part.position();
+        let rest = self.part.rest();
         let what = "a block";
         let cut_short = || CaptureError::CutShort { offset, what };
         let garbage = |what| CaptureError::Garbage { offset, what };
@@ -100,7 +106,7 @@ impl<'a> Blocks<'a> {
         if self.order.length(block, length - 4) != length {
             return Err(garbage("a block whose two lengths differ"));
         }
-        self.at += length;
+        self.part.at += length;
         Ok(Some(Block {
             offset,
             kind: self.order.u32(block, 0),

@@ -2,12 +2,12 @@
 //!
 //! Source: RFC 9001 section 4.1 (levels), 5.2 (Initial keys), RFC 9000 section 5.1 (connection IDs).
 
-use crate::keylog::{KeyLog, SecretKind};
+use crate::keylog::SecretKind;
 
 use super::crypto_stream::CryptoStream;
 use super::header::{PacketType, Version};
 use super::keys::{Secret, Suite};
-use super::observer::Reason;
+use super::observer::{Reason, Secrets};
 use super::protection::{Keys, Opened, Protected, Scratch};
 use super::{ConnectionId, End, Frame, Frames, tls};
 
@@ -100,7 +100,7 @@ impl Connection {
         &mut self,
         sender: End,
         sealed: &Sealed<'_>,
-        secrets: &KeyLog,
+        secrets: &Secrets<'_>,
         scratch: &mut Scratch,
     ) -> Result<Opened, Reason> {
         let space = sealed.kind.space().expect("the packet is protected") as usize;
@@ -157,7 +157,7 @@ impl Connection {
         &mut self,
         sender: End,
         sealed: &Sealed<'_>,
-        secrets: &KeyLog,
+        secrets: &Secrets<'_>,
         largest: Option<u64>,
         scratch: &mut Scratch,
     ) -> Result<Opened, Reason> {
@@ -167,7 +167,7 @@ impl Connection {
             return opened.ok_or(Reason::NotAuthentic);
         }
         let random = self.client_random.ok_or(Reason::NoClientHello)?;
-        let secret = secrets.secret(&random, kind);
+        let secret = secrets.find(&random, kind);
         let secret = secret.ok_or(Reason::NoSecret(sealed.kind))?;
         let version = sealed.version.unwrap_or(self.version);
         for suite in self.suites(kind, secret)? {

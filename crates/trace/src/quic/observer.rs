@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use crate::datagram::{Datagram, Path};
-use crate::keylog::KeyLog;
+use crate::keylog::{KeyLog, SecretKind};
 
 use super::connection::{Connection, Sealed};
 use super::header::{HeaderError, LongHeader, PacketType};
@@ -99,21 +99,37 @@ pub enum Reason {
 /// A place on the wire that sees the datagrams of any number of connections go by.
 #[derive(Debug)]
 pub struct Observer<'k> {
-    secrets: &'k KeyLog,
+    secrets: Secrets<'k>,
     connections: Vec<Connection>,
     /// The connection, and its receiving end, of packets to a connection ID.
     by_id: HashMap<ConnectionId, Receiver>,
     /// The same by addresses, for connections without IDs; and quicker.
     by_path: HashMap<Path, Receiver>,
+    /// The latest entry of `by_path` that was used for each receiving end: most packets go the way of the one before.
+    recent: [Option<(Path, Receiver)>; 2],
     /// Bit n: there is a connection ID of n bytes.
     lengths: u32,
     scratch: Scratch,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Receiver {
     connection: usize,
     end: End,
+}
+
+/// The secrets that all observers have, and those of one of them.
+#[derive(Debug)]
+pub(super) struct Secrets<'k> {
+    shared: &'k KeyLog,
+    own: KeyLog,
+}
+
+impl Secrets<'_> {
+    pub(super) fn find(&self, client_random: &[u8; 32], kind: SecretKind) -> Option<&[u8]> {
+        let shared = self.shared.secret(client_random, kind);
+        shared.or_else(|| self.own.secret(client_random, kind))
+    }
 }
 
 /// What [`Observer::datagram`] tells of.
@@ -124,13 +140,22 @@ impl<'k> Observer<'k> {
     #[must_use]
     pub fn new(secrets: &'k KeyLog) -> Self {
         Self {
-            secrets,
+            secrets: Secrets {
+                shared: secrets,
+                own: KeyLog::default(),
+            },
             connections: Vec::new(),
             by_id: HashMap::new(),
             by_path: HashMap::new(),
+            recent: [None; 2],
             lengths: 0,
             scratch: Scratch::new(),
         }
+    }
+
+    /// Tells secrets that become known at this point, as they may stand in a capture between packets.
+    pub fn add_secrets(&mut self, text: &[u8]) {
+        self.secrets.own.add(text);
     }
 
     /// Decodes the packets of the next datagram, and tells `sink` of each in turn.
@@ -198,7 +223,7 @@ impl<'k> Observer<'k> {
         } else if header.kind == PacketType::Initial {
             let mut connection = Connection::new(version, header.destination);
             let opened = connection
-                .open(End::Client, &sealed, self.secrets, &mut self.scratch)
+                .open(End::Client, &sealed, &self.secrets, &mut self.scratch)
                 .map_err(|_| Reason::NoConnection)?;
             (self.begin(connection, header.destination), opened)
         } else {
@@ -268,7 +293,7 @@ impl<'k> Observer<'k> {
         connection.open(
             receiver.end.other(),
             sealed,
-            self.secrets,
+            &self.secrets,
             &mut self.scratch,
         )
     }
@@ -321,32 +346,44 @@ impl<'k> Observer<'k> {
 
     /// Notes the addresses of an authentic packet: they change when an end migrates, RFC 9000 section 9.
     fn seen_on(&mut self, path: Path, receiver: Receiver) {
-        let known = self.by_path.get(&path);
-        if known.is_some_and(|known| known.connection == receiver.connection) {
+        let entry = Some((path, receiver));
+        if self.recent[receiver.end as usize] == entry {
             return;
         }
-        let back = Receiver {
-            end: receiver.end.other(),
-            ..receiver
-        };
-        self.by_path.insert(path, receiver);
-        self.by_path.insert(path.reversed(), back);
+        let known = self.by_path.get(&path);
+        if known.is_none_or(|known| known.connection != receiver.connection) {
+            let back = Receiver {
+                end: receiver.end.other(),
+                ..receiver
+            };
+            self.by_path.insert(path, receiver);
+            self.by_path.insert(path.reversed(), back);
+            self.recent = [None; 2];
+        }
+        self.recent[receiver.end as usize] = entry;
+    }
+
+    fn on_path(&self, path: Path) -> Option<Receiver> {
+        let mut recent = self.recent.iter().flatten();
+        let recent = recent.find(|(known, _)| *known == path);
+        let known = recent.map(|(_, receiver)| receiver);
+        known.or_else(|| self.by_path.get(&path)).copied()
     }
 
     fn find(&self, path: Path, destination: &ConnectionId) -> Option<Receiver> {
-        let on_path = self.by_path.get(&path);
-        let on_path = on_path.filter(|on_path| self.issued(**on_path).contains(destination));
-        on_path.or_else(|| self.by_id.get(destination)).copied()
+        let on_path = self.on_path(path);
+        let on_path = on_path.filter(|on_path| self.issued(*on_path).contains(destination));
+        on_path.or_else(|| self.by_id.get(destination).copied())
     }
 
     /// The receiver of a packet with a short header, and the connection ID at the front of `behind_first`.
     fn find_short(&self, path: Path, behind_first: &[u8]) -> Option<(Receiver, ConnectionId)> {
-        if let Some(receiver) = self.by_path.get(&path) {
+        if let Some(receiver) = self.on_path(path) {
             // The newest first: it is most likely in use.
-            let mut issued = self.issued(*receiver).iter().rev();
+            let mut issued = self.issued(receiver).iter().rev();
             let fits = |id: &&ConnectionId| behind_first.starts_with(id.as_bytes());
             if let Some(id) = issued.find(fits) {
-                return Some((*receiver, *id));
+                return Some((receiver, *id));
             }
         }
         (1..=ConnectionId::LONGEST)

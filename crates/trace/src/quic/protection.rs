@@ -77,13 +77,12 @@ impl Keys {
         largest: Option<u64>,
         scratch: &mut Scratch,
     ) -> Option<Opened> {
-        scratch.clear();
-        scratch.extend_from_slice(packet.bytes);
         let header = self.unprotect_header(packet, largest, scratch)?;
         let number = header.number;
         let mut attempt = |key: &PacketKey| {
+            scratch.truncate(header.length);
+            scratch.extend_from_slice(&packet.bytes[header.length..]);
             let (head, payload) = scratch.split_at_mut(header.length);
-            payload.copy_from_slice(&packet.bytes[header.length..]);
             let plain = key.open(number, head, payload)?;
             Some(header.length..header.length + plain)
         };
@@ -125,7 +124,7 @@ impl Keys {
         Some(payload)
     }
 
-    /// Removes header protection in `scratch`, RFC 9001 section 5.4.1.
+    /// Puts the header into `scratch` without its protection, RFC 9001 section 5.4.1.
     fn unprotect_header(
         &self,
         packet: Protected<'_>,
@@ -135,6 +134,8 @@ impl Keys {
         let at = packet.number_offset;
         let sample = packet.bytes.get(at + 4..at + 4 + TAG)?;
         let mask = self.header.new_mask(sample).ok()?;
+        scratch.clear();
+        scratch.extend_from_slice(&packet.bytes[..at + 4]);
         scratch[0] ^= mask[0] & if packet.is_long { 0x0f } else { 0x1f };
         let first = scratch[0];
         let length = usize::from(first & 0x03) + 1;

@@ -1,0 +1,151 @@
+//! Threads that decode: each watches some of the interfaces of a capture, and writes down the packets that it sees.
+//!
+//! All of them walk over every piece of the capture, and each decodes what is its own.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender};
+
+use bentpipe_trace::capture::{CapturedPacket, Interface, Item};
+use bentpipe_trace::quic::Observer;
+use bentpipe_trace::{Datagram, KeyLog};
+
+use super::input::{Piece, Walk};
+use super::json::{self, Seen};
+use crate::summary::Summary;
+
+/// A piece of a capture, and the lines of one watcher's packets in it.
+#[derive(Debug, Default)]
+pub struct Work {
+    /// The piece.
+    pub piece: Arc<Piece>,
+    /// The lines.
+    pub text: Vec<u8>,
+    /// The captured packets that have lines, each with where in `text` its lines end.
+    pub ends: Vec<(usize, usize)>,
+}
+
+/// Which interfaces a watcher has: one in so many.
+#[derive(Debug, Clone, Copy)]
+pub struct Share {
+    pub first: usize,
+    pub of: usize,
+}
+
+/// Decodes pieces, until no more come, and sums up.
+#[derive(Debug)]
+pub struct Watcher<'k> {
+    share: Share,
+    secrets: &'k KeyLog,
+    /// What goes before the name of an interface, to tell those of several files apart.
+    prefix: String,
+    /// Secrets that stood in the capture so far.
+    found: Vec<u8>,
+    /// The number of the last captured packet.
+    frame: usize,
+    /// The interfaces that are known; None for those of others.
+    places: Vec<Option<Place<'k>>>,
+    summary: Summary,
+}
+
+/// An interface.
+#[derive(Debug)]
+struct Place<'k> {
+    name: String,
+    /// As lines have it.
+    interface: String,
+    observer: Observer<'k>,
+}
+
+impl<'k> Watcher<'k> {
+    /// One that has seen nothing.
+    pub fn new(secrets: &'k KeyLog, share: Share, prefix: String) -> Self {
+        Self {
+            share,
+            secrets,
+            prefix,
+            found: Vec::new(),
+            frame: 0,
+            places: Vec::new(),
+            summary: Summary::default(),
+        }
+    }
+
+    /// Decodes what is `todo` until nothing more will be, or nobody wants it any more.
+    pub fn run(mut self, todo: &Receiver<Work>, done: &Sender<Work>) -> Summary {
+        let mut walk = Walk::default();
+        for mut work in todo {
+            let Work { piece, text, ends } = &mut work;
+            walk.over(piece.bytes(), |interfaces, item| match item {
+                Item::Packet(packet) => {
+                    self.frame += 1;
+                    let start = text.len();
+                    self.meet(interfaces);
+                    self.packet(&packet, text);
+                    if start < text.len() {
+                        ends.push((self.frame, text.len()));
+                    }
+                }
+                Item::TlsSecrets(secrets) => self.secrets(secrets),
+            });
+            if done.send(work).is_err() {
+                break;
+            }
+        }
+        self.summary
+    }
+
+    /// Gives interfaces that are new an observer and a name: their own, or their number.
+    fn meet(&mut self, interfaces: &[Interface]) {
+        for (number, interface) in interfaces.iter().enumerate().skip(self.places.len()) {
+            let name = interface.name.clone();
+            let name = name.unwrap_or_else(|| number.to_string());
+            let name = format!("{}{name}", self.prefix);
+            let place = (number % self.share.of == self.share.first).then(|| {
+                let mut observer = Observer::new(self.secrets);
+                observer.add_secrets(&self.found);
+                Place {
+                    interface: json::interface(&name),
+                    name,
+                    observer,
+                }
+            });
+            self.places.push(place);
+        }
+    }
+
+    fn secrets(&mut self, text: &[u8]) {
+        for place in self.places.iter_mut().flatten() {
+            place.observer.add_secrets(text);
+        }
+        self.found.extend_from_slice(text);
+        self.found.push(b'\n');
+    }
+
+    fn packet(&mut self, captured: &CapturedPacket<'_>, text: &mut Vec<u8>) {
+        let Some(place) = &mut self.places[captured.interface] else {
+            return;
+        };
+        let frame = self.frame;
+        let datagram = match Datagram::of(captured) {
+            Ok(datagram) => datagram,
+            Err(reason) => return self.summary.no_datagram(frame, reason),
+        };
+        let Place {
+            name,
+            interface,
+            observer,
+        } = place;
+        let seen = Seen {
+            frame,
+            interface,
+            time: captured.time,
+        };
+        observer.datagram(&datagram, |decoded| match decoded {
+            Ok(packet) => {
+                let frames = json::add_line(text, &seen, &packet);
+                self.summary.packet(frame, packet.kind, frames);
+            }
+            Err(undecoded) => self.summary.undecoded(frame, name, undecoded.reason),
+        });
+    }
+}
