@@ -1,7 +1,9 @@
 //! `analysis.json`: what was in captures, and what it says, connection by connection.
 
 use bentpipe_trace::connection::{Connection, Nanos, Protocol, Vantage};
+use bentpipe_trace::findings::{Finding, Findings, View};
 use bentpipe_trace::metrics::{Milestones, seconds};
+use bentpipe_trace::quic::End;
 use bentpipe_trace::{Entry, LinkFacts, Metrics};
 use serde::Serialize;
 
@@ -67,14 +69,16 @@ struct Event {
     at_s: f64,
 }
 
-/// What a rule found.
-#[derive(Debug, Serialize)]
-pub enum Finding {}
-
 impl Analyzed {
     /// Of the connection with that number, whose ledger is `entries`.
     pub fn new(number: usize, connection: &Connection, entries: &[Entry], beside: &Beside) -> Self {
         const SECOND: u64 = 1_000_000_000;
+        let findings = Findings::of(&View {
+            connection,
+            ledger: entries,
+            link: &beside.facts,
+            windows: [End::Client, End::Server].map(|end| beside.windows.of(number, end)),
+        });
         let start = connection.start;
         let [client, server] = connection.ends.map(|end| end.to_string());
         let (protocol, version) = match connection.protocol {
@@ -91,8 +95,11 @@ impl Analyzed {
             start_unix_s: format!("{}.{:09}", start / SECOND, start % SECOND),
             packets: connection.packets.len(),
             metrics: Metrics::of(connection, entries, &beside.facts),
-            events: events(&Milestones::of(connection, entries)),
-            findings: Vec::new(), // findings::findings(…), once there are rules
+            events: events(
+                &Milestones::of(connection, entries),
+                findings.slow_start_end,
+            ),
+            findings: findings.all,
             qlog: beside.windows.logged(number),
         }
     }
@@ -114,7 +121,7 @@ fn version_name(version: u32) -> String {
     }
 }
 
-fn events(times: &Milestones) -> Vec<Event> {
+fn events(times: &Milestones, slow_start_end: Option<Nanos>) -> Vec<Event> {
     let event = |name, at: Option<Nanos>| {
         at.map(|at| Event {
             name,
@@ -124,6 +131,7 @@ fn events(times: &Milestones) -> Vec<Event> {
     let events = [
         event("handshake_complete", times.handshake_complete),
         event("first_byte", times.first_byte),
+        event("slow_start_end", slow_start_end),
         event("last_byte", times.last_byte),
     ];
     events.into_iter().flatten().collect()
