@@ -201,7 +201,7 @@ impl<'a> Signals<'a> {
 
     /// The largest congestion window in a span that the sender itself logged.
     pub(super) fn logged_window(&self, span: Span) -> Option<u64> {
-        let log = self.view.congestion?.window;
+        let log = self.view.windows[self.sender as usize]?;
         let before = log.partition_point(|(time, _)| *time <= span.from);
         let within = log[before.saturating_sub(1)..].iter();
         let within = within.take_while(|(time, _)| *time < span.until);
