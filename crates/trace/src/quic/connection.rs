@@ -9,7 +9,7 @@ use super::header::{PacketType, Version};
 use super::keys::{Secret, Suite};
 use super::observer::{Reason, Secrets};
 use super::protection::{Keys, Opened, Protected, Scratch};
-use super::{ConnectionId, End, Frame, Frames, tls};
+use super::{ConnectionId, End, Frame, Frames, TransportParameters, tls};
 
 /// A packet with what its header tells of how to open it.
 #[derive(Debug, Clone, Copy)]
@@ -49,6 +49,9 @@ pub(super) struct Connection {
     issued: [Vec<ConnectionId>; 2],
     initial: Vec<InitialKeys>,
     hello: [CryptoStream; 2],
+    /// Of the server's Handshake packets.
+    extensions: CryptoStream,
+    parameters: [Option<TransportParameters>; 2],
     client_random: Option<[u8; 32]>,
     cipher_suite: Option<u16>,
     early: Option<Keys>,
@@ -66,6 +69,8 @@ impl Connection {
             issued: [Vec::new(), vec![destination]],
             initial: vec![InitialKeys::new(version, destination)],
             hello: Default::default(),
+            extensions: CryptoStream::default(),
+            parameters: [None; 2],
             client_random: None,
             cipher_suite: None,
             early: None,
@@ -78,6 +83,16 @@ impl Connection {
     /// The version of the newest packet that tells its own.
     pub(super) fn version(&self) -> Version {
         self.version
+    }
+
+    /// The connection ID that the client's first Initial packet went to.
+    pub(super) fn original_destination(&self) -> &ConnectionId {
+        &self.initial[0].destination
+    }
+
+    /// What an end said of itself, if its handshake was seen.
+    pub(super) fn parameters(&self, end: End) -> Option<&TransportParameters> {
+        self.parameters[end as usize].as_ref()
     }
 
     /// The connection IDs of packets to `receiver`.
@@ -149,6 +164,7 @@ impl Connection {
             // The handshake begins anew, with some stacks under another random.
             self.hello = Default::default();
             self.client_random = None;
+            self.parameters = [None; 2];
         }
         Some(opened)
     }
@@ -217,11 +233,22 @@ impl Connection {
         mut issued: impl FnMut(ConnectionId),
     ) {
         for frame in Frames::new(payload).map_while(Result::ok) {
-            match frame {
-                Frame::Crypto { offset, data } if kind == PacketType::Initial => {
+            match (kind, frame) {
+                (PacketType::Initial, Frame::Crypto { offset, data }) => {
                     self.learn_hello(sender, offset, data);
                 }
-                Frame::NewConnectionId { connection_id, .. }
+                (PacketType::Handshake, Frame::Crypto { offset, data })
+                    if sender == End::Server && self.parameters(sender).is_none() =>
+                {
+                    self.extensions.add(offset, data);
+                    let parameters = tls::server_parameters(self.extensions.contiguous());
+                    self.parameters[End::Server as usize] = parameters;
+                    let id = parameters.and_then(|known| known.preferred_address);
+                    if let Some(id) = id.filter(|id| self.issue(sender, *id)) {
+                        issued(id);
+                    }
+                }
+                (_, Frame::NewConnectionId { connection_id, .. })
                     if self.issue(sender, connection_id) =>
                 {
                     issued(connection_id);
@@ -234,9 +261,10 @@ impl Connection {
     fn learn_hello(&mut self, sender: End, offset: u64, data: &[u8]) {
         let hello = &mut self.hello[sender as usize];
         match sender {
-            End::Client if self.client_random.is_none() => {
+            End::Client if self.parameters[End::Client as usize].is_none() => {
                 hello.add(offset, data);
                 self.client_random = tls::client_random(hello.contiguous());
+                self.parameters[End::Client as usize] = tls::client_parameters(hello.contiguous());
             }
             End::Server if self.cipher_suite.is_none() => {
                 hello.add(offset, data);

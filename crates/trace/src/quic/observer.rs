@@ -10,8 +10,9 @@ use crate::keylog::{KeyLog, SecretKind};
 
 use super::connection::{Connection, Sealed};
 use super::header::{HeaderError, LongHeader, PacketType};
+use super::keys::retry_is_authentic;
 use super::protection::{Opened, Protected, Scratch};
-use super::{ConnectionId, End, Frames};
+use super::{ConnectionId, End, Frames, TransportParameters};
 
 /// A packet that was decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +32,9 @@ pub struct Packet<'a> {
     pub identity: Identity,
     /// Its frames, decrypted.
     pub payload: &'a [u8],
+    /// What its sender said of itself in the handshake, if that was seen; see
+    /// [`TransportParameters::ack_delay_us`].
+    pub parameters: Option<&'a TransportParameters>,
 }
 
 /// The last 16 bytes of a packet as it is on the wire. Of a protected packet they are the authentication tag, which no
@@ -88,6 +92,9 @@ pub enum Reason {
     /// The key log does not have its connection.
     #[error("no secret for {} packets in the key log", .0.name())]
     NoSecret(PacketType),
+    /// A Retry packet that is not an answer to the client's Initial packet, RFC 9001 section 5.8.
+    #[error("a Retry packet whose integrity tag does not fit")]
+    RetryIntegrity,
     /// A cipher suite that is not implemented here.
     #[error("cipher suite {0:#06x} is not known")]
     CipherSuite(u16),
@@ -206,7 +213,7 @@ impl<'k> Observer<'k> {
     fn long(&mut self, path: Path, header: LongHeader, bytes: &[u8]) -> Result<Packet<'_>, Reason> {
         let receiver = self.find(path, &header.destination);
         let (Some(version), Some(_)) = (header.version, header.kind.space()) else {
-            return Ok(self.unprotected(receiver, &header, bytes));
+            return self.unprotected(receiver, &header, bytes);
         };
         let sealed = Sealed {
             packet: Protected {
@@ -269,15 +276,19 @@ impl<'k> Observer<'k> {
         receiver: Option<Receiver>,
         header: &LongHeader,
         bytes: &[u8],
-    ) -> Packet<'static> {
+    ) -> Result<Packet<'static>, Reason> {
         let receiver = receiver.filter(|receiver| receiver.end == End::Client);
         if let (Some(receiver), PacketType::Retry) = (receiver, header.kind) {
             let connection = &mut self.connections[receiver.connection];
+            let version = header.version.expect("Retry has a version");
+            if !retry_is_authentic(version, connection.original_destination(), bytes) {
+                return Err(Reason::RetryIntegrity);
+            }
             if connection.issue(End::Server, header.source) {
                 self.route(header.source, receiver.connection, End::Server);
             }
         }
-        Packet {
+        Ok(Packet {
             connection: receiver.map(|receiver| receiver.connection),
             sender: End::Server,
             kind: header.kind,
@@ -285,7 +296,8 @@ impl<'k> Observer<'k> {
             size: bytes.len(),
             identity: identity(bytes),
             payload: &[],
-        }
+            parameters: None,
+        })
     }
 
     fn open(&mut self, receiver: Receiver, sealed: &Sealed<'_>) -> Result<Opened, Reason> {
@@ -323,6 +335,7 @@ impl<'k> Observer<'k> {
             size: sealed.packet.bytes.len(),
             identity: identity(sealed.packet.bytes),
             payload,
+            parameters: self.connections[receiver.connection].parameters(sender),
         }
     }
 
