@@ -5,8 +5,9 @@
 use crate::keylog::SecretKind;
 
 use super::crypto_stream::CryptoStream;
-use super::header::{PacketType, Version};
+use super::header::{PacketType, Space, Version};
 use super::keys::{Secret, Suite};
+use super::midway::Joined;
 use super::observer::{Reason, Secrets};
 use super::protection::{Keys, Opened, Protected, Scratch};
 use super::{ConnectionId, End, Frame, Frames, TransportParameters, tls};
@@ -65,9 +66,30 @@ impl Connection {
     /// A connection whose client has sent an Initial packet to `destination`.
     pub(super) fn new(version: Version, destination: ConnectionId) -> Self {
         Self {
-            version,
             issued: [Vec::new(), vec![destination]],
             initial: vec![InitialKeys::new(version, destination)],
+            ..Self::unknown(version)
+        }
+    }
+
+    /// The version of the newest packet that tells its own.
+    pub(super) fn version(&self) -> Version {
+        self.version
+    }
+
+    /// A connection of which the beginning was not seen.
+    pub(super) fn midway(version: Version, client_random: [u8; 32]) -> Self {
+        Self {
+            client_random: Some(client_random),
+            ..Self::unknown(version)
+        }
+    }
+
+    fn unknown(version: Version) -> Self {
+        Self {
+            version,
+            issued: Default::default(),
+            initial: Vec::new(),
             hello: Default::default(),
             extensions: CryptoStream::default(),
             parameters: [None; 2],
@@ -80,14 +102,21 @@ impl Connection {
         }
     }
 
-    /// The version of the newest packet that tells its own.
-    pub(super) fn version(&self) -> Version {
-        self.version
+    /// Goes on with what was found out from a packet in the middle. Keys that are known already are kept.
+    pub(super) fn join(&mut self, joined: Joined) {
+        let sender = joined.sender as usize;
+        self.application[sender].get_or_insert(joined.keys);
+        self.largest[sender][Space::Application as usize].get_or_insert(joined.number);
     }
 
-    /// The connection ID that the client's first Initial packet went to.
-    pub(super) fn original_destination(&self) -> &ConnectionId {
-        &self.initial[0].destination
+    /// The random that a key log knows it by, if it was seen.
+    pub(super) fn client_random(&self) -> Option<[u8; 32]> {
+        self.client_random
+    }
+
+    /// The connection ID that the client's first Initial packet went to, if it was seen.
+    pub(super) fn original_destination(&self) -> Option<&ConnectionId> {
+        self.initial.first().map(|initial| &initial.destination)
     }
 
     /// What an end said of itself, if its handshake was seen.

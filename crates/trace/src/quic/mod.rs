@@ -11,6 +11,7 @@ mod crypto_stream;
 mod frame;
 mod header;
 mod keys;
+mod midway;
 mod observer;
 mod packet_number;
 mod protection;
