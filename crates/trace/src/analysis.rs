@@ -1,8 +1,9 @@
 //! `analysis.json`: what was in captures, and what it says, connection by connection.
 
 use bentpipe_trace::connection::{Connection, Nanos, Protocol, Vantage};
-use bentpipe_trace::findings::{Congestion, Finding, View, findings, slow_start_end};
+use bentpipe_trace::findings::{Finding, Findings, View};
 use bentpipe_trace::metrics::{Milestones, seconds};
+use bentpipe_trace::quic::End;
 use bentpipe_trace::{Entry, LinkFacts, Metrics};
 use serde::Serialize;
 
@@ -72,20 +73,17 @@ impl Analyzed {
     /// Of the connection with that number, whose ledger is `entries`.
     pub fn new(number: usize, connection: &Connection, entries: &[Entry], beside: &Beside) -> Self {
         const SECOND: u64 = 1_000_000_000;
+        let findings = Findings::of(&View {
+            connection,
+            ledger: entries,
+            link: &beside.facts,
+            windows: [End::Client, End::Server].map(|end| beside.windows.of(number, end)),
+        });
         let start = connection.start;
         let [client, server] = connection.ends.map(|end| end.to_string());
         let (protocol, version) = match connection.protocol {
             Protocol::Quic(version) => ("quic", Some(version_name(version))),
             Protocol::Tcp => ("tcp", None),
-        };
-        let times = Milestones::of(connection, entries);
-        let metrics = Metrics::of(connection, entries, &beside.facts);
-        let window = beside.windows.of(number, connection.data_sender(entries));
-        let view = View {
-            connection,
-            ledger: entries,
-            link: &beside.facts,
-            congestion: window.map(|window| Congestion { window }),
         };
         Self {
             connection: number,
@@ -96,9 +94,12 @@ impl Analyzed {
             vantage: sides(connection.vantage),
             start_unix_s: format!("{}.{:09}", start / SECOND, start % SECOND),
             packets: connection.packets.len(),
-            events: events(&times, slow_start_end(&view)),
-            findings: findings(&view),
-            metrics,
+            metrics: Metrics::of(connection, entries, &beside.facts),
+            events: events(
+                &Milestones::of(connection, entries),
+                findings.slow_start_end,
+            ),
+            findings: findings.all,
             qlog: beside.windows.logged(number),
         }
     }
