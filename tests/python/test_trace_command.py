@@ -75,7 +75,7 @@ def test_it_explains_what_it_found_with_evidence(bentpipe: Command) -> None:
     assert all(len(line) <= 60 for line in out.splitlines() if line not in to_copy)
     assert (
         out.index("yes: Slow start left early")
-        < out.index("not sure: Held up")
+        < out.index("not sure: Held up by flow control; Limited by")
         < out.index("ruled out: ACKs")
     )
     assert "- in flight: 300,000 bytes from 2.100 s to 3.400 s" in out

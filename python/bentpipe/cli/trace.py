@@ -169,11 +169,19 @@ def _explain(one: Connection, files: Sequence[Path]) -> Iterator[str]:
             yield from _indented(f"- {_evidence(evidence)}", 4)
         if finding["plot"] is not None:
             yield f"    see: {_plot_command(finding['plot'], one['connection'], files)}"
-    for finding in by_verdict["not_sure"]:
-        yield f"  not sure: {finding['title']}"
-        yield from _indented(finding["text"], 4)
+    for why, titles in _by_reason(by_verdict["not_sure"]).items():
+        yield from _indented(f"not sure: {'; '.join(titles)}", 2)
+        yield from _indented(why, 4)
     if by_verdict["no"]:
         yield from _indented("ruled out: " + "; ".join(finding["title"] for finding in by_verdict["no"]), 2)
+
+
+def _by_reason(findings: Sequence[Finding]) -> dict[str, list[str]]:
+    """Why something is left open → the titles of what is."""
+    reasons: dict[str, list[str]] = {}
+    for finding in findings:
+        reasons.setdefault(finding["text"].removeprefix("Not sure: "), []).append(finding["title"])
+    return reasons
 
 
 def _evidence(one: Evidence) -> str:

@@ -83,6 +83,11 @@ class Subject:
         return SENDER[self.direction] == self.side
 
     @property
+    def sender_captured(self) -> bool:
+        """Whether packets were captured where the data was sent."""
+        return series.best_side(self.packets, self.direction) == SENDER[self.direction]
+
+    @property
     def rtt_s(self) -> float | None:
         """Without queues: of the path if that is known, else the least that was measured."""
         ms = self.link.rtt_ms or self.connection["metrics"].get("rtt_min_ms")
@@ -131,7 +136,9 @@ def _offset(subject: Subject, look: Look) -> Drawing:
         mark = Mark("other iterations", PALE, "", width=0.5, above=1)
         panel.steps(other.time_s, other.bytes, mark, fit=False, holds=False)
     again, start = sent.retransmitted, sent.start
-    panel.dots(sent.time_s[~again], start[~again], Mark("first transmission", BLUE, size=0.9))
+    # What arrives at a capture of the receiver's side alone may have been sent before.
+    name = "first transmission" if subject.sender_captured else "STREAM frame"
+    panel.dots(sent.time_s[~again], start[~again], Mark(name, BLUE, size=0.9))
     panel.dots(sent.time_s[again], start[again], Mark("retransmission", VERMILLION, "^", size=1.8, above=5))
     panel.dots(sent.time_s[sent.lost], start[sent.lost], Mark("lost", BLACK, "x", 2.2, width=0.4, above=4))
     if subject.at_sender:
