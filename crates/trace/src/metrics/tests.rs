@@ -81,7 +81,7 @@ impl Maker {
         self.0.ranges.push((first, last));
         let frame = Frame::Ack {
             ranges: start..start + 1,
-            delay: 0,
+            delay_us: None,
         };
         self.packet(End::Client, PacketType::OneRtt, sent, &[frame]);
     }
