@@ -70,6 +70,8 @@ def find(named: Captured, out: Path | None = None) -> Analysis:
     for file in (*named.files, *named.qlogs, *([named.keylog] if named.keylog else [])):
         _exists(file)
     link = None if named.link is None else _link(named.link)
+    if _is_trials_own(named):
+        return _of_folder(named.files[0].parent, link, out)
     folders = [file for file in named.files if file.is_dir()]
     if not folders:
         return traces.analyse(named.files, _place(out), named.keylog, named.qlogs, link)
@@ -81,6 +83,12 @@ def find(named: Captured, out: Path | None = None) -> Analysis:
             "they go with captures; a trial's trace has its secrets in it, and its qlogs beside it",
         )
     return _of_folder(folders[0], link, out)
+
+
+def _is_trials_own(named: Captured) -> bool:
+    """Whether the trace of a trial is named and nothing else: then its run knows the path."""
+    alone = len(named.files) == 1 and not (named.keylog or named.qlogs or named.link)
+    return alone and named.files[0].name == traces.TRACE and _is_trial(named.files[0].parent)
 
 
 def _of_folder(folder: Path, link: LinkFacts | None, out: Path | None) -> Analysis:
