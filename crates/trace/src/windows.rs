@@ -180,3 +180,34 @@ impl Series {
         series
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_series_keeps_its_steps() {
+        // Grows by a byte per millisecond, and collapses once for a millisecond.
+        let samples: Vec<(Nanos, u64)> = (0..100_000)
+            .map(|at| {
+                (
+                    i64::from(at) * 1_000_000,
+                    if at == 54_321 {
+                        2
+                    } else {
+                        10_000 + u64::from(at)
+                    },
+                )
+            })
+            .collect();
+        let series = Series::of(&samples);
+        assert!(series.time_s.len() <= 4 * SPANS);
+        assert!(series.time_s.is_sorted());
+        assert_eq!((series.time_s[0], series.bytes[0]), (0.0, 10_000));
+        assert_eq!(series.time_s.last(), Some(&99.999));
+        let low = series.bytes.iter().position(|bytes| *bytes == 2).unwrap();
+        assert_eq!(series.time_s[low].to_bits(), 54.321_f64.to_bits());
+        assert_eq!(Series::of(&samples[..3]).bytes, [10_000, 10_001, 10_002]);
+        assert!(Series::of(&[]).bytes.is_empty());
+    }
+}
