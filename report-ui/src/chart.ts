@@ -4,7 +4,7 @@
 // SVG rather than canvas: it prints sharply and can be saved for a paper. Plots of packets are drawn on a canvas,
 // which is the faster the more dots there are, and saved as SVG all the same.
 
-import { LineChart, ScatterChart } from "echarts/charts";
+import { CustomChart, LineChart, ScatterChart } from "echarts/charts";
 import {
   AriaComponent,
   GridComponent,
@@ -17,6 +17,7 @@ import { CanvasRenderer, SVGRenderer } from "echarts/renderers";
 import { h } from "./dom";
 
 use([
+  CustomChart,
   LineChart,
   ScatterChart,
   AriaComponent,

@@ -80,7 +80,7 @@ impl Analyzed {
         };
         let times = Milestones::of(connection, entries);
         let metrics = Metrics::of(connection, entries, &beside.facts);
-        let window = beside.windows.of(number, metrics.main());
+        let window = beside.windows.of(number, connection.data_sender(entries));
         let view = View {
             connection,
             ledger: entries,

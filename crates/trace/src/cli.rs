@@ -51,7 +51,7 @@ Examples:
   bentpipe-trace analyze client.pcap server.pcap --keylog keys.log -o analysis
   bentpipe-trace analyze trace.pcapng --link '{\"forward_rate_bps\": 20000000}' -o .
   bentpipe-trace qlog runs/demo/trials/sat-…/qlog/client/*
-  bentpipe-trace qlog client.qlog server.sqlog -o both.qlog
+  bentpipe-trace qlog client.qlog server.sqlog -o both.qlog --epoch 2000-01-01T00:00:00Z
 ";
 
 /// What to do.
@@ -138,6 +138,9 @@ fn parse_qlog(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
     if job.files.is_empty() {
         return Err("qlog needs a FILE (hint: those in qlog/ in a trial's folder)".into());
     }
+    if job.epoch.is_some() && job.out.is_none() {
+        return Err("--epoch is for what is converted (hint: --out FILE)".into());
+    }
     Ok(Command::Qlog(job))
 }
 
@@ -218,6 +221,7 @@ mod tests {
             &["analyze", "-o", "out"],
             &["analyze", "a"],
             &["qlog", "--epoch", "2000"],
+            &["qlog", "a", "--epoch", "2000-01-01T00:00:00Z"],
         ] {
             assert!(parse_words(words).unwrap_err().contains("hint"));
         }

@@ -84,7 +84,8 @@ pub fn run(job: &Job) -> Result<(), Box<dyn Error>> {
     }
     if let Some(out) = &job.out {
         convert(out, job, &known)?;
-    } else {
+    }
+    if job.out.is_none() || job.json {
         match print(job, &known) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()), // nobody wants to read on
             result => result?,

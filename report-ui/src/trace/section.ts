@@ -66,7 +66,7 @@ function missing(cell: CellDetail): Child[] {
 /** Why traces that exist cannot be shown. */
 function failures(cell: CellDetail): HTMLElement[] {
   return cell.iterations.flatMap(({ iteration, trace }) =>
-    trace?.failure
+    typeof trace?.failure === "string"
       ? [
           h(
             "p",

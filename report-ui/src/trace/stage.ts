@@ -159,7 +159,7 @@ function refresher(all: Plot[]): { all: () => void; start: () => void; stop: () 
       }
       ask();
     },
-    { rootMargin: "200px" },
+    { rootMargin: "40px" },
   );
   return {
     all: () => {

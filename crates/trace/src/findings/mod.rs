@@ -27,6 +27,7 @@ use crate::ledger::Entry;
 use crate::link_facts::LinkFacts;
 
 use signals::Signals;
+use slow_start::SlowStart;
 
 /// What is known of a connection.
 #[derive(Debug, Clone, Copy)]
@@ -37,15 +38,18 @@ pub struct View<'a> {
     pub ledger: &'a [Entry],
     /// What is known of its path.
     pub link: &'a LinkFacts,
-    /// What the data sender itself logged of its congestion control, if it did.
-    pub congestion: Option<Congestion<'a>>,
+    /// The congestion windows in bytes that the client and the server logged (qlog), if they did, with the times at which they
+    /// changed.
+    pub windows: [Option<&'a [(Nanos, u64)]>; 2],
 }
 
-/// The data sender's own word on its congestion control, out of its qlog.
-#[derive(Debug, Clone, Copy)]
-pub struct Congestion<'a> {
-    /// The congestion window in bytes, with the times at which it changed, on the connection's clock.
-    pub window: &'a [(Nanos, u64)],
+/// What the rules say of a connection.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Findings {
+    /// One per rule.
+    pub all: Vec<Finding>,
+    /// When the data sender left slow start, if it did and the trace tells.
+    pub slow_start_end: Option<Nanos>,
 }
 
 /// What a rule says of a connection.
@@ -103,17 +107,19 @@ pub struct PlotPlace {
     pub to_s: f64,
 }
 
-/// What all rules say of a connection, a finding per rule.
-#[must_use]
-pub fn findings(view: &View<'_>) -> Vec<Finding> {
-    let signals = Signals::of(view);
-    let rules = rules::ALL.iter();
-    rules.map(|rule| rule.finding(&signals)).collect()
-}
-
-/// When the data sender left slow start, if it did and the trace tells: see rule `slow_start_left_early`.
-#[must_use]
-pub fn slow_start_end(view: &View<'_>) -> Option<Nanos> {
-    let signals = Signals::of(view);
-    Some(signals.slow_start.as_ref().ok()?.exit()?.at)
+impl Findings {
+    /// Of a connection.
+    #[must_use]
+    pub fn of(view: &View<'_>) -> Self {
+        let signals = Signals::of(view);
+        let slow_start = signals.slow_start.as_ref();
+        let exit = slow_start.ok().and_then(SlowStart::exit);
+        Self {
+            all: rules::ALL
+                .iter()
+                .map(|rule| rule.finding(&signals))
+                .collect(),
+            slow_start_end: exit.map(|exit| exit.at),
+        }
+    }
 }

@@ -57,6 +57,9 @@ pub(super) struct Signals<'a> {
     pub sender: End,
     /// Its packets with stream data, as they were sent.
     pub data: Vec<usize>,
+    /// From the first of these on, its packets that ask for an ACK in the application's packet number space: what congestion
+    /// control is about.
+    pub in_flight: Vec<usize>,
     /// From its first packet with stream data to its last one with data never sent before.
     pub sending: Span,
     /// The smallest RTT sample; where there is none, the path's.
@@ -74,13 +77,14 @@ pub(super) struct Signals<'a> {
 
 impl<'a> Signals<'a> {
     pub(super) fn of(view: &'a View<'a>) -> Self {
-        let sender = data_sender(view);
+        let sender = view.connection.data_sender(view.ledger);
         let packets = &view.connection.packets;
         let data: Vec<usize> = (0..packets.len())
             .filter(|at| packets[*at].sender == sender && view.ledger[*at].stream_bytes > 0)
             .collect();
         let mut signals = Self {
             sending: sending(view, &data),
+            in_flight: in_flight(view, sender, &data),
             rtt: smallest_rtt(view),
             full_size: full_size(view, &data),
             deliveries: deliveries::of(view, sender),
@@ -183,15 +187,9 @@ impl<'a> Signals<'a> {
         all.filter(|(packet, _)| packet.sender == self.sender)
     }
 
-    /// Those of them that ask for an ACK in the application's packet number space: what congestion control is about.
+    /// Those of them in [`Signals::in_flight`].
     pub(super) fn sent_in_flight(&self) -> impl Iterator<Item = (&Packet, &Entry)> {
-        let sent = self.sent();
-        sent.filter(|(packet, _)| {
-            let mut frames = self.view.connection.frames(packet).iter();
-            packet.space() == Some(Space::Application)
-                && packet.time() >= self.sending.from
-                && frames.any(Frame::is_ack_eliciting)
-        })
+        self.in_flight.iter().map(|at| self.packet(*at))
     }
 
     /// RTT samples that the data sender took, with their times.
@@ -203,7 +201,7 @@ impl<'a> Signals<'a> {
 
     /// The largest congestion window in a span that the sender itself logged.
     pub(super) fn logged_window(&self, span: Span) -> Option<u64> {
-        let log = self.view.congestion?.window;
+        let log = self.view.windows[self.sender as usize]?;
         let before = log.partition_point(|(time, _)| *time <= span.from);
         let within = log[before.saturating_sub(1)..].iter();
         let within = within.take_while(|(time, _)| *time < span.until);
@@ -262,19 +260,6 @@ pub(super) fn rate_of(bytes: u64, time: Nanos) -> f64 {
     float(bytes) * 8.0 / super::say::in_seconds(time)
 }
 
-fn data_sender(view: &View<'_>) -> End {
-    let mut bytes = [0_u64; 2];
-    for (packet, entry) in view.connection.packets.iter().zip(view.ledger) {
-        bytes[packet.sender as usize] += u64::from(entry.stream_bytes);
-    }
-    // Where nobody sent any, the end that usually does.
-    if bytes[End::Client as usize] > bytes[End::Server as usize] {
-        End::Client
-    } else {
-        End::Server
-    }
-}
-
 fn sending(view: &View<'_>, data: &[usize]) -> Span {
     let time = |at: &usize| view.connection.packets[*at].time();
     let from = data.first().map_or(0, time);
@@ -286,6 +271,22 @@ fn sending(view: &View<'_>, data: &[usize]) -> Span {
         from,
         until: data.iter().rfind(is_new).map_or(from, time),
     }
+}
+
+fn in_flight(view: &View<'_>, sender: End, data: &[usize]) -> Vec<usize> {
+    let packets = &view.connection.packets;
+    let from = data.first().copied().unwrap_or(packets.len());
+    let counts = |at: &usize| {
+        let packet = &packets[*at];
+        packet.sender == sender
+            && packet.space() == Some(Space::Application)
+            && view
+                .connection
+                .frames(packet)
+                .iter()
+                .any(Frame::is_ack_eliciting)
+    };
+    (from..packets.len()).filter(counts).collect()
 }
 
 fn smallest_rtt(view: &View<'_>) -> Option<Nanos> {

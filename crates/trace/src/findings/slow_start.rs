@@ -5,7 +5,8 @@
 //! flight in a round, or in the sender's own log. Slow start ends with the first round that has not grown, if the next has
 //! not either or a loss was declared: a loss that does not stop growth does not end it (BBR).
 //!
-//! What else stops growth is told apart: a sender without credit, and one that ran out of data.
+//! What else stops growth is told apart: a sender without credit, and one that paused. A loss that comes only after that ended
+//! no growth.
 
 use crate::connection::Nanos;
 
@@ -19,16 +20,29 @@ const GROWTH_PERCENT: u64 = 120;
 const HELD: Nanos = 8;
 
 /// How slow start ended.
+///
+/// Once growth was held, only new growth makes a later end one of slow start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SlowStart {
     /// The window stopped growing.
     Left(Exit),
     /// It still grew when the last new data were sent; the most bytes in flight.
     OutOfData(u64),
-    /// Growth stopped because the credit was used up; the first time, and the most bytes in flight.
-    HeldByCredit(Nanos, u64),
+    /// Growth stopped because the credit was used up.
+    HeldByCredit(Held),
     /// Growth stopped because the sender paused.
-    HeldByPauses(Nanos, u64),
+    HeldByPauses(Held),
+}
+
+/// A window that something else kept from growing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Held {
+    /// When growth stopped.
+    pub at: Nanos,
+    /// The most bytes in flight until then.
+    pub in_flight: u64,
+    /// The first loss that was declared later.
+    pub loss: Option<Nanos>,
 }
 
 /// The end of slow start.
@@ -68,16 +82,26 @@ pub(super) fn of(signals: &Signals<'_>) -> Result<SlowStart, Missing> {
         let grows = |window: u64| window * 100 >= largest * GROWTH_PERCENT;
         if largest == 0 || grows(windows[at]) {
             largest = largest.max(windows[at]);
+            held = None;
             continue;
         }
-        if let Some(loss) = loss_around(rounds, at) {
+        if held.is_none()
+            && let Some(loss) = loss_around(rounds, at)
+        {
             return Ok(SlowStart::Left(exit(rounds, at, Some(loss))));
         }
-        let in_flight = in_flight(rounds, at + 1);
+        if held.is_some() {
+            continue;
+        }
+        let stopped = Held {
+            at: round.span.from,
+            in_flight: in_flight(rounds, at + 1),
+            loss: rounds[at..].iter().find_map(|it| it.loss_declared),
+        };
         if takes_part(signals.blocked.spans.iter().copied(), round.span) {
-            held = held.or(Some(SlowStart::HeldByCredit(round.span.from, in_flight)));
+            held = Some(SlowStart::HeldByCredit(stopped));
         } else if takes_part(signals.pauses.iter().map(|it| it.span), round.span) {
-            held = held.or(Some(SlowStart::HeldByPauses(round.span.from, in_flight)));
+            held = Some(SlowStart::HeldByPauses(stopped));
         } else if windows.get(at + 1).is_some_and(|next| !grows(*next)) {
             return Ok(SlowStart::Left(exit(rounds, at, None)));
         }

@@ -63,12 +63,6 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// The end that sent more stream data.
-    #[must_use]
-    pub fn main(&self) -> End {
-        main_sender(&self.forward, &self.back)
-    }
-
     /// Measures `connection`, whose [ledger](Connection::ledger) is `entries`.
     #[must_use]
     pub fn of(connection: &Connection, entries: &[Entry], facts: &LinkFacts) -> Self {
@@ -76,8 +70,8 @@ impl Metrics {
         let upload = Reply::of(connection, entries, End::Client);
         let times = Milestones::with_reply(connection, &reply);
         let [forward, back] = OneWay::both(connection, entries, times.transfer());
-        let main = main_sender(&forward, &back);
-        let (mut rtt, in_flight_max_bytes) = of_sender(connection, entries, main);
+        let sender = connection.data_sender(entries);
+        let (mut rtt, in_flight_max_bytes) = of_sender(connection, entries, sender);
         let [rtt_min_ms, rtt_median_ms, rtt_max_ms] = spread_ms(&mut rtt);
         let since_start = |time: Option<Nanos>| Some(seconds(time? - times.start?));
         let transfer_s = times.transfer().map(|(first, last)| seconds(last - first));
@@ -96,15 +90,6 @@ impl Metrics {
             rtt_max_ms,
             in_flight_max_bytes,
         }
-    }
-}
-
-/// The end that sent more stream data.
-fn main_sender(forward: &OneWay, back: &OneWay) -> End {
-    if back.stream_bytes > forward.stream_bytes {
-        End::Client
-    } else {
-        End::Server
     }
 }
 

@@ -3,15 +3,15 @@
 //! Names Endres 2022, figures 5.11 (a bend in the middle of the transfer) and 5.18 to 5.20 (a drop of the data rate that
 //! makes a long tail).
 //!
-//! Rule: a phase lasts [`PHASE_RTTS`] RTTs or [`PHASE_PERCENT`] of the transfer, whichever is longer. The bend is where the
-//! line is farthest above the chord from the beginning of its fastest phase to its end (the last [`TAIL_PERCENT`] of the bytes
-//! left out: rule `long_tail` has them). Yes, if the goodput of the phase before the bend was reached by at most
-//! [`LOWER_PERCENT`] in all that followed, and in each phase of it, and at least one phase followed. No otherwise, with both.
+//! Rule: the bend is where the line is farthest above the chord from the beginning of its fastest phase of [`PHASE_RTTS`] RTTs to
+//! its end (the last [`TAIL_PERCENT`] of the bytes left out: rule `long_tail` has them). Yes, if no phase after the bend reaches
+//! more than [`LOWER_PERCENT`] of the goodput of the phase before it; if at least [`PART_PERCENT`] of the bytes came before it;
+//! and if what follows lasts at least [`PART_PERCENT`] of the time. No otherwise, with both rates.
 //!
 //! Not sure without an RTT.
 
 use super::super::deliveries::Deliveries;
-use super::super::say::{Percent, Rate, Seconds, in_seconds};
+use super::super::say::{Percent, Rate, Seconds, float, in_seconds};
 use super::super::signals::{Missing, Signals, Span};
 use super::{Judgement, Rule};
 use crate::connection::Nanos;
@@ -24,8 +24,8 @@ pub(super) const RULE: Rule = Rule {
 
 /// A loss halves a window for a few round trips; what is lower for five does not come back soon.
 const PHASE_RTTS: Nanos = 5;
-/// A bend is seen in a plot of the whole transfer.
-const PHASE_PERCENT: Nanos = 15;
+/// A bend is seen in a plot of the whole transfer if both of its arms are.
+const PART_PERCENT: u64 = 15;
 /// `NewReno` halves its window, CUBIC takes 70 %: one reduction of CUBIC is no bend, unless more follow.
 const LOWER_PERCENT: f64 = 60.0;
 const TAIL_PERCENT: u64 = 2;
@@ -38,11 +38,11 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     let (Some(all), Some(end)) = (deliveries.span(), deliveries.when(most)) else {
         return Missing::because("no data were seen to arrive");
     };
-    let phase = (PHASE_RTTS * rtt).max(all.length() * PHASE_PERCENT / 100);
+    let phase = PHASE_RTTS * rtt;
     if end - all.from < 2 * phase {
         return Ok(Judgement::no(format!(
-            "The transfer took {}, too short for two phases of {}.",
-            Seconds(all.length()),
+            "All but the tail came within {}, too short for two phases of {}.",
+            Seconds(end - all.from),
             Seconds(phase),
         )));
     }
@@ -58,21 +58,23 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
         until: end,
     };
     let (was, is) = (deliveries.rate(before), deliveries.rate(after));
-    let best_after = phases(deliveries, bend, end, phase)
-        .map(|(_, rate)| rate)
-        .fold(is, f64::max);
+    let best = phases(deliveries, bend, end, phase).map(|(_, rate)| rate);
+    let best = best.fold(is, f64::max);
     let text = format!(
-        "In the {} before {} data came at {}, from then on at {} ({}), and at no more than {} in any {} of that.",
+        "In the {} before {} data came at {}, in the {} from then on at {} ({}), and at no more than {} over any {} RTTs.",
         Seconds(before.length()),
         Seconds(bend),
         Rate(was),
+        Seconds(after.length()),
         Rate(is),
         Percent(is / was.max(f64::MIN_POSITIVE)),
-        Rate(best_after),
-        Seconds(phase.min(after.length())),
+        Rate(best),
+        PHASE_RTTS,
     );
-    let is_long = before.length() >= phase && after.length() >= phase;
-    let is_bent = is_long && best_after * 100.0 <= was * LOWER_PERCENT;
+    let is_seen = deliveries.by(bend) * 100 >= deliveries.bytes() * PART_PERCENT
+        && after.length() >= phase
+        && in_seconds(after.length()) * 100.0 >= in_seconds(all.length()) * float(PART_PERCENT);
+    let is_bent = is_seen && best * 100.0 <= was * LOWER_PERCENT;
     let judgement = Judgement::yes_if(is_bent, text)
         .over(before, "goodput before", was, "bit/s")
         .over(after, "goodput after", is, "bit/s")
@@ -109,7 +111,7 @@ fn bend(deliveries: &Deliveries, span: Span) -> Nanos {
     let rate = deliveries.rate(span) / 8.0;
     let above = |time: Nanos| {
         let chord = rate * in_seconds(time - span.from);
-        super::super::say::float(deliveries.by(time) - base) - chord
+        float(deliveries.by(time) - base) - chord
     };
     let times = deliveries.times().filter(|time| span.has(*time));
     let heights = times.map(|time| (time, above(time)));

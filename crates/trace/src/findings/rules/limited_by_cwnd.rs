@@ -16,6 +16,7 @@ use super::super::say::{Bytes, Percent, Seconds, in_seconds, share};
 use super::super::signals::{Missing, Signals, Span, at_rate, time_within};
 use super::super::slow_start::SlowStart;
 use super::{Judgement, Rule, idle_gaps};
+use crate::connection::Nanos;
 
 pub(super) const RULE: Rule = Rule {
     id: "limited_by_cwnd",
@@ -44,18 +45,24 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     let short: Vec<&Round> = signals
         .rounds
         .iter()
-        .filter(|it| it.span.from < sending.until)
+        .filter(|it| it.span.until <= sending.until)
         .filter(|it| signals.on_link(it.in_flight) * 100 < bdp * FULL_PERCENT)
         .filter(|it| is_by_window(signals, it, &gaps))
         .collect();
-    let until = |round: &Round| round.span.until.min(sending.until);
-    let time: i64 = short.iter().map(|it| until(it) - it.span.from).sum();
+    // What credit, pauses or silences took of such a round is not the window's.
+    let length = |round: &Round| round.span.length() - explained(signals, round, &gaps);
+    let time: Nanos = short.iter().map(|it| length(it)).sum();
     let empty: u64 = short
         .iter()
-        .map(|it| at_rate(rate, until(it) - it.span.from).saturating_sub(it.ip_bytes))
+        .map(|it| at_rate(rate, length(it)).saturating_sub(it.ip_bytes))
+        .sum();
+    let end = slow_start_end(signals);
+    let in_slow_start: Nanos = short
+        .iter()
+        .filter(|it| it.span.from < end)
+        .map(|it| length(it))
         .sum();
     let whole = at_rate(rate, sending.length());
-    let in_slow_start = time_within(short.iter().map(|it| it.span), slow_start(signals));
     let largest = short.iter().map(|it| it.in_flight).max().unwrap_or(0);
     let text = format!(
         "For {} of {} the window held less than the path's {} ({} at most) though there were data and credit: {} of the \
@@ -86,22 +93,26 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
 }
 
 fn is_by_window(signals: &Signals<'_>, round: &Round, gaps: &[Span]) -> bool {
-    let pauses = signals.pauses.iter().map(|it| it.span);
-    let explained = time_within(signals.blocked.spans.iter().copied(), round.span)
-        + time_within(pauses, round.span)
-        + time_within(gaps.iter().copied(), round.span);
     let logged = signals.logged_window(round.span);
     let is_near = logged.is_none_or(|window| round.in_flight * 100 >= window * WINDOW_PERCENT);
-    is_near && explained * 2 < round.span.length()
+    is_near && explained(signals, round, gaps) * 2 < round.span.length()
 }
 
-/// The part of the transfer before slow start ended; all of it, if that is not known.
-fn slow_start(signals: &Signals<'_>) -> Span {
-    let from = signals.sending.from;
-    let until = match &signals.slow_start {
+/// How much of a round the sender was without credit, paused or silent.
+fn explained(signals: &Signals<'_>, round: &Round, gaps: &[Span]) -> Nanos {
+    let pauses = signals.pauses.iter().map(|it| it.span);
+    let sum = time_within(signals.blocked.spans.iter().copied(), round.span)
+        + time_within(pauses, round.span)
+        + time_within(gaps.iter().copied(), round.span);
+    // A silence may be a pause too.
+    sum.min(round.span.length())
+}
+
+/// When slow start ended; with the data, if it did not.
+fn slow_start_end(signals: &Signals<'_>) -> Nanos {
+    match &signals.slow_start {
         Ok(SlowStart::Left(exit)) => exit.at,
-        Ok(SlowStart::HeldByCredit(at, _) | SlowStart::HeldByPauses(at, _)) => *at,
+        Ok(SlowStart::HeldByCredit(held) | SlowStart::HeldByPauses(held)) => held.at,
         Ok(SlowStart::OutOfData(_)) | Err(_) => signals.sending.until,
-    };
-    Span { from, until }
+    }
 }

@@ -48,7 +48,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     let ceiling = rate_of(window, rtt);
     let text = format!(
         "From {} on, the sender waited {} for more credit, {} of the time in which it had data to send: {} was reached \
-         with {} in flight, which allows {} at an RTT of {}.",
+         with up to {} in flight, which allows {} at an RTT of {}.",
         Seconds(first.from),
         Seconds(waited),
         Percent(part),

@@ -3,8 +3,8 @@
 //! Names Endres 2022, section 5.6.9.2: a sender that used one number for the whole transfer. Source: RFC 9000 section 12.3:
 //! numbers must increase within a packet number space, and must not be reused.
 //!
-//! Rule: of all packets of the data sender, as they were sent, those whose number is not above all before in their space. One
-//! is enough.
+//! Rule: of all packets of the data sender, those whose number is not above all that were sent earlier in their space. One is
+//! enough. Of packets that left at the same nanosecond a capture does not tell the order; these must only differ.
 //!
 //! Not sure without the sender's side (the network may have reordered), if packets could not be decrypted, and for TCP.
 
@@ -24,21 +24,21 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     if signals.view.connection.protocol == Protocol::Tcp {
         return Missing::because("TCP has no packet numbers");
     }
+    let numbers = signals
+        .sent()
+        .filter_map(|(packet, _)| Some((packet.space()? as usize, packet.sent()?, packet.number?)));
+    let mut numbers: Vec<(usize, Nanos, u64)> = numbers.collect();
+    numbers.sort_unstable();
+    let numbered = numbers.len() as u64;
     let mut highest: [Option<u64>; 3] = [None; 3];
-    let (mut numbered, mut wrong) = (0, Vec::<(Nanos, u64)>::new());
-    for (packet, _) in signals.sent() {
-        let (Some(time), Some(space), Some(number)) =
-            (packet.sent(), packet.space(), packet.number)
-        else {
-            continue;
-        };
-        numbered += 1;
-        let highest = &mut highest[space as usize];
-        if highest.is_some_and(|highest| number <= highest) {
+    let mut wrong = Vec::<(Nanos, u64)>::new();
+    for (space, time, number) in numbers {
+        if highest[space].is_some_and(|highest| number <= highest) {
             wrong.push((time, number));
         }
-        *highest = (*highest).max(Some(number));
+        highest[space] = highest[space].max(Some(number));
     }
+    wrong.sort_unstable();
     let (Some((time, number)), Some((last, _))) = (wrong.first(), wrong.last()) else {
         return Ok(Judgement::no(format!(
             "The numbers of all {} increase.",

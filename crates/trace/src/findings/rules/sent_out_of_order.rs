@@ -30,8 +30,16 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     signals.needs_sender_side()?;
     let mut highest: HashMap<u64, u64> = HashMap::new();
     let (mut bytes, mut times) = (0, Vec::<Nanos>::new());
-    for at in &signals.data {
-        let (packet, entry) = signals.packet(*at);
+    let mut order: Vec<(Nanos, Option<u64>, usize)> = signals
+        .data
+        .iter()
+        .map(|at| (signals.packet(*at).0, *at))
+        .map(|(packet, at)| (packet.time(), packet.number, at))
+        .collect();
+    // Of packets that left at the same nanosecond, the one with the lower number left first.
+    order.sort_unstable();
+    for (_, _, at) in order {
+        let (packet, entry) = signals.packet(at);
         let mut is_below = true;
         for frame in signals.view.connection.frames(packet) {
             if let Frame::Stream {

@@ -6,13 +6,14 @@
 //!
 //! Rule: what was in flight at the exit ([`super::super::slow_start`]) is held against the BDP, forward rate × smallest RTT.
 //! Below [`FULL_PERCENT`] of it, the exit was early, whatever ended it: unpaced bursts overflow a small queue long before the
-//! path is full. From there on, it was late if the sender lost at least [`STORM_PERCENT`] and [`STORM_PACKETS`] of what it sent
-//! in the round of the exit and the one before, and at the choke point if not.
+//! path is full. It was late if more than the BDP was in flight, and the sender lost at least [`STORM_PERCENT`] and
+//! [`STORM_PACKETS`] of what it sent in the round of the exit and the one before. Otherwise it was at the choke point. Departure
+//! from the WPI report, which calls every exit beyond the capacity late: what a queue absorbs without loss is no flaw here.
 //!
 //! Not sure without the sender's side, or without the link's rate. No, if slow start was not left: the data ended first, or
 //! the credit held the window; not sure if the sender paused.
 
-use super::super::say::{Bytes, Percent, Rate, Seconds, float, share};
+use super::super::say::{Bytes, Count, Percent, Rate, Seconds, float, share};
 use super::super::signals::{Missing, Signals, Span, at_rate};
 use super::super::slow_start::{Exit, SlowStart};
 use super::{Judgement, Rule};
@@ -60,18 +61,21 @@ fn judge(signals: &Signals<'_>, asked: Kind) -> Result<Judgement, Missing> {
                 Bytes(signals.on_link(in_flight)),
             )));
         }
-        SlowStart::HeldByCredit(at, in_flight) => {
+        SlowStart::HeldByCredit(held) => {
+            let loss = held.loss.map_or(String::new(), |loss| {
+                format!("; the first loss was declared at {}", Seconds(loss))
+            });
             return Ok(Judgement::no(format!(
-                "Slow start was not seen to end: from {} on, flow control kept the window from growing, with {} in flight.",
-                Seconds(at),
-                Bytes(signals.on_link(in_flight)),
+                "Slow start did not end of itself: from {} on, flow control kept the window from growing, with {} in flight{loss}.",
+                Seconds(held.at),
+                Bytes(signals.on_link(held.in_flight)),
             )));
         }
-        SlowStart::HeldByPauses(at, in_flight) => {
+        SlowStart::HeldByPauses(held) => {
             return Missing::because(format!(
-                "the sender paused at {} with room in its window, which had had {} in flight",
-                Seconds(at),
-                Bytes(signals.on_link(in_flight)),
+                "from {} on the sender paused with room in its window, which had had {} in flight",
+                Seconds(held.at),
+                Bytes(signals.on_link(held.in_flight)),
             ));
         }
     };
@@ -117,6 +121,7 @@ struct Found {
     around: Span,
     /// From the exit until the link was filled, or the data had been sent.
     after: Span,
+    is_filled: bool,
     /// Which share of the link stayed empty in that time.
     empty: f64,
 }
@@ -129,7 +134,7 @@ impl Found {
             exit.lost >= STORM_PACKETS && exit.lost * 100 >= exit.packets * STORM_PERCENT;
         let kind = match () {
             () if in_flight * 100 < bdp * FULL_PERCENT => Kind::Early,
-            () if is_storm => Kind::Late,
+            () if in_flight > bdp && is_storm => Kind::Late,
             () => Kind::AtChokePoint,
         };
         let rounds = signals.rounds.iter().filter(|it| it.span.from >= exit.at);
@@ -157,6 +162,7 @@ impl Found {
                 until: exit.at,
             },
             after,
+            is_filled: filled.is_some(),
             empty: (1.0 - share(sent, at_rate(rate, after.length()))).max(0.0),
         })
     }
@@ -176,14 +182,20 @@ impl Found {
         );
         match self.kind {
             Kind::Early if self.after.length() > 0 => format!(
-                "{start}: {} of the link's {} stayed empty until {}.",
+                "{start}: {} of the link's {} stayed empty until {}{}.",
                 Percent(self.empty),
                 Rate(signals.rate_from(signals.sender).map_or(0.0, float)),
                 Seconds(self.after.until),
+                if self.is_filled {
+                    ""
+                } else {
+                    ", when all data had been sent"
+                },
             ),
             _ => format!(
-                "{start}; of {} packets sent in the last two rounds before, {} were lost.",
-                exit.packets, exit.lost,
+                "{start}; {} of the {} that were sent in the last two rounds did not arrive.",
+                exit.lost,
+                Count(exit.packets, "packet"),
             ),
         }
     }
