@@ -2,8 +2,8 @@
 
 An analysis is two files, `packets.parquet` with a row per packet and `analysis.json` with metrics and
 findings. In a run they stand in `trials/<id>/` beside `trace.pcapng`; they are made when first needed, and
-anew when the trace or the program is newer. Where that folder cannot be written, they live in a temporary place until the
-process ends. Nothing here takes a packet apart.
+anew when the trace or the program is newer. Where that folder cannot be written, they live in a temporary
+place until the process ends. Nothing here takes a packet apart.
 """
 
 from __future__ import annotations

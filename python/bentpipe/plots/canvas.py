@@ -29,6 +29,7 @@ BLUE, VERMILLION, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
 PURPLE, SKY, BLACK, GREY, PALE = "#9A4F80", "#56B4E9", "#000000", "#767676", "#C8C8C8"
 
 _MM = 1 / 25.4  # inches
+_LEGEND_MM = 28  # width of an entry of the legend
 _MANY = 2000  # marks beyond which they become an image
 _FEW, _LARGER = 300, 2  # fewer dots than this are so much larger
 _DPI = 600
@@ -231,11 +232,13 @@ def legend(made: Figure, panels: Iterable[Panel]) -> None:
     for panel in panels:
         marks |= panel.marks
     handles = [_handle(mark) for mark in marks.values()]
+    columns = max(int(made.get_figwidth() / (_LEGEND_MM * _MM)), 1)
+    rows = -(-len(handles) // columns)
     if len(handles) > 1:
         made.legend(
             handles=handles,
             loc="outside upper center",
-            ncols=2 if len(handles) == 4 else 3,
+            ncols=-(-len(handles) // rows),
             frameon=False,
             handlelength=1.6,
             columnspacing=1.2,
