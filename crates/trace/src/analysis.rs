@@ -1,8 +1,9 @@
 //! `analysis.json`: what was in captures, and what it says, connection by connection.
 
 use bentpipe_trace::connection::{Connection, Nanos, Protocol, Vantage};
-use bentpipe_trace::findings::{Congestion, Finding, View, findings, slow_start_end};
+use bentpipe_trace::findings::{Finding, Findings, View};
 use bentpipe_trace::metrics::{Milestones, seconds};
+use bentpipe_trace::quic::End;
 use bentpipe_trace::{Entry, LinkFacts, Metrics};
 use serde::Serialize;
 
@@ -80,13 +81,13 @@ impl Analyzed {
         };
         let times = Milestones::of(connection, entries);
         let metrics = Metrics::of(connection, entries, &beside.facts);
-        let window = beside.windows.of(number, connection.data_sender(entries));
         let view = View {
             connection,
             ledger: entries,
             link: &beside.facts,
-            congestion: window.map(|window| Congestion { window }),
+            windows: [End::Client, End::Server].map(|end| beside.windows.of(number, end)),
         };
+        let findings = Findings::of(&view);
         Self {
             connection: number,
             protocol,
@@ -96,8 +97,8 @@ impl Analyzed {
             vantage: sides(connection.vantage),
             start_unix_s: format!("{}.{:09}", start / SECOND, start % SECOND),
             packets: connection.packets.len(),
-            events: events(&times, slow_start_end(&view)),
-            findings: findings(&view),
+            events: events(&times, findings.slow_start_end),
+            findings: findings.all,
             metrics,
             qlog: beside.windows.logged(number),
         }
