@@ -57,7 +57,7 @@ class Bar:
         )
         self._task = self._progress.add_task("", total=None, failed=0)
 
-    def start(self, total: int) -> None:
+    def start(self, total: int, _what: str = "") -> None:
         self._progress.update(self._task, total=total)
         self._progress.start()
 
@@ -87,9 +87,9 @@ class Lines:
     _started: float = field(default_factory=time.monotonic)
     _last: float = field(default_factory=time.monotonic)
 
-    def start(self, total: int) -> None:
+    def start(self, total: int, what: str = "to run") -> None:
         self._total, self._started = total, time.monotonic()
-        _say(f"{count(total)} to run")
+        _say(f"{count(total)} {what}")
 
     def more(self, trials: int) -> None:
         """There are `trials` more than `start` was told."""

@@ -48,6 +48,7 @@ class Record:
     seed: str  # 64 bits in hexadecimal
     outcome: str  # one of OUTCOMES
     detail: str
+    measured_from: str  # "wire", or "client" where it could not be decoded: what times and rates come from
     handshake_s: float | None  # until the client's handshake is complete
     ttfb_s: float | None  # until the first stream byte
     completion_s: float | None  # until the last stream byte
@@ -70,6 +71,16 @@ class Record:
     return_bytes: int
     return_queue_drops: int
     return_losses: int
+    retransmitted_share: float | None  # of the stream bytes that the server sent; null, as the next ones, unless from the wire
+    acks_per_data_packet: float | None  # packets with an ACK from the client per packet with data from the server
+    mean_packet_bytes: float | None  # IP packets from the server
+    largest_packet_bytes: int | None
+    return_rate_bps: float | None  # IP bytes from the client during the transfer, as a rate
+    rtt_min_ms: float | None  # samples of the server
+    rtt_median_ms: float | None
+    rtt_max_ms: float | None
+    in_flight_max_bytes: int | None  # of the server
+    findings: list[str]  # rules that found something wrong, see docs/findings.md
     client_version: str
     server_version: str
     client_driver: str  # how the endpoint program batches and polls
@@ -113,7 +124,9 @@ _ARROW_TYPES: dict[str, pa.DataType] = {
     "float": pa.float64(),
     "float | None": pa.float64(),
     "str | None": pa.string(),
+    "int | None": pa.int64(),
     "list[int]": pa.list_(pa.int64()),
+    "list[str]": pa.list_(pa.string()),
 }
 
 

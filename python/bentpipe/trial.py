@@ -95,5 +95,7 @@ _NOTHING: Mapping[str, Any] = {
     "float": 0.0,
     "float | None": None,
     "str | None": None,
+    "int | None": None,
     "list[int]": [],
+    "list[str]": [],
 }

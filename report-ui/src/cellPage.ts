@@ -8,6 +8,7 @@ import { miniature } from "./matrix";
 import type { Cell, CellDetail, Iteration, Json, Matrix, Run } from "./model";
 import { pathFacts } from "./path";
 import { courses, omission, spans, type Path } from "./received";
+import { traceSection } from "./trace/section";
 
 export function cellPage(root: HTMLElement, run: Run, detail: CellDetail): void {
   const matrix = run.matrices.find((one) => one.cells.some((cell) => cell.slug === detail.slug));
@@ -15,6 +16,7 @@ export function cellPage(root: HTMLElement, run: Run, detail: CellDetail): void 
   if (!matrix || !cell) throw new Error(`data/run.js does not know the cell ${detail.slug}`);
   const range = timeRange(detail);
   const figures = courses(detail, path(matrix), range.until);
+  const trace = traceSection(detail, path(matrix));
   root.replaceChildren(
     h(
       "header",
@@ -53,6 +55,7 @@ export function cellPage(root: HTMLElement, run: Run, detail: CellDetail): void 
         ...figures.map((figure) => figure.element),
         h("p", { class: "note" }, omission(detail)),
       ),
+      trace.element,
       h(
         "section",
         {},
@@ -70,6 +73,7 @@ export function cellPage(root: HTMLElement, run: Run, detail: CellDetail): void 
     ),
   );
   for (const figure of figures) figure.start();
+  trace.start();
   range.onChange(() => figures.forEach((figure) => figure.redraw?.()));
 }
 

@@ -1,15 +1,33 @@
 // ECharts, reduced to what the report draws, in the colours of the style sheet.
 //
 // ECharts because it has lines, scatter, a shared tooltip and SVG output in one place, and drops what is not imported.
-// SVG rather than canvas: it prints sharply and can be saved for a paper.
+// SVG rather than canvas: it prints sharply and can be saved for a paper. Plots of packets are drawn on a canvas,
+// which is the faster the more dots there are, and saved as SVG all the same.
 
-import { LineChart, ScatterChart } from "echarts/charts";
-import { AriaComponent, GridComponent, TooltipComponent } from "echarts/components";
+import { CustomChart, LineChart, ScatterChart } from "echarts/charts";
+import {
+  AriaComponent,
+  GridComponent,
+  MarkAreaComponent,
+  MarkLineComponent,
+  TooltipComponent,
+} from "echarts/components";
 import { type EChartsCoreOption, init, use } from "echarts/core";
-import { SVGRenderer } from "echarts/renderers";
+import { CanvasRenderer, SVGRenderer } from "echarts/renderers";
 import { h } from "./dom";
 
-use([LineChart, ScatterChart, AriaComponent, GridComponent, TooltipComponent, SVGRenderer]);
+use([
+  CustomChart,
+  LineChart,
+  ScatterChart,
+  AriaComponent,
+  GridComponent,
+  MarkAreaComponent,
+  MarkLineComponent,
+  TooltipComponent,
+  CanvasRenderer,
+  SVGRenderer,
+]);
 
 export type Option = EChartsCoreOption;
 export type Chart = ReturnType<typeof init>;
@@ -24,6 +42,8 @@ export interface Theme {
   signal: string;
   failure: string;
   series: string[];
+  /** A colour by its name in the style sheet. */
+  of: (name: string) => string;
 }
 
 function theme(): Theme {
@@ -38,6 +58,7 @@ function theme(): Theme {
     signal: of("signal"),
     failure: of("failure"),
     series: Array.from({ length: 8 }, (_, i) => of(`series-${i + 1}`)),
+    of,
   };
 }
 
@@ -45,18 +66,17 @@ export interface Drawing {
   /** What the chart shows, for those who cannot see it. */
   label: string;
   height: number;
+  renderer?: "canvas" | "svg";
   /** The option in the colours of a theme. */
   option: (theme: Theme) => Option;
 }
 
 /** Draw into `host`, and again when the window, the colour scheme or the medium changes. */
 export function draw(host: HTMLElement, drawing: Drawing): { chart: Chart; redraw: () => void } {
-  host.style.height = `${drawing.height}px`;
   host.setAttribute("role", "img");
   host.setAttribute("aria-label", drawing.label);
-  const chart = init(host, null, { renderer: "svg" });
-  const redraw = () =>
-    chart.setOption({ ...common(theme()), ...drawing.option(theme()) }, { notMerge: true });
+  const chart = init(host, null, { renderer: drawing.renderer ?? "svg" });
+  const redraw = () => chart.setOption(whole(drawing), { notMerge: true });
   redraw();
   new ResizeObserver(() => chart.resize()).observe(host);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
@@ -65,6 +85,22 @@ export function draw(host: HTMLElement, drawing: Drawing): { chart: Chart; redra
     redraw();
   });
   return { chart, redraw };
+}
+
+function whole(drawing: Drawing): Option {
+  const colours = theme();
+  return { ...common(colours), ...drawing.option(colours) };
+}
+
+/** The chart as an SVG file, as large as it is in the page. */
+function save(chart: Chart, drawing: Drawing, file: string): void {
+  const size = { width: chart.getWidth(), height: chart.getHeight() };
+  const copy = init(null, null, { renderer: "svg", ssr: true, ...size });
+  copy.setOption(whole(drawing));
+  const address = URL.createObjectURL(new Blob([copy.renderToSVGString()], { type: "image/svg+xml" }));
+  copy.dispose();
+  h("a", { href: address, download: `${file}.svg` }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 60_000);
 }
 
 function common({ ink, paper }: Theme): Option {
@@ -102,19 +138,23 @@ export function tooltip({ ink, paper, rule }: Theme): object {
 
 /** A chart with its heading and a button to save it. */
 export function figure(title: string, file: string, drawing: Drawing, ...notes: (Node | string)[]): Figure {
-  const host = h("div", { class: "chart" });
-  const save = h("button", { type: "button", class: "save", title: "Save this chart as SVG" }, "SVG");
-  const element = h("figure", {}, h("figcaption", {}, h("span", {}, title), save), ...notes, host);
-  const result: Figure = { element, start: () => Object.assign(result, draw(host, drawing)) };
-  save.addEventListener("click", () => {
-    const link = h("a", { href: result.chart?.getDataURL({ type: "svg" }), download: `${file}.svg` });
-    link.click();
-  });
+  const host = h("div", { class: "chart", style: `height:${drawing.height}px` });
+  const button = saveButton(() => result.chart && save(result.chart, drawing, file));
+  const element = h("figure", {}, h("figcaption", {}, h("span", {}, title), button), ...notes, host);
+  const result: Figure = { element, host, start: () => Object.assign(result, draw(host, drawing)) };
   return result;
+}
+
+function saveButton(act: () => void): HTMLElement {
+  const button = h("button", { type: "button", class: "save", title: "Save this chart as SVG" }, "SVG");
+  button.addEventListener("click", act);
+  return button;
 }
 
 export interface Figure {
   element: HTMLElement;
+  /** What the chart is drawn into. */
+  host: HTMLElement;
   /** Draw it; only once the element is in the page and has a width. */
   start: () => void;
   chart?: Chart;

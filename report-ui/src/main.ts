@@ -1,6 +1,7 @@
 // The entry of the bundle: draws the page that the body names, and says so where it cannot.
 
 import "./report.css";
+import "./trace/trace.css";
 import { cellPage } from "./cellPage";
 import { h } from "./dom";
 import { indexPage } from "./indexPage";

@@ -29,6 +29,8 @@ export interface Cell {
   failures: [string, number][];
   spreads: Record<"goodput_bps" | "completion_s" | "handshake_s" | "share_of_limit", Spread | null>;
   trials: Trial[];
+  /** Titles of what the traces of its trials show to be wrong, and in how many; null if none was read. */
+  findings: [string, number][] | null;
 }
 
 /** A row, a column or the whole of a matrix, over the cells that have a success. */
@@ -94,6 +96,8 @@ export interface Iteration extends Trial {
   /** UDP payload bytes that had reached the client after each step. */
   received_bytes: number[];
   files: { label: string; href: string }[];
+  /** Null without a trace; else the script that holds it, or why it could not be read. */
+  trace: { script: string | null; failure: string | null } | null;
 }
 
 export interface CellDetail {

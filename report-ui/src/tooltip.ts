@@ -56,6 +56,7 @@ function content(cell: Cell): Node[] {
       : []),
     ...(silent ? [h("p", {}, `${NO_GOODPUT}.`)] : []),
     ...reasons(cell),
+    ...flaws(cell),
   ];
 }
 
@@ -76,4 +77,13 @@ function reasons(cell: Cell): HTMLElement[] {
       detail ? `: ${detail}` : "",
     );
   });
+}
+
+/** What the traces of its trials show to be wrong. */
+function flaws({ findings }: Cell): HTMLElement[] {
+  if (!findings?.length) return [];
+  const list = findings
+    .map(([title, count]) => (count > 1 ? `${title} (${count} trials)` : title))
+    .join(", ");
+  return [h("p", { class: "flaws" }, h("b", {}, "Found in traces: "), list)];
 }

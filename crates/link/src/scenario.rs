@@ -7,6 +7,7 @@ use crate::delay::Delay;
 use crate::direction::{Direction, SegmentName};
 use crate::loss::Loss;
 use crate::queue::Queue;
+use crate::waiting::Limit;
 
 /// A named path. Its TOML and JSON forms have the same shape; values are texts with units.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -56,6 +57,9 @@ pub struct DirectionConfig {
     pub loss: Loss,
 }
 
+/// Bytes of the largest IP packets that Ethernet carries.
+const FULL_SIZED: u64 = 1500;
+
 impl Scenario {
     /// The given segments of a direction, in the order in which packets meet them.
     pub(crate) fn hops(
@@ -100,6 +104,21 @@ impl Scenario {
         self.hops(direction)
             .filter_map(|(_, config)| config.rate)
             .min()
+    }
+
+    /// What the queue of the slowest link of a direction holds, if full-sized packets wait in it. None if no link limits
+    /// the rate: then nothing ever waits.
+    #[must_use]
+    pub fn queue(&self, direction: Direction) -> Option<Size> {
+        let links = self.hops(direction).map(|(_, config)| config);
+        let slowest = links
+            .filter(|it| it.rate.is_some())
+            .min_by_key(|it| it.rate)?;
+        let limit = Limit::new(slowest.queue.size, slowest.rate?, self.bdp(slowest));
+        Some(Size::from_bytes(match limit {
+            Limit::Packets(packets) => packets.saturating_mul(FULL_SIZED),
+            Limit::Bytes(bytes) => bytes,
+        }))
     }
 
     /// [`Scenario::rate`] from server to client.

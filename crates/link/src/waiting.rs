@@ -9,13 +9,13 @@ use crate::random::Dice;
 
 /// A queue size for a given link.
 #[derive(Clone, Copy)]
-enum Limit {
+pub(crate) enum Limit {
     Packets(u64),
     Bytes(u64),
 }
 
 impl Limit {
-    fn new(size: QueueSize, rate: Rate, bdp: Size) -> Self {
+    pub(crate) fn new(size: QueueSize, rate: Rate, bdp: Size) -> Self {
         match size {
             QueueSize::Packets(packets) => Self::Packets(packets.0),
             QueueSize::Bytes(size) => Self::Bytes(size.bytes()),

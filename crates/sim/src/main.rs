@@ -7,6 +7,7 @@
 mod child;
 mod cli;
 mod coordinator;
+mod facts;
 mod job;
 mod measure;
 mod packet_log;
@@ -16,6 +17,7 @@ mod trace;
 mod trial;
 mod verdict;
 mod verify;
+mod wire;
 
 use std::process::ExitCode;
 

@@ -1,12 +1,17 @@
-//! From what a client reports to the times and rates of its record (definitions: ARCHITECTURE.md, "Records").
+//! The times and rates of a record (definitions: ARCHITECTURE.md, "Records"): from what was on the wire, or, where its
+//! secrets are not known, from what the client reports.
 
 use std::time::Duration;
 
 use bentpipe_endpoint::contract::{Bye, Ready, RequestReport};
+use bentpipe_trace::connection::Connection;
+use bentpipe_trace::findings::{Findings, Verdict, View};
+use bentpipe_trace::{LinkFacts, Metrics};
 use bentpipe_units::Time;
 
 use crate::child::Remains;
 use crate::coordinator::Coordinator;
+use crate::facts::link_facts;
 use crate::job::{Job, Outcome, TrialResult};
 use crate::verdict::Verdict;
 
@@ -20,6 +25,8 @@ pub struct Finished {
     /// Of the client and the server, here and below.
     pub remains: [Remains; 2],
     pub ready: Option<[Ready; 2]>,
+    /// None: it could not be decoded.
+    pub wire: Option<Connection>,
 }
 
 /// Times in seconds from the client's first packet; null where the event never came.
@@ -33,10 +40,20 @@ pub struct Times {
 }
 
 impl Times {
+    /// Reads what was on the wire. Completion and transfer need every reply to have ended.
+    fn on_wire(metrics: &Metrics, complete: bool) -> Self {
+        Self {
+            handshake_s: metrics.handshake_s,
+            ttfb_s: metrics.ttfb_s,
+            completion_s: metrics.completion_s.filter(|_| complete),
+            transfer_s: metrics.transfer_s.filter(|_| complete),
+        }
+    }
+
     /// Reads the client's report. Completion and transfer need every reply to have ended. `reply` is when the first packet
     /// of a reply arrived: where that packet was not the first of its stream, because that one was lost, the application
     /// got its first byte later.
-    pub fn of(client: &Bye, first_sent: Time, reply: Option<Time>, complete: bool) -> Self {
+    pub fn reported(client: &Bye, first_sent: Time, reply: Option<Time>, complete: bool) -> Self {
         let since = |time: Time| (time - first_sent).as_secs_f64();
         let times = |of: fn(&RequestReport) -> Option<u64>| {
             client.requests.iter().filter_map(of).map(Time::from_nanos)
@@ -77,6 +94,36 @@ pub fn seconds(nanos: u64) -> f64 {
     nanos as f64 / 1e9
 }
 
+/// What the client reports, where nothing better is known.
+fn reported(job: &Job, finished: &Finished, first_sent: Time) -> Times {
+    let client = &finished.verdict.client;
+    let round_trip = job.scenario.rtt();
+    let earliest = client
+        .handshake_ns
+        .map(|at| Time::from_nanos(at) + round_trip);
+    let coordinator = finished.coordinator.as_ref();
+    let reply = coordinator
+        .zip(earliest)
+        .and_then(|(it, earliest)| it.log.first_of_reply(earliest));
+    let complete = finished.verdict.outcome == Outcome::Ok;
+    Times::reported(client, first_sent, reply, complete)
+}
+
+/// What was on the wire, in numbers, and the rules that found something wrong with it.
+fn on_wire(connection: &Connection, facts: &LinkFacts) -> (Metrics, Vec<&'static str>) {
+    let entries = connection.ledger();
+    let findings = Findings::of(&View {
+        connection,
+        ledger: &entries,
+        link: facts,
+        windows: [None, None],
+    });
+    let findings = findings.all.into_iter();
+    let wrong = findings.filter(|finding| finding.verdict == Verdict::Yes);
+    let metrics = Metrics::of(connection, &entries, facts);
+    (metrics, wrong.map(|finding| finding.rule).collect())
+}
+
 /// Puts together what was measured.
 pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
     let coordinator = finished.coordinator.as_ref();
@@ -84,15 +131,17 @@ pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
         .and_then(|it| it.first_sent)
         .unwrap_or(Time::ZERO);
     let ok = finished.verdict.outcome == Outcome::Ok;
-    let client = &finished.verdict.client;
-    let round_trip = job.scenario.rtt();
-    let earliest = client
-        .handshake_ns
-        .map(|at| Time::from_nanos(at) + round_trip);
-    let reply = coordinator
-        .zip(earliest)
-        .and_then(|(it, earliest)| it.log.first_of_reply(earliest));
-    let times = Times::of(client, first_sent, reply, ok);
+    let facts = link_facts(&job.scenario, Some(finished.size_bytes));
+    let wire = finished
+        .wire
+        .as_ref()
+        .map(|connection| on_wire(connection, &facts));
+    let (metrics, findings) = wire.unzip();
+    let times = match &metrics {
+        Some(metrics) => Times::on_wire(metrics, ok),
+        None => reported(job, finished, first_sent),
+    };
+    let forward_metrics = metrics.as_ref().map(|it| &it.forward);
     let (goodput_bps, efficiency) = goodput(job, finished.size_bytes, times.transfer_s);
     let limit_s = job.scenario.limit(finished.size_bytes).as_secs_f64();
     let forward = coordinator
@@ -108,6 +157,7 @@ pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
     TrialResult {
         outcome: finished.verdict.outcome,
         detail: finished.verdict.detail.clone(),
+        measured_from: if metrics.is_some() { "wire" } else { "client" },
         handshake_s: times.handshake_s,
         ttfb_s: times.ttfb_s,
         completion_s: times.completion_s,
@@ -134,6 +184,16 @@ pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
         server_version: version(1),
         client_driver: driver(0),
         server_driver: driver(1),
+        retransmitted_share: forward_metrics.and_then(|it| it.retransmitted_share),
+        acks_per_data_packet: forward_metrics.and_then(|it| it.acks_per_data_packet),
+        mean_packet_bytes: forward_metrics.and_then(|it| it.mean_datagram_bytes),
+        largest_packet_bytes: forward_metrics.and_then(|it| it.largest_datagram_bytes),
+        return_rate_bps: metrics.as_ref().and_then(|it| it.back.mean_rate_bps),
+        rtt_min_ms: metrics.as_ref().and_then(|it| it.rtt_min_ms),
+        rtt_median_ms: metrics.as_ref().and_then(|it| it.rtt_median_ms),
+        rtt_max_ms: metrics.as_ref().and_then(|it| it.rtt_max_ms),
+        in_flight_max_bytes: metrics.as_ref().and_then(|it| it.in_flight_max_bytes),
+        findings: findings.unwrap_or_default(),
         received_step_s: seconds(step),
         received_bytes,
         packet_log_sha256: coordinator.map(|it| it.log.sha256()),
@@ -178,7 +238,7 @@ mod tests {
             ],
             error: None,
         };
-        let times = Times::of(&client, Time::from_nanos(100_000_000), None, true);
+        let times = Times::reported(&client, Time::from_nanos(100_000_000), None, true);
         let expected = Times {
             handshake_s: Some(0.6),
             ttfb_s: Some(1.2),
@@ -186,7 +246,7 @@ mod tests {
             transfer_s: Some(3.8),
         };
         assert_eq!(times, expected);
-        let unfinished = Times::of(&client, Time::from_nanos(100_000_000), None, false);
+        let unfinished = Times::reported(&client, Time::from_nanos(100_000_000), None, false);
         assert_eq!(
             unfinished,
             Times {
@@ -196,7 +256,7 @@ mod tests {
             }
         );
         assert_eq!(
-            Times::of(&Bye::default(), Time::ZERO, None, true),
+            Times::reported(&Bye::default(), Time::ZERO, None, true),
             Times::default()
         );
     }

@@ -1,5 +1,5 @@
 //! Every packet of a trial, in the order in which the coordinator saw them: the hash that shows whether two trials
-//! were the same, the bytes that reached the client over time, and, if a trace is wanted, the packets themselves.
+//! were the same, the bytes that reached the client over time, and the packets themselves, for measurements and traces.
 
 use std::fmt::Write as _;
 
@@ -36,16 +36,16 @@ struct Received {
 pub struct PacketLog {
     hash: Sha256,
     received: Vec<Received>,
-    kept: Option<Vec<Packet>>,
+    packets: Vec<Packet>,
 }
 
 impl PacketLog {
-    /// An empty log; `keep` holds on to the packets, for a trace.
-    pub fn new(keep: bool) -> Self {
+    /// An empty log.
+    pub fn new() -> Self {
         Self {
             hash: Sha256::new(),
             received: Vec::new(),
-            kept: keep.then(Vec::new),
+            packets: Vec::new(),
         }
     }
 
@@ -77,14 +77,12 @@ impl PacketLog {
                 short_header,
             });
         }
-        if let Some(kept) = &mut self.kept {
-            kept.push(packet);
-        }
+        self.packets.push(packet);
     }
 
-    /// The packets, if they were kept.
+    /// The packets.
     pub fn packets(&self) -> &[Packet] {
-        self.kept.as_deref().unwrap_or_default()
+        &self.packets
     }
 
     /// The curve of bytes that reached the client from `start` until before `end`: its step in nanoseconds, and the sum
@@ -168,7 +166,7 @@ mod tests {
             },
         ];
         let hash = |packet: &Packet| {
-            let mut log = PacketLog::new(false);
+            let mut log = PacketLog::new();
             log.add(packet.clone());
             log.sha256()
         };
@@ -180,7 +178,7 @@ mod tests {
 
     #[test]
     fn the_curve_ends_with_all_bytes_and_counts_from_the_start() {
-        let mut log = PacketLog::new(false);
+        let mut log = PacketLog::new();
         log.add(packet(0, Some(1_000), b"12345"));
         log.add(packet(0, None, b"lost"));
         log.add(packet(0, Some(21_000), b"678"));
@@ -200,7 +198,7 @@ mod tests {
     fn a_reply_begins_with_a_full_sized_packet_behind_the_handshake() {
         const LONG: [u8; 1200] = [0xc0; 1200];
         const SHORT: [u8; 1200] = [0x40; 1200];
-        let mut log = PacketLog::new(false);
+        let mut log = PacketLog::new();
         log.add(packet(0, Some(10), &SHORT)); // half a round trip early: not in answer to the request
         log.add(packet(0, Some(20), &LONG));
         log.add(packet(0, Some(21), &SHORT[..999]));

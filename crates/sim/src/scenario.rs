@@ -7,6 +7,8 @@ use std::path::Path;
 use bentpipe_link::{Direction, Scenario};
 use serde_json::{Value, json};
 
+use crate::facts::link_facts;
+
 /// Prints the scenario in `file` with `sets` applied, as one JSON object.
 pub fn print(file: &Path, sets: &[(String, String)]) -> Result<(), Box<dyn Error>> {
     let scenario = Scenario::load(file, sets)?;
@@ -20,7 +22,7 @@ pub fn print(file: &Path, sets: &[(String, String)]) -> Result<(), Box<dyn Error
 
 /// The figures of a scenario; queue and loss are those of the satellite segment.
 fn summary(scenario: &Scenario) -> Value {
-    let rate = |direction| scenario.rate(direction).map(bentpipe_units::Rate::bps);
+    let facts = link_facts(scenario, None);
     let part = |direction, key: &str| {
         let link =
             serde_json::to_value(scenario.satellite.direction(direction)).unwrap_or_default();
@@ -31,10 +33,13 @@ fn summary(scenario: &Scenario) -> Value {
         "title": scenario.title,
         "source": scenario.source,
         "notes": scenario.notes,
-        "rtt_ms": scenario.rtt().as_secs_f64() * 1e3,
+        "rtt_ms": facts.rtt_ms,
         "timeout_s": scenario.timeout.as_secs_f64(),
-        "forward_rate_bps": rate(Direction::Forward),
-        "return_rate_bps": rate(Direction::Return),
+        "forward_rate_bps": facts.forward_rate_bps,
+        "return_rate_bps": facts.return_rate_bps,
+        "forward_queue_bytes": facts.forward_queue_bytes,
+        "return_queue_bytes": facts.return_queue_bytes,
+        "mtu_bytes": facts.mtu_bytes,
         "forward_queue": part(Direction::Forward, "queue"),
         "return_queue": part(Direction::Return, "queue"),
         "forward_loss": part(Direction::Forward, "loss"),

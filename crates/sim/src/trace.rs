@@ -10,6 +10,7 @@ use std::net::SocketAddrV4;
 use std::path::Path;
 
 use bentpipe_link::{Direction, Fate};
+use bentpipe_trace::connection as trace;
 use bentpipe_trace::{Endpoints, Interface, Writer, encapsulate};
 
 use crate::job::EPOCH_UNIX_S;
@@ -60,7 +61,7 @@ impl Trace<'_> {
                 sighting.interface,
                 EPOCH_UNIX_S * 1_000_000_000 + sighting.time,
                 &bytes,
-                None,
+                sighting.comment,
             )?;
         }
         writer.finish()?;
@@ -86,12 +87,18 @@ impl Trace<'_> {
             sightings.push(Sighting {
                 time: sent.as_nanos(),
                 interface: from,
+                comment: match fate {
+                    Fate::Delivered { .. } => None,
+                    Fate::QueueDrop => Some(trace::Fate::QueueDrop.name()),
+                    Fate::Loss => Some(trace::Fate::Loss.name()),
+                },
                 packet,
             });
             if let Fate::Delivered { at } = fate {
                 sightings.push(Sighting {
                     time: at.as_nanos(),
                     interface: to,
+                    comment: None,
                     packet,
                 });
             }
@@ -104,5 +111,7 @@ impl Trace<'_> {
 struct Sighting {
     time: u64,
     interface: Interface,
+    /// What became of a packet that did not arrive. Wireshark shows it, and analysis needs it.
+    comment: Option<&'static str>,
     packet: usize,
 }

@@ -21,6 +21,7 @@ use crate::packet_log::PacketLog;
 use crate::trace::Trace;
 use crate::verdict::Verdict;
 use crate::verify::verify;
+use crate::wire::Wire;
 
 // Addresses for documentation (RFC 5737): they are in traces, and nobody's.
 const CLIENT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 1), 50_000);
@@ -82,6 +83,7 @@ impl<'a> Trial<'a> {
         let start = Instant::now();
         let mut finished = self.play();
         self.check_files(&mut finished)?;
+        self.decode(&mut finished);
         self.leave_files(&finished)?;
         Ok(result(self.job, &finished, start.elapsed()))
     }
@@ -106,7 +108,7 @@ impl<'a> Trial<'a> {
         let mut coordinator = Coordinator::new(
             [Side::new(client, &ready[0]), Side::new(server, &ready[1])],
             [path(Direction::Forward), path(Direction::Return)],
-            PacketLog::new(self.job.trace),
+            PacketLog::new(),
         );
         let result = self.converse(&mut coordinator);
         let remains =
@@ -131,6 +133,7 @@ impl<'a> Trial<'a> {
             coordinator,
             remains,
             ready,
+            wire: None,
         }
     }
 
@@ -179,7 +182,7 @@ impl<'a> Trial<'a> {
             www: only(Role::Server, job.www.clone()),
             downloads: only(Role::Client, scratch.join("downloads")),
             certs: job.certs.clone(),
-            keylog: job.trace.then(|| key_log(scratch, role)),
+            keylog: only(Role::Client, key_log(scratch, Role::Client)),
             qlog: job.qlog.then(|| job.folder.join("qlog").join(role.name())),
         }
     }
@@ -221,12 +224,31 @@ impl<'a> Trial<'a> {
         Ok(())
     }
 
+    /// The TLS secrets that the client has written; empty if there are none.
+    fn secrets(&self) -> String {
+        fs::read_to_string(key_log(self.scratch.path(), Role::Client)).unwrap_or_default()
+    }
+
     fn has_secrets(&self) -> bool {
-        let text =
-            fs::read_to_string(key_log(self.scratch.path(), Role::Client)).unwrap_or_default();
+        let text = self.secrets();
         ["CLIENT_TRAFFIC_SECRET_0 ", "SERVER_TRAFFIC_SECRET_0 "]
             .iter()
             .all(|label| text.contains(label))
+    }
+
+    /// Looks at what was on the wire, if the client has told how to read it.
+    fn decode(&self, finished: &mut Finished) {
+        let Some(coordinator) = finished.coordinator.as_ref().filter(|_| self.has_secrets()) else {
+            return;
+        };
+        let key_log = self.secrets();
+        let wire = Wire {
+            packets: coordinator.log.packets(),
+            key_log: key_log.as_bytes(),
+            client: CLIENT,
+            server: SERVER,
+        };
+        finished.wire = wire.connection();
     }
 
     /// The trace, and what is needed to find out why a program failed.
@@ -234,11 +256,11 @@ impl<'a> Trial<'a> {
         let folder = &self.job.folder;
         if let (true, Some(coordinator)) = (self.job.trace, &finished.coordinator) {
             fs::create_dir_all(folder)?;
-            let key_log = fs::read(key_log(self.scratch.path(), Role::Client)).unwrap_or_default();
             let packets = coordinator.log.packets();
+            let key_log = self.secrets();
             let trace = Trace {
                 packets,
-                key_log: &key_log,
+                key_log: key_log.as_bytes(),
                 client: CLIENT,
                 server: SERVER,
             };

@@ -9,8 +9,9 @@ use std::thread;
 
 use crate::capture::{CaptureError, CapturedPacket, Item, Reader};
 use crate::connection::{Connection, Fate, Passing, Recorder, Recording, Undecodable, join};
-use crate::datagram::Datagram;
+use crate::datagram::{Datagram, NoDatagram};
 use crate::keylog::KeyLog;
+use crate::tcp::{self, Segment};
 
 /// A capture file in memory.
 #[derive(Debug, Clone, Copy)]
@@ -53,7 +54,10 @@ impl Captured {
         let mut undecodable = BTreeMap::new();
         for (what, missing) in recordings.iter().flat_map(|it| &it.undecodable) {
             let entry = undecodable.entry(what.clone());
-            let sum = entry.or_insert(Undecodable { count: 0, ..*missing });
+            let sum = entry.or_insert(Undecodable {
+                count: 0,
+                ..*missing
+            });
             sum.count += missing.count;
             sum.first_frame = sum.first_frame.min(missing.first_frame);
         }
@@ -80,10 +84,12 @@ fn scan(file: &File<'_>, secrets: &mut KeyLog) -> (Vec<(usize, String)>, Option<
         Err(error) => return (Vec::new(), Some(error)),
     };
     let (mut used, mut error) = (Vec::new(), None);
-    while let Some(item) = reader.next() {
+    for item in reader.by_ref() {
         match item {
             Ok(Item::TlsSecrets(text)) => secrets.add(text),
-            Ok(Item::Packet(packet)) if !used.contains(&packet.interface) => used.push(packet.interface),
+            Ok(Item::Packet(packet)) if !used.contains(&packet.interface) => {
+                used.push(packet.interface);
+            }
             Ok(Item::Packet(_)) => {}
             Err(cause) => error = Some(cause),
         }
@@ -93,7 +99,9 @@ fn scan(file: &File<'_>, secrets: &mut KeyLog) -> (Vec<(usize, String)>, Option<
         format!("{} {}", file.name, own.unwrap_or_default())
     };
     used.sort_unstable();
-    let named = used.into_iter().map(|interface| (interface, name(interface)));
+    let named = used
+        .into_iter()
+        .map(|interface| (interface, name(interface)));
     (named.collect(), error)
 }
 
@@ -107,35 +115,56 @@ fn record_all(files: &[File<'_>], places: &[Place], secrets: &KeyLog) -> Vec<Rec
             scope.spawn(move || places.iter().map(record).collect::<Vec<_>>())
         });
         let threads: Vec<_> = shares.collect();
-        let recordings = threads.into_iter().flat_map(|it| it.join().expect("a worker panicked"));
+        let recordings = threads
+            .into_iter()
+            .flat_map(|it| it.join().expect("a worker panicked"));
         recordings.collect()
     })
 }
 
+/// Takes note of what passes at one place.
+struct Recorders<'k> {
+    quic: Recorder<'k>,
+    tcp: tcp::Recorder,
+}
+
 fn record(file: &File<'_>, interface: usize, secrets: &KeyLog) -> Recording {
-    let mut recorder = Recorder::new(secrets);
-    let packets = Reader::new(file.bytes).into_iter().flatten().map_while(Result::ok);
+    let mut recorders = Recorders {
+        quic: Recorder::new(secrets),
+        tcp: tcp::Recorder::default(),
+    };
+    let packets = Reader::new(file.bytes)
+        .into_iter()
+        .flatten()
+        .map_while(Result::ok);
     let packets = packets.filter_map(|item| match item {
         Item::Packet(packet) => Some(packet),
         Item::TlsSecrets(_) => None,
     });
     for (frame, packet) in (1..).zip(packets) {
         if packet.interface == interface {
-            note(&mut recorder, frame, &packet);
+            recorders.note(frame, &packet);
         }
     }
-    recorder.finish()
+    let mut recording = recorders.quic.finish();
+    recorders.tcp.finish(&mut recording);
+    recording
 }
 
-fn note(recorder: &mut Recorder<'_>, frame: u64, packet: &CapturedPacket<'_>) {
-    let Some(time) = packet.time else {
-        return recorder.without_time(frame);
-    };
-    match Datagram::of(packet) {
-        Ok(datagram) => {
-            let fate = packet.comment.and_then(Fate::from_comment);
-            recorder.datagram(&datagram, Passing { time, frame, fate });
+impl Recorders<'_> {
+    fn note(&mut self, frame: u64, packet: &CapturedPacket<'_>) {
+        let Some(time) = packet.time else {
+            return self.quic.without_time(frame);
+        };
+        let fate = packet.comment.and_then(Fate::from_comment);
+        let passing = Passing { time, frame, fate };
+        match Datagram::of(packet) {
+            Ok(datagram) => self.quic.datagram(&datagram, passing),
+            Err(NoDatagram::NotUdp) => match Segment::of(packet) {
+                Ok(segment) => self.tcp.segment(&segment, passing),
+                Err(reason) => self.quic.no_datagram(frame, reason),
+            },
+            Err(reason) => self.quic.no_datagram(frame, reason),
         }
-        Err(reason) => recorder.no_datagram(frame, reason),
     }
 }

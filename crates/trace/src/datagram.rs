@@ -1,4 +1,4 @@
-//! From a captured packet to the UDP datagram in it: link layer, IPv4 or IPv6, UDP.
+//! From a captured packet to the IP packet in it, and to the UDP datagram in that: link layer, IPv4 or IPv6, UDP.
 //!
 //! Source: the link types of tcpdump.org, IEEE 802.1Q (VLAN tags), RFC 791, RFC 8200 section 4 (extension headers),
 //! RFC 768. Checksums are not looked at: a capture on the sending host often has none. Fragments are not reassembled;
@@ -53,6 +53,9 @@ pub enum NoDatagram {
     /// Something else than UDP over IP.
     #[error("not UDP")]
     NotUdp,
+    /// Something else than TCP over IP, where UDP was ruled out before.
+    #[error("neither UDP nor TCP")]
+    NotTcp,
     /// A part of a larger IP packet.
     #[error("an IP fragment")]
     Fragment,
@@ -71,15 +74,42 @@ impl<'a> Datagram<'a> {
 
     /// The datagram in a captured packet.
     pub fn of(packet: &CapturedPacket<'a>) -> Result<Self, NoDatagram> {
+        let ip = IpPacket::of(packet)?.ok_or(NoDatagram::NotUdp)?;
+        if ip.protocol != UDP {
+            return Err(NoDatagram::NotUdp);
+        }
+        udp(&ip).ok_or(NoDatagram::Damaged)
+    }
+}
+
+/// An IP packet that is no fragment, up to its transport layer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct IpPacket<'a> {
+    pub(crate) source: IpAddr,
+    pub(crate) destination: IpAddr,
+    /// Of the transport layer.
+    pub(crate) protocol: u8,
+    /// The identification field of IPv4.
+    pub(crate) identification: Option<u16>,
+    /// What was captured of the transport layer, and what the link may have put behind it.
+    pub(crate) rest: Cursor<'a>,
+    /// Bytes of the transport layer on the wire. None if the header does not say: packets above 64 KiB that never met a
+    /// wire, as the kernel hands them to the network card.
+    pub(crate) length: Option<usize>,
+}
+
+impl<'a> IpPacket<'a> {
+    /// The IP packet in a captured packet; None if there is another network layer.
+    pub(crate) fn of(packet: &CapturedPacket<'a>) -> Result<Option<Self>, NoDatagram> {
         let cursor = Cursor::new(packet.bytes);
         let (protocol, cursor) =
             network_layer(packet.link_type, cursor).ok_or(NoDatagram::Damaged)??;
-        match protocol {
+        let ip = match protocol {
             IPV4 => ipv4(cursor),
             IPV6 => ipv6(cursor),
-            _ => Some(Err(NoDatagram::NotUdp)),
-        }
-        .unwrap_or(Err(NoDatagram::Damaged))
+            _ => return Ok(None),
+        };
+        ip.unwrap_or(Err(NoDatagram::Damaged)).map(Some)
     }
 }
 
@@ -133,28 +163,34 @@ fn without_vlan_tags(mut protocol: u16, mut cursor: Cursor<'_>) -> Option<(u16, 
     Some((protocol, cursor))
 }
 
-fn ipv4(mut cursor: Cursor<'_>) -> Option<Result<Datagram<'_>, NoDatagram>> {
+fn ipv4(mut cursor: Cursor<'_>) -> Option<Result<IpPacket<'_>, NoDatagram>> {
     let header: [u8; 20] = cursor.array()?;
     let length = usize::from(header[0] & 0x0f) * 4;
     cursor.take(length.checked_sub(20)?)?;
+    let field = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
     // Offset and "more fragments"
-    if u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0 {
+    if field(6) & 0x3fff != 0 {
         return Some(Err(NoDatagram::Fragment));
-    }
-    if header[9] != UDP {
-        return Some(Err(NoDatagram::NotUdp));
     }
     let address = |at: usize| {
         let octets: [u8; 4] = header[at..at + 4].try_into().expect("four bytes");
         IpAddr::from(Ipv4Addr::from(octets))
     };
-    udp(cursor, address(12), address(16)).map(Ok)
+    Some(Ok(IpPacket {
+        source: address(12),
+        destination: address(16),
+        protocol: header[9],
+        identification: Some(field(4)),
+        rest: cursor,
+        length: usize::from(field(2)).checked_sub(length),
+    }))
 }
 
-fn ipv6(mut cursor: Cursor<'_>) -> Option<Result<Datagram<'_>, NoDatagram>> {
+fn ipv6(mut cursor: Cursor<'_>) -> Option<Result<IpPacket<'_>, NoDatagram>> {
     let header: [u8; 40] = cursor.array()?;
+    let payload = cursor.rest().len();
     let mut next = header[6];
-    while next != UDP {
+    loop {
         next = match next {
             // Hop-by-hop, routing, destination options: a length in units of 8 bytes, the first not counted
             0 | 43 | 60 => {
@@ -169,25 +205,35 @@ fn ipv6(mut cursor: Cursor<'_>) -> Option<Result<Datagram<'_>, NoDatagram>> {
                 }
                 head[0]
             }
-            _ => return Some(Err(NoDatagram::NotUdp)),
+            _ => break,
         };
     }
     let address = |at: usize| {
         let octets: [u8; 16] = header[at..at + 16].try_into().expect("sixteen bytes");
         IpAddr::from(Ipv6Addr::from(octets))
     };
-    udp(cursor, address(8), address(24)).map(Ok)
+    let extensions = payload - cursor.rest().len();
+    let length = usize::from(u16::from_be_bytes([header[4], header[5]]));
+    Some(Ok(IpPacket {
+        source: address(8),
+        destination: address(24),
+        protocol: next,
+        identification: None,
+        rest: cursor,
+        length: length.checked_sub(extensions),
+    }))
 }
 
-fn udp(mut cursor: Cursor<'_>, source: IpAddr, destination: IpAddr) -> Option<Datagram<'_>> {
+fn udp<'a>(ip: &IpPacket<'a>) -> Option<Datagram<'a>> {
+    let mut cursor = ip.rest;
     let (source_port, destination_port) = (cursor.u16()?, cursor.u16()?);
     let length = usize::from(cursor.u16()?).checked_sub(8)?;
     cursor.take(2)?; // checksum
     let captured = cursor.rest();
     Some(Datagram {
         path: Path {
-            source: SocketAddr::new(source, source_port),
-            destination: SocketAddr::new(destination, destination_port),
+            source: SocketAddr::new(ip.source, source_port),
+            destination: SocketAddr::new(ip.destination, destination_port),
         },
         payload: &captured[..length.min(captured.len())],
         length,

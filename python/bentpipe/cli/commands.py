@@ -15,9 +15,11 @@ from pathlib import Path
 import click
 
 import bentpipe
+from bentpipe.cli.plot import plot
 from bentpipe.cli.run import build_report, run
 from bentpipe.cli.scenarios import scenarios
 from bentpipe.cli.stacks import stacks
+from bentpipe.cli.trace import trace
 from bentpipe.errors import BentpipeError, UsageError
 
 
@@ -49,7 +51,7 @@ def report(folder: Path) -> None:
     click.echo(build_report(folder))
 
 
-for command in (run, scenarios, stacks, report):
+for command in (run, scenarios, stacks, report, trace, plot):
     cli.add_command(command)
 
 

@@ -6,7 +6,8 @@ Keys carry their unit, as in records. `report-ui/src/model.ts` declares the same
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from urllib.parse import quote
 import bentpipe
 from bentpipe.records import Record
 from bentpipe.report import slugs
+from bentpipe.report.analyses import ReadTrace
 from bentpipe.report.command import reproduce
 from bentpipe.statistics import Cell, Matrix, efficiency_over, matrices, spread
 
@@ -64,6 +66,7 @@ class RunModel:
     run: Path
     manifest: dict[str, Any]
     records: list[Record]
+    traces: dict[str, ReadTrace] = field(default_factory=dict)  # by the names of their trials
 
     @property
     def campaign(self) -> str:
@@ -123,7 +126,7 @@ def _matrix(model: RunModel, matrix: Matrix, slug_of: dict[Any, str]) -> dict[st
         "clients": [_margin(name, matrix.row(name)) for name in matrix.clients],
         "servers": [_margin(name, matrix.column(name)) for name in matrix.servers],
         "total": _margin("all", matrix.cells),
-        "cells": [_cell(cell, slug_of[cell.key]) for cell in matrix.cells],
+        "cells": [_cell(model, cell, slug_of[cell.key]) for cell in matrix.cells],
     }
 
 
@@ -144,7 +147,7 @@ def _margin(name: str, group: tuple[Cell, ...]) -> dict[str, Any]:
     }
 
 
-def _cell(cell: Cell, slug: str) -> dict[str, Any]:
+def _cell(model: RunModel, cell: Cell, slug: str) -> dict[str, Any]:
     measured = sum(record.goodput_bps is not None for record in cell.ok)
     spreads = ("goodput_bps", "completion_s", "handshake_s", "share_of_limit")
     return {
@@ -160,7 +163,15 @@ def _cell(cell: Cell, slug: str) -> dict[str, Any]:
             {"iteration": r.iteration, "outcome": r.outcome, "detail": r.detail, "efficiency": r.efficiency}
             for r in cell.records
         ],
+        "findings": _findings(model, cell),
     }
+
+
+def _findings(model: RunModel, cell: Cell) -> list[tuple[str, int]] | None:
+    """What is wrong in the cell's traces, and in how many of them; None if none could be read."""
+    traces = [model.traces[record.trial] for record in cell.records if record.trial in model.traces]
+    read = [trace.flaws for trace in traces if trace.flaws is not None]
+    return Counter(flaw for flaws in read for flaw in flaws).most_common() if read else None
 
 
 def _spread(cell: Cell, column: str) -> dict[str, float] | None:
@@ -195,13 +206,17 @@ def cell_data(model: RunModel, slug: str) -> dict[str, Any]:
                 "driver": first.server_driver,
             },
         ],
-        "iterations": [_iteration(model.run, record) for record in cell.records],
+        "iterations": [_iteration(model, record) for record in cell.records],
     }
     return _finite(data)  # type: ignore[no-any-return]
 
 
-def _iteration(run: Path, record: Record) -> dict[str, Any]:
-    return {name: getattr(record, name) for name in _ITERATION_COLUMNS} | {"files": _files(run, record.trial)}
+def _iteration(model: RunModel, record: Record) -> dict[str, Any]:
+    trace = model.traces.get(record.trial)
+    return {name: getattr(record, name) for name in _ITERATION_COLUMNS} | {
+        "files": _files(model.run, record.trial),
+        "trace": trace and {"script": trace.script and f"../{trace.script}", "failure": trace.failure},
+    }
 
 
 def _files(run: Path, trial: str) -> list[dict[str, str]]:

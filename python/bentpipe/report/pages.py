@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 import json
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -66,3 +67,12 @@ def data_script(name: str, value: Any) -> str:
     """A script that assigns `value` to the global `name`; safe inside a `<script>` element too."""
     text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     return f"window.{name}={text.replace('<', chr(92) + 'u003c')};\n"
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file of the site. OSError names it."""
+    try:
+        path.write_bytes(content)
+    except OSError as error:  # a full disk is noticed while writing, where the error does not know the file
+        error.filename = str(path)
+        raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -10,7 +11,9 @@ from typing import Any
 from bentpipe.errors import BentpipeError
 from bentpipe.records import Record, read_jsonl
 from bentpipe.report import pages
+from bentpipe.report.analyses import read_traces
 from bentpipe.report.model import RunModel, cell_data, run_data
+from bentpipe.traces import Run
 
 ASSETS = ("report.js", "report.css", "licenses.txt")
 
@@ -40,10 +43,12 @@ def build(run: Path) -> Path:
 
 
 def _write(model: RunModel, site: Path, assets: list[Path]) -> None:
-    for folder in ("cells", "data/cells", "assets"):
+    for folder in ("cells", "data/cells", "data/trials", "assets"):
         (site / folder).mkdir(parents=True)
+    run = Run(model.run, model.manifest["scenarios"], {record.trial: record for record in model.records})
+    model = dataclasses.replace(model, traces=read_traces(run, site))
     for asset in assets:
-        _write_bytes(site / "assets" / asset.name, asset.read_bytes())
+        pages.write(site / "assets" / asset.name, asset.read_bytes())
     _write_text(site / "data" / "run.js", pages.data_script("bentpipeRun", run_data(model)))
     _write_text(site / "index.html", pages.index(model.heading))
     for slug, cell in model.slugs.items():
@@ -54,15 +59,7 @@ def _write(model: RunModel, site: Path, assets: list[Path]) -> None:
 
 
 def _write_text(path: Path, text: str) -> None:
-    _write_bytes(path, text.encode())
-
-
-def _write_bytes(path: Path, content: bytes) -> None:
-    try:
-        path.write_bytes(content)
-    except OSError as error:  # a full disk is noticed while writing, where the error does not know the file
-        error.filename = str(path)
-        raise
+    pages.write(path, text.encode())
 
 
 def _assets() -> list[Path]:

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::quic;
+use crate::{quic, tcp};
 
 /// A frame without its data.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +40,10 @@ pub enum Frame {
     Datagram {
         length: u32,
     },
+    /// TCP: the number of the segment of which this ACK gives an RTT sample.
+    Echo(u64),
+    /// TCP: a segment as it was captured. [`super::join`] puts in its place the frames that it amounts to.
+    Segment(Box<tcp::Header>),
     /// One of which only the name matters here.
     Other(&'static str),
 }
@@ -108,12 +112,14 @@ impl Frame {
             Self::DataBlocked(_) => "DATA_BLOCKED",
             Self::StreamDataBlocked { .. } => "STREAM_DATA_BLOCKED",
             Self::Datagram { .. } => "DATAGRAM",
+            Self::Echo(_) => "ECHO",
+            Self::Segment(_) => "SEGMENT",
             Self::Other(name) => name,
         }
     }
 
-    /// Whether a packet with it asks for an acknowledgement: all but ACK, PADDING and CONNECTION_CLOSE do (RFC 9002
-    /// section 2).
+    /// Whether a QUIC packet with it asks for an acknowledgement: all but ACK, PADDING and `CONNECTION_CLOSE` do (RFC
+    /// 9002 section 2). Of packets of any protocol, ask [`super::Connection::is_ack_eliciting`].
     #[must_use]
     pub fn is_ack_eliciting(&self) -> bool {
         !matches!(self.name(), "ACK" | "PADDING" | "CONNECTION_CLOSE")

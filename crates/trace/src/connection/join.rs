@@ -9,10 +9,11 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::quic::{End, Identity};
+use crate::tcp;
 
 use super::recorder::{Recorded, Recording, Sighting};
 use super::vantage::named;
-use super::{Connection, Fate, Frame, Nanos, Packet, Vantage};
+use super::{Connection, Fate, Frame, Nanos, Packet, Protocol, Vantage};
 
 /// How many packets from its beginning on a connection is known by. One of which all of these were lost between two places
 /// counts as two connections.
@@ -21,10 +22,13 @@ const FIRST: usize = 100;
 /// The connections of any number of recordings, each with the name of its place.
 #[must_use]
 pub fn join(places: Vec<(Option<String>, Recording)>) -> Vec<Connection> {
-    let recorded = places.into_iter().enumerate().flat_map(|(place, (name, recording))| {
-        let connections = recording.connections.into_iter();
-        connections.map(move |it| Some((place, name.clone(), it)))
-    });
+    let recorded = places
+        .into_iter()
+        .enumerate()
+        .flat_map(|(place, (name, recording))| {
+            let connections = recording.connections.into_iter();
+            connections.map(move |it| Some((place, name.clone(), it)))
+        });
     let mut recorded: Vec<_> = recorded.collect();
     let beginnings = Beginnings::of(recorded.iter().flatten().map(|(_, _, it)| it));
     let mut connections = Vec::new();
@@ -45,6 +49,11 @@ pub fn join(places: Vec<(Option<String>, Recording)>) -> Vec<Connection> {
         });
     }
     connections.sort_by_key(|it| it.start);
+    for connection in &mut connections {
+        if connection.protocol == Protocol::Tcp {
+            tcp::retell(connection);
+        }
+    }
     connections
 }
 
@@ -102,7 +111,9 @@ fn of_one_place(name: Option<&str>, recorded: Recorded) -> Connection {
 fn of_two_places(names: [Option<&str>; 2], pair: [Recorded; 2]) -> Connection {
     let [client, server] = in_order(names, pair);
     let first_sent = client.sightings.iter().find(|it| it.sender == End::Client);
-    let start = first_sent.or(client.sightings.first()).map_or(0, |it| it.time);
+    let start = first_sent
+        .or(client.sightings.first())
+        .map_or(0, |it| it.time);
     let mut at_server = Unmatched::of(&server.sightings);
     let mut connection = Connection {
         protocol: client.protocol,
@@ -118,7 +129,9 @@ fn of_two_places(names: [Option<&str>; 2], pair: [Recorded; 2]) -> Connection {
         let seen = [Some(sighting.time), there.map(|it| it.time)];
         let seen = seen.map(|time| time.map(|time| since(start, time)));
         let says = sighting.fate.or(there.and_then(|it| it.fate));
-        connection.packets.push(packet(sighting, seen, fate(sighting.sender, seen, says)));
+        connection
+            .packets
+            .push(packet(sighting, seen, fate(sighting.sender, seen, says)));
     }
     for at in at_server.rest() {
         let sighting = &server.sightings[at];
@@ -134,12 +147,15 @@ fn of_two_places(names: [Option<&str>; 2], pair: [Recorded; 2]) -> Connection {
 /// The client's place first.
 fn in_order(names: [Option<&str>; 2], pair: [Recorded; 2]) -> [Recorded; 2] {
     let [one, other] = pair;
-    let named = names.map(named);
+    let sides = names.map(named);
     let first = |recorded: &Recorded| {
-        let mut of_client = recorded.sightings.iter().filter(|it| it.sender == End::Client);
+        let mut of_client = recorded
+            .sightings
+            .iter()
+            .filter(|it| it.sender == End::Client);
         of_client.next().map_or(u64::MAX, |it| it.time)
     };
-    let swapped = match named {
+    let swapped = match sides {
         [Some(left), right] if right != Some(left) => left == End::Server,
         [None, Some(right)] => right == End::Client,
         _ => first(&other) < first(&one),
@@ -169,7 +185,9 @@ impl Unmatched {
     fn take(&mut self, sighting: &Sighting) -> Option<usize> {
         let key = (sighting.identity, sighting.size);
         let first = self.sorted.partition_point(|it| (it.0, it.1) < key);
-        let same = self.sorted[first..].iter().take_while(|it| (it.0, it.1) == key);
+        let same = self.sorted[first..]
+            .iter()
+            .take_while(|it| (it.0, it.1) == key);
         let free = same.zip(first..).find(|(_, at)| !self.taken[*at]);
         let ((.., sighting), at) = free?;
         self.taken[at] = true;
@@ -178,7 +196,11 @@ impl Unmatched {
 
     /// Those that were not taken, in order.
     fn rest(self) -> Vec<usize> {
-        let free = self.sorted.iter().zip(&self.taken).filter(|(_, taken)| !**taken);
+        let free = self
+            .sorted
+            .iter()
+            .zip(&self.taken)
+            .filter(|(_, taken)| !**taken);
         let mut rest: Vec<usize> = free.map(|((.., at), _)| *at).collect();
         rest.sort_unstable();
         rest
@@ -252,4 +274,196 @@ fn packet(sighting: &Sighting, seen: [Option<Nanos>; 2], fate: Fate) -> Packet {
 fn since(start: u64, time: u64) -> Nanos {
     let ahead = i128::from(time) - i128::from(start);
     Nanos::try_from(ahead).expect("a capture shorter than 292 years")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::connection::{Kind, Protocol, Ranges};
+    use crate::quic::PacketType;
+
+    const EPOCH: u64 = 1_000_000_000;
+
+    /// A packet that is sent at `sent` and arrives after `delay`, if at all.
+    #[derive(Debug, Clone)]
+    struct Sent {
+        sender: End,
+        sent: u64,
+        delay: Option<u64>,
+        copies: usize,
+    }
+
+    fn packets() -> impl Strategy<Value = Vec<Sent>> {
+        let delay = prop_oneof![1 => Just(None), 4 => (0_u64..500).prop_map(Some)];
+        let one = (any::<bool>(), 0_u64..20, delay, 1_usize..3);
+        prop::collection::vec(one, 1..80).prop_map(|packets| {
+            let mut now = 0;
+            let sent = packets.into_iter().map(|(by_client, gap, delay, copies)| {
+                now += gap;
+                let sender = if by_client { End::Client } else { End::Server };
+                Sent {
+                    sender,
+                    sent: now,
+                    delay,
+                    copies,
+                }
+            });
+            sent.collect()
+        })
+    }
+
+    fn sighting(number: u64, sender: End, time: u64) -> Sighting {
+        let mut identity = [0; 16];
+        identity[..8].copy_from_slice(&number.to_le_bytes());
+        Sighting {
+            time: EPOCH + time,
+            datagram: 0,
+            identity,
+            sender,
+            kind: Kind::Quic(PacketType::OneRtt),
+            number: Some(number),
+            size: 1200,
+            ip_size: Some(1228),
+            fate: None,
+            decoded: true,
+            frames: 0..0,
+        }
+    }
+
+    /// What one place saw of the packets, its clock ahead by `ahead`.
+    fn place(packets: &[Sent], at: End, ahead: u64) -> Recording {
+        let mut sightings = Vec::new();
+        for (number, packet) in (0..).zip(packets) {
+            if packet.sender == at {
+                sightings.push(sighting(number, packet.sender, packet.sent + ahead));
+            } else if let Some(delay) = packet.delay {
+                for _ in 0..packet.copies {
+                    let arrival = packet.sent + delay + ahead;
+                    sightings.push(sighting(number, packet.sender, arrival));
+                }
+            }
+        }
+        sightings.sort_by_key(|it| it.time);
+        recording(sightings)
+    }
+
+    fn recording(sightings: Vec<Sighting>) -> Recording {
+        let recorded = Recorded {
+            protocol: Protocol::Quic(1),
+            ends: [
+                "192.0.2.1:1".parse().unwrap(),
+                "192.0.2.2:2".parse().unwrap(),
+            ],
+            sightings,
+            frames: Vec::new(),
+            ranges: Ranges::new(),
+        };
+        Recording {
+            connections: vec![recorded],
+            ..Recording::default()
+        }
+    }
+
+    fn named(name: &str) -> Option<String> {
+        Some(name.to_owned())
+    }
+
+    proptest! {
+        #[test]
+        fn every_packet_is_there_once_with_both_its_times(
+            packets in packets(),
+            ahead in 0_u64..1000,
+            swapped in any::<bool>(),
+        ) {
+            let mut places = vec![
+                (named("client"), place(&packets, End::Client, 0)),
+                (named("server"), place(&packets, End::Server, ahead)),
+            ];
+            prop_assume!(places.iter().all(|(_, it)| !it.connections[0].sightings.is_empty()));
+            // Where all packets from either side were lost, the places share none.
+            prop_assume!(packets.iter().any(|it| it.delay.is_some()));
+            if swapped {
+                places.reverse();
+            }
+            let connections = join(places);
+            prop_assert_eq!(connections.len(), 1);
+            let found = &connections[0];
+            prop_assert_eq!(found.vantage, Vantage::Both);
+            prop_assert!(found.packets.is_sorted_by_key(Packet::time));
+            for (number, sent) in (0..).zip(&packets) {
+                let sightings = found.packets.iter().filter(|it| it.number == Some(number));
+                let (originals, copies): (Vec<_>, Vec<_>) = sightings.partition(|it| it.sent().is_some());
+                prop_assert_eq!(originals.len(), 1);
+                let expected_copies = sent.delay.map_or(0, |_| sent.copies - 1);
+                prop_assert_eq!(copies.len(), expected_copies, "what the network doubled");
+                let original = originals[0];
+                let start = i64::try_from(found.start - EPOCH).unwrap();
+                let clock = |end: End| if end == End::Server { i64::try_from(ahead).unwrap() } else { 0 } - start;
+                let left = i64::try_from(sent.sent).unwrap();
+                prop_assert_eq!(original.sent(), Some(left + clock(sent.sender)));
+                let arrival = sent.delay.map(|delay| left + i64::try_from(delay).unwrap() + clock(sent.sender.other()));
+                prop_assert_eq!(original.received(), arrival);
+                let fate = if sent.delay.is_some() { Fate::Delivered } else { Fate::NotReceived };
+                prop_assert_eq!(original.fate, fate);
+            }
+        }
+    }
+
+    #[test]
+    fn without_names_the_first_to_see_the_client_is_at_its_side() {
+        let packets = [
+            Sent {
+                sender: End::Client,
+                sent: 0,
+                delay: Some(300),
+                copies: 1,
+            },
+            Sent {
+                sender: End::Server,
+                sent: 300,
+                delay: Some(300),
+                copies: 1,
+            },
+        ];
+        for swapped in [false, true] {
+            let mut places = vec![
+                (None, place(&packets, End::Client, 0)),
+                (None, place(&packets, End::Server, 0)),
+            ];
+            if swapped {
+                places.reverse();
+            }
+            let connections = join(places);
+            let seen: Vec<_> = connections[0].packets.iter().map(|it| it.seen).collect();
+            assert_eq!(seen, [[Some(0), Some(300)], [Some(600), Some(300)]]);
+        }
+    }
+
+    #[test]
+    fn one_place_is_where_answers_come_at_once() {
+        let times = |reply, answer| {
+            let client = |number, time| sighting(number, End::Client, time);
+            recording(vec![
+                client(0, 0),
+                sighting(1, End::Server, reply),
+                client(2, answer),
+            ])
+        };
+        for (reply, answer, vantage) in [
+            (600, 601, Vantage::At(End::Client)),
+            (1, 601, Vantage::At(End::Server)),
+            (300, 600, Vantage::Between),
+        ] {
+            let connections = join(vec![(None, times(reply, answer))]);
+            assert_eq!(connections[0].vantage, vantage);
+        }
+        let connections = join(vec![(named("server"), times(600, 601))]);
+        assert_eq!(
+            connections[0].vantage,
+            Vantage::At(End::Server),
+            "a name says more"
+        );
+    }
 }

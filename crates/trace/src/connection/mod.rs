@@ -16,7 +16,7 @@ mod vantage;
 use std::net::SocketAddr;
 use std::ops::Range;
 
-use crate::quic::{End, PacketType};
+use crate::quic::{End, PacketType, Space};
 
 pub use frame::{Frame, Ranges};
 pub use join::join;
@@ -51,7 +51,7 @@ pub enum Protocol {
     /// QUIC of this version.
     Quic(u32),
     /// TCP, whose segments stand for packets: numbers count segments as they were sent, acknowledged bytes and selective
-    /// acknowledgements are given as ranges of these numbers, and the sequence space is stream 0.
+    /// acknowledgements are given as ranges of these numbers, and the sequence space is stream 0 ([`crate::tcp`]).
     Tcp,
 }
 
@@ -124,6 +124,15 @@ pub struct Packet {
 }
 
 impl Packet {
+    /// Its packet number space. TCP has just one.
+    #[must_use]
+    pub fn space(&self) -> Option<Space> {
+        match self.kind {
+            Kind::Quic(kind) => kind.space(),
+            Kind::Tcp => Some(Space::Application),
+        }
+    }
+
     /// When it left its sender.
     #[must_use]
     pub fn sent(&self) -> Option<Nanos> {
@@ -149,6 +158,16 @@ impl Connection {
     #[must_use]
     pub fn frames(&self, packet: &Packet) -> &[Frame] {
         &self.frames[packet.frames.start as usize..packet.frames.end as usize]
+    }
+
+    /// Whether a packet asks for an acknowledgement. Of TCP segments, those do that take sequence space.
+    #[must_use]
+    pub fn is_ack_eliciting(&self, packet: &Packet) -> bool {
+        let mut frames = self.frames(packet).iter();
+        match self.protocol {
+            Protocol::Quic(_) => frames.any(Frame::is_ack_eliciting),
+            Protocol::Tcp => frames.any(|it| matches!(it.name(), "STREAM" | "SYN")),
+        }
     }
 
     /// The ranges of an ACK frame, the highest first.

@@ -126,7 +126,8 @@ impl<'k> Recorder<'k> {
 
     /// Notes a captured packet without a time.
     pub fn without_time(&mut self, frame: u64) {
-        self.recording.miss(frame, "captured packets: no time given".to_owned());
+        self.recording
+            .miss(frame, "captured packets: no time given".to_owned());
     }
 
     /// What was recorded.
@@ -166,7 +167,12 @@ impl Note<'_> {
             let what = format!("{} packets of no known connection", packet.kind.name());
             return self.recording.miss(self.passing.frame, what);
         };
-        let recorded = connection(&mut self.recording.connections, number, packet.sender, self.datagram);
+        let recorded = connection(
+            &mut self.recording.connections,
+            number,
+            packet.sender,
+            self.datagram,
+        );
         let start = index(&recorded.frames);
         let mut damaged = None;
         for frame in packet.frames() {
@@ -203,7 +209,12 @@ impl Note<'_> {
         let Some((number, sender, kind)) = undecoded.known else {
             return;
         };
-        let recorded = connection(&mut self.recording.connections, number, sender, self.datagram);
+        let recorded = connection(
+            &mut self.recording.connections,
+            number,
+            sender,
+            self.datagram,
+        );
         let start = index(&recorded.frames);
         recorded.sightings.push(Sighting {
             time: self.passing.time,

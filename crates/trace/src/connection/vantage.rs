@@ -35,8 +35,12 @@ impl Vantage {
             return Self::At(end);
         }
         match answers(recorded) {
-            Some((client, server)) if client.saturating_mul(QUICKER) < server => Self::At(End::Client),
-            Some((client, server)) if server.saturating_mul(QUICKER) < client => Self::At(End::Server),
+            Some((client, server)) if client.saturating_mul(QUICKER) < server => {
+                Self::At(End::Client)
+            }
+            Some((client, server)) if server.saturating_mul(QUICKER) < client => {
+                Self::At(End::Server)
+            }
             _ => Self::Between,
         }
     }
@@ -44,9 +48,12 @@ impl Vantage {
 
 /// The end whose side a place with this name is at, if it names just one.
 pub(super) fn named(name: Option<&str>) -> Option<End> {
-    let names = |end: &End| name.is_some_and(|name| name.contains(end.name()));
-    let mut named = [End::Client, End::Server].into_iter().filter(names);
-    named.next().filter(|_| named.next().is_none())
+    let is_in = |end: End| name.is_some_and(|name| name.contains(end.name()));
+    match (is_in(End::Client), is_in(End::Server)) {
+        (true, false) => Some(End::Client),
+        (false, true) => Some(End::Server),
+        _ => None,
+    }
 }
 
 /// How long the client and the server took for their first answers: the server's to the first packet that is seen, and
@@ -54,8 +61,14 @@ pub(super) fn named(name: Option<&str>) -> Option<End> {
 fn answers(recorded: &Recorded) -> Option<(u64, u64)> {
     let sightings = &recorded.sightings;
     let asked = sightings.iter().position(|it| it.sender == End::Client)?;
-    let replied = asked + sightings[asked..].iter().position(|it| it.sender == End::Server)?;
-    let answered = replied + sightings[replied..].iter().position(|it| it.sender == End::Client)?;
+    let replied = asked
+        + sightings[asked..]
+            .iter()
+            .position(|it| it.sender == End::Server)?;
+    let answered = replied
+        + sightings[replied..]
+            .iter()
+            .position(|it| it.sender == End::Client)?;
     // A client that waited repeats itself; the last of these is what was answered, as far as can be told.
     let time = |at: usize| sightings[at].time;
     Some((

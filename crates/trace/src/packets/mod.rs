@@ -6,7 +6,6 @@ mod json;
 mod watch;
 
 use std::error::Error;
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -20,14 +19,7 @@ pub fn print(files: &[PathBuf], key_log: Option<&Path>) -> Result<(), Box<dyn Er
     for file in files {
         inputs.push(Input::open(file).map_err(|error| named(file, &error))?);
     }
-    let mut secrets = KeyLog::default();
-    if let Some(file) = key_log {
-        secrets.add(&fs::read(file).map_err(|error| named(file, &error))?);
-        if secrets.connections() == 0 {
-            let hint = "hint: run an endpoint with SSLKEYLOGFILE=KEYS";
-            return Err(named(file, &format!("no TLS 1.3 secrets in it ({hint})")).into());
-        }
-    }
+    let mut secrets = crate::input::key_log(key_log)?;
     add_secrets(files, &inputs, &mut secrets)?;
     let mut out = io::stdout().lock();
     let mut failed = Vec::new();

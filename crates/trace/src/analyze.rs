@@ -1,0 +1,161 @@
+//! `bentpipe-trace analyze`: the packets of captures as a table, and what they say as JSON.
+
+use std::error::Error;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{self, ExitCode};
+
+use bentpipe_trace::capture::{CaptureError, Reader};
+use bentpipe_trace::connection::Connection;
+use bentpipe_trace::{Captured, File as Capture, LinkFacts};
+
+use crate::analysis::{Analysis, Analyzed, Beside, Undecoded, sides};
+use crate::input;
+use crate::tables::Table;
+use crate::windows::Windows;
+
+/// What is to be analysed, and where the results go.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Analyze {
+    pub files: Vec<PathBuf>,
+    pub key_log: Option<PathBuf>,
+    /// What endpoints logged.
+    pub qlogs: Vec<PathBuf>,
+    /// Link facts: JSON, or a file with it.
+    pub link: Option<String>,
+    pub out: PathBuf,
+}
+
+/// Writes `packets.parquet` and `analysis.json`. Of a capture that cannot be read to its end, what comes before that
+/// counts, and the exit code is 1.
+pub fn run(job: &Analyze) -> Result<ExitCode, Box<dyn Error>> {
+    let facts = job
+        .link
+        .as_deref()
+        .map(link_facts)
+        .transpose()?
+        .unwrap_or_default();
+    let names: Vec<String> = job.files.iter().map(|file| input::name(file)).collect();
+    let (captured, errors) = read(job, &names)?;
+    let mut analysis = Analysis {
+        format: 1,
+        files: names,
+        sides: "unknown",
+        undecoded: undecoded(&captured),
+        errors,
+        connections: Vec::new(),
+    };
+    let connections = captured.connections;
+    match connections.iter().max_by_key(|it| it.packets.len()) {
+        Some(largest) => analysis.sides = sides(largest.vantage),
+        None => analysis.errors.push(nothing(&analysis.undecoded)),
+    }
+    let windows = Windows::read(&job.qlogs, &connections, &mut analysis.errors)?;
+    let beside = Beside { facts, windows };
+    write(&job.out, &beside, connections, &mut analysis)?;
+    for error in &analysis.errors {
+        eprintln!("error: {error}");
+    }
+    for Undecoded {
+        count,
+        what,
+        first_frame,
+    } in &analysis.undecoded
+    {
+        eprintln!("not decoded: {count} {what} (first in frame {first_frame})");
+    }
+    Ok(ExitCode::from(u8::from(!analysis.errors.is_empty())))
+}
+
+/// Reads the captures, and says which could not be read to their ends. One that is none ends it all.
+fn read(job: &Analyze, names: &[String]) -> Result<(Captured, Vec<String>), Box<dyn Error>> {
+    let secrets = input::key_log(job.key_log.as_deref())?;
+    let mut contents = Vec::new();
+    for file in &job.files {
+        let bytes = input::read(file)?;
+        if let Err(error @ CaptureError::NotACapture) = Reader::new(&bytes) {
+            return Err(format!("{}: {error}", file.display()).into());
+        }
+        contents.push(bytes);
+    }
+    let captures = names.iter().zip(&contents);
+    let captures: Vec<_> = captures
+        .map(|(name, bytes)| Capture { name, bytes })
+        .collect();
+    let captured = Captured::read(&captures, secrets);
+    let errors = names.iter().zip(&captured.errors);
+    let errors = errors.filter_map(|(name, error)| Some(format!("{name}: {}", error.as_ref()?)));
+    let errors = errors.collect();
+    Ok((captured, errors))
+}
+
+/// Writes the results, connection by connection, so that each one's ledger and packets are gone before the next.
+fn write(
+    out: &Path,
+    beside: &Beside,
+    connections: Vec<Connection>,
+    analysis: &mut Analysis,
+) -> Result<(), Box<dyn Error>> {
+    fs::create_dir_all(out).map_err(|error| format!("{}: {error}", out.display()))?;
+    replace(&out.join("packets.parquet"), |file| {
+        let mut table = Table::new(file)?;
+        for (number, connection) in connections.into_iter().enumerate() {
+            let entries = connection.ledger();
+            table.add(i32::try_from(number)?, &connection, &entries)?;
+            let analyzed = Analyzed::new(number, &connection, &entries, beside);
+            analysis.connections.push(analyzed);
+        }
+        table.finish()?;
+        Ok(())
+    })?;
+    replace(&out.join("analysis.json"), |file| {
+        let mut out = io::BufWriter::new(file);
+        serde_json::to_writer(&mut out, analysis)?;
+        Ok(io::Write::flush(&mut out)?)
+    })
+}
+
+/// Writes a file beside `path`, then puts it in its place: a reader sees the old one or the whole new one.
+fn replace(
+    path: &Path,
+    write: impl FnOnce(File) -> Result<(), Box<dyn Error>>,
+) -> Result<(), Box<dyn Error>> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".{}.part", process::id()));
+    let written = File::create(&beside)
+        .map_err(Into::into)
+        .and_then(write)
+        .and_then(|()| Ok(fs::rename(&beside, path)?));
+    written.map_err(|error| {
+        // It may not even be there; what failed before is what counts.
+        let _ = fs::remove_file(&beside);
+        format!("{}: {error}", path.display()).into()
+    })
+}
+
+fn link_facts(link: &str) -> Result<LinkFacts, String> {
+    if link.trim_start().starts_with('{') {
+        return serde_json::from_str(link).map_err(|error| format!("--link: {error}"));
+    }
+    let json = input::read(Path::new(link))?;
+    serde_json::from_slice(&json).map_err(|error| format!("{link}: {error}"))
+}
+
+fn undecoded(captured: &Captured) -> Vec<Undecoded> {
+    let undecodable = captured.undecodable.iter();
+    let undecoded = undecodable.map(|(what, missing)| Undecoded {
+        count: missing.count,
+        what: what.clone(),
+        first_frame: missing.first_frame,
+    });
+    undecoded.collect()
+}
+
+fn nothing(undecoded: &[Undecoded]) -> String {
+    let most = undecoded.iter().max_by_key(|it| it.count);
+    let why = most.map_or("the captures have no packets".to_owned(), |it| {
+        format!("{} {}", it.count, it.what)
+    });
+    format!("no connection found: {why} (hint: a capture has to begin with the handshake)")
+}

@@ -1,0 +1,200 @@
+//! When the data sender had used up its flow-control credit.
+//!
+//! Source: RFC 9000 section 4.1. Credit is what `MAX_DATA` and `MAX_STREAM_DATA` frames that reached the sender allow. A
+//! sender counts as blocked from the packet that left no room for another full one below a limit until more credit
+//! arrives, and only while data never sent before are still to come.
+//!
+//! Departure: the initial limits stand in transport parameters, which are not read. Until the first of these frames
+//! arrives, the sender counts as blocked only in a pause ([`super::pauses`]) that ends the moment the frame arrives: its
+//! window had room, and credit is what it had waited for. For TCP nothing is known.
+
+use std::collections::HashMap;
+
+use crate::connection::{Frame, Nanos, Packet};
+
+use super::pauses::Pause;
+use super::signals::{Signals, Span};
+
+/// A sender that waited for credit goes on within this time of its arrival: what a stack takes to wake and to pace.
+const RESUMES_WITHIN: Nanos = 5_000_000;
+
+/// The times without credit.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Blocked {
+    /// In order, without overlap.
+    pub spans: Vec<Span>,
+    /// The most bytes in flight when the credit had just been used up: the window that flow control allowed.
+    pub window: u64,
+    /// Which limit was reached first.
+    pub limit: Option<Limit>,
+    /// `STREAM_DATA_BLOCKED` and `DATA_BLOCKED` frames sent.
+    pub frames: u64,
+    /// Whether any credit was seen to arrive.
+    pub credit_seen: bool,
+}
+
+/// A limit of flow control.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Limit {
+    Stream,
+    Connection,
+    /// That of transport parameters; it may have been either.
+    Initial,
+}
+
+impl Limit {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Stream => "the stream's credit",
+            Self::Connection => "the connection's credit",
+            Self::Initial => "the initial credit",
+        }
+    }
+}
+
+/// The sender, as what it sends and hears passes.
+struct Watch<'a> {
+    signals: &'a Signals<'a>,
+    /// The most stream data that one of its packets had.
+    full: u64,
+    streams: HashMap<u64, Account>,
+    connection: Account,
+    /// Since when it is without credit, and the stream on which it was.
+    since: Option<(Nanos, u64)>,
+    blocked: Blocked,
+}
+
+/// What was sent against a limit.
+#[derive(Debug, Clone, Copy, Default)]
+struct Account {
+    /// The end of what was sent; of a connection, the sum of the streams' ends.
+    end: u64,
+    limit: Option<u64>,
+}
+
+impl Account {
+    /// Whether another `full` bytes would not fit.
+    fn is_used_up(self, full: u64) -> bool {
+        self.limit.is_some_and(|limit| self.end + full > limit)
+    }
+
+    fn raise(&mut self, limit: u64) {
+        self.limit = self.limit.max(Some(limit));
+    }
+}
+
+/// When the sender was without credit.
+pub(super) fn of(signals: &Signals<'_>, pauses: &[Pause]) -> Blocked {
+    let packets = &signals.view.connection.packets;
+    let side = signals.sender as usize;
+    let mut order: Vec<(Nanos, usize)> = (0..packets.len())
+        .filter_map(|at| Some((packets[at].seen[side]?, at)))
+        .collect();
+    order.sort_unstable();
+    let stream_bytes = signals
+        .data
+        .iter()
+        .map(|at| signals.view.ledger[*at].stream_bytes);
+    let mut watch = Watch {
+        signals,
+        full: u64::from(stream_bytes.max().unwrap_or(0)),
+        streams: HashMap::new(),
+        connection: Account::default(),
+        since: None,
+        blocked: Blocked::default(),
+    };
+    for (now, at) in order {
+        if packets[at].sender == signals.sender {
+            watch.sent(now, at);
+        } else {
+            watch.received(now, &packets[at], pauses);
+        }
+    }
+    watch.blocked
+}
+
+impl Watch<'_> {
+    fn sent(&mut self, now: Nanos, at: usize) {
+        let (packet, entry) = self.signals.packet(at);
+        for frame in self.signals.view.connection.frames(packet) {
+            match frame {
+                Frame::Stream {
+                    id, offset, length, ..
+                } => {
+                    let account = self.streams.entry(*id).or_default();
+                    let end = account.end.max(offset + u64::from(*length));
+                    self.connection.end += end - account.end;
+                    account.end = end;
+                    self.look(now, *id, entry.in_flight.unwrap_or(0));
+                }
+                Frame::DataBlocked(_) | Frame::StreamDataBlocked { .. } => self.blocked.frames += 1,
+                _ => {}
+            }
+        }
+    }
+
+    /// Takes note if no credit is left after data on stream `id`.
+    fn look(&mut self, now: Nanos, id: u64, in_flight: u64) {
+        let limit = match self.used_up(id) {
+            Some(limit) if self.since.is_none() && self.signals.has_more(now) => limit,
+            _ => return,
+        };
+        self.since = Some((now, id));
+        self.blocked.limit.get_or_insert(limit);
+        self.blocked.window = self.blocked.window.max(in_flight);
+    }
+
+    fn used_up(&self, id: u64) -> Option<Limit> {
+        if self.streams.get(&id)?.is_used_up(self.full) {
+            return Some(Limit::Stream);
+        }
+        self.connection
+            .is_used_up(self.full)
+            .then_some(Limit::Connection)
+    }
+
+    fn received(&mut self, now: Nanos, packet: &Packet, pauses: &[Pause]) {
+        for frame in self.signals.view.connection.frames(packet) {
+            let (account, limit) = match frame {
+                Frame::MaxData(maximum) => (&mut self.connection, *maximum),
+                Frame::MaxStreamData { id, maximum } => {
+                    (self.streams.entry(*id).or_default(), *maximum)
+                }
+                _ => continue,
+            };
+            let is_first = account.limit.is_none();
+            account.raise(limit);
+            self.blocked.credit_seen = true;
+            match self.since {
+                Some((from, id)) if self.used_up(id).is_none() => {
+                    self.since = None;
+                    self.blocked.spans.push(Span { from, until: now });
+                }
+                None if is_first => self.first_credit(now, pauses),
+                _ => {}
+            }
+        }
+    }
+
+    /// The first credit of its kind ends a pause that began before any was known.
+    fn first_credit(&mut self, now: Nanos, pauses: &[Pause]) {
+        let is_awaited = |pause: &&Pause| (now..=now + RESUMES_WITHIN).contains(&pause.span.until);
+        let Some(pause) = pauses.iter().find(is_awaited) else {
+            return;
+        };
+        let known = self
+            .blocked
+            .spans
+            .last()
+            .map_or(pause.span.from, |it| it.until);
+        let span = Span {
+            from: pause.span.from.max(known),
+            until: now,
+        };
+        if span.length() > 0 {
+            self.blocked.spans.push(span);
+            self.blocked.limit.get_or_insert(Limit::Initial);
+            self.blocked.window = self.blocked.window.max(pause.window);
+        }
+    }
+}

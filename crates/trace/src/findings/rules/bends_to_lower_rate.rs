@@ -1,0 +1,120 @@
+//! The line of offsets over time bends: the transfer goes on at a lower rate, and does not recover.
+//!
+//! Names Endres 2022, figures 5.11 (a bend in the middle of the transfer) and 5.18 to 5.20 (a drop of the data rate that
+//! makes a long tail).
+//!
+//! Rule: the bend is where the line is farthest above the chord from the beginning of its fastest phase of [`PHASE_RTTS`] RTTs to
+//! its end (the last [`TAIL_PERCENT`] of the bytes left out: rule `long_tail` has them). Yes, if no phase after the bend reaches
+//! more than [`LOWER_PERCENT`] of the goodput of the phase before it; if at least [`PART_PERCENT`] of the bytes came before it;
+//! and if what follows lasts at least [`PART_PERCENT`] of the time. No otherwise, with both rates.
+//!
+//! Not sure without an RTT.
+
+use super::super::deliveries::Deliveries;
+use super::super::say::{Percent, Rate, Seconds, float, in_seconds};
+use super::super::signals::{Missing, Signals, Span};
+use super::{Judgement, Rule};
+use crate::connection::Nanos;
+
+pub(super) const RULE: Rule = Rule {
+    id: "bends_to_lower_rate",
+    title: "Bends to a lower rate",
+    judge,
+};
+
+/// A loss halves a window for a few round trips; what is lower for five does not come back soon.
+const PHASE_RTTS: Nanos = 5;
+/// A bend is seen in a plot of the whole transfer if both of its arms are.
+const PART_PERCENT: u64 = 15;
+/// `NewReno` halves its window, CUBIC takes 70 %: one reduction of CUBIC is no bend, unless more follow.
+const LOWER_PERCENT: f64 = 60.0;
+const TAIL_PERCENT: u64 = 2;
+
+fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
+    signals.needs_data()?;
+    let rtt = signals.needs_rtt()?;
+    let deliveries = &signals.deliveries;
+    let most = deliveries.bytes() - deliveries.bytes() * TAIL_PERCENT / 100;
+    let (Some(all), Some(end)) = (deliveries.span(), deliveries.when(most)) else {
+        return Missing::because("no data were seen to arrive");
+    };
+    let phase = PHASE_RTTS * rtt;
+    if end - all.from < 2 * phase {
+        return Ok(Judgement::no(format!(
+            "All but the tail came within {}, too short for two phases of {}.",
+            Seconds(end - all.from),
+            Seconds(phase),
+        )));
+    }
+    let fastest = phases(deliveries, all.from, end, phase).max_by(|a, b| a.1.total_cmp(&b.1));
+    let from = fastest.map_or(all.from, |(span, _)| span.from);
+    let bend = bend(deliveries, Span { from, until: end });
+    let before = Span {
+        from: (bend - phase).max(all.from),
+        until: bend,
+    };
+    let after = Span {
+        from: bend,
+        until: end,
+    };
+    let (was, is) = (deliveries.rate(before), deliveries.rate(after));
+    let best = phases(deliveries, bend, end, phase).map(|(_, rate)| rate);
+    let best = best.fold(is, f64::max);
+    let text = format!(
+        "In the {} before {} data came at {}, in the {} from then on at {} ({}), and at no more than {} over any {} RTTs.",
+        Seconds(before.length()),
+        Seconds(bend),
+        Rate(was),
+        Seconds(after.length()),
+        Rate(is),
+        Percent(is / was.max(f64::MIN_POSITIVE)),
+        Rate(best),
+        PHASE_RTTS,
+    );
+    let is_seen = deliveries.by(bend) * 100 >= deliveries.bytes() * PART_PERCENT
+        && after.length() >= phase
+        && in_seconds(after.length()) * 100.0 >= in_seconds(all.length()) * float(PART_PERCENT);
+    let is_bent = is_seen && best * 100.0 <= was * LOWER_PERCENT;
+    let judgement = Judgement::yes_if(is_bent, text)
+        .over(before, "goodput before", was, "bit/s")
+        .over(after, "goodput after", is, "bit/s")
+        .at(bend, "bend", in_seconds(bend), "s");
+    Ok(if is_bent {
+        judgement.shown_in("offset", all)
+    } else {
+        judgement
+    })
+}
+
+/// The phases that begin with an arrival, and their goodput.
+fn phases(
+    deliveries: &Deliveries,
+    from: Nanos,
+    until: Nanos,
+    length: Nanos,
+) -> impl Iterator<Item = (Span, f64)> {
+    let starts = deliveries
+        .times()
+        .filter(move |time| (from..=until - length).contains(time));
+    starts.map(move |from| {
+        let span = Span {
+            from,
+            until: from + length,
+        };
+        (span, deliveries.rate(span))
+    })
+}
+
+/// Where the line of offsets is farthest above its chord.
+fn bend(deliveries: &Deliveries, span: Span) -> Nanos {
+    let base = deliveries.by(span.from);
+    let rate = deliveries.rate(span) / 8.0;
+    let above = |time: Nanos| {
+        let chord = rate * in_seconds(time - span.from);
+        float(deliveries.by(time) - base) - chord
+    };
+    let times = deliveries.times().filter(|time| span.has(*time));
+    let heights = times.map(|time| (time, above(time)));
+    let highest = heights.max_by(|a, b| a.1.total_cmp(&b.1));
+    highest.map_or(span.from, |(time, _)| time)
+}

@@ -1,0 +1,66 @@
+//! The transfer waits for its last packets.
+//!
+//! Names Endres 2022, figure 5.16 ("waiting for the tail"): losses at the end are found by a timer only, and double the time
+//! to completion.
+//!
+//! Rule: the time from which all but the last [`TAIL_PERCENT`] of the bytes had come until all had. Yes, if it is longer than
+//! [`TAIL_RTTS`] RTTs, and than [`SHARE_PERCENT`] of the whole. No, with that time, otherwise.
+//!
+//! Not sure without an RTT, and for less than [`PACKETS`] packets: then the tail is less than one.
+
+use super::super::say::{Percent, Seconds, in_seconds};
+use super::super::signals::{Missing, Signals, Span};
+use super::{Judgement, Rule};
+use crate::connection::Nanos;
+
+pub(super) const RULE: Rule = Rule {
+    id: "long_tail",
+    title: "Long tail",
+    judge,
+};
+
+const TAIL_PERCENT: u64 = 2;
+/// A loss among the last packets costs one RTT if later packets show it; two mean that a timer had to.
+const TAIL_RTTS: Nanos = 2;
+/// Seven times as long as at the mean rate.
+const SHARE_PERCENT: Nanos = 15;
+const PACKETS: usize = 50;
+
+fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
+    signals.needs_data()?;
+    let rtt = signals.needs_rtt()?;
+    if signals.data.len() < PACKETS {
+        return Missing::because(format!(
+            "{} packets have no tail of {TAIL_PERCENT} %",
+            signals.data.len()
+        ));
+    }
+    let deliveries = &signals.deliveries;
+    let most = deliveries.bytes() - deliveries.bytes() * TAIL_PERCENT / 100;
+    let (Some(all), Some(from)) = (deliveries.span(), deliveries.when(most)) else {
+        return Missing::because("no data were seen to arrive");
+    };
+    let tail = Span {
+        from,
+        until: all.until,
+    };
+    let text = format!(
+        "The last {TAIL_PERCENT} % of the bytes took {}, {} of the {} from the first byte to the last.",
+        Seconds(tail.length()),
+        Percent(in_seconds(tail.length()) / in_seconds(all.length()).max(f64::MIN_POSITIVE)),
+        Seconds(all.length()),
+    );
+    let is_long =
+        tail.length() > TAIL_RTTS * rtt && tail.length() * 100 > all.length() * SHARE_PERCENT;
+    let judgement = Judgement::yes_if(is_long, text).over(
+        tail,
+        "time of the last 2 %",
+        in_seconds(tail.length()),
+        "s",
+    );
+    Ok(if is_long {
+        judgement.shown_in("offset", tail)
+    } else {
+        judgement
+    })
+}

@@ -1,0 +1,33 @@
+//! The files that commands read.
+
+use std::fs;
+use std::path::Path;
+
+use bentpipe_trace::KeyLog;
+
+/// The content of a file.
+pub fn read(file: &Path) -> Result<Vec<u8>, String> {
+    fs::read(file).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+/// Its name without folders, for results that may be moved.
+pub fn name(file: &Path) -> String {
+    let name = file.file_name().unwrap_or(file.as_os_str());
+    name.to_string_lossy().into_owned()
+}
+
+/// The TLS secrets of a file in NSS format; none without a file.
+pub fn key_log(file: Option<&Path>) -> Result<KeyLog, String> {
+    let mut secrets = KeyLog::default();
+    if let Some(file) = file {
+        secrets.add(&read(file)?);
+        if secrets.connections() == 0 {
+            let hint = "hint: run an endpoint with SSLKEYLOGFILE=KEYS";
+            return Err(format!(
+                "{}: no TLS 1.3 secrets in it ({hint})",
+                file.display()
+            ));
+        }
+    }
+    Ok(secrets)
+}

@@ -1,0 +1,25 @@
+//! What is known of the path beside the capture: measurements are held against it.
+
+use serde::{Deserialize, Serialize};
+
+/// Facts about the path of a connection. Each may be unknown; what depends on it is then estimated, or left open.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LinkFacts {
+    /// Bit/s of IP packets at the bottleneck from server to client.
+    pub forward_rate_bps: Option<u64>,
+    /// The same from client to server.
+    pub return_rate_bps: Option<u64>,
+    /// Both ways, without queues and transmission.
+    pub rtt_ms: Option<f64>,
+    /// What the bottleneck queue towards the client holds, in bytes of IP packets.
+    pub forward_queue_bytes: Option<u64>,
+    /// The same towards the server.
+    pub return_queue_bytes: Option<u64>,
+    /// The largest IP packet that the path carries.
+    pub mtu_bytes: Option<u64>,
+    /// Completion time of an ideal sender.
+    pub limit_s: Option<f64>,
+    /// Bytes of the files that were asked for.
+    pub size_bytes: Option<u64>,
+}

@@ -1,0 +1,91 @@
+//! The times by which a transfer is measured, at the client.
+
+use crate::connection::{Connection, Frame, Kind, Nanos, Packet, Protocol, Vantage};
+use crate::ledger::Entry;
+use crate::quic::{End, PacketType};
+
+use super::reply::Reply;
+
+/// When what happened, in nanoseconds since the first packet of the connection was seen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Milestones {
+    /// The client's first packet. None if that was not seen: the capture began later.
+    pub start: Option<Nanos>,
+    /// The handshake is complete for the client (RFC 9001 section 4.1.1): it sends its first Handshake packet with CRYPTO,
+    /// which holds its Finished, or its first 1-RTT packet, where the former was not seen or is not decrypted. Of TCP, it
+    /// is the first segment that answers one of the server.
+    pub handshake_complete: Option<Nanos>,
+    /// The first packet with data of the reply.
+    pub first_byte: Option<Nanos>,
+    /// The last byte of the reply that had been missing, if the reply is complete.
+    pub last_byte: Option<Nanos>,
+}
+
+impl Milestones {
+    /// Those of `connection`, whose [ledger](Connection::ledger) is `entries`.
+    #[must_use]
+    pub fn of(connection: &Connection, entries: &[Entry]) -> Self {
+        Self::with_reply(connection, &Reply::of(connection, entries, End::Server))
+    }
+
+    pub(super) fn with_reply(connection: &Connection, reply: &Reply) -> Self {
+        Self {
+            start: start(connection),
+            handshake_complete: handshake_complete(connection),
+            first_byte: reply.first,
+            last_byte: reply.last,
+        }
+    }
+
+    /// First and last byte of a reply that is complete.
+    pub(super) fn transfer(&self) -> Option<(Nanos, Nanos)> {
+        self.first_byte.zip(self.last_byte)
+    }
+}
+
+/// When a packet passed where times are read: at the client, unless only the server's side was captured.
+pub(super) fn seen_here(connection: &Connection, packet: &Packet) -> Option<Nanos> {
+    let place = match connection.vantage {
+        Vantage::At(End::Server) => End::Server,
+        Vantage::At(End::Client) | Vantage::Both | Vantage::Between => End::Client,
+    };
+    packet.seen[place as usize]
+}
+
+/// Packets of an end, with the times at which they passed, in the order in which they were sent.
+fn passing(connection: &Connection, end: End) -> impl Iterator<Item = (Nanos, &Packet)> {
+    let own = connection.packets.iter().filter(move |it| it.sender == end);
+    own.filter_map(|packet| Some((seen_here(connection, packet)?, packet)))
+}
+
+fn start(connection: &Connection) -> Option<Nanos> {
+    let (time, packet) = passing(connection, End::Client).next()?;
+    let begins = match packet.kind {
+        Kind::Tcp => connection
+            .frames(packet)
+            .iter()
+            .any(|it| it.name() == "SYN"),
+        Kind::Quic(kind) => kind == PacketType::Initial,
+    };
+    begins.then_some(time)
+}
+
+fn handshake_complete(connection: &Connection) -> Option<Nanos> {
+    let mut of_client = passing(connection, End::Client);
+    if connection.protocol == Protocol::Tcp {
+        let (answered, _) = passing(connection, End::Server).next()?;
+        return of_client
+            .map(|(time, _)| time)
+            .find(|time| *time >= answered);
+    }
+    let has_crypto = |packet: &Packet| {
+        let mut frames = connection.frames(packet).iter();
+        frames.any(|frame| matches!(frame, Frame::Crypto { .. }))
+    };
+    let ends = |packet: &Packet| match packet.kind {
+        Kind::Quic(PacketType::Handshake) => has_crypto(packet),
+        Kind::Quic(PacketType::OneRtt) => true,
+        _ => false,
+    };
+    Some(of_client.find(|(_, packet)| ends(packet))?.0)
+}

@@ -1,0 +1,307 @@
+//! `bentpipe-trace qlog`: what qlog files hold; with an output file, converted to what qvis opens.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use bentpipe_trace::qlog::convert::Converter;
+use bentpipe_trace::qlog::{
+    Clock, Format, Generation, Outline, QlogError, Reader, Trace, milliseconds,
+};
+
+/// Problems of a file that are told in words; the rest is counted.
+const TOLD: usize = 20;
+
+/// What to do with which files.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Job {
+    pub files: Vec<PathBuf>,
+    pub out: Option<PathBuf>,
+    /// What times count from in files that do not say it, in nanoseconds since the Unix epoch.
+    pub epoch: Option<i64>,
+    /// Print the summaries as JSON.
+    pub json: bool,
+}
+
+/// What a file holds, in its JSON form.
+#[derive(serde::Serialize)]
+struct Summary {
+    file: String,
+    generation: &'static str,
+    format: &'static str,
+    traces: Vec<TraceSummary>,
+    /// What could not be read.
+    problems: Vec<String>,
+}
+
+#[derive(serde::Serialize)]
+struct TraceSummary {
+    title: Option<String>,
+    name: Option<String>,
+    vantage_point: &'static str,
+    /// The file does not say the vantage point; the first packet does.
+    vantage_point_inferred: bool,
+    clock: &'static str,
+    /// Milliseconds on that clock, in text: a JSON number would not hold the nanoseconds.
+    first_ms: Option<String>,
+    last_ms: Option<String>,
+    /// Counts by name.
+    events: BTreeMap<String, usize>,
+}
+
+/// A file that was read once.
+struct Known<'a> {
+    bytes: &'a [u8],
+    outlines: Vec<Outline>,
+    summary: Summary,
+}
+
+/// Runs the command.
+pub fn run(job: &Job) -> Result<(), Box<dyn Error>> {
+    let files: Vec<_> = job
+        .files
+        .iter()
+        .map(|file| read(file))
+        .collect::<Result<_, _>>()?;
+    let mut known = Vec::new();
+    let mut failed = Vec::new();
+    for (file, bytes) in job.files.iter().zip(&files) {
+        let name = file.display();
+        match Known::of(file, bytes) {
+            Ok(file) => {
+                failed.extend(
+                    file.summary
+                        .problems
+                        .iter()
+                        .map(|problem| format!("{name}: {problem}")),
+                );
+                known.push(file);
+            }
+            Err(error) => failed.push(format!("{name}: {error}")),
+        }
+    }
+    if let Some(out) = &job.out {
+        convert(out, job, &known)?;
+    }
+    if job.out.is_none() || job.json {
+        match print(job, &known) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()), // nobody wants to read on
+            result => result?,
+        }
+    }
+    if failed.is_empty() {
+        return Ok(());
+    }
+    Err(failed.join("\nerror: ").into())
+}
+
+fn read(file: &Path) -> Result<Vec<u8>, String> {
+    fs::read(file).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+fn convert(out: &Path, job: &Job, files: &[Known<'_>]) -> Result<(), String> {
+    let name = out.display();
+    if let Ok(place) = fs::canonicalize(out)
+        && job
+            .files
+            .iter()
+            .any(|file| fs::canonicalize(file).is_ok_and(|file| file == place))
+    {
+        return Err(format!(
+            "--out {name}: is one of the files to be read (hint: name another)"
+        ));
+    }
+    let outlines: Vec<_> = files.iter().flat_map(|file| &file.outlines).collect();
+    if outlines.iter().all(|outline| outline.span.is_none()) {
+        return Err(format!(
+            "--out {name}: not written: there is no event in what could be read"
+        ));
+    }
+    let write = || {
+        let out = BufWriter::with_capacity(1 << 16, File::create(out)?);
+        let mut converter = Converter::new(out, outlines.iter().copied(), job.epoch)?;
+        for file in files {
+            file.write_traces(&mut converter)?;
+        }
+        converter.finish()
+    };
+    write().map_err(|error: io::Error| format!("--out {name}: {error}"))
+}
+
+fn print(job: &Job, files: &[Known<'_>]) -> io::Result<()> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    for Known { summary, .. } in files {
+        if job.json {
+            writeln!(out, "{}", serde_json::to_string(summary)?)?;
+        } else {
+            summary.print(&mut out)?;
+        }
+    }
+    out.flush()
+}
+
+impl<'a> Known<'a> {
+    fn of(file: &Path, bytes: &'a [u8]) -> Result<Self, QlogError> {
+        let reader = Reader::new(bytes)?;
+        let traces = reader.traces().to_vec();
+        let mut outlines: Vec<_> = traces.iter().map(Outline::new).collect();
+        let mut counts = vec![BTreeMap::<String, usize>::new(); traces.len()];
+        let mut problems = Problems::default();
+        let (generation, format) = (generation(&reader), format(&reader));
+        for event in reader {
+            match event {
+                Ok(event) => {
+                    outlines[event.trace].add(&event);
+                    count(&mut counts[event.trace], &event.name);
+                }
+                Err(error) => problems.add(&error),
+            }
+        }
+        let parts = traces.iter().zip(&outlines).zip(counts);
+        let summary = Summary {
+            file: file.display().to_string(),
+            generation,
+            format,
+            traces: parts
+                .map(|((trace, outline), events)| TraceSummary::of(trace, outline, events))
+                .collect(),
+            problems: problems.texts(),
+        };
+        Ok(Self {
+            bytes,
+            outlines,
+            summary,
+        })
+    }
+
+    /// Writes the traces that have events: qvis fails on one without.
+    fn write_traces<W: Write>(&self, converter: &mut Converter<W>) -> io::Result<()> {
+        let reader = Reader::new(self.bytes).map_err(io::Error::other)?;
+        let traces = reader.traces().to_vec();
+        let mut current = None;
+        for event in reader.flatten() {
+            if current != Some(event.trace) {
+                converter.begin_trace(&traces[event.trace], &self.outlines[event.trace])?;
+                current = Some(event.trace);
+            }
+            converter.event(&event)?;
+        }
+        Ok(())
+    }
+}
+
+fn count(counts: &mut BTreeMap<String, usize>, name: &str) {
+    match counts.get_mut(name) {
+        Some(count) => *count += 1,
+        None => {
+            counts.insert(name.to_owned(), 1);
+        }
+    }
+}
+
+/// What could not be read: the first ones in words, all by number.
+#[derive(Default)]
+struct Problems {
+    count: usize,
+    told: Vec<String>,
+}
+
+impl Problems {
+    fn add(&mut self, error: &QlogError) {
+        self.count += 1;
+        if self.told.len() < TOLD {
+            self.told.push(error.to_string());
+        }
+    }
+
+    fn texts(mut self) -> Vec<String> {
+        let more = self.count - self.told.len();
+        if more > 0 {
+            self.told
+                .push(format!("{more} more that could not be read"));
+        }
+        self.told
+    }
+}
+
+fn generation(reader: &Reader<'_>) -> &'static str {
+    match reader.generation() {
+        Generation::Draft => "qlog before 0.3",
+        Generation::V03 => "qlog 0.3",
+        Generation::Current => "qlog of the current schema",
+    }
+}
+
+fn format(reader: &Reader<'_>) -> &'static str {
+    match reader.format() {
+        Format::Json => "JSON",
+        Format::JsonSeq => "JSON-SEQ",
+        Format::Ndjson => "lines of JSON",
+    }
+}
+
+impl Summary {
+    fn print(&self, out: &mut impl Write) -> io::Result<()> {
+        let Self {
+            file,
+            generation,
+            format,
+            traces,
+            ..
+        } = self;
+        writeln!(out, "{file}: {generation}, {format}")?;
+        for trace in traces {
+            trace.print(out)?;
+        }
+        Ok(())
+    }
+}
+
+impl TraceSummary {
+    fn of(trace: &Trace, outline: &Outline, events: BTreeMap<String, usize>) -> Self {
+        Self {
+            title: trace.title.clone(),
+            name: trace.name.clone(),
+            vantage_point: outline.vantage.name(),
+            vantage_point_inferred: outline.vantage_inferred,
+            clock: match outline.clock {
+                Clock::Unix => "unix",
+                Clock::Unknown => "unknown",
+            },
+            first_ms: outline.span.map(|(first, _)| milliseconds(first)),
+            last_ms: outline.span.map(|(_, last)| milliseconds(last)),
+            events,
+        }
+    }
+
+    fn print(&self, out: &mut impl Write) -> io::Result<()> {
+        let inferred = if self.vantage_point_inferred {
+            " (inferred)"
+        } else {
+            ""
+        };
+        let title = self
+            .title
+            .as_deref()
+            .or(self.name.as_deref())
+            .unwrap_or("no title");
+        write!(out, "  {title}, {}{inferred}: ", self.vantage_point)?;
+        let total: usize = self.events.values().sum();
+        match (&self.first_ms, &self.last_ms) {
+            (Some(first), Some(last)) => {
+                writeln!(
+                    out,
+                    "{total} events from {first} to {last} ms ({} clock)",
+                    self.clock
+                )?;
+            }
+            _ => writeln!(out, "no events")?,
+        }
+        for (name, count) in &self.events {
+            writeln!(out, "  {count:>9} {name}")?;
+        }
+        Ok(())
+    }
+}

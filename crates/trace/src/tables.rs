@@ -1,0 +1,351 @@
+//! `packets.parquet`: a row per packet, connection after connection, in each by the time at which packets were sent.
+//!
+//! Format: Apache Parquet with the crate's low-level writer, a column at a time; Arrow would add its crates and a second
+//! copy of the rows. Lists have the standard three levels, so that every reader takes them for lists. Times are seconds
+//! since the connection's first packet was seen.
+//!
+//! The delay of an ACK counts as given in units of 8 µs: that is the default of `ack_delay_exponent` (RFC 9000 section
+//! 18.2). An end that announces another one in its transport parameters is shown with wrong delays.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use bentpipe_trace::Entry;
+use bentpipe_trace::connection::{Connection, Frame, Kind, Packet, Protocol};
+use bentpipe_trace::metrics::{milliseconds, seconds};
+use bentpipe_trace::quic::{End, PacketType, Space};
+use bytes::Bytes;
+use parquet::basic::{Compression, Encoding};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::parser::parse_message_type;
+
+/// The columns, in the order in which [`Rows::write`] writes them.
+const SCHEMA: &str = "
+message packets {
+  required int32 connection;
+  required binary protocol (STRING);
+  required binary sender (STRING);
+  required binary direction (STRING);
+  required binary type (STRING);
+  optional binary space (STRING);
+  optional int64 number;
+  optional double sent_s;
+  optional double received_s;
+  required int32 size_bytes;
+  optional int32 ip_bytes;
+  required group frames (LIST) { repeated group list { required binary element (STRING); } }
+  required group stream_id (LIST) { repeated group list { required int64 element; } }
+  required group stream_offset (LIST) { repeated group list { required int64 element; } }
+  required group stream_bytes (LIST) { repeated group list { required int64 element; } }
+  required int64 retransmitted_bytes;
+  required group ack_first (LIST) { repeated group list { required int64 element; } }
+  required group ack_last (LIST) { repeated group list { required int64 element; } }
+  optional double ack_delay_ms;
+  required binary fate (STRING);
+  optional double acked_s;
+  optional int64 in_flight_bytes;
+  optional double rtt_ms;
+  optional int64 max_data;
+  optional int64 max_stream_data;
+}";
+
+/// So many rows are kept in memory before they are written.
+const ROW_GROUP: usize = 1 << 16;
+
+/// `ack_delay_exponent` where an end does not give one, RFC 9000 section 18.2.
+const ACK_DELAY_EXPONENT: u32 = 3;
+
+/// A table while it is written.
+pub struct Table<W: Write + Send> {
+    writer: SerializedFileWriter<W>,
+    rows: Rows,
+}
+
+impl<W: Write + Send> Table<W> {
+    pub fn new(out: W) -> Result<Self, ParquetError> {
+        let schema = parse_message_type(SCHEMA).expect("the schema above is well-formed");
+        let mut properties = WriterProperties::builder()
+            .set_compression(Compression::SNAPPY)
+            .set_created_by("bentpipe-trace".to_owned());
+        // Nearly every value of these is another one: a dictionary would cost time and save nothing.
+        for column in ["number", "in_flight_bytes"] {
+            properties = properties
+                .set_column_dictionary_enabled(column.into(), false)
+                .set_column_encoding(column.into(), Encoding::DELTA_BINARY_PACKED);
+        }
+        for column in ["sent_s", "received_s", "acked_s", "rtt_ms"] {
+            properties = properties.set_column_dictionary_enabled(column.into(), false);
+        }
+        for column in ["stream_offset", "ack_first", "ack_last"] {
+            let path = format!("{column}.list.element");
+            let path: Vec<String> = path.split('.').map(str::to_owned).collect();
+            properties = properties
+                .set_column_dictionary_enabled(path.clone().into(), false)
+                .set_column_encoding(path.into(), Encoding::DELTA_BINARY_PACKED);
+        }
+        Ok(Self {
+            writer: SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties.build()))?,
+            rows: Rows::default(),
+        })
+    }
+
+    /// Adds the packets of a connection; `entries` is its ledger.
+    pub fn add(
+        &mut self,
+        number: i32,
+        connection: &Connection,
+        entries: &[Entry],
+    ) -> Result<(), ParquetError> {
+        for (packet, entry) in connection.packets.iter().zip(entries) {
+            self.rows.add(number, connection, packet, entry);
+            if self.rows.connection.values.len() == ROW_GROUP {
+                self.flush()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what is left, and the end of the file.
+    pub fn finish(mut self) -> Result<W, ParquetError> {
+        self.flush()?;
+        self.writer.into_inner()
+    }
+
+    fn flush(&mut self) -> Result<(), ParquetError> {
+        if !self.rows.connection.values.is_empty() {
+            let mut group = self.writer.next_row_group()?;
+            self.rows.write(&mut group)?;
+            group.close()?;
+        }
+        Ok(())
+    }
+}
+
+/// The rows of a row group, by column.
+#[derive(Default)]
+struct Rows {
+    connection: Column<Int32Type>,
+    protocol: Column<ByteArrayType>,
+    sender: Column<ByteArrayType>,
+    direction: Column<ByteArrayType>,
+    kind: Column<ByteArrayType>,
+    space: Column<ByteArrayType>,
+    number: Column<Int64Type>,
+    sent_s: Column<DoubleType>,
+    received_s: Column<DoubleType>,
+    size_bytes: Column<Int32Type>,
+    ip_bytes: Column<Int32Type>,
+    frames: Column<ByteArrayType>,
+    stream_id: Column<Int64Type>,
+    stream_offset: Column<Int64Type>,
+    stream_bytes: Column<Int64Type>,
+    retransmitted_bytes: Column<Int64Type>,
+    ack_first: Column<Int64Type>,
+    ack_last: Column<Int64Type>,
+    ack_delay_ms: Column<DoubleType>,
+    fate: Column<ByteArrayType>,
+    acked_s: Column<DoubleType>,
+    in_flight_bytes: Column<Int64Type>,
+    rtt_ms: Column<DoubleType>,
+    max_data: Column<Int64Type>,
+    max_stream_data: Column<Int64Type>,
+}
+
+impl Rows {
+    fn add(&mut self, number: i32, connection: &Connection, packet: &Packet, entry: &Entry) {
+        let is_quic = connection.protocol != Protocol::Tcp;
+        let is_forward = packet.sender == End::Server;
+        self.connection.push(number);
+        self.protocol
+            .push(text(if is_quic { "quic" } else { "tcp" }));
+        self.sender.push(text(packet.sender.name()));
+        self.direction
+            .push(text(if is_forward { "forward" } else { "return" }));
+        self.kind.push(text(word(packet.kind)));
+        let space = packet.space().map(Space::name);
+        self.space.push_optional(space.map(text));
+        self.number.push_optional(packet.number.map(int));
+        self.sent_s.push_optional(packet.sent().map(seconds));
+        self.received_s
+            .push_optional(packet.received().map(seconds));
+        self.size_bytes.push(bytes(packet.size));
+        self.ip_bytes.push_optional(packet.ip_size.map(bytes));
+        self.add_frames(connection.frames(packet));
+        self.add_acks(connection, packet, is_quic);
+        self.retransmitted_bytes
+            .push(i64::from(entry.retransmitted));
+        self.fate.push(text(packet.fate.name()));
+        self.acked_s.push_optional(entry.acked.map(seconds));
+        self.in_flight_bytes.push_optional(entry.in_flight.map(int));
+        self.rtt_ms.push_optional(entry.rtt.map(milliseconds));
+    }
+
+    fn add_frames(&mut self, frames: &[Frame]) {
+        self.frames
+            .push_list(frames.iter().map(|it| text(it.name())));
+        let streams = frames.iter().filter_map(|frame| match frame {
+            Frame::Stream {
+                id, offset, length, ..
+            } => Some((*id, *offset, *length)),
+            _ => None,
+        });
+        self.stream_id
+            .push_list(streams.clone().map(|(id, ..)| int(id)));
+        self.stream_offset
+            .push_list(streams.clone().map(|(_, offset, _)| int(offset)));
+        self.stream_bytes
+            .push_list(streams.map(|(.., length)| i64::from(length)));
+        let max_data = frames.iter().filter_map(|frame| match frame {
+            Frame::MaxData(maximum) => Some(int(*maximum)),
+            _ => None,
+        });
+        self.max_data.push_optional(max_data.max());
+        let max_stream_data = frames.iter().filter_map(|frame| match frame {
+            Frame::MaxStreamData { maximum, .. } => Some(int(*maximum)),
+            _ => None,
+        });
+        self.max_stream_data.push_optional(max_stream_data.max());
+    }
+
+    fn add_acks(&mut self, connection: &Connection, packet: &Packet, is_quic: bool) {
+        let acks = connection
+            .frames(packet)
+            .iter()
+            .filter_map(|frame| match frame {
+                Frame::Ack { ranges, delay } => Some((connection.ranges(ranges), *delay)),
+                _ => None,
+            });
+        let ranges = acks.clone().flat_map(|(ranges, _)| ranges);
+        self.ack_first
+            .push_list(ranges.clone().map(|(first, _)| int(*first)));
+        self.ack_last.push_list(ranges.map(|(_, last)| int(*last)));
+        let delay = acks.map(|(_, delay)| delay).next().filter(|_| is_quic);
+        self.ack_delay_ms.push_optional(delay.map(ack_delay_ms));
+    }
+
+    /// Writes all columns, and begins anew.
+    fn write<W: Write + Send>(
+        &mut self,
+        group: &mut SerializedRowGroupWriter<'_, W>,
+    ) -> Result<(), ParquetError> {
+        self.connection.write(group)?;
+        self.protocol.write(group)?;
+        self.sender.write(group)?;
+        self.direction.write(group)?;
+        self.kind.write(group)?;
+        self.space.write(group)?;
+        self.number.write(group)?;
+        self.sent_s.write(group)?;
+        self.received_s.write(group)?;
+        self.size_bytes.write(group)?;
+        self.ip_bytes.write(group)?;
+        self.frames.write(group)?;
+        self.stream_id.write(group)?;
+        self.stream_offset.write(group)?;
+        self.stream_bytes.write(group)?;
+        self.retransmitted_bytes.write(group)?;
+        self.ack_first.write(group)?;
+        self.ack_last.write(group)?;
+        self.ack_delay_ms.write(group)?;
+        self.fate.write(group)?;
+        self.acked_s.write(group)?;
+        self.in_flight_bytes.write(group)?;
+        self.rtt_ms.write(group)?;
+        self.max_data.write(group)?;
+        self.max_stream_data.write(group)
+    }
+}
+
+/// The values of a column, with the levels that say where there is none, or a list (Dremel's encoding).
+struct Column<T: DataType> {
+    values: Vec<T::T>,
+    /// 1 where there is a value. Empty for columns that always have one.
+    definition: Vec<i16>,
+    /// 1 where a value continues a list. Empty for columns without lists.
+    repetition: Vec<i16>,
+}
+
+impl<T: DataType> Default for Column<T> {
+    fn default() -> Self {
+        Self {
+            values: Vec::new(),
+            definition: Vec::new(),
+            repetition: Vec::new(),
+        }
+    }
+}
+
+impl<T: DataType> Column<T> {
+    fn push(&mut self, value: T::T) {
+        self.values.push(value);
+    }
+
+    fn push_optional(&mut self, value: Option<T::T>) {
+        self.definition.push(i16::from(value.is_some()));
+        self.values.extend(value);
+    }
+
+    fn push_list(&mut self, values: impl Iterator<Item = T::T>) {
+        let before = self.values.len();
+        self.values.extend(values);
+        let added = self.values.len() - before;
+        let first = i16::from(added > 0);
+        self.definition.push(first);
+        self.repetition.push(0);
+        for _ in 1..added {
+            self.definition.push(1);
+            self.repetition.push(1);
+        }
+    }
+
+    fn write<W: Write + Send>(
+        &mut self,
+        group: &mut SerializedRowGroupWriter<'_, W>,
+    ) -> Result<(), ParquetError> {
+        let mut column = group
+            .next_column()?
+            .expect("as many columns as in the schema");
+        column.typed::<T>().write_batch(
+            &self.values,
+            Some(&self.definition[..]).filter(|it| !it.is_empty()),
+            Some(&self.repetition[..]).filter(|it| !it.is_empty()),
+        )?;
+        column.close()?;
+        self.values.clear();
+        self.definition.clear();
+        self.repetition.clear();
+        Ok(())
+    }
+}
+
+fn word(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Tcp => "tcp",
+        Kind::Quic(PacketType::VersionNegotiation) => "version_negotiation",
+        Kind::Quic(PacketType::Initial) => "initial",
+        Kind::Quic(PacketType::ZeroRtt) => "0rtt",
+        Kind::Quic(PacketType::Handshake) => "handshake",
+        Kind::Quic(PacketType::Retry) => "retry",
+        Kind::Quic(PacketType::OneRtt) => "1rtt",
+    }
+}
+
+fn text(word: &'static str) -> ByteArray {
+    Bytes::from_static(word.as_bytes()).into()
+}
+
+fn int(number: u64) -> i64 {
+    i64::try_from(number).expect("numbers of QUIC and TCP are below 2^62")
+}
+
+fn bytes(size: u32) -> i32 {
+    i32::try_from(size).expect("a packet fits a datagram")
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for reading")]
+fn ack_delay_ms(delay: u64) -> f64 {
+    (delay as f64) * f64::from(1 << ACK_DELAY_EXPONENT) / 1e3
+}

@@ -1,0 +1,37 @@
+//! What of a segment is kept until it is told in frames.
+
+/// The header of a segment, as far as it matters here.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Header {
+    /// Sequence number of the first byte, or of the SYN.
+    pub sequence: u32,
+    /// The ACK field, if it is valid.
+    pub acknowledgment: Option<u32>,
+    /// The SYN bit.
+    pub syn: bool,
+    /// The FIN bit.
+    pub fin: bool,
+    /// The RST bit.
+    pub rst: bool,
+    /// As it is in the header: not scaled.
+    pub window: u16,
+    /// Bytes of payload on the wire.
+    pub length: u32,
+    /// Maximum segment size, RFC 9293 section 3.7.1.
+    pub mss: Option<u16>,
+    /// Window scale option, RFC 7323 section 2.2.
+    pub window_scale: Option<u8>,
+    /// Timestamp and timestamp echo, RFC 7323 section 3.2.
+    pub timestamps: Option<(u32, u32)>,
+    /// SACK blocks, RFC 2018: from the first byte to the one behind the last.
+    pub sack: [Option<(u32, u32)>; 4],
+}
+
+impl Header {
+    /// How much of the sequence space it takes: payload, SYN and FIN.
+    #[must_use]
+    pub fn extent(&self) -> u32 {
+        // A packet's payload is far below 4 GiB.
+        self.length + u32::from(self.syn) + u32::from(self.fin)
+    }
+}

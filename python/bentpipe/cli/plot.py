@@ -1,0 +1,193 @@
+"""`bentpipe plot`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bentpipe.cli.captured import captured, find
+from bentpipe.errors import BentpipeError, UsageError, one_of
+
+if TYPE_CHECKING:  # drawing takes long to import
+    from bentpipe.plots.canvas import Look
+    from bentpipe.plots.figures import Subject
+    from bentpipe.traces import Analysis
+
+KINDS = ("offset", "number", "size", "rate", "in_flight", "rtt", "acks")
+FORMATS = ("pdf", "png", "svg")
+
+_NARROWEST_MM, _WIDEST_MM = 30, 1000
+_MM = click.FloatRange(_NARROWEST_MM, _WIDEST_MM)
+_PLACE = (
+    click.option(
+        "--kind", "kinds", type=click.Choice((*KINDS, "all")), multiple=True, help="Default: offset."
+    ),
+    click.option(
+        "-o", "--out", type=click.Path(path_type=Path), metavar="FILE", help="As in figure.pdf, .png or .svg."
+    ),
+    click.option(
+        "--format", "format_", type=click.Choice(FORMATS), default="pdf", help="Without -o: KIND.pdf."
+    ),
+)
+_WHAT = (
+    click.option("--from", "from_s", type=float, metavar="S", help="Show from this second on."),
+    click.option("--to", "to_s", type=float, metavar="S", help="Show up to this second."),
+    click.option(
+        "--side",
+        type=click.Choice(("client", "server")),
+        help="Where times are read. Default: at the data's sender; for acks, at its receiver.",
+    ),
+    click.option(
+        "--connection", type=int, metavar="N", help="Default: the connection with the most packets."
+    ),
+)
+_LOOK = (
+    click.option("--width", "width_mm", type=_MM, default=85, metavar="MM", help="Default: 85, a column."),
+    click.option("--height", "height_mm", type=_MM, default=60, metavar="MM", help="Default: 60."),
+    click.option(
+        "--others/--no-others", default=True, help="offset: the cell's other iterations, pale. Default: on."
+    ),
+    click.option("--title/--no-title", default=False, help="Say above what it is of. Default: off."),
+)
+
+
+def _options(function: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed((*_PLACE, *_WHAT, *_LOOK)):
+        function = option(function)
+    return function
+
+
+@click.command(short_help="Draw figures of what was on the wire.")
+@captured
+@_options
+def plot(
+    files: tuple[Path, ...],
+    keylog: Path | None,
+    qlogs: tuple[Path, ...],
+    kinds: tuple[str, ...],
+    out: Path | None,
+    format_: str,
+    side: str | None,
+    connection: int | None,
+    **shown: Any,
+) -> None:
+    """Draw figures of a trial (its folder), of captures, or of what `bentpipe trace -o` left in a folder.
+
+    \b
+    Kinds:
+      offset      offset of each STREAM frame: retransmissions, losses, flow control
+      number      packet numbers and losses
+      size        sizes of IP packets
+      rate        bytes per bin of a quarter of the RTT, at least 50 ms, both ways
+      in_flight   bytes in flight, and the congestion window where a qlog has it
+      rtt         RTT samples
+      acks        ACK ranges and their gaps, against the packets that arrived
+
+    \b
+    Examples:
+      bentpipe plot runs/demo/trials/sat_quinn_noq_1-0a1b2c3d
+      bentpipe plot runs/demo/trials/sat_quinn_noq_1-0a1b2c3d --kind in_flight --from 1 --to 3
+      bentpipe plot client.pcap server.pcap --keylog keys.log --kind all --format svg
+      bentpipe plot analysis -o figure.pdf --width 178
+    """
+    wanted = KINDS if "all" in kinds else tuple(dict.fromkeys(kinds)) or ("offset",)
+    places = _places(wanted, out, format_)
+    _check_window(shown["from_s"], shown["to_s"])
+    analysis = find(files, keylog, qlogs)
+    from bentpipe.plots.canvas import Look
+
+    drawing = _Drawing(analysis, connection, side, Look(**shown))
+    drawn = 0
+    for kind, path in places.items():
+        try:
+            drawing.draw(kind, path)
+        except UsageError:
+            raise
+        except BentpipeError as error:
+            if "all" not in kinds:
+                raise
+            click.echo(f"note: {error}", err=True)
+            continue
+        drawn += 1
+        click.echo(path)
+    if not drawn:
+        raise BentpipeError("there is nothing to draw", "bentpipe trace says what could not be decoded")
+
+
+def _places(kinds: Sequence[str], out: Path | None, format_: str) -> dict[str, Path]:
+    """Where each kind goes. UsageError if -o cannot be meant."""
+    if out is None:
+        return {kind: Path(f"{kind}.{format_}") for kind in kinds}
+    if len(kinds) > 1:
+        raise UsageError(
+            f"-o: {out} is one file, and there are {len(kinds)} kinds of figures",
+            "leave -o out, and each goes to KIND.pdf in the current folder (or --format svg, png)",
+        )
+    ending = out.suffix[1:].lower()
+    if ending not in FORMATS:
+        what = f'unknown ending "{out.suffix}"' if ending else "no ending"
+        hint = f"{one_of(ending, FORMATS, 'endings')}; write {out.with_suffix('.pdf').name}"
+        raise UsageError(f"-o: {out}: {what}", hint)
+    return {kinds[0]: out}
+
+
+def _check_window(from_s: float | None, to_s: float | None) -> None:
+    if to_s is not None and to_s <= (from_s or 0):
+        raise UsageError(f"--to: {to_s:g} s is not behind --from {from_s or 0:g} s", "give a later time")
+
+
+@dataclass
+class _Drawing:
+    """Draws kinds of figures of one analysis."""
+
+    analysis: Analysis
+    connection: int | None
+    side: str | None
+    look: Look
+
+    def draw(self, kind: str, path: Path) -> None:
+        """Draw one kind. BentpipeError if there is nothing to draw."""
+        from bentpipe.plots import canvas, figures
+
+        subject = self._subject(kind)
+        with canvas.style():
+            canvas.save(figures.draw(kind, subject, self.look), path, f"{kind}: {subject.title}")
+
+    def _subject(self, kind: str) -> Subject:
+        from bentpipe.plots import figures, others, series
+        from bentpipe.plots.table import OTHER
+
+        connection = self.analysis.connection(self.connection)
+        packets = series.of_connection(self.analysis.packets, connection["connection"])
+        direction = figures.data_direction(packets)
+        # ACKs are compared with packets where they meet: at the receiver of the data.
+        side = self._side() or series.best_side(packets, OTHER[direction] if kind == "acks" else direction)
+        wanted = kind == "offset" and self.look.others
+        return figures.Subject(
+            packets,
+            connection,
+            self.analysis.link,
+            direction,
+            side,
+            self._title(connection["connection"]),
+            tuple(others.courses(self.analysis, direction, side)) if wanted else (),
+        )
+
+    def _side(self) -> Any:
+        """The side that was asked for. UsageError if nothing was captured there."""
+        sides = self.analysis.summary["sides"]
+        if self.side is not None and sides not in ("both", self.side):
+            where = "at one place, unknown which" if sides == "unknown" else f"at the {sides}'s side alone"
+            raise UsageError(f"--side {self.side}: packets were captured {where}", "leave --side out")
+        return self.side
+
+    def _title(self, number: int) -> str:
+        run, trial = self.analysis.run, self.analysis.trial
+        if run is not None and trial in run.records:
+            one = run.records[trial]
+            return f"{one.scenario}: client {one.client}, server {one.server}, iteration {one.iteration}"
+        return f"{', '.join(Path(file).name for file in self.analysis.summary['files'])}, connection {number}"

@@ -1,0 +1,210 @@
+"""`bentpipe trace`."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import textwrap
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bentpipe import traces
+from bentpipe.cli.captured import captured, find
+from bentpipe.traces import Analysis, Connection, Evidence, Finding
+
+_WIDTH = 100
+_UNKNOWN = "-"
+_BOUND = "\u00a0"  # between a number and its unit, which stay on one line
+
+
+@click.command(short_help="Measure what captures hold, and explain it.")
+@captured
+@click.option("--explain", is_flag=True, help="Also say what held the transfer up, and on what evidence.")
+@click.option(
+    "-o", "--out", type=click.Path(path_type=Path), metavar="DIR", help="Leave packets and analysis here."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the analysis as JSON.")
+def trace(
+    files: tuple[Path, ...],
+    keylog: Path | None,
+    qlogs: tuple[Path, ...],
+    explain: bool,
+    out: Path | None,
+    as_json: bool,
+) -> int:
+    """Measure the QUIC and TCP connections in captures (pcapng, pcap) or in the folder of a trial.
+
+    Two captures of the same connections, one taken at each side, are given together. Forward is from server
+    to client. Times count from the connection's first packet; - is what cannot be measured.
+
+    With -o, DIR has the packets in packets.parquet and the analysis in analysis.json.
+
+    \b
+    Examples:
+      bentpipe trace runs/demo/trials/sat_quinn_noq_1-0a1b2c3d --explain
+      bentpipe trace client.pcap server.pcap --keylog keys.log
+      bentpipe trace capture.pcapng -o analysis && bentpipe plot analysis
+    """
+    analysis = find(files, keylog, qlogs, out)
+    if as_json:
+        click.echo(json.dumps(analysis.summary, indent=1))
+    else:
+        _print(analysis, files, explain)
+    if out is not None:
+        click.echo(f"{out / traces.PACKETS}\n{out / traces.SUMMARY}", err=as_json)
+    for error in analysis.summary["errors"]:
+        click.echo(f"error: {error}", err=True)
+    return 1 if analysis.summary["errors"] else 0
+
+
+def _print(analysis: Analysis, files: Sequence[Path], explain: bool) -> None:
+    summary = analysis.summary
+    for connection in summary["connections"]:
+        for line in _connection(connection, summary["sides"]):
+            click.echo(line)
+        if explain:
+            for line in _explain(connection, files):
+                click.echo(line)
+        click.echo()
+    for missing in summary["undecoded"]:
+        text = f"not decoded: {missing['count']} {missing['what']} (first in frame {missing['first_frame']})"
+        click.echo(textwrap.fill(text, _width(), subsequent_indent="  "))
+
+
+def _connection(one: Connection, sides: str) -> Iterator[str]:
+    version = f"QUIC version {one['version']}" if one["protocol"] == "quic" else one["protocol"].upper()
+    where = {"both": "both sides", "unknown": "one place, unknown which"}.get(sides, f"the {sides}'s side")
+    yield f"connection {one['connection']}: {version}, captured at {where}"
+    yield f"  client {one['client']}, server {one['server']}"
+    yield ""
+    metrics = one["metrics"]
+    for name, value in _whole(metrics):
+        yield f"  {name:<22} {value}"
+    yield ""
+    yield f"  {'':<24} {'forward':>15} {'return':>15}"
+    for name, key, show in _ONE_WAY:
+        values = [show(metrics[way].get(key)) for way in ("forward", "return")]
+        yield f"  {name:<24} {values[0]:>15} {values[1]:>15}"
+
+
+def _whole(metrics: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """What is measured of a connection as a whole."""
+    for name, key in (
+        ("handshake complete", "handshake_s"),
+        ("first stream byte", "ttfb_s"),
+        ("last stream byte", "completion_s"),
+        ("transfer", "transfer_s"),
+    ):
+        yield name, _unit(metrics.get(key), ".3f", "s")
+    yield "goodput", _rate(metrics.get("goodput_bps"))
+    yield "bytes from server", _count(metrics.get("stream_bytes"))
+    yield "bytes from client", _count(metrics.get("upload_bytes"))
+    spread = [_unit(metrics.get(f"rtt_{which}_ms"), ".1f", "") for which in ("min", "median", "max")]
+    yield "RTT min/median/max", f"{' / '.join(spread)} ms"
+    yield "most bytes in flight", _count(metrics.get("in_flight_max_bytes"))
+
+
+def _unit(value: float | None, form: str, unit: str) -> str:
+    return _UNKNOWN if value is None else f"{value:{form}} {unit}".rstrip()
+
+
+def _rate(bps: float | None) -> str:
+    return _UNKNOWN if bps is None else f"{bps / 1e6:.3f} Mbit/s"
+
+
+def _count(value: float | None) -> str:
+    return _UNKNOWN if value is None else f"{value:,.0f}"
+
+
+def _share(value: float | None) -> str:
+    return _UNKNOWN if value is None else f"{value * 100:.2f} %"
+
+
+def _milliseconds(value: float | None) -> str:
+    return _unit(value, ".1f", "ms")
+
+
+def _ratio(value: float | None) -> str:
+    return _unit(value, ".2f", "")
+
+
+_ONE_WAY = (
+    ("packets", "packets", _count),
+    ("datagrams", "datagrams", _count),
+    ("IP bytes", "ip_bytes", _count),
+    ("mean rate", "mean_rate_bps", _rate),
+    ("stream bytes", "stream_bytes", _count),
+    ("retransmitted bytes", "retransmitted_bytes", _count),
+    ("  share", "retransmitted_share", _share),
+    ("lost packets", "lost_packets", _count),
+    ("  share", "lost_share", _share),
+    ("reordered packets", "reordered_packets", _count),
+    ("duplicates", "duplicates", _count),
+    ("one-way delay, least", "one_way_delay_min_ms", _milliseconds),
+    ("  median", "one_way_delay_median_ms", _milliseconds),
+    ("  most", "one_way_delay_max_ms", _milliseconds),
+    ("mean datagram, bytes", "mean_datagram_bytes", _count),
+    ("largest datagram, bytes", "largest_datagram_bytes", _count),
+    ("ACK packets sent", "acks_sent", _count),
+    ("ACKs per data packet", "acks_per_data_packet", _ratio),
+)
+
+
+def _explain(one: Connection, files: Sequence[Path]) -> Iterator[str]:
+    """The findings: those that hold first, then those left open, then what was ruled out."""
+    by_verdict: dict[str, list[Finding]] = {"yes": [], "not_sure": [], "no": []}
+    for finding in one["findings"]:
+        by_verdict[finding["verdict"]].append(finding)
+    yield ""
+    if not by_verdict["yes"]:
+        yield "  no finding" if not one["findings"] else "  nothing was found that held it up"
+    for finding in by_verdict["yes"]:
+        yield f"  yes: {finding['title']}"
+        yield from _indented(finding["text"], 4)
+        for evidence in finding["evidence"]:
+            yield from _indented(f"- {_evidence(evidence)}", 4)
+        if finding["plot"] is not None:
+            yield f"    see: {_plot_command(finding['plot'], one['connection'], files)}"
+    for why, titles in _by_reason(by_verdict["not_sure"]).items():
+        yield from _indented(f"not sure: {'; '.join(titles)}", 2)
+        yield from _indented(why, 4)
+    if by_verdict["no"]:
+        yield from _indented("ruled out: " + "; ".join(finding["title"] for finding in by_verdict["no"]), 2)
+
+
+def _by_reason(findings: Sequence[Finding]) -> dict[str, list[str]]:
+    """Why something is left open → the titles of what is."""
+    reasons: dict[str, list[str]] = {}
+    for finding in findings:
+        reasons.setdefault(finding["text"].removeprefix("Not sure: "), []).append(finding["title"])
+    return reasons
+
+
+def _evidence(one: Evidence) -> str:
+    value = f"{one['value']:,.0f}" if abs(one["value"]) >= 1000 else f"{one['value']:.4g}"
+    when = f"at {one['at_s']:.3f}{_BOUND}s"
+    if one["until_s"] is not None:
+        when = f"from {one['at_s']:.3f}{_BOUND}s to {one['until_s']:.3f}{_BOUND}s"
+    return f"{one['what']}: {value}{_BOUND}{one['unit']} {when}"
+
+
+def _plot_command(plot: dict[str, Any], connection: int, files: Sequence[Path]) -> str:
+    words = ["bentpipe", "plot", *map(str, files), "--kind", plot["kind"]]
+    for option, key in (("--from", "from_s"), ("--to", "to_s")):
+        if plot.get(key) is not None:
+            words += [option, f"{round(plot[key], 3):g}"]
+    return shlex.join([*words, *(["--connection", str(connection)] if connection else [])])
+
+
+def _indented(text: str, by: int) -> list[str]:
+    hanging = by + 2 if text.startswith("- ") else by
+    lines = textwrap.wrap(text, _width(), initial_indent=" " * by, subsequent_indent=" " * hanging)
+    return [line.replace(_BOUND, " ") for line in lines]
+
+
+def _width() -> int:
+    return min(shutil.get_terminal_size().columns, _WIDTH)

@@ -1,0 +1,62 @@
+"""Read the traces of a run, a few at once, and write a script for each.
+
+Where a trace cannot be read, the report says why in its place and is otherwise whole.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from bentpipe import progress, traces
+from bentpipe.errors import BentpipeError
+from bentpipe.report import pages
+from bentpipe.report.traces import script
+
+# The program that decodes runs beside Python, which meanwhile makes the script of another trial.
+_AT_ONCE = 2
+
+
+@dataclass(frozen=True)
+class ReadTrace:
+    """What became of the trace of a trial. Either `failure` is None or the others are."""
+
+    script: str | None = None  # its address from the site's root
+    flaws: tuple[str, ...] | None = None  # titles of the findings whose verdict is yes
+    failure: str | None = None
+
+
+def read_traces(run: traces.Run, site: Path) -> dict[str, ReadTrace]:
+    """Write `data/trials/<trial>.js` to `site` for each trial that has a trace. OSError if it cannot."""
+    traced = sorted(
+        trial for trial in run.records if (run.folder / "trials" / trial / traces.TRACE).is_file()
+    )
+    if not traced:
+        return {}
+    read: dict[str, ReadTrace] = {}
+    pool, shown = ThreadPoolExecutor(_AT_ONCE), progress.choose()
+    shown.start(len(traced), "with a trace to read")
+    try:
+        futures = {pool.submit(_read, run, trial, site): trial for trial in traced}
+        for future in as_completed(futures):
+            read[futures[future]] = future.result()
+            shown.advance(failed=read[futures[future]].failure is not None)
+    finally:
+        pool.shutdown(cancel_futures=True)
+        shown.stop()
+    return read
+
+
+def _read(run: traces.Run, trial: str, site: Path) -> ReadTrace:
+    try:
+        data = script(trial, traces.of_trial(run.folder / "trials" / trial, run))
+        text = pages.data_script("bentpipeTrial", data)
+    except BentpipeError as error:
+        return ReadTrace(failure=f"{error}; {error.hint}" if error.hint else str(error))
+    except (OSError, ValueError, KeyError, TypeError) as error:  # what was read is not what bentpipe-trace writes
+        return ReadTrace(failure=f"{type(error).__name__}: {error}")
+    pages.write(site / "data" / "trials" / f"{trial}.js", text.encode())
+    flaws = tuple(one["title"] for one in data["findings"] if one["verdict"] == "yes")
+    return ReadTrace(script=f"data/trials/{quote(trial)}.js", flaws=flaws)

@@ -1,0 +1,68 @@
+// What went wrong in a trial: findings with their evidence and where to see it.
+
+import { h, type Child } from "../dom";
+import { duration, quantity } from "../format";
+import { FACES } from "./kinds";
+import type { Evidence, Finding } from "./model";
+import { fragment } from "./window";
+
+/** The list: what was found, and folded what is not sure and what was ruled out. */
+export function findings(trial: string, all: Finding[]): HTMLElement {
+  const of = (verdict: Finding["verdict"]) => all.filter((one) => one.verdict === verdict);
+  const list = (some: Finding[]) => h("ul", { class: "findings" }, ...some.map((one) => item(trial, one)));
+  const folded = (title: string, some: Finding[]) =>
+    some.length > 0 && h("details", {}, h("summary", {}, `${title} (${some.length})`), list(some));
+  const found = of("yes");
+  return h(
+    "div",
+    {},
+    found.length > 0
+      ? list(found)
+      : h("p", {}, all.length ? "No flaw was found." : "No rule was applied to this trace."),
+    folded("Not sure", of("not_sure")),
+    folded("Ruled out", of("no")),
+  );
+}
+
+function item(trial: string, { verdict, title, text, evidence, plot }: Finding): HTMLElement {
+  const link =
+    plot &&
+    h(
+      "a",
+      {
+        href: fragment({ trial, plot: plot.kind, span: { from: plot.from_s, to: plot.to_s } }),
+        "aria-label": `${title}: show in the plot ${FACES[plot.kind].title}`,
+      },
+      `${FACES[plot.kind].title.toLowerCase()}, ${times(plot.from_s, plot.to_s)}`,
+    );
+  return h(
+    "li",
+    { class: verdict },
+    h("b", {}, title),
+    " ",
+    text,
+    " ",
+    link && h("span", { class: "seen" }, "See ", link),
+    evidence.length > 0 &&
+      h("ul", { class: "evidence" }, ...evidence.map((one) => h("li", {}, ...proof(one)))),
+  );
+}
+
+function proof({ what, at_s, until_s, value, unit }: Evidence): Child[] {
+  const amount = value === null ? null : amountOf(value, unit);
+  const when = at_s === null ? null : until_s === null ? `at ${duration(at_s)}` : times(at_s, until_s);
+  return [what, amount && h("b", {}, ` ${amount}`), when && h("small", {}, ` ${when}`)];
+}
+
+/** A value with its unit; those that keys of records carry are shown as everywhere else. */
+function amountOf(value: number, unit: string | null): string {
+  if (unit === "s") return duration(value);
+  if (unit === "ms") return duration(value / 1e3);
+  if (unit === "bytes" || unit === "bps") return quantity(`_${unit}`, value).text;
+  const number = String(Number(value.toPrecision(4)));
+  return unit ? `${number}\u202f${unit}` : number;
+}
+
+function times(from: number, to: number): string {
+  return `${duration(from)} to ${duration(to)}`;
+}

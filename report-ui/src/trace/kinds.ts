@@ -1,0 +1,86 @@
+// What sets the kinds of plots apart: their titles, their axes, and what their values are.
+
+import { bytes, duration, goodput } from "../format";
+import type { Kind } from "./model";
+
+export interface Face {
+  title: string;
+  /** The vertical axis, with its unit. */
+  axis: string;
+  height: number;
+  /** The axis begins at 0 also where no value is near it. */
+  fromZero: boolean;
+  tick: (value: number) => string;
+  show: (value: number) => string;
+  note: string;
+}
+
+const trim = (value: number) => String(Number(value.toPrecision(8)));
+const mega = (value: number) => trim(value / 1e6);
+const packet = (value: number) => `packet ${Math.round(value)}`;
+
+export const FACES: Record<Kind, Face> = {
+  offset: {
+    title: "Offset",
+    axis: "stream offset, MB",
+    height: 380,
+    fromZero: false,
+    tick: mega,
+    show: (value) => `${(value / 1e6).toFixed(3)}\u202fMB`,
+    note: "Where each STREAM frame ends, when it was sent; and how many distinct bytes had arrived or been acknowledged.",
+  },
+  number: {
+    title: "Packet number",
+    axis: "packet number",
+    height: 260,
+    fromZero: false,
+    tick: trim,
+    show: packet,
+    note: "Of 1-RTT packets (TCP: segments), at the time they were sent.",
+  },
+  size: {
+    title: "Packet size",
+    axis: "IP packet, bytes",
+    height: 200,
+    fromZero: true,
+    tick: trim,
+    show: (value) => `${Math.round(value)}\u202fB`,
+    note: "Each IP packet, at the time it was sent.",
+  },
+  rate: {
+    title: "Data rate",
+    axis: "Mbit/s",
+    height: 240,
+    fromZero: true,
+    tick: mega,
+    show: goodput,
+    note: "Raw counts IP packets, payload the stream bytes that are new.",
+  },
+  in_flight: {
+    title: "Bytes in flight",
+    axis: "in flight, kB",
+    height: 240,
+    fromZero: true,
+    tick: (value) => trim(value / 1e3),
+    show: bytes,
+    note: "Of the sender of the data right after each of its packets, as seen from outside by the rules of RFC 9002.",
+  },
+  rtt: {
+    title: "RTT",
+    axis: "latest RTT, ms",
+    height: 200,
+    fromZero: false,
+    tick: trim,
+    show: (ms) => duration(ms / 1e3),
+    note: "Samples that ACKs gave the sender of the data (RFC 9002, section 5.1).",
+  },
+  acks: {
+    title: "ACK ranges",
+    axis: "packet number",
+    height: 260,
+    fromZero: false,
+    tick: trim,
+    show: packet,
+    note: "What each ACK says to have arrived and, between its ranges, to be missing.",
+  },
+};

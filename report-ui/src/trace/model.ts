@@ -1,0 +1,77 @@
+// A trial's plots and findings as `python/bentpipe/report/traces.py` writes them, and as the page holds them.
+
+import { integers, values, type Column } from "./columns";
+
+export const KINDS = ["offset", "number", "size", "rate", "in_flight", "rtt", "acks"] as const;
+export type Kind = (typeof KINDS)[number];
+
+/** How a series is drawn. */
+export type Mark =
+  "dots" | "retransmission" | "loss" | "line" | "steps" | "ranges" | "limit" | "guide" | "pale";
+
+interface SeriesOf<Numbers> {
+  name: string;
+  mark: Mark;
+  /** A colour of the style sheet. */
+  colour: string;
+  times: Numbers;
+  values: Numbers;
+  /** The upper ends of ranges; `values` are the lower ones. */
+  tops: Numbers | null;
+}
+
+export interface Evidence {
+  what: string;
+  at_s: number | null;
+  until_s: number | null;
+  value: number | null;
+  unit: string | null;
+}
+
+export interface Finding {
+  rule: string;
+  verdict: "yes" | "no" | "not_sure";
+  title: string;
+  text: string;
+  evidence: Evidence[];
+  plot: { kind: Kind; from_s: number; to_s: number } | null;
+}
+
+export interface PlotEvent {
+  name: string;
+  at_s: number;
+}
+
+interface TraceOf<Numbers> {
+  trial: string;
+  /** What a reader should know about the trace: what was not decoded, which side was captured. */
+  notes: string[];
+  end_s: number;
+  events: PlotEvent[];
+  findings: Finding[];
+  plots: { kind: Kind; series: SeriesOf<Numbers>[] }[];
+}
+
+/** What the script of a trial holds. */
+export type TraceScript = TraceOf<Column> & { data: string };
+
+export type Series = SeriesOf<Float64Array>;
+export type Trace = TraceOf<Float64Array>;
+
+/** The trace with its columns read. */
+export async function read({ data, ...script }: TraceScript): Promise<Trace> {
+  const all = await integers(data);
+  const series = (one: SeriesOf<Column>): Series => ({
+    ...one,
+    times: values(all, one.times),
+    values: values(all, one.values),
+    tops: one.tops && values(all, one.tops),
+  });
+  return { ...script, plots: script.plots.map((plot) => ({ ...plot, series: plot.series.map(series) })) };
+}
+
+declare global {
+  interface Window {
+    bentpipeTrial?: TraceScript;
+  }
+}

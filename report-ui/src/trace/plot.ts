@@ -1,0 +1,148 @@
+// One plot of a trial: its chart, its keys that hide and show series, and what it has at the time pointed at.
+
+import { figure, type Figure } from "../chart";
+import { h } from "../dom";
+import { duration } from "../format";
+import { listen, type Target } from "./gestures";
+import { FACES } from "./kinds";
+import type { Kind, PlotEvent, Series } from "./model";
+import { GRID, option } from "./option";
+import { firstFrom } from "./thin";
+import type { Span } from "./window";
+
+/** What all plots of a trial share. */
+export interface Stage {
+  file: string;
+  events: PlotEvent[];
+  span: () => Span;
+  show: (span: Span) => void;
+  reset: () => void;
+  pointed: () => number | null;
+  point: (time: number | null) => void;
+}
+
+export interface Plot {
+  kind: Kind;
+  figure: Figure;
+  /** Draw the window that the stage shows now. */
+  redraw: () => void;
+  /** Show what the plot has at the time pointed at. */
+  read: () => void;
+  mark: (span: Span | null) => void;
+}
+
+export function plot(kind: Kind, series: Series[], stage: Stage): Plot {
+  const face = FACES[kind];
+  const hidden = new Set<Series>();
+  let marked: Span | null = null;
+  const shown = () => series.filter((one) => !hidden.has(one));
+  const reading = h("output", { class: "reading" });
+  const keys = legend(series, hidden, () => (made.redraw?.(), read()));
+  const drawing = {
+    label: `${face.title} over time: ${[...new Set(series.map(({ name }) => name))].join(", ")}`,
+    height: face.height,
+    renderer: "canvas" as const,
+    option: (theme: Parameters<typeof option>[1]) =>
+      option(
+        {
+          kind,
+          series: shown(),
+          events: stage.events,
+          span: stage.span(),
+          marked,
+          width: made.chart?.getWidth() ?? made.host.clientWidth,
+        },
+        theme,
+      ),
+  };
+  const made = figure(
+    face.title,
+    `${stage.file}-${kind}`,
+    drawing,
+    h("p", { class: "note" }, face.note),
+    h("div", { class: "keys" }, ...keys, reading),
+  );
+  const cursor = h("div", { class: "cursor", hidden: true });
+  const read = () => {
+    const at = stage.pointed();
+    const { from, to } = stage.span();
+    cursor.hidden = at === null || at < from || at > to;
+    if (at === null) return reading.replaceChildren();
+    const width = made.host.clientWidth - GRID.left - GRID.right;
+    cursor.style.left = `${GRID.left + ((at - from) / (to - from)) * width}px`;
+    reading.replaceChildren(`${duration(at)}: `, text(shown(), at, (to - from) / width, face.show));
+  };
+  const start = made.start;
+  made.start = () => {
+    start();
+    made.host.tabIndex = 0;
+    made.host.classList.add("trace-plot");
+    made.host.append(cursor);
+    listen(made.host, target(stage, made.host));
+  };
+  made.element.id = `plot-${kind}`;
+  return {
+    kind,
+    figure: made,
+    redraw: () => made.redraw?.(),
+    read,
+    mark: (span) => {
+      marked = span;
+      made.redraw?.();
+    },
+  };
+}
+
+function target(stage: Stage, host: HTMLElement): Target {
+  const area = () => ({ left: GRID.left, width: Math.max(1, host.clientWidth - GRID.left - GRID.right) });
+  return { ...stage, area };
+}
+
+/** A button for each name, with its mark and how many points it has where each is an event of its own. */
+function legend(series: Series[], hidden: Set<Series>, changed: () => void): HTMLElement[] {
+  const names = [...new Set(series.map(({ name }) => name))];
+  return names.flatMap((name) => {
+    const mine = series.filter((one) => one.name === name);
+    const [{ mark, colour, times }] = mine as [Series];
+    const count = mark === "loss" || mark === "retransmission" ? ` (${times.length})` : "";
+    const style = `--key:var(--${colour})`;
+    const button = h(
+      "button",
+      { type: "button", class: `key ${mark}`, "aria-pressed": "true", style, title: "Hide or show" },
+      `${name}${count}`,
+    );
+    button.addEventListener("click", () => {
+      for (const one of mine) if (!hidden.delete(one)) hidden.add(one);
+      button.setAttribute("aria-pressed", String(!mine.some((one) => hidden.has(one))));
+      changed();
+    });
+    return button;
+  });
+}
+
+/** How far from the pointer a dot is still meant, in pixels. */
+const REACH = 6;
+
+/** The values at a time: of a line the one that holds, of dots the nearest. */
+function text(
+  series: Series[],
+  at: number,
+  secondsPerPixel: number,
+  show: (value: number) => string,
+): string {
+  const parts = series.flatMap((one) => {
+    const value = reading(one, at, REACH * secondsPerPixel);
+    return value === null ? [] : [`${one.name} ${show(value)}`];
+  });
+  return parts.join(" · ");
+}
+
+export function reading({ mark, times, values, tops }: Series, at: number, reach: number): number | null {
+  const next = firstFrom(times, at);
+  if (mark === "line" || mark === "steps" || mark === "limit") return values[next - 1] ?? null;
+  if (mark === "guide" || mark === "pale") return null;
+  const before = at - (times[next - 1] ?? -Infinity);
+  const after = (times[next] ?? Infinity) - at;
+  if (Math.min(before, after) > reach) return null;
+  return (tops ?? values)[before < after ? next - 1 : next] ?? null;
+}

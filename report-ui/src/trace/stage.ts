@@ -1,0 +1,176 @@
+// The plots of one trial on one time axis: a window and a pointed time that all of them share.
+
+import { h } from "../dom";
+import { duration } from "../format";
+import type { CellDetail, Iteration } from "../model";
+import type { Path } from "../received";
+import { companions } from "./companions";
+import { FACES } from "./kinds";
+import type { Kind, Trace } from "./model";
+import { plot, type Plot } from "./plot";
+import { moved, within, zoomed, type Span } from "./window";
+
+export interface Setting {
+  cell: CellDetail;
+  iteration: Iteration;
+  path: Path;
+  /** The window has changed; null is the whole transfer. */
+  onWindow: (span: Span | null) => void;
+}
+
+export interface Plots {
+  element: HTMLElement;
+  /** Watch which plots can be seen; only once the element is in the page. */
+  start: () => void;
+  stop: () => void;
+  /** Show a window, or all; with a plot's name, mark it there and scroll to it. */
+  go: (span: Span | null, kind: Kind | null) => void;
+}
+
+export function plots(trace: Trace, { cell, iteration, path, onWindow }: Setting): Plots {
+  const whole: Span = { from: 0, to: Math.max(trace.end_s * 1.02, 1e-3) };
+  let span = whole;
+  let pointed: number | null = null;
+  const shownWindow = h("output", { class: "window" });
+  const stage = {
+    file: trace.trial,
+    events: trace.events,
+    span: () => span,
+    show: (next: Span) => {
+      span = within(next, whole);
+      shownWindow.textContent = windowText(span);
+      refresh.all();
+      onWindow(span.from === whole.from && span.to === whole.to ? null : span);
+    },
+    reset: () => stage.show(whole),
+    pointed: () => pointed,
+    point: (time: number | null) => {
+      pointed = time;
+      all.forEach((one) => one.read());
+    },
+  };
+  const all = trace.plots.map(({ kind, series }) => {
+    const beside = companions(kind, cell, iteration, path, whole.to);
+    return plot(kind, [...beside.behind, ...series, ...beside.front], stage);
+  });
+  const refresh = refresher(all);
+  const mark = (kind: Kind | null, marked: Span | null) =>
+    all.forEach((one) => one.mark(one.kind === kind ? marked : null));
+  shownWindow.textContent = windowText(whole);
+  return {
+    element: h(
+      "div",
+      {},
+      h("div", { class: "stage-bar" }, buttons(stage, shownWindow), toggles(all)),
+      ...all.map((one) => one.figure.element),
+    ),
+    start: refresh.start,
+    stop: refresh.stop,
+    go: (next, kind) => {
+      mark(kind, next);
+      stage.show(next ? around(next, whole) : whole);
+      const named = all.find((one) => one.kind === kind);
+      if (!named) return;
+      named.figure.element.hidden = false;
+      named.figure.element.scrollIntoView({ block: "center" });
+    },
+  };
+}
+
+/** A window in which what is named has air to both sides. */
+function around(span: Span, whole: Span): Span {
+  return within(zoomed(span, 1.3, (span.from + span.to) / 2), whole);
+}
+
+function windowText({ from, to }: Span): string {
+  return `${duration(from)} to ${duration(to)}`;
+}
+
+interface Movable {
+  span: () => Span;
+  show: (span: Span) => void;
+  reset: () => void;
+}
+
+function buttons(stage: Movable, shownWindow: HTMLElement): HTMLElement {
+  const button = (text: string, name: string, act: () => void) => {
+    const made = h("button", { type: "button", "aria-label": name, title: name }, text);
+    made.addEventListener("click", act);
+    return made;
+  };
+  const zoom = (factor: number) => () => {
+    const { from, to } = stage.span();
+    stage.show(zoomed({ from, to }, factor, (from + to) / 2));
+  };
+  const move = (share: number) => () => stage.show(moved(stage.span(), share));
+  return h(
+    "div",
+    { class: "choices", role: "group", "aria-label": "Time window" },
+    h("span", {}, "Window ", shownWindow),
+    button("←", "Earlier", move(-0.5)),
+    button("→", "Later", move(0.5)),
+    button("−", "Zoom out", zoom(2)),
+    button("+", "Zoom in", zoom(0.5)),
+    button("All", "The whole transfer", stage.reset),
+  );
+}
+
+/** A button for each plot that hides and shows it. */
+function toggles(all: Plot[]): HTMLElement {
+  const made = all.map(({ kind, figure }) => {
+    const button = h("button", { type: "button", "aria-pressed": "true" }, FACES[kind].title);
+    button.addEventListener("click", () => (figure.element.hidden = !figure.element.hidden));
+    // A link to a plot shows it too.
+    new MutationObserver(() => button.setAttribute("aria-pressed", String(!figure.element.hidden))).observe(
+      figure.element,
+      { attributeFilter: ["hidden"] },
+    );
+    return button;
+  });
+  return h(
+    "div",
+    { class: "choices", role: "group", "aria-label": "Plots" },
+    h("span", {}, "Plots"),
+    ...made,
+  );
+}
+
+/** Draws, once a frame at most, the plots that can be seen; the others when they come into view. */
+function refresher(all: Plot[]): { all: () => void; start: () => void; stop: () => void } {
+  const [visible, stale, started] = [new Set<Plot>(), new Set<Plot>(), new Set<Plot>()];
+  let asked = 0;
+  const draw = () => {
+    asked = 0;
+    for (const one of visible) {
+      if (!started.has(one)) one.figure.start();
+      else if (stale.has(one)) one.redraw();
+      started.add(one);
+      stale.delete(one);
+      one.read();
+    }
+  };
+  const ask = () => (asked ||= requestAnimationFrame(draw));
+  const observer = new IntersectionObserver(
+    (entries) => {
+      for (const { target, isIntersecting } of entries) {
+        const one = all.find(({ figure }) => figure.element === target);
+        if (one && isIntersecting) visible.add(one);
+        else if (one) visible.delete(one);
+      }
+      ask();
+    },
+    { rootMargin: "40px" },
+  );
+  return {
+    all: () => {
+      all.forEach((one) => stale.add(one));
+      ask();
+    },
+    start: () => all.forEach((one) => observer.observe(one.figure.element)),
+    stop: () => {
+      observer.disconnect();
+      cancelAnimationFrame(asked);
+      started.forEach((one) => one.figure.chart?.dispose());
+    },
+  };
+}

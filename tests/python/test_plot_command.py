@@ -1,0 +1,280 @@
+"""`bentpipe plot`: every kind in every format opens, fits a paper, and is the same each time."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import fake_run
+import fake_trace
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from conftest import Command
+from fake_trace import Setting
+from PIL import Image
+
+from bentpipe import traces
+from bentpipe.cli.plot import FORMATS as OFFERED_FORMATS
+from bentpipe.cli.plot import KINDS as OFFERED_KINDS
+from bentpipe.link_facts import LinkFacts
+from bentpipe.plots import canvas, figures, others, series
+from bentpipe.plots.canvas import Look
+
+POINTS_PER_MM = 72 / 25.4
+WIDTH_MM, HEIGHT_MM = 85, 60
+LINK = LinkFacts(20_000_000, 2_000_000, 600.0, 37_500, 37_500, 1500, 6.0, 1_000_000)
+
+
+@pytest.fixture(autouse=True)
+def program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    fake_trace.stand_in(tmp_path / "bin")
+    monkeypatch.setenv("BENTPIPE_BIN", str(tmp_path / "bin"))
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def transfer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An analysis of a transfer with losses."""
+    folder = tmp_path_factory.mktemp("transfer")
+    fake_trace.write(folder, Setting(loss=0.01))
+    return folder
+
+
+def subject(folder: Path, side: str = "server") -> figures.Subject:
+    analysis = traces.of_folder(folder)
+    packets = series.of_connection(analysis.packets, 0)
+    assert side in ("client", "server")
+    return figures.Subject(packets, analysis.connection(), LINK, "forward", side, "made up")  # type: ignore[arg-type]
+
+
+def test_the_command_offers_what_can_be_drawn() -> None:
+    assert tuple(figures.KINDS) == OFFERED_KINDS
+    assert canvas.FORMATS == OFFERED_FORMATS
+
+
+@pytest.mark.parametrize("kind", OFFERED_KINDS)
+def test_a_pdf_is_one_column_wide_with_its_fonts_inside(bentpipe: Command, transfer: Path, kind: str) -> None:
+    done = bentpipe("plot", transfer, "--kind", kind)
+    assert (done.code, done.out) == (0, f"{kind}.pdf\n")
+    data = Path(f"{kind}.pdf").read_bytes()
+    assert data.startswith(b"%PDF-") and data.rstrip().endswith(b"%%EOF")
+    box = re.search(rb"/MediaBox \[ ?0 0 ([0-9.]+) ([0-9.]+) ?\]", data)
+    assert box is not None
+    assert [float(number) for number in box.groups()] == pytest.approx(
+        [WIDTH_MM * POINTS_PER_MM, HEIGHT_MM * POINTS_PER_MM], abs=0.5
+    )
+    assert b"/FontFile2" in data and b"/Type3" not in data
+    assert b"CreationDate" not in data
+
+
+@pytest.mark.parametrize("kind", OFFERED_KINDS)
+def test_an_svg_parses_and_needs_no_font(bentpipe: Command, transfer: Path, kind: str) -> None:
+    assert bentpipe("plot", transfer, "--kind", kind, "--format", "svg").code == 0
+    root = ET.parse(f"{kind}.svg").getroot()
+    assert float(root.attrib["width"].removesuffix("pt")) == pytest.approx(WIDTH_MM * POINTS_PER_MM, abs=0.5)
+    names = [element.tag.rpartition("}")[2] for element in root.iter()]
+    assert "path" in names and "text" not in names and "date" not in names
+
+
+@pytest.mark.parametrize("kind", OFFERED_KINDS)
+def test_a_png_decodes_and_shows_something(bentpipe: Command, transfer: Path, kind: str) -> None:
+    assert bentpipe("plot", transfer, "--kind", kind, "-o", "out.png").code == 0
+    with Image.open("out.png") as image:
+        assert image.size == (round(WIDTH_MM / 25.4 * 600 - 0.5), round(HEIGHT_MM / 25.4 * 600 - 0.5))
+        colours = image.convert("RGB").getcolors(2**24)
+    assert (0, 0x72, 0xB2) in {colour for _, colour in colours or ()}, "nothing has the colour of the data"
+
+
+@pytest.mark.parametrize("format_", OFFERED_FORMATS)
+def test_the_same_packets_give_the_same_bytes(transfer: Path, format_: str) -> None:
+    written = []
+    for seed in ("1", "2"):
+        command = [sys.executable, "-m", "bentpipe", "plot", str(transfer), "-o", f"{seed}.{format_}"]
+        subprocess.run(command, check=True, env={"PYTHONHASHSEED": seed, "PATH": ""}, capture_output=True)
+        written.append(Path(f"{seed}.{format_}").read_bytes())
+    assert written[0] == written[1]
+
+
+def test_a_pdf_of_a_hundred_thousand_packets_is_small(bentpipe: Command, transfer: Path) -> None:
+    once = traces.of_folder(transfer).packets
+    copies = -(-100_000 // once.num_rows)
+    large = Path("large")
+    large.mkdir()
+    pq.write_table(pa.concat_tables(later(once, copy) for copy in range(copies)), large / traces.PACKETS)
+    (large / traces.SUMMARY).write_bytes((transfer / traces.SUMMARY).read_bytes())
+    for kind in ("offset", "size", "acks"):
+        assert bentpipe("plot", large, "--kind", kind).code == 0
+        assert Path(f"{kind}.pdf").stat().st_size < 2_000_000, kind
+
+
+def later(packets: pa.Table, copy: int) -> pa.Table:
+    """The same packets, further on in time, in their stream and in number."""
+    shifts = {"sent_s": 6.0, "received_s": 6.0, "acked_s": 6.0, "number": packets.num_rows}
+    for name, by in shifts.items():
+        moved = pc.add(packets[name], pa.scalar(by * copy, packets[name].type))
+        packets = packets.set_column(packets.schema.get_field_index(name), name, moved)
+    of_lists = {"stream_offset": 1_000_000, "ack_first": packets.num_rows, "ack_last": packets.num_rows}
+    for name, by in of_lists.items():
+        lists: Any = packets[name].combine_chunks()
+        moved = pa.ListArray.from_arrays(lists.offsets, pc.add(lists.values, by * copy))
+        packets = packets.set_column(packets.schema.get_field_index(name), name, moved)
+    return packets
+
+
+@pytest.mark.parametrize(
+    ("kind", "side", "labels"),
+    [
+        (
+            "offset",
+            "server",
+            {"first transmission", "retransmission", "lost", "acknowledged", "ideal sender"},
+        ),
+        ("offset", "client", {"first transmission", "retransmission", "received", "ideal sender"}),
+        ("number", "server", {"forward", "return", "lost"}),
+        ("rate", "server", {"IP packets", "new stream bytes", "bottleneck"}),
+        ("in_flight", "server", {"in flight", "congestion window", "BDP", "BDP + queue"}),
+        ("rtt", "server", {"RTT sample", "least RTT"}),
+        ("acks", "client", {"acknowledged", "gap", "packet received"}),
+        ("acks", "server", {"acknowledged", "gap", "packet sent"}),
+    ],
+)
+def test_the_legend_names_what_is_there(transfer: Path, kind: str, side: str, labels: set[str]) -> None:
+    with canvas.style():
+        drawn = figures.draw(kind, subject(transfer, side), Look())
+    (legend,) = drawn.legends
+    assert {text.get_text() for text in legend.get_texts()} == labels
+    drawn.draw_without_rendering()
+    below = legend.get_window_extent().y0
+    assert all(axes.get_window_extent().y1 <= below for axes in drawn.axes), "the legend covers data"
+
+
+def test_a_window_of_time_is_filled(transfer: Path) -> None:
+    with canvas.style():
+        drawn = figures.draw("offset", subject(transfer), Look(from_s=2.5, to_s=3.5))
+    (axes,) = drawn.axes
+    assert axes.get_xlim() == (2.5, 3.5)
+    sent = series.offset(subject(transfer).packets, "forward")
+    inside = sent.start[(sent.time_s >= 2.5) & (sent.time_s <= 3.5)]
+    low, high = axes.get_ylim()
+    assert 0 < inside.min() - low < inside.max() / 2 and inside.max() < high < inside.max() * 1.5
+
+
+def test_iterations_without_a_trace_are_shown_by_their_records(bentpipe: Command) -> None:
+    (traced, *_) = fake_run.write(Path("run"), stacks=("noq",), iterations=3)
+    folder = Path("run/trials") / traced.trial
+    fake_trace.write(folder)
+    (folder / traces.TRACE).write_text("whole")
+    behind = list(others.courses(traces.of_trial(folder), "forward", "server"))
+    assert len(behind) == 2
+    assert all(course.bytes[-1] > 0.9 * fake_run.SIZE for course in behind)
+    arrived = list(others.courses(traces.of_trial(folder), "forward", "client"))
+    rtt_s = fake_run.LINKS[traced.scenario].rtt_s
+    assert arrived[0].time_s[0] - behind[0].time_s[0] == pytest.approx(rtt_s / 2)
+
+    assert bentpipe("plot", folder, "-o", "with.svg", "--title").code == 0
+    assert bentpipe("plot", folder, "-o", "without.svg", "--title", "--no-others").code == 0
+    assert Path("with.svg").read_bytes() != Path("without.svg").read_bytes()
+    assert f"{traced.scenario}: client noq, server noq, iteration 1" in Path("with.svg").read_text()
+
+
+def test_iterations_with_a_trace_are_shown_by_it(transfer: Path) -> None:
+    first, second, _ = fake_run.write(Path("run"), stacks=("noq",), iterations=3)[:3]
+    for record in (first, second):
+        folder = Path("run/trials") / record.trial
+        fake_trace.write(folder)
+        (folder / traces.TRACE).write_text("whole")
+    behind = list(others.courses(traces.of_trial(Path("run/trials") / first.trial), "forward", "server"))
+    assert behind[0].bytes[-1] == 1_000_000
+    assert len(behind) == 2
+
+
+def test_a_capture_is_analysed_and_drawn(bentpipe: Command) -> None:
+    Path("a.pcap").write_text("whole")
+    done = bentpipe("plot", "a.pcap", "--kind", "rtt", "--kind", "size", "--kind", "rtt")
+    assert (done.code, done.out) == (0, "rtt.pdf\nsize.pdf\n")
+    assert {path.name for path in Path().iterdir()} == {"a.pcap", "bin", "rtt.pdf", "size.pdf"}
+
+
+def test_what_has_no_packets_is_left_out_of_all(bentpipe: Command, transfer: Path) -> None:
+    bare = Path("bare")
+    bare.mkdir()
+    (bare / traces.SUMMARY).write_bytes((transfer / traces.SUMMARY).read_bytes())
+    packets = traces.of_folder(transfer).packets
+    column = packets.schema.get_field_index("rtt_ms")
+    nothing = pa.nulls(packets.num_rows, pa.float64())
+    pq.write_table(packets.set_column(column, "rtt_ms", nothing), bare / traces.PACKETS)
+    done = bentpipe("plot", bare, "--kind", "all")
+    assert done.code == 0 and "rtt.pdf" not in done.out and "note: rtt: there is nothing to draw" in done.err
+    done = bentpipe("plot", bare, "--kind", "rtt")
+    assert done.code == 1 and "error: rtt: there is nothing to draw" in done.err
+    pq.write_table(packets.slice(0, 0), bare / traces.PACKETS)
+    done = bentpipe("plot", bare, "--kind", "all")
+    assert done.code == 1 and "error: there is nothing to draw" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["-o", "a.jpg"], 'error: -o: a.jpg: unknown ending ".jpg"\nhint: did you mean'),
+        (["-o", "figure"], "error: -o: figure: no ending\nhint: endings: pdf, png, svg; write figure.pdf"),
+        (["--kind", "all", "-o", "a.pdf"], "there are 7 kinds of figures\nhint: leave -o out"),
+        (["--kind", "offsets"], "'offsets' is not one of 'offset'"),
+        (["--from", "3", "--to", "2"], "error: --to: 2 s is not behind --from 3 s"),
+        (
+            ["--from", "1000", "--kind", "all"],
+            "error: --from: 1000 s is behind the last packet\nhint: it is at ",
+        ),
+        (["--width", "5"], "5.0 is not in the range 30<=x<=1000"),
+        (
+            ["--connection", "4"],
+            "error: --connection: there is no connection 4\nhint: give a number from 0 to 0",
+        ),
+    ],
+)
+def test_mistakes_are_named(bentpipe: Command, transfer: Path, arguments: list[str], error: str) -> None:
+    done = bentpipe("plot", transfer, *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert error in done.err
+    assert {path.name for path in Path().iterdir()} == {"bin"}
+
+
+def test_a_side_that_was_not_captured_is_refused(bentpipe: Command, transfer: Path) -> None:
+    Path("one").mkdir()
+    (Path("one") / traces.PACKETS).write_bytes((transfer / traces.PACKETS).read_bytes())
+    summary = json.loads((transfer / traces.SUMMARY).read_text()) | {"sides": "client"}
+    (Path("one") / traces.SUMMARY).write_text(json.dumps(summary))
+    done = bentpipe("plot", "one", "--side", "server")
+    assert done.code == 2 and "--side server: packets were captured at the client's side alone" in done.err
+    assert bentpipe("plot", "one", "--side", "client").code == 0
+
+
+def test_what_may_have_been_sent_before_is_not_called_first(transfer: Path) -> None:
+    packets = subject(transfer).packets
+    column = packets.schema.get_field_index("sent_s")
+    of_server = pc.equal(packets["sender"], "server")
+    at_client = pc.if_else(of_server, pa.scalar(None, pa.float64()), packets["sent_s"])
+    one_sided = dataclasses.replace(
+        subject(transfer, "client"), packets=packets.set_column(column, "sent_s", at_client)
+    )
+    with canvas.style():
+        (legend,) = figures.draw("offset", one_sided, Look()).legends
+    labels = {text.get_text() for text in legend.get_texts()}
+    assert "STREAM frame" in labels and "first transmission" not in labels
+
+
+def test_a_place_that_cannot_be_written_is_named(bentpipe: Command, transfer: Path) -> None:
+    done = bentpipe("plot", transfer, "-o", "nowhere/a.pdf")
+    assert done.code == 1 and "nowhere" in done.err and "No such file" in done.err
+
+
+def test_other_commands_do_not_wait_for_matplotlib() -> None:
+    asked = "import sys, bentpipe.cli.commands; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", asked], check=False).returncode == 0

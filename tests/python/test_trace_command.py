@@ -1,0 +1,260 @@
+"""`bentpipe trace`, and where analyses are found and made."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import fake_run
+import fake_trace
+import pytest
+from conftest import Command
+
+from bentpipe import link_facts, traces
+from bentpipe.errors import BentpipeError, UsageError
+
+MBIT = 1_000_000
+
+
+@pytest.fixture(autouse=True)
+def program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A stand-in for bentpipe-trace; what is in a capture says what it does."""
+    fake_trace.stand_in(tmp_path / "bin")
+    monkeypatch.setenv("BENTPIPE_BIN", str(tmp_path / "bin"))
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.chdir(tmp_path)
+
+
+def capture(content: str = "whole", name: str = "a.pcap") -> Path:
+    path = Path(name)
+    path.write_text(content)
+    return path
+
+
+def trial_of_a_run() -> Path:
+    """The folder of a trial, with a trace, of a run that knows it."""
+    (first, *_) = fake_run.write(Path("run"), stacks=("noq",), iterations=1)
+    folder = Path("run/trials") / first.trial
+    folder.mkdir(parents=True)
+    capture(name=str(folder / traces.TRACE))
+    return folder
+
+
+def test_it_prints_what_was_measured(bentpipe: Command) -> None:
+    done = bentpipe("trace", capture())
+    assert done.code == 0
+    words = [" ".join(line.split()) for line in done.out.splitlines()]
+    assert "connection 0: QUIC version 1, captured at both sides" in words
+    assert "bytes from server 1,000,000" in words
+    assert "stream bytes 1,000,000 20" in words
+    assert any(line.startswith("retransmitted bytes ") and line.endswith(" 0") for line in words)
+    assert not any("Slow start" in line for line in words), "findings are for --explain"
+    assert max(map(len, done.out.splitlines())) <= 60
+    assert "\x1b" not in done.out
+
+
+def test_what_cannot_be_measured_is_a_dash(bentpipe: Command) -> None:
+    fake_trace.write(Path("out"))
+    summary = json.loads(Path("out/analysis.json").read_text())
+    metrics = summary["connections"][0]["metrics"]
+    for name, value in metrics.items():
+        metrics[name] = dict.fromkeys(value) if isinstance(value, dict) else None
+    Path("out/analysis.json").write_text(json.dumps(summary))
+    done = bentpipe("trace", "out")
+    assert done.code == 0
+    words = [" ".join(line.split()) for line in done.out.splitlines()]
+    assert {"goodput -", "RTT min/median/max - / - / - ms", "lost packets - -"} <= set(words)
+
+
+def test_it_explains_what_it_found_with_evidence(bentpipe: Command) -> None:
+    done = bentpipe("trace", capture(), "--explain")
+    out = done.out
+    assert done.code == 0
+    to_copy = [line for line in out.splitlines() if "see: " in line]
+    assert all(len(line) <= 60 for line in out.splitlines() if line not in to_copy)
+    assert (
+        out.index("yes: Slow start left early")
+        < out.index("not sure: Held up by flow control; Limited by")
+        < out.index("ruled out: ACKs")
+    )
+    assert "- in flight: 300,000 bytes from 2.100 s to 3.400 s" in out
+    assert "bentpipe plot a.pcap --kind in_flight --from 1 --to 3" in out
+
+
+def test_it_leaves_what_it_found(bentpipe: Command) -> None:
+    done = bentpipe("trace", capture(), "-o", "new/out", "--json")
+    assert done.code == 0
+    assert json.loads(done.out) == json.loads(Path("new/out/analysis.json").read_text())
+    assert "new/out/packets.parquet" in done.err
+    assert sorted(path.name for path in Path("new/out").iterdir()) == ["analysis.json", "packets.parquet"]
+    again = bentpipe("trace", "new/out", "--json")
+    assert again.out == done.out
+
+
+def test_two_captures_keys_and_qlogs_are_passed_on(bentpipe: Command) -> None:
+    files = [capture(name=name) for name in ("client.pcap", "server.pcap", "keys.log", "c.qlog", "s.qlog")]
+    done = bentpipe(
+        "trace", *files[:2], "--keylog", files[2], "--qlog", files[3], "--qlog", files[4], "--json"
+    )
+    answer = json.loads(done.out)
+    assert answer["files"] == ["client.pcap", "server.pcap"]
+    assert answer["asked"] == {"link": {}, "keylog": "keys.log", "qlog": ["c.qlog", "s.qlog"]}
+
+
+def test_a_capture_that_is_cut_short_is_read_so_far(bentpipe: Command) -> None:
+    done = bentpipe("trace", capture("cut"))
+    assert done.code == 1
+    assert done.err == "error: a.pcap: cut short at byte 1234\n"
+    assert "bytes from server" in done.out
+    assert "not decoded: 3 QUIC packets: no secrets" in done.out
+
+
+def test_a_capture_without_a_connection(bentpipe: Command) -> None:
+    done = bentpipe("trace", capture("nothing"))
+    assert (done.code, done.err) == (1, "error: no connection found: 3 QUIC packets: no secrets\n")
+    assert done.out.startswith("not decoded: 3 ")
+    done = bentpipe("plot", "a.pcap")
+    assert (done.code, done.err) == (1, "error: no connection found: 3 QUIC packets: no secrets\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "error"),
+    [
+        (["no.pcap"], 2, "error: no.pcap: not a capture\nhint: pcapng or pcap"),
+        (["crash.pcap"], 1, "error: bentpipe-trace ended with 101: thread panicked"),
+        (["nothing-here"], 2, "error: nothing-here: there is no such file or folder"),
+        (["a.pcap", "--keylog", "keys"], 2, "error: keys: there is no such file"),
+        (["a.pcap", "empty"], 2, "error: empty is a folder\nhint: give several captures, or one folder"),
+        (["empty"], 2, "error: empty: there is neither a trace nor an analysis in it\nhint: give a capture"),
+        (["a.pcap", "-o", "a.pcap"], 2, "error: --out: a.pcap is not a folder"),
+        ([], 2, "error: Missing argument 'FILE…'"),
+    ],
+)
+def test_mistakes_are_named(bentpipe: Command, arguments: list[str], code: int, error: str) -> None:
+    capture()
+    capture("no capture", "no.pcap")
+    capture("crash", "crash.pcap")
+    Path("empty").mkdir()
+    done = bentpipe("trace", *arguments)
+    assert (done.code, done.out) == (code, "")
+    assert error in done.err
+
+
+def test_without_the_program_it_says_how_to_build_it(bentpipe: Command) -> None:
+    Path("bin/bentpipe-trace").unlink()
+    done = bentpipe("trace", capture())
+    assert done.code == 1
+    assert "bentpipe-trace is not built" in done.err and "make setup" in done.err
+
+
+def test_a_trial_keeps_its_analysis_until_its_trace_is_newer(bentpipe: Command) -> None:
+    folder = trial_of_a_run()
+    assert bentpipe("trace", folder).code == 0
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "analysis.json",
+        "packets.parquet",
+        "trace.pcapng",
+    ]
+    made = (folder / "analysis.json").stat().st_mtime_ns
+    bentpipe("trace", folder)
+    assert (folder / "analysis.json").stat().st_mtime_ns == made
+
+    later = made + 10**9
+    os.utime(folder / traces.TRACE, ns=(later, later))
+    bentpipe("trace", folder)
+    assert (folder / "analysis.json").stat().st_mtime_ns != made
+
+
+def test_an_analysis_by_an_older_program_is_made_anew(bentpipe: Command) -> None:
+    folder = trial_of_a_run()
+    bentpipe("trace", folder)
+    made = (folder / "analysis.json").stat().st_mtime_ns
+    os.utime("bin/bentpipe-trace", ns=(made + 10**9, made + 10**9))
+    bentpipe("trace", folder)
+    assert (folder / "analysis.json").stat().st_mtime_ns != made
+
+    Path("bin/bentpipe-trace").unlink()
+    assert bentpipe("trace", folder).code == 0, "it can be read without the program"
+
+
+def test_an_analysis_of_another_format_is_made_anew_or_refused(bentpipe: Command) -> None:
+    folder = trial_of_a_run()
+    bentpipe("trace", folder)
+    (folder / "analysis.json").write_text('{"format": 0}')
+    assert bentpipe("trace", folder).code == 0
+    assert json.loads((folder / "analysis.json").read_text())["format"] == 1
+
+    Path("out").mkdir()
+    Path("out/analysis.json").write_text('{"format": 0}')
+    done = bentpipe("trace", "out")
+    assert done.code == 1 and "format 0" in done.err and "bentpipe trace FILE -o DIR" in done.err
+
+
+def test_a_trial_is_analysed_with_what_its_run_knows(bentpipe: Command) -> None:
+    folder = trial_of_a_run()
+    (folder / "qlog").mkdir()
+    (folder / "qlog" / "server.sqlog").write_text("")
+    done = bentpipe("trace", folder, "--json")
+    asked = json.loads(done.out)["asked"]
+    assert asked["qlog"] == [str(folder / "qlog/server.sqlog")]
+    assert asked["link"] == {
+        "forward_rate_bps": 10 * MBIT, "return_rate_bps": 10 * MBIT, "rtt_ms": 30.0,
+        "limit_s": pytest.approx(8.868, abs=1e-3), "size_bytes": fake_run.SIZE,
+    }  # fmt: skip
+
+
+def test_where_nothing_can_be_written_the_analysis_goes_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = trial_of_a_run()
+    monkeypatch.setattr(os, "access", lambda path, mode, **_: mode & os.W_OK == 0 or Path(path) != folder)
+    analysis = traces.of_trial(folder)
+    assert analysis.folder != folder
+    assert analysis.packets.num_rows == analysis.connection()["packets"]
+    assert [path.name for path in folder.iterdir()] == ["trace.pcapng"]
+
+
+def test_an_analysis_that_fails_leaves_nothing(bentpipe: Command) -> None:
+    folder = trial_of_a_run()
+    capture("crash", str(folder / traces.TRACE))
+    assert bentpipe("trace", folder).code == 1
+    assert [path.name for path in folder.iterdir()] == ["trace.pcapng"]
+
+
+def test_a_trial_without_a_trace_and_a_run_say_what_to_give(bentpipe: Command) -> None:
+    folder = trial_of_a_run()
+    done = bentpipe("trace", "run")
+    assert done.code == 2 and f"hint: give a trial of the run: {folder}" in done.err
+    (folder / traces.TRACE).unlink()
+    done = bentpipe("trace", folder)
+    assert done.code == 2 and "this trial has no trace" in done.err and "--trace all" in done.err
+    done = bentpipe("trace", folder.with_name("another"))
+    assert done.code == 2 and "this trial has no trace" in done.err
+    done = bentpipe("trace", "run")
+    assert done.code == 2 and "--trace all" in done.err
+
+
+def test_connections_are_chosen_by_number_or_by_size() -> None:
+    fake_trace.write(Path("out"))
+    summary = json.loads(Path("out/analysis.json").read_text())
+    summary["connections"].append(summary["connections"][0] | {"connection": 1, "packets": 10**6})
+    analysis = traces.Analysis(Path("out"), summary)
+    assert analysis.connection()["connection"] == 1
+    assert analysis.connection(0)["connection"] == 0
+    with pytest.raises(UsageError, match="no connection 2"):
+        analysis.connection(2)
+    with pytest.raises(BentpipeError, match="nothing was found"):
+        traces.Analysis(
+            Path("out"), summary | {"connections": [], "errors": ["nothing was found"]}
+        ).connection()
+
+
+def test_facts_of_the_path_come_from_the_run() -> None:
+    summary = {"forward_rate_bps": 20 * MBIT, "return_rate_bps": None, "rtt_ms": 600.0, "title": "GEO"}
+    (record, *_) = fake_run.write(Path("run"), stacks=("noq",), iterations=1)
+    facts = link_facts.of_trial(summary | {"forward_queue_bytes": 37_500, "mtu_bytes": 1500}, record)
+    assert facts.bdp_bytes == 1_500_000
+    assert facts.known() == {
+        "forward_rate_bps": 20 * MBIT, "rtt_ms": 600.0, "forward_queue_bytes": 37_500, "mtu_bytes": 1500,
+        "limit_s": record.limit_s, "size_bytes": fake_run.SIZE,
+    }  # fmt: skip
+    assert link_facts.of_trial({"forward_rate_bps": None}, record).bdp_bytes is None
