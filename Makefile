@@ -1,7 +1,7 @@
 # make setup   what is needed to run, into .venv, target and python/bentpipe/report/assets
 # make demo    sets up and runs the main job
 # make test    sets up and passes every test
-# make bench   what a trial costs, beside the same stacks over loopback UDP
+# make bench   what a trial costs, beside the same stacks over loopback UDP; decoding, beside tshark
 # make lint    formatters and linters, changing nothing
 
 PYTHON ?= python3
@@ -21,6 +21,7 @@ test: setup
 
 bench: setup
 	$(BIN)/python benches/pairs.py
+	$(BIN)/python benches/traces.py
 
 lint:
 	cargo fmt --all --check

@@ -2,8 +2,8 @@
 
 An analysis is two files, `packets.parquet` with a row per packet and `analysis.json` with metrics and
 findings. In a run they stand in `trials/<id>/` beside `trace.pcapng`; they are made when first needed, and
-anew when the trace is newer. Where that folder cannot be written, they live in a temporary place until the
-process ends. Nothing here takes a packet apart.
+anew when the trace or the program is newer. Where that folder cannot be written, they live in a temporary
+place until the process ends. Nothing here takes a packet apart.
 """
 
 from __future__ import annotations
@@ -218,11 +218,15 @@ def _writable(folder: Path) -> bool:
 
 
 def _is_fresh(folder: Path) -> bool:
-    """Whether a trial's folder has an analysis that is not older than the trace, in the format of today."""
+    """Whether a trial's folder has an analysis that is not older than the trace and the program."""
+    program = paths.bin_folder() / PROGRAM
+    origins = [folder / TRACE, *([program] if program.exists() else [])]
     try:
         made = min((folder / name).stat().st_mtime_ns for name in (PACKETS, SUMMARY))
-        return made >= (folder / TRACE).stat().st_mtime_ns and _load(folder).get("format") == FORMAT
-    except (OSError, ValueError):
+        return (
+            made >= max(origin.stat().st_mtime_ns for origin in origins) and _load(folder)["format"] == FORMAT
+        )
+    except (OSError, ValueError, KeyError):
         return False
 
 

@@ -338,7 +338,9 @@ FINDINGS: list[dict[str, Any]] = [
     {"rule": "ack_loss", "verdict": "no", "title": "ACKs lost", "text": "No ACK was lost.", "evidence": [],
      "plot": None},
     {"rule": "flow_control_limited", "verdict": "not_sure", "title": "Held up by flow control",
-     "text": "The limits of the transport parameters are not known.", "evidence": [], "plot": None},
+     "text": "Not sure: the limits of the transport parameters are not known.", "evidence": [], "plot": None},
+    {"rule": "application_limited", "verdict": "not_sure", "title": "Limited by the application",
+     "text": "Not sure: the limits of the transport parameters are not known.", "evidence": [], "plot": None},
     {"rule": "slow_start_left_early", "verdict": "yes", "title": "Slow start left early",
      "text": "Slow start ended at 2.10 s, when 300 kB were in flight: 20 % of what the path holds.",
      "evidence": [

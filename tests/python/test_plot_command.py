@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import subprocess
@@ -253,6 +254,20 @@ def test_a_side_that_was_not_captured_is_refused(bentpipe: Command, transfer: Pa
     done = bentpipe("plot", "one", "--side", "server")
     assert done.code == 2 and "--side server: packets were captured at the client's side alone" in done.err
     assert bentpipe("plot", "one", "--side", "client").code == 0
+
+
+def test_what_may_have_been_sent_before_is_not_called_first(transfer: Path) -> None:
+    packets = subject(transfer).packets
+    column = packets.schema.get_field_index("sent_s")
+    of_server = pc.equal(packets["sender"], "server")
+    at_client = pc.if_else(of_server, pa.scalar(None, pa.float64()), packets["sent_s"])
+    one_sided = dataclasses.replace(
+        subject(transfer, "client"), packets=packets.set_column(column, "sent_s", at_client)
+    )
+    with canvas.style():
+        (legend,) = figures.draw("offset", one_sided, Look()).legends
+    labels = {text.get_text() for text in legend.get_texts()}
+    assert "STREAM frame" in labels and "first transmission" not in labels
 
 
 def test_a_place_that_cannot_be_written_is_named(bentpipe: Command, transfer: Path) -> None:

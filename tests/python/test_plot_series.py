@@ -160,6 +160,13 @@ def test_rtt_samples_are_those_of_the_sender_of_data() -> None:
     assert len(series.rtt(packets, "return").rtt_ms) == 0
 
 
+def test_clocks_of_two_captures_may_differ() -> None:
+    packets = rows(stream(0.0, (0, 0, 10)), stream(0.1, (0, 10, 10)) | {"received_s": -0.13})
+    rate = series.rate(packets, "forward", 0.25, "client")
+    assert rate.start_s.tolist() == [-0.25, 0.0, 0.25]
+    assert rate.raw.tolist() == [1028, 0, 1028]
+
+
 @pytest.mark.parametrize(("rtt_s", "bin_s"), [(0.0, 0.05), (0.1, 0.05), (0.6, 0.15)])
 def test_bins_are_a_quarter_of_a_round_trip(rtt_s: float, bin_s: float) -> None:
     assert series.bin_for(rtt_s) == pytest.approx(bin_s)

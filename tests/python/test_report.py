@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import browser
 import fake_run
 import pytest
 
@@ -318,36 +319,13 @@ def make_hostile(folder: Path) -> None:
 
 # The pages in a browser
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-in_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH")
+in_browser = pytest.mark.skipif(browser.CHROMIUM is None, reason="no Chromium on the PATH")
 
 
 @pytest.fixture
 def dom(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], str]:
     """Opens a page from the file system and returns what the document has become."""
-
-    def dump(page: Path) -> str:
-        profile = tmp_path_factory.mktemp("profile")
-        quiet = [
-            "--no-first-run",
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--disable-sync",
-        ]
-        command = [
-            str(CHROMIUM),
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            *quiet,
-            f"--user-data-dir={profile}",
-        ]
-        done = subprocess.run(
-            [*command, "--dump-dom", page.as_uri()], capture_output=True, text=True, timeout=120, check=True
-        )
-        return done.stdout
-
-    return dump
+    return lambda page: browser.dump(page.as_uri(), tmp_path_factory.mktemp("profile"))
 
 
 @in_browser

@@ -75,7 +75,7 @@ def test_it_explains_what_it_found_with_evidence(bentpipe: Command) -> None:
     assert all(len(line) <= 60 for line in out.splitlines() if line not in to_copy)
     assert (
         out.index("yes: Slow start left early")
-        < out.index("not sure: Held up")
+        < out.index("not sure: Held up by flow control; Limited by")
         < out.index("ruled out: ACKs")
     )
     assert "- in flight: 300,000 bytes from 2.100 s to 3.400 s" in out
@@ -164,6 +164,18 @@ def test_a_trial_keeps_its_analysis_until_its_trace_is_newer(bentpipe: Command) 
     os.utime(folder / traces.TRACE, ns=(later, later))
     bentpipe("trace", folder)
     assert (folder / "analysis.json").stat().st_mtime_ns != made
+
+
+def test_an_analysis_by_an_older_program_is_made_anew(bentpipe: Command) -> None:
+    folder = trial_of_a_run()
+    bentpipe("trace", folder)
+    made = (folder / "analysis.json").stat().st_mtime_ns
+    os.utime("bin/bentpipe-trace", ns=(made + 10**9, made + 10**9))
+    bentpipe("trace", folder)
+    assert (folder / "analysis.json").stat().st_mtime_ns != made
+
+    Path("bin/bentpipe-trace").unlink()
+    assert bentpipe("trace", folder).code == 0, "it can be read without the program"
 
 
 def test_an_analysis_of_another_format_is_made_anew_or_refused(bentpipe: Command) -> None:

@@ -174,3 +174,52 @@ def test_datagram_frames(tmp_path: Path) -> None:
     wire.run()
     frames = [frame for packet in check(wire, tmp_path) for frame in packet["frames"]]
     assert {"type": "DATAGRAM", "length": 500} in frames
+
+
+@pytest.mark.parametrize("version", [V1, V2], ids=["v1", "v2"])
+@pytest.mark.parametrize("length", [1, 8, 20])
+def test_a_capture_that_begins_in_the_middle(length: int, version: int, tmp_path: Path) -> None:
+    """With a key log of this connection, everything from the first packet of each end on can be read."""
+    client = configuration(True, connection_id_length=length, supported_versions=[version])
+    wire = connect(client, configuration(False, supported_versions=[version]))
+    wire.run()
+    transfer(wire, 400_000)
+    wire.client.request_key_update()
+    transfer(wire)
+    missed = len(wire.captured)
+    del wire.captured[:]
+    transfer(wire)
+    assert missed > 300, "packet numbers take more than a byte"
+    packets, summary = decode(wire, tmp_path)
+    assert "not decoded" not in summary, summary
+    assert {packet["connection"] for packet in packets} == {0}
+    for sender, settings in (("client", wire.client.configuration), ("server", wire.server_settings)):
+        sent = decoded(packets, sender)
+        assert len(sent) > 3
+        assert sent == logged(settings)[-len(sent) :]
+
+
+def test_a_capture_that_begins_in_the_middle_of_many(tmp_path: Path) -> None:
+    """A key log of many connections does not help: trying all of them would take too long."""
+    wire = connect(configuration(True), configuration(False))
+    wire.run()
+    del wire.captured[:]
+    transfer(wire)
+    log = wire.client.configuration.secrets_log_file
+    assert log is not None
+    log.writelines(f"CLIENT_TRAFFIC_SECRET_0 {number:064x} {number:064x}\n" for number in range(8))
+    packets, summary = decode(wire, tmp_path)
+    assert packets == [] and "of no QUIC connection whose beginning was seen" in summary
+
+
+def test_empty_connection_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then only addresses tell connections apart. An end without connection IDs must not issue more of them."""
+    monkeypatch.setattr(QuicConnection, "_replenish_connection_ids", lambda self: None)
+    wire = connect(configuration(True, connection_id_length=0), configuration(False, connection_id_length=0))
+    wire.run()
+    transfer(wire)
+    check(wire, tmp_path)
+    del wire.captured[:]
+    transfer(wire)
+    packets, summary = decode(wire, tmp_path)
+    assert "not decoded" not in summary and len(packets) > 20

@@ -4,8 +4,9 @@
 use std::time::Duration;
 
 use bentpipe_endpoint::contract::{Bye, Ready, RequestReport};
-use bentpipe_trace::Metrics;
 use bentpipe_trace::connection::Connection;
+use bentpipe_trace::findings::{Findings, Verdict, View};
+use bentpipe_trace::{LinkFacts, Metrics};
 use bentpipe_units::Time;
 
 use crate::child::Remains;
@@ -108,6 +109,21 @@ fn reported(job: &Job, finished: &Finished, first_sent: Time) -> Times {
     Times::reported(client, first_sent, reply, complete)
 }
 
+/// What was on the wire, in numbers, and the rules that found something wrong with it.
+fn on_wire(connection: &Connection, facts: &LinkFacts) -> (Metrics, Vec<&'static str>) {
+    let entries = connection.ledger();
+    let findings = Findings::of(&View {
+        connection,
+        ledger: &entries,
+        link: facts,
+        windows: [None, None],
+    });
+    let findings = findings.all.into_iter();
+    let wrong = findings.filter(|finding| finding.verdict == Verdict::Yes);
+    let metrics = Metrics::of(connection, &entries, facts);
+    (metrics, wrong.map(|finding| finding.rule).collect())
+}
+
 /// Puts together what was measured.
 pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
     let coordinator = finished.coordinator.as_ref();
@@ -116,10 +132,11 @@ pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
         .unwrap_or(Time::ZERO);
     let ok = finished.verdict.outcome == Outcome::Ok;
     let facts = link_facts(&job.scenario, Some(finished.size_bytes));
-    let metrics = finished.wire.as_ref().map(|connection| {
-        let entries = connection.ledger();
-        Metrics::of(connection, &entries, &facts)
-    });
+    let wire = finished
+        .wire
+        .as_ref()
+        .map(|connection| on_wire(connection, &facts));
+    let (metrics, findings) = wire.unzip();
     let times = match &metrics {
         Some(metrics) => Times::on_wire(metrics, ok),
         None => reported(job, finished, first_sent),
@@ -176,7 +193,7 @@ pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
         rtt_median_ms: metrics.as_ref().and_then(|it| it.rtt_median_ms),
         rtt_max_ms: metrics.as_ref().and_then(|it| it.rtt_max_ms),
         in_flight_max_bytes: metrics.as_ref().and_then(|it| it.in_flight_max_bytes),
-        findings: Vec::new(),
+        findings: findings.unwrap_or_default(),
         received_step_s: seconds(step),
         received_bytes,
         packet_log_sha256: coordinator.map(|it| it.log.sha256()),

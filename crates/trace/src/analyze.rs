@@ -154,7 +154,7 @@ fn undecoded(captured: &Captured) -> Vec<Undecoded> {
 
 fn nothing(undecoded: &[Undecoded]) -> String {
     let most = undecoded.iter().max_by_key(|it| it.count);
-    let why = most.map_or("it has no packets".to_owned(), |it| {
+    let why = most.map_or("the captures have no packets".to_owned(), |it| {
         format!("{} {}", it.count, it.what)
     });
     format!("no connection found: {why} (hint: a capture has to begin with the handshake)")

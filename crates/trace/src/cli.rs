@@ -4,6 +4,7 @@ use std::error::Error;
 use std::io::{Write, stdout};
 use std::path::PathBuf;
 
+use bentpipe_trace::qlog::of_date;
 use lexopt::prelude::*;
 
 use crate::analyze::Analyze;
@@ -17,9 +18,9 @@ Usage:
                       print a JSON object per packet; what could not be decoded, and why, is
                       summed up on standard error
   bentpipe-trace analyze FILE... [--keylog KEYS] [--qlog QLOG]... [--link LINK] -o OUT
-                      write the packets as a table, OUT/packets.parquet, and what they achieved,
-                      OUT/analysis.json
-  bentpipe-trace qlog FILE... [-o OUT] [--json]
+                      write the packets as a table, OUT/packets.parquet, and what they achieved
+                      and what went wrong, OUT/analysis.json
+  bentpipe-trace qlog FILE... [-o OUT [--epoch DATE]] [--json]
                       print what the endpoints' logs hold; or write them all, converted to qlog
                       0.3, into one file that qvis opens
 
@@ -30,6 +31,8 @@ Options:
                       return_rate_bps, rtt_ms, forward_queue_bytes, return_queue_bytes, mtu_bytes,
                       limit_s, size_bytes
   -o, --out OUT       analyze: the folder for results; qlog: the file to convert to
+  --epoch DATE        with --out: what times count from in logs that do not say it (noq, quinn);
+                      2000-01-01T00:00:00Z in a trial of bentpipe run
   --json              print a JSON object per file
 
 A FILE is pcapng or pcap: Ethernet, raw IP, loopback or Linux cooked. QUIC versions 1 and 2 are
@@ -48,7 +51,7 @@ Examples:
   bentpipe-trace analyze client.pcap server.pcap --keylog keys.log -o analysis
   bentpipe-trace analyze trace.pcapng --link '{\"forward_rate_bps\": 20000000}' -o .
   bentpipe-trace qlog runs/demo/trials/sat-…/qlog/client/*
-  bentpipe-trace qlog client.qlog server.sqlog -o both.qlog
+  bentpipe-trace qlog client.qlog server.sqlog -o both.qlog --epoch 2000-01-01T00:00:00Z
 ";
 
 /// What to do.
@@ -126,6 +129,7 @@ fn parse_qlog(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
         match argument {
             Short('h') | Long("help") => return Ok(Command::Help),
             Short('o') | Long("out") => job.out = Some(parser.value()?.into()),
+            Long("epoch") => job.epoch = Some(parse_date(&parser.value()?.string()?)?),
             Long("json") => job.json = true,
             Value(file) => job.files.push(file.into()),
             other => return Err(other.unexpected()),
@@ -134,7 +138,16 @@ fn parse_qlog(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
     if job.files.is_empty() {
         return Err("qlog needs a FILE (hint: those in qlog/ in a trial's folder)".into());
     }
+    if job.epoch.is_some() && job.out.is_none() {
+        return Err("--epoch is for what is converted (hint: --out FILE)".into());
+    }
     Ok(Command::Qlog(job))
+}
+
+fn parse_date(text: &str) -> Result<i64, lexopt::Error> {
+    of_date(text).ok_or_else(|| {
+        format!("--epoch {text}: is no date (hint: like 2000-01-01T00:00:00Z)").into()
+    })
 }
 
 /// Prints what the program can do.
@@ -181,10 +194,20 @@ mod tests {
         let job = Job {
             files: vec!["a.qlog".into(), "b.sqlog".into()],
             out: Some("c.qlog".into()),
+            epoch: Some(1_000_000_000),
             json: true,
         };
         assert_eq!(
-            parse_words(&["qlog", "a.qlog", "-o", "c.qlog", "--json", "b.sqlog"]),
+            parse_words(&[
+                "qlog",
+                "a.qlog",
+                "-o",
+                "c.qlog",
+                "--epoch",
+                "1970-01-01T00:00:01Z",
+                "--json",
+                "b.sqlog"
+            ]),
             Ok(Command::Qlog(job))
         );
     }
@@ -197,6 +220,8 @@ mod tests {
             &["qlog", "--json"],
             &["analyze", "-o", "out"],
             &["analyze", "a"],
+            &["qlog", "--epoch", "2000"],
+            &["qlog", "a", "--epoch", "2000-01-01T00:00:00Z"],
         ] {
             assert!(parse_words(words).unwrap_err().contains("hint"));
         }

@@ -73,6 +73,11 @@ impl KeyLog {
         self.connections.get(client_random)?[kind as usize].as_deref()
     }
 
+    /// The randoms of all connections.
+    pub(crate) fn client_randoms(&self) -> impl Iterator<Item = &[u8; 32]> {
+        self.connections.keys()
+    }
+
     /// How many connections there are secrets of.
     #[must_use]
     pub fn connections(&self) -> usize {

@@ -59,6 +59,20 @@ impl Connection {
         }
         entries
     }
+
+    /// The end that sent more stream data; where neither sent any, the one that usually does. `entries` is the ledger.
+    #[must_use]
+    pub fn data_sender(&self, entries: &[Entry]) -> End {
+        let mut bytes = [0_u64; 2];
+        for (packet, entry) in self.packets.iter().zip(entries) {
+            bytes[packet.sender as usize] += u64::from(entry.stream_bytes);
+        }
+        if bytes[End::Client as usize] > bytes[End::Server as usize] {
+            End::Client
+        } else {
+            End::Server
+        }
+    }
 }
 
 /// Finds out what of each packet's stream data was sent before.

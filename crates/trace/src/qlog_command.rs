@@ -19,6 +19,8 @@ const TOLD: usize = 20;
 pub struct Job {
     pub files: Vec<PathBuf>,
     pub out: Option<PathBuf>,
+    /// What times count from in files that do not say it, in nanoseconds since the Unix epoch.
+    pub epoch: Option<i64>,
     /// Print the summaries as JSON.
     pub json: bool,
 }
@@ -82,7 +84,8 @@ pub fn run(job: &Job) -> Result<(), Box<dyn Error>> {
     }
     if let Some(out) = &job.out {
         convert(out, job, &known)?;
-    } else {
+    }
+    if job.out.is_none() || job.json {
         match print(job, &known) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()), // nobody wants to read on
             result => result?,
@@ -118,7 +121,7 @@ fn convert(out: &Path, job: &Job, files: &[Known<'_>]) -> Result<(), String> {
     }
     let write = || {
         let out = BufWriter::with_capacity(1 << 16, File::create(out)?);
-        let mut converter = Converter::new(out, outlines.iter().copied())?;
+        let mut converter = Converter::new(out, outlines.iter().copied(), job.epoch)?;
         for file in files {
             file.write_traces(&mut converter)?;
         }

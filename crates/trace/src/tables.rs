@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use bentpipe_trace::Entry;
 use bentpipe_trace::connection::{Connection, Frame, Kind, Packet, Protocol};
-use bentpipe_trace::metrics::seconds;
+use bentpipe_trace::metrics::{milliseconds, seconds};
 use bentpipe_trace::quic::{End, PacketType, Space};
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding};
@@ -67,10 +67,9 @@ pub struct Table<W: Write + Send> {
 impl<W: Write + Send> Table<W> {
     pub fn new(out: W) -> Result<Self, ParquetError> {
         let schema = parse_message_type(SCHEMA).expect("the schema above is well-formed");
-        let properties = WriterProperties::builder()
+        let mut properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
             .set_created_by("bentpipe-trace".to_owned());
-        let mut properties = properties;
         // Nearly every value of these is another one: a dictionary would cost time and save nothing.
         for column in ["number", "in_flight_bytes"] {
             properties = properties
@@ -181,8 +180,7 @@ impl Rows {
         self.fate.push(text(packet.fate.name()));
         self.acked_s.push_optional(entry.acked.map(seconds));
         self.in_flight_bytes.push_optional(entry.in_flight.map(int));
-        self.rtt_ms
-            .push_optional(entry.rtt.map(|rtt| seconds(rtt) * 1e3));
+        self.rtt_ms.push_optional(entry.rtt.map(milliseconds));
     }
 
     fn add_frames(&mut self, frames: &[Frame]) {
@@ -307,14 +305,13 @@ impl<T: DataType> Column<T> {
         &mut self,
         group: &mut SerializedRowGroupWriter<'_, W>,
     ) -> Result<(), ParquetError> {
-        let levels = |levels: &'_ Vec<i16>| (!levels.is_empty()).then(|| levels.clone());
         let mut column = group
             .next_column()?
             .expect("as many columns as in the schema");
         column.typed::<T>().write_batch(
             &self.values,
-            levels(&self.definition).as_deref(),
-            levels(&self.repetition).as_deref(),
+            Some(&self.definition[..]).filter(|it| !it.is_empty()),
+            Some(&self.repetition[..]).filter(|it| !it.is_empty()),
         )?;
         column.close()?;
         self.values.clear();

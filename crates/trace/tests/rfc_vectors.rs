@@ -107,6 +107,13 @@ fn retry_packets_of_both_versions() {
             assert_eq!((packet.sender, packet.number), (End::Server, None));
             assert_eq!(packet.connection, Some(0));
         });
+        let mut forged = retry.clone();
+        forged[20] ^= 1;
+        for forged in [&forged, &retry[..30]] {
+            show(&mut observer, to_server().reversed(), forged, |packet| {
+                assert_eq!(packet.unwrap_err(), Reason::RetryIntegrity);
+            });
+        }
     }
 }
 

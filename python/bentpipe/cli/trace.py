@@ -18,6 +18,7 @@ from bentpipe.traces import Analysis, Connection, Evidence, Finding
 
 _WIDTH = 100
 _UNKNOWN = "-"
+_BOUND = "\u00a0"  # between a number and its unit, which stay on one line
 
 
 @click.command(short_help="Measure what captures hold, and explain it.")
@@ -160,7 +161,7 @@ def _explain(one: Connection, files: Sequence[Path]) -> Iterator[str]:
         by_verdict[finding["verdict"]].append(finding)
     yield ""
     if not by_verdict["yes"]:
-        yield "  nothing was found that held it up"
+        yield "  no finding" if not one["findings"] else "  nothing was found that held it up"
     for finding in by_verdict["yes"]:
         yield f"  yes: {finding['title']}"
         yield from _indented(finding["text"], 4)
@@ -168,32 +169,41 @@ def _explain(one: Connection, files: Sequence[Path]) -> Iterator[str]:
             yield from _indented(f"- {_evidence(evidence)}", 4)
         if finding["plot"] is not None:
             yield f"    see: {_plot_command(finding['plot'], one['connection'], files)}"
-    for finding in by_verdict["not_sure"]:
-        yield f"  not sure: {finding['title']}"
-        yield from _indented(finding["text"], 4)
+    for why, titles in _by_reason(by_verdict["not_sure"]).items():
+        yield from _indented(f"not sure: {'; '.join(titles)}", 2)
+        yield from _indented(why, 4)
     if by_verdict["no"]:
         yield from _indented("ruled out: " + "; ".join(finding["title"] for finding in by_verdict["no"]), 2)
 
 
+def _by_reason(findings: Sequence[Finding]) -> dict[str, list[str]]:
+    """Why something is left open → the titles of what is."""
+    reasons: dict[str, list[str]] = {}
+    for finding in findings:
+        reasons.setdefault(finding["text"].removeprefix("Not sure: "), []).append(finding["title"])
+    return reasons
+
+
 def _evidence(one: Evidence) -> str:
-    value = f"{one['value']:,.6g}" if isinstance(one["value"], float) else f"{one['value']:,}"
-    when = f"at {one['at_s']:.3f} s"
+    value = f"{one['value']:,.0f}" if abs(one["value"]) >= 1000 else f"{one['value']:.4g}"
+    when = f"at {one['at_s']:.3f}{_BOUND}s"
     if one["until_s"] is not None:
-        when = f"from {one['at_s']:.3f} s to {one['until_s']:.3f} s"
-    return f"{one['what']}: {value} {one['unit']} {when}"
+        when = f"from {one['at_s']:.3f}{_BOUND}s to {one['until_s']:.3f}{_BOUND}s"
+    return f"{one['what']}: {value}{_BOUND}{one['unit']} {when}"
 
 
 def _plot_command(plot: dict[str, Any], connection: int, files: Sequence[Path]) -> str:
     words = ["bentpipe", "plot", *map(str, files), "--kind", plot["kind"]]
     for option, key in (("--from", "from_s"), ("--to", "to_s")):
         if plot.get(key) is not None:
-            words += [option, f"{plot[key]:g}"]
+            words += [option, f"{round(plot[key], 3):g}"]
     return shlex.join([*words, *(["--connection", str(connection)] if connection else [])])
 
 
 def _indented(text: str, by: int) -> list[str]:
     hanging = by + 2 if text.startswith("- ") else by
-    return textwrap.wrap(text, _width(), initial_indent=" " * by, subsequent_indent=" " * hanging)
+    lines = textwrap.wrap(text, _width(), initial_indent=" " * by, subsequent_indent=" " * hanging)
+    return [line.replace(_BOUND, " ") for line in lines]
 
 
 def _width() -> int:

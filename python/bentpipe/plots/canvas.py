@@ -29,7 +29,9 @@ BLUE, VERMILLION, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
 PURPLE, SKY, BLACK, GREY, PALE = "#9A4F80", "#56B4E9", "#000000", "#767676", "#C8C8C8"
 
 _MM = 1 / 25.4  # inches
+_LEGEND_MM = 28  # width of an entry of the legend
 _MANY = 2000  # marks beyond which they become an image
+_FEW, _LARGER = 300, 2  # fewer dots than this are so much larger
 _DPI = 600
 _STYLE: Any = {
     "font.size": 7,
@@ -100,7 +102,7 @@ class Panel:
         dots = self.axes.scatter(
             time_s[keep],
             y[keep],
-            s=mark.size**2,
+            s=_diameter(mark, int(np.count_nonzero(keep))) ** 2,
             c=mark.colour,
             marker=mark.shape,
             linewidths=_edge(mark),
@@ -139,15 +141,21 @@ class Panel:
         self.axes.axhline(y, color=mark.colour, ls=mark.dashes, lw=mark.width, zorder=mark.above)
 
     def columns(self, time_s: Floats, low: Floats | Ints, high: Floats | Ints, mark: Mark) -> None:
-        """A vertical stroke per entry."""
+        """A vertical stroke per entry, from half a unit below `low` to half a unit above `high`."""
         keep = (time_s >= self.start_s) & (time_s <= self.end_s)
         if not keep.any():
             return
         self.empty = False
         self._note(np.concatenate([low[keep], high[keep]]), mark)
         x = time_s[keep]
-        strokes = np.stack([np.stack([x, low[keep]], axis=1), np.stack([x, high[keep]], axis=1)], axis=1)
-        drawn = LineCollection(list(strokes), colors=mark.colour, linewidths=mark.width, zorder=mark.above)
+        ends = [np.stack([x, y[keep] + half], axis=1) for y, half in ((low, -0.5), (high, 0.5))]
+        drawn = LineCollection(
+            list(np.stack(ends, axis=1)),
+            colors=mark.colour,
+            linewidths=mark.width,
+            capstyle="projecting",  # so that the shortest can be seen
+            zorder=mark.above,
+        )
         drawn.set_rasterized(len(x) > _MANY)
         self.axes.add_collection(drawn)
 
@@ -177,7 +185,7 @@ class Panel:
         if self._bottom > self._top:  # nothing in view
             self.axes.set_yticks([])
             return
-        whole = from_zero and self.start_s == 0
+        whole = from_zero and self.start_s <= 0
         low = 0.0 if whole else self._bottom
         margin = 0.05 * ((self._top - low) or abs(self._top) or 1.0)
         self.axes.set_ylim(low - (0 if whole else margin), self._top + margin)
@@ -195,6 +203,11 @@ class Panel:
         if len(y):
             self._top = max(self._top, float(np.max(y)))
             self._bottom = min(self._bottom, float(np.min(y)))
+
+
+def _diameter(mark: Mark, count: int) -> float:
+    """In points."""
+    return mark.size * (_LARGER if mark.shape == "o" and count < _FEW else 1)
 
 
 def _edge(mark: Mark) -> float:
@@ -219,11 +232,13 @@ def legend(made: Figure, panels: Iterable[Panel]) -> None:
     for panel in panels:
         marks |= panel.marks
     handles = [_handle(mark) for mark in marks.values()]
+    columns = max(int(made.get_figwidth() / (_LEGEND_MM * _MM)), 1)
+    rows = -(-len(handles) // columns)
     if len(handles) > 1:
         made.legend(
             handles=handles,
             loc="outside upper center",
-            ncols=2 if len(handles) == 4 else 3,
+            ncols=-(-len(handles) // rows),
             frameon=False,
             handlelength=1.6,
             columnspacing=1.2,

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -48,7 +49,7 @@ _HEADERS = 1.05  # what an ideal sender adds for headers, as in a record's `limi
 _EVENTS = {"handshake_complete": "handshake", "first_byte": "first byte", "last_byte": "last byte"}
 _ROOM = 1.01  # behind the last packet
 _WORTH_A_LINE = 0.05  # of the bottleneck's rate: below, its line would press the rest to the ground
-_CLOSE = 0.04  # of the width: events nearer than this to one another share no text
+_CLOSE = 0.04  # of the width: an event nearer than this to the axis or to another has no text
 
 
 @dataclass(frozen=True)
@@ -63,13 +64,28 @@ class Subject:
     title: str
     others: Sequence[Course] = ()  # bytes over time in other iterations of the cell
 
-    @property
+    @cached_property
+    def first_s(self) -> float:
+        """0, or less if the clocks of two captures differ."""
+        return float(np.nanmin(series.seen(self.packets, self.side), initial=0.0))
+
+    @cached_property
     def last_s(self) -> float:
         return float(np.nanmax(series.seen(self.packets, self.side), initial=0.0))
 
     @property
+    def is_tcp(self) -> bool:
+        """Whether segments stand for packets, and the sequence space for stream 0."""
+        return self.connection["protocol"] == "tcp"
+
+    @property
     def at_sender(self) -> bool:
         return SENDER[self.direction] == self.side
+
+    @property
+    def sender_captured(self) -> bool:
+        """Whether packets were captured where the data was sent."""
+        return series.best_side(self.packets, self.direction) == SENDER[self.direction]
 
     @property
     def rtt_s(self) -> float | None:
@@ -105,7 +121,8 @@ def draw(kind: str, subject: Subject, look: Look) -> Figure:
 
 def _panels(subject: Subject, look: Look, heights: Sequence[float] = (1,)) -> tuple[Figure, list[Panel]]:
     made, axes = canvas.figure(look, heights)
-    start_s, last_s = look.from_s or 0.0, subject.last_s
+    last_s = subject.last_s
+    start_s = subject.first_s if look.from_s is None else look.from_s
     if start_s and start_s >= last_s:
         raise UsageError(f"--from: {start_s:g} s is behind the last packet", f"it is at {last_s:.3f} s")
     end_s = look.to_s or last_s * _ROOM or 1.0  # a single packet is at 0
@@ -119,7 +136,9 @@ def _offset(subject: Subject, look: Look) -> Drawing:
         mark = Mark("other iterations", PALE, "", width=0.5, above=1)
         panel.steps(other.time_s, other.bytes, mark, fit=False, holds=False)
     again, start = sent.retransmitted, sent.start
-    panel.dots(sent.time_s[~again], start[~again], Mark("first transmission", BLUE, size=0.9))
+    # What arrives at a capture of the receiver's side alone may have been sent before.
+    name = "first transmission" if subject.sender_captured else "STREAM frame"
+    panel.dots(sent.time_s[~again], start[~again], Mark(name, BLUE, size=0.9))
     panel.dots(sent.time_s[again], start[again], Mark("retransmission", VERMILLION, "^", size=1.8, above=5))
     panel.dots(sent.time_s[sent.lost], start[sent.lost], Mark("lost", BLACK, "x", 2.2, width=0.4, above=4))
     if subject.at_sender:
@@ -140,7 +159,8 @@ def _credit(subject: Subject, panel: Panel, highest: int) -> None:
     for frame, dashes in (("max_stream_data", "--"), ("max_data", ":")):
         limit = series.credit(subject.packets, subject.direction, frame, subject.side)  # type: ignore[arg-type]
         if len(limit.bytes) and limit.bytes[0] <= highest:
-            mark = Mark(frame.upper(), PURPLE, "", dashes=dashes, above=2)
+            name = "receive window" if subject.is_tcp else frame.upper()
+            mark = Mark(name, PURPLE, "", dashes=dashes, above=2)
             panel.steps(limit.time_s, limit.bytes, mark, fit=False)
 
 
@@ -157,7 +177,7 @@ def _limit(subject: Subject, panel: Panel) -> None:
 
 def _events(subject: Subject, panel: Panel) -> None:
     close = _CLOSE * (panel.end_s - panel.start_s)
-    last = -np.inf
+    last = panel.start_s
     for event in sorted(subject.connection["events"], key=lambda one: one["at_s"]):
         name = _EVENTS.get(event["name"])
         if name is not None:
@@ -171,7 +191,7 @@ def _number(subject: Subject, look: Look) -> Drawing:
         one = series.numbers(subject.packets, direction, subject.side)
         panel.dots(one.time_s, one.number, mark)
         panel.dots(one.time_s[one.lost], one.number[one.lost], _LOST)
-    panel.finish("Packet number")
+    panel.finish("Segment" if subject.is_tcp else "Packet number")
     return made, [panel]
 
 
@@ -242,7 +262,7 @@ def _acks(subject: Subject, look: Look) -> Drawing:
     panel.columns(gaps.time_s, gaps.first, gaps.last, Mark("gap", VERMILLION, "", width=0.6, above=4))
     verb = "sent" if subject.at_sender else "received"
     panel.dots(packets.time_s, packets.number, Mark(f"packet {verb}", BLUE, size=0.9))
-    panel.finish("Packet number")
+    panel.finish("Segment" if subject.is_tcp else "Packet number")
     return made, [panel]
 
 

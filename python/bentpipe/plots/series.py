@@ -189,17 +189,18 @@ def bin_for(rtt_s: float) -> float:
 
 
 def rate(packets: pa.Table, direction: Direction, bin_s: float, side: Side | None = None) -> RateSeries:
-    """Bytes per bin, from time 0 to the last packet of either direction. Every byte that passed the side is
-    in exactly one bin.
+    """Bytes per bin, from time 0 to the last packet of either direction (from the first one, if clocks differ
+    and it is before 0). Every byte that passed the side is in exactly one bin.
     """
     mine = in_direction(packets, direction)
     side = side or best_side(packets, direction)
     everything = seen(packets, side)
-    last = np.nanmax(everything, initial=0.0)
+    first = int(np.floor_divide(np.nanmin(everything, initial=0.0), bin_s))
+    last = int(np.floor_divide(np.nanmax(everything, initial=0.0), bin_s))
     time_s = seen(mine, side)
     keep = ~np.isnan(time_s)
-    bins = np.maximum(np.floor_divide(time_s[keep], bin_s).astype(np.int64), 0)
-    count = int(np.floor_divide(last, bin_s)) + 1
+    bins = np.floor_divide(time_s[keep], bin_s).astype(np.int64) - first
+    count = last - first + 1
 
     def binned(bytes_: Ints) -> Ints:
         total = np.zeros(count, np.int64)
@@ -207,7 +208,7 @@ def rate(packets: pa.Table, direction: Direction, bin_s: float, side: Side | Non
         return total
 
     return RateSeries(
-        np.arange(count, dtype=np.float64) * bin_s,
+        np.arange(first, last + 1, dtype=np.float64) * bin_s,
         bin_s,
         binned(ints(mine, "ip_bytes")),
         binned(stream_bytes(mine) - ints(mine, "retransmitted_bytes")),

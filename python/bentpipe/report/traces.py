@@ -139,7 +139,7 @@ class _Plots:
 
     def in_flight(self) -> list[dict[str, Any]]:
         found = series.in_flight(self.packets, self.data)
-        made = [self._line("bytes in flight", "accent", found.time_s, found.bytes, mark="steps")]
+        made = [self._dots("bytes in flight", "accent", found.time_s, found.bytes)]
         qlog = self.connection.get("qlog", {}).get(SENDER[self.data], {})
         if "cwnd" in qlog:
             times, window = (np.asarray(qlog["cwnd"][name], dtype=np.float64) for name in ("time_s", "bytes"))
@@ -155,13 +155,10 @@ class _Plots:
 
     def acks(self) -> list[dict[str, Any]]:
         found = series.acks(self.packets, self.data)
-        # Between two ranges of one frame, which come highest first, lies what it says is missing.
-        below = np.flatnonzero(~found.highest)
+        missing = series.gaps(found)
         return self._some(
             self._ranges("acknowledged", "accent", found.time_s, found.first, found.last),
-            self._ranges(
-                "missing", "series-2", found.time_s[below], found.last[below] + 1, found.first[below - 1] - 1
-            ),
+            self._ranges("missing", "series-2", missing.time_s, missing.first, missing.last),
         )
 
     def _dots(

@@ -27,7 +27,7 @@ export const FACES: Record<Kind, Face> = {
     fromZero: false,
     tick: mega,
     show: (value) => `${(value / 1e6).toFixed(3)}\u202fMB`,
-    note: "The last byte of each packet with stream data from the server, when it was sent and when it arrived.",
+    note: "Where each STREAM frame ends, when it was sent; and how many distinct bytes had arrived or been acknowledged.",
   },
   number: {
     title: "Packet number",
@@ -36,7 +36,7 @@ export const FACES: Record<Kind, Face> = {
     fromZero: false,
     tick: trim,
     show: packet,
-    note: "Packets of the server at the time they were sent.",
+    note: "Of 1-RTT packets (TCP: segments), at the time they were sent.",
   },
   size: {
     title: "Packet size",
@@ -45,7 +45,7 @@ export const FACES: Record<Kind, Face> = {
     fromZero: true,
     tick: trim,
     show: (value) => `${Math.round(value)}\u202fB`,
-    note: "Each IP packet, with the QUIC packets that it carries.",
+    note: "Each IP packet, at the time it was sent.",
   },
   rate: {
     title: "Data rate",
@@ -63,16 +63,16 @@ export const FACES: Record<Kind, Face> = {
     fromZero: true,
     tick: (value) => trim(value / 1e3),
     show: bytes,
-    note: "Of the server, as seen from outside by the rules of RFC 9002; the congestion window where a qlog has it.",
+    note: "Of the sender of the data right after each of its packets, as seen from outside by the rules of RFC 9002.",
   },
   rtt: {
     title: "RTT",
     axis: "latest RTT, ms",
     height: 200,
-    fromZero: true,
+    fromZero: false,
     tick: trim,
     show: (ms) => duration(ms / 1e3),
-    note: "Samples that ACKs gave to their receiver (RFC 9002, section 5.1).",
+    note: "Samples that ACKs gave the sender of the data (RFC 9002, section 5.1).",
   },
   acks: {
     title: "ACK ranges",
@@ -81,6 +81,6 @@ export const FACES: Record<Kind, Face> = {
     fromZero: false,
     tick: trim,
     show: packet,
-    note: "What each ACK of the client acknowledges, at the time it was sent; gaps are packets it does not have.",
+    note: "What each ACK says to have arrived and, between its ranges, to be missing.",
   },
 };

@@ -2,12 +2,13 @@
 
 import { axis, type Option, type Theme } from "../chart";
 import { FACES } from "./kinds";
+import { marks } from "./marks";
 import type { Kind, PlotEvent, Series } from "./model";
 import { dots, extent, line, roundAxis, strokes, type View } from "./thin";
 import type { Span } from "./window";
 
 /** The margins of every plot in pixels; the same for all, so that their time axes stand above each other. */
-export const GRID = { left: 62, right: 18, top: 24, bottom: 42 };
+export const GRID = { left: 62, right: 18, top: 30, bottom: 42 };
 
 export interface Shown {
   kind: Kind;
@@ -45,12 +46,15 @@ export function option(shown: Shown, theme: Theme): Option {
   };
 }
 
-/** The value axis that holds what the window shows. Guides and limits, which may be far away, do not stretch it. */
+/** Space above the greatest value, as a share of the axis. */
+const AIR = 0.02;
+
+/** The value axis that holds what the window shows of the trace. What lies beside it does not stretch it. */
 function valueAxis({ kind, series, span }: Shown): { min: number; max: number; interval: number } {
   const { fromZero, height } = FACES[kind];
   let [low, high] = [Infinity, -Infinity];
   for (const { mark, times, values, tops } of series) {
-    if (mark === "guide" || mark === "limit") continue;
+    if (mark === "guide" || mark === "limit" || mark === "pale") continue;
     const found = extent(times, values, span);
     const upper = tops ? extent(times, tops, span) : found;
     if (!found || !upper) continue;
@@ -59,11 +63,15 @@ function valueAxis({ kind, series, span }: Shown): { min: number; max: number; i
     high = Math.max(high, upper[1]);
   }
   if (low > high) [low, high] = [0, 1];
-  return roundAxis(fromZero ? 0 : low, high, Math.max(3, height / 60));
+  if (fromZero) low = 0;
+  return roundAxis(low, high + (high - low) * AIR, Math.max(3, height / 60));
 }
 
-const SIZES: Partial<Record<Series["mark"], number>> = { dots: 2.5, retransmission: 7, loss: 7 };
-const SYMBOLS: Partial<Record<Series["mark"], string>> = { retransmission: "diamond", loss: "triangle" };
+const FORMS = {
+  dots: { form: "dot", size: 2.4 },
+  retransmission: { form: "diamond", size: 8 },
+  loss: { form: "cross", size: 7 },
+} as const;
 
 function drawn(series: Series, view: View, theme: Theme, order: number): object {
   const { mark, times, values, tops, name } = series;
@@ -73,7 +81,7 @@ function drawn(series: Series, view: View, theme: Theme, order: number): object 
     case "dots":
     case "retransmission":
     case "loss":
-      return scatter(common, dots(times, values, view), mark, color);
+      return { ...common, ...marks(dots(times, values, view), { ...FORMS[mark], color }) };
     case "ranges":
       return stroke(common, strokes({ times, low: values, high: tops ?? values }, view), {
         color,
@@ -98,21 +106,6 @@ function drawn(series: Series, view: View, theme: Theme, order: number): object 
   }
 }
 
-function scatter(common: object, data: Float64Array, mark: Series["mark"], color: string): object {
-  return {
-    ...common,
-    type: "scatter",
-    ...flat(data),
-    // Drawn in one go: as an element each, thousands of dots would not follow the hand. ECharts cannot do so with none.
-    large: data.length > 0,
-    largeThreshold: 0,
-    progressive: 0,
-    symbol: SYMBOLS[mark] ?? "circle",
-    symbolSize: SIZES[mark],
-    itemStyle: { color, opacity: 1 },
-  };
-}
-
 function stroke(common: object, data: Float64Array, lineStyle: object): object {
   return { ...common, type: "line", ...flat(data), showSymbol: false, lineStyle };
 }
@@ -125,10 +118,13 @@ function flat(data: Float64Array): object {
 /** Pixels that a letter of a label takes, about. */
 const LETTER = 6.2;
 
+/** How far above the plot the rows of labels stand, in pixels. */
+const ROWS = [3, 14];
+
 /** Events as upright lines, and the part that a finding names. */
 function annotations({ events, marked }: Shown, view: View, theme: Theme): object {
   const perSecond = view.width / (view.to - view.from);
-  let free = -Infinity;
+  const free = ROWS.map(() => -Infinity);
   const lines = events
     .filter(({ at_s }) => at_s >= view.from && at_s <= view.to)
     .map(({ name, at_s }) => {
@@ -136,9 +132,9 @@ function annotations({ events, marked }: Shown, view: View, theme: Theme): objec
       const [at, length] = [(at_s - view.from) * perSecond, text.length * LETTER];
       // A label stands to the right of its line's top, or to the left where the plot ends.
       const right = at + length <= view.width;
-      const fits = (right ? at : at - length) > free;
-      if (fits) free = (right ? at + length : at) + LETTER;
-      const label = { show: fits, formatter: text, align: right ? "left" : "right" };
+      const row = free.findIndex((end) => (right ? at : at - length) > end);
+      if (row >= 0) free[row] = (right ? at + length : at) + LETTER;
+      const label = { show: row >= 0, formatter: text, align: right ? "left" : "right", distance: ROWS[row] };
       return { xAxis: at_s, label };
     });
   return {

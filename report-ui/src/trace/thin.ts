@@ -1,6 +1,6 @@
 // Leave out of a plot what nobody could see, so that 100,000 points cost no more than the pixels they cover.
 //
-// Dots: the first in each square of `CELL` pixels. Lines: the first, least, greatest and last value of each column of
+// Dots: the first on each pixel. Lines: the first, least, greatest and last value of each column of
 // pixels, which draws the same line (M4: U. Jugel et al., "M4: a visualization-oriented time series data aggregation",
 // PVLDB 7(10), 2014). Ranges: what they cover together in each column. All want their times in order.
 
@@ -13,9 +13,6 @@ export interface View extends Span {
   width: number;
   height: number;
 }
-
-/** Dots closer than this hide each other, in pixels. */
-const CELL = 1;
 
 /** The first index whose value is at least `limit`. */
 export function firstFrom(sorted: Float64Array, limit: number): number {
@@ -33,16 +30,19 @@ export function inside(times: Float64Array, span: Span): [begin: number, end: nu
   return [firstFrom(times, span.from), firstFrom(times, span.to + 1e-9)];
 }
 
+/** Which pixels have a dot. Kept from one drawing to the next: as garbage, it would make the hand wait. */
+let taken = new Uint8Array(0);
+
 /** Times and values in turn, of the dots that can be told apart. */
 export function dots(times: Float64Array, values: Float64Array, view: View): Float64Array {
-  const columns = Math.max(1, Math.ceil(view.width / CELL)) + 1;
-  const rows = Math.max(1, Math.ceil(view.height / CELL)) + 1;
-  const taken = new Uint8Array(columns * rows);
+  const columns = Math.max(1, Math.ceil(view.width)) + 1;
+  const rows = Math.max(1, Math.ceil(view.height)) + 1;
+  if (taken.length < columns * rows) taken = new Uint8Array(columns * rows);
+  else taken.fill(0, 0, columns * rows);
   const [begin, end] = inside(times, view);
-  const kept = new Float64Array(2 * (end - begin));
   const perSecond = (columns - 1) / (view.to - view.from);
   const perUnit = (rows - 1) / (view.high - view.low);
-  let count = 0;
+  const kept: number[] = [];
   for (let i = begin; i < end; i++) {
     const [time, value] = [times[i]!, values[i]!];
     if (value < view.low || value > view.high) continue;
@@ -50,10 +50,9 @@ export function dots(times: Float64Array, values: Float64Array, view: View): Flo
       Math.floor((value - view.low) * perUnit) * columns + Math.floor((time - view.from) * perSecond);
     if (taken[cell]) continue;
     taken[cell] = 1;
-    kept[count++] = time;
-    kept[count++] = value;
+    kept.push(time, value);
   }
-  return kept.subarray(0, count);
+  return Float64Array.from(kept);
 }
 
 /** Times and values in turn, of a line that looks the same; with a point to each side of the window. */
@@ -72,9 +71,11 @@ export function line(times: Float64Array, values: Float64Array, view: View): Flo
       if (values[k]! > values[most]!) most = k;
       last = k;
     }
-    for (const k of new Set([i, Math.min(least, most), Math.max(least, most), last])) {
-      kept.push(times[k]!, values[k]!);
-    }
+    const [early, late] = [Math.min(least, most), Math.max(least, most)];
+    kept.push(times[i]!, values[i]!);
+    if (early > i) kept.push(times[early]!, values[early]!);
+    if (late > early) kept.push(times[late]!, values[late]!);
+    if (last > late) kept.push(times[last]!, values[last]!);
     i = last + 1;
   }
   return Float64Array.from(kept);

@@ -77,7 +77,7 @@ pub(super) struct Signals<'a> {
 
 impl<'a> Signals<'a> {
     pub(super) fn of(view: &'a View<'a>) -> Self {
-        let sender = data_sender(view);
+        let sender = view.connection.data_sender(view.ledger);
         let packets = &view.connection.packets;
         let data: Vec<usize> = (0..packets.len())
             .filter(|at| packets[*at].sender == sender && view.ledger[*at].stream_bytes > 0)
@@ -258,19 +258,6 @@ pub(super) fn rate_of(bytes: u64, time: Nanos) -> f64 {
         return 0.0;
     }
     float(bytes) * 8.0 / super::say::in_seconds(time)
-}
-
-fn data_sender(view: &View<'_>) -> End {
-    let mut bytes = [0_u64; 2];
-    for (packet, entry) in view.connection.packets.iter().zip(view.ledger) {
-        bytes[packet.sender as usize] += u64::from(entry.stream_bytes);
-    }
-    // Where nobody sent any, the end that usually does.
-    if bytes[End::Client as usize] > bytes[End::Server as usize] {
-        End::Client
-    } else {
-        End::Server
-    }
 }
 
 fn sending(view: &View<'_>, data: &[usize]) -> Span {

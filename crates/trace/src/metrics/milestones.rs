@@ -60,7 +60,13 @@ fn passing(connection: &Connection, end: End) -> impl Iterator<Item = (Nanos, &P
 
 fn start(connection: &Connection) -> Option<Nanos> {
     let (time, packet) = passing(connection, End::Client).next()?;
-    let begins = matches!(packet.kind, Kind::Tcp | Kind::Quic(PacketType::Initial));
+    let begins = match packet.kind {
+        Kind::Tcp => connection
+            .frames(packet)
+            .iter()
+            .any(|it| it.name() == "SYN"),
+        Kind::Quic(kind) => kind == PacketType::Initial,
+    };
     begins.then_some(time)
 }
 

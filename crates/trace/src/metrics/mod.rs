@@ -13,6 +13,8 @@
 mod milestones;
 mod one_way;
 mod reply;
+#[cfg(test)]
+mod tests;
 
 use serde::Serialize;
 
@@ -68,13 +70,9 @@ impl Metrics {
         let upload = Reply::of(connection, entries, End::Client);
         let times = Milestones::with_reply(connection, &reply);
         let [forward, back] = OneWay::both(connection, entries, times.transfer());
-        let main = if back.stream_bytes > forward.stream_bytes {
-            End::Client
-        } else {
-            End::Server
-        };
-        let (rtt, in_flight_max_bytes) = of_sender(connection, entries, main);
-        let [rtt_min_ms, rtt_median_ms, rtt_max_ms] = spread_ms(rtt);
+        let sender = connection.data_sender(entries);
+        let (mut rtt, in_flight_max_bytes) = of_sender(connection, entries, sender);
+        let [rtt_min_ms, rtt_median_ms, rtt_max_ms] = spread_ms(&mut rtt);
         let since_start = |time: Option<Nanos>| Some(seconds(time? - times.start?));
         let transfer_s = times.transfer().map(|(first, last)| seconds(last - first));
         Self {
@@ -114,7 +112,7 @@ fn of_sender(connection: &Connection, entries: &[Entry], end: End) -> (Vec<Nanos
 }
 
 /// The least, the middle and the greatest, in milliseconds. The middle of an even number is the mean of the middle two.
-fn spread_ms(mut times: Vec<Nanos>) -> [Option<f64>; 3] {
+fn spread_ms(times: &mut [Nanos]) -> [Option<f64>; 3] {
     if times.is_empty() {
         return [None; 3];
     }
@@ -125,8 +123,12 @@ fn spread_ms(mut times: Vec<Nanos>) -> [Option<f64>; 3] {
     let lower = below_max.filter(|_| even).unwrap_or(upper);
     let least = below.iter().min().unwrap_or(upper);
     let greatest = above.iter().max().unwrap_or(upper);
-    let median = f64::midpoint(seconds(*lower), seconds(*upper));
-    [seconds(*least), median, seconds(*greatest)].map(|it| Some(it * 1e3))
+    let median = f64::midpoint(milliseconds(*lower), milliseconds(*upper));
+    [
+        Some(milliseconds(*least)),
+        Some(median),
+        Some(milliseconds(*greatest)),
+    ]
 }
 
 /// Nanoseconds as seconds, for reading; nothing is decided by them any more.
@@ -134,6 +136,13 @@ fn spread_ms(mut times: Vec<Nanos>) -> [Option<f64>; 3] {
 #[expect(clippy::cast_precision_loss, reason = "2^53 ns are 104 days")]
 pub fn seconds(nanos: Nanos) -> f64 {
     nanos as f64 / 1e9
+}
+
+/// The same as milliseconds.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "2^53 ns are 104 days")]
+pub fn milliseconds(nanos: Nanos) -> f64 {
+    nanos as f64 / 1e6
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts far below 2^53")]

@@ -31,7 +31,8 @@ pub struct OneWay {
     pub lost_share: Option<f64>,
     /// Packets that arrived after one of their packet number space with a larger number. Needs the receiver's side.
     pub reordered_packets: Option<u64>,
-    /// Packets that arrived once more. Needs the receiver's side.
+    /// Packets that arrived once more: copies that the network made, or a `CONNECTION_CLOSE` that its sender repeated as it
+    /// was (RFC 9000 section 10.2.1). Needs the receiver's side.
     pub duplicates: Option<u64>,
     /// From leaving the sender's side to reaching the receiver's, as the next two. Needs both sides, and is wrong by what
     /// their clocks differ.
@@ -61,9 +62,10 @@ impl OneWay {
     ) -> [Self; 2] {
         let ends = [End::Server, End::Client];
         let [forward, back] = ends.map(|end| Counts::of(connection, entries, end, transfer));
+        let (acks_back, acks_forward) = (back.acks, forward.acks);
         [
-            forward.measured(&back, connection, transfer),
-            back.measured(&forward, connection, transfer),
+            forward.measured(acks_back, connection, transfer),
+            back.measured(acks_forward, connection, transfer),
         ]
     }
 }
@@ -131,21 +133,22 @@ impl Counts {
             Fate::QueueDrop | Fate::Loss | Fate::NotReceived
         );
         self.lost += u64::from(lost);
-        let times = packet.sent().zip(packet.received());
-        self.delays
-            .extend(times.map(|(sent, received)| received - sent));
+        if connection.vantage == Vantage::Both {
+            let times = packet.sent().zip(packet.received());
+            self.delays
+                .extend(times.map(|(sent, received)| received - sent));
+        }
     }
 
+    /// `acks` are those of the other direction.
     fn measured(
-        &self,
-        other: &Self,
+        mut self,
+        acks: u64,
         connection: &Connection,
         transfer: Option<(Nanos, Nanos)>,
     ) -> OneWay {
-        let both = connection.vantage == Vantage::Both;
-        let lost = both.then_some(self.lost);
-        let delays = if both { &self.delays[..] } else { &[] };
-        let [least, middle, greatest] = spread_ms(delays.to_vec());
+        let lost = (connection.vantage == Vantage::Both).then_some(self.lost);
+        let [least, middle, greatest] = spread_ms(&mut self.delays);
         let duration = transfer.and_then(|(first, last)| u64::try_from(last - first).ok());
         OneWay {
             packets: self.packets,
@@ -164,7 +167,7 @@ impl Counts {
             mean_datagram_bytes: share(self.ip_bytes, self.datagrams),
             largest_datagram_bytes: self.largest,
             acks_sent: self.acks,
-            acks_per_data_packet: share(other.acks, self.with_data),
+            acks_per_data_packet: share(acks, self.with_data),
             mean_rate_bps: duration
                 .and_then(|nanos| share(8 * self.during_transfer, nanos))
                 .map(|bits_per_nanosecond| bits_per_nanosecond * 1e9),

@@ -3,7 +3,7 @@
 //! What most lines consist of is written by hand: a general serializer takes as long for a line as it takes to read and
 //! decrypt the packet. The result is the same, as a test shows.
 
-use bentpipe_trace::quic::{AckRanges, End, Frame, FrameError, Packet, Space};
+use bentpipe_trace::quic::{AckRanges, End, Frame, FrameError, Packet, Space, TransportParameters};
 
 /// What is known of a packet besides what it says itself.
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +51,7 @@ pub fn add_line(out: &mut Vec<u8>, seen: &Seen<'_>, packet: &Packet<'_>) -> Resu
     let (mut result, mut separator) = (Ok(()), "");
     for frame in packet.frames() {
         match frame {
-            Ok(frame) => line.text(separator).frame(&frame),
+            Ok(frame) => line.text(separator).frame(&frame, packet.parameters),
             Err(error) => result = Err(error),
         }
         separator = ",";
@@ -99,7 +99,7 @@ impl Line<'_> {
         self.out[point] = b'.';
     }
 
-    fn frame(&mut self, frame: &Frame<'_>) {
+    fn frame(&mut self, frame: &Frame<'_>, parameters: Option<&TransportParameters>) {
         match *frame {
             Frame::Stream {
                 id,
@@ -119,6 +119,9 @@ impl Line<'_> {
             Frame::Ack { ranges, delay, ecn } => {
                 self.text("{\"type\":\"ACK\",\"ranges\":").ranges(&ranges);
                 self.number(",\"delay\":", delay);
+                if let Some(delay) = parameters.and_then(|known| known.ack_delay_us(delay)) {
+                    self.number(",\"delay_us\":", delay);
+                }
                 if let Some(ecn) = ecn {
                     self.number(",\"ecn\":{\"ect0\":", ecn.ect0);
                     self.number(",\"ect1\":", ecn.ect1);
@@ -161,7 +164,7 @@ mod tests {
         for frame in Frames::new(&payload) {
             let frame = frame.unwrap();
             let mut out = Vec::new();
-            Line { out: &mut out }.frame(&frame);
+            Line { out: &mut out }.frame(&frame, None);
             let text = String::from_utf8(out).unwrap();
             assert_eq!(text, serde_json::to_string(&frame).unwrap());
         }

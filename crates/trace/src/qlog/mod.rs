@@ -16,19 +16,25 @@
 //! The published crates have types for what their stack writes, and refuse what others do: no serde structure fits quinn's,
 //! quic-go's and aioquic's files at once. Reading needs few members, and is our own for that.
 
+mod clock;
 mod congestion;
 pub mod convert;
+mod error;
 mod event;
+mod frame;
 mod names;
 mod outline;
 mod reader;
+mod records;
 mod scan;
 mod time;
 mod trace;
 
+pub use clock::Clock;
 pub use congestion::{Congestion, Phase, Sample};
+pub use error::QlogError;
 pub use event::Event;
 pub use outline::Outline;
-pub use reader::{Format, QlogError, Reader};
-pub use time::milliseconds;
-pub use trace::{Clock, Generation, Trace, Vantage};
+pub use reader::{Format, Reader};
+pub use time::{milliseconds, of_date};
+pub use trace::{Generation, Trace, Vantage};

@@ -1,7 +1,10 @@
 //! What the events of a trace tell of it as a whole.
 
+use std::collections::BTreeSet;
+
+use super::clock::Clock;
 use super::event::Event;
-use super::trace::{Clock, Trace, Vantage};
+use super::trace::{Trace, Vantage};
 
 /// A trace at a glance, after all its events were seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +22,8 @@ pub struct Outline {
     pub first_packet: Option<i64>,
     /// The events of several groups alternate: there is more than one connection.
     pub groups_alternate: bool,
-    groups: Vec<String>,
+    groups: BTreeSet<String>,
+    group: Option<String>,
 }
 
 impl Outline {
@@ -33,7 +37,8 @@ impl Outline {
             span: None,
             first_packet: None,
             groups_alternate: false,
-            groups: Vec::new(),
+            groups: BTreeSet::new(),
+            group: None,
         }
     }
 
@@ -65,13 +70,9 @@ impl Outline {
 
     /// A group that comes again after another one was not over.
     fn add_group(&mut self, group: &str) {
-        if self.groups.last().is_none_or(|last| last != group) {
-            if self.groups.iter().any(|seen| seen == group) {
-                self.groups_alternate = true;
-                self.groups.clear();
-            } else {
-                self.groups.push(group.to_owned());
-            }
+        if self.group.as_deref() != Some(group) {
+            self.groups_alternate = !self.groups.insert(group.to_owned());
+            self.group = Some(group.to_owned());
         }
     }
 }

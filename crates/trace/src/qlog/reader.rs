@@ -4,13 +4,14 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
+use super::clock::Times;
+use super::error::QlogError;
 use super::event::{Event, RawEvent};
+use super::frame::{Frame, FrameProblem, is_header, reason};
 use super::names;
+use super::records::{RECORD_SEPARATOR, Records};
 use super::scan::{Fault, Scanner};
-use super::trace::{Generation, Times, Trace};
-
-/// Goes before every record of a JSON text sequence (RFC 7464).
-const RECORD_SEPARATOR: u8 = 0x1e;
+use super::trace::{Generation, Trace};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -23,41 +24,6 @@ pub enum Format {
     JsonSeq,
     /// A line per event.
     Ndjson,
-}
-
-/// What could not be read of a file, where, and why. Reading goes on behind it where there is a next record.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum QlogError {
-    /// No qlog file of any version.
-    #[error(
-        "not a qlog file: {why} (hint: it begins with an object that has qlog_version or file_schema)"
-    )]
-    NotQlog {
-        /// What is missing.
-        why: String,
-    },
-    /// The file ends inside something.
-    #[error(
-        "line {line}, byte {offset}: the file is cut short: {what} begins here and its end is missing"
-    )]
-    CutShort {
-        /// Line of the file, from 1.
-        line: usize,
-        /// Byte of the file, from 0.
-        offset: usize,
-        /// What is incomplete.
-        what: &'static str,
-    },
-    /// Something is there, but not what has to be.
-    #[error("line {line}, byte {offset}: {what}")]
-    Garbage {
-        /// Line of the file, from 1.
-        line: usize,
-        /// Byte of the file, from 0.
-        offset: usize,
-        /// What is wrong with it.
-        what: String,
-    },
 }
 
 /// Reads a qlog file from memory, in place.
@@ -115,9 +81,9 @@ impl<'a> Reader<'a> {
         };
         let mut reader = match first {
             None => return Err(not_qlog("it is empty")),
-            Some(RECORD_SEPARATOR) => Self::sequence(file, Format::JsonSeq)?,
+            Some(RECORD_SEPARATOR) => Self::sequence(file, start, Format::JsonSeq)?,
             Some(b'{') if is_header(Scanner::new(file, start)) => {
-                Self::sequence(file, Format::Ndjson)?
+                Self::sequence(file, start, Format::Ndjson)?
             }
             Some(b'{') => Self::contained(file, start)?,
             Some(_) => return Err(not_qlog("it does not begin with a JSON object")),
@@ -146,17 +112,18 @@ impl<'a> Reader<'a> {
     }
 
     /// A file of records, the first of which is a header with `trace` in it.
-    fn sequence(file: &'a [u8], format: Format) -> Result<Self, QlogError> {
-        let at = file
-            .strip_prefix(BYTE_ORDER_MARK)
-            .map_or(0, |_| BYTE_ORDER_MARK.len());
+    fn sequence(file: &'a [u8], at: usize, format: Format) -> Result<Self, QlogError> {
         let mut records = Records { file, at, format };
         let not_qlog = |why: String| QlogError::NotQlog { why };
         let (_, header) = records
             .next()
             .ok_or_else(|| not_qlog("it is empty".to_owned()))?;
-        let header: Map<String, Value> = serde_json::from_slice(header)
-            .map_err(|error| not_qlog(format!("its first record is no JSON object: {error}")))?;
+        let header: Map<String, Value> = serde_json::from_slice(header).map_err(|error| {
+            not_qlog(format!(
+                "its first record is no JSON object: {}",
+                reason(&error)
+            ))
+        })?;
         let Some(generation) = Generation::of(&header) else {
             return Err(not_qlog("its first record has no version".to_owned()));
         };
@@ -220,17 +187,28 @@ impl<'a> Reader<'a> {
 
     /// Lets each trace see the time of its first event.
     fn learn_clocks(&mut self) {
-        let frame_error = self.frame_error.take();
         for trace in 0..self.traces.len() {
             self.enter(trace);
-            let first = self.find_map(|event| event.ok().map(|event| (event.trace, event.time)));
-            if let Some((of, time)) = first
-                && of == trace
+            let first = match self.format {
+                Format::Json => self.sections[trace]
+                    .and_then(|at| Scanner::new(self.file, at).element().ok().flatten()),
+                Format::JsonSeq | Format::Ndjson => self.records().next().map(|(_, text)| text),
+            };
+            if let Some(text) = first
+                && let Ok(Some(event)) = self.event(0, text)
             {
-                self.traces[trace].learn_clock(time);
+                self.traces[trace].learn_clock(event.time);
             }
         }
-        self.frame_error = frame_error;
+    }
+
+    /// The records behind the place that was reached.
+    fn records(&self) -> Records<'a> {
+        Records {
+            file: self.file,
+            at: self.place.at,
+            format: self.format,
+        }
     }
 
     /// Goes to the first event of a trace.
@@ -245,11 +223,7 @@ impl<'a> Reader<'a> {
     /// The next event's text, and where it stands.
     fn next_text(&mut self) -> Option<Result<(usize, &'a [u8]), QlogError>> {
         if self.format != Format::Json {
-            let mut records = Records {
-                file: self.file,
-                at: self.place.at,
-                format: self.format,
-            };
+            let mut records = self.records();
             let record = records.next();
             self.place.at = records.at;
             return record.map(Ok);
@@ -296,7 +270,7 @@ impl<'a> Reader<'a> {
             Err(error) if error.is_eof() && offset + text.len() == self.file.len() => {
                 return Err(self.explain(Fault::CutShort { offset }, "an event"));
             }
-            Err(error) => return Err(self.garbage(offset, format!("no event: {error}"))),
+            Err(error) => return Err(self.garbage(offset, format!("no event: {}", reason(&error)))),
         };
         let Some(name) = raw.full_name() else {
             return Err(self.garbage(offset, "an event without name".to_owned()));
@@ -368,140 +342,5 @@ impl Place {
             at: 0,
             times: Times::default(),
         }
-    }
-}
-
-/// Whether an object is the header of a sequence, and not a whole file: it ends, and has no `traces`.
-fn is_header(mut object: Scanner<'_>) -> bool {
-    object.eat(b'{');
-    while let Ok(key) = object.key() {
-        match key {
-            None | Some(b"trace") => return true,
-            Some(b"traces") => return false,
-            Some(_) if object.value().is_err() => return false,
-            Some(_) => {}
-        }
-    }
-    false
-}
-
-/// Splits a sequence into records, and gives each with its offset. Empty ones are left out.
-struct Records<'a> {
-    file: &'a [u8],
-    at: usize,
-    format: Format,
-}
-
-impl<'a> Iterator for Records<'a> {
-    type Item = (usize, &'a [u8]);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let end_of_record = match self.format {
-            Format::JsonSeq => RECORD_SEPARATOR,
-            Format::Ndjson | Format::Json => b'\n',
-        };
-        while self.at < self.file.len() {
-            let rest = &self.file[self.at..];
-            let length = rest
-                .iter()
-                .position(|byte| *byte == end_of_record)
-                .unwrap_or(rest.len());
-            let record = rest[..length].trim_ascii();
-            let offset = self.at + (rest[..length].len() - rest[..length].trim_ascii_start().len());
-            self.at += (length + 1).min(rest.len());
-            if !record.is_empty() {
-                return Some((offset, record));
-            }
-        }
-        None
-    }
-}
-
-/// A contained file without its events.
-#[derive(Default)]
-struct Frame {
-    header: Map<String, Value>,
-    /// Members, and where the events begin.
-    traces: Vec<(Map<String, Value>, Option<usize>)>,
-    events_were_cut: bool,
-}
-
-enum FrameProblem {
-    Fault(Fault),
-    Garbage { offset: usize, what: String },
-}
-
-impl From<Fault> for FrameProblem {
-    fn from(fault: Fault) -> Self {
-        Self::Fault(fault)
-    }
-}
-
-impl Frame {
-    /// Reads the outermost object. What was found before a problem stays.
-    fn read(&mut self, mut scanner: Scanner<'_>) -> Result<(), FrameProblem> {
-        scanner.eat(b'{');
-        while let Some(key) = scanner.key()? {
-            if key == b"traces" && scanner.eat(b'[') {
-                while !scanner.eat(b']') {
-                    self.trace(&mut scanner)?;
-                }
-            } else {
-                member(key, &mut scanner, &mut self.header)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn trace(&mut self, scanner: &mut Scanner<'_>) -> Result<(), FrameProblem> {
-        if !scanner.eat(b'{') {
-            scanner.value()?; // no trace, but maybe one follows
-            return Ok(());
-        }
-        let (mut members, mut events) = (Map::new(), None);
-        let result = self.trace_members(scanner, &mut members, &mut events);
-        self.traces.push((members, events));
-        result
-    }
-
-    fn trace_members(
-        &mut self,
-        scanner: &mut Scanner<'_>,
-        members: &mut Map<String, Value>,
-        events: &mut Option<usize>,
-    ) -> Result<(), FrameProblem> {
-        while let Some(key) = scanner.key()? {
-            if key == b"events" && scanner.peek() == Some(b'[') {
-                *events = Some(scanner.at + 1);
-                self.events_were_cut = true;
-                scanner.value()?;
-                self.events_were_cut = false;
-            } else {
-                member(key, scanner, members)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Reads the value of a member into `members`.
-fn member(
-    key: &[u8],
-    scanner: &mut Scanner<'_>,
-    members: &mut Map<String, Value>,
-) -> Result<(), FrameProblem> {
-    scanner.peek();
-    let offset = scanner.at;
-    let value = scanner.value()?;
-    let key = String::from_utf8_lossy(key).into_owned();
-    match serde_json::from_slice(value) {
-        Ok(value) => {
-            members.insert(key, value);
-            Ok(())
-        }
-        Err(error) => Err(FrameProblem::Garbage {
-            offset,
-            what: format!("{key}: {error}"),
-        }),
     }
 }

@@ -61,6 +61,7 @@ pub fn milliseconds(nanoseconds: i64) -> String {
 }
 
 /// Nanoseconds from the Unix epoch to a date like `2000-01-01T00:00:00.5Z`; none if it is not in that form.
+#[must_use]
 pub fn of_date(text: &str) -> Option<i64> {
     let text = text.trim();
     let (date, clock) = text.split_once(['T', 't', ' '])?;

@@ -5,11 +5,12 @@
 use crate::keylog::SecretKind;
 
 use super::crypto_stream::CryptoStream;
-use super::header::{PacketType, Version};
+use super::header::{PacketType, Space, Version};
 use super::keys::{Secret, Suite};
+use super::midway::Joined;
 use super::observer::{Reason, Secrets};
 use super::protection::{Keys, Opened, Protected, Scratch};
-use super::{ConnectionId, End, Frame, Frames, tls};
+use super::{ConnectionId, End, Frame, Frames, TransportParameters, tls};
 
 /// A packet with what its header tells of how to open it.
 #[derive(Debug, Clone, Copy)]
@@ -49,6 +50,9 @@ pub(super) struct Connection {
     issued: [Vec<ConnectionId>; 2],
     initial: Vec<InitialKeys>,
     hello: [CryptoStream; 2],
+    /// Of the server's Handshake packets.
+    extensions: CryptoStream,
+    parameters: [Option<TransportParameters>; 2],
     client_random: Option<[u8; 32]>,
     cipher_suite: Option<u16>,
     early: Option<Keys>,
@@ -62,10 +66,33 @@ impl Connection {
     /// A connection whose client has sent an Initial packet to `destination`.
     pub(super) fn new(version: Version, destination: ConnectionId) -> Self {
         Self {
-            version,
             issued: [Vec::new(), vec![destination]],
             initial: vec![InitialKeys::new(version, destination)],
+            ..Self::unknown(version)
+        }
+    }
+
+    /// The version of the newest packet that tells its own.
+    pub(super) fn version(&self) -> Version {
+        self.version
+    }
+
+    /// A connection of which the beginning was not seen.
+    pub(super) fn midway(version: Version, client_random: [u8; 32]) -> Self {
+        Self {
+            client_random: Some(client_random),
+            ..Self::unknown(version)
+        }
+    }
+
+    fn unknown(version: Version) -> Self {
+        Self {
+            version,
+            issued: Default::default(),
+            initial: Vec::new(),
             hello: Default::default(),
+            extensions: CryptoStream::default(),
+            parameters: [None; 2],
             client_random: None,
             cipher_suite: None,
             early: None,
@@ -75,9 +102,26 @@ impl Connection {
         }
     }
 
-    /// The version of the newest packet that tells its own.
-    pub(super) fn version(&self) -> Version {
-        self.version
+    /// Goes on with what was found out from a packet in the middle. Keys that are known already are kept.
+    pub(super) fn join(&mut self, joined: Joined) {
+        let sender = joined.sender as usize;
+        self.application[sender].get_or_insert(joined.keys);
+        self.largest[sender][Space::Application as usize].get_or_insert(joined.number);
+    }
+
+    /// The random that a key log knows it by, if it was seen.
+    pub(super) fn client_random(&self) -> Option<[u8; 32]> {
+        self.client_random
+    }
+
+    /// The connection ID that the client's first Initial packet went to, if it was seen.
+    pub(super) fn original_destination(&self) -> Option<&ConnectionId> {
+        self.initial.first().map(|initial| &initial.destination)
+    }
+
+    /// What an end said of itself, if its handshake was seen.
+    pub(super) fn parameters(&self, end: End) -> Option<&TransportParameters> {
+        self.parameters[end as usize].as_ref()
     }
 
     /// The connection IDs of packets to `receiver`.
@@ -149,6 +193,7 @@ impl Connection {
             // The handshake begins anew, with some stacks under another random.
             self.hello = Default::default();
             self.client_random = None;
+            self.parameters = [None; 2];
         }
         Some(opened)
     }
@@ -217,11 +262,22 @@ impl Connection {
         mut issued: impl FnMut(ConnectionId),
     ) {
         for frame in Frames::new(payload).map_while(Result::ok) {
-            match frame {
-                Frame::Crypto { offset, data } if kind == PacketType::Initial => {
+            match (kind, frame) {
+                (PacketType::Initial, Frame::Crypto { offset, data }) => {
                     self.learn_hello(sender, offset, data);
                 }
-                Frame::NewConnectionId { connection_id, .. }
+                (PacketType::Handshake, Frame::Crypto { offset, data })
+                    if sender == End::Server && self.parameters(sender).is_none() =>
+                {
+                    self.extensions.add(offset, data);
+                    let parameters = tls::server_parameters(self.extensions.contiguous());
+                    self.parameters[End::Server as usize] = parameters;
+                    let id = parameters.and_then(|known| known.preferred_address);
+                    if let Some(id) = id.filter(|id| self.issue(sender, *id)) {
+                        issued(id);
+                    }
+                }
+                (_, Frame::NewConnectionId { connection_id, .. })
                     if self.issue(sender, connection_id) =>
                 {
                     issued(connection_id);
@@ -234,9 +290,10 @@ impl Connection {
     fn learn_hello(&mut self, sender: End, offset: u64, data: &[u8]) {
         let hello = &mut self.hello[sender as usize];
         match sender {
-            End::Client if self.client_random.is_none() => {
+            End::Client if self.parameters[End::Client as usize].is_none() => {
                 hello.add(offset, data);
                 self.client_random = tls::client_random(hello.contiguous());
+                self.parameters[End::Client as usize] = tls::client_parameters(hello.contiguous());
             }
             End::Server if self.cipher_suite.is_none() => {
                 hello.add(offset, data);

@@ -172,6 +172,31 @@ impl PacketKey {
     }
 }
 
+/// Whether the tag at the end of a Retry packet says that it answers an Initial packet to `original`.
+pub(super) fn retry_is_authentic(version: Version, original: &ConnectionId, packet: &[u8]) -> bool {
+    // RFC 9001 section 5.8 and RFC 9369 section 3.3.3
+    let (key, nonce) = match version {
+        Version::V1 => (
+            0xbe0c_690b_9f66_575a_1d76_6b54_e368_c84e_u128,
+            0x4615_99d3_5d63_2bf2_2398_25bb_u128,
+        ),
+        Version::V2 => (
+            0x8fb4_b01b_56ac_48e2_60fb_cbce_ad7c_cc92,
+            0xd869_69bc_2d7c_6d99_90ef_b04a,
+        ),
+    };
+    let Some((head, tag)) = packet.split_last_chunk::<TAG>() else {
+        return false;
+    };
+    let length = u8::try_from(original.len()).expect("at most 20 bytes");
+    let pseudo_packet = [&[length], original.as_bytes(), head].concat();
+    let key = UnboundKey::new(&aead::AES_128_GCM, &key.to_be_bytes()).expect("16 bytes");
+    let nonce = Nonce::try_assume_unique_for_key(&nonce.to_be_bytes()[4..]).expect("12 bytes");
+    LessSafeKey::new(key)
+        .open_in_place(nonce, Aad::from(pseudo_packet), &mut tag.clone())
+        .is_ok()
+}
+
 /// HKDF-Expand-Label with no context.
 fn expand_label(secret: &Prk, label: &str, out: &mut [u8]) {
     struct Bytes(usize);

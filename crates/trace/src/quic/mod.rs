@@ -11,16 +11,19 @@ mod crypto_stream;
 mod frame;
 mod header;
 mod keys;
+mod midway;
 mod observer;
 mod packet_number;
 mod protection;
 mod tls;
+mod transport_parameters;
 
 pub use ack::{AckRanges, EcnCounts};
 pub use connection_id::ConnectionId;
 pub use frame::{Frame, FrameError, Frames};
 pub use header::{PacketType, Space};
 pub use observer::{Identity, Observer, Packet, Reason, Undecoded};
+pub use transport_parameters::TransportParameters;
 
 /// An end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

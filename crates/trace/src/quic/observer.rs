@@ -10,8 +10,10 @@ use crate::keylog::{KeyLog, SecretKind};
 
 use super::connection::{Connection, Sealed};
 use super::header::{HeaderError, LongHeader, PacketType};
+use super::keys::retry_is_authentic;
+use super::midway::{self, Attempts};
 use super::protection::{Opened, Protected, Scratch};
-use super::{ConnectionId, End, Frames};
+use super::{ConnectionId, End, Frames, TransportParameters};
 
 /// A packet that was decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +33,9 @@ pub struct Packet<'a> {
     pub identity: Identity,
     /// Its frames, decrypted.
     pub payload: &'a [u8],
+    /// What its sender said of itself in the handshake, if that was seen; see
+    /// [`TransportParameters::ack_delay_us`].
+    pub parameters: Option<&'a TransportParameters>,
 }
 
 /// The last 16 bytes of a packet as it is on the wire. Of a protected packet they are the authentication tag, which no
@@ -88,6 +93,9 @@ pub enum Reason {
     /// The key log does not have its connection.
     #[error("no secret for {} packets in the key log", .0.name())]
     NoSecret(PacketType),
+    /// A Retry packet that is not an answer to the client's Initial packet, RFC 9001 section 5.8.
+    #[error("a Retry packet whose integrity tag does not fit")]
+    RetryIntegrity,
     /// A cipher suite that is not implemented here.
     #[error("cipher suite {0:#06x} is not known")]
     CipherSuite(u16),
@@ -110,6 +118,8 @@ pub struct Observer<'k> {
     /// Bit n: there is a connection ID of n bytes.
     lengths: u32,
     scratch: Scratch,
+    /// To join connections midway.
+    attempts: Attempts,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,6 +136,18 @@ pub(super) struct Secrets<'k> {
 }
 
 impl Secrets<'_> {
+    /// The randoms of all connections, in an order that does not change from run to run.
+    pub(super) fn connections(&self) -> Vec<[u8; 32]> {
+        let both = self
+            .shared
+            .client_randoms()
+            .chain(self.own.client_randoms());
+        let mut randoms: Vec<_> = both.copied().collect();
+        randoms.sort_unstable();
+        randoms.dedup();
+        randoms
+    }
+
     pub(super) fn find(&self, client_random: &[u8; 32], kind: SecretKind) -> Option<&[u8]> {
         let shared = self.shared.secret(client_random, kind);
         shared.or_else(|| self.own.secret(client_random, kind))
@@ -150,6 +172,7 @@ impl<'k> Observer<'k> {
             recent: [None; 2],
             lengths: 0,
             scratch: Scratch::new(),
+            attempts: Attempts::default(),
         }
     }
 
@@ -171,6 +194,7 @@ impl<'k> Observer<'k> {
             };
             if rest[0] & 0x80 == 0 {
                 let found = self.find_short(datagram.path, &rest[1..]);
+                let found = found.or_else(|| self.join(datagram, rest));
                 let known =
                     found.map(|(to, _)| (to.connection, to.end.other(), PacketType::OneRtt));
                 let seen = self.short(datagram, rest, found);
@@ -206,7 +230,7 @@ impl<'k> Observer<'k> {
     fn long(&mut self, path: Path, header: LongHeader, bytes: &[u8]) -> Result<Packet<'_>, Reason> {
         let receiver = self.find(path, &header.destination);
         let (Some(version), Some(_)) = (header.version, header.kind.space()) else {
-            return Ok(self.unprotected(receiver, &header, bytes));
+            return self.unprotected(receiver, &header, bytes);
         };
         let sealed = Sealed {
             packet: Protected {
@@ -269,15 +293,20 @@ impl<'k> Observer<'k> {
         receiver: Option<Receiver>,
         header: &LongHeader,
         bytes: &[u8],
-    ) -> Packet<'static> {
+    ) -> Result<Packet<'static>, Reason> {
         let receiver = receiver.filter(|receiver| receiver.end == End::Client);
         if let (Some(receiver), PacketType::Retry) = (receiver, header.kind) {
             let connection = &mut self.connections[receiver.connection];
+            let version = header.version.expect("Retry has a version");
+            let original = connection.original_destination();
+            if !original.is_some_and(|original| retry_is_authentic(version, original, bytes)) {
+                return Err(Reason::RetryIntegrity);
+            }
             if connection.issue(End::Server, header.source) {
                 self.route(header.source, receiver.connection, End::Server);
             }
         }
-        Packet {
+        Ok(Packet {
             connection: receiver.map(|receiver| receiver.connection),
             sender: End::Server,
             kind: header.kind,
@@ -285,7 +314,8 @@ impl<'k> Observer<'k> {
             size: bytes.len(),
             identity: identity(bytes),
             payload: &[],
-        }
+            parameters: None,
+        })
     }
 
     fn open(&mut self, receiver: Receiver, sealed: &Sealed<'_>) -> Result<Opened, Reason> {
@@ -323,6 +353,7 @@ impl<'k> Observer<'k> {
             size: sealed.packet.bytes.len(),
             identity: identity(sealed.packet.bytes),
             payload,
+            parameters: self.connections[receiver.connection].parameters(sender),
         }
     }
 
@@ -393,6 +424,39 @@ impl<'k> Observer<'k> {
                 let id = ConnectionId::new(behind_first.get(..length)?)?;
                 Some((*self.by_id.get(&id)?, id))
             })
+    }
+
+    /// Tries to find the connection of a packet with a short header and a connection ID that is not known.
+    fn join(&mut self, datagram: &Datagram<'_>, bytes: &[u8]) -> Option<(Receiver, ConnectionId)> {
+        let path = datagram.path;
+        if datagram.payload.len() < datagram.length || !self.attempts.may_try(&path) {
+            return None;
+        }
+        let on_path = self.on_path(path).and_then(|receiver| {
+            let random = self.connections[receiver.connection].client_random()?;
+            Some((random, receiver.end.other()))
+        });
+        let Some(joined) = midway::join(bytes, &self.secrets, on_path) else {
+            self.attempts.failed(path);
+            return None;
+        };
+        let random = Some(joined.client_random);
+        let mut known = self.connections.iter();
+        let known = known.rposition(|connection| connection.client_random() == random);
+        let number = known.unwrap_or_else(|| {
+            let connection = Connection::midway(joined.version, joined.client_random);
+            self.connections.push(connection);
+            self.connections.len() - 1
+        });
+        let (end, destination) = (joined.sender.other(), joined.destination);
+        self.connections[number].issue(end, destination);
+        self.connections[number].join(joined);
+        self.route(destination, number, end);
+        let receiver = Receiver {
+            connection: number,
+            end,
+        };
+        Some((receiver, destination))
     }
 
     fn issued(&self, receiver: Receiver) -> &[ConnectionId] {

@@ -10,6 +10,13 @@ use ring::aead::quic::HeaderProtectionKey;
 use super::keys::{PacketKey, Secret, TAG};
 use super::packet_number::reconstruct;
 
+/// The bits of a short header that are 0, once its protection is removed.
+const RESERVED_BITS: u8 = 0x18;
+/// Up to here packet numbers are tried of which only the end is known…
+const LARGEST_MIDWAY: u64 = 1 << 24;
+/// …but no more than so many, where the end is a single byte.
+const MOST_WINDOWS: u64 = 1024;
+
 /// A packet as it came.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Protected<'a> {
@@ -100,6 +107,44 @@ impl Keys {
             }
         };
         Some(Opened { number, payload })
+    }
+
+    /// Decrypts a packet with a short header of which neither the number nor the key update is known, and takes up from
+    /// there. Numbers up to [`LARGEST_MIDWAY`] are found, and up to three key updates.
+    pub(super) fn open_midway(
+        &mut self,
+        packet: Protected<'_>,
+        scratch: &mut Scratch,
+    ) -> Option<Opened> {
+        let header = self.unprotect_header(packet, None, scratch)?;
+        if scratch[0] & RESERVED_BITS != 0 {
+            return None; // RFC 9000 section 17.3.1: the header key is wrong
+        }
+        let window = 1_u64 << (8 * (header.length - packet.number_offset));
+        let tries = (LARGEST_MIDWAY / window).clamp(1, MOST_WINDOWS);
+        let mut secret = self.secret.clone();
+        for update in 0..4 {
+            if (update % 2 == 1) == header.phase {
+                let key = secret.packet_key();
+                for number in (0..tries).map(|at| header.number + at * window) {
+                    scratch.truncate(header.length);
+                    scratch.extend_from_slice(&packet.bytes[header.length..]);
+                    let (head, payload) = scratch.split_at_mut(header.length);
+                    if let Some(plain) = key.open(number, head, payload) {
+                        self.phase = header.phase;
+                        self.phase_start = number;
+                        self.current = key;
+                        self.secret = secret;
+                        return Some(Opened {
+                            number,
+                            payload: header.length..header.length + plain,
+                        });
+                    }
+                }
+            }
+            secret = secret.updated();
+        }
+        None
     }
 
     /// Tries the key after the next key update, and takes it for the current one if it fits.

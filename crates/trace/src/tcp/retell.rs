@@ -274,7 +274,11 @@ impl Teller {
         if header.rst {
             return None;
         }
-        let acknowledged = u64::try_from(placed.acknowledgment? - 1).unwrap_or(0);
+        let acknowledged = match placed.acknowledgment {
+            Some(position) => u64::try_from(position - 1).unwrap_or(0),
+            None if header.syn => 0,
+            None => return None,
+        };
         Some(Frame::MaxStreamData {
             id: 0,
             maximum: acknowledged + (u64::from(header.window) << scale),

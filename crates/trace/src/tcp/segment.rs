@@ -55,7 +55,9 @@ fn read(ip: &IpPacket<'_>) -> Option<Segment> {
         length: u32::try_from(length).ok()?,
         ..Header::default()
     };
-    read_options(cursor.take(options)?, &mut header);
+    // A capture may cut options off too.
+    let options = cursor.take(options).unwrap_or(cursor.rest());
+    read_options(options, &mut header);
     Some(Segment {
         path: Path {
             source: SocketAddr::new(ip.source, source),

@@ -1,0 +1,218 @@
+"""How fast `bentpipe-trace packets` decodes a trace, beside tshark printing the same of it: number and time of
+each captured packet, type and number of each QUIC packet, its frames, their stream offsets and ACK ranges.
+
+    benches/traces.py [--json] [--repeat 5] [--bytes 10485760,104857600] [--gigabyte]
+
+The trace is that of a quinn transfer over `sat`, both sides in one file with its secrets, in the page cache.
+The two programs take turns, each time as a new process; both write to /dev/null. For each size: the medians of
+their wall times, the median of the ratios of neighbouring runs, CPU seconds, and peak memory (resident set)
+beside the size of the file. bentpipe-trace uses two cores, so a busy machine shows in the ratio.
+`--gigabyte` decodes, besides, a capture of 1 GB: the last trace over and over, as sections of one file; tshark
+is not asked to.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import re
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from bentpipe import paths, scenarios, stacks
+from bentpipe.stacks import Variant
+from bentpipe.testbeds.sim import Job, Sim
+from bentpipe.trial import Trial
+from bentpipe.workload import www_file
+
+SCENARIO = "sat"
+STACK = "quinn"
+SEED = 1
+TARGET = 50  # times as fast as tshark
+MEMORY_TARGET = 2  # times the file
+GIGABYTE = 10**9
+FIELDS = (
+    "frame.number",
+    "frame.time_epoch",
+    "quic.long.packet_type",
+    "quic.packet_number",
+    "quic.frame_type",
+    "quic.stream.stream_id",
+    "quic.stream.offset",
+    "quic.stream.length",
+    "quic.ack.largest_acknowledged",
+    "quic.ack.ack_range_count",
+    "quic.ack.first_ack_range",
+    "quic.ack.gap",
+    "quic.ack.ack_range",
+)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a run took."""
+
+    wall_s: float
+    cpu_s: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """One trace."""
+
+    file_bytes: int
+    wall_s: float
+    cpu_s: float
+    memory_bytes: int
+    tshark_wall_s: float | None = None
+    tshark_cpu_s: float | None = None
+    ratio: float | None = None
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
+    parser.add_argument("--repeat", type=int, default=5, metavar="N", help="repetitions (default 5)")
+    parser.add_argument("--bytes", default="10485760,104857600", help="sizes of the transfers")
+    parser.add_argument("--gigabyte", action="store_true", help="a capture of 1 GB, besides")
+    arguments = parser.parse_args()
+    tshark = shutil.which("tshark")
+    if tshark is None:
+        sys.exit("error: tshark is not installed (hint: apt install tshark)")
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="bentpipe-bench-") as name:
+        folder = Path(name)
+        for size in map(int, arguments.bytes.split(",")):
+            trace = make_trace(folder, size)
+            rows.append(compare(trace, tshark, arguments.repeat))
+        if arguments.gigabyte:
+            rows.append(alone(lengthen(trace), arguments.repeat))
+    if arguments.json:
+        print(json.dumps([dataclasses.asdict(row) for row in rows], indent=1))
+    else:
+        print("\n".join([HEADING, *map(line, rows), *map(verdict, rows)]))
+
+
+def make_trace(folder: Path, size: int) -> Path:
+    """The trace of one transfer; SystemExit if it fails."""
+    www_file(folder / "www", size)
+    stack = stacks.find(STACK, stacks.discover())
+    name = Trial(SEED, SCENARIO, f"transfer:{size}", size, STACK, STACK, iteration=1)
+    job = Job(
+        scenario=scenarios.resolve(SCENARIO).scenario,
+        size_bytes=size,
+        www=folder / "www",
+        seed=name.seed,
+        folder=folder / f"trial-{size}",
+        client=Variant(STACK, stack, {}),
+        server=Variant(STACK, stack, {}),
+        trace=True,
+    )
+    answer = Sim(folder).trial(job)
+    if answer.values is None or answer.values["outcome"] != "ok":
+        sys.exit(f"error: the transfer failed: {answer.values or answer.failure}")
+    return job.folder / "trace.pcapng"
+
+
+def lengthen(trace: Path) -> Path:
+    """A capture of at least a gigabyte: the trace, section after section."""
+    long = trace.with_name("long.pcapng")
+    with long.open("wb") as out:
+        while out.tell() < GIGABYTE:
+            out.write(trace.read_bytes())
+    return long
+
+
+def compare(trace: Path, tshark: str, repeat: int) -> Row:
+    """Both programs, in turns."""
+    columns = [part for name in FIELDS for part in ("-e", name)]
+    command = [tshark, "-r", str(trace), "-T", "fields", "-E", "separator=;", *columns]
+    pairs = [(run(decoder(trace)), run(command)) for _ in range(repeat)]
+    return dataclasses.replace(
+        row([ours for ours, _ in pairs], trace),
+        tshark_wall_s=statistics.median(theirs.wall_s for _, theirs in pairs),
+        tshark_cpu_s=statistics.median(theirs.cpu_s for _, theirs in pairs),
+        ratio=statistics.median(theirs.wall_s / ours.wall_s for ours, theirs in pairs),
+    )
+
+
+def alone(trace: Path, repeat: int) -> Row:
+    return row([run(decoder(trace)) for _ in range(repeat)], trace)
+
+
+def decoder(trace: Path) -> list[str]:
+    return [str(paths.program("bentpipe-trace")), "packets", str(trace)]
+
+
+def row(costs: list[Cost], trace: Path) -> Row:
+    return Row(
+        file_bytes=trace.stat().st_size,
+        wall_s=statistics.median(cost.wall_s for cost in costs),
+        cpu_s=statistics.median(cost.cpu_s for cost in costs),
+        memory_bytes=peak_memory(decoder(trace)),
+    )
+
+
+def start(command: list[str]) -> int:
+    """Starts a program with its output to /dev/null."""
+    nowhere = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_WRONLY, 0) for number in (1, 2)]
+    return os.posix_spawn(command[0], command, os.environ, file_actions=nowhere)
+
+
+def run(command: list[str]) -> Cost:
+    """Runs a program to its end."""
+    before = time.perf_counter()
+    _, status, usage = os.wait4(start(command), 0)
+    wall = time.perf_counter() - before
+    if status != 0:
+        sys.exit(f"error: {' '.join(command)}: status {os.waitstatus_to_exitcode(status)}")
+    return Cost(wall, usage.ru_utime + usage.ru_stime)
+
+
+def peak_memory(command: list[str]) -> int:
+    """The largest resident set of a program, in bytes, looked at all the time. What the system says at its end
+    would count this process too, which it was before it became that program.
+    """
+    child, peak = start(command), 0
+    status = Path(f"/proc/{child}/status")
+    while os.waitpid(child, os.WNOHANG) == (0, 0):
+        if found := re.search(r"VmHWM:\s+(\d+) kB", status.read_text()):
+            peak = int(found[1]) * 1024
+    return peak
+
+
+HEADING = """\
+     file   bentpipe-trace                        tshark              times
+       MB     wall s    CPU s   memory MB      wall s    CPU s      as fast"""
+
+
+def line(row: Row) -> str:
+    ours = (
+        f"{row.file_bytes / 1e6:>9.1f} {row.wall_s:>10.4f} {row.cpu_s:>8.4f} {row.memory_bytes / 1e6:>11.1f}"
+    )
+    if row.ratio is None:
+        return ours
+    return f"{ours} {row.tshark_wall_s:>11.3f} {row.tshark_cpu_s:>8.3f} {row.ratio:>12.1f}"
+
+
+def verdict(row: Row) -> str:
+    """The targets, and whether they are met."""
+    size = f"{row.file_bytes / 1e6:.1f} MB"
+    within = "met" if row.memory_bytes <= MEMORY_TARGET * row.file_bytes else "missed"
+    said = f"{size}: memory at most {MEMORY_TARGET} times the file: {within}"
+    if row.ratio is None:
+        return said
+    return f"{said}; at least {TARGET} times as fast as tshark: {'met' if row.ratio >= TARGET else 'missed'}"
+
+
+if __name__ == "__main__":
+    main()

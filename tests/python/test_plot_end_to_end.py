@@ -1,0 +1,73 @@
+"""From a trial to its figures with the programs that were built; and the made-up transfer of other tests has
+the same columns and keys as what bentpipe-trace writes.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import fake_trace
+import pyarrow.parquet as pq
+import pytest
+from conftest import Command
+from test_end_to_end import present
+
+from bentpipe import traces
+from bentpipe.cli.plot import KINDS
+from bentpipe.plots import series
+
+SIZE = 600_000
+
+
+@pytest.fixture
+def trial(bentpipe: Command) -> Path:
+    """The folder of a trial with losses and a trace."""
+    pair = present()[0]
+    done = bentpipe(
+        "run", "--scenario", "satloss", "--client", pair, "--server", pair, "--iterations", "2", "--bytes",
+        str(SIZE), "--trace", "all", "--out", "run", "--no-report", "--json",
+    )  # fmt: skip
+    assert [record["outcome"] for record in done.records()] == ["ok", "ok"]
+    return Path("run/trials") / str(done.records()[0]["trial"])
+
+
+def test_a_trial_is_explained_and_drawn(bentpipe: Command, trial: Path) -> None:
+    (record, _) = (json.loads(line) for line in Path("run/records.jsonl").read_text().splitlines())
+    done = bentpipe("trace", trial, "--explain")
+    assert (done.code, done.err) == (0, "")
+    words = [" ".join(line.split()) for line in done.out.splitlines()]
+    assert f"bytes from server {SIZE:,}" in words
+    assert f"last stream byte {record['completion_s']:.3f} s" in words
+    assert f"datagrams {record['forward_packets']:,} {record['return_packets']:,}" in words
+    assert any(line.startswith("ruled out: ") for line in words)
+
+    packets = traces.of_trial(trial).packets
+    assert series.rate(packets, "forward", 0.15).raw.sum() == record["forward_bytes"]
+    assert series.rate(packets, "return", 0.15).raw.sum() == record["return_bytes"]
+    assert series.rate(packets, "forward", 0.15).payload.sum() == SIZE
+    assert series.received(packets, "forward").bytes[-1] == SIZE
+
+    done = bentpipe("plot", trial, "--kind", "all")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.split() == [f"{kind}.pdf" for kind in KINDS]
+
+
+def test_the_made_up_transfer_is_like_a_real_one(trial: Path) -> None:
+    fake_trace.write(Path("made-up"))
+    real, made_up = traces.of_trial(trial), traces.of_folder(Path("made-up"))
+    # Parquet leaves open what the entries of lists are called, and whether they may be null.
+    kinds = [
+        {field.name: str(field.type.value_type) if str(field.type).startswith("list") else str(field.type)
+         for field in pq.read_schema(analysis.folder / traces.PACKETS)}
+        for analysis in (real, made_up)
+    ]  # fmt: skip
+    assert kinds[0] == kinds[1]
+    for name in ("forward", "return"):
+        assert real.connection()["metrics"][name].keys() >= made_up.connection()["metrics"][name].keys()
+    assert keys(real.connection()) >= keys(made_up.connection()) - {"qlog"}
+
+
+def keys(connection: Any) -> set[str]:
+    return {*connection, *connection["metrics"], *(event["name"] for event in connection["events"])}

@@ -1,0 +1,323 @@
+"""Traces in the report: what is written of them, and what a real browser draws."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import zlib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import browser
+import fake_run
+import fake_trace
+import numpy as np
+import pytest
+from fake_trace import Setting
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bentpipe import traces
+from bentpipe.errors import BentpipeError
+from bentpipe.plots import series
+from bentpipe.report import build
+from bentpipe.report.columns import Columns
+from bentpipe.report.traces import KINDS, script
+from bentpipe.traces import Analysis
+
+TRIAL = "sat-quinn-noq-2"
+CELL = "sat--quinn--noq"
+SMALL = Setting(size_bytes=20_000)
+HARM = "</script><script>document.title='harmed'</script><img src=x>"
+
+
+def add_trace(run: Path, trial: str = TRIAL, setting: Setting = SMALL, **summary: Any) -> Path:
+    """Give a trial of the run a trace with its analysis; `summary` changes what analysis.json says."""
+    folder = run / "trials" / trial
+    folder.mkdir(parents=True)
+    (folder / "trace.pcapng").write_bytes(b"made up")
+    fake_trace.write(folder, setting)
+    values = json.loads((folder / "analysis.json").read_text()) | summary
+    (folder / "analysis.json").write_text(json.dumps(values))
+    return folder
+
+
+def findings(*changed: dict[str, Any]) -> list[dict[str, Any]]:
+    """The connections of an analysis whose findings are those of `fake_trace`, each with changes."""
+    world = fake_trace.simulate(SMALL)
+    (connection,) = fake_trace.analysis(world, ["trace.pcapng"])["connections"]
+    (flaw,) = (finding for finding in fake_trace.FINDINGS if finding["verdict"] == "yes")
+    return [connection | {"findings": [flaw | change for change in changed]}]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with a trace of one trial, one that cannot be read of another, and its report."""
+    folder = tmp_path_factory.mktemp("run")
+    fake_run.write(folder, stacks=("noq", "quinn"))
+    add_trace(folder, setting=Setting(loss=0.01))
+    broken = folder / "trials" / "sat-noq-noq-1"
+    broken.mkdir()
+    (broken / "trace.pcapng").write_bytes(b"no capture")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(traces, "analyse", refuse)
+        build(folder)
+    return folder
+
+
+def refuse(*_arguments: Any, **_options: Any) -> Analysis:
+    raise BentpipeError("trace.pcapng: not a capture", "give a pcapng file")
+
+
+def read_data(path: Path) -> Any:
+    """What a data script assigns."""
+    match = re.fullmatch(r"window\.\w+=(.*);\n", path.read_text())
+    assert match, path
+    return json.loads(match[1])
+
+
+def column(data: str, place: dict[str, Any]) -> np.ndarray[Any, Any]:
+    """A column as the page reads it."""
+    integers = np.frombuffer(zlib.decompress(base64.b64decode(data)), "<i4")
+    mine = integers[place["at"] : place["at"] + place["count"]]
+    assert len(mine) == place["count"]
+    return np.cumsum(mine.astype(np.int64)) * float(place["unit"])
+
+
+# Columns
+
+
+@given(st.lists(st.lists(st.integers(-(2**30), 2**30), max_size=20), min_size=1, max_size=4))
+def test_columns_come_back_as_they_were(all_: list[list[int]]) -> None:
+    columns = Columns()
+    places = [columns.add(np.asarray(values, dtype=np.int64), 1) for values in all_]
+    for values, place in zip(all_, places, strict=True):
+        assert column(columns.base64(), place).tolist() == values
+
+
+def test_times_are_rounded_but_do_not_drift() -> None:
+    times = np.arange(100_000) / 3e4
+    columns = Columns()
+    place = columns.add(times, 1e-6)
+    assert np.abs(column(columns.base64(), place) - times).max() <= 0.5e-6 + 1e-9
+
+
+def test_values_far_apart_get_a_larger_unit() -> None:
+    columns = Columns()
+    place = columns.add(np.array([0.0, 1e4, 1e12]), 1.0)
+    assert place["unit"] == 1000
+    assert column(columns.base64(), place).tolist() == [0, 1e4, 1e12]
+
+
+# The script of a trial
+
+
+def test_plots_show_the_series(tmp_path: Path) -> None:
+    folder = add_trace(tmp_path, setting=Setting(loss=0.01))
+    made = script(TRIAL, traces.of_folder(folder))
+    packets = traces.of_folder(folder).packets
+    assert tuple(plot["kind"] for plot in made["plots"]) == KINDS
+
+    def points(kind: str, name: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        (plot,) = (plot for plot in made["plots"] if plot["kind"] == kind)
+        (one,) = (one for one in plot["series"] if one["name"] == name)
+        return column(made["data"], one["times"]), column(made["data"], one["tops"] or one["values"])
+
+    sent = series.offset(packets, "forward")
+    assert sent.lost.any()
+    assert sent.retransmitted.any()
+    for name, which in (
+        ("sent", ~sent.retransmitted),
+        ("retransmitted", sent.retransmitted),
+        ("lost", sent.lost),
+    ):
+        times, ends = points("offset", name)
+        assert times == pytest.approx(sent.time_s[which], abs=1e-6)
+        assert ends.tolist() == sent.end[which].tolist()
+    assert points("offset", "received, distinct bytes")[1][-1] == 1_000_000
+    assert points("rtt", "samples of the server")[1] == pytest.approx(
+        series.rtt(packets, "forward").rtt_ms, abs=1e-3
+    )
+    assert points("acks", "acknowledged")[1].tolist() == series.acks(packets, "forward").last.tolist()
+    assert len(points("acks", "missing")[0]) == len(series.gaps(series.acks(packets, "forward")).time_s) > 0
+    assert points("in_flight", "cwnd (qlog)")[1].max() > 12_350
+    assert made["end_s"] == pytest.approx(np.nanmax(packets["received_s"].to_numpy()))
+
+
+def test_a_trial_of_10_mib_fits_into_400_kb(tmp_path: Path) -> None:
+    """By the packet: 10 MiB are about 13,000 packets, ACKs included."""
+    folder = add_trace(tmp_path, setting=Setting(size_bytes=3_000_000, loss=0.01))
+    made = script(TRIAL, traces.of_folder(folder))
+    assert len(made["data"]) / traces.of_folder(folder).packets.num_rows < 400_000 / 13_000
+
+
+def test_an_upload_is_drawn_as_the_data(tmp_path: Path) -> None:
+    """The data's direction is that with more stream bytes."""
+    (connection,) = findings()
+    connection["metrics"] |= {"stream_bytes": 10, "upload_bytes": 20}
+    folder = add_trace(tmp_path, connections=[connection])
+    made = script(TRIAL, traces.of_folder(folder))
+    (offset,) = (plot for plot in made["plots"] if plot["kind"] == "offset")
+    (sent,) = (one for one in offset["series"] if one["name"] == "sent")
+    assert column(made["data"], sent["values"]).tolist() == [20]  # the request
+
+
+def test_what_a_trace_lacks_is_said(tmp_path: Path) -> None:
+    folder = add_trace(
+        tmp_path,
+        connections=[*findings(), findings()[0] | {"connection": 1, "packets": 1}],
+        sides="client",
+        undecoded=[{"count": 3, "what": "no secrets", "first_frame": 17}],
+        errors=["trace.pcapng: cut short at byte 99"],
+    )
+    notes = script(TRIAL, traces.of_folder(folder))["notes"]
+    assert "2 connections" in notes[0]
+    assert "client's side alone" in notes[1]
+    assert notes[2:] == ["Not decoded: 3 packets: no secrets.", "trace.pcapng: cut short at byte 99"]
+
+
+# The site
+
+
+def test_a_trace_is_a_script_that_the_page_does_not_wait_for(run: Path) -> None:
+    iterations = read_data(run / f"report/data/cells/{CELL}.js")["iterations"]
+    assert [one["trace"] for one in iterations] == [
+        None,
+        {"script": f"../data/trials/{TRIAL}.js", "failure": None},
+        None,
+    ]
+    assert read_data(run / f"report/data/trials/{TRIAL}.js")["trial"] == TRIAL
+    assert "trials/" not in (run / f"report/cells/{CELL}.html").read_text()
+
+
+def test_the_matrix_knows_what_was_found(run: Path) -> None:
+    cells = read_data(run / "report/data/run.js")["matrices"][1]["cells"]
+    found = {cell["slug"]: cell["findings"] for cell in cells}
+    flaws = [finding["title"] for finding in fake_trace.FINDINGS if finding["verdict"] == "yes"]
+    assert found.pop(CELL) == [[title, 1] for title in flaws]
+    assert set(found.values()) == {None}
+
+
+def test_a_trace_that_cannot_be_read_does_not_hinder_the_report(run: Path) -> None:
+    first = read_data(run / "report/data/cells/sat--noq--noq.js")["iterations"][0]
+    failure = "trace.pcapng: not a capture; give a pcapng file"
+    assert first["trace"] == {"script": None, "failure": failure}
+    assert [file.name for file in (run / "report/data/trials").iterdir()] == [f"{TRIAL}.js"]
+
+
+@pytest.mark.parametrize(
+    ("summary", "message"),
+    [
+        ({"connections": [], "errors": ["trace.pcapng: no packets"]}, "trace.pcapng: no packets"),
+        ({"connections": findings({"plot": {"kind": "pie", "from_s": 0, "to_s": 1}})}, "the plot 'pie'"),
+        ({"sides": None, "undecoded": None}, "TypeError"),
+    ],
+)
+def test_an_odd_analysis_is_a_failure_of_its_trial_alone(
+    tmp_path: Path, summary: dict[str, Any], message: str
+) -> None:
+    fake_run.write(tmp_path, stacks=("noq", "quinn"))
+    add_trace(tmp_path, **summary)
+    build(tmp_path)
+    iterations = read_data(tmp_path / f"report/data/cells/{CELL}.js")["iterations"]
+    assert message in iterations[1]["trace"]["failure"]
+
+
+def test_findings_stay_text(tmp_path: Path) -> None:
+    fake_run.write(tmp_path, stacks=("noq", "quinn"))
+    connections = findings({"title": HARM, "text": HARM, "rule": HARM})
+    add_trace(tmp_path, connections=connections, errors=[HARM])
+    build(tmp_path)
+    for file in (tmp_path / "report/data").rglob("*.js"):
+        assert "<" not in file.read_text()
+    assert read_data(tmp_path / f"report/data/trials/{TRIAL}.js")["notes"] == [HARM]
+
+
+# The page in a browser
+
+in_browser = pytest.mark.skipif(browser.CHROMIUM is None, reason="no Chromium on the PATH")
+
+# Counts, at the end, the pixels of each canvas that are not paper.
+COUNT = """<script>
+addEventListener("load", () => setTimeout(() => {
+  for (const canvas of document.querySelectorAll("#trace canvas")) {
+    const pixels = new Uint32Array(canvas.getContext("2d")
+      .getImageData(0, 0, canvas.width, canvas.height).data.buffer);
+    const inked = pixels.filter((pixel) => pixel !== pixels[0]).length;
+    canvas.closest("figure").dataset.inked = inked;
+  }
+}, 3000));
+</script></body>"""
+
+
+def opened(run: Path, tmp_path: Path, slug: str, fragment: str = "") -> str:
+    page = run / f"report/cells/{slug}.html"
+    counting = page.with_name(f"counting-{slug}.html")
+    counting.write_text(page.read_text().replace("</body>", COUNT))
+    try:
+        return browser.dump(
+            counting.as_uri() + fragment,
+            tmp_path,
+            "--virtual-time-budget=6000",
+            "--run-all-compositor-stages-before-draw",  # without frames nothing comes into view
+            "--window-size=1200,4000",
+        )
+    finally:
+        counting.unlink()
+
+
+@in_browser
+def test_plots_are_drawn(run: Path, tmp_path: Path) -> None:
+    page = opened(run, tmp_path, CELL)
+    assert "script-error" not in page
+    inked = {kind: int(count) for kind, count in re.findall(r'id="plot-(\w+)" data-inked="(\d+)"', page)}
+    assert inked.keys() == set(KINDS)
+    assert min(inked.values()) > 2000, inked
+    assert "handshake complete at" in page
+    assert f'href="#trial={TRIAL}&amp;plot=in_flight&amp;from=1&amp;to=3"' in page
+    verdicts = Counter(finding["verdict"] for finding in fake_trace.FINDINGS)
+    assert page.count('<li class="yes">') == verdicts["yes"]
+    assert f"Not sure ({verdicts['not_sure']})" in page
+    assert f"Ruled out ({verdicts['no']})" in page
+
+
+@in_browser
+def test_a_link_leads_to_its_window(run: Path, tmp_path: Path) -> None:
+    page = opened(run, tmp_path, CELL, f"#trial={TRIAL}&plot=in_flight&from=1&to=3")
+    assert "script-error" not in page
+    window = re.search(r'<output class="window">([^<]*)</output>', page)
+    assert window
+    assert window[1] == "700\u202fms to 3.30\u202fs"
+
+
+@in_browser
+def test_without_a_trace_the_page_says_how_to_get_one(run: Path, tmp_path: Path) -> None:
+    page = opened(run, tmp_path, "sat--noq--quinn")
+    assert "No iteration of this cell has a trace" in page
+    page = opened(run, tmp_path / "other", "sat--noq--noq")
+    assert "The trace of iteration 1 could not be read: trace.pcapng: not a capture" in page
+    assert "script-error" not in page
+
+
+@in_browser
+def test_a_script_that_is_gone_is_named(tmp_path: Path) -> None:
+    fake_run.write(tmp_path, stacks=("noq", "quinn"))
+    add_trace(tmp_path)
+    build(tmp_path)
+    (tmp_path / f"report/data/trials/{TRIAL}.js").unlink()
+    page = opened(tmp_path, tmp_path / "profile", CELL)
+    assert f"../data/trials/{TRIAL}.js is missing" in page
+
+
+@in_browser
+def test_hostile_findings_do_no_harm(tmp_path: Path) -> None:
+    fake_run.write(tmp_path, stacks=("noq", "quinn"))
+    connections = findings({"title": HARM, "text": HARM})
+    add_trace(tmp_path, connections=connections, errors=[HARM])
+    build(tmp_path)
+    page = opened(tmp_path, tmp_path / "profile", CELL)
+    assert "<title>harmed" not in page
+    assert "<img" not in page
+    assert page.count("&lt;img") >= 3

@@ -1,0 +1,163 @@
+"""bentpipe-trace analyze against what others know of the same trial: the client's report and the counters of
+the link, both in the record.
+"""
+
+import json
+import shutil
+import subprocess
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from fake_trace import SCHEMA
+
+from bentpipe import paths
+from bentpipe.cli import invoke
+
+PAIRS = [("quinn", "noq"), ("noq", "aioquic"), ("aioquic", "quic-go"), ("quic-go", "quinn")]
+SIZE = 1 << 20
+NANOSECOND = 1.5e-9  # times come through decimal text
+
+# The record, which knows no frames, takes the first full-sized packet for the beginning of the reply. quic-go and
+# quinn probe the path MTU before their first data: 0.5 ms at 20 Mbit/s.
+FIRST_PACKET = 0.6e-3
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A trial that was traced, and its analysis."""
+
+    record: dict[str, Any]
+    summary: dict[str, Any]
+    rows: list[dict[str, Any]]
+    trace: Path
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        (connection,) = self.summary["connections"]
+        metrics: dict[str, Any] = connection["metrics"]
+        return metrics
+
+
+def analyze(out: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command: list[str | Path] = [paths.program("bentpipe-trace"), "analyze", *arguments, "-o", out]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(
+    scope="module", params=[(*pair, path) for pair in PAIRS for path in ("sat", "satloss")], ids="-".join
+)
+def trial(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Trial:
+    client, server, scenario = request.param
+    if "quic-go" in (client, server) and not (paths.bin_folder() / "bentpipe-endpoint-quic-go").exists():
+        pytest.skip("quic-go is not built")
+    run = tmp_path_factory.mktemp("metrics") / "run"
+    words = ["run", "--scenario", scenario, "--client", client, "--server", server, "--bytes", str(SIZE)]
+    assert (
+        invoke([*words, "--iterations", "1", "--trace", "all", "--qlog", "--no-report", "--out", str(run)])
+        == 0
+    )
+    record = json.loads((run / "records.jsonl").read_text())
+    folder = run / "trials" / record["trial"]
+    out = run / "analysis"
+    qlogs = [word for file in folder.glob("qlog/*/*") for word in ("--qlog", file)]
+    done = analyze(out, folder / "trace.pcapng", *qlogs)
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = pq.read_table(out / "packets.parquet").to_pylist()
+    return Trial(record, json.loads((out / "analysis.json").read_text()), rows, folder / "trace.pcapng")
+
+
+def test_times_are_those_that_the_client_reports(trial: Trial) -> None:
+    record, metrics = trial.record, trial.metrics
+    for name in ("handshake_s", "ttfb_s", "completion_s"):
+        assert metrics[name] == pytest.approx(record[name], abs=NANOSECOND), name
+    ahead = record["transfer_s"] - metrics["transfer_s"]
+    assert -NANOSECOND <= ahead <= (FIRST_PACKET if {"quic-go", "quinn"} & {record["server"]} else NANOSECOND)
+    assert metrics["goodput_bps"] == pytest.approx(8 * SIZE / metrics["transfer_s"])
+    assert metrics["stream_bytes"] == SIZE
+
+
+def test_packets_are_those_that_the_links_counted(trial: Trial) -> None:
+    for way in ("forward", "return"):
+        mine = [row for row in trial.rows if row["direction"] == way and row["ip_bytes"] is not None]
+        fates = Counter(row["fate"] for row in mine)
+        counted = {
+            name: trial.record[f"{way}_{name}"] for name in ("packets", "bytes", "queue_drops", "losses")
+        }
+        assert counted == {
+            "packets": len(mine),
+            "bytes": sum(row["ip_bytes"] for row in mine),
+            "queue_drops": fates["queue_drop"],
+            "losses": fates["loss"],
+        }
+        metrics = trial.metrics[way]
+        assert (metrics["datagrams"], metrics["ip_bytes"]) == (counted["packets"], counted["bytes"])
+        assert metrics["lost_packets"] >= counted["queue_drops"] + counted["losses"]
+        assert metrics["one_way_delay_min_ms"] > 300
+
+
+def test_the_table_has_the_columns_that_figures_are_made_of(trial: Trial) -> None:
+    table = pq.read_table(trial.trace.parents[2] / "analysis" / "packets.parquet")
+    assert table.column_names == SCHEMA.names
+    assert [field.type for field in table.cast(SCHEMA).schema] == [field.type for field in SCHEMA]
+    connection = trial.summary["connections"][0]
+    assert table.num_rows == connection["packets"]
+    sent = [row["sent_s"] for row in trial.rows]
+    assert sent == sorted(sent) and sent[0] == 0
+    for row in trial.rows:
+        assert (row["received_s"] is not None) == (row["fate"] == "delivered")
+        assert len(row["stream_id"]) == len(row["stream_offset"]) == row["frames"].count("STREAM")
+        assert ("ACK" in row["frames"]) == bool(row["ack_first"]) == (row["ack_delay_ms"] is not None)
+    events = {event["name"]: event["at_s"] for event in connection["events"]}
+    assert events["last_byte"] == trial.metrics["completion_s"]
+
+
+def test_the_servers_window_stands_on_the_clock_of_the_capture(trial: Trial) -> None:
+    cwnd = trial.summary["connections"][0]["qlog"]["server"]["cwnd"]
+    assert len(cwnd["time_s"]) == len(cwnd["bytes"]) <= 2000
+    assert cwnd["time_s"] == sorted(cwnd["time_s"])
+    first = min(
+        row["received_s"] for row in trial.rows if row["sender"] == "client" and row["fate"] == "delivered"
+    )
+    last = max(row["received_s"] or row["sent_s"] for row in trial.rows)
+    assert first - 1e-3 <= cwnd["time_s"][0] and cwnd["time_s"][-1] <= last
+    # It grows with the first ACK of data, a round trip after the request came.
+    assert cwnd["time_s"][1] == pytest.approx(first + 1.2, abs=0.03)
+
+
+def test_a_capture_that_is_cut_is_analysed_up_to_there(trial: Trial, tmp_path: Path) -> None:
+    whole = trial.trace.read_bytes()
+    cut = tmp_path / "cut.pcapng"
+    cut.write_bytes(whole[: len(whole) // 2 + 1])
+    done = analyze(tmp_path / "out", cut)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: cut.pcapng: byte ") and "cut short" in done.stderr
+    summary = json.loads((tmp_path / "out" / "analysis.json").read_text())
+    assert "cut short" in summary["errors"][0]
+    assert 0 < summary["connections"][0]["packets"] < len(trial.rows)
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["analysis.json", "packets.parquet"]
+
+
+def test_what_is_no_capture_is_named(tmp_path: Path) -> None:
+    text = tmp_path / "notes.txt"
+    text.write_text("not a capture\n" * 9)
+    done = analyze(tmp_path / "out", text)
+    assert done.returncode == 2 and done.stderr.startswith(f"error: {text}: not a capture file")
+    assert not (tmp_path / "out").exists()
+
+
+def test_mistakes_in_link_facts_are_named(tmp_path: Path) -> None:
+    capture = tmp_path / "empty.pcap"
+    capture.write_bytes(bytes.fromhex("d4c3b2a1020004000000000000000000ffff000065000000"))
+    done = analyze(tmp_path / "out", capture, "--link", '{"forward_rate": 1}')
+    assert done.returncode == 2 and "`forward_rate`" in done.stderr and "forward_rate_bps" in done.stderr
+    link = tmp_path / "link.json"
+    link.write_text('{"rtt_ms": "600 ms"}')
+    done = analyze(tmp_path / "out", capture, "--link", link)
+    assert done.returncode == 2 and str(link) in done.stderr
+    shutil.copy(capture, tmp_path / "again.pcap")
+    done = analyze(tmp_path / "out", capture, tmp_path / "again.pcap", "--link", '{"rtt_ms": 600}')
+    assert done.returncode == 1 and "no connection found: the captures have no packets" in done.stderr
