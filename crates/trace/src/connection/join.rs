@@ -287,11 +287,11 @@ mod tests {
 
     const EPOCH: u64 = 1_000_000_000;
 
-    /// A packet that is sent at `sent` and arrives after `delay`, if at all.
+    /// A packet that is sent `at` a time and arrives after `delay`, if at all.
     #[derive(Debug, Clone)]
     struct Sent {
         sender: End,
-        sent: u64,
+        at: u64,
         delay: Option<u64>,
         copies: usize,
     }
@@ -306,7 +306,7 @@ mod tests {
                 let sender = if by_client { End::Client } else { End::Server };
                 Sent {
                     sender,
-                    sent: now,
+                    at: now,
                     delay,
                     copies,
                 }
@@ -338,10 +338,10 @@ mod tests {
         let mut sightings = Vec::new();
         for (number, packet) in (0..).zip(packets) {
             if packet.sender == at {
-                sightings.push(sighting(number, packet.sender, packet.sent + ahead));
+                sightings.push(sighting(number, packet.sender, packet.at + ahead));
             } else if let Some(delay) = packet.delay {
                 for _ in 0..packet.copies {
-                    let arrival = packet.sent + delay + ahead;
+                    let arrival = packet.at + delay + ahead;
                     sightings.push(sighting(number, packet.sender, arrival));
                 }
             }
@@ -368,7 +368,7 @@ mod tests {
     }
 
     fn named(name: &str) -> Option<String> {
-        Some(name.to_owned())
+        Some(name).map(str::to_owned)
     }
 
     proptest! {
@@ -402,7 +402,7 @@ mod tests {
                 let original = originals[0];
                 let start = i64::try_from(found.start - EPOCH).unwrap();
                 let clock = |end: End| if end == End::Server { i64::try_from(ahead).unwrap() } else { 0 } - start;
-                let left = i64::try_from(sent.sent).unwrap();
+                let left = i64::try_from(sent.at).unwrap();
                 prop_assert_eq!(original.sent(), Some(left + clock(sent.sender)));
                 let arrival = sent.delay.map(|delay| left + i64::try_from(delay).unwrap() + clock(sent.sender.other()));
                 prop_assert_eq!(original.received(), arrival);
@@ -417,13 +417,13 @@ mod tests {
         let packets = [
             Sent {
                 sender: End::Client,
-                sent: 0,
+                at: 0,
                 delay: Some(300),
                 copies: 1,
             },
             Sent {
                 sender: End::Server,
-                sent: 300,
+                at: 300,
                 delay: Some(300),
                 copies: 1,
             },
