@@ -9,6 +9,7 @@ import type { Cell, CellDetail, Iteration, Json, Matrix, Run } from "./model";
 import { pathFacts } from "./path";
 import { courses, omission, spans, type Path } from "./received";
 import { traceSection } from "./trace/section";
+import { fragment } from "./trace/window";
 
 export function cellPage(root: HTMLElement, run: Run, detail: CellDetail): void {
   const matrix = run.matrices.find((one) => one.cells.some((cell) => cell.slug === detail.slug));
@@ -205,7 +206,9 @@ function measured(one: Iteration, value: number | null, show: (value: number) =>
 }
 
 function files(one: Iteration): HTMLElement {
-  return h("span", { class: "files" }, ...one.files.map(({ label, href }) => h("a", { href }, label)));
+  const plots =
+    one.trace?.script && h("a", { href: fragment({ trial: one.trial, plot: null, span: null }) }, "plots");
+  return h("span", { class: "files" }, plots, ...one.files.map(({ label, href }) => h("a", { href }, label)));
 }
 
 function iterationTable(detail: CellDetail, figures: Figure[]): HTMLElement {

@@ -71,20 +71,32 @@ export interface Drawing {
   option: (theme: Theme) => Option;
 }
 
-/** Draw into `host`, and again when the window, the colour scheme or the medium changes. */
-export function draw(host: HTMLElement, drawing: Drawing): { chart: Chart; redraw: () => void } {
+/** Draw into `host`, and again when the window, the colour scheme or the medium changes, until it is stopped. */
+function draw(host: HTMLElement, drawing: Drawing): Required<Pick<Figure, "chart" | "redraw" | "stop">> {
   host.setAttribute("role", "img");
   host.setAttribute("aria-label", drawing.label);
   const chart = init(host, null, { renderer: drawing.renderer ?? "svg" });
   const redraw = () => chart.setOption(whole(drawing), { notMerge: true });
-  redraw();
-  new ResizeObserver(() => chart.resize()).observe(host);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-  matchMedia("print").addEventListener("change", () => {
+  const fit = () => {
     chart.resize();
     redraw();
+  };
+  redraw();
+  const resized = new ResizeObserver(() => {
+    if (host.clientWidth > 0 && host.clientWidth !== chart.getWidth()) fit();
   });
-  return { chart, redraw };
+  resized.observe(host);
+  const changes = [
+    [matchMedia("(prefers-color-scheme: dark)"), redraw],
+    [matchMedia("print"), fit],
+  ] as const;
+  changes.forEach(([media, act]) => media.addEventListener("change", act));
+  const stop = () => {
+    resized.disconnect();
+    changes.forEach(([media, act]) => media.removeEventListener("change", act));
+    chart.dispose();
+  };
+  return { chart, redraw, stop };
 }
 
 function whole(drawing: Drawing): Option {
@@ -159,4 +171,6 @@ export interface Figure {
   start: () => void;
   chart?: Chart;
   redraw?: () => void;
+  /** Take it down again. */
+  stop?: () => void;
 }

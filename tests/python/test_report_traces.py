@@ -6,6 +6,7 @@ import base64
 import json
 import re
 import zlib
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,8 @@ def findings(*changed: dict[str, Any]) -> list[dict[str, Any]]:
     """The connections of an analysis whose findings are those of `fake_trace`, each with changes."""
     world = fake_trace.simulate(SMALL)
     (connection,) = fake_trace.analysis(world, ["trace.pcapng"])["connections"]
-    return [connection | {"findings": [fake_trace.FINDINGS[2] | change for change in changed]}]
+    (flaw,) = (finding for finding in fake_trace.FINDINGS if finding["verdict"] == "yes")
+    return [connection | {"findings": [flaw | change for change in changed]}]
 
 
 @pytest.fixture(scope="module")
@@ -193,7 +195,8 @@ def test_a_trace_is_a_script_that_the_page_does_not_wait_for(run: Path) -> None:
 def test_the_matrix_knows_what_was_found(run: Path) -> None:
     cells = read_data(run / "report/data/run.js")["matrices"][1]["cells"]
     found = {cell["slug"]: cell["findings"] for cell in cells}
-    assert found.pop(CELL) == [["Slow start left early", 1]]
+    flaws = [finding["title"] for finding in fake_trace.FINDINGS if finding["verdict"] == "yes"]
+    assert found.pop(CELL) == [[title, 1] for title in flaws]
     assert set(found.values()) == {None}
 
 
@@ -274,8 +277,10 @@ def test_plots_are_drawn(run: Path, tmp_path: Path) -> None:
     assert min(inked.values()) > 2000, inked
     assert "handshake complete at" in page
     assert f'href="#trial={TRIAL}&amp;plot=in_flight&amp;from=1&amp;to=3"' in page
-    assert "Not sure (1)" in page
-    assert "Ruled out (1)" in page
+    verdicts = Counter(finding["verdict"] for finding in fake_trace.FINDINGS)
+    assert page.count('<li class="yes">') == verdicts["yes"]
+    assert f"Not sure ({verdicts['not_sure']})" in page
+    assert f"Ruled out ({verdicts['no']})" in page
 
 
 @in_browser

@@ -5,7 +5,7 @@ opened from `file://` may not fetch. Pages are thin (`pages`); the bundle built 
 
     RUN/report/index.html           the matrix of each scenario, distributions, failures, manifest
     RUN/report/cells/<slug>.html    all iterations of one cell
-    RUN/report/data/                what the pages show
+    RUN/report/data/                what the pages show; trials/<trial>.js is loaded when its plots are
     RUN/report/assets/              the bundle
 """
 

@@ -55,7 +55,7 @@ def _read(run: traces.Run, trial: str, site: Path) -> ReadTrace:
         text = pages.data_script("bentpipeTrial", data)
     except BentpipeError as error:
         return ReadTrace(failure=f"{error}; {error.hint}" if error.hint else str(error))
-    except (OSError, ValueError, KeyError, TypeError) as error:  # what was read is not what bentpipe-trace writes
+    except (OSError, ValueError, KeyError, TypeError) as error:  # not what bentpipe-trace writes
         return ReadTrace(failure=f"{type(error).__name__}: {error}")
     pages.write(site / "data" / "trials" / f"{trial}.js", text.encode())
     flaws = tuple(one["title"] for one in data["findings"] if one["verdict"] == "yes")

@@ -25,7 +25,10 @@ export function traceSection(cell: CellDetail, path: Path): { element: HTMLEleme
   const player = show(body, cell, path);
   select.addEventListener("change", () => {
     const chosen = traced.find((one) => one.trial === chosenTrial(select));
-    if (chosen) player(chosen, { trial: chosen.trial, plot: null, span: null });
+    if (!chosen) return;
+    const where = { trial: chosen.trial, plot: null, span: null };
+    player(chosen, where);
+    history.replaceState(null, "", fragment(where));
   });
   const follow = () => {
     const asked = place(location.hash);
@@ -33,6 +36,7 @@ export function traceSection(cell: CellDetail, path: Path): { element: HTMLEleme
     if (!asked || !named) return false;
     choose(select, named.trial);
     player(named, asked);
+    if (asked.plot === null) element.scrollIntoView();
     return true;
   };
   const start = () => {
@@ -159,9 +163,7 @@ function remember(trial: string): (span: Span | null) => void {
   return (span) => {
     clearTimeout(timer);
     timer = setTimeout(() => {
-      const now = place(location.hash);
-      const plot = now?.trial === trial && span !== null ? now.plot : null;
-      history.replaceState(null, "", fragment({ trial, plot, span }));
+      history.replaceState(null, "", fragment({ trial, plot: null, span }));
     }, 250);
   };
 }

@@ -14,7 +14,7 @@ export interface Setting {
   cell: CellDetail;
   iteration: Iteration;
   path: Path;
-  /** The window has changed; null is the whole transfer. */
+  /** The reader has changed the window; null is the whole transfer. */
   onWindow: (span: Span | null) => void;
 }
 
@@ -23,7 +23,7 @@ export interface Plots {
   /** Watch which plots can be seen; only once the element is in the page. */
   start: () => void;
   stop: () => void;
-  /** Show a window, or all; with a plot's name, mark it there and scroll to it. */
+  /** Show a window, or all; with a plot's name, mark the window there, show some more, and scroll to it. */
   go: (span: Span | null, kind: Kind | null) => void;
 }
 
@@ -32,14 +32,17 @@ export function plots(trace: Trace, { cell, iteration, path, onWindow }: Setting
   let span = whole;
   let pointed: number | null = null;
   const shownWindow = h("output", { class: "window" });
+  const set = (next: Span) => {
+    span = within(next, whole);
+    shownWindow.textContent = windowText(span);
+    refresh.all();
+  };
   const stage = {
     file: trace.trial,
     events: trace.events,
     span: () => span,
     show: (next: Span) => {
-      span = within(next, whole);
-      shownWindow.textContent = windowText(span);
-      refresh.all();
+      set(next);
       onWindow(span.from === whole.from && span.to === whole.to ? null : span);
     },
     reset: () => stage.show(whole),
@@ -68,7 +71,7 @@ export function plots(trace: Trace, { cell, iteration, path, onWindow }: Setting
     stop: refresh.stop,
     go: (next, kind) => {
       mark(kind, next);
-      stage.show(next ? around(next, whole) : whole);
+      set(next ? (kind ? withAir(next) : next) : whole);
       const named = all.find((one) => one.kind === kind);
       if (!named) return;
       named.figure.element.hidden = false;
@@ -78,8 +81,8 @@ export function plots(trace: Trace, { cell, iteration, path, onWindow }: Setting
 }
 
 /** A window in which what is named has air to both sides. */
-function around(span: Span, whole: Span): Span {
-  return within(zoomed(span, 1.3, (span.from + span.to) / 2), whole);
+function withAir(span: Span): Span {
+  return zoomed(span, 1.3, (span.from + span.to) / 2);
 }
 
 function windowText({ from, to }: Span): string {
@@ -170,7 +173,7 @@ function refresher(all: Plot[]): { all: () => void; start: () => void; stop: () 
     stop: () => {
       observer.disconnect();
       cancelAnimationFrame(asked);
-      started.forEach((one) => one.figure.chart?.dispose());
+      started.forEach((one) => one.figure.stop?.());
     },
   };
 }

@@ -19,6 +19,8 @@ mod rules;
 mod say;
 mod signals;
 mod slow_start;
+#[cfg(test)]
+mod tests;
 
 use serde::Serialize;
 

@@ -290,7 +290,9 @@ fn in_flight(view: &View<'_>, sender: End, data: &[usize]) -> Vec<usize> {
 }
 
 fn smallest_rtt(view: &View<'_>) -> Option<Nanos> {
-    let measured = view.ledger.iter().filter_map(|it| it.rtt).min();
+    // Clocks of two captures that differ may give samples below 0.
+    let samples = view.ledger.iter().filter_map(|it| it.rtt);
+    let measured = samples.filter(|rtt| *rtt > 0).min();
     measured.or_else(|| {
         #[expect(
             clippy::cast_possible_truncation,
