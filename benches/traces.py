@@ -1,14 +1,14 @@
-"""How fast `bentpipe-trace packets` decodes a trace, beside tshark printing the same of it: number and time of
-each captured packet, type and number of each QUIC packet, its frames, their stream offsets and ACK ranges.
+"""How fast `bentpipe-trace packets` decodes a trace, beside tshark printing the same of it: number and time
+of each captured packet, type and number of each QUIC packet, its frames, their stream offsets and ACK ranges.
 
     benches/traces.py [--json] [--repeat 5] [--bytes 10485760,104857600] [--gigabyte]
 
 The trace is that of a quinn transfer over `sat`, both sides in one file with its secrets, in the page cache.
-The two programs take turns, each time as a new process; both write to /dev/null. For each size: the medians of
-their wall times, the median of the ratios of neighbouring runs, CPU seconds, and peak memory (resident set)
-beside the size of the file. bentpipe-trace uses two cores, so a busy machine shows in the ratio.
-`--gigabyte` decodes, besides, a capture of 1 GB: the last trace over and over, as sections of one file; tshark
-is not asked to.
+The two programs take turns, each time as a new process; both write to /dev/null. For each size: the medians
+of their wall times, the median of the ratios of neighbouring runs, CPU seconds, and peak memory (resident
+set) beside the size of the file. bentpipe-trace uses two cores, so a busy machine shows in the ratio.
+`--gigabyte` decodes, besides, a capture of 1 GB: the last trace over and over, as sections of one file;
+tshark is not asked to.
 """
 
 from __future__ import annotations
@@ -179,8 +179,8 @@ def run(command: list[str]) -> Cost:
 
 
 def peak_memory(command: list[str]) -> int:
-    """The largest resident set of a program, in bytes, looked at all the time. What the system says at its end
-    would count this process too, which it was before it became that program.
+    """The largest resident set of a program, in bytes, looked at all the time. What the system says at its
+    end would count this process too, which it was before it became that program.
     """
     child, peak = start(command), 0
     status = Path(f"/proc/{child}/status")
