@@ -2,7 +2,7 @@
 
 mod toy;
 
-use crate::connection::{Connection, Fate, Frame, Kind, Vantage};
+use crate::connection::{Connection, Fate, Frame, Kind, Packet, Vantage};
 use crate::link_facts::LinkFacts;
 use crate::quic::{End, PacketType};
 
@@ -53,7 +53,7 @@ fn only_at(end: End, mut connection: Connection) -> Connection {
         packet.seen[end.other() as usize] = None;
         packet.fate = Fate::Unknown;
     }
-    connection.packets.sort_by_key(|packet| packet.time());
+    connection.packets.sort_by_key(Packet::time);
     connection.vantage = Vantage::At(end);
     connection
 }
@@ -482,7 +482,7 @@ fn tail() {
     let end = tail
         .packets
         .iter()
-        .filter_map(crate::connection::Packet::received)
+        .filter_map(Packet::received)
         .max()
         .unwrap();
     let last = tail.packets.iter_mut().rfind(|it| it.size > 1000);
