@@ -169,9 +169,9 @@ def analyse(
     return Analysis(out, _read(out), link or LinkFacts())
 
 
-def of_folder(folder: Path) -> Analysis:
+def of_folder(folder: Path, link: LinkFacts | None = None) -> Analysis:
     """The analysis that `bentpipe trace -o` left in a folder."""
-    return Analysis(folder, _read(folder))
+    return Analysis(folder, _read(folder), link or LinkFacts())
 
 
 def of_trial(folder: Path, run: Run | None = None, out: Path | None = None) -> Analysis:

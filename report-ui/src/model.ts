@@ -29,8 +29,8 @@ export interface Cell {
   failures: [string, number][];
   spreads: Record<"goodput_bps" | "completion_s" | "handshake_s" | "share_of_limit", Spread | null>;
   trials: Trial[];
-  /** Titles of what the traces of its trials show to be wrong, and in how many; null if none was read. */
-  findings: [string, number][] | null;
+  /** Rules that found something wrong in its trials, and in how many of them. */
+  findings: [string, number][];
 }
 
 /** A row, a column or the whole of a matrix, over the cells that have a success. */

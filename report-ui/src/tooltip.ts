@@ -79,11 +79,9 @@ function reasons(cell: Cell): HTMLElement[] {
   });
 }
 
-/** What the traces of its trials show to be wrong. */
-function flaws({ findings }: Cell): HTMLElement[] {
-  if (!findings?.length) return [];
-  const list = findings
-    .map(([title, count]) => (count > 1 ? `${title} (${count} trials)` : title))
-    .join(", ");
-  return [h("p", { class: "flaws" }, h("b", {}, "Found in traces: "), list)];
+/** What went wrong on the wire. */
+function flaws({ findings, trials }: Cell): HTMLElement[] {
+  if (findings.length === 0) return [];
+  const list = findings.map(([rule, count]) => `${rule.replaceAll("_", " ")} (${count} of ${trials.length})`);
+  return [h("p", { class: "flaws" }, h("b", {}, "Findings: "), list.join(", "))];
 }

@@ -259,7 +259,7 @@ def test_a_side_that_was_not_captured_is_refused(bentpipe: Command, transfer: Pa
 def test_what_may_have_been_sent_before_is_not_called_first(transfer: Path) -> None:
     packets = subject(transfer).packets
     column = packets.schema.get_field_index("sent_s")
-    of_server = pc.equal(packets["sender"], "server")
+    of_server = pc.equal(packets["sender"], pa.scalar("server"))
     at_client = pc.if_else(of_server, pa.scalar(None, pa.float64()), packets["sent_s"])
     one_sided = dataclasses.replace(
         subject(transfer, "client"), packets=packets.set_column(column, "sent_s", at_client)

@@ -102,6 +102,13 @@ def test_two_captures_keys_and_qlogs_are_passed_on(bentpipe: Command) -> None:
     assert answer["asked"] == {"link": {}, "keylog": "keys.log", "qlog": ["c.qlog", "s.qlog"]}
 
 
+@pytest.mark.parametrize("given", ['{"forward_rate_bps": 20000000, "rtt_ms": 600.5}', "link.json"])
+def test_facts_of_the_path_are_passed_on(bentpipe: Command, given: str) -> None:
+    capture('{"forward_rate_bps": 2e7, "rtt_ms": 600.5}', "link.json")
+    done = bentpipe("trace", capture(), "--link", given, "--json")
+    assert json.loads(done.out)["asked"]["link"] == {"forward_rate_bps": 20 * MBIT, "rtt_ms": 600.5}
+
+
 def test_a_capture_that_is_cut_short_is_read_so_far(bentpipe: Command) -> None:
     done = bentpipe("trace", capture("cut"))
     assert done.code == 1
@@ -123,6 +130,11 @@ def test_a_capture_without_a_connection(bentpipe: Command) -> None:
     [
         (["no.pcap"], 2, "error: no.pcap: not a capture\nhint: pcapng or pcap"),
         (["crash.pcap"], 1, "error: bentpipe-trace ended with 101: thread panicked"),
+        (["a.pcap", "--link", "list.json"], 2, "error: --link: list.json: no JSON object\nhint: write one"),
+        (["a.pcap", "--link", "{"], 2, "error: --link: not valid JSON"),
+        (["a.pcap", "--link", '{"rtt": 1}'], 2, 'unknown key "rtt"\nhint: did you mean "rtt_ms"?'),
+        (["a.pcap", "--link", '{"rtt_ms": "1"}'], 2, "error: --link: rtt_ms: '1' is not valid\nhint: write"),
+        (["a.pcap", "--link", "no.json"], 2, "error: no.json: there is no such file"),
         (["nothing-here"], 2, "error: nothing-here: there is no such file or folder"),
         (["a.pcap", "--keylog", "keys"], 2, "error: keys: there is no such file"),
         (["a.pcap", "empty"], 2, "error: empty is a folder\nhint: give several captures, or one folder"),
@@ -135,6 +147,7 @@ def test_mistakes_are_named(bentpipe: Command, arguments: list[str], code: int, 
     capture()
     capture("no capture", "no.pcap")
     capture("crash", "crash.pcap")
+    capture("[]", "list.json")
     Path("empty").mkdir()
     done = bentpipe("trace", *arguments)
     assert (done.code, done.out) == (code, "")

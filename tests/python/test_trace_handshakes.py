@@ -142,6 +142,39 @@ def test_zero_rtt(cipher: CipherSuite, tmp_path: Path) -> None:
     assert "0-RTT" in {packet["type"] for packet in check(wire, tmp_path)}
 
 
+def test_zero_rtt_before_its_hello(tmp_path: Path) -> None:
+    """A 0-RTT packet that overtakes the ClientHello waits for it, and is told of behind it."""
+    tickets: list[Any] = []
+    first = Wire(
+        QuicConnection(configuration=configuration(True), session_ticket_handler=tickets.append),
+        configuration(False),
+    )
+    first.client.connect(("2001:db8::2", 443), first.now)
+    first.run()
+    client = configuration(True, session_ticket=tickets[0])
+    wire = connect(client, configuration(False), tickets=first.tickets)
+    wire.client.send_stream_data(0, bytes(2500), end_stream=True)
+    wire.run()
+    in_order, _ = decode(wire, tmp_path)
+    early = [packet["frame"] for packet in in_order if packet["type"] == "0-RTT"]
+    hello = in_order[0]
+    assert (hello["type"], hello["frame"]) == ("Initial", 1) and max(early) > 1
+    moved = wire.captured.pop(0)
+    wire.captured.insert(max(early) - 1, moved)
+    packets, summary = decode(wire, tmp_path)
+    assert "not decoded" not in summary, summary
+    assert sorted(decoded(packets, "client")) == sorted(logged(client))
+    times = {packet["number"]: packet["time_s"] for packet in in_order if packet["type"] == "0-RTT"}
+    found = {packet["number"]: packet for packet in packets if packet["type"] == "0-RTT"}
+    assert {number: packet["time_s"] for number, packet in found.items()} == times
+    waited = [packet for packet in found.values() if packet["frame"] < max(early)]
+    assert waited and packets.index(waited[0]) > [packet["type"] for packet in packets].index("Initial")
+
+    wire.captured.remove(moved)
+    _, summary = decode(wire, tmp_path)
+    assert "of no QUIC connection whose beginning was seen (first in frame 1)" in summary
+
+
 def test_key_updates_of_both_ends(tmp_path: Path) -> None:
     wire = connect(configuration(True), configuration(False))
     wire.run()

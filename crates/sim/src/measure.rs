@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bentpipe_endpoint::contract::{Bye, Ready, RequestReport};
 use bentpipe_trace::connection::Connection;
-use bentpipe_trace::findings::{Findings, Verdict, View};
+use bentpipe_trace::findings::{self, Findings, View};
 use bentpipe_trace::{LinkFacts, Metrics};
 use bentpipe_units::Time;
 
@@ -112,14 +112,16 @@ fn reported(job: &Job, finished: &Finished, first_sent: Time) -> Times {
 /// What was on the wire, in numbers, and the rules that found something wrong with it.
 fn on_wire(connection: &Connection, facts: &LinkFacts) -> (Metrics, Vec<&'static str>) {
     let entries = connection.ledger();
-    let findings = Findings::of(&View {
+    let found = Findings::of(&View {
         connection,
         ledger: &entries,
         link: facts,
         windows: [None, None],
     });
-    let findings = findings.all.into_iter();
-    let wrong = findings.filter(|finding| finding.verdict == Verdict::Yes);
+    let wrong = found
+        .all
+        .into_iter()
+        .filter(|finding| finding.verdict == findings::Verdict::Yes);
     let metrics = Metrics::of(connection, &entries, facts);
     (metrics, wrong.map(|finding| finding.rule).collect())
 }

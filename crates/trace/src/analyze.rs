@@ -79,11 +79,9 @@ fn read(job: &Analyze, names: &[String]) -> Result<(Captured, Vec<String>), Box<
         }
         contents.push(bytes);
     }
-    let captures = names.iter().zip(&contents);
-    let captures: Vec<_> = captures
-        .map(|(name, bytes)| Capture { name, bytes })
-        .collect();
-    let captured = Captured::read(&captures, secrets);
+    let files = names.iter().zip(&contents);
+    let files: Vec<_> = files.map(|(name, bytes)| Capture { name, bytes }).collect();
+    let captured = Captured::read(&files, secrets);
     let errors = names.iter().zip(&captured.errors);
     let errors = errors.filter_map(|(name, error)| Some(format!("{name}: {}", error.as_ref()?)));
     let errors = errors.collect();

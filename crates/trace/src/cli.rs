@@ -36,7 +36,7 @@ Options:
   --json              print a JSON object per file
 
 A FILE is pcapng or pcap: Ethernet, raw IP, loopback or Linux cooked. QUIC versions 1 and 2 are
-decoded. Each interface is an observer of its own: it knows only what passed there. analyze brings
+decoded, and analyze reads TCP too. Each interface is an observer of its own: it knows only what passed there. analyze brings
 the two sides of a connection together: \"client\" or \"server\" in the name of an interface or a
 file says whose side it is.
 A FILE of qlog is JSON, JSON-SEQ or lines of JSON, of 0.3, of the drafts before it, or of the

@@ -45,6 +45,7 @@ impl Summary {
             first_frame: frame,
         });
         missing.count += 1;
+        missing.first_frame = missing.first_frame.min(frame); // packets that waited come late
     }
 
     /// Adds the counts of another part of the same file.

@@ -3,15 +3,12 @@
 //! Format: Apache Parquet with the crate's low-level writer, a column at a time; Arrow would add its crates and a second
 //! copy of the rows. Lists have the standard three levels, so that every reader takes them for lists. Times are seconds
 //! since the connection's first packet was seen.
-//!
-//! The delay of an ACK counts as given in units of 8 µs: that is the default of `ack_delay_exponent` (RFC 9000 section
-//! 18.2). An end that announces another one in its transport parameters is shown with wrong delays.
 
 use std::io::Write;
 use std::sync::Arc;
 
 use bentpipe_trace::Entry;
-use bentpipe_trace::connection::{Connection, Frame, Kind, Packet, Protocol};
+use bentpipe_trace::connection::{Connection, Frame, Kind, Nanos, Packet, Protocol};
 use bentpipe_trace::metrics::{milliseconds, seconds};
 use bentpipe_trace::quic::{End, PacketType, Space};
 use bytes::Bytes;
@@ -54,9 +51,6 @@ message packets {
 
 /// So many rows are kept in memory before they are written.
 const ROW_GROUP: usize = 1 << 16;
-
-/// `ack_delay_exponent` where an end does not give one, RFC 9000 section 18.2.
-const ACK_DELAY_EXPONENT: u32 = 3;
 
 /// A table while it is written.
 pub struct Table<W: Write + Send> {
@@ -174,7 +168,7 @@ impl Rows {
         self.size_bytes.push(bytes(packet.size));
         self.ip_bytes.push_optional(packet.ip_size.map(bytes));
         self.add_frames(connection.frames(packet));
-        self.add_acks(connection, packet, is_quic);
+        self.add_acks(connection, packet);
         self.retransmitted_bytes
             .push(i64::from(entry.retransmitted));
         self.fate.push(text(packet.fate.name()));
@@ -210,20 +204,21 @@ impl Rows {
         self.max_stream_data.push_optional(max_stream_data.max());
     }
 
-    fn add_acks(&mut self, connection: &Connection, packet: &Packet, is_quic: bool) {
+    fn add_acks(&mut self, connection: &Connection, packet: &Packet) {
         let acks = connection
             .frames(packet)
             .iter()
             .filter_map(|frame| match frame {
-                Frame::Ack { ranges, delay } => Some((connection.ranges(ranges), *delay)),
+                Frame::Ack { ranges, delay_us } => Some((connection.ranges(ranges), *delay_us)),
                 _ => None,
             });
         let ranges = acks.clone().flat_map(|(ranges, _)| ranges);
         self.ack_first
             .push_list(ranges.clone().map(|(first, _)| int(*first)));
         self.ack_last.push_list(ranges.map(|(_, last)| int(*last)));
-        let delay = acks.map(|(_, delay)| delay).next().filter(|_| is_quic);
-        self.ack_delay_ms.push_optional(delay.map(ack_delay_ms));
+        let delay = acks.filter_map(|(_, delay)| delay).next();
+        let delay = delay.and_then(|delay| Nanos::try_from(delay.checked_mul(1000)?).ok());
+        self.ack_delay_ms.push_optional(delay.map(milliseconds));
     }
 
     /// Writes all columns, and begins anew.
@@ -343,9 +338,4 @@ fn int(number: u64) -> i64 {
 
 fn bytes(size: u32) -> i32 {
     i32::try_from(size).expect("a packet fits a datagram")
-}
-
-#[expect(clippy::cast_precision_loss, reason = "for reading")]
-fn ack_delay_ms(delay: u64) -> f64 {
-    (delay as f64) * f64::from(1 << ACK_DELAY_EXPONENT) / 1e3
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use bentpipe_trace::connection::{Connection, Nanos};
 use bentpipe_trace::metrics::seconds;
-use bentpipe_trace::qlog::{Clock, Congestion, Reader, Vantage};
+use bentpipe_trace::qlog::{Clock, Congestion, QlogError, Reader, Vantage};
 use bentpipe_trace::quic::End;
 use serde::Serialize;
 
@@ -40,22 +40,10 @@ impl Windows {
         for file in files {
             let bytes = input::read(file)?;
             let mut fail = |why: String| errors.push(format!("{}: {why}", input::name(file)));
-            let mut reader = match Reader::new(&bytes) {
-                Ok(reader) => reader,
-                Err(error) => {
-                    fail(error.to_string());
-                    continue;
-                }
-            };
-            let mut logs: Vec<_> = reader.traces().iter().map(Congestion::new).collect();
-            let mut error = None;
-            for event in reader.by_ref() {
-                match event {
-                    Ok(event) => logs[event.trace].add(&event),
-                    Err(cause) => error = error.or(Some(cause)),
-                }
+            let (logs, error) = logs(&bytes);
+            if let Some(error) = error {
+                fail(error.to_string());
             }
-            error.map(|error| fail(error.to_string()));
             for log in logs {
                 match Window::of(&log, connections) {
                     Ok(window) => windows.0.extend(window),
@@ -83,6 +71,23 @@ impl Windows {
         let [client, server] = [End::Client, End::Server].map(of);
         (client.is_some() || server.is_some()).then_some(Logged { client, server })
     }
+}
+
+/// What the logs of a file say, and the first of what could not be read in it.
+fn logs(file: &[u8]) -> (Vec<Congestion>, Option<QlogError>) {
+    let mut reader = match Reader::new(file) {
+        Ok(reader) => reader,
+        Err(error) => return (Vec::new(), Some(error)),
+    };
+    let mut logs: Vec<_> = reader.traces().iter().map(Congestion::new).collect();
+    let mut error = None;
+    for event in reader.by_ref() {
+        match event {
+            Ok(event) => logs[event.trace].add(&event),
+            Err(cause) => error = error.or(Some(cause)),
+        }
+    }
+    (logs, error)
 }
 
 impl Window {
@@ -178,5 +183,36 @@ impl Series {
             }
         }
         series
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_series_keeps_its_steps() {
+        // Grows by a byte per millisecond, and collapses once for a millisecond.
+        let samples: Vec<(Nanos, u64)> = (0..100_000_u32)
+            .map(|at| {
+                (
+                    i64::from(at) * 1_000_000,
+                    if at == 54_321 {
+                        2
+                    } else {
+                        10_000 + u64::from(at)
+                    },
+                )
+            })
+            .collect();
+        let series = Series::of(&samples);
+        assert!(series.time_s.len() <= 4 * SPANS);
+        assert!(series.time_s.is_sorted());
+        assert_eq!((series.time_s[0], series.bytes[0]), (0.0, 10_000));
+        assert_eq!(series.time_s.last(), Some(&99.999));
+        let low = series.bytes.iter().position(|bytes| *bytes == 2).unwrap();
+        assert_eq!(series.time_s[low].to_bits(), 54.321_f64.to_bits());
+        assert_eq!(Series::of(&samples[..3]).bytes, [10_000, 10_001, 10_002]);
+        assert!(Series::of(&[]).bytes.is_empty());
     }
 }

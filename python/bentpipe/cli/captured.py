@@ -2,68 +2,130 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
 from bentpipe import manifest, traces
-from bentpipe.errors import UsageError
+from bentpipe.errors import UsageError, one_of
+from bentpipe.link_facts import LinkFacts
 from bentpipe.traces import Analysis
 
 _PATH = click.Path(path_type=Path)
 _EXAMPLES = 3  # trials that a hint names
 
 
-def captured(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The arguments that say what to look at."""
-    qlog = click.option(
-        "--qlog",
-        "qlogs",
-        type=_PATH,
-        multiple=True,
-        metavar="FILE",
-        help="A qlog of an endpoint; repeatable.",
-    )
-    keylog = click.option(
+_OPTIONS = (
+    click.argument("files", type=_PATH, nargs=-1, required=True, metavar="FILE…"),
+    click.option(
         "--keylog", type=_PATH, metavar="KEYS", help="TLS secrets (SSLKEYLOGFILE), beside those in captures."
-    )
-    files = click.argument("files", type=_PATH, nargs=-1, required=True, metavar="FILE…")
-    return files(keylog(qlog(function)))
+    ),
+    click.option(
+        "--qlog", "qlogs", type=_PATH, multiple=True, metavar="FILE", help="An endpoint's qlog; repeatable."
+    ),
+    click.option(
+        "--link",
+        metavar="JSON",
+        help='What is known of the path, as in \'{"forward_rate_bps": 20000000, "rtt_ms": 600}\', or a file '
+        "with that. A trial's run knows it.",
+    ),
+)
 
 
-def find(
-    files: Sequence[Path], keylog: Path | None = None, qlogs: Sequence[Path] = (), out: Path | None = None
-) -> Analysis:
-    """The analysis of `files`, made anew in `out` if that is given. UsageError if they are nothing that can
-    be looked at; else errors are those of `traces`.
+@dataclass(frozen=True)
+class Captured:
+    """What to look at, as the user named it."""
+
+    files: Sequence[Path]
+    keylog: Path | None
+    qlogs: Sequence[Path]
+    link: str | None
+
+
+def captured(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The arguments that say what to look at; the command gets them as `named`."""
+
+    @functools.wraps(function)
+    def command(
+        files: tuple[Path, ...], keylog: Path | None, qlogs: tuple[Path, ...], link: str | None, **rest: Any
+    ) -> Any:
+        return function(Captured(files, keylog, qlogs, link), **rest)
+
+    decorated: Callable[..., Any] = command
+    for option in reversed(_OPTIONS):
+        decorated = option(decorated)
+    return decorated
+
+
+def find(named: Captured, out: Path | None = None) -> Analysis:
+    """The analysis of what is named, made anew in `out` if that is given. UsageError if it is nothing that
+    can be looked at; else errors are those of `traces`.
     """
-    for file in (*files, *qlogs, *([keylog] if keylog else [])):
+    for file in (*named.files, *named.qlogs, *([named.keylog] if named.keylog else [])):
         _exists(file)
-    folders = [file for file in files if file.is_dir()]
+    link = None if named.link is None else _link(named.link)
+    if _is_trials_own(named):
+        return _of_folder(named.files[0].parent, link, out)
+    folders = [file for file in named.files if file.is_dir()]
     if not folders:
-        return traces.analyse(files, _place(out), keylog, qlogs)
-    if len(files) > 1:
+        return traces.analyse(named.files, _place(out), named.keylog, named.qlogs, link)
+    if len(named.files) > 1:
         raise UsageError(f"{folders[0]} is a folder", "give several captures, or one folder alone")
-    if keylog or qlogs:
+    if named.keylog or named.qlogs:
         raise UsageError(
             f"--keylog and --qlog: {folders[0]} is a folder",
             "they go with captures; a trial's trace has its secrets in it, and its qlogs beside it",
         )
-    return _of_folder(folders[0], out)
+    return _of_folder(folders[0], link, out)
 
 
-def _of_folder(folder: Path, out: Path | None) -> Analysis:
+def _is_trials_own(named: Captured) -> bool:
+    """Whether the trace of a trial is named and nothing else: then its run knows the path."""
+    alone = len(named.files) == 1 and not (named.keylog or named.qlogs or named.link)
+    return alone and named.files[0].name == traces.TRACE and _is_trial(named.files[0].parent)
+
+
+def _of_folder(folder: Path, link: LinkFacts | None, out: Path | None) -> Analysis:
     if (folder / traces.TRACE).is_file() or _is_trial(folder):
+        if link is not None:
+            raise UsageError(f"--link: {folder} is a trial", "its run knows its path; leave --link out")
         return traces.of_trial(folder, out=_place(out) if out else None)
     if (folder / traces.SUMMARY).is_file():
         if out is not None:
             raise UsageError(
                 f"--out: {folder} is an analysis already", "give the captures that it was made of"
             )
-        return traces.of_folder(folder)
+        return traces.of_folder(folder, link)
     raise UsageError(f"{folder}: there is neither a trace nor an analysis in it", _hint(folder))
+
+
+def _link(given: str) -> LinkFacts:
+    """Facts of the path from JSON, or from a file with it."""
+    name, text = "--link", given
+    if not given.lstrip().startswith("{"):
+        name = f"--link: {given}"
+        _exists(Path(given))
+        text = Path(given).read_text(errors="replace")
+    try:
+        values = json.loads(text)
+    except ValueError as error:
+        raise UsageError(f"{name}: not valid JSON: {error}") from error
+    known = [field.name for field in dataclasses.fields(LinkFacts)]
+    if not isinstance(values, dict):
+        raise UsageError(f"{name}: no JSON object", f"write one with any of: {', '.join(known)}")
+    for key, value in values.items():
+        if key not in known:
+            raise UsageError(f'{name}: unknown key "{key}"', one_of(key, known, "keys"))
+        if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+            raise UsageError(f"{name}: {key}: {value!r} is not valid", "write a number above 0")
+    # 2e7 is a whole number too.
+    return LinkFacts(**{key: int(one) if float(one).is_integer() else one for key, one in values.items()})
 
 
 def _exists(file: Path) -> None:

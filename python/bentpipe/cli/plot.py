@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bentpipe.cli.captured import captured, find
+from bentpipe.cli.captured import Captured, captured, find
 from bentpipe.errors import BentpipeError, UsageError, one_of
 
 if TYPE_CHECKING:  # drawing takes long to import
@@ -65,9 +65,7 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
 @captured
 @_options
 def plot(
-    files: tuple[Path, ...],
-    keylog: Path | None,
-    qlogs: tuple[Path, ...],
+    named: Captured,
     kinds: tuple[str, ...],
     out: Path | None,
     format_: str,
@@ -97,7 +95,7 @@ def plot(
     wanted = KINDS if "all" in kinds else tuple(dict.fromkeys(kinds)) or ("offset",)
     places = _places(wanted, out, format_)
     _check_window(shown["from_s"], shown["to_s"])
-    analysis = find(files, keylog, qlogs)
+    analysis = find(named)
     from bentpipe.plots.canvas import Look
 
     drawing = _Drawing(analysis, connection, side, Look(**shown))

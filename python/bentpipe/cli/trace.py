@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from bentpipe import traces
-from bentpipe.cli.captured import captured, find
+from bentpipe.cli.captured import Captured, captured, find
 from bentpipe.traces import Analysis, Connection, Evidence, Finding
 
 _WIDTH = 100
@@ -28,14 +28,7 @@ _BOUND = "\u00a0"  # between a number and its unit, which stay on one line
     "-o", "--out", type=click.Path(path_type=Path), metavar="DIR", help="Leave packets and analysis here."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the analysis as JSON.")
-def trace(
-    files: tuple[Path, ...],
-    keylog: Path | None,
-    qlogs: tuple[Path, ...],
-    explain: bool,
-    out: Path | None,
-    as_json: bool,
-) -> int:
+def trace(named: Captured, explain: bool, out: Path | None, as_json: bool) -> int:
     """Measure the QUIC and TCP connections in captures (pcapng, pcap) or in the folder of a trial.
 
     Two captures of the same connections, one taken at each side, are given together. Forward is from server
@@ -49,11 +42,11 @@ def trace(
       bentpipe trace client.pcap server.pcap --keylog keys.log
       bentpipe trace capture.pcapng -o analysis && bentpipe plot analysis
     """
-    analysis = find(files, keylog, qlogs, out)
+    analysis = find(named, out)
     if as_json:
         click.echo(json.dumps(analysis.summary, indent=1))
     else:
-        _print(analysis, files, explain)
+        _print(analysis, named, explain)
     if out is not None:
         click.echo(f"{out / traces.PACKETS}\n{out / traces.SUMMARY}", err=as_json)
     for error in analysis.summary["errors"]:
@@ -61,13 +54,13 @@ def trace(
     return 1 if analysis.summary["errors"] else 0
 
 
-def _print(analysis: Analysis, files: Sequence[Path], explain: bool) -> None:
+def _print(analysis: Analysis, named: Captured, explain: bool) -> None:
     summary = analysis.summary
     for connection in summary["connections"]:
         for line in _connection(connection, summary["sides"]):
             click.echo(line)
         if explain:
-            for line in _explain(connection, files):
+            for line in _explain(connection, named):
                 click.echo(line)
         click.echo()
     for missing in summary["undecoded"]:
@@ -154,7 +147,7 @@ _ONE_WAY = (
 )
 
 
-def _explain(one: Connection, files: Sequence[Path]) -> Iterator[str]:
+def _explain(one: Connection, named: Captured) -> Iterator[str]:
     """The findings: those that hold first, then those left open, then what was ruled out."""
     by_verdict: dict[str, list[Finding]] = {"yes": [], "not_sure": [], "no": []}
     for finding in one["findings"]:
@@ -168,7 +161,7 @@ def _explain(one: Connection, files: Sequence[Path]) -> Iterator[str]:
         for evidence in finding["evidence"]:
             yield from _indented(f"- {_evidence(evidence)}", 4)
         if finding["plot"] is not None:
-            yield f"    see: {_plot_command(finding['plot'], one['connection'], files)}"
+            yield f"    see: {_plot_command(finding['plot'], one['connection'], named)}"
     for why, titles in _by_reason(by_verdict["not_sure"]).items():
         yield from _indented(f"not sure: {'; '.join(titles)}", 2)
         yield from _indented(why, 4)
@@ -192,8 +185,12 @@ def _evidence(one: Evidence) -> str:
     return f"{one['what']}: {value}{_BOUND}{one['unit']} {when}"
 
 
-def _plot_command(plot: dict[str, Any], connection: int, files: Sequence[Path]) -> str:
-    words = ["bentpipe", "plot", *map(str, files), "--kind", plot["kind"]]
+def _plot_command(plot: dict[str, Any], connection: int, named: Captured) -> str:
+    words = ["bentpipe", "plot", *map(str, named.files)]
+    words += ["--keylog", str(named.keylog)] if named.keylog else []
+    words += [word for qlog in named.qlogs for word in ("--qlog", str(qlog))]
+    words += ["--link", named.link] if named.link else []
+    words += ["--kind", plot["kind"]]
     for option, key in (("--from", "from_s"), ("--to", "to_s")):
         if plot.get(key) is not None:
             words += [option, f"{round(plot[key], 3):g}"]

@@ -21,10 +21,9 @@ _AT_ONCE = 2
 
 @dataclass(frozen=True)
 class ReadTrace:
-    """What became of the trace of a trial. Either `failure` is None or the others are."""
+    """What became of the trace of a trial: one of the two."""
 
     script: str | None = None  # its address from the site's root
-    flaws: tuple[str, ...] | None = None  # titles of the findings whose verdict is yes
     failure: str | None = None
 
 
@@ -51,12 +50,11 @@ def read_traces(run: traces.Run, site: Path) -> dict[str, ReadTrace]:
 
 def _read(run: traces.Run, trial: str, site: Path) -> ReadTrace:
     try:
-        data = script(trial, traces.of_trial(run.folder / "trials" / trial, run))
-        text = pages.data_script("bentpipeTrial", data)
+        analysis = traces.of_trial(run.folder / "trials" / trial, run)
+        text = pages.data_script("bentpipeTrial", script(trial, analysis))
     except BentpipeError as error:
         return ReadTrace(failure=f"{error}; {error.hint}" if error.hint else str(error))
     except (OSError, ValueError, KeyError, TypeError) as error:  # not what bentpipe-trace writes
         return ReadTrace(failure=f"{type(error).__name__}: {error}")
     pages.write(site / "data" / "trials" / f"{trial}.js", text.encode())
-    flaws = tuple(one["title"] for one in data["findings"] if one["verdict"] == "yes")
-    return ReadTrace(script=f"data/trials/{quote(trial)}.js", flaws=flaws)
+    return ReadTrace(script=f"data/trials/{quote(trial)}.js")

@@ -126,7 +126,7 @@ def _matrix(model: RunModel, matrix: Matrix, slug_of: dict[Any, str]) -> dict[st
         "clients": [_margin(name, matrix.row(name)) for name in matrix.clients],
         "servers": [_margin(name, matrix.column(name)) for name in matrix.servers],
         "total": _margin("all", matrix.cells),
-        "cells": [_cell(model, cell, slug_of[cell.key]) for cell in matrix.cells],
+        "cells": [_cell(cell, slug_of[cell.key]) for cell in matrix.cells],
     }
 
 
@@ -147,7 +147,7 @@ def _margin(name: str, group: tuple[Cell, ...]) -> dict[str, Any]:
     }
 
 
-def _cell(model: RunModel, cell: Cell, slug: str) -> dict[str, Any]:
+def _cell(cell: Cell, slug: str) -> dict[str, Any]:
     measured = sum(record.goodput_bps is not None for record in cell.ok)
     spreads = ("goodput_bps", "completion_s", "handshake_s", "share_of_limit")
     return {
@@ -163,15 +163,8 @@ def _cell(model: RunModel, cell: Cell, slug: str) -> dict[str, Any]:
             {"iteration": r.iteration, "outcome": r.outcome, "detail": r.detail, "efficiency": r.efficiency}
             for r in cell.records
         ],
-        "findings": _findings(model, cell),
+        "findings": Counter(rule for record in cell.records for rule in record.findings).most_common(),
     }
-
-
-def _findings(model: RunModel, cell: Cell) -> list[tuple[str, int]] | None:
-    """What is wrong in the cell's traces, and in how many of them; None if none could be read."""
-    traces = [model.traces[record.trial] for record in cell.records if record.trial in model.traces]
-    read = [trace.flaws for trace in traces if trace.flaws is not None]
-    return Counter(flaw for flaws in read for flaw in flaws).most_common() if read else None
 
 
 def _spread(cell: Cell, column: str) -> dict[str, float] | None:

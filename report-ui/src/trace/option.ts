@@ -64,7 +64,7 @@ function valueAxis({ kind, series, span }: Shown): { min: number; max: number; i
   }
   if (low > high) [low, high] = [0, 1];
   if (fromZero) low = 0;
-  return roundAxis(low, high + (high - low) * AIR, Math.max(3, height / 60));
+  return roundAxis(low, high + (high - low) * AIR, Math.max(3, height / 45));
 }
 
 const FORMS = {

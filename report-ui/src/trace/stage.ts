@@ -169,7 +169,15 @@ function refresher(all: Plot[]): { all: () => void; start: () => void; stop: () 
       all.forEach((one) => stale.add(one));
       ask();
     },
-    start: () => all.forEach((one) => observer.observe(one.figure.element)),
+    start: () => {
+      // Those in view at once: the observer first speaks a frame later.
+      for (const one of all) {
+        const { top, bottom } = one.figure.element.getBoundingClientRect();
+        if (bottom > 0 && top < innerHeight) visible.add(one);
+        observer.observe(one.figure.element);
+      }
+      draw();
+    },
     stop: () => {
       observer.disconnect();
       cancelAnimationFrame(asked);

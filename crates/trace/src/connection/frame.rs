@@ -24,8 +24,9 @@ pub enum Frame {
     Ack {
         /// Where in [`super::Connection::ranges`] the acknowledged ranges are, the highest first.
         ranges: Range<u32>,
-        /// In units of the sender's `ack_delay_exponent`.
-        delay: u64,
+        /// How long its sender says that it waited, in microseconds. None if its transport parameters are not known, or it
+        /// speaks TCP.
+        delay_us: Option<u64>,
     },
     MaxData(u64),
     MaxStreamData {
@@ -52,8 +53,12 @@ pub enum Frame {
 pub type Ranges = Vec<(u64, u64)>;
 
 impl Frame {
-    /// Keeps a frame; the ranges of an ACK go to `ranges`.
-    pub(crate) fn keep(frame: &quic::Frame<'_>, ranges: &mut Ranges) -> Self {
+    /// Keeps a frame; the ranges of an ACK go to `ranges`. `parameters` are the transport parameters of its sender.
+    pub(crate) fn keep(
+        frame: &quic::Frame<'_>,
+        parameters: Option<&quic::TransportParameters>,
+        ranges: &mut Ranges,
+    ) -> Self {
         use quic::Frame as F;
         match frame {
             F::Crypto { offset, data } => Self::Crypto {
@@ -80,7 +85,7 @@ impl Frame {
                 ranges.extend(acked.iter().map(|range| (*range.start(), *range.end())));
                 Self::Ack {
                     ranges: start..index(ranges),
-                    delay: *delay,
+                    delay_us: parameters.and_then(|known| known.ack_delay_us(*delay)),
                 }
             }
             F::MaxData { maximum } => Self::MaxData(*maximum),

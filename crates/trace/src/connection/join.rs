@@ -273,7 +273,8 @@ fn packet(sighting: &Sighting, seen: [Option<Nanos>; 2], fate: Fate) -> Packet {
 
 fn since(start: u64, time: u64) -> Nanos {
     let ahead = i128::from(time) - i128::from(start);
-    Nanos::try_from(ahead).expect("a capture shorter than 292 years")
+    // A time that is 292 years off is damaged; what is farther off cannot be told.
+    Nanos::try_from(ahead).unwrap_or(if ahead < 0 { Nanos::MIN } else { Nanos::MAX })
 }
 
 #[cfg(test)]

@@ -178,7 +178,7 @@ impl Note<'_> {
         for frame in packet.frames() {
             match frame {
                 Ok(frame) => {
-                    let frame = Frame::keep(&frame, &mut recorded.ranges);
+                    let frame = Frame::keep(&frame, packet.parameters, &mut recorded.ranges);
                     recorded.frames.push(frame);
                 }
                 Err(error) => damaged = Some(error),

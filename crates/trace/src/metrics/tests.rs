@@ -81,7 +81,7 @@ impl Maker {
         self.0.ranges.push((first, last));
         let frame = Frame::Ack {
             ranges: start..start + 1,
-            delay: 0,
+            delay_us: None,
         };
         self.packet(End::Client, PacketType::OneRtt, sent, &[frame]);
     }
@@ -209,10 +209,9 @@ fn only_a_whole_reply_is_complete() {
 
 #[test]
 fn streams_of_the_server_count_only_if_there_is_no_reply_on_the_clients() {
-    let settings = stream(3, 0, false);
     let mut http3 = Maker::new(Vantage::Both);
     http3.handshake();
-    http3.packet(End::Server, PacketType::OneRtt, 301, &[settings.clone()]);
+    http3.packet(End::Server, PacketType::OneRtt, 301, &[stream(3, 0, false)]);
     http3.packet(End::Server, PacketType::OneRtt, 902, &[stream(0, 0, true)]);
     let metrics = http3.measure();
     assert_eq!(

@@ -2,11 +2,12 @@
 //!
 //! All of them walk over every piece of the capture, and each decodes what is its own.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
 use bentpipe_trace::capture::{CapturedPacket, Interface, Item};
-use bentpipe_trace::quic::Observer;
+use bentpipe_trace::quic::{Observer, Packet, Undecoded};
 use bentpipe_trace::{Datagram, KeyLog};
 
 use super::input::{Piece, Walk};
@@ -54,6 +55,9 @@ struct Place<'k> {
     /// As lines have it.
     interface: String,
     observer: Observer<'k>,
+    datagrams: u64,
+    /// Number and time of the captured packets with datagrams that packets wait of.
+    waiting: HashMap<u64, (usize, Option<u64>)>,
 }
 
 impl<'k> Watcher<'k> {
@@ -91,6 +95,11 @@ impl<'k> Watcher<'k> {
                 break;
             }
         }
+        // Whatever waits cannot be decoded any more, so no line is lost.
+        let mut lines = Vec::new();
+        for place in self.places.iter_mut().flatten() {
+            place.finish(&mut self.summary, &mut lines);
+        }
         self.summary
     }
 
@@ -107,6 +116,8 @@ impl<'k> Watcher<'k> {
                     interface: json::interface(&name),
                     name,
                     observer,
+                    datagrams: 0,
+                    waiting: HashMap::new(),
                 }
             });
             self.places.push(place);
@@ -130,22 +141,83 @@ impl<'k> Watcher<'k> {
             Ok(datagram) => datagram,
             Err(reason) => return self.summary.no_datagram(frame, reason),
         };
-        let Place {
-            name,
-            interface,
-            observer,
-        } = place;
-        let seen = Seen {
-            frame,
-            interface,
-            time: captured.time,
+        place.see(&datagram, (frame, captured.time), &mut self.summary, text);
+    }
+}
+
+impl Place<'_> {
+    fn see(
+        &mut self,
+        datagram: &Datagram<'_>,
+        origin: (usize, Option<u64>),
+        summary: &mut Summary,
+        text: &mut Vec<u8>,
+    ) {
+        let mut teller = Teller {
+            name: &self.name,
+            interface: &self.interface,
+            waiting: &self.waiting,
+            origin,
+            summary,
+            text,
         };
-        observer.datagram(&datagram, |decoded| match decoded {
+        self.observer.datagram(datagram, |seen| teller.tell(seen));
+        if self.observer.waiting().next_back() == Some(self.datagrams) {
+            self.waiting.insert(self.datagrams, origin);
+        } else if self.observer.waiting().next().is_none() {
+            self.waiting.clear();
+        }
+        self.datagrams += 1;
+    }
+
+    /// Tells what waited in vain.
+    fn finish(&mut self, summary: &mut Summary, text: &mut Vec<u8>) {
+        let mut teller = Teller {
+            name: &self.name,
+            interface: &self.interface,
+            waiting: &self.waiting,
+            origin: (0, None),
+            summary,
+            text,
+        };
+        self.observer.finish(|seen| teller.tell(seen));
+    }
+}
+
+/// Writes down what an observer sees.
+struct Teller<'a> {
+    name: &'a str,
+    interface: &'a str,
+    waiting: &'a HashMap<u64, (usize, Option<u64>)>,
+    /// Number and time of the captured packet.
+    origin: (usize, Option<u64>),
+    summary: &'a mut Summary,
+    text: &'a mut Vec<u8>,
+}
+
+impl Teller<'_> {
+    fn tell(&mut self, seen: Result<Packet<'_>, Undecoded>) {
+        match seen {
             Ok(packet) => {
-                let frames = json::add_line(text, &seen, &packet);
+                let (frame, time) = self.origin_of(packet.waited_since);
+                let seen = Seen {
+                    frame,
+                    interface: self.interface,
+                    time,
+                };
+                let frames = json::add_line(self.text, &seen, &packet);
                 self.summary.packet(frame, packet.kind, frames);
             }
-            Err(undecoded) => self.summary.undecoded(frame, name, undecoded.reason),
-        });
+            Err(undecoded) => {
+                let (frame, _) = self.origin_of(undecoded.waited_since);
+                self.summary.undecoded(frame, self.name, undecoded.reason);
+            }
+        }
+    }
+
+    fn origin_of(&self, waited_since: Option<u64>) -> (usize, Option<u64>) {
+        let waited = waited_since.and_then(|since| self.waiting.get(&since));
+        // Not among them: it came in this datagram.
+        waited.copied().unwrap_or(self.origin)
     }
 }

@@ -3,7 +3,7 @@
 //! Source: RFC 9000 section 5.2 (matching packets to connections), 12.2 (coalesced packets), 17.3.1 (a short header
 //! does not say how long its connection ID is: only who knows those that were issued can tell).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use crate::datagram::{Datagram, Path};
 use crate::keylog::{KeyLog, SecretKind};
@@ -36,6 +36,8 @@ pub struct Packet<'a> {
     /// What its sender said of itself in the handshake, if that was seen; see
     /// [`TransportParameters::ack_delay_us`].
     pub parameters: Option<&'a TransportParameters>,
+    /// If it had to wait until it could be decoded: which datagram of this observer it came in, counted from 0.
+    pub waited_since: Option<u64>,
 }
 
 /// The last 16 bytes of a packet as it is on the wire. Of a protected packet they are the authentication tag, which no
@@ -68,8 +70,33 @@ pub struct Undecoded {
     pub known: Option<(usize, End, PacketType)>,
     /// Tells it from all others, wherever it is seen.
     pub identity: Identity,
+    /// If it waited until that was sure: which datagram of this observer it came in, counted from 0.
+    pub waited_since: Option<u64>,
     /// Why.
     pub reason: Reason,
+}
+
+impl Undecoded {
+    fn new(bytes: &[u8], known: Option<(usize, End, PacketType)>, reason: Reason) -> Self {
+        Self {
+            size: bytes.len(),
+            known,
+            identity: identity(bytes),
+            waited_since: None,
+            reason,
+        }
+    }
+}
+
+/// How many 0-RTT packets an observer keeps that come before the `ClientHello`.
+pub const MOST_WAITING: usize = 32;
+
+/// A 0-RTT packet whose `ClientHello` is not complete, or did not come yet.
+#[derive(Debug)]
+struct Waiting {
+    since: u64,
+    path: Path,
+    bytes: Box<[u8]>,
 }
 
 /// Why a packet could not be decoded.
@@ -120,6 +147,10 @@ pub struct Observer<'k> {
     scratch: Scratch,
     /// To join connections midway.
     attempts: Attempts,
+    /// How many datagrams have passed.
+    datagrams: u64,
+    /// By age.
+    waiting: VecDeque<Waiting>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,6 +204,8 @@ impl<'k> Observer<'k> {
             lengths: 0,
             scratch: Scratch::new(),
             attempts: Attempts::default(),
+            datagrams: 0,
+            waiting: VecDeque::new(),
         }
     }
 
@@ -182,43 +215,105 @@ impl<'k> Observer<'k> {
     }
 
     /// Decodes the packets of the next datagram, and tells `sink` of each in turn.
+    ///
+    /// 0-RTT packets that come before the `ClientHello` that names their secret wait for it, up to [`MOST_WAITING`]. They
+    /// are told of behind the packets of the datagram that completes it; `waited_since` says where they belong.
     pub fn datagram(&mut self, datagram: &Datagram<'_>, mut sink: impl FnMut(Seen<'_>)) {
+        self.packets(datagram, &mut sink);
+        self.datagrams += 1;
+        if !self.waiting.is_empty() {
+            self.try_waiting(&mut sink, Reason::can_change);
+        }
+    }
+
+    /// Tells of the packets that still wait when there are no more datagrams.
+    pub fn finish(&mut self, mut sink: impl FnMut(Seen<'_>)) {
+        self.try_waiting(&mut sink, |_| false);
+    }
+
+    /// The datagrams that packets wait of, counted from 0, the oldest first.
+    pub fn waiting(&self) -> impl DoubleEndedIterator<Item = u64> {
+        self.waiting.iter().map(|waiting| waiting.since)
+    }
+
+    fn packets(&mut self, datagram: &Datagram<'_>, sink: &mut impl FnMut(Seen<'_>)) {
         let mut rest = datagram.payload;
         // Some stacks fill a datagram up with zeros behind its last packet.
         while rest.iter().any(|byte| *byte != 0) {
-            let undecoded = |reason| Undecoded {
-                size: rest.len(),
-                known: None,
-                identity: identity(rest),
-                reason,
-            };
             if rest[0] & 0x80 == 0 {
                 let found = self.find_short(datagram.path, &rest[1..]);
                 let found = found.or_else(|| self.join(datagram, rest));
                 let known =
                     found.map(|(to, _)| (to.connection, to.end.other(), PacketType::OneRtt));
                 let seen = self.short(datagram, rest, found);
-                return sink(seen.map_err(|reason| Undecoded {
-                    known,
-                    ..undecoded(reason)
-                }));
+                return sink(seen.map_err(|reason| Undecoded::new(rest, known, reason)));
             }
             let header = match LongHeader::parse(rest) {
                 Ok(header) => header,
-                Err(error) => return sink(Err(undecoded(Reason::of(error, datagram)))),
+                Err(error) => {
+                    let reason = Reason::of(error, datagram);
+                    return sink(Err(Undecoded::new(rest, None, reason)));
+                }
             };
             let (packet, behind) = rest.split_at(header.length);
             rest = behind;
-            let known = self.find(datagram.path, &header.destination);
-            let known = known.map(|to| (to.connection, to.end.other(), header.kind));
-            let seen = self.long(datagram.path, header, packet);
-            sink(seen.map_err(|reason| Undecoded {
-                size: packet.len(),
-                known,
-                identity: identity(packet),
-                reason,
-            }));
+            let known = self.known(datagram.path, &header);
+            match self.long(datagram.path, header, packet) {
+                Err(reason) if header.kind == PacketType::ZeroRtt && reason.can_change() => {
+                    self.wait(datagram.path, packet, sink);
+                }
+                seen => sink(seen.map_err(|reason| Undecoded::new(packet, known, reason))),
+            }
         }
+    }
+
+    /// Keeps a 0-RTT packet, and tells of the oldest if there are too many.
+    fn wait(&mut self, path: Path, bytes: &[u8], sink: &mut impl FnMut(Seen<'_>)) {
+        if self.waiting.len() == MOST_WAITING
+            && let Some(oldest) = self.waiting.pop_front()
+        {
+            self.try_again(&oldest, sink, |_| false);
+        }
+        self.waiting.push_back(Waiting {
+            since: self.datagrams,
+            path,
+            bytes: bytes.into(),
+        });
+    }
+
+    fn try_waiting(&mut self, sink: &mut impl FnMut(Seen<'_>), may_wait: impl Fn(Reason) -> bool) {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.retain(|waiting| self.try_again(waiting, sink, &may_wait));
+        self.waiting = waiting;
+    }
+
+    /// Tells of a packet that waits. True if it goes on waiting instead.
+    fn try_again(
+        &mut self,
+        waiting: &Waiting,
+        sink: &mut impl FnMut(Seen<'_>),
+        may_wait: impl Fn(Reason) -> bool,
+    ) -> bool {
+        let waited_since = Some(waiting.since);
+        let header = LongHeader::parse(&waiting.bytes).expect("it was parsed before");
+        let known = self.known(waiting.path, &header);
+        match self.long(waiting.path, header, &waiting.bytes) {
+            Err(reason) if may_wait(reason) => return true,
+            Err(reason) => sink(Err(Undecoded {
+                waited_since,
+                ..Undecoded::new(&waiting.bytes, known, reason)
+            })),
+            Ok(packet) => sink(Ok(Packet {
+                waited_since,
+                ..packet
+            })),
+        }
+        false
+    }
+
+    fn known(&self, path: Path, header: &LongHeader) -> Option<(usize, End, PacketType)> {
+        let receiver = self.find(path, &header.destination)?;
+        Some((receiver.connection, receiver.end.other(), header.kind))
     }
 
     /// The version of QUIC that a connection speaks, as far as it was seen.
@@ -315,6 +410,7 @@ impl<'k> Observer<'k> {
             identity: identity(bytes),
             payload: &[],
             parameters: None,
+            waited_since: None,
         })
     }
 
@@ -354,6 +450,7 @@ impl<'k> Observer<'k> {
             identity: identity(sealed.packet.bytes),
             payload,
             parameters: self.connections[receiver.connection].parameters(sender),
+            waited_since: None,
         }
     }
 
@@ -465,6 +562,11 @@ impl<'k> Observer<'k> {
 }
 
 impl Reason {
+    /// Whether it may be different when the `ClientHello` has been seen.
+    fn can_change(self) -> bool {
+        matches!(self, Self::NoConnection | Self::NoClientHello)
+    }
+
     fn of(error: HeaderError, datagram: &Datagram<'_>) -> Self {
         match error {
             HeaderError::UnknownVersion(version) => Self::Version(version),

@@ -227,7 +227,7 @@ impl Teller {
         if !answer.ranges.is_empty() {
             frames.push(Frame::Ack {
                 ranges: answer.ranges.clone(),
-                delay: 0,
+                delay_us: None,
             });
         }
         frames.extend(answer.answered.map(Frame::Echo));
