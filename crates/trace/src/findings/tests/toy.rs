@@ -262,7 +262,7 @@ impl<'a> Game<'a> {
         let end = u32::try_from(self.connection.ranges.len()).unwrap();
         let mut frames = vec![Frame::Ack {
             ranges: start..end,
-            delay: 0,
+            delay_us: Some(0),
         }];
         let mut limit = u64::MAX;
         if let Some(window) = self.toy.credit {
