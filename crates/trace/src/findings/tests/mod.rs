@@ -2,7 +2,7 @@
 
 mod toy;
 
-use crate::connection::{Connection, Fate, Frame, Kind, Packet, Vantage};
+use crate::connection::{Connection, Fate, Frame, Kind, Packet, Protocol, Vantage};
 use crate::link_facts::LinkFacts;
 use crate::quic::{End, PacketType};
 
@@ -121,6 +121,15 @@ fn every_rule_answers_whatever_it_is_shown() {
     let mut nothing = Toy::default().play();
     nothing.packets.clear();
     shown.push(("nothing", nothing));
+    let mut tcp = early().play();
+    tcp.protocol = Protocol::Tcp;
+    shown.push(("TCP", tcp));
+    let mut between = only_at(End::Client, late().play());
+    between.vantage = Vantage::Between;
+    for packet in &mut between.packets {
+        packet.seen[End::Server as usize] = packet.seen[End::Client as usize];
+    }
+    shown.push(("between", between));
     for (name, connection) in &shown {
         for link in [LinkFacts::default(), sat()] {
             let all = findings(connection, &link);
@@ -242,6 +251,30 @@ fn flow_control() {
         No,
     );
     assert_says(rule, &early().play(), No);
+    // No credit is seen, but the stream ends, with a frame of its own; or it does not.
+    let mut alone = early().play();
+    let fin = |frame: &&mut Frame| {
+        matches!(
+            frame,
+            Frame::Stream {
+                fin: true,
+                length: 1..,
+                offset: 1..,
+                ..
+            }
+        )
+    };
+    for frame in alone.frames.iter_mut().filter(fin) {
+        *frame = Frame::Stream {
+            id: 0,
+            offset: 10_000_000,
+            length: 0,
+            fin: true,
+        };
+    }
+    assert_says(rule, &alone, No);
+    alone.packets.retain(|it| it.time() < 10_000 * MS);
+    assert_says(rule, &alone, NotSure);
     assert_says(rule, &only_at(End::Server, small.clone()), Yes);
     assert_says(rule, &only_at(End::Client, small), NotSure);
 }
