@@ -71,8 +71,11 @@ class Record:
     return_bytes: int
     return_queue_drops: int
     return_losses: int
-    retransmitted_share: float | None  # of the stream bytes that the server sent; null, as the next ones, unless from the wire
-    acks_per_data_packet: float | None  # packets with an ACK from the client per packet with data from the server
+    # As far as in_flight_max_bytes, null unless measured on the wire.
+    retransmitted_share: float | None  # of the stream bytes that the server sent
+    acks_per_data_packet: (
+        float | None
+    )  # packets with ACK from the client per packet with data from the server
     mean_packet_bytes: float | None  # IP packets from the server
     largest_packet_bytes: int | None
     return_rate_bps: float | None  # IP bytes from the client during the transfer, as a rate

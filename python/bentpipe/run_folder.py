@@ -17,6 +17,7 @@ from pathlib import Path
 from bentpipe import manifest
 from bentpipe.errors import BentpipeError, UsageError, is_full
 from bentpipe.records import Record, read_jsonl, write_parquet
+from bentpipe.traces import PACKETS, SUMMARY, TRACE
 
 RECORDS = "records.jsonl"
 _PARTIAL = ".partial"
@@ -140,9 +141,10 @@ class RunFolder:
         return (self.trial(trial) / "trace.pcapng").exists()
 
     def forget_trace(self, trial: str) -> None:
-        """Remove a trial's trace and qlogs; what explains a failure stays."""
+        """Remove a trial's trace, its analysis and qlogs; what explains a failure stays."""
         folder = self.trial(trial)
-        (folder / "trace.pcapng").unlink(missing_ok=True)
+        for name in (TRACE, PACKETS, SUMMARY):
+            (folder / name).unlink(missing_ok=True)
         shutil.rmtree(folder / "qlog", ignore_errors=True)
         if folder.exists() and not any(folder.iterdir()):
             folder.rmdir()

@@ -246,7 +246,7 @@ def test_a_capture_that_begins_in_the_middle_of_many(tmp_path: Path) -> None:
 
 
 def test_empty_connection_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Then only addresses tell connections apart. An end without connection IDs must not issue more of them."""
+    """Then only addresses tell connections apart. An end without connection IDs must not issue more."""
     monkeypatch.setattr(QuicConnection, "_replenish_connection_ids", lambda self: None)
     wire = connect(configuration(True, connection_id_length=0), configuration(False, connection_id_length=0))
     wire.run()

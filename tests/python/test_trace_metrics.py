@@ -137,7 +137,9 @@ def test_the_table_has_the_columns_that_figures_are_made_of(trial: Trial) -> Non
     for row in trial.rows:
         assert (row["received_s"] is not None) == (row["fate"] == "delivered")
         assert len(row["stream_id"]) == len(row["stream_offset"]) == row["frames"].count("STREAM")
-        assert ("ACK" in row["frames"]) == bool(row["ack_first"]) == (row["ack_delay_ms"] is not None)
+        assert ("ACK" in row["frames"]) == bool(row["ack_first"])
+        if row["space"] == "application":  # before that, the exponent of ACK delays is not known
+            assert bool(row["ack_first"]) == (row["ack_delay_ms"] is not None)
     events = {event["name"]: event["at_s"] for event in connection["events"]}
     assert events["last_byte"] == trial.metrics["completion_s"]
 

@@ -216,7 +216,8 @@ impl Rows {
         self.ack_first
             .push_list(ranges.clone().map(|(first, _)| int(*first)));
         self.ack_last.push_list(ranges.map(|(_, last)| int(*last)));
-        let delay = acks.filter_map(|(_, delay)| delay).next();
+        let mut acks = acks;
+        let delay = acks.find_map(|(_, delay)| delay);
         let delay = delay.and_then(|delay| Nanos::try_from(delay.checked_mul(1000)?).ok());
         self.ack_delay_ms.push_optional(delay.map(milliseconds));
     }

@@ -232,6 +232,7 @@ impl<'k> Observer<'k> {
     }
 
     /// The datagrams that packets wait of, counted from 0, the oldest first.
+    #[must_use]
     pub fn waiting(&self) -> impl DoubleEndedIterator<Item = u64> {
         self.waiting.iter().map(|waiting| waiting.since)
     }
