@@ -81,12 +81,11 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     })
 }
 
-/// Whether the end of a stream was sent.
+/// Whether the end of a stream was sent; some stacks send it alone.
 fn has_end(signals: &Signals<'_>) -> bool {
     let connection = signals.view.connection;
     let mut frames = signals
-        .data
-        .iter()
-        .flat_map(|at| connection.frames(signals.packet(*at).0));
+        .sent()
+        .flat_map(|(packet, _)| connection.frames(packet));
     frames.any(|frame| matches!(frame, Frame::Stream { fin: true, .. }))
 }

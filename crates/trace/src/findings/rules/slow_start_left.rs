@@ -185,12 +185,12 @@ impl Found {
                 "{start}: {} of the link's {} stayed empty until {}{}.",
                 Percent(self.empty),
                 Rate(signals.rate_from(signals.sender).map_or(0.0, float)),
-                Seconds(self.after.until),
                 if self.is_filled {
                     ""
                 } else {
-                    ", when all data had been sent"
+                    "the last new data at "
                 },
+                Seconds(self.after.until),
             ),
             _ => format!(
                 "{start}; {} of the {} that were sent in the last two rounds did not arrive.",

@@ -73,7 +73,7 @@ impl Toy {
         let mut game = Game::new(self);
         game.handshake();
         while let Some(Reverse((now, _, event))) = game.events.pop() {
-            game.happens(now, event);
+            game.happens(now, &event);
         }
         game.connection.packets.sort_by_key(Packet::time);
         game.connection
@@ -228,8 +228,8 @@ impl<'a> Game<'a> {
         });
     }
 
-    fn happens(&mut self, now: Nanos, event: Event) {
-        match event {
+    fn happens(&mut self, now: Nanos, event: &Event) {
+        match *event {
             Event::Arrival(number) => self.arrival(now, number),
             Event::Ack(number, limit) => {
                 self.limit = limit;
@@ -262,7 +262,7 @@ impl<'a> Game<'a> {
         let end = u32::try_from(self.connection.ranges.len()).unwrap();
         let mut frames = vec![Frame::Ack {
             ranges: start..end,
-            delay: 0,
+            delay_us: Some(0),
         }];
         let mut limit = u64::MAX;
         if let Some(window) = self.toy.credit {
