@@ -33,6 +33,17 @@ pub(super) struct Blocked {
     pub credit_seen: bool,
 }
 
+impl Blocked {
+    /// How much of a span the sender was without credit.
+    pub(super) fn within(&self, of: Span) -> Nanos {
+        let first = self.spans.partition_point(|it| it.until <= of.from);
+        let near = self.spans[first..]
+            .iter()
+            .take_while(|it| it.from < of.until);
+        near.map(|it| it.overlap(of)).sum()
+    }
+}
+
 /// A limit of flow control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Limit {

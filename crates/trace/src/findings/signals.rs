@@ -102,9 +102,9 @@ impl<'a> Signals<'a> {
             signals.rounds = rounds::of(&signals);
             signals.pauses = pauses::of(&signals);
             signals.blocked = credit::of(&signals, &signals.pauses);
-            let blocked = &signals.blocked.spans;
+            let blocked = &signals.blocked;
             let half = |pause: &Pause| pause.span.length() / 2;
-            let unexplained = |it: &Pause| time_within(blocked.iter().copied(), it.span) < half(it);
+            let unexplained = |it: &Pause| blocked.within(it.span) < half(it);
             signals.pauses.retain(unexplained);
         }
         signals.slow_start = slow_start::of(&signals);

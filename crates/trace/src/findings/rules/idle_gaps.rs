@@ -10,7 +10,7 @@
 //! Not sure without the sender's side.
 
 use super::super::say::{Count, Seconds, float, in_seconds};
-use super::super::signals::{Missing, Signals, Span, time_within};
+use super::super::signals::{Missing, Signals, Span};
 use super::{Judgement, Rule};
 use crate::connection::Nanos;
 
@@ -79,7 +79,7 @@ fn silences(signals: &Signals<'_>, least: Nanos, percent: Nanos) -> Vec<Span> {
         let until = packet.time();
         if let Some(from) = before.replace(until) {
             let span = Span { from, until };
-            let blocked = time_within(signals.blocked.spans.iter().copied(), span);
+            let blocked = signals.blocked.within(span);
             let is_long = span.length() > least.max(latest(from) * percent / 100);
             if signals.has_more(from) && is_long && blocked * 2 < span.length() {
                 silences.push(span);

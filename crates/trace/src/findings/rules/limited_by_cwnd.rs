@@ -101,7 +101,7 @@ fn is_by_window(signals: &Signals<'_>, round: &Round, gaps: &[Span]) -> bool {
 /// How much of a round the sender was without credit, paused or silent.
 fn explained(signals: &Signals<'_>, round: &Round, gaps: &[Span]) -> Nanos {
     let pauses = signals.pauses.iter().map(|it| it.span);
-    let sum = time_within(signals.blocked.spans.iter().copied(), round.span)
+    let sum = signals.blocked.within(round.span)
         + time_within(pauses, round.span)
         + time_within(gaps.iter().copied(), round.span);
     // A silence may be a pause too.
