@@ -81,7 +81,7 @@ impl Beginnings {
 
 fn of_one_place(name: Option<&str>, recorded: Recorded) -> Connection {
     let vantage = Vantage::of(name, &recorded);
-    let start = recorded.sightings.first().map_or(0, |it| it.time);
+    let start = first_time(&recorded.sightings);
     let seen = |time: Nanos| match vantage {
         Vantage::At(End::Client) => [Some(time), None],
         Vantage::At(End::Server) => [None, Some(time)],
@@ -120,27 +120,34 @@ fn of_two_places(names: [Option<&str>; 2], pair: [Recorded; 2]) -> Connection {
         ends: client.ends,
         vantage: Vantage::Both,
         start,
-        packets: Vec::with_capacity(client.sightings.len()),
+        packets: Vec::new(),
         frames: client.frames,
         ranges: client.ranges,
     };
-    for sighting in &client.sightings {
-        let there = at_server.take(sighting).map(|at| &server.sightings[at]);
-        let seen = [Some(sighting.time), there.map(|it| it.time)];
+    // Each with its position among what its sender's side saw: that orders packets of the same instant.
+    let mut ordered = Vec::with_capacity(client.sightings.len());
+    for (at_client, sighting) in client.sightings.iter().enumerate() {
+        let there = at_server.take(sighting);
+        let seen_there = there.map(|at| &server.sightings[at]);
+        let seen = [Some(sighting.time), seen_there.map(|it| it.time)];
         let seen = seen.map(|time| time.map(|time| since(start, time)));
-        let says = sighting.fate.or(there.and_then(|it| it.fate));
-        connection
-            .packets
-            .push(packet(sighting, seen, fate(sighting.sender, seen, says)));
+        let says = sighting.fate.or(seen_there.and_then(|it| it.fate));
+        let position = match sighting.sender {
+            End::Client => at_client,
+            End::Server => there.unwrap_or(at_client),
+        };
+        let packet = packet(sighting, seen, fate(sighting.sender, seen, says));
+        ordered.push((position, packet));
     }
     for at in at_server.rest() {
         let sighting = &server.sightings[at];
         let seen = [None, Some(since(start, sighting.time))];
         let mut packet = packet(sighting, seen, fate(sighting.sender, seen, sighting.fate));
         packet.frames = connection.adopt(&server, sighting);
-        connection.packets.push(packet);
+        ordered.push((at, packet));
     }
-    connection.packets.sort_by_key(Packet::time);
+    ordered.sort_by_key(|(position, packet)| (packet.time(), *position));
+    connection.packets = ordered.into_iter().map(|(_, packet)| packet).collect();
     connection
 }
 
@@ -212,7 +219,7 @@ impl Connection {
     /// became of each, and when it arrived (nanoseconds since the Unix epoch).
     #[must_use]
     pub fn of_senders(recorded: Recorded, fate: impl Fn(u32) -> (Fate, Option<u64>)) -> Self {
-        let start = recorded.sightings.first().map_or(0, |it| it.time);
+        let start = first_time(&recorded.sightings);
         let packets = recorded.sightings.iter().map(|sighting| {
             let (fate, arrival) = fate(sighting.datagram);
             let mut seen = [Some(since(start, sighting.time)); 2];
@@ -269,6 +276,11 @@ fn packet(sighting: &Sighting, seen: [Option<Nanos>; 2], fate: Fate) -> Packet {
         decoded: sighting.decoded,
         frames: sighting.frames.clone(),
     }
+}
+
+/// When the first packet was seen. Packets that could not be decoded at once stand behind later ones.
+fn first_time(sightings: &[Sighting]) -> u64 {
+    sightings.iter().map(|it| it.time).min().unwrap_or(0)
 }
 
 fn since(start: u64, time: u64) -> Nanos {
@@ -367,10 +379,6 @@ mod tests {
         }
     }
 
-    fn named(name: &str) -> Option<String> {
-        Some(name).map(str::to_owned)
-    }
-
     proptest! {
         #[test]
         fn every_packet_is_there_once_with_both_its_times(
@@ -379,8 +387,8 @@ mod tests {
             swapped in any::<bool>(),
         ) {
             let mut places = vec![
-                (named("client"), place(&packets, End::Client, 0)),
-                (named("server"), place(&packets, End::Server, ahead)),
+                (Some("client".to_owned()), place(&packets, End::Client, 0)),
+                (Some("server".to_owned()), place(&packets, End::Server, ahead)),
             ];
             prop_assume!(places.iter().all(|(_, it)| !it.connections[0].sightings.is_empty()));
             // Where all packets from either side were lost, the places share none.
@@ -460,7 +468,7 @@ mod tests {
             let connections = join(vec![(None, times(reply, answer))]);
             assert_eq!(connections[0].vantage, vantage);
         }
-        let connections = join(vec![(named("server"), times(600, 601))]);
+        let connections = join(vec![(Some("server".to_owned()), times(600, 601))]);
         assert_eq!(
             connections[0].vantage,
             Vantage::At(End::Server),

@@ -1,12 +1,12 @@
 //! Notes what passes at one place: every packet of every connection, decoded where the secrets allow it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::ops::Range;
 
-use crate::datagram::{Datagram, NoDatagram};
+use crate::datagram::{Datagram, NoDatagram, Path};
 use crate::keylog::KeyLog;
-use crate::quic::{End, Identity, Observer, Packet, Undecoded};
+use crate::quic::{End, Identity, Observer, Packet, PacketType, Seen, Undecoded};
 
 use super::frame::{Frame, Ranges};
 use super::{Fate, Kind, Protocol};
@@ -89,6 +89,8 @@ pub struct Recorder<'k> {
     observer: Observer<'k>,
     recording: Recording,
     datagrams: u32,
+    /// Datagrams with packets that the observer cannot decode yet, by their numbers.
+    waiting: HashMap<u64, Origin>,
 }
 
 impl<'k> Recorder<'k> {
@@ -99,6 +101,7 @@ impl<'k> Recorder<'k> {
             observer: Observer::new(secrets),
             recording: Recording::default(),
             datagrams: 0,
+            waiting: HashMap::new(),
         }
     }
 
@@ -106,15 +109,20 @@ impl<'k> Recorder<'k> {
     pub fn datagram(&mut self, datagram: &Datagram<'_>, passing: Passing) {
         let mut note = Note {
             recording: &mut self.recording,
-            datagram,
-            passing,
-            number: self.datagrams,
-            ip_size: Some(datagram.ip_size()),
+            path: datagram.path,
+            origin: Origin {
+                passing,
+                datagram: self.datagrams,
+                ip_size: Some(datagram.ip_size()),
+            },
+            waiting: &mut self.waiting,
         };
-        self.observer.datagram(datagram, |seen| match seen {
-            Ok(packet) => note.packet(&packet),
-            Err(undecoded) => note.undecoded(&undecoded),
-        });
+        self.observer.datagram(datagram, |seen| note.tell(seen));
+        let origin = note.origin;
+        let number = u64::from(self.datagrams);
+        if self.observer.waiting().next_back() == Some(number) {
+            self.waiting.insert(number, origin);
+        }
         self.datagrams += 1;
     }
 
@@ -133,6 +141,15 @@ impl<'k> Recorder<'k> {
     /// What was recorded.
     #[must_use]
     pub fn finish(mut self) -> Recording {
+        let (recording, waiting) = (&mut self.recording, &self.waiting);
+        // What waited in vain is of connections that are not known, so it has no sightings.
+        self.observer.finish(|seen| {
+            if let Err(undecoded) = seen {
+                let origin = undecoded.waited_since.and_then(|since| waiting.get(&since));
+                let frame = origin.map_or(0, |it| it.passing.frame);
+                recording.miss(frame, format!("QUIC packets: {}", undecoded.reason));
+            }
+        });
         for (number, connection) in self.recording.connections.iter_mut().enumerate() {
             connection.protocol = Protocol::Quic(self.observer.version(number));
         }
@@ -151,28 +168,49 @@ pub struct Passing {
     pub fate: Option<Fate>,
 }
 
-/// A datagram while its packets are noted.
-struct Note<'a> {
-    recording: &'a mut Recording,
-    datagram: &'a Datagram<'a>,
+/// Where packets came from.
+#[derive(Debug, Clone, Copy)]
+struct Origin {
     passing: Passing,
-    number: u32,
-    /// Until the first packet has taken it.
+    /// Counted from 0.
+    datagram: u32,
+    /// Of the IP packet, until the first QUIC packet has taken it.
     ip_size: Option<u32>,
 }
 
+/// A datagram while its packets are noted.
+struct Note<'a> {
+    recording: &'a mut Recording,
+    path: Path,
+    origin: Origin,
+    waiting: &'a mut HashMap<u64, Origin>,
+}
+
 impl Note<'_> {
+    fn tell(&mut self, seen: Seen<'_>) {
+        match seen {
+            Ok(packet) => self.packet(&packet),
+            Err(undecoded) => self.undecoded(&undecoded),
+        }
+    }
+
+    /// Where a packet came from; its size counts once. One that had to wait came in an earlier datagram.
+    fn origin_of(&mut self, waited_since: Option<u64>) -> Origin {
+        let waited = waited_since.and_then(|since| self.waiting.get_mut(&since));
+        let origin = waited.unwrap_or(&mut self.origin);
+        Origin {
+            ip_size: origin.ip_size.take(),
+            ..*origin
+        }
+    }
+
     fn packet(&mut self, packet: &Packet<'_>) {
+        let origin = self.origin_of(packet.waited_since);
         let Some(number) = packet.connection else {
             let what = format!("{} packets of no known connection", packet.kind.name());
-            return self.recording.miss(self.passing.frame, what);
+            return self.recording.miss(origin.passing.frame, what);
         };
-        let recorded = connection(
-            &mut self.recording.connections,
-            number,
-            packet.sender,
-            self.datagram,
-        );
+        let recorded = self.connection(number, packet.sender);
         let start = index(&recorded.frames);
         let mut damaged = None;
         for frame in packet.frames() {
@@ -185,80 +223,71 @@ impl Note<'_> {
             }
         }
         recorded.sightings.push(Sighting {
-            time: self.passing.time,
-            datagram: self.number,
             identity: packet.identity,
-            sender: packet.sender,
-            kind: Kind::Quic(packet.kind),
             number: packet.number,
-            size: size(packet.size),
-            ip_size: self.ip_size.take(),
-            fate: self.passing.fate,
             decoded: true,
             frames: start..index(&recorded.frames),
+            ..origin.sighting(packet.sender, packet.kind, packet.size)
         });
         if let Some(error) = damaged {
             let what = format!("frames of {} packets: {error}", packet.kind.name());
-            self.recording.miss(self.passing.frame, what);
+            self.recording.miss(origin.passing.frame, what);
         }
     }
 
     fn undecoded(&mut self, undecoded: &Undecoded) {
+        let origin = self.origin_of(undecoded.waited_since);
         let what = format!("QUIC packets: {}", undecoded.reason);
-        self.recording.miss(self.passing.frame, what);
+        self.recording.miss(origin.passing.frame, what);
         let Some((number, sender, kind)) = undecoded.known else {
             return;
         };
-        let recorded = connection(
-            &mut self.recording.connections,
-            number,
-            sender,
-            self.datagram,
-        );
-        let start = index(&recorded.frames);
+        let recorded = self.connection(number, sender);
         recorded.sightings.push(Sighting {
-            time: self.passing.time,
-            datagram: self.number,
             identity: undecoded.identity,
-            sender,
-            kind: Kind::Quic(kind),
-            number: None,
-            size: size(undecoded.size),
-            ip_size: self.ip_size.take(),
-            fate: self.passing.fate,
-            decoded: false,
-            frames: start..start,
+            ..origin.sighting(sender, kind, undecoded.size)
         });
+    }
+
+    /// The connection of that number; the observer counts them from 0 as they begin.
+    fn connection(&mut self, number: usize, sender: End) -> &mut Recorded {
+        let connections = &mut self.recording.connections;
+        while connections.len() <= number {
+            let (source, destination) = (self.path.source, self.path.destination);
+            connections.push(Recorded {
+                protocol: Protocol::Quic(0), // known when all has been seen: it may still change
+                ends: match sender {
+                    End::Client => [source, destination],
+                    End::Server => [destination, source],
+                },
+                sightings: Vec::new(),
+                frames: Vec::new(),
+                ranges: Vec::new(),
+            });
+        }
+        &mut connections[number]
     }
 }
 
-/// The connection of that number; the observer counts them from 0 as they begin.
-fn connection<'a>(
-    connections: &'a mut Vec<Recorded>,
-    number: usize,
-    sender: End,
-    datagram: &Datagram<'_>,
-) -> &'a mut Recorded {
-    while connections.len() <= number {
-        let (source, destination) = (datagram.path.source, datagram.path.destination);
-        connections.push(Recorded {
-            protocol: Protocol::Quic(0), // known when all has been seen: it may still change
-            ends: match sender {
-                End::Client => [source, destination],
-                End::Server => [destination, source],
-            },
-            sightings: Vec::new(),
-            frames: Vec::new(),
-            ranges: Vec::new(),
-        });
+impl Origin {
+    /// A packet of which no more is known.
+    fn sighting(&self, sender: End, kind: PacketType, size: usize) -> Sighting {
+        Sighting {
+            time: self.passing.time,
+            datagram: self.datagram,
+            identity: Identity::default(),
+            sender,
+            kind: Kind::Quic(kind),
+            number: None,
+            size: u32::try_from(size).expect("a packet fits a datagram"),
+            ip_size: self.ip_size,
+            fate: self.passing.fate,
+            decoded: false,
+            frames: 0..0,
+        }
     }
-    &mut connections[number]
 }
 
 fn index(frames: &[Frame]) -> u32 {
     u32::try_from(frames.len()).expect("fewer than 2^32 frames in a capture")
-}
-
-fn size(bytes: usize) -> u32 {
-    u32::try_from(bytes).expect("a packet fits a datagram")
 }

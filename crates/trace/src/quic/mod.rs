@@ -22,7 +22,7 @@ pub use ack::{AckRanges, EcnCounts};
 pub use connection_id::ConnectionId;
 pub use frame::{Frame, FrameError, Frames};
 pub use header::{PacketType, Space};
-pub use observer::{Identity, MOST_WAITING, Observer, Packet, Reason, Undecoded};
+pub use observer::{Identity, MOST_WAITING, Observer, Packet, Reason, Seen, Undecoded};
 pub use transport_parameters::TransportParameters;
 
 /// An end of a connection.
