@@ -129,6 +129,7 @@ impl<'a> Game<'a> {
                 ],
                 vantage: Vantage::Both,
                 start: 0,
+                clock_ahead: 0,
                 packets: Vec::new(),
                 frames: Vec::new(),
                 ranges: Vec::new(),
@@ -223,6 +224,7 @@ impl<'a> Game<'a> {
             } else {
                 Fate::QueueDrop
             },
+            copy: false,
             decoded: true,
             frames: start..end,
         });
