@@ -313,6 +313,13 @@ def test_the_matrix_counts_what_was_found(tmp_path: Path) -> None:
     build(tmp_path)
     (cell,) = read_data(tmp_path / "report/data/run.js")["matrices"][0]["cells"]
     assert cell["findings"] == [["long_tail", 2], ["idle_gaps", 1]]
+    if browser.CHROMIUM is not None:
+        page = browser.dump((tmp_path / "report/index.html").as_uri(), tmp_path / "profile")
+        assert re.findall(r'<th scope="row">(\w+ \w+)</th><td>(\d of \d)</td>', page) == [
+            ("Long tail", "2 of 3"),
+            ("Idle gaps", "1 of 3"),
+        ]
+        assert f'<a href="cells/{cell["slug"]}.html#trace">noq → noq, 2 of 3</a>' in page
 
 
 def test_a_trace_that_cannot_be_read_does_not_hinder_the_report(run: Path) -> None:

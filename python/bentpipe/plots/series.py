@@ -239,34 +239,6 @@ def in_flight(packets: pa.Table, direction: Direction) -> Course:
     return Course(time_s[order], np.append(flying, after)[order])
 
 
-def in_flight_course(packets: pa.Table, direction: Direction) -> Course:
-    """Bytes in flight as they rise with packets and fall with ACKs, at the sender.
-
-    After each packet it is what the table says. In between it falls by each packet when that is acknowledged.
-    The table does not say when packets are declared lost: they leave with the next packet, or never if none
-    follows, and until then the ACK of such a packet takes it away a second time.
-    """
-    mine = in_direction(packets, direction)
-    flying, sent_s, acked_s = (
-        ints(mine, "in_flight_bytes", -1),
-        floats(mine, "sent_s"),
-        floats(mine, "acked_s"),
-    )
-    sent, acked = (_by_time(np.where(flying >= 0, times, np.nan)) for times in (sent_s, acked_s))
-    # At one time ACKs come first: the packets that they allow follow them.
-    time_s = np.concatenate([acked_s[acked], sent_s[sent]])
-    order = np.argsort(time_s, kind="stable")
-    size = ints(mine, "size_bytes")
-    change = np.concatenate([-size[acked], np.zeros(len(sent), np.int64)])[order]
-    known = np.concatenate([np.full(len(acked), -1), flying[sent]])[order]
-    bytes_ = np.empty(len(order), np.int64)
-    now = 0
-    for at, (less, level) in enumerate(zip(change.tolist(), known.tolist(), strict=True)):
-        now = level if level >= 0 else max(0, now + less)
-        bytes_[at] = now
-    return Course(time_s[order], bytes_)
-
-
 def rtt(packets: pa.Table, direction: Direction) -> RttSeries:
     """The RTT samples of the sender of `direction`, when it took them."""
     theirs = in_direction(packets, OTHER[direction])
