@@ -173,7 +173,8 @@ class World:
         row = dict.fromkeys(SCHEMA.names) | nothing | {
             "connection": 0, "protocol": "quic", "sender": sender, "direction": direction, "type": "1rtt",
             "space": "application", "number": number, "sent_s": now, "received_s": arrival,
-            "size_bytes": size, "ip_bytes": size + IP_UDP, "retransmitted_bytes": 0, "fate": fate, "copy": False,
+            "size_bytes": size, "ip_bytes": size + IP_UDP, "retransmitted_bytes": 0, "fate": fate,
+            "copy": False,
         } | values  # fmt: skip
         self.rows.append(row)
         return row
