@@ -21,6 +21,7 @@ mod signals;
 mod slow_start;
 #[cfg(test)]
 mod tests;
+mod transfer;
 
 use serde::Serialize;
 
