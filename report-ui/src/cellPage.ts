@@ -17,7 +17,7 @@ export function cellPage(root: HTMLElement, run: Run, detail: CellDetail): void 
   if (!matrix || !cell) throw new Error(`data/run.js does not know the cell ${detail.slug}`);
   const range = timeRange(detail);
   const figures = courses(detail, path(matrix), range.until);
-  const trace = traceSection(detail, path(matrix));
+  const trace = traceSection(detail);
   root.replaceChildren(
     h(
       "header",

@@ -15,6 +15,7 @@ from typing import Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from bentpipe.plots.table import (
     OTHER,
@@ -216,12 +217,54 @@ def rate(packets: pa.Table, direction: Direction, bin_s: float, side: Side | Non
 
 
 def in_flight(packets: pa.Table, direction: Direction) -> Course:
-    """Bytes in flight (RFC 9002 §2) right after each packet that counts towards them, at the sender."""
+    """Bytes in flight (RFC 9002 §2) at the sender: once it sent a packet, and once it heard of one's arrival.
+
+    When packets were declared lost is not in the table: they leave when the next packet is sent.
+    """
     mine = in_direction(packets, direction)
-    flying = ints(mine, "in_flight_bytes", null=-1)
-    time_s = floats(mine, "sent_s")
-    keep = _by_time(np.where(flying >= 0, time_s, np.nan))
-    return Course(time_s[keep], flying[keep])
+    flying, sent_s = ints(mine, "in_flight_bytes", null=-1), floats(mine, "sent_s")
+    keep = _by_time(np.where(flying >= 0, sent_s, np.nan))
+    sent_s, flying = sent_s[keep], flying[keep]
+    acked_s = np.where(_counts_in_flight(mine), floats(mine, "acked_s"), np.nan)
+    order = _by_time(acked_s)
+    acked_s, size = acked_s[order], ints(mine, "size_bytes")[order]
+    before = np.searchsorted(sent_s, acked_s, "right") - 1
+    # What is sent at an instant is counted with what is acknowledged at it.
+    keep = np.flatnonzero((before >= 0) & (before == np.searchsorted(sent_s, acked_s) - 1))
+    before, left = before[keep], np.cumsum(size[keep])
+    earlier = np.append(0, left)[np.searchsorted(before, before)]  # that had left before the packet
+    after = np.maximum(flying[before] - (left - earlier), 0)
+    time_s = np.append(sent_s, acked_s[keep])
+    order = np.argsort(time_s, kind="stable")
+    return Course(time_s[order], np.append(flying, after)[order])
+
+
+def in_flight_course(packets: pa.Table, direction: Direction) -> Course:
+    """Bytes in flight as they rise with packets and fall with ACKs, at the sender.
+
+    After each packet it is what the table says. In between it falls by each packet when that is acknowledged.
+    The table does not say when packets are declared lost: they leave with the next packet, or never if none
+    follows, and until then the ACK of such a packet takes it away a second time.
+    """
+    mine = in_direction(packets, direction)
+    flying, sent_s, acked_s = (
+        ints(mine, "in_flight_bytes", -1),
+        floats(mine, "sent_s"),
+        floats(mine, "acked_s"),
+    )
+    sent, acked = (_by_time(np.where(flying >= 0, times, np.nan)) for times in (sent_s, acked_s))
+    # At one time ACKs come first: the packets that they allow follow them.
+    time_s = np.concatenate([acked_s[acked], sent_s[sent]])
+    order = np.argsort(time_s, kind="stable")
+    size = ints(mine, "size_bytes")
+    change = np.concatenate([-size[acked], np.zeros(len(sent), np.int64)])[order]
+    known = np.concatenate([np.full(len(acked), -1), flying[sent]])[order]
+    bytes_ = np.empty(len(order), np.int64)
+    now = 0
+    for at, (less, level) in enumerate(zip(change.tolist(), known.tolist(), strict=True)):
+        now = level if level >= 0 else max(0, now + less)
+        bytes_[at] = now
+    return Course(time_s[order], bytes_)
 
 
 def rtt(packets: pa.Table, direction: Direction) -> RttSeries:
@@ -261,6 +304,20 @@ def stream_bytes(packets: pa.Table) -> Ints:
     total = np.zeros(packets.num_rows, np.int64)
     np.add.at(total, frames.row, frames["stream_bytes"])
     return total
+
+
+def _counts_in_flight(packets: pa.Table) -> Bools:
+    """Which packets count towards bytes in flight: those with more than ACK and CONNECTION_CLOSE frames (TCP:
+    those that take sequence space).
+    """
+    lists = packets["frames"].combine_chunks()
+    row = np.asarray(pc.list_parent_indices(lists).to_numpy(zero_copy_only=False), dtype=np.int64)
+    frames = np.asarray(pc.list_flatten(lists).to_pylist(), dtype=object).astype(str)
+    tcp = (texts(packets, "protocol") == "tcp")[row]
+    there = np.where(tcp, np.isin(frames, ("STREAM", "SYN")), ~np.isin(frames, ("ACK", "CONNECTION_CLOSE")))
+    counts = np.zeros(packets.num_rows, np.bool_)
+    counts[row[there]] = True
+    return counts
 
 
 def _in_space(packets: pa.Table, space: str) -> Bools:

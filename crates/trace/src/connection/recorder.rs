@@ -6,7 +6,9 @@ use std::ops::Range;
 
 use crate::datagram::{Datagram, NoDatagram, Path};
 use crate::keylog::KeyLog;
-use crate::quic::{End, Identity, InitialCredit, Observer, Packet, PacketType, Seen, Undecoded};
+use crate::quic::{
+    End, Identity, InitialCredit, Observer, Packet, PacketType, Reason, Seen, Undecoded,
+};
 
 use super::frame::{Frame, Ranges};
 use super::{Fate, Kind, Protocol};
@@ -241,7 +243,12 @@ impl Note<'_> {
 
     fn undecoded(&mut self, undecoded: &Undecoded) {
         let origin = self.origin_of(undecoded.waited_since);
-        let what = format!("QUIC packets: {}", undecoded.reason);
+        let what = match undecoded.reason {
+            reason @ (Reason::NoConnection | Reason::Version(_)) => {
+                format!("UDP datagrams: {reason}")
+            }
+            reason => format!("QUIC packets: {reason}"),
+        };
         self.recording.miss(origin.passing.frame, what);
         let Some((number, sender, kind)) = undecoded.known else {
             return;

@@ -106,6 +106,7 @@ pub(super) fn of(signals: &Signals<'_>, pauses: &[Pause]) -> Blocked {
     let packets = &signals.view.connection.packets;
     let side = signals.sender as usize;
     let mut order: Vec<(Nanos, usize)> = (0..packets.len())
+        .filter(|at| !packets[*at].copy)
         .filter_map(|at| Some((packets[at].seen[side]?, at)))
         .collect();
     order.sort_unstable();

@@ -2,6 +2,7 @@
 
 use crate::connection::{Fate, Frame, Nanos, Packet, Vantage};
 use crate::ledger::Entry;
+use crate::metrics::seconds;
 use crate::quic::{End, Space};
 
 use super::View;
@@ -105,7 +106,8 @@ impl<'a> Signals<'a> {
         let sender = view.connection.data_sender(view.ledger);
         let packets = &view.connection.packets;
         let data: Vec<usize> = (0..packets.len())
-            .filter(|at| packets[*at].sender == sender && view.ledger[*at].stream_bytes > 0)
+            .filter(|at| packets[*at].sender == sender && !packets[*at].copy)
+            .filter(|at| view.ledger[*at].stream_bytes > 0)
             .collect();
         let is_whole = transfer::is_whole(view, sender, &data);
         let mut signals = Self {
@@ -210,7 +212,7 @@ impl<'a> Signals<'a> {
 
     /// The packets of the data sender, as they were sent.
     pub(super) fn sent(&self) -> impl Iterator<Item = (&Packet, &Entry)> {
-        let all = self.view.connection.packets.iter().zip(self.view.ledger);
+        let all = self.view.packets();
         all.filter(|(packet, _)| packet.sender == self.sender)
     }
 
@@ -221,8 +223,10 @@ impl<'a> Signals<'a> {
 
     /// RTT samples that the data sender took, with their times.
     pub(super) fn rtt_samples(&self) -> impl Iterator<Item = (Nanos, Nanos)> {
-        let all = self.view.connection.packets.iter().zip(self.view.ledger);
-        let heard = all.filter(|(packet, _)| packet.sender != self.sender);
+        let heard = self
+            .view
+            .packets()
+            .filter(|(packet, _)| packet.sender != self.sender);
         heard.filter_map(|(packet, entry)| Some((packet.received()?, entry.rtt?)))
     }
 
@@ -293,7 +297,7 @@ pub(super) fn rate_of(bytes: u64, time: Nanos) -> f64 {
     if time <= 0 {
         return 0.0;
     }
-    float(bytes) * 8.0 / super::say::in_seconds(time)
+    float(bytes) * 8.0 / seconds(time)
 }
 
 fn in_flight(view: &View<'_>, sender: End, data: &[usize]) -> Vec<usize> {
@@ -302,6 +306,7 @@ fn in_flight(view: &View<'_>, sender: End, data: &[usize]) -> Vec<usize> {
     let counts = |at: &usize| {
         let packet = &packets[*at];
         packet.sender == sender
+            && !packet.copy
             && packet.space() == Some(Space::Application)
             && view
                 .connection
@@ -314,7 +319,7 @@ fn in_flight(view: &View<'_>, sender: End, data: &[usize]) -> Vec<usize> {
 
 fn smallest_rtt(view: &View<'_>) -> Option<Nanos> {
     // Clocks of two captures that differ may give samples below 0.
-    let samples = view.ledger.iter().filter_map(|it| it.rtt);
+    let samples = view.packets().filter_map(|(_, it)| it.rtt);
     let measured = samples.filter(|rtt| *rtt > 0).min();
     measured.or_else(|| {
         #[expect(

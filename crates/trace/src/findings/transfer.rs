@@ -20,7 +20,8 @@ const UNIDIRECTIONAL: u64 = 0x02;
 /// Whether all data were sent.
 pub(super) fn is_whole(view: &View<'_>, sender: End, data: &[usize]) -> bool {
     let connection = view.connection;
-    let own = connection.packets.iter().filter(|it| it.sender == sender);
+    let own = view.packets().map(|(packet, _)| packet);
+    let own = own.filter(|it| it.sender == sender);
     let mut ended: HashMap<u64, bool> = HashMap::new();
     for frame in own.flat_map(|packet| connection.frames(packet)) {
         if let Frame::Stream { id, fin, .. } = frame {

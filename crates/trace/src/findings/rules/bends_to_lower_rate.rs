@@ -11,10 +11,11 @@
 //! Not sure without an RTT, or if data arrived in less than [`PACKETS`] packets.
 
 use super::super::deliveries::Deliveries;
-use super::super::say::{Count, Percent, Rate, Seconds, float, in_seconds};
+use super::super::say::{Count, Percent, Rate, Seconds, float};
 use super::super::signals::{Missing, Signals, Span};
 use super::{Judgement, Rule};
 use crate::connection::Nanos;
+use crate::metrics::seconds;
 
 pub(super) const RULE: Rule = Rule {
     id: "bends_to_lower_rate",
@@ -86,12 +87,12 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     );
     let is_seen = deliveries.by(bend) * 100 >= deliveries.bytes() * PART_PERCENT
         && after.length() >= phase
-        && in_seconds(after.length()) * 100.0 >= in_seconds(all.length()) * float(PART_PERCENT);
+        && seconds(after.length()) * 100.0 >= seconds(all.length()) * float(PART_PERCENT);
     let is_bent = is_seen && best * 100.0 <= was * LOWER_PERCENT;
     let judgement = Judgement::yes_if(is_bent, text)
         .over(before, "goodput before", was, "bit/s")
         .over(after, "goodput after", is, "bit/s")
-        .at(bend, "bend", in_seconds(bend), "s");
+        .at(bend, "bend", seconds(bend), "s");
     Ok(if is_bent {
         judgement.shown_in("offset", all)
     } else {
@@ -136,7 +137,7 @@ fn bend(deliveries: &Deliveries, span: Span) -> Nanos {
     let base = deliveries.by(span.from);
     let rate = deliveries.rate(span) / 8.0;
     let above = |time: Nanos| {
-        let chord = rate * in_seconds(time - span.from);
+        let chord = rate * seconds(time - span.from);
         float(deliveries.by(time) - base) - chord
     };
     let times = deliveries.times().filter(|time| span.has(*time));

@@ -9,10 +9,11 @@
 //!
 //! Not sure without the sender's side.
 
-use super::super::say::{Count, Seconds, float, in_seconds};
+use super::super::say::{Count, Seconds, float};
 use super::super::signals::{Missing, Signals, Span, percent_of};
 use super::{Judgement, Rule};
 use crate::connection::Nanos;
+use crate::metrics::seconds;
 
 pub(super) const RULE: Rule = Rule {
     id: "idle_gaps",
@@ -32,7 +33,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
         return Ok(Judgement::no(format!(
             "With data to send and credit, the sender was never silent for longer than {}, {} of an RTT at most.",
             Seconds(longest.unwrap_or(0)),
-            super::super::say::Percent(in_seconds(longest.unwrap_or(0)) / in_seconds(rtt)),
+            super::super::say::Percent(seconds(longest.unwrap_or(0)) / seconds(rtt)),
         )));
     };
     let sum: Nanos = gaps.iter().map(|it| it.length()).sum();
@@ -46,12 +47,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
         Seconds(rtt),
     );
     Ok(Judgement::yes(text)
-        .over(
-            *longest,
-            "longest silence",
-            in_seconds(longest.length()),
-            "s",
-        )
+        .over(*longest, "longest silence", seconds(longest.length()), "s")
         .over(
             signals.sending,
             "silences",

@@ -12,11 +12,12 @@
 //! Not sure without the sender's side, or without the link's rate.
 
 use super::super::rounds::Round;
-use super::super::say::{Bytes, Percent, Seconds, in_seconds, share};
+use super::super::say::{Bytes, Percent, Seconds, share};
 use super::super::signals::{Missing, Signals, Span, at_rate, percent_of, time_within, union};
 use super::super::slow_start::SlowStart;
 use super::{Judgement, Rule, idle_gaps};
 use crate::connection::Nanos;
+use crate::metrics::seconds;
 
 pub(super) const RULE: Rule = Rule {
     id: "limited_by_cwnd",
@@ -87,7 +88,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
         && time / 2 >= rtt
         && share(empty, whole) >= EMPTY;
     let judgement = Judgement::yes_if(is_limited, text)
-        .over(sending, "time short of window", in_seconds(time), "s")
+        .over(sending, "time short of window", seconds(time), "s")
         .over(
             sending,
             "share of the link left empty",

@@ -11,10 +11,11 @@
 //! Not sure without the sender's side, unless frames of the sender say that it was blocked; for TCP, whose window is not
 //! read; and if data stop, without an end of the stream, before any credit was seen.
 
-use super::super::say::{Bytes, Percent, Rate, Seconds, float, in_seconds, share};
+use super::super::say::{Bytes, Percent, Rate, Seconds, float, share};
 use super::super::signals::{Missing, Signals, Span, at_rate, percent_of, rate_of};
 use super::{Judgement, Rule};
 use crate::connection::{Frame, Nanos, Protocol};
+use crate::metrics::seconds;
 
 pub(super) const RULE: Rule = Rule {
     id: "limited_by_flow_control",
@@ -39,7 +40,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
         );
     }
     let waited: i64 = blocked.spans.iter().map(|it| it.length()).sum();
-    let part = in_seconds(waited) / in_seconds(sending.length()).max(f64::MIN_POSITIVE);
+    let part = seconds(waited) / seconds(sending.length()).max(f64::MIN_POSITIVE);
     let rtt = signals.needs_rtt()?;
     let (Some(first), Some(last), Some(limit)) =
         (blocked.spans.first(), blocked.spans.last(), blocked.limit)
@@ -86,7 +87,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
         until: last.until,
     };
     let mut judgement = Judgement::yes_if(is_limited, text)
-        .over(all, "time without credit", in_seconds(waited), "s")
+        .over(all, "time without credit", seconds(waited), "s")
         .over(
             all,
             "largest window that the credit allowed",

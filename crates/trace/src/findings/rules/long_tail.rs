@@ -8,10 +8,11 @@
 //!
 //! Not sure without an RTT; if the capture has not all of the data; and for less than [`PACKETS`] packets: then the tail is less than one.
 
-use super::super::say::{Percent, Seconds, in_seconds};
+use super::super::say::{Percent, Seconds};
 use super::super::signals::{Missing, Signals, Span, percent_of};
 use super::{Judgement, Rule};
 use crate::connection::Nanos;
+use crate::metrics::seconds;
 
 pub(super) const RULE: Rule = Rule {
     id: "long_tail",
@@ -53,7 +54,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     let text = format!(
         "The last {TAIL_PERCENT} % of the bytes took {}, {} of the {} from the first byte to the last.",
         Seconds(tail.length()),
-        Percent(in_seconds(tail.length()) / in_seconds(all.length()).max(f64::MIN_POSITIVE)),
+        Percent(seconds(tail.length()) / seconds(all.length()).max(f64::MIN_POSITIVE)),
         Seconds(all.length()),
     );
     let is_long = tail.length() > percent_of(rtt, TAIL_RTTS_PERCENT)
@@ -61,7 +62,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     let judgement = Judgement::yes_if(is_long, text).over(
         tail,
         "time of the last 2 %",
-        in_seconds(tail.length()),
+        seconds(tail.length()),
         "s",
     );
     Ok(if is_long {

@@ -38,8 +38,9 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     if sent.full < ENOUGH {
         return Missing::because(format!("only {} full packets were sent", sent.full));
     }
-    let all = view.connection.packets.iter().zip(view.ledger);
-    let carried = all.filter(|(packet, entry)| arrived(packet, entry) == Some(true));
+    let carried = view
+        .packets()
+        .filter(|(packet, entry)| arrived(packet, entry) == Some(true));
     let largest = carried
         .filter_map(|(packet, _)| packet.ip_size)
         .max()

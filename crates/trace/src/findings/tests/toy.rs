@@ -130,6 +130,7 @@ impl<'a> Game<'a> {
                 initial_credit: [None; 2],
                 vantage: Vantage::Both,
                 start: 0,
+                clock_ahead: 0,
                 packets: Vec::new(),
                 frames: Vec::new(),
                 ranges: Vec::new(),
@@ -224,6 +225,7 @@ impl<'a> Game<'a> {
             } else {
                 Fate::QueueDrop
             },
+            copy: false,
             decoded: true,
             frames: start..end,
         });
