@@ -102,6 +102,7 @@ fn of_one_place(name: Option<&str>, recorded: Recorded) -> Connection {
     Connection {
         protocol: recorded.protocol,
         ends: recorded.ends,
+        initial_credit: recorded.initial_credit,
         vantage,
         start,
         clock_ahead: 0,
@@ -123,6 +124,7 @@ fn of_two_places(names: [Option<&str>; 2], pair: [Recorded; 2]) -> Connection {
     let mut connection = Connection {
         protocol: client.protocol,
         ends: client.ends,
+        initial_credit: [0, 1].map(|end| client.initial_credit[end].or(server.initial_credit[end])),
         vantage: Vantage::Both,
         start,
         clock_ahead: clocks.ahead,
@@ -239,6 +241,7 @@ impl Connection {
         Self {
             protocol: recorded.protocol,
             ends: recorded.ends,
+            initial_credit: recorded.initial_credit,
             vantage: Vantage::Both,
             start,
             clock_ahead: 0,
@@ -372,6 +375,7 @@ mod tests {
                 "192.0.2.1:1".parse().unwrap(),
                 "192.0.2.2:2".parse().unwrap(),
             ],
+            initial_credit: [None; 2],
             sightings,
             frames: Vec::new(),
             ranges: Ranges::new(),

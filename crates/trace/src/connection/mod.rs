@@ -18,7 +18,7 @@ mod vantage;
 use std::net::SocketAddr;
 use std::ops::Range;
 
-use crate::quic::{End, PacketType, Space};
+use crate::quic::{End, InitialCredit, PacketType, Space};
 
 pub use frame::{Frame, Ranges};
 pub use join::join;
@@ -35,6 +35,8 @@ pub struct Connection {
     pub protocol: Protocol,
     /// Addresses of the client and the server, as first seen.
     pub ends: [SocketAddr; 2],
+    /// The flow-control credit that the client and the server gave in their transport parameters, if these were seen.
+    pub initial_credit: [Option<InitialCredit>; 2],
     /// Where it was captured.
     pub vantage: Vantage,
     /// When its first packet was seen, in nanoseconds since the Unix epoch.

@@ -6,7 +6,9 @@ use std::ops::Range;
 
 use crate::datagram::{Datagram, NoDatagram, Path};
 use crate::keylog::KeyLog;
-use crate::quic::{End, Identity, Observer, Packet, PacketType, Reason, Seen, Undecoded};
+use crate::quic::{
+    End, Identity, InitialCredit, Observer, Packet, PacketType, Reason, Seen, Undecoded,
+};
 
 use super::frame::{Frame, Ranges};
 use super::{Fate, Kind, Protocol};
@@ -45,6 +47,8 @@ pub struct Recorded {
     pub protocol: Protocol,
     /// Client and server.
     pub ends: [SocketAddr; 2],
+    /// The credit that the client and the server gave in their transport parameters, if these were seen.
+    pub initial_credit: [Option<InitialCredit>; 2],
     /// Its packets as they passed.
     pub sightings: Vec<Sighting>,
     /// The frames of all of them.
@@ -152,6 +156,8 @@ impl<'k> Recorder<'k> {
         });
         for (number, connection) in self.recording.connections.iter_mut().enumerate() {
             connection.protocol = Protocol::Quic(self.observer.version(number));
+            connection.initial_credit =
+                [End::Client, End::Server].map(|end| self.observer.initial_credit(number, end));
         }
         self.recording
     }
@@ -265,6 +271,7 @@ impl Note<'_> {
                     End::Client => [source, destination],
                     End::Server => [destination, source],
                 },
+                initial_credit: [None; 2], // likewise
                 sightings: Vec::new(),
                 frames: Vec::new(),
                 ranges: Vec::new(),

@@ -13,7 +13,7 @@ use super::header::{HeaderError, LongHeader, PacketType};
 use super::keys::retry_is_authentic;
 use super::midway::{self, Attempts};
 use super::protection::{Opened, Protected, Scratch};
-use super::{ConnectionId, End, Frames, TransportParameters};
+use super::{ConnectionId, End, Frames, InitialCredit, TransportParameters};
 
 /// A packet that was decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -327,6 +327,13 @@ impl<'k> Observer<'k> {
     #[must_use]
     pub fn version(&self, connection: usize) -> u32 {
         self.connections[connection].version().number()
+    }
+
+    /// The credit that an end of a connection gave in its transport parameters, if these were seen.
+    #[must_use]
+    pub fn initial_credit(&self, connection: usize, giver: End) -> Option<InitialCredit> {
+        let parameters = self.connections[connection].parameters(giver)?;
+        Some(parameters.credit)
     }
 
     fn long(&mut self, path: Path, header: LongHeader, bytes: &[u8]) -> Result<Packet<'_>, Reason> {
