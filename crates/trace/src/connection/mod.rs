@@ -11,6 +11,7 @@
 mod frame;
 mod join;
 mod recorder;
+mod stray;
 mod vantage;
 
 use std::net::SocketAddr;

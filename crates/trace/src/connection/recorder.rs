@@ -16,8 +16,8 @@ use super::{Fate, Kind, Protocol};
 pub struct Sighting {
     /// Nanoseconds since the Unix epoch.
     pub time: u64,
-    /// Which datagram of this place carried it, counted from 0.
-    pub datagram: u32,
+    /// The captured packet that carried it, counted from 1 within its file.
+    pub frame: u32,
     /// The same at every place, and of no other packet.
     pub identity: Identity,
     /// Who sent it.
@@ -80,6 +80,7 @@ impl Recording {
             first_frame: frame,
         });
         missing.count += 1;
+        missing.first_frame = missing.first_frame.min(frame); // packets that waited come late
     }
 }
 
@@ -88,7 +89,7 @@ impl Recording {
 pub struct Recorder<'k> {
     observer: Observer<'k>,
     recording: Recording,
-    datagrams: u32,
+    datagrams: u64,
     /// Datagrams with packets that the observer cannot decode yet, by their numbers.
     waiting: HashMap<u64, Origin>,
 }
@@ -112,16 +113,14 @@ impl<'k> Recorder<'k> {
             path: datagram.path,
             origin: Origin {
                 passing,
-                datagram: self.datagrams,
                 ip_size: Some(datagram.ip_size()),
             },
             waiting: &mut self.waiting,
         };
         self.observer.datagram(datagram, |seen| note.tell(seen));
         let origin = note.origin;
-        let number = u64::from(self.datagrams);
-        if self.observer.waiting().next_back() == Some(number) {
-            self.waiting.insert(number, origin);
+        if self.observer.waiting().next_back() == Some(self.datagrams) {
+            self.waiting.insert(self.datagrams, origin);
         }
         self.datagrams += 1;
     }
@@ -172,8 +171,6 @@ pub struct Passing {
 #[derive(Debug, Clone, Copy)]
 struct Origin {
     passing: Passing,
-    /// Counted from 0.
-    datagram: u32,
     /// Of the IP packet, until the first QUIC packet has taken it.
     ip_size: Option<u32>,
 }
@@ -274,7 +271,7 @@ impl Origin {
     fn sighting(&self, sender: End, kind: PacketType, size: usize) -> Sighting {
         Sighting {
             time: self.passing.time,
-            datagram: self.datagram,
+            frame: u32::try_from(self.passing.frame).expect("fewer than 2^32 captured packets"),
             identity: Identity::default(),
             sender,
             kind: Kind::Quic(kind),
