@@ -135,7 +135,10 @@ fn analyze(name: &str, bytes: &[u8]) -> usize {
             };
             let metrics = Metrics::of(connection, &ledger, &link);
             for time in [metrics.rtt_min_ms, metrics.rtt_max_ms, metrics.completion_s] {
-                assert!(time.is_none_or(|time| time.abs() < 1e10), "{name}: {time:?}");
+                assert!(
+                    time.is_none_or(|time| time.abs() < 1e10),
+                    "{name}: {time:?}"
+                );
             }
             assert!(!Findings::of(&view).all.is_empty());
         }

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use crate::datagram::{Datagram, NoDatagram, Path};
 use crate::keylog::KeyLog;
-use crate::quic::{End, Identity, Observer, Packet, PacketType, Seen, Undecoded};
+use crate::quic::{self, End, Identity, Observer, Packet, PacketType, Seen, Undecoded};
 
 use super::frame::{Frame, Ranges};
 use super::{Fate, Kind, Protocol};
@@ -209,14 +209,21 @@ impl Note<'_> {
         };
         let recorded = self.connection(number, packet.sender);
         let start = index(&recorded.frames);
-        let mut damaged = None;
+        let mut unread = None;
         for frame in packet.frames() {
             match frame {
                 Ok(frame) => {
+                    if let quic::Frame::Unknown { frame_type, .. } = frame {
+                        let rest = "rests of packets, from a frame of the unknown type";
+                        unread = Some(format!("{rest} {frame_type:#x} on"));
+                    }
                     let frame = Frame::keep(&frame, packet.parameters, &mut recorded.ranges);
                     recorded.frames.push(frame);
                 }
-                Err(error) => damaged = Some(error),
+                Err(error) => {
+                    let kind = packet.kind.name();
+                    unread = Some(format!("frames of {kind} packets: {error}"));
+                }
             }
         }
         recorded.sightings.push(Sighting {
@@ -226,8 +233,7 @@ impl Note<'_> {
             frames: start..index(&recorded.frames),
             ..origin.sighting(packet.sender, packet.kind, packet.size)
         });
-        if let Some(error) = damaged {
-            let what = format!("frames of {} packets: {error}", packet.kind.name());
+        if let Some(what) = unread {
             self.recording.miss(origin.passing.frame, what);
         }
     }
