@@ -4,6 +4,7 @@
 //! copy of the rows. Lists have the standard three levels, so that every reader takes them for lists. Times are seconds
 //! since the connection's first packet was seen.
 
+use std::borrow::Cow;
 use std::io::Write;
 use std::sync::Arc;
 
@@ -187,7 +188,7 @@ impl Rows {
 
     fn add_frames(&mut self, frames: &[Frame]) {
         self.frames
-            .push_list(frames.iter().map(|it| text(it.name())));
+            .push_list(frames.iter().map(|it| label(it.label())));
         let streams = frames.iter().filter_map(|frame| match frame {
             Frame::Stream {
                 id, offset, length, ..
@@ -341,6 +342,13 @@ fn word(kind: Kind) -> &'static str {
 
 fn text(word: &'static str) -> ByteArray {
     Bytes::from_static(word.as_bytes()).into()
+}
+
+fn label(label: Cow<'static, str>) -> ByteArray {
+    match label {
+        Cow::Borrowed(word) => text(word),
+        Cow::Owned(word) => word.into_bytes().into(),
+    }
 }
 
 fn int(number: u64) -> i64 {
