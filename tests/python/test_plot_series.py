@@ -153,6 +153,34 @@ def test_packets_that_were_not_decrypted_are_left_out() -> None:
     assert series.numbers(tcp, "forward").number.tolist() == [5]
 
 
+def test_bytes_in_flight_fall_when_acks_arrive_and_losses_show() -> None:
+    packets = rows(
+        stream(1.0, (0, 0, 900), acked_s=1.6, in_flight_bytes=1000, frames=["STREAM"]),
+        stream(1.1, (0, 900, 900), acked_s=1.6, in_flight_bytes=2000, frames=["STREAM"]),
+        {"sent_s": 1.2, "in_flight_bytes": 2000, "acked_s": 1.5, "frames": ["ACK"]},  # does not count
+        # Taken for lost, and acknowledged after all.
+        stream(1.3, (0, 1800, 900), in_flight_bytes=3000, lost_s=1.65, acked_s=2.2, frames=["STREAM"]),
+        stream(1.7, (0, 1800, 900), acked_s=2.3, in_flight_bytes=1000, frames=["STREAM"]),
+        stream(1.7, (0, 2700, 900), acked_s=2.4, in_flight_bytes=2000, frames=["ACK", "STREAM"]),
+        stream(1.8, (0, 3600, 900), acked_s=1.9, in_flight_bytes=3000, frames=["PADDING"]),
+        stream(1.9, (0, 4500, 900), acked_s=2.5, in_flight_bytes=3000, frames=["PING"]),
+    )
+    flying = series.in_flight(packets, "forward")
+    assert flying.time_s.tolist() == [1.0, 1.1, 1.2, 1.3, 1.6, 1.6, 1.65, 1.7, 1.7, 1.8, 1.9, 2.3, 2.4, 2.5]
+    assert flying.bytes.tolist() == [
+        1000, 2000, 2000, 3000, 2000, 1000, 0, 1000, 2000, 3000, 3000, 2000, 1000, 0
+    ]  # fmt: skip
+
+
+@settings(max_examples=10, deadline=None)
+@given(TRANSFERS)
+def test_nothing_is_in_flight_in_the_end(setting: Setting) -> None:
+    packets = fake_trace.packets(fake_trace.simulate(setting))
+    flying = series.in_flight(packets, "forward")
+    assert flying.bytes.max() == table.ints(packets, "in_flight_bytes").max()
+    assert flying.bytes[-1] == 0 and (flying.bytes >= 0).all()
+
+
 def test_rtt_samples_are_those_of_the_sender_of_data() -> None:
     packets = rows(ack(1.0, (0, 3), rtt_ms=600.5), ack(1.1, (0, 3)))
     samples = series.rtt(packets, "forward")
