@@ -29,7 +29,7 @@ def rows(*given: dict[str, Any]) -> pa.Table:
         "connection": 0, "protocol": "quic", "sender": "server", "direction": "forward", "type": "1rtt",
         "space": "application", "size_bytes": 1000, "ip_bytes": 1028, "frames": [], "stream_id": [],
         "stream_offset": [], "stream_bytes": [], "retransmitted_bytes": 0, "ack_first": [], "ack_last": [],
-        "fate": "delivered",
+        "fate": "delivered", "copy": False,
     }  # fmt: skip
     return pa.Table.from_pylist([base | one for one in given], schema=fake_trace.SCHEMA)
 
@@ -125,6 +125,13 @@ def test_credit_counts_when_it_reaches_the_sender_of_data() -> None:
     assert series.credit(packets, "forward").bytes.tolist() == [1000, 2000]
     assert series.credit(packets, "forward", "max_data", "client").time_s.tolist() == [1.2]
     assert len(series.credit(packets, "return").bytes) == 0
+
+
+def test_copies_count_nowhere() -> None:
+    packets = rows(stream(1.0, (0, 0, 100)), stream(1.1, (0, 0, 100), copy=True))
+    one = series.of_connection(packets, 0)
+    assert series.offset(one, "forward").time_s.tolist() == [1.0]
+    assert series.rate(one, "forward", 2.0).payload.tolist() == [100]
 
 
 def test_a_datagram_of_several_packets_counts_once() -> None:
