@@ -111,6 +111,7 @@ func (d *driver) answerRun(body []byte) error {
 	if r.until < d.now || r.until > math.MaxInt64/2 {
 		return fmt.Errorf("RUN: until %d, after a run that ended at %d", r.until, d.now)
 	}
+	d.socket.beginRun()
 	if !d.started && r.until > 0 {
 		d.started = true
 		if err := d.app.start(); err != nil {
@@ -128,8 +129,7 @@ func (d *driver) answerRun(body []byte) error {
 	if done || d.asleep {
 		wake = never
 	}
-	leaving := d.socket.takeLeaving()
-	return d.frames.write(frameRan, leaving.ran(wake, done))
+	return d.frames.write(frameRan, d.socket.endRun(wake, done))
 }
 
 // live hands over the arrivals of a RUN and ends with every event before until behind it.

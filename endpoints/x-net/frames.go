@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 )
 
 // Frame types of CONTRACT section 4.
@@ -31,15 +32,17 @@ const maxFrame = 1 << 28
 
 // frames are the two pipes to the coordinator. Both block: with one frame in flight there is nothing else to do.
 type frames struct {
-	in  *bufio.Reader
-	out *os.File
+	in   *bufio.Reader
+	out  *os.File
+	body []byte
 }
 
 func openFrames() *frames {
 	return &frames{in: bufio.NewReaderSize(os.NewFile(3, "questions"), 1<<16), out: os.NewFile(4, "answers")}
 }
 
-// read waits for the next frame. The error is io.EOF when the coordinator has gone away between two frames.
+// read waits for the next frame. Its body is valid until the next call. The error is io.EOF when the coordinator has gone
+// away between two frames.
 func (f *frames) read() (kind byte, body []byte, err error) {
 	var head [frameHeadLen]byte
 	if _, err := io.ReadFull(f.in, head[:]); err != nil {
@@ -49,16 +52,18 @@ func (f *frames) read() (kind byte, body []byte, err error) {
 	if length > maxFrame {
 		return 0, nil, fmt.Errorf("file descriptor 3: a frame of %d bytes, want at most %d", length, maxFrame)
 	}
-	body = make([]byte, length)
-	if _, err := io.ReadFull(f.in, body); err != nil {
+	f.body = slices.Grow(f.body[:0], int(length))[:length]
+	if _, err := io.ReadFull(f.in, f.body); err != nil {
 		return 0, nil, fmt.Errorf("file descriptor 3: %w", err)
 	}
-	return head[4], body, nil
+	return head[4], f.body, nil
 }
 
-func (f *frames) write(kind byte, body []byte) error {
-	head := binary.LittleEndian.AppendUint32(make([]byte, 0, frameHeadLen+len(body)), uint32(len(body)))
-	_, err := f.out.Write(append(append(head, kind), body...))
+// write sends a frame whose head is filled in here.
+func (f *frames) write(kind byte, frame []byte) error {
+	binary.LittleEndian.PutUint32(frame, uint32(len(frame)-frameHeadLen))
+	frame[4] = kind
+	_, err := f.out.Write(frame)
 	return err
 }
 
@@ -67,7 +72,7 @@ func (f *frames) writeJSON(kind byte, body any) error {
 	if err != nil {
 		return err
 	}
-	return f.write(kind, text)
+	return f.write(kind, append(make([]byte, frameHeadLen), text...))
 }
 
 // run is a RUN.
@@ -105,29 +110,33 @@ func parseRun(body []byte) (run, error) {
 	return r, nil
 }
 
-// departures is the part of RAN that holds datagrams.
+// departures is a RAN in the making. There is one for all RUNs, because the collector does not run.
 type departures struct {
+	frame []byte
 	count uint32
-	bytes []byte
+}
+
+func (d *departures) reset() {
+	d.frame = append(d.frame[:0], make([]byte, frameHeadLen+ranHeadLen)...)
+	d.count = 0
 }
 
 // add appends a datagram without an ECN mark: the library sets none.
 func (d *departures) add(now uint64, bytes []byte) {
-	d.bytes = binary.LittleEndian.AppendUint64(d.bytes, now)
-	d.bytes = append(d.bytes, 0)
-	d.bytes = binary.LittleEndian.AppendUint16(d.bytes, uint16(len(bytes)))
-	d.bytes = append(d.bytes, bytes...)
+	d.frame = binary.LittleEndian.AppendUint64(d.frame, now)
+	d.frame = append(d.frame, 0)
+	d.frame = binary.LittleEndian.AppendUint16(d.frame, uint16(len(bytes)))
+	d.frame = append(d.frame, bytes...)
 	d.count++
 }
 
-// ran is the body of a RAN with these departures.
+// ran completes the frame, but for its head.
 func (d *departures) ran(nextWake uint64, done bool) []byte {
-	body := binary.LittleEndian.AppendUint64(make([]byte, 0, ranHeadLen+len(d.bytes)), nextWake)
+	head := d.frame[frameHeadLen:]
+	binary.LittleEndian.PutUint64(head, nextWake)
 	if done {
-		body = append(body, 1)
-	} else {
-		body = append(body, 0)
+		head[8] = 1
 	}
-	body = binary.LittleEndian.AppendUint32(body, d.count)
-	return append(body, d.bytes...)
+	binary.LittleEndian.PutUint32(head[9:], d.count)
+	return d.frame
 }

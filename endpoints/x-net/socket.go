@@ -48,13 +48,18 @@ func (s *virtualSocket) WriteTo(b []byte, _ net.Addr) (int, error) {
 	return len(b), nil
 }
 
-// takeLeaving returns what has departed since it was called last.
-func (s *virtualSocket) takeLeaving() departures {
+// beginRun starts the collection of the departures of a RUN.
+func (s *virtualSocket) beginRun() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	taken := s.leaving
-	s.leaving = departures{}
-	return taken
+	s.leaving.reset()
+}
+
+// endRun returns the frame that answers a RUN, valid until the next beginRun.
+func (s *virtualSocket) endRun(nextWake uint64, done bool) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.leaving.ran(nextWake, done)
 }
 
 func (s *virtualSocket) LocalAddr() net.Addr { return s.local }
