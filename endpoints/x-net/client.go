@@ -121,6 +121,7 @@ type reply struct {
 
 // receive reads the reply to its end.
 func (r *reply) receive(stream *quic.Stream) {
+	defer stream.CloseRead() // also after the last byte: the library keeps the stream until then
 	buffer := make([]byte, 64<<10)
 	for r.err == nil && !r.complete {
 		n, err := stream.Read(buffer)

@@ -51,10 +51,7 @@ func (l *logs) qlogger(folder string) *slog.Logger {
 	return slog.New(qlog.NewJSONHandler(qlog.HandlerOptions{
 		Level: quic.QLogLevelFrame,
 		NewTrace: func(info qlog.TraceInfo) (io.WriteCloser, error) {
-			name := string(info.Vantage) + ".sqlog"
-			if info.GroupID != "" { // a client's is empty
-				name = info.GroupID + "_" + name
-			}
+			name := fmt.Sprintf("%s_%s.sqlog", info.GroupID, info.Vantage)
 			return l.file(filepath.Join(folder, name)), nil
 		},
 	}))

@@ -111,8 +111,8 @@ func (s *server) answer(stream *quic.Stream) {
 	line, whole := strings.CutSuffix(string(text), "\r\n")
 	path, get := strings.CutPrefix(line, "GET ")
 	body, found := s.files[path]
+	stream.CloseRead() // also where all has been read: the library grants the peer another stream only then
 	if err != nil || !whole || !get || !found {
-		stream.CloseRead()
 		stream.Reset(errorNoFile)
 		return
 	}
