@@ -1,4 +1,4 @@
-"""The x-net endpoint: what is special to it. `bentpipe stacks test`, which runs here too, has the contract's rest."""
+"""The x-net endpoint: what is special to it, and `bentpipe stacks test`."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def hello(role: str, folder: Path, requests: list[str]) -> dict[str, Any]:
 
 
 def play(command: list[str], folder: Path, requests: list[str], dead_after: int | None = None) -> Ended:
-    """Client and server over a path of no limits, which goes dead after `dead_after` packets of the server."""
+    """Client and server over a path of no limits, which goes dead after so many packets of the server."""
     (folder / "downloads").mkdir()
     with Program(command) as of_client, Program(command) as of_server:
         client, server = End(of_client), End(of_server)
@@ -118,10 +118,14 @@ def test_the_same_seed_gives_the_same_packets_logged_or_not(bentpipe: Command, c
         assert all('"reference_time":946684800' in file.read_text()[:400] for file in files)
 
 
-def test_datagrams_have_1200_bytes(bentpipe: Command, command: list[str]) -> None:
-    (record,) = bentpipe(*TO_ITSELF, "--scenario", "sat", "--iterations", "1", "--out", "A").records()
+def test_what_cannot_be_chosen(bentpipe: Command, command: list[str]) -> None:
+    """Datagrams of 1200 bytes, and an acknowledgement for ten of them, save for the first 100."""
+    run = [*TO_ITSELF, "--scenario", "sat", "--set", "forward.queue=2BDP", "--iterations", "1", "--out", "A"]
+    (record,) = bentpipe(*run).records()
+    assert record["forward_queue_drops"] == 0
     assert record["largest_packet_bytes"] == 1200 + 28
     assert "packet_size_below_path" in record["findings"]
+    assert 0.09 < record["acks_per_data_packet"] < 0.12
 
 
 @pytest.mark.parametrize(
