@@ -312,6 +312,32 @@ def test_what_needs_the_senders_side_says_so(transfer: Path, kind: str) -> None:
         figures.draw(kind, one_sided, Look())
 
 
+def test_an_interrupt_that_python_would_swallow_ends_the_command() -> None:
+    script = """
+import time, weakref
+from bentpipe import cli
+from bentpipe.cli import commands
+
+class Thing:
+    pass
+
+def interrupted(_):
+    raise KeyboardInterrupt
+
+def command(_):
+    thing = Thing()
+    kept = weakref.ref(thing, interrupted)
+    del thing
+    time.sleep(10)
+    return 0
+
+commands.invoke = command
+cli.main()
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 def test_other_commands_do_not_wait_for_matplotlib() -> None:
     asked = "import sys, bentpipe.cli.commands; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", asked], check=False).returncode == 0
