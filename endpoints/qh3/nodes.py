@@ -3,17 +3,21 @@
 Model: as qh3's own asyncio driver does, the stack is asked for what it wants to send, and for its next
 timer, after every datagram and after every timer. qh3 counts in seconds of a float; a node counts in
 whole nanoseconds and rounds a timer up, so that it is never called before its time.
+
+Where qh3 raises `QuicConnectionError` instead of saying what it wants to send, asyncio logs it and goes on, and so
+does a node: what the call had gathered is lost, and the timer stays as it was (README, "Server").
 """
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 import frames
 import stack
 from qh3._hazmat import Buffer
 from qh3.quic.configuration import QuicConfiguration
-from qh3.quic.connection import QuicConnection
+from qh3.quic.connection import QuicConnection, QuicConnectionError
 from qh3.quic.events import ConnectionIdIssued, ConnectionIdRetired, QuicEvent
 from qh3.quic.packet import (
     SMALLEST_MAX_DATAGRAM_SIZE,
@@ -85,6 +89,7 @@ class Peer:
 
     def fire(self, now_ns: int) -> None:
         now = self._node.set_clock(now_ns)
+        self.wake_ns = frames.NEVER
         self.connection.handle_timer(now)
         self._turn(now_ns, now)
         self.wake_ns = max(self.wake_ns, now_ns + REFIRE_NS)
@@ -94,7 +99,12 @@ class Peer:
         events = connection._events  # next_event() raises and catches an exception whenever there is none
         while events:
             self._node.handle(self, events.popleft(), now_ns)
-        for payload, _ in connection.datagrams_to_send(now):
+        try:
+            datagrams = connection.datagrams_to_send(now)
+        except QuicConnectionError as error:
+            print(f"qh3: {now_ns / NANOS:.6f} s: sending failed: {error}", file=sys.stderr)
+            return
+        for payload, _ in datagrams:
             self._node.departures.append(frames.datagram(now_ns, payload))
         while events:  # connection ids that have just been sent
             self._node.handle(self, events.popleft(), now_ns)
