@@ -1,8 +1,8 @@
 """Builds the qh3 endpoint: its packages, the interposer of virtual time, and the program that starts it.
 
-Everything goes below one folder, given as the argument: `bentpipe-endpoint-qh3`, a shell script, and the folder
-`qh3`. The packages are those of `requirements.lock`, checked by their hashes; they are put beside Bentpipe's
-own, not among them. What is up to date is left alone.
+Everything goes into the folder that is given as the argument: `bentpipe-endpoint-qh3`, a shell script, and
+the folder `qh3`. The packages are those of `requirements.lock`, checked by their hashes; they are put beside
+Bentpipe's own, not among them. What is up to date is left alone.
 """
 
 import hashlib
@@ -14,6 +14,9 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 LOCK, SOURCE = HERE / "requirements.lock", HERE / "interposer.c"
+PIP = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+PIP += ["--only-binary", ":all:", "--require-hashes", "--requirement", str(LOCK)]
+COMPILER = ["cc", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-o"]
 LAUNCHER = """\
 #!/bin/sh
 # -S: without the packages of the Python that runs it; qh3 offers more in its handshake if it finds brotli.
@@ -26,7 +29,7 @@ def main(place: Path) -> str | None:
     if not sys.platform.startswith("linux"):
         return "qh3's randomness can be replaced on Linux only (LD_PRELOAD)"
     if any(sign in str(place) for sign in " :"):
-        return f"{place}: LD_PRELOAD takes no path with a space or a colon; set BENTPIPE_BIN to another folder"
+        return f"{place}: LD_PRELOAD takes no path with a space or a colon; name another with BENTPIPE_BIN"
     folder, launcher = place / "qh3", place / "bentpipe-endpoint-qh3"
     packages, interposer = folder / "packages", folder / "interposer.so"
     script = LAUNCHER.format(
@@ -41,10 +44,7 @@ def main(place: Path) -> str | None:
         return None
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    pip += ["--only-binary", ":all:", "--require-hashes", "--requirement", str(LOCK), "--target", str(packages)]
-    compiler = ["cc", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", str(SOURCE), "-o", str(interposer), "-ldl"]
-    for command in (pip, compiler):
+    for command in ([*PIP, "--target", str(packages)], [*COMPILER, str(interposer), str(SOURCE), "-ldl"]):
         done = subprocess.run(command, check=False)
         if done.returncode:
             return f"{shlex.join(command)} ended with {done.returncode}"

@@ -2,9 +2,9 @@
 
 qh3 takes `now` as an argument, and draws from, or reads, only what is replaced here:
 
-- the system's random numbers, for `os.urandom` (first connection ids, TLS randoms, GREASE values, reset tokens)
-  and for Rust's `rand::thread_rng` (further connection ids and their reset tokens, path challenges): by
-  `interposer.c`, which must have come before the C library;
+- the system's random numbers, for `os.urandom` (first connection ids, TLS randoms, GREASE values, a reset
+  token) and for Rust's `rand::thread_rng` (further connection ids and their reset tokens, path challenges):
+  by `interposer.c`, which must have come before the C library;
 - key shares, which AWS-LC generates from the processor: by `key_shares`, which says more;
 - the wall clock: `tls.utcnow` for tickets, `time.time` for qlog.
 
@@ -17,7 +17,6 @@ from __future__ import annotations
 import ctypes
 import datetime
 import hashlib
-import types
 
 import key_shares
 import qh3.quic.logger
@@ -53,7 +52,7 @@ def replace_randomness(seed: str, role: str) -> None:
     try:
         interposer = ctypes.CDLL(None).bentpipe_seed
     except AttributeError:
-        raise NotInterposed("LD_PRELOAD does not name the interposer; start it by bentpipe-endpoint-qh3") from None
+        raise NotInterposed("no interposer in LD_PRELOAD; start it by bentpipe-endpoint-qh3") from None
     interposer(ctypes.c_uint64(int.from_bytes(digest, "little")))
     for name, replacement in key_shares.REPLACEMENTS.items():
         setattr(qh3.tls, name, replacement)
@@ -62,4 +61,4 @@ def replace_randomness(seed: str, role: str) -> None:
 def replace_clocks(clock: WallClock) -> None:
     """Makes the wall clock that qh3 reads be `clock`, for the rest of the process."""
     qh3.tls.utcnow = clock.utcnow
-    qh3.quic.logger.time = types.SimpleNamespace(time=clock.time)
+    qh3.quic.logger.time = clock  # type: ignore[assignment,attr-defined]

@@ -123,7 +123,7 @@ def _number(options: Mapping[str, str], name: str, smallest: int, largest: int) 
         return None
     number = int(value) if value.isascii() and value.isdigit() and len(value) <= 20 else -1
     if not smallest <= number <= largest:
-        raise Unsupported(f"option {name}={value}: write a whole number of bytes from {smallest} to {largest}")
+        raise Unsupported(f"option {name}={value}: write whole bytes from {smallest} to {largest}")
     return number
 
 

@@ -4,8 +4,8 @@ Model: as qh3's own asyncio driver does, the stack is asked for what it wants to
 timer, after every datagram and after every timer. qh3 counts in seconds of a float; a node counts in
 whole nanoseconds and rounds a timer up, so that it is never called before its time.
 
-Where qh3 raises `QuicConnectionError` instead of saying what it wants to send, asyncio logs it and goes on, and so
-does a node: what the call had gathered is lost, and the timer stays as it was (README, "Server").
+Where qh3 raises `QuicConnectionError` instead of saying what it wants to send, asyncio logs it and goes on,
+and so does a node: what the call had gathered is lost, and the timer stays as it was (README, "The server").
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from dataclasses import dataclass
 
 import frames
 import stack
+from determinism import NANOS, WallClock
+from hq import Client, Server, Session
+from job import Job
 from qh3._hazmat import Buffer
 from qh3.quic.configuration import QuicConfiguration
 from qh3.quic.connection import QuicConnection, QuicConnectionError
@@ -25,9 +28,6 @@ from qh3.quic.packet import (
     encode_quic_version_negotiation,
     pull_quic_header,
 )
-from determinism import NANOS, WallClock
-from hq import Client, Server, Session
-from job import Job
 
 # qh3's clock at time 0 of a trial, in seconds. Some of its times start at 0.0 and mean "long ago"
 # (`sent_time <= _congestion_recovery_start_time` in Reno), as they do on a machine that has been up for a

@@ -14,13 +14,13 @@ from functools import partial
 from typing import Any
 
 import stack
+from determinism import NANOS
+from hq import Client, Server, Session
+from job import Job, authority_of, from_environment
 from qh3.asyncio.protocol import QuicConnectionProtocol
 from qh3.asyncio.server import serve
 from qh3.quic.connection import QuicConnection
 from qh3.quic.events import QuicEvent
-from determinism import NANOS
-from hq import Client, Server, Session
-from job import Job, authority_of, from_environment
 
 
 class SessionProtocol(QuicConnectionProtocol):

@@ -1,7 +1,7 @@
 """qh3, set up for a job: configuration, options, and what is common to virtual time and sockets.
 
-Model: qh3's defaults stay as they are, except for what an option names, and for Ed25519: qh3's client does not
-offer it unless told to, and the contract's certificate has such a key.
+Model: qh3's defaults stay as they are, except for what an option names, and for Ed25519: qh3's client does
+not offer it unless told to, and the contract's certificate has such a key.
 """
 
 # No pathlib: its import is a noticeable part of a short process.
@@ -13,17 +13,17 @@ import json
 import os
 from typing import TextIO
 
+from hq import ALPN
+from job import Job
 from qh3 import __version__
 from qh3.quic.configuration import QuicConfiguration
 from qh3.quic.connection import QuicConnection
 from qh3.quic.logger import QLOG_VERSION, QuicFileLogger, QuicLoggerTrace
 from qh3.tls import SignatureAlgorithm
-from hq import ALPN
-from job import Job
 
 SERVER_NAME = "server"
 # What qh3 2.1.0 offers by itself (`tls.Context`), and Ed25519.
-SIGNATURES = [
+SIGNATURES: list[int] = [
     SignatureAlgorithm.ECDSA_SECP256R1_SHA256,
     SignatureAlgorithm.RSA_PSS_RSAE_SHA256,
     SignatureAlgorithm.RSA_PKCS1_SHA256,
@@ -99,7 +99,8 @@ def reason(connection: QuicConnection) -> str | None:
         return None
     if event.reason_phrase == "Idle timeout":
         return IDLE_TIMEOUT
-    by = "closed by peer" if connection._core is not None and connection._core.state == "draining" else "closed"
+    core = connection._core
+    by = "closed by peer" if core is not None and core.state == "draining" else "closed"
     return f"{by}: code {event.error_code:#x} {event.reason_phrase}".rstrip()
 
 
