@@ -42,6 +42,7 @@ def main(place: Path) -> str | None:
     mark, stamp = hashlib.sha256(b"\0".join(made_of)).hexdigest(), folder / "built"
     if launcher.exists() and stamp.exists() and stamp.read_text() == mark:
         return None
+    launcher.unlink(missing_ok=True)  # it comes back when all that it starts is there
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for command in ([*PIP, "--target", str(packages)], [*COMPILER, str(interposer), str(SOURCE), "-ldl"]):
