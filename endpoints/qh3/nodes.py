@@ -29,13 +29,11 @@ from qh3.quic.packet import (
     pull_quic_header,
 )
 
-# qh3's clock at time 0 of a trial, in seconds. Some of its times start at 0.0 and mean "long ago"
-# (`sent_time <= _congestion_recovery_start_time` in Reno), as they do on a machine that has been up for a
-# while.
+# qh3's clock at time 0 of a trial, in seconds: that of a machine which has been up for a while. Some of the
+# core's times start at zero and mean "long ago".
 UPTIME_S = 1000.0
-# A timer that is still due after it has fired fires again no sooner. In real time some time always passes in
-# between, and qh3 counts on it: an ACK that is due exactly now waits for the pacer, one that is overdue
-# does not.
+# A timer that is still due after it has fired fires again no sooner, as in real time, where some time always
+# passes in between: so no timer can stop the clock.
 REFIRE_NS = 1_000
 LONG_HEADER = 0x80  # RFC 8999 section 5.1
 
@@ -96,9 +94,7 @@ class Peer:
 
     def _turn(self, now_ns: int, now: float) -> None:
         connection = self.connection
-        events = connection._events  # next_event() raises and catches an exception whenever there is none
-        while events:
-            self._node.handle(self, events.popleft(), now_ns)
+        self._hand_over_events(now_ns)
         try:
             datagrams = connection.datagrams_to_send(now)
         except QuicConnectionError as error:
@@ -106,11 +102,13 @@ class Peer:
             return
         for payload, _ in datagrams:
             self._node.departures.append(frames.datagram(now_ns, payload))
-        while events:  # connection ids that have just been sent
-            self._node.handle(self, events.popleft(), now_ns)
         self.wake_ns = nanos(connection.get_timer())
         if not self.ended and stack.has_ended(connection):
             self.ended, self.reason = True, stack.reason(connection)
+
+    def _hand_over_events(self, now_ns: int) -> None:
+        while (event := self.connection.next_event()) is not None:
+            self._node.handle(self, event, now_ns)
 
 
 class Node:
