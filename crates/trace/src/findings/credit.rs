@@ -134,6 +134,12 @@ pub(super) fn of(signals: &Signals<'_>, pauses: &[Pause]) -> Blocked {
             watch.received(now, &packets[at], pauses);
         }
     }
+    if let Some((from, _)) = watch.since
+        && !signals.is_whole
+    {
+        let until = signals.sending.until;
+        watch.blocked.spans.push(Span { from, until });
+    }
     watch.blocked
 }
 

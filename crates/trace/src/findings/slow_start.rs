@@ -94,7 +94,8 @@ pub(super) fn of(signals: &Signals<'_>) -> Result<SlowStart, Missing> {
     let seen = by_rounds(signals);
     let seen_until = match &seen {
         SlowStart::Left(exit) if exit.by_loss => Nanos::MAX,
-        SlowStart::Left(exit) => exit.at,
+        // The log tells when in that round.
+        SlowStart::Left(exit) => round_at(&signals.rounds, exit.at).map_or(exit.at, |it| it.until),
         SlowStart::HeldByCredit(held) | SlowStart::HeldByPauses(held) => held.at,
         SlowStart::OutOfData(_) => Nanos::MAX,
     };
@@ -114,6 +115,11 @@ pub(super) fn of(signals: &Signals<'_>) -> Result<SlowStart, Missing> {
         )),
         (seen, _) => Ok(seen),
     }
+}
+
+fn round_at(rounds: &[Round], time: Nanos) -> Option<Span> {
+    let mut spans = rounds.iter().map(|it| it.span);
+    spans.find(|span| span.has(time))
 }
 
 /// How slow start ended by the growth from round to round.

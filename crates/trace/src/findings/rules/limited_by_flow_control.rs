@@ -6,7 +6,8 @@
 //! Rule: yes, if the sender had used up its credit ([`super::super::credit`]) for at least [`SHARE_PERCENT`] of the time in
 //! which it had new data to send, and for an RTT in all. No, with that share, otherwise; and no, if the credit is not what held it:
 //! if data sent again took [`FILLED`] of the link in that time (a receiver's window slides no further than the first byte that
-//! is missing), or if the window that the credit allowed is the BDP or more and the path did not run empty.
+//! is missing), or if the window that the credit allowed is the BDP or more, and data were sent again in most of that time or the
+//! path did not run empty.
 //!
 //! Not sure without the sender's side, unless frames of the sender say that it was blocked; for TCP, whose window is not
 //! read; and if data stop, without an end of the stream, before any credit was seen.
@@ -66,7 +67,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
             Seconds(rtt),
         ),
         Held::ByLosses(again) => format!(
-            "{time}, and spent it on sending {} again: {} was reached because lost data held the receiver's window, with up to {} in \
+            "{time}, and sent {} again meanwhile: {} was reached because lost data held the receiver's window, with up to {} in \
              flight.",
             Bytes(*again),
             limit.name(),
@@ -123,26 +124,31 @@ impl Held {
         };
         let spans = &signals.blocked.spans;
         let mut sent = vec![0; spans.len()];
-        let mut again = 0;
+        let mut again = vec![0; spans.len()];
         for (packet, entry) in signals.sent_in_flight() {
             let at = spans.partition_point(|it| it.until <= packet.time());
             if spans.get(at).is_some_and(|it| it.has(packet.time())) {
                 let bytes = u64::from(packet.ip_size.unwrap_or(0));
                 sent[at] += bytes;
-                again += if entry.retransmitted > 0 { bytes } else { 0 };
+                again[at] += if entry.retransmitted > 0 { bytes } else { 0 };
             }
         }
-        if share(again, at_rate(rate, waited)) >= FILLED {
-            return Self::ByLosses(again);
+        let in_all: u64 = again.iter().sum();
+        let fills_path = signals.needs_bdp().ok().filter(|bdp| window >= *bdp);
+        let repairing = spans.iter().zip(&again).filter(|(_, again)| **again > 0);
+        let repairing: Nanos = repairing.map(|(span, _)| span.length()).sum();
+        if share(in_all, at_rate(rate, waited)) >= FILLED
+            || (fills_path.is_some() && repairing >= waited / 2)
+        {
+            return Self::ByLosses(in_all);
         }
         // A receiver that stops reading leaves the path empty, however large its window.
         let drains = |span: &Span| span.length() / 2 >= signals.rtt.unwrap_or(0);
-        let mut spans = spans.iter().zip(sent);
         let is_empty = |(span, sent): (&Span, u64)| {
             drains(span) && share(sent, at_rate(rate, span.length())) < FILLED
         };
-        match signals.needs_bdp() {
-            Ok(bdp) if window >= bdp && !spans.any(is_empty) => Self::WithAFullPath(bdp),
+        match fills_path {
+            Some(bdp) if !spans.iter().zip(sent).any(is_empty) => Self::WithAFullPath(bdp),
             _ => Self::ByTheWindow,
         }
     }

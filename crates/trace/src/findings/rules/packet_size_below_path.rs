@@ -78,7 +78,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
         ));
     }
     Ok(numbers(Judgement::no(format!(
-        "{grew} of the {path} that the path carries."
+        "{grew}; the path carries {path}."
     ))))
 }
 

@@ -186,10 +186,10 @@ impl Found {
                 "{start}: {} of the link's {} stayed empty until {}{}.",
                 Percent(self.empty),
                 Rate(signals.rate_from(signals.sender).map_or(0.0, float)),
-                if self.is_filled {
-                    ""
-                } else {
-                    "the last new data at "
+                match (self.is_filled, signals.is_whole) {
+                    (true, _) => "",
+                    (false, true) => "the last new data at ",
+                    (false, false) => "the capture ends at ",
                 },
                 Seconds(self.after.until),
             ),

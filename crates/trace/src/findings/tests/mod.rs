@@ -1,5 +1,6 @@
 //! Every rule, on transfers of a toy sender: where it says yes, no, and not sure.
 
+mod cut;
 mod limits;
 mod packets;
 mod toy;

@@ -128,6 +128,29 @@ fn packet_size() {
 }
 
 #[test]
+fn the_last_packets_tell_what_path_mtu_discovery_found() {
+    let rule = "packet_size_below_path";
+    let mut grown = Toy::default().play();
+    let data = |it: &&mut Packet| it.sender == End::Server && it.size == 1200;
+    for packet in grown.packets.iter_mut().filter(data).skip(4_500) {
+        packet.ip_size = Some(1480);
+        packet.size += 252;
+    }
+    let link = LinkFacts {
+        mtu_bytes: Some(1500),
+        ..sat()
+    };
+    let all = findings(&grown, &link);
+    let finding = all.into_iter().find(|it| it.rule == rule).unwrap();
+    assert_eq!(finding.verdict, No, "{}", finding.text);
+    assert!(
+        finding.text.contains("rose from 1228 to 1480 bytes at"),
+        "{}",
+        finding.text
+    );
+}
+
+#[test]
 fn bend() {
     let rule = "bends_to_lower_rate";
     let bent = Toy {
