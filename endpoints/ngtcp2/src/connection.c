@@ -112,12 +112,17 @@ struct connection *connection_to(struct endpoint *endpoint, const struct address
 }
 
 struct connection *connection_from(struct endpoint *endpoint, const struct address *remote,
-                                   const ngtcp2_pkt_hd *initial, uint64_t now) {
+                                   const ngtcp2_pkt_hd *initial, const ngtcp2_cid *original, uint64_t now) {
     struct connection *connection = new_connection(endpoint, remote);
     ngtcp2_cid source = random_cid(SERVER_CID_BYTES);
-    ngtcp2_settings settings = settings_for(connection, &initial->dcid, now);
+    ngtcp2_settings settings = settings_for(connection, original ? original : &initial->dcid, now);
     ngtcp2_transport_params params = params_for(&endpoint->setup);
-    params_original_dcid(&params, initial->dcid);
+    params_original_dcid(&params, original ? *original : initial->dcid);
+    if (original) {
+        params.retry_scid = initial->dcid;
+        params.retry_scid_present = 1;
+        settings_token(&settings, token_of(initial));
+    }
     params.stateless_reset_token_present = 1;
     random_bytes(params.stateless_reset_token, sizeof params.stateless_reset_token);
     int result = ngtcp2_conn_server_new(&connection->quic, &initial->scid, &source, &connection->path,
@@ -187,25 +192,25 @@ static void closed_by_peer(struct connection *connection, uint64_t now) {
                                                      error.reasonlen ? (const char *)error.reason : ""));
 }
 
-void connection_receive(struct connection *connection, uint64_t now, uint8_t ecn, const uint8_t *payload,
-                        size_t size) {
+enum verdict connection_receive(struct connection *connection, uint64_t now, uint8_t ecn, const uint8_t *payload,
+                                size_t size) {
     if (connection->life == CLOSING) {
         /* Fewer and fewer answers: the first datagram, the second, the fourth and so on. */
         connection->heard++;
         connection->answer = (connection->heard & (connection->heard - 1)) == 0;
-        return;
+        return KEEP;
     }
-    if (connection->life == DRAINING) return;
+    if (connection->life == DRAINING) return KEEP;
     ngtcp2_pkt_info info = {.ecn = ecn};
     int result = ngtcp2_conn_read_pkt(connection->quic, &connection->path, &info, payload, size, now);
+    if (result == NGTCP2_ERR_RETRY) return RETRY;
+    if (result == NGTCP2_ERR_DROP_CONN) return FORGET;
     if (result == NGTCP2_ERR_DRAINING) {
         closed_by_peer(connection, now);
-    } else if (result == NGTCP2_ERR_DROP_CONN || result == NGTCP2_ERR_RETRY) {
-        end(connection, DRAINING, now);
-        endpoint_error(connection->endpoint, format_text("dropped: the first packet starts no handshake"));
     } else if (result != 0) {
         break_off(connection, now, result);
     }
+    return KEEP;
 }
 
 uint64_t connection_expiry(const struct connection *connection) {

@@ -66,13 +66,22 @@ struct connection {
 /* A client's connection to `remote`. */
 struct connection *connection_to(struct endpoint *endpoint, const struct address *remote, uint64_t now);
 
-/* A server's connection for the Initial packet with header `initial`, which came from `remote`. */
+/* A server's connection for the Initial packet with header `initial`, which came from `remote`; `original` is the
+ * destination connection ID of the Initial packet before a Retry, and NULL if there was none. */
 struct connection *connection_from(struct endpoint *endpoint, const struct address *remote,
-                                   const ngtcp2_pkt_hd *initial, uint64_t now);
+                                   const ngtcp2_pkt_hd *initial, const ngtcp2_cid *original, uint64_t now);
 
 void connection_delete(struct connection *connection);
-void connection_receive(struct connection *connection, uint64_t now, uint8_t ecn, const uint8_t *payload,
-                        size_t size);
+
+/* What is to become of a connection after a datagram. */
+enum verdict {
+    KEEP,
+    FORGET, /* the first packet starts no handshake */
+    RETRY,  /* as FORGET, and the client is to be asked for a token */
+};
+
+enum verdict connection_receive(struct connection *connection, uint64_t now, uint8_t ecn, const uint8_t *payload,
+                                size_t size);
 
 /* When connection_timeout wants to be called. */
 uint64_t connection_expiry(const struct connection *connection);

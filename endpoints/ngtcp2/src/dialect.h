@@ -16,6 +16,8 @@ typedef ngtcp2_ccerr close_error;
 #define shutdown_stream(conn, id, code) ngtcp2_conn_shutdown_stream((conn), 0, (id), (code))
 #define settings_qlog(settings, cid) ((settings)->qlog_write = write_qlog, (void)(cid))
 #define params_original_dcid(params, cid) ((params)->original_dcid = (cid), (params)->original_dcid_present = 1)
+#define token_of(header) ((ngtcp2_vec){(uint8_t *)(header)->token, (header)->tokenlen})
+#define settings_token(settings, vector) ((settings)->token = (vector).base, (settings)->tokenlen = (vector).len)
 
 #else
 
@@ -32,6 +34,8 @@ typedef ngtcp2_connection_close_error close_error;
 #define shutdown_stream ngtcp2_conn_shutdown_stream
 #define settings_qlog(settings, cid) ((settings)->qlog.write = write_qlog, (settings)->qlog.odcid = (cid))
 #define params_original_dcid(params, cid) ((params)->original_dcid = (cid))
+#define token_of(header) ((header)->token)
+#define settings_token(settings, vector) ((settings)->token = (vector))
 
 #endif
 

@@ -3,13 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "determinism.h"
 #include "fail.h"
+#include "retry.h"
 #include "tls.h"
 
 void endpoint_init(struct endpoint *endpoint, struct setup setup) {
     *endpoint = (struct endpoint){.setup = setup, .handshake_at = NEVER};
     endpoint->application = setup.server ? &server : &client;
     endpoint->credentials = tls_credentials(&endpoint->setup);
+    random_bytes(endpoint->retry.secret, sizeof endpoint->retry.secret);
     endpoint->application->init(endpoint);
 }
 
@@ -25,23 +28,24 @@ void endpoint_start(struct endpoint *endpoint, uint64_t now) {
     if (!endpoint->setup.server) keep(endpoint, connection_to(endpoint, &endpoint->setup.remote, now));
 }
 
+static void forget(struct endpoint *endpoint, size_t index) {
+    struct connection *connection = endpoint->connections[index];
+    size_t kept = 0;
+    for (size_t i = 0; i < endpoint->route_count; i++) {
+        if (endpoint->routes[i].connection != connection) endpoint->routes[kept++] = endpoint->routes[i];
+    }
+    endpoint->route_count = kept;
+    size_t behind = --endpoint->connection_count - index;
+    memmove(endpoint->connections + index, endpoint->connections + index + 1, behind * sizeof connection);
+    connection_delete(connection);
+}
+
 /* Forgets the connections whose closing or draining period is over. */
 static void forget_ended(struct endpoint *endpoint, uint64_t now) {
-    size_t kept = 0;
-    for (size_t i = 0; i < endpoint->connection_count; i++) {
-        struct connection *connection = endpoint->connections[i];
-        if (connection->life == ACTIVE || now < connection->ends) {
-            endpoint->connections[kept++] = connection;
-            continue;
-        }
-        size_t routes = 0;
-        for (size_t j = 0; j < endpoint->route_count; j++) {
-            if (endpoint->routes[j].connection != connection) endpoint->routes[routes++] = endpoint->routes[j];
-        }
-        endpoint->route_count = routes;
-        connection_delete(connection);
+    for (size_t i = endpoint->connection_count; i-- > 0;) {
+        const struct connection *connection = endpoint->connections[i];
+        if (connection->life != ACTIVE && now >= connection->ends) forget(endpoint, i);
     }
-    endpoint->connection_count = kept;
 }
 
 void route_add(struct endpoint *endpoint, const ngtcp2_cid *cid, struct connection *connection) {
@@ -67,6 +71,20 @@ static struct connection *find(const struct endpoint *endpoint, const ngtcp2_ver
     return NULL;
 }
 
+/* A datagram that belongs to no connection may start one, at a server. */
+static void accept_datagram(struct endpoint *endpoint, const struct address *remote, uint8_t ecn,
+                            const uint8_t *payload, size_t size) {
+    ngtcp2_pkt_hd initial;
+    if (!endpoint->setup.server || ngtcp2_accept(&initial, payload, size) != 0) return;
+    ngtcp2_cid original;
+    bool retried = retry_answered(endpoint, remote, &initial, &original);
+    struct connection *connection =
+        keep(endpoint, connection_from(endpoint, remote, &initial, retried ? &original : NULL, endpoint->now));
+    enum verdict verdict = connection_receive(connection, endpoint->now, ecn, payload, size);
+    if (verdict != KEEP) forget(endpoint, endpoint->connection_count - 1);
+    if (verdict == RETRY) retry_ask(endpoint, remote, &initial);
+}
+
 void endpoint_receive(struct endpoint *endpoint, uint64_t now, const struct address *remote, uint8_t ecn,
                       const uint8_t *payload, size_t size) {
     endpoint->now = now;
@@ -75,12 +93,12 @@ void endpoint_receive(struct endpoint *endpoint, uint64_t now, const struct addr
     size_t cid_bytes = endpoint->setup.server ? SERVER_CID_BYTES : CLIENT_CID_BYTES;
     if (ngtcp2_pkt_decode_version_cid(&header, payload, size, cid_bytes) != 0) return;
     struct connection *connection = find(endpoint, &header);
-    if (!connection) {
-        ngtcp2_pkt_hd initial;
-        if (!endpoint->setup.server || ngtcp2_accept(&initial, payload, size) != 0) return;
-        connection = keep(endpoint, connection_from(endpoint, remote, &initial, now));
+    if (connection) {
+        /* Only the first datagram can end in anything but KEEP. */
+        connection_receive(connection, now, ecn, payload, size);
+    } else {
+        accept_datagram(endpoint, remote, ecn, payload, size);
     }
-    connection_receive(connection, now, ecn, payload, size);
     endpoint->application->act(endpoint);
 }
 
@@ -107,6 +125,9 @@ bool endpoint_timeout(struct endpoint *endpoint, uint64_t now) {
 
 void endpoint_send(struct endpoint *endpoint, uint64_t now, const struct sink *sink) {
     endpoint->now = now;
+    struct retry *retry = &endpoint->retry;
+    if (retry->size) sink->depart(sink->context, &retry->remote, 0, retry->packet, retry->size);
+    retry->size = 0;
     for (size_t i = 0; i < endpoint->connection_count; i++) connection_send(endpoint->connections[i], now, sink);
 }
 

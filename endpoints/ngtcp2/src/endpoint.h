@@ -34,6 +34,14 @@ struct route {
     struct connection *connection;
 };
 
+/* A Retry packet that waits to be sent, if it has a size, and the key of its token. */
+struct retry {
+    uint8_t secret[32];
+    uint8_t packet[512];
+    size_t size;
+    struct address remote;
+};
+
 struct endpoint {
     struct setup setup;
     const struct application *application;
@@ -44,6 +52,7 @@ struct endpoint {
     size_t qlog_count;
     struct route *routes;
     size_t route_count;
+    struct retry retry;
     uint64_t now;
     uint64_t handshake_at; /* of the first connection; NEVER: not yet */
     bool had_any;          /* a connection came to an end */
