@@ -1,6 +1,8 @@
+#define _GNU_SOURCE
 #include "connection.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,10 +26,23 @@ static ngtcp2_conn *connection_of(ngtcp2_crypto_conn_ref *reference) {
     return ((struct connection *)reference->user_data)->quic;
 }
 
+/* The times that ngtcp2 logs are relative to the start of the connection, which it does not tell: it writes 0. */
+static size_t write_reference_time(const struct connection *connection, const char *data, size_t size) {
+    static const char unknown[] = "\"reference_time\":0";
+    const char *at = memmem(data, size, unknown, sizeof unknown - 1);
+    if (!at) return 0;
+    size_t before = (size_t)(at - data) + sizeof unknown - 2;
+    fwrite(data, 1, before, connection->qlog);
+    fprintf(connection->qlog, "%" PRIu64 ".%06" PRIu64, connection->begun / NGTCP2_MILLISECONDS,
+            connection->begun % NGTCP2_MILLISECONDS);
+    return before + 1;
+}
+
 static void write_qlog(void *context, uint32_t flags, const void *data, size_t size) {
     (void)flags;
     struct connection *connection = context;
-    fwrite(data, 1, size, connection->qlog);
+    size_t written = ftell(connection->qlog) == 0 ? write_reference_time(connection, data, size) : 0;
+    fwrite((const char *)data + written, 1, size - written, connection->qlog);
 }
 
 static void open_qlog(struct connection *connection) {
@@ -81,6 +96,7 @@ static ngtcp2_transport_params params_for(const struct setup *setup) {
 static struct connection *new_connection(struct endpoint *endpoint, const struct address *remote) {
     struct connection *connection = allocate(sizeof *connection);
     connection->endpoint = endpoint;
+    connection->begun = endpoint->now;
     connection->local = endpoint->setup.local;
     connection->remote = *remote;
     connection->path = (ngtcp2_path){
@@ -307,8 +323,10 @@ void connection_send(struct connection *connection, uint64_t now, const struct s
         return;
     }
     size_t size = ngtcp2_conn_get_max_tx_udp_payload_size(connection->quic);
-    size_t burst = ngtcp2_conn_get_send_quantum(connection->quic) / size;
-    for (size_t count = 0; count < (burst ? burst : 1); count++) {
+    size_t quantum = ngtcp2_conn_get_send_quantum(connection->quic) / size;
+    size_t most = connection->endpoint->setup.options.burst;
+    if (!most || most > quantum) most = quantum ? quantum : 1;
+    for (size_t count = 0; count < most; count++) {
         ngtcp2_pkt_info info;
         ngtcp2_ssize written = write_datagram(connection, now, &info, buffer, size);
         if (written < 0) {

@@ -1,6 +1,6 @@
 /* A QUIC connection: ngtcp2's, its TLS session, its streams with something to send, and its end.
  *
- * Times are nanoseconds on the clock of `struct setup`. */
+ * Times are nanoseconds since 1970. */
 #ifndef CONNECTION_H
 #define CONNECTION_H
 
@@ -53,6 +53,7 @@ struct connection {
     ngtcp2_crypto_conn_ref reference;
     struct address local, remote;
     ngtcp2_path path;
+    uint64_t begun;
     FILE *qlog;
     struct stream *first, *last; /* streams that may have something to send, in turn */
     enum life life;

@@ -37,10 +37,17 @@ void set_clock(uint64_t time) {
     clock_time = time;
 }
 
-uint64_t read_clock(void) {
+static uint64_t kernel_time(clockid_t clock) {
     struct timespec now;
-    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+    syscall(SYS_clock_gettime, clock, &now);
     return (uint64_t)now.tv_sec * NANOSECONDS + (uint64_t)now.tv_nsec;
+}
+
+uint64_t read_clock(void) {
+    static uint64_t offset;
+    uint64_t now = kernel_time(CLOCK_MONOTONIC);
+    if (!offset) offset = kernel_time(CLOCK_REALTIME) - now;
+    return now + offset;
 }
 
 void random_bytes(void *buffer, size_t size) {

@@ -16,7 +16,7 @@ void seed_entropy(uint64_t seed, uint64_t stream);
 /* Nanoseconds since 1970. */
 void set_clock(uint64_t time);
 
-/* The kernel's monotonic clock in nanoseconds, for socket mode. */
+/* For socket mode: nanoseconds since 1970 when first read, and monotonic from then on. */
 uint64_t read_clock(void);
 
 /* Random bytes, from the seed or from the kernel. */

@@ -40,10 +40,12 @@ static void parse_option(struct options *options, const char *name, const char *
         options->window = parse_count(name, value, 1, (UINT64_C(1) << 62) - 1);
     } else if (strcmp(name, "mtu") == 0) {
         options->udp_payload = parse_count(name, value, NGTCP2_MAX_UDP_PAYLOAD_SIZE, 65507);
+    } else if (strcmp(name, "burst") == 0) {
+        options->burst = parse_count(name, value, 1, 1000);
     } else if (strcmp(name, "ack") == 0) {
         options->ack_threshold = parse_count(name, value, 1, 1000);
     } else {
-        unsupported("option \"%s\"; there are cc, window, mtu, ack", name);
+        unsupported("option \"%s\"; there are cc, window, mtu, burst, ack", name);
     }
 }
 

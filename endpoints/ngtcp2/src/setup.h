@@ -21,6 +21,7 @@ struct options {
     ngtcp2_cc_algo congestion;
     uint64_t window;      /* bytes, of connection and streams */
     size_t udp_payload;   /* bytes: the largest that is sent */
+    size_t burst;         /* datagrams that are sent at once, before pacing has a say */
     size_t ack_threshold; /* ack-eliciting packets until an ACK is sent at once */
 };
 
@@ -33,7 +34,7 @@ struct setup {
     char *www, *downloads, *certs;
     FILE *keylog;       /* NULL: none is written */
     char *qlog;         /* a folder; NULL: none is written */
-    uint64_t zero_time; /* of the trial, on the clock that ngtcp2 is told, in nanoseconds */
+    uint64_t zero_time; /* of the trial, in nanoseconds since 1970, as all times that ngtcp2 is told */
 };
 
 struct setup setup_from_hello(const char *hello);
