@@ -125,6 +125,10 @@ static void stream_closed(struct endpoint *endpoint, struct stream *stream) {
     if (!request->ended) end(endpoint, request, format_text("%s: the stream closed", request->path));
 }
 
+static void connection_deleted(struct endpoint *endpoint, const struct connection *connection) {
+    (void)endpoint, (void)connection;
+}
+
 static void act(struct endpoint *endpoint) {
     if (endpoint->connection_count == 0 || endpoint->handshake_at == NEVER) return;
     struct connection *connection = endpoint->connections[0];
@@ -170,6 +174,7 @@ const struct application client = {
     .received = received,
     .reset = reset,
     .stream_closed = stream_closed,
+    .connection_deleted = connection_deleted,
     .act = act,
     .is_done = is_done,
     .finish = finish,

@@ -151,6 +151,7 @@ struct connection *connection_from(struct endpoint *endpoint, const struct addre
 }
 
 void connection_delete(struct connection *connection) {
+    connection->endpoint->application->connection_deleted(connection->endpoint, connection);
     ngtcp2_conn_del(connection->quic);
     gnutls_deinit(connection->tls);
     if (connection->qlog && fclose(connection->qlog) != 0) fail("a qlog cannot be written");

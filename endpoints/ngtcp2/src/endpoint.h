@@ -20,6 +20,8 @@ struct application {
     void (*reset)(struct endpoint *endpoint, struct stream *stream, uint64_t code);
     /* Nothing more will be heard of the stream. */
     void (*stream_closed)(struct endpoint *endpoint, struct stream *stream);
+    /* Nothing more will be heard of any stream of the connection. */
+    void (*connection_deleted)(struct endpoint *endpoint, const struct connection *connection);
     /* May close connections; called after events, outside of ngtcp2. */
     void (*act)(struct endpoint *endpoint);
     bool (*is_done)(const struct endpoint *endpoint);
@@ -45,7 +47,7 @@ struct retry {
 struct endpoint {
     struct setup setup;
     const struct application *application;
-    void *requests; /* a client's, see client.c */
+    void *requests; /* a client's or a server's, see client.c and server.c */
     gnutls_certificate_credentials_t credentials;
     struct connection **connections;
     size_t connection_count;

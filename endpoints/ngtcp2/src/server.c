@@ -19,7 +19,8 @@ struct exchange {
     char question[LONGEST_QUESTION + 1];
     size_t question_bytes;
     bool answered;
-    void *file; /* mapped; NULL: there is none, or it is empty */
+    struct exchange *next; /* of all exchanges of the endpoint */
+    void *file;            /* mapped; NULL: there is none, or it is empty */
     size_t file_bytes;
 };
 
@@ -78,6 +79,8 @@ static void answer(struct endpoint *endpoint, struct exchange *exchange) {
 
 static struct exchange *new_exchange(struct connection *connection, int64_t id) {
     struct exchange *exchange = allocate(sizeof *exchange);
+    exchange->next = connection->endpoint->requests;
+    connection->endpoint->requests = exchange;
     exchange->stream.id = id;
     exchange->stream.connection = connection;
     /* There is nothing to send before the question is complete. */
@@ -110,11 +113,35 @@ static void reset(struct endpoint *endpoint, struct stream *stream, uint64_t cod
     shutdown_stream(stream->connection->quic, stream->id, REFUSED);
 }
 
-static void stream_closed(struct endpoint *endpoint, struct stream *stream) {
-    (void)endpoint;
-    struct exchange *exchange = (struct exchange *)stream;
+static void release(struct exchange *exchange) {
     if (exchange->file) munmap(exchange->file, exchange->file_bytes);
     free(exchange);
+}
+
+static void stream_closed(struct endpoint *endpoint, struct stream *stream) {
+    struct exchange *all = endpoint->requests, *before = NULL;
+    for (struct exchange *at = all; &at->stream != stream; at = at->next) before = at;
+    struct exchange *exchange = (struct exchange *)stream;
+    if (before) {
+        before->next = exchange->next;
+    } else {
+        endpoint->requests = exchange->next;
+    }
+    release(exchange);
+}
+
+static void connection_deleted(struct endpoint *endpoint, const struct connection *connection) {
+    struct exchange *kept = NULL;
+    for (struct exchange *at = endpoint->requests, *next; at; at = next) {
+        next = at->next;
+        if (at->stream.connection == connection) {
+            release(at);
+        } else {
+            at->next = kept;
+            kept = at;
+        }
+    }
+    endpoint->requests = kept;
 }
 
 static void nothing(struct endpoint *endpoint) {
@@ -142,6 +169,7 @@ const struct application server = {
     .received = received,
     .reset = reset,
     .stream_closed = stream_closed,
+    .connection_deleted = connection_deleted,
     .act = nothing,
     .is_done = is_done,
     .finish = nothing,
