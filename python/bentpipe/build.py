@@ -20,6 +20,10 @@ _INSTALL = {
     "java": "install it with: sudo apt install default-jdk",
     "mvn": "install it with: sudo apt install maven",
     "npm": "install it with: sudo apt install npm",
+    "pkg-config": "install it with: sudo apt install pkg-config",
+    "gnutls": "install it with: sudo apt install libgnutls28-dev",
+    "libngtcp2": "install it with: sudo apt install libngtcp2-dev",
+    "libngtcp2_crypto_gnutls": "install it with: sudo apt install libngtcp2-crypto-gnutls-dev",
 }
 _NAMES = {"cargo": "Rust", "go": "Go"}  # what has the version that people look for
 
@@ -50,26 +54,47 @@ def build(stack: Stack) -> Built:
 
 
 def what_is_missing(stack: Stack) -> str | None:
-    """The tools that the stack's build lacks here, and how to get them; None if it lacks none."""
-    needs = stack.build.needs if stack.build is not None else ()
-    missing = [why for need in needs if (why := _missing(need, stack)) is not None]
+    """What the stack's build lacks here, tools and libraries, and how to get it; None if it lacks nothing."""
+    if stack.build is None:
+        return None
+    missing = [why for need in stack.build.needs if (why := _missing(need, stack)) is not None]
+    missing += [why for need in stack.build.libraries if (why := _missing_library(need)) is not None]
     return "; ".join(f"{stack.name} needs {why}" for why in missing) or None
 
 
 def _missing(need: Need, stack: Stack) -> str | None:
-    """What is missing and how to get it, if `need` is not met."""
-    wanted = need.program
-    if need.version:
-        wanted = f"{_NAMES.get(need.program, need.program)} {_dotted(need.version)} or newer"
-    how = _INSTALL.get(need.program, f"install {need.program}")
-    if shutil.which(need.program) is None:
+    """What is missing and how to get it, if the program is not there."""
+    wanted, how = _wanted(need)
+    if shutil.which(need.name) is None:
         return f"{wanted}; {how}"
     if not need.version:
         return None
-    found = _version(need.program, stack)
+    found = _version(need.name, stack)
     if found is None:
-        return f"{wanted}, and {need.program} does not say which it is; {how}"
-    return None if found >= need.version else f"{wanted}, and {need.program} is {_dotted(found)}; {how}"
+        return f"{wanted}, and {need.name} does not say which it is; {how}"
+    return None if found >= need.version else f"{wanted}, and {need.name} is {_dotted(found)}; {how}"
+
+
+def _missing_library(need: Need) -> str | None:
+    """What is missing and how to get it, if pkg-config does not find the library."""
+    wanted, how = _wanted(need)
+    if shutil.which("pkg-config") is None:
+        return f"pkg-config, which knows of {need.name}; {_INSTALL['pkg-config']}"
+    asked = ["pkg-config", "--modversion", need.name]
+    done = subprocess.run(asked, capture_output=True, text=True, errors="replace", check=False)
+    found = re.match(r"\d+(?:\.\d+)*", done.stdout) if done.returncode == 0 else None
+    if found is None:
+        return f"the library {wanted}; {how}"
+    if tuple(map(int, found[0].split("."))) >= need.version:
+        return None
+    return f"the library {wanted}, and {need.name} is {found[0]}; {how}"
+
+
+def _wanted(need: Need) -> tuple[str, str]:
+    """What is needed, in words, and how to get it."""
+    name = _NAMES.get(need.name, need.name) if need.version else need.name
+    wanted = f"{name} {_dotted(need.version)} or newer" if need.version else name
+    return wanted, _INSTALL.get(need.name, f"install {need.name}")
 
 
 def _version(program: str, stack: Stack) -> tuple[int, ...] | None:

@@ -25,9 +25,9 @@ _NAME = re.compile(r"[A-Za-z0-9-]+")
 
 @dataclass(frozen=True)
 class Need:
-    """A program that must be on the PATH, written `cargo`, or `cargo >= 1.88` if it must not be older."""
+    """A program on the PATH or a library, written `cargo`, or `cargo >= 1.88` if it must not be older."""
 
-    program: str
+    name: str
     version: tuple[int, ...] = ()  # the oldest that will do; empty: any
 
 
@@ -35,7 +35,8 @@ class Need:
 class Build:
     """How a stack is made."""
 
-    needs: tuple[Need, ...]
+    needs: tuple[Need, ...]  # programs
+    libraries: tuple[Need, ...]  # as pkg-config names them
     command: tuple[str, ...]  # runs in the stack's folder
 
 
@@ -124,7 +125,7 @@ def load(folder: Path) -> Stack:
     )
     options, commands, build = table.table("options"), table.table("commands"), table.table("build")
     commands.allow(*MODES)
-    build.allow("needs", "command")
+    build.allow("needs", "libraries", "command")
     stack = Stack(
         folder=folder.resolve(),
         name=table.text("name"),
@@ -154,16 +155,22 @@ def load(folder: Path) -> Stack:
 
 
 def _build(table: strict.Table) -> Build:
-    needs = []
-    for text in table.texts("needs", []):
-        found = _NEED.fullmatch(text)
-        if found is None:
-            raise table.wrong("needs", text, 'a program, with its oldest version if need be: "cargo >= 1.88"')
-        needs.append(Need(found[1], tuple(int(part) for part in found[2].split(".")) if found[2] else ()))
+    needs = _needs(table, "needs", 'a program, with its oldest version if need be: "cargo >= 1.88"')
+    libraries = _needs(table, "libraries", 'a library, with its oldest version if need be: "openssl >= 3"')
     command = tuple(table.texts("command"))
     if not command:
         raise table.wrong("command", [], 'an argument list: ["cargo", "build"]')
-    return Build(tuple(needs), command)
+    return Build(needs, libraries, command)
+
+
+def _needs(table: strict.Table, key: str, wanted: str) -> tuple[Need, ...]:
+    needs = []
+    for text in table.texts(key, []):
+        found = _NEED.fullmatch(text)
+        if found is None:
+            raise table.wrong(key, text, wanted)
+        needs.append(Need(found[1], tuple(int(part) for part in found[2].split(".")) if found[2] else ()))
+    return tuple(needs)
 
 
 def replaced(known: Mapping[str, Stack]) -> list[Stack]:

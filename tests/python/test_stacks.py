@@ -151,6 +151,31 @@ def test_build_leaves_out_what_needs_a_newer_tool(
     assert wanted is None or wanted in done.err
 
 
+@pytest.mark.parametrize(
+    ("libraries", "wanted"),
+    [
+        ("no-such-library", "needy needs the library no-such-library; install no-such-library"),
+        ("known >= 1.3", "needy needs the library known 1.3 or newer, and known is 1.2.10; install known"),
+        ("known >= 1.2.9", None),
+        ("known", None),
+    ],
+)
+def test_build_leaves_out_what_needs_a_missing_library(
+    bentpipe: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, libraries: str, wanted: str | None
+) -> None:
+    pkg_config = tmp_path / "bin" / "pkg-config"
+    pkg_config.parent.mkdir()
+    pkg_config.write_text('#!/bin/sh\n[ "$*" = "--modversion known" ] && echo 1.2.10\n')
+    pkg_config.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{pkg_config.parent}:{os.environ['PATH']}")
+    text = GOOD + f'\n[build]\nlibraries = ["{libraries}"]\ncommand = ["touch", "made"]\n'
+    folder = write(tmp_path / "stack", text.replace('"toy"', '"needy"', 1))
+    done = bentpipe("stacks", "--stacks", folder, "build", "needy")
+    assert done.code == (0 if wanted is None else 2)
+    assert (folder / "made").exists() is (wanted is None)
+    assert wanted is None or wanted in done.err
+
+
 def test_a_stack_that_stands_in_for_one_of_ours_is_noted(bentpipe: Command, tmp_path: Path) -> None:
     folder = write(tmp_path / "mine", GOOD.replace('"toy"', '"quinn"', 1))
     listed = bentpipe("stacks", "--stacks", folder, "--json")

@@ -1,0 +1,342 @@
+#define _GNU_SOURCE
+#include "connection.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "callbacks.h"
+#include "determinism.h"
+#include "endpoint.h"
+#include "fail.h"
+#include "tls.h"
+
+/* ngtcp2's library has no defaults for these; they are those of its example programs. */
+#define IDLE_TIMEOUT (30 * NGTCP2_SECONDS)
+#define MEBIBYTE (UINT64_C(1) << 20)
+#define CONNECTION_WINDOW (15 * MEBIBYTE)
+#define STREAM_WINDOW (6 * MEBIBYTE)
+#define LARGEST_CONNECTION_WINDOW (24 * MEBIBYTE)
+#define LARGEST_STREAM_WINDOW (16 * MEBIBYTE)
+#define STREAMS 100
+#define CONNECTION_IDS 7
+
+static ngtcp2_conn *connection_of(ngtcp2_crypto_conn_ref *reference) {
+    return ((struct connection *)reference->user_data)->quic;
+}
+
+/* The times that ngtcp2 logs are relative to the start of the connection, which it does not tell: it writes 0. */
+static size_t write_reference_time(const struct connection *connection, const char *data, size_t size) {
+    static const char unknown[] = "\"reference_time\":0";
+    const char *at = memmem(data, size, unknown, sizeof unknown - 1);
+    if (!at) return 0;
+    size_t before = (size_t)(at - data) + sizeof unknown - 2;
+    fwrite(data, 1, before, connection->qlog);
+    fprintf(connection->qlog, "%" PRIu64 ".%06" PRIu64, connection->begun / NGTCP2_MILLISECONDS,
+            connection->begun % NGTCP2_MILLISECONDS);
+    return before + 1;
+}
+
+static void write_qlog(void *context, uint32_t flags, const void *data, size_t size) {
+    (void)flags;
+    struct connection *connection = context;
+    size_t written = ftell(connection->qlog) == 0 ? write_reference_time(connection, data, size) : 0;
+    fwrite((const char *)data + written, 1, size - written, connection->qlog);
+}
+
+static void open_qlog(struct connection *connection) {
+    struct endpoint *endpoint = connection->endpoint;
+    const char *role = endpoint->setup.server ? "server" : "client";
+    char *path = ++endpoint->qlog_count == 1
+                     ? format_text("%s/%s.sqlog", endpoint->setup.qlog, role)
+                     : format_text("%s/%s-%zu.sqlog", endpoint->setup.qlog, role, endpoint->qlog_count);
+    connection->qlog = fopen(path, "w");
+    if (!connection->qlog) fail("the qlog %s cannot be written: %s", path, strerror(errno));
+    free(path);
+}
+
+static ngtcp2_settings settings_for(struct connection *connection, const ngtcp2_cid *original, uint64_t now) {
+    const struct setup *setup = &connection->endpoint->setup;
+    const struct options *options = &setup->options;
+    ngtcp2_settings settings;
+    ngtcp2_settings_default(&settings);
+    settings.initial_ts = now;
+    settings.cc_algo = options->congestion;
+    if (!options->window) {
+        settings.max_window = LARGEST_CONNECTION_WINDOW;
+        settings.max_stream_window = LARGEST_STREAM_WINDOW;
+    }
+    if (options->udp_payload) {
+        settings.max_tx_udp_payload_size = options->udp_payload;
+        settings.no_tx_udp_payload_size_shaping = 1;
+        settings.no_pmtud = 1;
+    }
+    if (options->ack_threshold) settings.ack_thresh = options->ack_threshold;
+    if (setup->qlog) {
+        open_qlog(connection);
+        settings_qlog(&settings, *original);
+    }
+    return settings;
+}
+
+static ngtcp2_transport_params params_for(const struct setup *setup) {
+    uint64_t window = setup->options.window;
+    ngtcp2_transport_params params;
+    ngtcp2_transport_params_default(&params);
+    params.initial_max_data = window ? window : CONNECTION_WINDOW;
+    params.initial_max_stream_data_bidi_local = window ? window : STREAM_WINDOW;
+    params.initial_max_stream_data_bidi_remote = window ? window : STREAM_WINDOW;
+    params.initial_max_streams_bidi = setup->server ? STREAMS : 0;
+    params.max_idle_timeout = IDLE_TIMEOUT;
+    params.active_connection_id_limit = CONNECTION_IDS;
+    return params;
+}
+
+static struct connection *new_connection(struct endpoint *endpoint, const struct address *remote) {
+    struct connection *connection = allocate(sizeof *connection);
+    connection->endpoint = endpoint;
+    connection->begun = endpoint->now;
+    connection->local = endpoint->setup.local;
+    connection->remote = *remote;
+    connection->path = (ngtcp2_path){
+        .local = {(struct sockaddr *)&connection->local.socket, connection->local.length},
+        .remote = {(struct sockaddr *)&connection->remote.socket, connection->remote.length},
+    };
+    connection->reference = (ngtcp2_crypto_conn_ref){connection_of, connection};
+    connection->tls = tls_session(&endpoint->setup, endpoint->credentials, &connection->reference);
+    return connection;
+}
+
+static ngtcp2_cid random_cid(size_t size) {
+    ngtcp2_cid cid = {.datalen = size};
+    random_bytes(cid.data, size);
+    return cid;
+}
+
+struct connection *connection_to(struct endpoint *endpoint, const struct address *remote, uint64_t now) {
+    struct connection *connection = new_connection(endpoint, remote);
+    ngtcp2_cid destination = random_cid(INITIAL_CID_BYTES), source = random_cid(CLIENT_CID_BYTES);
+    ngtcp2_settings settings = settings_for(connection, &destination, now);
+    ngtcp2_transport_params params = params_for(&endpoint->setup);
+    int result = ngtcp2_conn_client_new(&connection->quic, &destination, &source, &connection->path,
+                                        NGTCP2_PROTO_VER_V1, &client_callbacks, &settings, &params, NULL, connection);
+    if (result != 0) fail("ngtcp2_conn_client_new: %s", ngtcp2_strerror(result));
+    ngtcp2_conn_set_tls_native_handle(connection->quic, connection->tls);
+    route_add(endpoint, &source, connection);
+    return connection;
+}
+
+struct connection *connection_from(struct endpoint *endpoint, const struct address *remote,
+                                   const ngtcp2_pkt_hd *initial, const ngtcp2_cid *original, uint64_t now) {
+    struct connection *connection = new_connection(endpoint, remote);
+    ngtcp2_cid source = random_cid(SERVER_CID_BYTES);
+    ngtcp2_settings settings = settings_for(connection, original ? original : &initial->dcid, now);
+    ngtcp2_transport_params params = params_for(&endpoint->setup);
+    params_original_dcid(&params, original ? *original : initial->dcid);
+    if (original) {
+        params.retry_scid = initial->dcid;
+        params.retry_scid_present = 1;
+        settings_token(&settings, token_of(initial));
+    }
+    params.stateless_reset_token_present = 1;
+    random_bytes(params.stateless_reset_token, sizeof params.stateless_reset_token);
+    int result = ngtcp2_conn_server_new(&connection->quic, &initial->scid, &source, &connection->path,
+                                        initial->version, &server_callbacks, &settings, &params, NULL, connection);
+    if (result != 0) fail("ngtcp2_conn_server_new: %s", ngtcp2_strerror(result));
+    ngtcp2_conn_set_tls_native_handle(connection->quic, connection->tls);
+    route_add(endpoint, &source, connection);
+    route_add(endpoint, &initial->dcid, connection);
+    return connection;
+}
+
+void connection_delete(struct connection *connection) {
+    connection->endpoint->application->connection_deleted(connection->endpoint, connection);
+    ngtcp2_conn_del(connection->quic);
+    gnutls_deinit(connection->tls);
+    if (connection->qlog && fclose(connection->qlog) != 0) fail("a qlog cannot be written");
+    free(connection);
+}
+
+/* Enters the closing or draining period: three times the PTO (RFC 9000, section 10.2). */
+static void end(struct connection *connection, enum life life, uint64_t now) {
+    connection->life = life;
+    connection->ends = now + 3 * ngtcp2_conn_get_pto(connection->quic);
+    connection->endpoint->had_any = true;
+}
+
+static void send_close(struct connection *connection, uint64_t now, const close_error *error) {
+    ngtcp2_pkt_info info;
+    ngtcp2_ssize written = ngtcp2_conn_write_connection_close(connection->quic, NULL, &info, connection->close,
+                                                              sizeof connection->close, error, now);
+    end(connection, CLOSING, now);
+    connection->close_bytes = written > 0 ? (size_t)written : 0;
+    connection->answer = written > 0;
+}
+
+void connection_close(struct connection *connection, uint64_t now, uint64_t code) {
+    close_error error;
+    close_error_default(&error);
+    close_error_application(&error, code);
+    send_close(connection, now, &error);
+}
+
+/* Closes because of what a call of ngtcp2 returned. */
+static void break_off(struct connection *connection, uint64_t now, int result) {
+    close_error error;
+    close_error_default(&error);
+    if (result == NGTCP2_ERR_CRYPTO) {
+        uint8_t alert = ngtcp2_conn_get_tls_alert(connection->quic);
+        close_error_alert(&error, alert);
+        endpoint_error(connection->endpoint, format_text("TLS alert %u", alert));
+    } else {
+        close_error_library(&error, result);
+        endpoint_error(connection->endpoint, format_text("%s", ngtcp2_strerror(result)));
+    }
+    send_close(connection, now, &error);
+}
+
+static void closed_by_peer(struct connection *connection, uint64_t now) {
+    close_error error;
+    close_error_received(connection->quic, &error);
+    end(connection, DRAINING, now);
+    bool application = error.type == CLOSED_BY_APPLICATION;
+    if (application && error.error_code == 0 && connection->endpoint->setup.server) return;
+    unsigned long long code = error.error_code;
+    endpoint_error(connection->endpoint, format_text("closed by peer: %s error %llu%s%.*s",
+                                                     application ? "application" : "transport", code,
+                                                     error.reasonlen ? ", " : "", (int)error.reasonlen,
+                                                     error.reasonlen ? (const char *)error.reason : ""));
+}
+
+enum verdict connection_receive(struct connection *connection, uint64_t now, uint8_t ecn, const uint8_t *payload,
+                                size_t size) {
+    if (connection->life == CLOSING) {
+        /* Fewer and fewer answers: the first datagram, the second, the fourth and so on. */
+        connection->heard++;
+        connection->answer = (connection->heard & (connection->heard - 1)) == 0;
+        return KEEP;
+    }
+    if (connection->life == DRAINING) return KEEP;
+    ngtcp2_pkt_info info = {.ecn = ecn};
+    int result = ngtcp2_conn_read_pkt(connection->quic, &connection->path, &info, payload, size, now);
+    if (result == NGTCP2_ERR_RETRY) return RETRY;
+    if (result == NGTCP2_ERR_DROP_CONN) return FORGET;
+    if (result == NGTCP2_ERR_DRAINING) {
+        closed_by_peer(connection, now);
+    } else if (result != 0) {
+        break_off(connection, now, result);
+    }
+    return KEEP;
+}
+
+uint64_t connection_expiry(const struct connection *connection) {
+    return connection->life == ACTIVE ? ngtcp2_conn_get_expiry(connection->quic) : NEVER;
+}
+
+void connection_timeout(struct connection *connection, uint64_t now) {
+    int result = ngtcp2_conn_handle_expiry(connection->quic, now);
+    if (result == NGTCP2_ERR_IDLE_CLOSE) {
+        end(connection, DRAINING, now);
+        endpoint_error(connection->endpoint, format_text("idle timeout"));
+    } else if (result == NGTCP2_ERR_HANDSHAKE_TIMEOUT) {
+        end(connection, DRAINING, now);
+        endpoint_error(connection->endpoint, format_text("handshake timeout"));
+    } else if (result != 0) {
+        break_off(connection, now, result);
+    }
+}
+
+void stream_queue(struct stream *stream) {
+    struct connection *connection = stream->connection;
+    if (stream->queued || stream->finished) return;
+    stream->queued = true;
+    stream->next = NULL;
+    *(connection->last ? &connection->last->next : &connection->first) = stream;
+    connection->last = stream;
+}
+
+/* Takes the stream whose turn it is. */
+static struct stream *dequeue(struct connection *connection) {
+    struct stream *stream = connection->first;
+    connection->first = stream->next;
+    if (!connection->first) connection->last = NULL;
+    stream->queued = false;
+    return stream;
+}
+
+void stream_drop(struct stream *stream) {
+    struct connection *connection = stream->connection;
+    stream->finished = true;
+    if (!stream->queued) return;
+    struct stream *before = NULL, *at = connection->first;
+    for (; at != stream; at = at->next) before = at;
+    *(before ? &before->next : &connection->first) = stream->next;
+    if (connection->last == stream) connection->last = before;
+    stream->queued = false;
+}
+
+/* `taken` bytes were sent, or with -1 none, not even the end. */
+static void sent(struct stream *stream, ngtcp2_ssize taken) {
+    if (taken < 0) {
+        stream_queue(stream);
+        return;
+    }
+    stream->unsent += taken;
+    stream->unsent_bytes -= (size_t)taken;
+    stream->finished = stream->unsent_bytes == 0;
+    stream_queue(stream);
+}
+
+/* Writes one datagram: its size, 0 if nothing may be sent now, or an error of ngtcp2. */
+static ngtcp2_ssize write_datagram(struct connection *connection, uint64_t now, ngtcp2_pkt_info *info,
+                                   uint8_t *buffer, size_t size) {
+    for (;;) {
+        bool allowed = connection->first && ngtcp2_conn_get_max_data_left(connection->quic) > 0;
+        struct stream *stream = allowed ? dequeue(connection) : NULL;
+        ngtcp2_vec data = {0};
+        uint32_t flags = NGTCP2_WRITE_STREAM_FLAG_MORE;
+        if (stream) {
+            data = (ngtcp2_vec){(uint8_t *)stream->unsent, stream->unsent_bytes};
+            flags |= NGTCP2_WRITE_STREAM_FLAG_FIN;
+        }
+        ngtcp2_ssize taken = -1;
+        ngtcp2_ssize written =
+            ngtcp2_conn_writev_stream(connection->quic, NULL, info, buffer, size, &taken, flags,
+                                      stream ? stream->id : -1, &data, stream ? 1 : 0, now);
+        /* A stream that is blocked is queued again when the peer extends its limit. */
+        if (written == NGTCP2_ERR_STREAM_DATA_BLOCKED || written == NGTCP2_ERR_STREAM_SHUT_WR ||
+            written == NGTCP2_ERR_STREAM_NOT_FOUND) {
+            continue;
+        }
+        if (stream) sent(stream, taken);
+        if (written != NGTCP2_ERR_WRITE_MORE) return written;
+    }
+}
+
+void connection_send(struct connection *connection, uint64_t now, const struct sink *sink) {
+    static uint8_t buffer[LARGEST_PAYLOAD];
+    if (connection->life != ACTIVE) {
+        if (connection->answer) {
+            sink->depart(sink->context, &connection->remote, 0, connection->close, connection->close_bytes);
+        }
+        connection->answer = false;
+        return;
+    }
+    size_t size = ngtcp2_conn_get_max_tx_udp_payload_size(connection->quic);
+    size_t quantum = ngtcp2_conn_get_send_quantum(connection->quic) / size;
+    size_t most = connection->endpoint->setup.options.burst;
+    if (!most || most > quantum) most = quantum ? quantum : 1;
+    for (size_t count = 0; count < most; count++) {
+        ngtcp2_pkt_info info;
+        ngtcp2_ssize written = write_datagram(connection, now, &info, buffer, size);
+        if (written < 0) {
+            break_off(connection, now, (int)written);
+            connection_send(connection, now, sink);
+            return;
+        }
+        if (written == 0) break;
+        sink->depart(sink->context, &connection->remote, (uint8_t)info.ecn, buffer, (size_t)written);
+    }
+    ngtcp2_conn_update_pkt_tx_time(connection->quic, now);
+}

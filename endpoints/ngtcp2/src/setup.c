@@ -1,0 +1,208 @@
+#include "setup.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <netdb.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "determinism.h"
+#include "fail.h"
+#include "json.h"
+
+#define CONTRACT 1
+#define NANOSECONDS 1000000000u
+
+static uint64_t parse_count(const char *name, const char *value, uint64_t least, uint64_t most) {
+    char *end;
+    errno = 0;
+    uint64_t number = strtoull(value, &end, 10);
+    if (errno || *end || *value < '0' || *value > '9' || number < least || number > most) {
+        unsupported("option %s=%s: give a whole number from %" PRIu64 " to %" PRIu64, name, value, least, most);
+    }
+    return number;
+}
+
+static ngtcp2_cc_algo parse_congestion(const char *value) {
+    if (strcmp(value, "reno") == 0) return NGTCP2_CC_ALGO_RENO;
+    if (strcmp(value, "cubic") == 0) return NGTCP2_CC_ALGO_CUBIC;
+    if (strcmp(value, "bbr") == 0) return NGTCP2_CC_ALGO_BBR;
+#if NGTCP2_VERSION_NUM < 0x010000
+    if (strcmp(value, "bbr2") == 0) return NGTCP2_CC_ALGO_BBR2;
+#endif
+    unsupported("option cc=%s: ngtcp2 %s has no such congestion control", value, NGTCP2_VERSION);
+}
+
+static void parse_option(struct options *options, const char *name, const char *value) {
+    if (strcmp(name, "cc") == 0) {
+        options->congestion = parse_congestion(value);
+    } else if (strcmp(name, "window") == 0) {
+        options->window = parse_count(name, value, 1, (UINT64_C(1) << 62) - 1);
+    } else if (strcmp(name, "mtu") == 0) {
+        options->udp_payload = parse_count(name, value, NGTCP2_MAX_UDP_PAYLOAD_SIZE, 65507);
+    } else if (strcmp(name, "burst") == 0) {
+        options->burst = parse_count(name, value, 1, 1000);
+    } else if (strcmp(name, "ack") == 0) {
+        options->ack_threshold = parse_count(name, value, 1, 1000);
+    } else {
+        unsupported("option \"%s\"; there are cc, window, mtu, burst, ack", name);
+    }
+}
+
+static bool parse_role(const char *role) {
+    if (strcmp(role, "client") != 0 && strcmp(role, "server") != 0) unsupported("role \"%s\"", role);
+    return strcmp(role, "server") == 0;
+}
+
+static void check_testcase(const char *name) {
+    if (strcmp(name, "transfer") != 0) unsupported("test case \"%s\"; there is only \"transfer\"", name);
+}
+
+static void add_request(struct setup *setup, char *url) {
+    setup->requests = reallocate(setup->requests, (setup->request_count + 2) * sizeof *setup->requests);
+    setup->requests[setup->request_count++] = url;
+    setup->requests[setup->request_count] = NULL;
+}
+
+struct address parse_address(const char *text, const char *field) {
+    struct address address = {.length = 0};
+    const char *colon = strrchr(text, ':');
+    char *host = format_text("%.*s", colon ? (int)(colon - text) : 0, text), *name = host;
+    size_t length = strlen(host);
+    if (length > 1 && host[0] == '[' && host[length - 1] == ']') {
+        host[length - 1] = 0;
+        name++;
+    }
+    struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV, .ai_socktype = SOCK_DGRAM}, *found;
+    if (!*name || getaddrinfo(name, colon + 1, &hints, &found) != 0) {
+        fail("%s is \"%s\": write an IP address and a port, such as 127.0.0.1:4433", field, text);
+    }
+    memcpy(&address.socket, found->ai_addr, found->ai_addrlen);
+    address.length = found->ai_addrlen;
+    freeaddrinfo(found);
+    free(host);
+    return address;
+}
+
+static FILE *open_keylog(const char *path, const char *mode) {
+    FILE *file = fopen(path, mode);
+    if (!file) fail("the key log %s cannot be written: %s", path, strerror(errno));
+    return file;
+}
+
+static void check_folders(const struct setup *setup) {
+    if (setup->server && !setup->www) fail("www (WWW) is missing, but a server needs it");
+    if (!setup->server && !setup->downloads) fail("downloads (DOWNLOADS) is missing, but a client needs it");
+}
+
+/* Both sides of a trial may be given the same seed, and draw from streams of their own. */
+static void seed_from(const char *hello, bool server) {
+    char *text = json_string(json_member(hello, "seed"), "seed"), *end;
+    uint64_t seed = strtoull(text, &end, 16);
+    if (*end || end == text) fail("HELLO: \"seed\" is \"%s\": write up to 16 hexadecimal digits", text);
+    free(text);
+    seed_entropy(seed, server);
+}
+
+static char *optional_string(const char *hello, const char *key) {
+    const char *value = json_member(hello, key);
+    return value ? json_string(value, key) : NULL;
+}
+
+static struct address hello_address(const char *hello, const char *key) {
+    char *text = json_string(json_member(hello, key), key);
+    struct address address = parse_address(text, key);
+    free(text);
+    return address;
+}
+
+static void read_lists(struct setup *setup, const char *hello) {
+    const char *requests = json_member(hello, "requests");
+    for (const char *url = requests ? json_first(requests) : NULL; url; url = json_next(url)) {
+        add_request(setup, json_string(url, "requests"));
+    }
+    const char *options = json_member(hello, "options");
+    for (const char *member = options ? json_first(options) : NULL; member;) {
+        char *name;
+        const char *value = json_key(member, &name);
+        char *text = json_string(value, name);
+        parse_option(&setup->options, name, text);
+        free(name);
+        free(text);
+        member = json_next(value);
+    }
+}
+
+struct setup setup_from_hello(const char *text) {
+    const char *hello = json_object(text);
+    uint64_t contract = json_number(json_member(hello, "contract"), "contract");
+    if (contract != CONTRACT) unsupported("version %" PRIu64 " of the contract; this is %d", contract, CONTRACT);
+    struct setup setup = {.options.congestion = NGTCP2_CC_ALGO_CUBIC};
+    char *testcase = json_string(json_member(hello, "testcase"), "testcase");
+    check_testcase(testcase);
+    free(testcase);
+    char *role = json_string(json_member(hello, "role"), "role");
+    setup.server = parse_role(role);
+    free(role);
+    seed_from(hello, setup.server);
+    read_lists(&setup, hello);
+    setup.local = hello_address(hello, "local");
+    setup.remote = hello_address(hello, "remote");
+    setup.www = optional_string(hello, "www");
+    setup.downloads = optional_string(hello, "downloads");
+    setup.certs = json_string(json_member(hello, "certs"), "certs");
+    setup.qlog = optional_string(hello, "qlog");
+    setup.zero_time = json_number(json_member(hello, "epoch_unix_s"), "epoch_unix_s") * NANOSECONDS;
+    char *keylog = optional_string(hello, "keylog");
+    if (keylog) setup.keylog = open_keylog(keylog, "w");
+    free(keylog);
+    check_folders(&setup);
+    return setup;
+}
+
+static char *variable(const char *name) {
+    char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
+static char *needed(const char *name) {
+    char *value = variable(name);
+    if (!value) fail("the environment variable %s must be set (endpoints/CONTRACT.md, section 3)", name);
+    return value;
+}
+
+/* The address in the first of the URLs. */
+static struct address address_of(const char *url) {
+    if (strncmp(url, "https://", 8) != 0) fail("REQUESTS: \"%s\" is no URL such as https://127.0.0.1:4433/1024", url);
+    char *authority = format_text("%.*s", (int)strcspn(url + 8, "/"), url + 8);
+    struct address address = parse_address(authority, "REQUESTS");
+    free(authority);
+    return address;
+}
+
+struct setup setup_from_environment(void) {
+    check_testcase(needed("TESTCASE"));
+    struct setup setup = {.server = parse_role(needed("ROLE")), .options.congestion = NGTCP2_CC_ALGO_CUBIC};
+    char *options = variable("BENTPIPE_OPTIONS");
+    for (char *pair = options ? strtok(options, " \t\n") : NULL; pair; pair = strtok(NULL, " \t\n")) {
+        char *equals = strchr(pair, '=');
+        if (!equals) fail("BENTPIPE_OPTIONS: \"%s\" is no option: write name=value", pair);
+        *equals = 0;
+        parse_option(&setup.options, pair, equals + 1);
+    }
+    if (setup.server) {
+        setup.local = parse_address(needed("BENTPIPE_LISTEN"), "BENTPIPE_LISTEN");
+    } else {
+        for (char *url = strtok(needed("REQUESTS"), " \t\n"); url; url = strtok(NULL, " \t\n")) add_request(&setup, url);
+        if (!setup.requests) fail("REQUESTS is empty: write URLs such as https://127.0.0.1:4433/1024");
+        setup.remote = address_of(setup.requests[0]);
+    }
+    setup.www = variable("WWW");
+    setup.downloads = variable("DOWNLOADS");
+    setup.certs = needed("CERTS");
+    setup.qlog = variable("QLOGDIR");
+    if (variable("SSLKEYLOGFILE")) setup.keylog = open_keylog(variable("SSLKEYLOGFILE"), "a");
+    setup.zero_time = read_clock();
+    check_folders(&setup);
+    return setup;
+}

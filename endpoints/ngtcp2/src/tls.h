@@ -1,0 +1,17 @@
+/* GnuTLS: one certificate, one set of credentials for all connections, and the log of secrets. */
+#ifndef TLS_H
+#define TLS_H
+
+#include <gnutls/gnutls.h>
+#include <ngtcp2/ngtcp2_crypto.h>
+
+#include "setup.h"
+
+/* Reads a server's certificate. */
+gnutls_certificate_credentials_t tls_credentials(const struct setup *setup);
+
+/* A session for one connection, which `reference` finds. `reference` must outlive it. */
+gnutls_session_t tls_session(const struct setup *setup, gnutls_certificate_credentials_t credentials,
+                             ngtcp2_crypto_conn_ref *reference);
+
+#endif
