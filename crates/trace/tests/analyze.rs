@@ -6,7 +6,12 @@ use std::process::Command;
 use std::{env, fs, process};
 
 /// Captures that are not read to their ends, or have no connection.
-const DEFECTIVE: [&str; 3] = ["other-protocols.pcap", "v1-cut.pcapng", "v1-garbage.pcapng"];
+const DEFECTIVE: [&str; 4] = [
+    "other-protocols.pcap",
+    "v1-cut.pcapng",
+    "v1-garbage.pcapng",
+    "v1-without-secrets.pcap",
+];
 
 #[test]
 fn every_file_of_the_corpus() {
@@ -25,7 +30,10 @@ fn every_file_of_the_corpus() {
         assert_eq!(output.status.code(), Some(expected), "{name}: {said}");
         assert_eq!(said.contains("error: "), expected == 1, "{name}: {said}");
         let table = fs::read(out.join("packets.parquet")).unwrap();
-        assert!(table.starts_with(b"PAR1") && table.ends_with(b"PAR1"), "{name}");
+        assert!(
+            table.starts_with(b"PAR1") && table.ends_with(b"PAR1"),
+            "{name}"
+        );
         let analysis = fs::read_to_string(out.join("analysis.json")).unwrap();
         assert!(analysis.contains("\"connections\":["), "{name}: {analysis}");
         fs::remove_dir_all(&out).unwrap();

@@ -100,7 +100,7 @@ fn of_one_place(name: Option<&str>, recorded: Recorded) -> Connection {
         packet(&sighting, seen, fate)
     });
     let mut packets: Vec<Packet> = packets.collect();
-    packets.sort_by_key(Packet::time);
+    sort_by_time(&mut packets);
     Connection {
         protocol: recorded.protocol,
         ends: recorded.ends,
@@ -258,6 +258,13 @@ impl Connection {
             self.frames.push(frame);
         }
         start..index(self.frames.len())
+    }
+}
+
+/// By time, packets of the same instant in their order. Most captures are sorted, and sorting takes memory.
+fn sort_by_time(packets: &mut [Packet]) {
+    if !packets.is_sorted_by_key(Packet::time) {
+        packets.sort_by_key(Packet::time);
     }
 }
 
