@@ -17,7 +17,7 @@ export function cellPage(root: HTMLElement, run: Run, detail: CellDetail): void 
   if (!matrix || !cell) throw new Error(`data/run.js does not know the cell ${detail.slug}`);
   const range = timeRange(detail);
   const figures = courses(detail, path(matrix), range.until);
-  const trace = traceSection(detail, path(matrix));
+  const trace = traceSection(detail);
   root.replaceChildren(
     h(
       "header",
@@ -75,6 +75,8 @@ export function cellPage(root: HTMLElement, run: Run, detail: CellDetail): void 
   );
   for (const figure of figures) figure.start();
   trace.start();
+  // The page is drawn after the browser has looked for the fragment of its address.
+  if (location.hash === "#trace") trace.element.scrollIntoView();
   range.onChange(() => figures.forEach((figure) => figure.redraw?.()));
 }
 

@@ -14,6 +14,9 @@ import browser
 import fake_run
 import fake_trace
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from fake_trace import Setting
 from hypothesis import given
@@ -21,6 +24,7 @@ from hypothesis import strategies as st
 
 from bentpipe import traces
 from bentpipe.errors import BentpipeError
+from bentpipe.link_facts import LinkFacts
 from bentpipe.plots import series
 from bentpipe.report import build
 from bentpipe.report.columns import Columns
@@ -133,9 +137,9 @@ def test_plots_show_the_series(tmp_path: Path) -> None:
         ("retransmitted", sent.retransmitted),
         ("lost", sent.lost),
     ):
-        times, ends = points("offset", name)
+        times, starts = points("offset", name)
         assert times == pytest.approx(sent.time_s[which], abs=1e-6)
-        assert ends.tolist() == sent.end[which].tolist()
+        assert starts.tolist() == sent.start[which].tolist()
     assert points("offset", "received, distinct bytes")[1][-1] == 1_000_000
     assert points("rtt", "samples of the server")[1] == pytest.approx(
         series.rtt(packets, "forward").rtt_ms, abs=1e-3
@@ -144,6 +148,113 @@ def test_plots_show_the_series(tmp_path: Path) -> None:
     assert len(points("acks", "missing")[0]) == len(series.gaps(series.acks(packets, "forward")).time_s) > 0
     assert points("in_flight", "cwnd (qlog)")[1].max() > 12_350
     assert made["end_s"] == pytest.approx(np.nanmax(packets["received_s"].to_numpy()))
+
+
+LINK = LinkFacts(20_000_000, 2_000_000, 600.0, 200_000, size_bytes=SMALL.size_bytes, limit_s=1.3)
+
+
+def drawn(folder: Path, link: LinkFacts = LINK) -> dict[tuple[str, str], tuple[list[float], list[float]]]:
+    """Times and values by kind of plot and name of series."""
+    made = script(TRIAL, traces.of_folder(folder, link))
+    return {
+        (plot["kind"], one["name"]): (
+            column(made["data"], one["times"]).tolist(),
+            column(made["data"], one["values"]).tolist(),
+        )
+        for plot in made["plots"]
+        for one in plot["series"]
+    }
+
+
+def test_the_ideal_sender_is_drawn_where_the_data_was_seen(tmp_path: Path) -> None:
+    """Half a round trip earlier at the server than at the client."""
+    folder = add_trace(tmp_path)
+    transfer_s = SMALL.size_bytes * 1.05 * 8 / 20e6
+    times, values = drawn(folder)["offset", "ideal sender"]
+    assert values == [0, 0, SMALL.size_bytes]
+    assert times == pytest.approx([0, 0.9, 0.9 + transfer_s])
+    assert script(TRIAL, traces.of_folder(folder, LINK))["others_earlier_s"] == 0.3
+    packets = pq.read_table(folder / "packets.parquet")
+    of_server = pc.equal(packets["sender"], pa.scalar("server"))
+    unseen = pc.if_else(of_server, None, packets["sent_s"])
+    at_client = packets.set_column(packets.column_names.index("sent_s"), "sent_s", unseen)
+    pq.write_table(at_client, folder / "packets.parquet")
+    assert drawn(folder)["offset", "ideal sender"][0] == pytest.approx([0, 1.2, 1.2 + transfer_s])
+    assert script(TRIAL, traces.of_folder(folder, LINK))["others_earlier_s"] == 0
+
+
+def test_what_the_path_allows_is_drawn(tmp_path: Path) -> None:
+    made = drawn(add_trace(tmp_path))
+    levels = {
+        ("rate", "bottleneck, forward"): 20e6,
+        ("rate_back", "bottleneck, return"): 2e6,
+        ("in_flight", "BDP"): 1.5e6,
+        ("in_flight", "BDP + queue"): 1.7e6,
+    }
+    assert {place: made[place][1] for place in levels} == {p: [value] * 2 for p, value in levels.items()}
+    assert made["offset", "MAX_STREAM_DATA"]
+    assert made["number", "Initial, of the server"]
+    assert made["number", "Handshake, of the server"]
+
+
+def test_both_flow_control_limits_are_drawn(tmp_path: Path) -> None:
+    folder = add_trace(tmp_path)
+    packets = pq.read_table(folder / "packets.parquet")
+    twice = pc.multiply(packets["max_stream_data"], 2)
+    place = packets.column_names.index("max_data")
+    pq.write_table(packets.set_column(place, "max_data", twice), folder / "packets.parquet")
+    made = drawn(folder)
+    stream, all_ = (made["offset", name][1] for name in ("MAX_STREAM_DATA", "MAX_DATA"))
+    assert all_ == [2 * limit for limit in stream]
+
+
+def test_bytes_in_flight_fall_with_acks(tmp_path: Path) -> None:
+    times, values = drawn(add_trace(tmp_path))["in_flight", "bytes in flight"]
+    assert times == sorted(times)
+    assert max(values) > 10_000
+    assert values[-1] == 0
+
+
+def test_a_point_gets_a_round_trip(tmp_path: Path) -> None:
+    """A window of no length can neither be shown nor marked. A short one can, if it is no point."""
+
+    def place(folder: str, begin: float, end: float) -> dict[str, Any]:
+        named = {"kind": "number", "from_s": begin, "to_s": end}
+        made = add_trace(tmp_path / folder, connections=findings({"plot": named}))
+        (finding,) = script(TRIAL, traces.of_folder(made, LINK))["findings"]
+        found: dict[str, Any] = finding["plot"]
+        return found
+
+    assert place("point", 0.5, 0.5) == {"kind": "number", "from_s": 0.2, "to_s": 0.8}
+    assert place("early", 0.1, 0.1) == {"kind": "number", "from_s": 0, "to_s": 0.4}
+    assert place("short", 0.5, 0.51) == {"kind": "number", "from_s": 0.5, "to_s": 0.51}
+
+
+def test_the_ack_rate_is_shown_where_acks_go(tmp_path: Path) -> None:
+    place = {"kind": "rate", "from_s": 1, "to_s": 2}
+    rules = [{"rule": rule, "plot": place} for rule in ("acks_overload_return_link", "idle_gaps")]
+    made = script(TRIAL, traces.of_folder(add_trace(tmp_path, connections=findings(*rules)), LINK))
+    assert [one["plot"]["kind"] for one in made["findings"]] == ["rate_back", "rate"]
+
+
+@pytest.mark.parametrize(
+    ("measured_from", "unlike"),
+    [
+        ("wire", {"more": ["slow_start_left_early"], "fewer": ["long_tail"]}),
+        ("client", {"more": [], "fewer": []}),
+    ],
+)
+def test_findings_that_the_record_does_not_share_are_named(
+    tmp_path: Path, measured_from: str, unlike: dict[str, list[str]]
+) -> None:
+    """The record knows the wire alone; without the wire it has no findings to compare."""
+    records = fake_run.write(tmp_path, stacks=("noq", "quinn"))
+    (mine,) = (one for one in records if one.trial == TRIAL)
+    mine = fake_run.change(mine, findings=["long_tail"], measured_from=measured_from)
+    (tmp_path / "records.jsonl").write_text(f"{mine.to_json()}\n")
+    add_trace(tmp_path, connections=findings({}))
+    build(tmp_path)
+    assert read_data(tmp_path / f"report/data/trials/{TRIAL}.js")["unlike_record"] == unlike
 
 
 def test_a_trial_of_10_mib_fits_into_400_kb(tmp_path: Path) -> None:
@@ -160,8 +271,9 @@ def test_an_upload_is_drawn_as_the_data(tmp_path: Path) -> None:
     folder = add_trace(tmp_path, connections=[connection])
     made = script(TRIAL, traces.of_folder(folder))
     (offset,) = (plot for plot in made["plots"] if plot["kind"] == "offset")
-    (sent,) = (one for one in offset["series"] if one["name"] == "sent")
-    assert column(made["data"], sent["values"]).tolist() == [20]  # the request
+    (got,) = (one for one in offset["series"] if one["name"] == "received, distinct bytes")
+    assert column(made["data"], got["values"]).tolist() == [20]  # the request
+    assert made["others_earlier_s"] is None  # what the records of the others count is no upload
 
 
 def test_what_a_trace_lacks_is_said(tmp_path: Path) -> None:
@@ -201,6 +313,13 @@ def test_the_matrix_counts_what_was_found(tmp_path: Path) -> None:
     build(tmp_path)
     (cell,) = read_data(tmp_path / "report/data/run.js")["matrices"][0]["cells"]
     assert cell["findings"] == [["long_tail", 2], ["idle_gaps", 1]]
+    if browser.CHROMIUM is not None:
+        page = browser.dump((tmp_path / "report/index.html").as_uri(), tmp_path / "profile")
+        assert re.findall(r'<th scope="row">(\w+ \w+)</th><td>(\d of \d)</td>', page) == [
+            ("Long tail", "2 of 3"),
+            ("Idle gaps", "1 of 3"),
+        ]
+        assert f'<a href="cells/{cell["slug"]}.html#trace">noq → noq, 2 of 3</a>' in page
 
 
 def test_a_trace_that_cannot_be_read_does_not_hinder_the_report(run: Path) -> None:
@@ -226,6 +345,17 @@ def test_an_odd_analysis_is_a_failure_of_its_trial_alone(
     build(tmp_path)
     iterations = read_data(tmp_path / f"report/data/cells/{CELL}.js")["iterations"]
     assert message in iterations[1]["trace"]["failure"]
+
+
+def test_traces_that_were_not_read_whole_are_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    fake_run.write(tmp_path, stacks=("noq", "quinn"))
+    add_trace(tmp_path, connections=[], errors=["trace.pcapng: no packets"])
+    add_trace(tmp_path, "sat-noq-noq-1", errors=["trace.pcapng: cut short at byte 99"])
+    build(tmp_path)
+    said = capfd.readouterr().err
+    assert f"note: {TRIAL}: the trace could not be read: trace.pcapng: no packets\n" in said
+    assert "note: sat-noq-noq-1: the trace was read in part: trace.pcapng: cut short at byte 99\n" in said
+    assert "note: 1 trial with a trace that could be read only in part\n" in said
 
 
 def test_findings_stay_text(tmp_path: Path) -> None:
@@ -265,7 +395,7 @@ def opened(run: Path, tmp_path: Path, slug: str, fragment: str = "") -> str:
             tmp_path,
             "--virtual-time-budget=6000",
             "--run-all-compositor-stages-before-draw",  # without frames nothing comes into view
-            "--window-size=1200,4000",
+            "--window-size=1200,4600",
         )
     finally:
         counting.unlink()

@@ -172,7 +172,7 @@ def test_zero_rtt_before_its_hello(tmp_path: Path) -> None:
 
     wire.captured.remove(moved)
     _, summary = decode(wire, tmp_path)
-    assert "of no QUIC connection whose beginning was seen (first in frame 1)" in summary
+    assert "not QUIC, or of a connection whose beginning was not seen (first in frame 1)" in summary
 
 
 def test_key_updates_of_both_ends(tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_a_capture_that_begins_in_the_middle_of_many(tmp_path: Path) -> None:
     assert log is not None
     log.writelines(f"CLIENT_TRAFFIC_SECRET_0 {number:064x} {number:064x}\n" for number in range(8))
     packets, summary = decode(wire, tmp_path)
-    assert packets == [] and "of no QUIC connection whose beginning was seen" in summary
+    assert packets == [] and "not QUIC, or of a connection whose beginning was not seen" in summary
 
 
 def test_empty_connection_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 use bentpipe_trace::connection::{Connection, Nanos, Protocol, Vantage};
 use bentpipe_trace::findings::{Finding, Findings, View};
 use bentpipe_trace::metrics::{Milestones, seconds};
-use bentpipe_trace::quic::End;
+use bentpipe_trace::quic::{End, InitialCredit};
 use bentpipe_trace::{Entry, LinkFacts, Metrics};
 use serde::Serialize;
 
@@ -45,13 +45,32 @@ pub struct Analyzed {
     vantage: &'static str,
     /// In text: a JSON number would not hold the nanoseconds.
     start_unix_s: String,
+    /// By how much the server side's times were put back, where clocks are certain to differ; else 0.
+    server_clock_ahead_s: f64,
     packets: usize,
+    /// What each end gave its peer. Absent if no transport parameters were seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transport_parameters: Option<Given>,
     metrics: Metrics,
     events: Vec<Event>,
     findings: Vec<Finding>,
     /// Absent if no endpoint logged its congestion window.
     #[serde(skip_serializing_if = "Option::is_none")]
     qlog: Option<Logged>,
+}
+
+/// The initial flow-control limits of both ends, in bytes, under their names in RFC 9000 section 18.2.
+#[derive(Debug, Serialize)]
+struct Given {
+    client: Option<InitialCredit>,
+    server: Option<InitialCredit>,
+}
+
+impl Given {
+    fn of(connection: &Connection) -> Option<Self> {
+        let [client, server] = connection.initial_credit;
+        (client.is_some() || server.is_some()).then_some(Self { client, server })
+    }
 }
 
 /// What is known of connections beside the captures.
@@ -93,7 +112,9 @@ impl Analyzed {
             server,
             vantage: sides(connection.vantage),
             start_unix_s: format!("{}.{:09}", start / SECOND, start % SECOND),
+            server_clock_ahead_s: seconds(connection.clock_ahead),
             packets: connection.packets.len(),
+            transport_parameters: Given::of(connection),
             metrics: Metrics::of(connection, entries, &beside.facts),
             events: events(
                 &Milestones::of(connection, entries),

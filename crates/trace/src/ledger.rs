@@ -13,7 +13,7 @@
 
 use std::collections::HashMap;
 
-use crate::connection::{Connection, Fate, Frame, Nanos, Packet, Protocol};
+use crate::connection::{Connection, Fate, Frame, Nanos, Packet, Protocol, Vantage};
 use crate::intervals::Intervals;
 use crate::quic::{End, Space};
 
@@ -55,7 +55,10 @@ impl Connection {
         let mut entries = vec![Entry::default(); self.packets.len()];
         for end in [End::Client, End::Server] {
             note_streams(self, end, &mut entries);
-            Sender::new(self, end).run(&mut entries);
+            // Between the ends, a packet and its ACK pass at times that say little of the sender.
+            if self.vantage != Vantage::Between {
+                Sender::new(self, end).run(&mut entries);
+            }
         }
         entries
     }
@@ -79,7 +82,7 @@ impl Connection {
 fn note_streams(connection: &Connection, sender: End, entries: &mut [Entry]) {
     let mut streams: HashMap<u64, Intervals> = HashMap::new();
     for (packet, entry) in connection.packets.iter().zip(entries) {
-        if packet.sender != sender {
+        if packet.sender != sender || packet.copy {
             continue;
         }
         for frame in connection.frames(packet) {
@@ -113,6 +116,7 @@ struct Sender<'a> {
     in_flight: u64,
     /// Once known, RFC 9002 section 5.3.
     smoothed: Option<Nanos>,
+    latest: Option<Nanos>,
 }
 
 impl<'a> Sender<'a> {
@@ -124,19 +128,22 @@ impl<'a> Sender<'a> {
             spaces: spaces.map(|space| Numbers::of(connection, end, space)),
             in_flight: 0,
             smoothed: None,
+            latest: None,
         }
     }
 
     /// Goes through what passed at the sender's side, in order.
     fn run(mut self, entries: &mut [Entry]) {
         let packets = &self.connection.packets;
-        let mut events: Vec<(Nanos, usize)> = packets
-            .iter()
-            .enumerate()
-            .filter_map(|(at, packet)| Some((packet.seen[self.end as usize]?, at)))
-            .collect();
+        let originals = packets.iter().enumerate().filter(|(_, it)| !it.copy);
+        // What arrives at an instant is known to what is sent at it.
+        let events = originals.filter_map(|(at, packet)| {
+            let time = packet.seen[self.end as usize]?;
+            Some((time, packet.sender == self.end, at))
+        });
+        let mut events: Vec<(Nanos, bool, usize)> = events.collect();
         events.sort_unstable();
-        for (now, at) in events {
+        for (now, _, at) in events {
             let packet = &packets[at];
             if packet.sender == self.end {
                 self.sent(at, packet, entries);
@@ -225,16 +232,21 @@ impl<'a> Sender<'a> {
         let Some((_, largest)) = ranges.first() else {
             return;
         };
-        let rtt = self.smoothed.max(latest);
+        // The largest acknowledged and the latest sample are kept (A.3): an ACK may be overtaken by a later one.
+        let known = &mut self.spaces[space as usize].largest_acked;
+        *known = (*known).max(*largest);
+        let largest = *known;
+        self.latest = latest.or(self.latest);
+        let rtt = self.smoothed.max(self.latest);
         let before = rtt.map(|rtt| now - (rtt + rtt / 8).max(GRANULARITY));
         let packets = &self.connection.packets;
         let mut lost = Vec::new();
-        self.spaces[space as usize].outstanding_below(*largest, |at| {
+        self.spaces[space as usize].outstanding_below(largest, |at| {
             let packet = &packets[at];
             let sent = packet.seen[self.end as usize];
             let is_behind = packet
                 .number
-                .is_some_and(|number| number + PACKET_THRESHOLD <= *largest);
+                .is_some_and(|number| number + PACKET_THRESHOLD <= largest);
             let is_late = before
                 .zip(sent)
                 .is_some_and(|(before, sent)| sent <= before);
@@ -277,6 +289,7 @@ struct Numbers {
     next: Vec<usize>,
     /// All before this one are acknowledged or declared lost.
     settled: usize,
+    largest_acked: u64,
     in_flight: u64,
 }
 
@@ -286,14 +299,15 @@ impl Numbers {
         // TCP acknowledges nothing that takes no sequence space: that would seem lost for good.
         let may_be_acked =
             |it: &Packet| connection.protocol != Protocol::Tcp || connection.is_ack_eliciting(it);
-        let own = packets
-            .filter(|(_, it)| it.sender == end && it.space() == Some(of) && may_be_acked(it));
+        let own = packets.filter(|(_, it)| it.sender == end && !it.copy);
+        let own = own.filter(|(_, it)| it.space() == Some(of) && may_be_acked(it));
         let mut packets: Vec<_> = own.filter_map(|(at, it)| Some((it.number?, at))).collect();
         packets.sort_unstable();
         Self {
             next: (0..=packets.len()).collect(),
             packets,
             settled: 0,
+            largest_acked: 0,
             in_flight: 0,
         }
     }

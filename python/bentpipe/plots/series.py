@@ -15,6 +15,7 @@ from typing import Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from bentpipe.plots.table import (
     OTHER,
@@ -216,12 +217,27 @@ def rate(packets: pa.Table, direction: Direction, bin_s: float, side: Side | Non
 
 
 def in_flight(packets: pa.Table, direction: Direction) -> Course:
-    """Bytes in flight (RFC 9002 §2) right after each packet that counts towards them, at the sender."""
+    """Bytes in flight (RFC 9002 §2) at the sender: once it sent a packet, and once one was acknowledged or
+    declared lost. Packets whose keys were discarded (§6.4) leave when the next one is sent.
+    """
     mine = in_direction(packets, direction)
-    flying = ints(mine, "in_flight_bytes", null=-1)
-    time_s = floats(mine, "sent_s")
-    keep = _by_time(np.where(flying >= 0, time_s, np.nan))
-    return Course(time_s[keep], flying[keep])
+    flying, sent_s = ints(mine, "in_flight_bytes", null=-1), floats(mine, "sent_s")
+    keep = _by_time(np.where(flying >= 0, sent_s, np.nan))
+    sent_s, flying = sent_s[keep], flying[keep]
+    acked_s, lost_s = floats(mine, "acked_s"), floats(mine, "lost_s")
+    gone_s = np.where(np.isnan(lost_s), acked_s, lost_s)  # what is acknowledged after all has left before
+    gone_s = np.where(_counts_in_flight(mine), gone_s, np.nan)
+    order = _by_time(gone_s)
+    gone_s, size = gone_s[order], ints(mine, "size_bytes")[order]
+    before = np.searchsorted(sent_s, gone_s, "right") - 1
+    # What is sent at an instant is counted after what is heard of at it.
+    keep = np.flatnonzero((before >= 0) & (before == np.searchsorted(sent_s, gone_s) - 1))
+    before, left = before[keep], np.cumsum(size[keep])
+    earlier = np.append(0, left)[np.searchsorted(before, before)]  # that had left before the packet
+    after = np.maximum(flying[before] - (left - earlier), 0)
+    time_s = np.append(sent_s, gone_s[keep])
+    order = np.argsort(time_s, kind="stable")
+    return Course(time_s[order], np.append(flying, after)[order])
 
 
 def rtt(packets: pa.Table, direction: Direction) -> RttSeries:
@@ -261,6 +277,20 @@ def stream_bytes(packets: pa.Table) -> Ints:
     total = np.zeros(packets.num_rows, np.int64)
     np.add.at(total, frames.row, frames["stream_bytes"])
     return total
+
+
+def _counts_in_flight(packets: pa.Table) -> Bools:
+    """Which packets count towards bytes in flight: those with more than ACK and CONNECTION_CLOSE frames (TCP:
+    those that take sequence space).
+    """
+    lists = packets["frames"].combine_chunks()
+    row = np.asarray(pc.list_parent_indices(lists).to_numpy(zero_copy_only=False), dtype=np.int64)
+    frames = np.asarray(pc.list_flatten(lists).to_pylist(), dtype=object).astype(str)
+    tcp = (texts(packets, "protocol") == "tcp")[row]
+    there = np.where(tcp, np.isin(frames, ("STREAM", "SYN")), ~np.isin(frames, ("ACK", "CONNECTION_CLOSE")))
+    counts = np.zeros(packets.num_rows, np.bool_)
+    counts[row[there]] = True
+    return counts
 
 
 def _in_space(packets: pa.Table, space: str) -> Bools:

@@ -1,6 +1,7 @@
 """Read the traces of a run, a few at once, and write a script for each.
 
-Where a trace cannot be read, the report says why in its place and is otherwise whole.
+Where a trace cannot be read, or not to its end, the report says why in its place and is otherwise whole;
+standard error names each of them.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ _AT_ONCE = 2
 
 @dataclass(frozen=True)
 class ReadTrace:
-    """What became of the trace of a trial: one of the two."""
+    """What became of the trace of a trial: a script or a failure."""
 
     script: str | None = None  # its address from the site's root
     failure: str | None = None
+    errors: tuple[str, ...] = ()  # why there is less in the script than in the trace
 
 
 def read_traces(run: traces.Run, site: Path) -> dict[str, ReadTrace]:
@@ -40,12 +42,24 @@ def read_traces(run: traces.Run, site: Path) -> dict[str, ReadTrace]:
     try:
         futures = {pool.submit(_read, run, trial, site): trial for trial in traced}
         for future in as_completed(futures):
-            read[futures[future]] = future.result()
-            shown.advance(failed=read[futures[future]].failure is not None)
+            trial, one = futures[future], future.result()
+            read[trial] = one
+            for text in _said(trial, one):
+                shown.note(text)
+            shown.advance(failed=one.failure is not None)
+        if partly := sum(bool(one.errors) for one in read.values()):
+            shown.note(f"{progress.count(partly)} with a trace that could be read only in part")
     finally:
         pool.shutdown(cancel_futures=True)
         shown.stop()
     return read
+
+
+def _said(trial: str, one: ReadTrace) -> list[str]:
+    """What is to be said of a trace; nothing if all of it was read."""
+    if one.failure is not None:
+        return [f"{trial}: the trace could not be read: {one.failure}"]
+    return [f"{trial}: the trace was read in part: {error}" for error in one.errors]
 
 
 def _read(run: traces.Run, trial: str, site: Path) -> ReadTrace:
@@ -57,4 +71,4 @@ def _read(run: traces.Run, trial: str, site: Path) -> ReadTrace:
     except (OSError, ValueError, KeyError, TypeError) as error:  # not what bentpipe-trace writes
         return ReadTrace(failure=f"{type(error).__name__}: {error}")
     pages.write(site / "data" / "trials" / f"{trial}.js", text.encode())
-    return ReadTrace(script=f"data/trials/{quote(trial)}.js")
+    return ReadTrace(script=f"data/trials/{quote(trial)}.js", errors=tuple(analysis.summary["errors"]))

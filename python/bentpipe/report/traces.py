@@ -1,26 +1,21 @@
 """The trace of a trial as its cell's page shows it: the series of each plot, events and findings.
 
-The series are those of `bentpipe.plots.series`, so that the page and `bentpipe plot` show the same.
 `report-ui/src/trace/model.ts` declares the shape.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
 from bentpipe.plots import series
-from bentpipe.plots.table import OTHER, SENDER, Direction, Floats, Ints, Side
-from bentpipe.report.columns import Columns
-from bentpipe.traces import Analysis, Connection, Finding, Summary
+from bentpipe.report.drawings import KINDS, Plots
+from bentpipe.traces import Analysis, Finding, Summary
 
-KINDS = ("offset", "number", "size", "rate", "in_flight", "rtt", "acks")
+__all__ = ["KINDS", "script"]
 
-_SECONDS = 1e-6  # what times are rounded to
-_COLOURS = {"forward": "accent", "return": "series-4"}
+_BACK = "acks_overload_return_link"  # its `rate` is that of the ACKs' way
+_POINT = 100  # a finding that lasts less than this part of a round trip is a point in its plot
+_SHARE = 0.05  # of the transfer: what is shown around a point if the round trip is not known
 
 
 def script(trial: str, analysis: Analysis) -> dict[str, Any]:
@@ -29,14 +24,16 @@ def script(trial: str, analysis: Analysis) -> dict[str, Any]:
     """
     connection = analysis.connection()
     packets = series.of_connection(analysis.packets, connection["connection"])
-    plots = _Plots(packets, connection)
+    plots = Plots(packets, connection, analysis.link)
     drawn = [{"kind": kind, "series": getattr(plots, kind)()} for kind in KINDS]
     return {
         "trial": trial,
         "notes": _notes(analysis.summary),
         "end_s": plots.end_s,
         "events": connection["events"],
-        "findings": [_finding(one) for one in connection["findings"]],
+        "others_earlier_s": plots.before_client_s if plots.data == "forward" else None,
+        "findings": [_finding(one, plots) for one in connection["findings"]],
+        "unlike_record": _unlike_record(analysis, connection["findings"]),
         "plots": [plot for plot in drawn if plot["series"]],
         "data": plots.columns.base64(),
     }
@@ -54,142 +51,38 @@ def _notes(analysis: Summary) -> list[str]:
     return notes + analysis["errors"]
 
 
-def _finding(finding: Finding) -> Finding:
-    plot = finding["plot"]
-    if plot is not None and plot["kind"] not in KINDS:
-        raise ValueError(f"the finding {finding['rule']} names the plot {plot['kind']!r}, which there is not")
-    return finding
-
-
-@dataclass
-class _Plots:
-    """The series of each kind of plot; methods have the names of KINDS."""
-
-    packets: pa.Table
-    connection: Connection
-    columns: Columns = field(default_factory=Columns)
-
-    def __post_init__(self) -> None:
-        metrics = self.connection["metrics"]
-        upload = (metrics["upload_bytes"] or 0) > (metrics["stream_bytes"] or 0)
-        self.data: Direction = "return" if upload else "forward"
-        self.rtt_s = (metrics["rtt_min_ms"] or 0) / 1e3
-
-    @property
-    def end_s(self) -> float:
-        """When the last packet passed, in seconds."""
-        times = (self.packets["sent_s"].to_numpy(), self.packets["received_s"].to_numpy())
-        return float(max(np.nanmax(np.append(one, 0.0)) for one in times))
-
-    def offset(self) -> list[dict[str, Any]]:
-        sent = series.offset(self.packets, self.data)
-        got, known = series.received(self.packets, self.data), series.acknowledged(self.packets, self.data)
-        again, lost = sent.retransmitted, sent.lost
-        limit = series.credit(self.packets, self.data)
-        return self._some(
-            self._line("flow control limit", "series-5", limit.time_s, limit.bytes, mark="limit"),
-            self._line("acknowledged", "series-8", known.time_s, known.bytes, mark="steps"),
-            self._line("received, distinct bytes", "series-3", got.time_s, got.bytes, mark="steps"),
-            self._dots("sent", "accent", sent.time_s[~again], sent.end[~again]),
-            self._dots("retransmitted", "series-2", sent.time_s[again], sent.end[again], "retransmission"),
-            self._dots("lost", "failure", sent.time_s[lost], sent.end[lost], "loss"),
+def _finding(finding: Finding, plots: Plots) -> dict[str, Any]:
+    """A finding whose place is in a plot of the page and can be seen there."""
+    place = finding["plot"]
+    if place is None:
+        return {**finding}
+    if place["kind"] not in KINDS:
+        raise ValueError(
+            f"the finding {finding['rule']} names the plot {place['kind']!r}, which there is not"
         )
+    kind = "rate_back" if finding["rule"] == _BACK and place["kind"] == "rate" else place["kind"]
+    return {**finding, "plot": {"kind": kind, **_widened(place, plots)}}
 
-    def number(self) -> list[dict[str, Any]]:
-        made = []
-        for direction in (self.data, OTHER[self.data]):
-            found = series.numbers(self.packets, direction)
-            who = SENDER[direction]
-            made += [
-                self._dots(f"of the {who}", _COLOURS[direction], found.time_s, found.number),
-                self._dots(
-                    f"lost, of the {who}",
-                    "failure",
-                    found.time_s[found.lost],
-                    found.number[found.lost],
-                    "loss",
-                ),
-            ]
-        return self._some(*made)
 
-    def size(self) -> list[dict[str, Any]]:
-        made = []
-        for direction in (self.data, OTHER[self.data]):
-            found = series.sizes(self.packets, direction)
-            made.append(self._dots(direction, _COLOURS[direction], found.time_s, found.bytes))
-        return self._some(*made)
+def _widened(place: dict[str, Any], plots: Plots) -> dict[str, float]:
+    """The time that a finding names; a round trip around it if it is a point."""
+    begin, end = place["from_s"], place["to_s"]
+    around = plots.rtt_s or plots.end_s * _SHARE
+    if end - begin < around / _POINT:
+        middle = (begin + end) / 2
+        begin, end = max(0.0, middle - around / 2), middle + around / 2
+    return {"from_s": begin, "to_s": end}
 
-    def rate(self) -> list[dict[str, Any]]:
-        side = self._rate_side()
-        made = []
-        for direction in (self.data, OTHER[self.data]):
-            found = series.rate(self.packets, direction, series.bin_for(self.rtt_s), side)
-            middle = found.start_s + found.bin_s / 2
-            pale = {"forward": "series-3", "return": "series-5"}[direction]
-            made += [
-                self._line(f"{direction}, raw", _COLOURS[direction], middle, found.bps("raw")),
-                self._line(f"{direction}, payload", pale, middle, found.bps("payload")),
-            ]
-        return self._some(*made)
 
-    def _rate_side(self) -> Side:
-        """Where data arrives, behind the bottleneck; its sender if nothing was captured there."""
-        receiver = SENDER[OTHER[self.data]]
-        return receiver if np.isfinite(series.seen(self.packets, receiver)).any() else SENDER[self.data]
-
-    def in_flight(self) -> list[dict[str, Any]]:
-        found = series.in_flight(self.packets, self.data)
-        made = [self._dots("bytes in flight", "accent", found.time_s, found.bytes)]
-        qlog = self.connection.get("qlog", {}).get(SENDER[self.data], {})
-        if "cwnd" in qlog:
-            times, window = (np.asarray(qlog["cwnd"][name], dtype=np.float64) for name in ("time_s", "bytes"))
-            made.append(self._line("cwnd (qlog)", "signal", times, window, mark="steps"))
-        return self._some(*made)
-
-    def rtt(self) -> list[dict[str, Any]]:
-        found = series.rtt(self.packets, self.data)
-        who = SENDER[self.data]
-        return self._some(
-            self._dots(f"samples of the {who}", "accent", found.time_s, found.rtt_ms, unit=1e-3)
-        )
-
-    def acks(self) -> list[dict[str, Any]]:
-        found = series.acks(self.packets, self.data)
-        missing = series.gaps(found)
-        return self._some(
-            self._ranges("acknowledged", "accent", found.time_s, found.first, found.last),
-            self._ranges("missing", "series-2", missing.time_s, missing.first, missing.last),
-        )
-
-    def _dots(
-        self, name: str, colour: str, times: Floats, values: Any, mark: str = "dots", unit: float = 1
-    ) -> dict[str, Any] | None:
-        return self._series(name, mark, colour, times, (values, None), unit)
-
-    def _line(
-        self, name: str, colour: str, times: Floats, values: Any, mark: str = "line"
-    ) -> dict[str, Any] | None:
-        return self._series(name, mark, colour, times, (values, None), 1)
-
-    def _ranges(self, name: str, colour: str, times: Floats, low: Ints, high: Ints) -> dict[str, Any] | None:
-        return self._series(name, "ranges", colour, times, (low, high), 1)
-
-    def _series(
-        self, name: str, mark: str, colour: str, times: Floats, values: tuple[Any, Any], unit: float
-    ) -> dict[str, Any] | None:
-        """None where there is nothing to draw."""
-        if len(times) == 0:
-            return None
-        low, high = values
-        return {
-            "name": name,
-            "mark": mark,
-            "colour": colour,
-            "times": self.columns.add(times, _SECONDS),
-            "values": self.columns.add(low, unit),
-            "tops": None if high is None else self.columns.add(high, unit),
-        }
-
-    @staticmethod
-    def _some(*made: dict[str, Any] | None) -> list[dict[str, Any]]:
-        return [one for one in made if one is not None]
+def _unlike_record(analysis: Analysis, findings: list[Finding]) -> dict[str, list[str]]:
+    """The rules that found something only here (`more`), or only in the record of the trial (`fewer`). That
+    is made when it runs, from the wire alone; this analysis also knows the qlogs of the endpoints.
+    """
+    record = analysis.run.records.get(analysis.trial or "") if analysis.run else None
+    if record is None or record.measured_from != "wire":
+        return {"more": [], "fewer": []}
+    here = [one["rule"] for one in findings if one["verdict"] == "yes"]
+    return {
+        "more": [rule for rule in here if rule not in record.findings],
+        "fewer": [rule for rule in record.findings if rule not in here],
+    }

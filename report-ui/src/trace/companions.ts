@@ -1,57 +1,37 @@
-// What a plot shows beside the trace: the other iterations, the ideal sender and the rates of the path.
+// The other iterations of the cell, pale behind the trace of one.
+//
+// Their records count UDP payload at the client. Offsets of the trace may be those at the server, which the same
+// bytes passed half a round trip earlier: `others_earlier_s` says by how much.
 
 import type { CellDetail, Iteration } from "../model";
-import { ideal, rates, rateWindow, received, spans, type Course, type Path } from "../received";
-import type { Kind, Mark, Series } from "./model";
+import { rates, rateWindow, received, spans, type Course } from "../received";
+import type { Kind, Series, Trace } from "./model";
 
-/** The other iterations are pale and in the background, what the path allows is in front. */
 export function companions(
   kind: Kind,
   cell: CellDetail,
   own: Iteration,
-  path: Path,
-  end_s: number,
-): { behind: Series[]; front: Series[] } {
+  { others_earlier_s: earlier }: Trace,
+): Series[] {
+  if (earlier === null) return [];
   const others = cell.iterations.filter(
     (one) => one.iteration !== own.iteration && one.received_bytes.length > 0,
   );
-  if (kind === "offset") {
-    // Of the file alone: offsets count no headers.
-    const perfect = ideal({ ...cell, limit_bytes: cell.size_bytes }, path);
-    return {
-      behind: pale("other iterations, UDP payload", others.map(received)),
-      front: perfect ? [series("ideal sender", "guide", "signal", perfect)] : [],
-    };
-  }
-  if (kind !== "rate") return { behind: [], front: [] };
+  if (kind === "offset") return others.map((one) => pale(sooner(received(one), earlier)));
+  if (kind !== "rate") return [];
   const window = rateWindow(spans(cell.iterations).ok);
-  const level = (name: string, colour: string, bps: number | null) =>
-    bps === null
-      ? []
-      : [
-          series(name, "guide", colour, [
-            [0, bps],
-            [end_s, bps],
-          ]),
-        ];
-  return {
-    behind: pale(
-      "other iterations, UDP payload",
-      others.map((one) => rates(one, window)),
-    ),
-    front: level("bottleneck, forward", "signal", path.forward_rate_bps),
-  };
+  return others.map((one) => pale(rates(one, window)));
 }
 
-function pale(name: string, courses: Course[]): Series[] {
-  return courses.map((course) => series(name, "pale", "accent", course));
+function sooner(course: Course, by_s: number): Course {
+  return course.map(([time, value]) => [time - by_s, value]);
 }
 
-function series(name: string, mark: Mark, colour: string, course: Course): Series {
+function pale(course: Course): Series {
   return {
-    name,
-    mark,
-    colour,
+    name: "other iterations, UDP payload",
+    mark: "pale",
+    colour: "accent",
     times: Float64Array.from(course, ([time]) => time),
     values: Float64Array.from(course, ([, value]) => value),
     tops: null,

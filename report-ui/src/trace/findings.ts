@@ -3,13 +3,15 @@
 import { h, type Child } from "../dom";
 import { duration, quantity } from "../format";
 import { FACES } from "./kinds";
-import type { Evidence, Finding } from "./model";
+import type { Evidence, Finding, Trace } from "./model";
+import { words } from "./option";
 import { fragment } from "./window";
 
 /** The list: what was found, and folded what is not sure and what was ruled out. */
-export function findings(trial: string, all: Finding[]): HTMLElement {
+export function findings({ trial, findings: all, unlike_record: { more, fewer } }: Trace): HTMLElement {
   const of = (verdict: Finding["verdict"]) => all.filter((one) => one.verdict === verdict);
-  const list = (some: Finding[]) => h("ul", { class: "findings" }, ...some.map((one) => item(trial, one)));
+  const list = (some: Finding[]) =>
+    h("ul", { class: "findings" }, ...some.map((one) => item(trial, one, more.includes(one.rule))));
   const folded = (title: string, some: Finding[]) =>
     some.length > 0 && h("details", {}, h("summary", {}, `${title} (${some.length})`), list(some));
   const found = of("yes");
@@ -19,12 +21,20 @@ export function findings(trial: string, all: Finding[]): HTMLElement {
     found.length > 0
       ? list(found)
       : h("p", {}, all.length ? "No flaw was found." : "No rule was applied to this trace."),
+    fewer.length > 0 &&
+      h(
+        "p",
+        { class: "note" },
+        `The record of the trial, made without the endpoints’ qlogs, also names: ${fewer.map(words).join(", ")}. `,
+        "With them this did not hold.",
+      ),
     folded("Not sure", of("not_sure")),
     folded("Ruled out", of("no")),
   );
 }
 
-function item(trial: string, { verdict, title, text, evidence, plot }: Finding): HTMLElement {
+/** A finding; `alone` if the record of the trial, and so the matrix, does not have it. */
+function item(trial: string, { verdict, title, text, evidence, plot }: Finding, alone: boolean): HTMLElement {
   const link =
     plot &&
     h(
@@ -43,6 +53,7 @@ function item(trial: string, { verdict, title, text, evidence, plot }: Finding):
     text,
     " ",
     link && h("span", { class: "seen" }, "See ", link),
+    alone && h("small", { class: "alone" }, " Not in the record, which knows no qlog."),
     evidence.length > 0 &&
       h("ul", { class: "evidence" }, ...evidence.map((one) => h("li", {}, ...proof(one)))),
   );

@@ -27,7 +27,7 @@ export const FACES: Record<Kind, Face> = {
     fromZero: false,
     tick: mega,
     show: (value) => `${(value / 1e6).toFixed(3)}\u202fMB`,
-    note: "Where each STREAM frame ends, when it was sent; and how many distinct bytes had arrived or been acknowledged.",
+    note: "Where each STREAM frame begins, at the time it was sent, with the ideal sender at the same place; how many distinct bytes had arrived (at the receiver) or been acknowledged (at the sender).",
   },
   number: {
     title: "Packet number",
@@ -36,7 +36,7 @@ export const FACES: Record<Kind, Face> = {
     fromZero: false,
     tick: trim,
     show: packet,
-    note: "Of 1-RTT packets (TCP: segments), at the time they were sent.",
+    note: "Of each packet number space (TCP: of segments), at the time they were sent.",
   },
   size: {
     title: "Packet size",
@@ -54,7 +54,16 @@ export const FACES: Record<Kind, Face> = {
     fromZero: true,
     tick: mega,
     show: goodput,
-    note: "Raw counts IP packets, payload the stream bytes that are new.",
+    note: "Of the way that the data takes. Raw counts IP packets, payload the stream bytes that are new.",
+  },
+  rate_back: {
+    title: "Data rate back",
+    axis: "Mbit/s",
+    height: 200,
+    fromZero: true,
+    tick: mega,
+    show: goodput,
+    note: "Of the way that the ACKs take.",
   },
   in_flight: {
     title: "Bytes in flight",
@@ -63,7 +72,7 @@ export const FACES: Record<Kind, Face> = {
     fromZero: true,
     tick: (value) => trim(value / 1e3),
     show: bytes,
-    note: "Of the sender of the data right after each of its packets, as seen from outside by the rules of RFC 9002.",
+    note: "Of the sender of the data, as seen from outside by the rules of RFC 9002; packets declared lost leave with the next packet.",
   },
   rtt: {
     title: "RTT",

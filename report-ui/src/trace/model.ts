@@ -2,12 +2,22 @@
 
 import { integers, values, type Column } from "./columns";
 
-export const KINDS = ["offset", "number", "size", "rate", "in_flight", "rtt", "acks"] as const;
+export const KINDS = ["offset", "number", "size", "rate", "rate_back", "in_flight", "rtt", "acks"] as const;
 export type Kind = (typeof KINDS)[number];
 
 /** How a series is drawn. */
 export type Mark =
-  "dots" | "retransmission" | "loss" | "line" | "steps" | "ranges" | "limit" | "guide" | "pale";
+  | "dots"
+  | "early"
+  | "retransmission"
+  | "loss"
+  | "line"
+  | "steps"
+  | "ranges"
+  | "limit"
+  | "level"
+  | "guide"
+  | "pale";
 
 interface SeriesOf<Numbers> {
   name: string;
@@ -48,7 +58,11 @@ interface TraceOf<Numbers> {
   notes: string[];
   end_s: number;
   events: PlotEvent[];
+  /** How much earlier data passes the place of the offset plot than the client; null if it goes up. */
+  others_earlier_s: number | null;
   findings: Finding[];
+  /** Rules that found something here and not in the record of the trial, and the other way round. */
+  unlike_record: { more: string[]; fewer: string[] };
   plots: { kind: Kind; series: SeriesOf<Numbers>[] }[];
 }
 

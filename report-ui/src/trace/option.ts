@@ -49,12 +49,15 @@ export function option(shown: Shown, theme: Theme): Option {
 /** Space above the greatest value, as a share of the axis. */
 const AIR = 0.02;
 
+/** A level stretches the axis if the trace comes up to this part of it. */
+const NEAR = 0.25;
+
 /** The value axis that holds what the window shows of the trace. What lies beside it does not stretch it. */
 function valueAxis({ kind, series, span }: Shown): { min: number; max: number; interval: number } {
   const { fromZero, height } = FACES[kind];
   let [low, high] = [Infinity, -Infinity];
   for (const { mark, times, values, tops } of series) {
-    if (mark === "guide" || mark === "limit" || mark === "pale") continue;
+    if (mark === "guide" || mark === "level" || mark === "limit" || mark === "pale") continue;
     const found = extent(times, values, span);
     const upper = tops ? extent(times, tops, span) : found;
     if (!found || !upper) continue;
@@ -63,12 +66,15 @@ function valueAxis({ kind, series, span }: Shown): { min: number; max: number; i
     high = Math.max(high, upper[1]);
   }
   if (low > high) [low, high] = [0, 1];
+  const levels = series.filter(({ mark }) => mark === "level").map(({ values }) => values[0]!);
+  high = Math.max(high, ...levels.filter((level) => level * NEAR <= high));
   if (fromZero) low = 0;
   return roundAxis(low, high + (high - low) * AIR, Math.max(3, height / 45));
 }
 
 const FORMS = {
   dots: { form: "dot", size: 2.4 },
+  early: { form: "dot", size: 5 },
   retransmission: { form: "diamond", size: 8 },
   loss: { form: "cross", size: 7 },
 } as const;
@@ -79,6 +85,7 @@ function drawn(series: Series, view: View, theme: Theme, order: number): object 
   const common = { name, silent: true, animation: false, z: 2 + order, emphasis: { disabled: true } };
   switch (mark) {
     case "dots":
+    case "early":
     case "retransmission":
     case "loss":
       return { ...common, ...marks(dots(times, values, view), { ...FORMS[mark], color }) };
@@ -89,6 +96,8 @@ function drawn(series: Series, view: View, theme: Theme, order: number): object 
       });
     case "guide":
       return stroke(common, line(times, values, view), { color, width: 1.75 });
+    case "level":
+      return stroke(common, line(times, values, view), { color, width: 1.5, type: [7, 3] });
     case "pale":
       return stroke(common, line(times, values, view), { color, width: 1.25, opacity: 0.38 });
     case "steps":

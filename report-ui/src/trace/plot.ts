@@ -37,7 +37,7 @@ export function plot(kind: Kind, series: Series[], stage: Stage): Plot {
   let marked: Span | null = null;
   const shown = () => series.filter((one) => !hidden.has(one));
   const reading = h("output", { class: "reading" });
-  const keys = legend(series, hidden, () => (made.redraw?.(), read()));
+  const keys = legend(series, hidden, face.show, () => (made.redraw?.(), read()));
   const drawing = {
     label: `${face.title} over time: ${[...new Set(series.map(({ name }) => name))].join(", ")}`,
     height: face.height,
@@ -98,18 +98,25 @@ function target(stage: Stage, host: HTMLElement): Target {
   return { ...stage, area };
 }
 
-/** A button for each name, with its mark and how many points it has where each is an event of its own. */
-function legend(series: Series[], hidden: Set<Series>, changed: () => void): HTMLElement[] {
+/** A button for each name, with its mark; with the value that holds, or how many events there are. */
+function legend(
+  series: Series[],
+  hidden: Set<Series>,
+  show: (value: number) => string,
+  changed: () => void,
+): HTMLElement[] {
   const names = [...new Set(series.map(({ name }) => name))];
   return names.flatMap((name) => {
     const mine = series.filter((one) => one.name === name);
-    const [{ mark, colour, times }] = mine as [Series];
-    const count = mark === "loss" || mark === "retransmission" ? ` (${times.length})` : "";
+    const [{ mark, colour, values }] = mine as [Series];
+    const count = mine.reduce((sum, { times }) => sum + times.length, 0);
+    const events = mark === "loss" || mark === "retransmission" ? ` (${count})` : "";
+    const level = mark === "level" ? `, ${show(values[0]!)}` : "";
     const style = `--key:var(--${colour})`;
     const button = h(
       "button",
       { type: "button", class: `key ${mark}`, "aria-pressed": "true", style, title: "Hide or show" },
-      `${name}${count}`,
+      `${name}${events}${level}`,
     );
     button.addEventListener("click", () => {
       for (const one of mine) if (!hidden.delete(one)) hidden.add(one);
@@ -140,7 +147,7 @@ function text(
 export function reading({ mark, times, values, tops }: Series, at: number, reach: number): number | null {
   const next = firstFrom(times, at);
   if (mark === "line" || mark === "steps" || mark === "limit") return values[next - 1] ?? null;
-  if (mark === "guide" || mark === "pale") return null;
+  if (mark === "guide" || mark === "level" || mark === "pale") return null;
   const before = at - (times[next - 1] ?? -Infinity);
   const after = (times[next] ?? Infinity) - at;
   if (Math.min(before, after) > reach) return null;

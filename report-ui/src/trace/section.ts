@@ -3,7 +3,6 @@
 import { h, type Child } from "../dom";
 import { duration } from "../format";
 import type { CellDetail, Iteration } from "../model";
-import type { Path } from "../received";
 import { findings } from "./findings";
 import { load } from "./load";
 import { KINDS, type Kind, type Trace } from "./model";
@@ -12,7 +11,7 @@ import { plots, type Plots } from "./stage";
 import { fragment, place, type Place, type Span } from "./window";
 
 /** The section, and what begins to load the trace when it comes near the window. */
-export function traceSection(cell: CellDetail, path: Path): { element: HTMLElement; start: () => void } {
+export function traceSection(cell: CellDetail): { element: HTMLElement; start: () => void } {
   const traced = cell.iterations.filter((one) => one.trace?.script);
   const first = traced.find((one) => one.iteration === cell.median) ?? traced[0];
   const head = h("h2", {}, "Trace");
@@ -22,7 +21,7 @@ export function traceSection(cell: CellDetail, path: Path): { element: HTMLEleme
   const body = h("div", {});
   const select = chooser(cell, traced);
   const element = h("section", { id: "trace" }, head, select, ...failures(cell), body);
-  const player = show(body, cell, path);
+  const player = show(body, cell);
   select.addEventListener("change", () => {
     const chosen = traced.find((one) => one.trial === chosenTrial(select));
     if (!chosen) return;
@@ -110,7 +109,7 @@ function choose(chooser: HTMLElement, trial: string): void {
 }
 
 /** Shows a trace in `body`; asked for the one that is there already, it goes to the place alone. */
-function show(body: HTMLElement, cell: CellDetail, path: Path): (one: Iteration, where: Place) => void {
+function show(body: HTMLElement, cell: CellDetail): (one: Iteration, where: Place) => void {
   let shown: { trial: string; plots: Plots | null } | null = null;
   return (one, where) => {
     if (shown?.trial === one.trial && shown.plots) return go(shown.plots, where);
@@ -121,7 +120,7 @@ function show(body: HTMLElement, cell: CellDetail, path: Path): (one: Iteration,
     load(one.trace?.script ?? "").then(
       (trace) => {
         if (shown !== current) return;
-        const made = plots(trace, { cell, iteration: one, path, onWindow: remember(one.trial) });
+        const made = plots(trace, { cell, iteration: one, onWindow: remember(one.trial) });
         current.plots = made;
         body.replaceChildren(...overview(trace), made.element);
         made.start();
@@ -145,7 +144,7 @@ function overview(trace: Trace): (Node | string)[] {
   return [
     ...trace.notes.map((note) => h("p", { class: "warning" }, note)),
     h("h3", {}, "Findings"),
-    findings(trace.trial, trace.findings),
+    findings(trace),
     h("h3", {}, "Plots"),
     h("p", { class: "note" }, events ? `Events: ${events}.` : "No event was recognised."),
     h(

@@ -3,7 +3,6 @@
 import { h } from "../dom";
 import { duration } from "../format";
 import type { CellDetail, Iteration } from "../model";
-import type { Path } from "../received";
 import { companions } from "./companions";
 import { FACES } from "./kinds";
 import type { Kind, Trace } from "./model";
@@ -13,7 +12,6 @@ import { moved, within, zoomed, type Span } from "./window";
 export interface Setting {
   cell: CellDetail;
   iteration: Iteration;
-  path: Path;
   /** The reader has changed the window; null is the whole transfer. */
   onWindow: (span: Span | null) => void;
 }
@@ -27,7 +25,7 @@ export interface Plots {
   go: (span: Span | null, kind: Kind | null) => void;
 }
 
-export function plots(trace: Trace, { cell, iteration, path, onWindow }: Setting): Plots {
+export function plots(trace: Trace, { cell, iteration, onWindow }: Setting): Plots {
   const whole: Span = { from: 0, to: Math.max(trace.end_s * 1.02, 1e-3) };
   let span = whole;
   let pointed: number | null = null;
@@ -52,10 +50,9 @@ export function plots(trace: Trace, { cell, iteration, path, onWindow }: Setting
       all.forEach((one) => one.read());
     },
   };
-  const all = trace.plots.map(({ kind, series }) => {
-    const beside = companions(kind, cell, iteration, path, whole.to);
-    return plot(kind, [...beside.behind, ...series, ...beside.front], stage);
-  });
+  const all = trace.plots.map(({ kind, series }) =>
+    plot(kind, [...companions(kind, cell, iteration, trace), ...series], stage),
+  );
   const refresh = refresher(all);
   const mark = (kind: Kind | null, marked: Span | null) =>
     all.forEach((one) => one.mark(one.kind === kind ? marked : null));

@@ -11,6 +11,8 @@ use std::ops::Range;
 use crate::quic::{End, Identity};
 use crate::tcp;
 
+use super::clock::Clocks;
+use super::copies;
 use super::recorder::{Recorded, Recording, Sighting};
 use super::stray;
 use super::vantage::named;
@@ -91,22 +93,24 @@ fn of_one_place(name: Option<&str>, recorded: Recorded) -> Connection {
         Vantage::At(End::Server) => [None, Some(time)],
         Vantage::Between | Vantage::Both => [Some(time), Some(time)],
     };
-    let packets = recorded.sightings.into_iter().map(|sighting| {
+    let packets = recorded.sightings.iter().map(|sighting| {
         let fate = match vantage {
             Vantage::At(end) if end != sighting.sender => Fate::Delivered,
             _ => sighting.fate.unwrap_or(Fate::Unknown),
         };
         let seen = seen(since(start, sighting.time));
-        packet(&sighting, seen, fate)
+        (sighting.identity, packet(sighting, seen, fate))
     });
-    let mut packets: Vec<Packet> = packets.collect();
-    sort_by_time(&mut packets);
+    let mut packets: Vec<_> = packets.collect();
+    packets.sort_by_key(|(_, packet)| packet.time());
     Connection {
         protocol: recorded.protocol,
         ends: recorded.ends,
+        initial_credit: recorded.initial_credit,
         vantage,
         start,
-        packets,
+        clock_ahead: 0,
+        packets: copies::mark(recorded.protocol, packets),
         frames: recorded.frames,
         ranges: recorded.ranges,
     }
@@ -114,44 +118,50 @@ fn of_one_place(name: Option<&str>, recorded: Recorded) -> Connection {
 
 fn of_two_places(names: [Option<&str>; 2], pair: [Recorded; 2]) -> Connection {
     let [client, server] = in_order(names, pair);
-    let first_sent = client.sightings.iter().find(|it| it.sender == End::Client);
-    let start = first_sent
-        .or(client.sightings.first())
-        .map_or(0, |it| it.time);
+    let start = first_time(&client.sightings);
     let mut at_server = Unmatched::of(&server.sightings);
+    let partners = client.sightings.iter().map(|it| at_server.take(it));
+    let partners: Vec<_> = partners.collect();
+    let pairs = partners.iter().zip(&client.sightings);
+    let pairs = pairs.filter_map(|(at, it)| Some((it, &server.sightings[(*at)?])));
+    let clocks = Clocks::of(start, &client, &server, pairs);
     let mut connection = Connection {
         protocol: client.protocol,
         ends: client.ends,
+        initial_credit: [0, 1].map(|end| client.initial_credit[end].or(server.initial_credit[end])),
         vantage: Vantage::Both,
         start,
+        clock_ahead: clocks.ahead,
         packets: Vec::new(),
         frames: client.frames,
         ranges: client.ranges,
     };
     // Each with its position among what its sender's side saw: that orders packets of the same instant.
     let mut ordered = Vec::with_capacity(client.sightings.len());
-    for (at_client, sighting) in client.sightings.iter().enumerate() {
-        let there = at_server.take(sighting);
+    for ((at_client, sighting), there) in client.sightings.iter().enumerate().zip(partners) {
         let seen_there = there.map(|at| &server.sightings[at]);
-        let seen = [Some(sighting.time), seen_there.map(|it| it.time)];
-        let seen = seen.map(|time| time.map(|time| since(start, time)));
+        let seen = clocks.seen(Some(sighting), seen_there);
         let says = sighting.fate.or(seen_there.and_then(|it| it.fate));
         let position = match sighting.sender {
             End::Client => at_client,
             End::Server => there.unwrap_or(at_client),
         };
-        let packet = packet(sighting, seen, fate(sighting.sender, seen, says));
-        ordered.push((position, packet));
+        let fate = clocks.fate(sighting.sender, seen, says);
+        ordered.push((position, sighting.identity, packet(sighting, seen, fate)));
     }
     for at in at_server.rest() {
         let sighting = &server.sightings[at];
-        let seen = [None, Some(since(start, sighting.time))];
-        let mut packet = packet(sighting, seen, fate(sighting.sender, seen, sighting.fate));
+        let seen = clocks.seen(None, Some(sighting));
+        let fate = clocks.fate(sighting.sender, seen, sighting.fate);
+        let mut packet = packet(sighting, seen, fate);
         packet.frames = connection.adopt(&server, sighting);
-        ordered.push((at, packet));
+        ordered.push((at, sighting.identity, packet));
     }
-    ordered.sort_by_key(|(position, packet)| (packet.time(), *position));
-    connection.packets = ordered.into_iter().map(|(_, packet)| packet).collect();
+    ordered.sort_by_key(|(position, _, packet)| (packet.time(), *position));
+    let ordered = ordered
+        .into_iter()
+        .map(|(_, identity, packet)| (identity, packet));
+    connection.packets = copies::mark(connection.protocol, ordered.collect());
     connection
 }
 
@@ -228,16 +238,18 @@ impl Connection {
             let (fate, arrival) = fate(sighting.frame);
             let mut seen = [Some(since(start, sighting.time)); 2];
             seen[sighting.sender.other() as usize] = arrival.map(|time| since(start, time));
-            packet(sighting, seen, fate)
+            (sighting.identity, packet(sighting, seen, fate))
         });
-        let mut packets: Vec<Packet> = packets.collect();
-        packets.sort_by_key(Packet::time);
+        let mut packets: Vec<_> = packets.collect();
+        packets.sort_by_key(|(_, packet)| packet.time());
         Self {
             protocol: recorded.protocol,
             ends: recorded.ends,
+            initial_credit: recorded.initial_credit,
             vantage: Vantage::Both,
             start,
-            packets,
+            clock_ahead: 0,
+            packets: copies::mark(recorded.protocol, packets),
             frames: recorded.frames,
             ranges: recorded.ranges,
         }
@@ -261,20 +273,6 @@ impl Connection {
     }
 }
 
-/// By time, packets of the same instant in their order. Most captures are sorted, and sorting takes memory.
-fn sort_by_time(packets: &mut [Packet]) {
-    if !packets.is_sorted_by_key(Packet::time) {
-        packets.sort_by_key(Packet::time);
-    }
-}
-
-fn fate(sender: End, seen: [Option<Nanos>; 2], says: Option<Fate>) -> Fate {
-    match seen[sender.other() as usize] {
-        Some(_) => Fate::Delivered,
-        None => says.unwrap_or(Fate::NotReceived),
-    }
-}
-
 fn packet(sighting: &Sighting, seen: [Option<Nanos>; 2], fate: Fate) -> Packet {
     Packet {
         sender: sighting.sender,
@@ -284,6 +282,7 @@ fn packet(sighting: &Sighting, seen: [Option<Nanos>; 2], fate: Fate) -> Packet {
         ip_size: sighting.ip_size,
         seen,
         fate,
+        copy: false,
         decoded: sighting.decoded,
         frames: sighting.frames.clone(),
     }
@@ -294,7 +293,7 @@ fn first_time(sightings: &[Sighting]) -> u64 {
     sightings.iter().map(|it| it.time).min().unwrap_or(0)
 }
 
-fn since(start: u64, time: u64) -> Nanos {
+pub(super) fn since(start: u64, time: u64) -> Nanos {
     let ahead = i128::from(time) - i128::from(start);
     Nanos::try_from(ahead).expect("times that are far off were left out")
 }
@@ -379,6 +378,7 @@ mod tests {
                 "192.0.2.1:1".parse().unwrap(),
                 "192.0.2.2:2".parse().unwrap(),
             ],
+            initial_credit: [None; 2],
             sightings,
             frames: Vec::new(),
             ranges: Ranges::new(),
@@ -419,15 +419,73 @@ mod tests {
                 prop_assert_eq!(copies.len(), expected_copies, "what the network doubled");
                 let original = originals[0];
                 let start = i64::try_from(found.start - EPOCH).unwrap();
-                let clock = |end: End| if end == End::Server { i64::try_from(ahead).unwrap() } else { 0 } - start;
+                let ahead = i64::try_from(ahead).unwrap() - found.clock_ahead;
+                let clock = |end: End| if end == End::Server { ahead } else { 0 } - start;
                 let left = i64::try_from(sent.at).unwrap();
                 prop_assert_eq!(original.sent(), Some(left + clock(sent.sender)));
                 let arrival = sent.delay.map(|delay| left + i64::try_from(delay).unwrap() + clock(sent.sender.other()));
                 prop_assert_eq!(original.received(), arrival);
-                let fate = if sent.delay.is_some() { Fate::Delivered } else { Fate::NotReceived };
-                prop_assert_eq!(original.fate, fate);
+                prop_assert_eq!(original.fate == Fate::Delivered, sent.delay.is_some());
+                prop_assert!(!original.copy && copies.iter().all(|it| it.copy));
             }
         }
+    }
+
+    fn sent(sender: End, at: u64, delay: Option<u64>) -> Sent {
+        Sent {
+            sender,
+            at,
+            delay,
+            copies: 1,
+        }
+    }
+
+    fn both(packets: &[Sent], ahead: u64) -> Connection {
+        let client = (Some("client".to_owned()), place(packets, End::Client, 0));
+        let server = (
+            Some("server".to_owned()),
+            place(packets, End::Server, ahead),
+        );
+        join(vec![client, server]).remove(0)
+    }
+
+    #[test]
+    fn what_was_under_way_at_the_end_of_a_capture_is_not_known_to_be_lost() {
+        let packets = [
+            sent(End::Client, 0, Some(300)),
+            sent(End::Server, 300, Some(300)),
+            sent(End::Server, 400, None),
+            sent(End::Server, 500, Some(300)),
+            sent(End::Server, 501, None),
+        ];
+        let fates: Vec<_> = both(&packets, 0).packets.iter().map(|it| it.fate).collect();
+        let delivered = Fate::Delivered;
+        // The client's side saw its last packet at 800, so that of 501 would not have been seen.
+        assert_eq!(
+            fates,
+            [
+                delivered,
+                delivered,
+                Fate::NotReceived,
+                delivered,
+                Fate::Unknown
+            ]
+        );
+    }
+
+    #[test]
+    fn clocks_are_set_only_where_they_are_certain_to_differ() {
+        let packets = [
+            sent(End::Client, 0, Some(300)),
+            sent(End::Server, 300, Some(300)),
+        ];
+        let a_little = both(&packets, 200);
+        assert_eq!(a_little.clock_ahead, 0);
+        assert_eq!(a_little.packets[1].seen, [Some(600), Some(500)]);
+        let much = both(&packets, 5000);
+        assert_eq!(much.clock_ahead, 5000);
+        assert_eq!(much.packets[0].seen, [Some(0), Some(300)]);
+        assert_eq!(much.packets[1].seen, [Some(600), Some(300)]);
     }
 
     #[test]

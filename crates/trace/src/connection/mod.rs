@@ -8,6 +8,8 @@
 //! packets of the near end is unknown. Where the place lies (at the client, at the server or between) is told by the
 //! name of the interface, or by who answers quickly ([`Vantage`]).
 
+mod clock;
+mod copies;
 mod frame;
 mod join;
 mod recorder;
@@ -17,7 +19,7 @@ mod vantage;
 use std::net::SocketAddr;
 use std::ops::Range;
 
-use crate::quic::{End, PacketType, Space};
+use crate::quic::{End, InitialCredit, PacketType, Space};
 
 pub use frame::{Frame, Ranges};
 pub use join::join;
@@ -34,10 +36,15 @@ pub struct Connection {
     pub protocol: Protocol,
     /// Addresses of the client and the server, as first seen.
     pub ends: [SocketAddr; 2],
+    /// The flow-control credit that the client and the server gave in their transport parameters, if these were seen.
+    pub initial_credit: [Option<InitialCredit>; 2],
     /// Where it was captured.
     pub vantage: Vantage,
     /// When its first packet was seen, in nanoseconds since the Unix epoch.
     pub start: u64,
+    /// How far the clock at the server's side was ahead of that at the client's, as far as is certain: 0 unless packets
+    /// arrived before they were sent. Times are corrected by it.
+    pub clock_ahead: Nanos,
     /// By time.
     pub packets: Vec<Packet>,
     /// The frames of all packets; [`Packet::frames`] says which.
@@ -118,6 +125,9 @@ pub struct Packet {
     pub seen: [Option<Nanos>; 2],
     /// What became of it.
     pub fate: Fate,
+    /// Whether it had been seen before at the same place: the network doubled it, it was captured twice, or its sender
+    /// repeated it as it was, as it may a `CONNECTION_CLOSE` (RFC 9000 section 10.2.1).
+    pub copy: bool,
     /// Whether its frames are known.
     pub decoded: bool,
     /// Its frames, in [`Connection::frames`].

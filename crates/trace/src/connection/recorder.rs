@@ -6,7 +6,9 @@ use std::ops::Range;
 
 use crate::datagram::{Datagram, NoDatagram, Path};
 use crate::keylog::KeyLog;
-use crate::quic::{self, End, Identity, Observer, Packet, PacketType, Seen, Undecoded};
+use crate::quic::{
+    self, End, Identity, InitialCredit, Observer, Packet, PacketType, Reason, Seen, Undecoded,
+};
 
 use super::frame::{Frame, Ranges};
 use super::{Fate, Kind, Protocol};
@@ -45,6 +47,8 @@ pub struct Recorded {
     pub protocol: Protocol,
     /// Client and server.
     pub ends: [SocketAddr; 2],
+    /// The credit that the client and the server gave in their transport parameters, if these were seen.
+    pub initial_credit: [Option<InitialCredit>; 2],
     /// Its packets as they passed.
     pub sightings: Vec<Sighting>,
     /// The frames of all of them.
@@ -151,6 +155,8 @@ impl<'k> Recorder<'k> {
         });
         for (number, connection) in self.recording.connections.iter_mut().enumerate() {
             connection.protocol = Protocol::Quic(self.observer.version(number));
+            connection.initial_credit =
+                [End::Client, End::Server].map(|end| self.observer.initial_credit(number, end));
         }
         self.recording
     }
@@ -240,7 +246,12 @@ impl Note<'_> {
 
     fn undecoded(&mut self, undecoded: &Undecoded) {
         let origin = self.origin_of(undecoded.waited_since);
-        let what = format!("QUIC packets: {}", undecoded.reason);
+        let what = match undecoded.reason {
+            reason @ (Reason::NoConnection | Reason::Version(_)) => {
+                format!("UDP datagrams: {reason}")
+            }
+            reason => format!("QUIC packets: {reason}"),
+        };
         self.recording.miss(origin.passing.frame, what);
         let Some((number, sender, kind)) = undecoded.known else {
             return;
@@ -263,6 +274,7 @@ impl Note<'_> {
                     End::Client => [source, destination],
                     End::Server => [destination, source],
                 },
+                initial_credit: [None; 2], // likewise
                 sightings: Vec::new(),
                 frames: Vec::new(),
                 ranges: Vec::new(),

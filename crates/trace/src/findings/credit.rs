@@ -1,16 +1,16 @@
 //! When the data sender had used up its flow-control credit.
 //!
-//! Source: RFC 9000 section 4.1. Credit is what `MAX_DATA` and `MAX_STREAM_DATA` frames that reached the sender allow. A
-//! sender counts as blocked from the packet that left no room for another full one below a limit until more credit
+//! Source: RFC 9000 section 4.1. Credit is what the receiver's transport parameters allow, and `MAX_DATA` and `MAX_STREAM_DATA`
+//! frames that reached the sender. A sender counts as blocked from the packet that left no room for another full one below a limit until more credit
 //! arrives, and only while data never sent before are still to come.
 //!
-//! Departure: the initial limits stand in transport parameters, which are not read. Until the first of these frames
-//! arrives, the sender counts as blocked only in a pause ([`super::pauses`]) that ends the moment the frame arrives: its
+//! Departure: where the transport parameters are not in the capture, then until the first of these frames arrives, the sender counts as blocked only in a pause ([`super::pauses`]) that ends the moment the frame arrives: its
 //! window had room, and credit is what it had waited for. For TCP nothing is known.
 
 use std::collections::HashMap;
 
 use crate::connection::{Frame, Nanos, Packet};
+use crate::quic::InitialCredit;
 
 use super::pauses::Pause;
 use super::signals::{Signals, Span};
@@ -29,7 +29,7 @@ pub(super) struct Blocked {
     pub limit: Option<Limit>,
     /// `STREAM_DATA_BLOCKED` and `DATA_BLOCKED` frames sent.
     pub frames: u64,
-    /// Whether any credit was seen to arrive.
+    /// Whether the initial credit is known, or any was seen to arrive.
     pub credit_seen: bool,
 }
 
@@ -49,7 +49,7 @@ impl Blocked {
 pub(super) enum Limit {
     Stream,
     Connection,
-    /// That of transport parameters; it may have been either.
+    /// That of transport parameters which were not seen; it may have been either.
     Initial,
 }
 
@@ -70,6 +70,8 @@ struct Watch<'a> {
     full: u64,
     streams: HashMap<u64, Account>,
     connection: Account,
+    /// What the receiver's transport parameters allow.
+    initial: Option<InitialCredit>,
     /// Since when it is without credit, and the stream on which it was.
     since: Option<(Nanos, u64)>,
     blocked: Blocked,
@@ -84,9 +86,14 @@ struct Account {
 }
 
 impl Account {
+    fn up_to(limit: Option<u64>) -> Self {
+        Self { end: 0, limit }
+    }
+
     /// Whether another `full` bytes would not fit.
     fn is_used_up(self, full: u64) -> bool {
-        self.limit.is_some_and(|limit| self.end + full > limit)
+        self.limit
+            .is_some_and(|limit| self.end.saturating_add(full) > limit)
     }
 
     fn raise(&mut self, limit: u64) {
@@ -99,6 +106,7 @@ pub(super) fn of(signals: &Signals<'_>, pauses: &[Pause]) -> Blocked {
     let packets = &signals.view.connection.packets;
     let side = signals.sender as usize;
     let mut order: Vec<(Nanos, usize)> = (0..packets.len())
+        .filter(|at| !packets[*at].copy)
         .filter_map(|at| Some((packets[at].seen[side]?, at)))
         .collect();
     order.sort_unstable();
@@ -106,13 +114,18 @@ pub(super) fn of(signals: &Signals<'_>, pauses: &[Pause]) -> Blocked {
         .data
         .iter()
         .map(|at| signals.view.ledger[*at].stream_bytes);
+    let initial = signals.view.connection.initial_credit[signals.sender.other() as usize];
     let mut watch = Watch {
         signals,
         full: u64::from(stream_bytes.max().unwrap_or(0)),
         streams: HashMap::new(),
-        connection: Account::default(),
+        connection: Account::up_to(initial.map(|it| it.initial_max_data)),
+        initial,
         since: None,
-        blocked: Blocked::default(),
+        blocked: Blocked {
+            credit_seen: initial.is_some(),
+            ..Blocked::default()
+        },
     };
     for (now, at) in order {
         if packets[at].sender == signals.sender {
@@ -125,6 +138,13 @@ pub(super) fn of(signals: &Signals<'_>, pauses: &[Pause]) -> Blocked {
 }
 
 impl Watch<'_> {
+    fn stream(&mut self, id: u64) -> &mut Account {
+        let receiver = self.signals.sender.other();
+        let limit = self.initial.map(|it| it.on_stream(receiver, id));
+        let account = self.streams.entry(id);
+        account.or_insert_with(|| Account::up_to(limit))
+    }
+
     fn sent(&mut self, now: Nanos, at: usize) {
         let (packet, entry) = self.signals.packet(at);
         for frame in self.signals.view.connection.frames(packet) {
@@ -132,10 +152,11 @@ impl Watch<'_> {
                 Frame::Stream {
                     id, offset, length, ..
                 } => {
-                    let account = self.streams.entry(*id).or_default();
-                    let end = account.end.max(offset + u64::from(*length));
-                    self.connection.end += end - account.end;
+                    let account = self.stream(*id);
+                    let end = account.end.max(offset.saturating_add(u64::from(*length)));
+                    let new = end - account.end;
                     account.end = end;
+                    self.connection.end = self.connection.end.saturating_add(new);
                     self.look(now, *id, entry.in_flight.unwrap_or(0));
                 }
                 Frame::DataBlocked(_) | Frame::StreamDataBlocked { .. } => self.blocked.frames += 1,
@@ -168,9 +189,7 @@ impl Watch<'_> {
         for frame in self.signals.view.connection.frames(packet) {
             let (account, limit) = match frame {
                 Frame::MaxData(maximum) => (&mut self.connection, *maximum),
-                Frame::MaxStreamData { id, maximum } => {
-                    (self.streams.entry(*id).or_default(), *maximum)
-                }
+                Frame::MaxStreamData { id, maximum } => (self.stream(*id), *maximum),
                 _ => continue,
             };
             let is_first = account.limit.is_none();

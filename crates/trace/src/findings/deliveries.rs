@@ -21,8 +21,9 @@ pub(super) struct Deliveries {
 /// The deliveries of what `sender` sent.
 pub(super) fn of(view: &View<'_>, sender: End) -> Deliveries {
     let by_ack = view.connection.vantage == Vantage::At(sender);
-    let all = view.connection.packets.iter().zip(view.ledger);
-    let own = all.filter(|(packet, entry)| packet.sender == sender && entry.stream_bytes > 0);
+    let own = view
+        .packets()
+        .filter(|(packet, entry)| packet.sender == sender && entry.stream_bytes > 0);
     let mut arrived: Vec<_> = own
         .filter_map(|(packet, entry)| {
             let time = if by_ack {

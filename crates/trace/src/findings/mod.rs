@@ -21,10 +21,11 @@ mod signals;
 mod slow_start;
 #[cfg(test)]
 mod tests;
+mod transfer;
 
 use serde::Serialize;
 
-use crate::connection::{Connection, Nanos};
+use crate::connection::{Connection, Nanos, Packet};
 use crate::ledger::Entry;
 use crate::link_facts::LinkFacts;
 
@@ -43,6 +44,14 @@ pub struct View<'a> {
     /// The congestion windows in bytes that the client and the server logged (qlog), if they did, with the times at which they
     /// changed.
     pub windows: [Option<&'a [(Nanos, u64)]>; 2],
+}
+
+impl<'a> View<'a> {
+    /// Its packets with their entries, by time. A copy of a packet is none of its own: the network or the capture made it.
+    fn packets(&self) -> impl Iterator<Item = (&'a Packet, &'a Entry)> + use<'a> {
+        let all = self.connection.packets.iter().zip(self.ledger);
+        all.filter(|(packet, _)| !packet.copy)
+    }
 }
 
 /// What the rules say of a connection.

@@ -3,13 +3,14 @@
 use std::fmt::{self, Display};
 
 use crate::connection::Nanos;
+use crate::metrics;
 
 /// A time, in seconds.
 pub(super) struct Seconds(pub Nanos);
 
 impl Display for Seconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let seconds = in_seconds(self.0);
+        let seconds = metrics::seconds(self.0);
         let digits = if seconds.abs() < 1.0 { 3 } else { 2 };
         write!(f, "{seconds:.digits$} s")
     }
@@ -66,12 +67,6 @@ impl Display for Count {
 #[expect(clippy::cast_precision_loss, reason = "only to show a number")]
 pub(super) fn float(number: u64) -> f64 {
     number as f64
-}
-
-/// Nanoseconds as seconds.
-#[expect(clippy::cast_precision_loss, reason = "only to show a number")]
-pub(super) fn in_seconds(time: Nanos) -> f64 {
-    time as f64 / 1e9
 }
 
 /// `part` of `whole`; nothing of nothing is nothing.

@@ -2,6 +2,7 @@
 
 use crate::connection::{Fate, Frame, Nanos, Packet, Vantage};
 use crate::ledger::Entry;
+use crate::metrics::seconds;
 use crate::quic::{End, Space};
 
 use super::View;
@@ -12,6 +13,7 @@ use super::pauses::{self, Pause};
 use super::rounds::{self, Round};
 use super::say::float;
 use super::slow_start::{self, SlowStart};
+use super::transfer;
 
 /// What a rule would have to know to answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,12 +34,13 @@ pub(super) struct Span {
 
 impl Span {
     pub(super) fn length(self) -> Nanos {
-        self.until - self.from
+        self.until.saturating_sub(self.from)
     }
 
     /// How much of it lies within `other`.
     pub(super) fn overlap(self, other: Self) -> Nanos {
-        (self.until.min(other.until) - self.from.max(other.from)).max(0)
+        let until = self.until.min(other.until);
+        until.saturating_sub(self.from.max(other.from)).max(0)
     }
 
     pub(super) fn has(self, time: Nanos) -> bool {
@@ -45,9 +48,29 @@ impl Span {
     }
 }
 
+/// The same times as spans in order that do not overlap.
+pub(super) fn union(mut spans: Vec<Span>) -> Vec<Span> {
+    spans.sort_unstable_by_key(|span| span.from);
+    let mut joined: Vec<Span> = Vec::new();
+    for span in spans {
+        match joined.last_mut() {
+            Some(last) if span.from <= last.until => last.until = last.until.max(span.until),
+            _ => joined.push(span),
+        }
+    }
+    joined
+}
+
+/// `percent` of a time. Damaged captures have times that no product of theirs fits.
+pub(super) fn percent_of(time: Nanos, percent: Nanos) -> Nanos {
+    let product = i128::from(time) * i128::from(percent) / 100;
+    product.try_into().unwrap_or(Nanos::MAX)
+}
+
 /// How much of `spans`, which do not overlap, lies within `of`.
 pub(super) fn time_within(spans: impl IntoIterator<Item = Span>, of: Span) -> Nanos {
-    spans.into_iter().map(|span| span.overlap(of)).sum()
+    let within = spans.into_iter().map(|span| span.overlap(of));
+    within.fold(0, Nanos::saturating_add)
 }
 
 /// What several rules look at.
@@ -60,8 +83,11 @@ pub(super) struct Signals<'a> {
     /// From the first of these on, its packets that ask for an ACK in the application's packet number space: what congestion
     /// control is about.
     pub in_flight: Vec<usize>,
-    /// From its first packet with stream data to its last one with data never sent before.
+    /// From its first packet with stream data to its last one with data never sent before; to the end of the capture, if
+    /// that is not the end of the data.
     pub sending: Span,
+    /// Whether all data were sent: the ends of their streams are in the capture, and no less than was asked for.
+    pub is_whole: bool,
     /// The smallest RTT sample; where there is none, the path's.
     pub rtt: Option<Nanos>,
     /// What a full-sized packet of the sender's data has, without UDP and IP.
@@ -80,10 +106,13 @@ impl<'a> Signals<'a> {
         let sender = view.connection.data_sender(view.ledger);
         let packets = &view.connection.packets;
         let data: Vec<usize> = (0..packets.len())
-            .filter(|at| packets[*at].sender == sender && view.ledger[*at].stream_bytes > 0)
+            .filter(|at| packets[*at].sender == sender && !packets[*at].copy)
+            .filter(|at| view.ledger[*at].stream_bytes > 0)
             .collect();
+        let is_whole = transfer::is_whole(view, sender, &data);
         let mut signals = Self {
-            sending: sending(view, &data),
+            sending: transfer::sending(view, &data, is_whole),
+            is_whole,
             in_flight: in_flight(view, sender, &data),
             rtt: smallest_rtt(view),
             full_size: full_size(view, &data),
@@ -183,7 +212,7 @@ impl<'a> Signals<'a> {
 
     /// The packets of the data sender, as they were sent.
     pub(super) fn sent(&self) -> impl Iterator<Item = (&Packet, &Entry)> {
-        let all = self.view.connection.packets.iter().zip(self.view.ledger);
+        let all = self.view.packets();
         all.filter(|(packet, _)| packet.sender == self.sender)
     }
 
@@ -194,8 +223,10 @@ impl<'a> Signals<'a> {
 
     /// RTT samples that the data sender took, with their times.
     pub(super) fn rtt_samples(&self) -> impl Iterator<Item = (Nanos, Nanos)> {
-        let all = self.view.connection.packets.iter().zip(self.view.ledger);
-        let heard = all.filter(|(packet, _)| packet.sender != self.sender);
+        let heard = self
+            .view
+            .packets()
+            .filter(|(packet, _)| packet.sender != self.sender);
         heard.filter_map(|(packet, entry)| Some((packet.received()?, entry.rtt?)))
     }
 
@@ -220,6 +251,15 @@ impl<'a> Signals<'a> {
         let mut alone = first.filter_map(|it| it.ip_size?.checked_sub(it.size));
         // The first packet of a datagram may have others behind it; most have not.
         u64::from(alone.next().unwrap_or(0))
+    }
+
+    /// What ended the time in which there were data to send.
+    pub(super) fn ended(&self) -> &'static str {
+        if self.is_whole {
+            "the data ended"
+        } else {
+            "the capture ends"
+        }
     }
 
     /// Whether data never sent before were still to come at `time`.
@@ -249,7 +289,7 @@ pub(super) fn direction(sender: End) -> &'static str {
 /// Bytes that a link of `rate` bit/s carries in `time`.
 pub(super) fn at_rate(rate: u64, time: Nanos) -> u64 {
     let time = u128::try_from(time.max(0)).expect("not below 0");
-    u64::try_from(u128::from(rate) * time / 8_000_000_000).expect("no link is as fast")
+    u64::try_from(u128::from(rate) * time / 8_000_000_000).unwrap_or(u64::MAX)
 }
 
 /// Bit/s of so many bytes in a span; 0 if it has no length.
@@ -257,20 +297,7 @@ pub(super) fn rate_of(bytes: u64, time: Nanos) -> f64 {
     if time <= 0 {
         return 0.0;
     }
-    float(bytes) * 8.0 / super::say::in_seconds(time)
-}
-
-fn sending(view: &View<'_>, data: &[usize]) -> Span {
-    let time = |at: &usize| view.connection.packets[*at].time();
-    let from = data.first().map_or(0, time);
-    let is_new = |at: &&usize| {
-        let entry = &view.ledger[**at];
-        entry.stream_bytes > entry.retransmitted
-    };
-    Span {
-        from,
-        until: data.iter().rfind(is_new).map_or(from, time),
-    }
+    float(bytes) * 8.0 / seconds(time)
 }
 
 fn in_flight(view: &View<'_>, sender: End, data: &[usize]) -> Vec<usize> {
@@ -279,6 +306,7 @@ fn in_flight(view: &View<'_>, sender: End, data: &[usize]) -> Vec<usize> {
     let counts = |at: &usize| {
         let packet = &packets[*at];
         packet.sender == sender
+            && !packet.copy
             && packet.space() == Some(Space::Application)
             && view
                 .connection
@@ -291,7 +319,7 @@ fn in_flight(view: &View<'_>, sender: End, data: &[usize]) -> Vec<usize> {
 
 fn smallest_rtt(view: &View<'_>) -> Option<Nanos> {
     // Clocks of two captures that differ may give samples below 0.
-    let samples = view.ledger.iter().filter_map(|it| it.rtt);
+    let samples = view.packets().filter_map(|(_, it)| it.rtt);
     let measured = samples.filter(|rtt| *rtt > 0).min();
     measured.or_else(|| {
         #[expect(

@@ -65,7 +65,8 @@ fn start(connection: &Connection) -> Option<Nanos> {
             .frames(packet)
             .iter()
             .any(|it| it.name() == "SYN"),
-        Kind::Quic(kind) => kind == PacketType::Initial,
+        // Its 0-RTT packets may overtake its Initial.
+        Kind::Quic(kind) => matches!(kind, PacketType::Initial | PacketType::ZeroRtt),
     };
     begins.then_some(time)
 }

@@ -43,10 +43,10 @@ pub struct Metrics {
     /// 8 · `stream_bytes` / `transfer_s`. None also where it exceeds the path's rate: the reply fit into one flight, whose
     /// first packet's own time on the path is not in `transfer_s`.
     pub goodput_bps: Option<f64>,
-    /// Distinct bytes of the reply that arrived.
-    pub stream_bytes: u64,
+    /// Distinct bytes of the reply that arrived. None if it could not be decrypted, here and below.
+    pub stream_bytes: Option<u64>,
     /// Distinct bytes of the client's streams that were sent and not lost.
-    pub upload_bytes: u64,
+    pub upload_bytes: Option<u64>,
     /// From the server to the client.
     pub forward: OneWay,
     /// From the client to the server.
@@ -81,8 +81,8 @@ impl Metrics {
             completion_s: since_start(times.last_byte),
             transfer_s,
             goodput_bps: goodput(reply.bytes, transfer_s, facts.forward_rate_bps),
-            stream_bytes: reply.bytes,
-            upload_bytes: upload.bytes,
+            stream_bytes: forward.stream_bytes.map(|_| reply.bytes),
+            upload_bytes: back.stream_bytes.map(|_| upload.bytes),
             forward,
             back,
             rtt_min_ms,

@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use crate::connection::{Connection, Fate, Frame, Nanos, Packet, Vantage};
-use crate::intervals::Intervals;
 use crate::ledger::Entry;
 use crate::quic::{End, Space};
 
@@ -19,10 +18,11 @@ pub struct OneWay {
     pub datagrams: u64,
     /// Of the IP packets.
     pub ip_bytes: u64,
-    /// Of stream data, with what was retransmitted.
-    pub stream_bytes: u64,
-    /// Of stream data that had been sent before.
-    pub retransmitted_bytes: u64,
+    /// Of stream data, with what was retransmitted. Needs secrets, where they are encrypted.
+    pub stream_bytes: Option<u64>,
+    /// Of stream data that had been sent before. Needs a place other than the receiver's side, where what was lost does not
+    /// pass.
+    pub retransmitted_bytes: Option<u64>,
     /// `retransmitted_bytes` / `stream_bytes`.
     pub retransmitted_share: Option<f64>,
     /// Packets that left the sender's side and did not reach the receiver's. Needs both sides.
@@ -31,9 +31,9 @@ pub struct OneWay {
     pub lost_share: Option<f64>,
     /// Packets that arrived after one of their packet number space with a larger number. Needs the receiver's side.
     pub reordered_packets: Option<u64>,
-    /// Packets that arrived once more: copies that the network made, or a `CONNECTION_CLOSE` that its sender repeated as it
-    /// was (RFC 9000 section 10.2.1). Needs the receiver's side.
-    pub duplicates: Option<u64>,
+    /// Packets that passed the same place once more; they count nowhere else. The network doubled them, they were captured
+    /// twice, or their sender repeated them as they were, as it may a `CONNECTION_CLOSE`.
+    pub duplicates: u64,
     /// From leaving the sender's side to reaching the receiver's, as the next two. Needs both sides, and is wrong by what
     /// their clocks differ.
     pub one_way_delay_min_ms: Option<f64>,
@@ -86,7 +86,13 @@ struct Counts {
     during_transfer: u64,
     delays: Vec<Nanos>,
     /// None: the receiver's side was not captured.
-    order: Option<Order>,
+    reordered: Option<u64>,
+    duplicates: u64,
+    /// Packets of the application's space that could be decrypted, and that could not.
+    decoded: u64,
+    sealed: u64,
+    /// Only what was not lost was seen.
+    is_after_loss: bool,
 }
 
 impl Counts {
@@ -99,7 +105,9 @@ impl Counts {
         let mut counts = Self::default();
         let mut arrivals = Vec::new();
         for (packet, entry) in connection.packets.iter().zip(entries) {
-            if packet.sender == sender {
+            if packet.sender == sender && packet.copy {
+                counts.duplicates += 1;
+            } else if packet.sender == sender {
                 counts.add(connection, packet, entry);
                 let during = seen_here(connection, packet).zip(transfer);
                 if during.is_some_and(|(at, (first, last))| first < at && at <= last) {
@@ -110,13 +118,21 @@ impl Counts {
             }
         }
         if connection.vantage != Vantage::At(sender) {
-            counts.order = Some(Order::of(arrivals));
+            counts.reordered = Some(reordered(arrivals));
         }
+        counts.is_after_loss = connection.vantage == Vantage::At(sender.other());
         counts
     }
 
     fn add(&mut self, connection: &Connection, packet: &Packet, entry: &Entry) {
         self.packets += 1;
+        if packet.space() == Some(Space::Application) {
+            *(if packet.decoded {
+                &mut self.decoded
+            } else {
+                &mut self.sealed
+            }) += 1;
+        }
         if let Some(size) = packet.ip_size {
             self.datagrams += 1;
             self.ip_bytes += u64::from(size);
@@ -149,18 +165,21 @@ impl Counts {
     ) -> OneWay {
         let lost = (connection.vantage == Vantage::Both).then_some(self.lost);
         let [least, middle, greatest] = spread_ms(&mut self.delays);
+        let stream_bytes = (self.decoded > 0 || self.sealed == 0).then_some(self.stream_bytes);
+        let again = stream_bytes.map(|_| self.retransmitted_bytes);
+        let again = again.filter(|_| !self.is_after_loss);
         let duration = transfer.and_then(|(first, last)| u64::try_from(last - first).ok());
         OneWay {
             packets: self.packets,
             datagrams: self.datagrams,
             ip_bytes: self.ip_bytes,
-            stream_bytes: self.stream_bytes,
-            retransmitted_bytes: self.retransmitted_bytes,
-            retransmitted_share: share(self.retransmitted_bytes, self.stream_bytes),
+            stream_bytes,
+            retransmitted_bytes: again,
+            retransmitted_share: again.and_then(|again| share(again, self.stream_bytes)),
             lost_packets: lost,
             lost_share: lost.and_then(|lost| share(lost, self.packets)),
-            reordered_packets: self.order.as_ref().map(|it| it.reordered),
-            duplicates: self.order.as_ref().map(|it| it.duplicates),
+            reordered_packets: self.reordered,
+            duplicates: self.duplicates,
             one_way_delay_min_ms: least,
             one_way_delay_median_ms: middle,
             one_way_delay_max_ms: greatest,
@@ -175,30 +194,16 @@ impl Counts {
     }
 }
 
-/// In which order packets arrived.
-#[derive(Debug, Default)]
-struct Order {
-    reordered: u64,
-    duplicates: u64,
-}
-
-impl Order {
-    fn of(mut arrivals: Vec<((Nanos, Space), u64)>) -> Self {
-        arrivals.sort_by_key(|((time, _), _)| *time);
-        let mut order = Self::default();
-        let mut arrived: [Intervals; 3] = Default::default();
-        let mut largest = [None; 3];
-        for ((_, space), number) in arrivals {
-            let largest = &mut largest[space as usize];
-            if arrived[space as usize].add(number..number + 1) == 0 {
-                order.duplicates += 1;
-            } else if *largest > Some(number) {
-                order.reordered += 1;
-            }
-            *largest = (*largest).max(Some(number));
-        }
-        order
+/// How many packets arrived after one of their packet number space with a larger number.
+fn reordered(mut arrivals: Vec<((Nanos, Space), u64)>) -> u64 {
+    arrivals.sort_by_key(|((time, _), _)| *time);
+    let (mut reordered, mut largest) = (0, [None; 3]);
+    for ((_, space), number) in arrivals {
+        let largest = &mut largest[space as usize];
+        reordered += u64::from(*largest > Some(number));
+        *largest = (*largest).max(Some(number));
     }
+    reordered
 }
 
 fn share(part: u64, whole: u64) -> Option<f64> {

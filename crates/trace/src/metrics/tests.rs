@@ -15,8 +15,10 @@ impl Maker {
         Self(Connection {
             protocol: Protocol::Quic(1),
             ends: ["192.0.2.1:50000", "198.51.100.1:443"].map(|end| end.parse().unwrap()),
+            initial_credit: [None; 2],
             vantage,
             start: 0,
+            clock_ahead: 0,
             packets: Vec::new(),
             frames: Vec::new(),
             ranges: Vec::new(),
@@ -49,6 +51,7 @@ impl Maker {
             ip_size: Some(1228),
             seen,
             fate: Fate::Delivered,
+            copy: false,
             decoded: true,
             frames: start..u32::try_from(self.0.frames.len()).unwrap(),
         });
@@ -149,8 +152,8 @@ fn a_transfer_is_measured_at_the_client() {
     assert_eq!(metrics.ttfb_s, Some(1.202));
     assert_eq!(metrics.completion_s, Some(1.9));
     assert_eq!(metrics.transfer_s, Some(0.698));
-    assert_eq!(metrics.stream_bytes, 3000);
-    assert_eq!(metrics.upload_bytes, 1000);
+    assert_eq!(metrics.stream_bytes, Some(3000));
+    assert_eq!(metrics.upload_bytes, Some(1000));
     assert_eq!(metrics.goodput_bps, Some(24_000.0 / 0.698));
 }
 
@@ -181,8 +184,8 @@ fn a_spurious_retransmission_after_the_last_byte_changes_nothing() {
     maker.data(2000, 1000);
     let after = maker.measure();
     assert_eq!(after.completion_s, before.completion_s);
-    assert_eq!(after.stream_bytes, 3000);
-    assert_eq!(after.forward.retransmitted_bytes, 2000);
+    assert_eq!(after.stream_bytes, Some(3000));
+    assert_eq!(after.forward.retransmitted_bytes, Some(2000));
 }
 
 #[test]
@@ -220,7 +223,7 @@ fn streams_of_the_server_count_only_if_there_is_no_reply_on_the_clients() {
     );
     assert_eq!(
         (metrics.stream_bytes, metrics.forward.stream_bytes),
-        (1000, 2000)
+        (Some(1000), Some(2000))
     );
 
     let mut pushed = Maker::new(Vantage::Both);
@@ -244,7 +247,7 @@ fn directions_are_counted() {
     );
     assert_eq!(
         (forward.stream_bytes, forward.retransmitted_bytes),
-        (4000, 1000)
+        (Some(4000), Some(1000))
     );
     assert_eq!(forward.retransmitted_share, Some(0.25));
     assert_eq!(
@@ -253,7 +256,7 @@ fn directions_are_counted() {
     );
     assert_eq!(
         (forward.reordered_packets, forward.duplicates),
-        (Some(0), Some(0))
+        (Some(0), 0)
     );
     assert_eq!(forward.one_way_delay_min_ms, Some(300.0));
     assert_eq!(forward.one_way_delay_max_ms, Some(300.0));
@@ -265,7 +268,7 @@ fn directions_are_counted() {
     assert!((rate - 2.0 * 1228.0 * 8.0 / 0.698).abs() < 1e-6, "{rate}");
     assert_eq!(
         (metrics.back.acks_sent, metrics.back.stream_bytes),
-        (1, 1000)
+        (1, Some(1000))
     );
     assert_eq!(metrics.back.acks_per_data_packet, Some(0.0));
 }
@@ -288,10 +291,11 @@ fn reordered_and_repeated_packets_are_told_apart() {
     maker.data(1701, 4000).number = Some(5);
     let copy = maker.0.packets.last_mut().unwrap();
     copy.seen[0] = Some(2200 * MS);
+    copy.copy = true;
     let forward = maker.measure().forward;
     assert_eq!(
         (forward.reordered_packets, forward.duplicates),
-        (Some(1), Some(1))
+        (Some(1), 1)
     );
 }
 
@@ -320,10 +324,6 @@ fn what_one_side_cannot_know_is_none() {
     // Of the lost packet nobody was told, so that its first sending counts.
     assert_eq!(server.transfer_s, Some(0.002));
     assert_eq!(server.completion_s, Some(0.604));
-    assert_eq!(
-        (server.forward.duplicates, server.back.duplicates),
-        (None, Some(0))
-    );
     assert_eq!(server.in_flight_max_bytes, Some(4800));
     assert_eq!(
         (server.rtt_min_ms, server.rtt_max_ms),
@@ -340,7 +340,7 @@ fn at_the_server_data_counts_when_it_was_sent_for_good() {
     let mut maker = Maker::transfer(Vantage::Both);
     maker.ack(1900, 2, 3); // so that number 1 counts as lost
     let metrics = maker.only_at(End::Server).measure();
-    assert_eq!(metrics.stream_bytes, 3000);
+    assert_eq!(metrics.stream_bytes, Some(3000));
     assert_eq!(metrics.transfer_s, Some(0.698));
     assert_eq!(metrics.completion_s, Some(1.3));
 }
@@ -358,7 +358,10 @@ fn an_upload_is_measured_by_its_sender() {
         );
     }
     let metrics = maker.measure();
-    assert_eq!((metrics.upload_bytes, metrics.stream_bytes), (10_000, 0));
+    assert_eq!(
+        (metrics.upload_bytes, metrics.stream_bytes),
+        (Some(10_000), Some(0))
+    );
     assert_eq!((metrics.ttfb_s, metrics.completion_s), (None, None));
     // With the Initial and Handshake packets that nobody acknowledged.
     assert_eq!(metrics.in_flight_max_bytes, Some(12 * 1200));
@@ -389,7 +392,7 @@ fn without_secrets_the_first_short_header_ends_the_handshake() {
     }
     let metrics = maker.measure();
     assert_eq!(metrics.handshake_s, Some(0.602));
-    assert_eq!((metrics.ttfb_s, metrics.stream_bytes), (None, 0));
+    assert_eq!((metrics.ttfb_s, metrics.stream_bytes), (None, None));
     assert_eq!(metrics.forward.lost_packets, Some(1));
 }
 

@@ -25,7 +25,7 @@ pub use connection_id::ConnectionId;
 pub use frame::{Frame, FrameError, Frames};
 pub use header::{PacketType, Space};
 pub use observer::{Identity, MOST_WAITING, Observer, Packet, Reason, Seen, Undecoded};
-pub use transport_parameters::TransportParameters;
+pub use transport_parameters::{InitialCredit, TransportParameters};
 
 /// An end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -13,7 +13,7 @@ use super::header::{HeaderError, LongHeader, PacketType};
 use super::keys::retry_is_authentic;
 use super::midway::{self, Attempts};
 use super::protection::{Opened, Protected, Scratch};
-use super::{ConnectionId, End, Frames, TransportParameters};
+use super::{ConnectionId, End, Frames, InitialCredit, TransportParameters};
 
 /// A packet that was decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,7 +103,7 @@ struct Waiting {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Reason {
     /// Neither a connection that is known nor the beginning of one.
-    #[error("of no QUIC connection whose beginning was seen")]
+    #[error("not QUIC, or of a connection whose beginning was not seen")]
     NoConnection,
     /// A version of QUIC other than 1 and 2, or no QUIC at all.
     #[error("QUIC version {0:#010x} is not known, if it is QUIC")]
@@ -244,10 +244,16 @@ impl<'k> Observer<'k> {
             if rest[0] & 0x80 == 0 {
                 let found = self.find_short(datagram.path, &rest[1..]);
                 let found = found.or_else(|| self.join(datagram, rest));
-                let known =
-                    found.map(|(to, _)| (to.connection, to.end.other(), PacketType::OneRtt));
+                // An ID that was issued in a packet which nobody could read is not known; the addresses are.
+                let to = found.map(|(to, _)| to);
+                let to = to.or_else(|| self.by_path.get(&datagram.path).copied());
+                let known = to.map(|to| (to.connection, to.end.other(), PacketType::OneRtt));
                 let seen = self.short(datagram, rest, found);
-                return sink(seen.map_err(|reason| Undecoded::new(rest, known, reason)));
+                let reason = |reason| match known {
+                    Some((.., kind)) if reason == Reason::NoConnection => Reason::NoSecret(kind),
+                    _ => reason,
+                };
+                return sink(seen.map_err(|it| Undecoded::new(rest, known, reason(it))));
             }
             let header = match LongHeader::parse(rest) {
                 Ok(header) => header,
@@ -321,6 +327,13 @@ impl<'k> Observer<'k> {
     #[must_use]
     pub fn version(&self, connection: usize) -> u32 {
         self.connections[connection].version().number()
+    }
+
+    /// The credit that an end of a connection gave in its transport parameters, if these were seen.
+    #[must_use]
+    pub fn initial_credit(&self, connection: usize, giver: End) -> Option<InitialCredit> {
+        let parameters = self.connections[connection].parameters(giver)?;
+        Some(parameters.credit)
     }
 
     fn long(&mut self, path: Path, header: LongHeader, bytes: &[u8]) -> Result<Packet<'_>, Reason> {

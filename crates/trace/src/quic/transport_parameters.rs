@@ -2,9 +2,11 @@
 //!
 //! Source: RFC 9000 section 18.2. Values that the RFC forbids are shown as they are.
 
+use serde::Serialize;
+
 use crate::cursor::Cursor;
 
-use super::ConnectionId;
+use super::{ConnectionId, End};
 
 /// Of what an end told its peer in the handshake, what helps to understand its packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +17,38 @@ pub struct TransportParameters {
     pub max_ack_delay: u64,
     /// The connection ID to use at the server's preferred address.
     pub preferred_address: Option<ConnectionId>,
+    /// The flow-control credit that it gives before any frame does.
+    pub credit: InitialCredit,
+}
+
+/// Flow-control limits for the peer of the end that gives them, in bytes. Those that are not given are 0.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct InitialCredit {
+    /// Over all streams.
+    pub initial_max_data: u64,
+    /// On a bidirectional stream that the giving end opened.
+    pub initial_max_stream_data_bidi_local: u64,
+    /// On one that its peer opened.
+    pub initial_max_stream_data_bidi_remote: u64,
+    /// On a unidirectional stream of its peer.
+    pub initial_max_stream_data_uni: u64,
+}
+
+impl InitialCredit {
+    /// The limit on a stream for the peer of `giver`, by the two lowest bits of the stream's ID (RFC 9000 section 2.1).
+    #[must_use]
+    pub fn on_stream(&self, giver: End, id: u64) -> u64 {
+        let opener = if id & 0x01 == 0 {
+            End::Client
+        } else {
+            End::Server
+        };
+        match id & 0x02 {
+            0 if opener == giver => self.initial_max_stream_data_bidi_local,
+            0 => self.initial_max_stream_data_bidi_remote,
+            _ => self.initial_max_stream_data_uni,
+        }
+    }
 }
 
 impl TransportParameters {
@@ -24,12 +58,18 @@ impl TransportParameters {
             ack_delay_exponent: 3,
             max_ack_delay: 25,
             preferred_address: None,
+            credit: InitialCredit::default(),
         };
+        let credit = &mut parameters.credit;
         let mut cursor = Cursor::new(bytes);
         while !cursor.rest().is_empty() {
             let number = cursor.varint()?;
             let mut value = Cursor::new(cursor.counted()?);
             match number {
+                0x04 => credit.initial_max_data = value.varint()?,
+                0x05 => credit.initial_max_stream_data_bidi_local = value.varint()?,
+                0x06 => credit.initial_max_stream_data_bidi_remote = value.varint()?,
+                0x07 => credit.initial_max_stream_data_uni = value.varint()?,
                 0x0a => parameters.ack_delay_exponent = value.varint()?,
                 0x0b => parameters.max_ack_delay = value.varint()?,
                 0x0d => {
@@ -57,9 +97,10 @@ mod tests {
 
     #[test]
     fn defaults_are_those_of_rfc_9000() {
-        let found = TransportParameters::parse(&[0x04, 0x01, 0x09]).unwrap();
+        let found = TransportParameters::parse(&[0x0e, 0x01, 0x09]).unwrap();
         assert_eq!((found.ack_delay_exponent, found.max_ack_delay), (3, 25));
         assert_eq!(found.preferred_address, None);
+        assert_eq!(found.credit, InitialCredit::default());
         assert_eq!(found.ack_delay_us(5), Some(40));
     }
 
@@ -78,5 +119,15 @@ mod tests {
         }
         let large = TransportParameters::parse(&[0x0a, 2, 0x40, 64]).unwrap();
         assert_eq!(large.ack_delay_us(1), None);
+    }
+
+    #[test]
+    fn credit_depends_on_who_opened_the_stream() {
+        let bytes = [4, 2, 0x50, 0, 5, 1, 11, 6, 1, 12, 7, 1, 13];
+        let credit = TransportParameters::parse(&bytes).unwrap().credit;
+        assert_eq!(credit.initial_max_data, 4096);
+        let given_by = |end| [0, 1, 2, 3].map(|id| credit.on_stream(end, id));
+        assert_eq!(given_by(End::Client), [11, 12, 13, 13]);
+        assert_eq!(given_by(End::Server), [12, 11, 13, 13]);
     }
 }

@@ -90,6 +90,7 @@ impl Recorder {
         self.connections.push(Recorded {
             protocol: Protocol::Tcp,
             ends: [path.source, path.destination],
+            initial_credit: [None; 2],
             sightings: Vec::new(),
             frames: Vec::new(),
             ranges: Vec::new(),

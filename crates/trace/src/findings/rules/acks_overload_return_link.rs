@@ -31,7 +31,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     signals.needs_data()?;
     let receiver = signals.sender.other();
     let connection = signals.view.connection;
-    let all = connection.packets.iter().zip(signals.view.ledger);
+    let all = signals.view.packets();
     let acks: Vec<_> = all
         .filter(|(packet, entry)| packet.sender == receiver && entry.stream_bytes == 0)
         .map(|(packet, _)| packet)

@@ -8,13 +8,14 @@
 //! more than [`LOWER_PERCENT`] of the goodput of the phase before it; if at least [`PART_PERCENT`] of the bytes came before it;
 //! and if what follows lasts at least [`PART_PERCENT`] of the time. No otherwise, with both rates.
 //!
-//! Not sure without an RTT.
+//! Not sure without an RTT, or if data arrived in less than [`PACKETS`] packets.
 
 use super::super::deliveries::Deliveries;
-use super::super::say::{Percent, Rate, Seconds, float, in_seconds};
+use super::super::say::{Count, Percent, Rate, Seconds, float};
 use super::super::signals::{Missing, Signals, Span};
 use super::{Judgement, Rule};
 use crate::connection::Nanos;
+use crate::metrics::seconds;
 
 pub(super) const RULE: Rule = Rule {
     id: "bends_to_lower_rate",
@@ -29,19 +30,32 @@ const PART_PERCENT: u64 = 15;
 /// `NewReno` halves its window, CUBIC takes 70 %: one reduction of CUBIC is no bend, unless more follow.
 const LOWER_PERCENT: f64 = 60.0;
 const TAIL_PERCENT: u64 = 2;
+/// As in rule `long_tail`: a line of fewer points has no shape.
+const PACKETS: usize = 50;
 
 fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     signals.needs_data()?;
     let rtt = signals.needs_rtt()?;
     let deliveries = &signals.deliveries;
-    let most = deliveries.bytes() - deliveries.bytes() * TAIL_PERCENT / 100;
-    let (Some(all), Some(end)) = (deliveries.span(), deliveries.when(most)) else {
+    let Some((all, end)) = arms(signals) else {
         return Missing::because("no data were seen to arrive");
     };
-    let phase = PHASE_RTTS * rtt;
-    if end - all.from < 2 * phase {
+    let arrivals = deliveries.times().count();
+    if arrivals < PACKETS {
+        return Missing::because(format!(
+            "data arrived in {} only, too few for a line",
+            Count(arrivals as u64, "packet")
+        ));
+    }
+    let phase = rtt.saturating_mul(PHASE_RTTS);
+    if end - all.from < phase.saturating_mul(2) {
         return Ok(Judgement::no(format!(
-            "All but the tail came within {}, too short for two phases of {}.",
+            "{} came within {}, too short for two phases of {}.",
+            if signals.is_whole {
+                "All but the tail"
+            } else {
+                "All data"
+            },
             Seconds(end - all.from),
             Seconds(phase),
         )));
@@ -73,17 +87,30 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     );
     let is_seen = deliveries.by(bend) * 100 >= deliveries.bytes() * PART_PERCENT
         && after.length() >= phase
-        && in_seconds(after.length()) * 100.0 >= in_seconds(all.length()) * float(PART_PERCENT);
+        && seconds(after.length()) * 100.0 >= seconds(all.length()) * float(PART_PERCENT);
     let is_bent = is_seen && best * 100.0 <= was * LOWER_PERCENT;
     let judgement = Judgement::yes_if(is_bent, text)
         .over(before, "goodput before", was, "bit/s")
         .over(after, "goodput after", is, "bit/s")
-        .at(bend, "bend", in_seconds(bend), "s");
+        .at(bend, "bend", seconds(bend), "s");
     Ok(if is_bent {
         judgement.shown_in("offset", all)
     } else {
         judgement
     })
+}
+
+/// From the first arrival to the last, and where the tail begins. A transfer that was cut has no tail: its line goes on to the end
+/// of the capture.
+fn arms(signals: &Signals<'_>) -> Option<(Span, Nanos)> {
+    let deliveries = &signals.deliveries;
+    let all = deliveries.span()?;
+    if signals.is_whole {
+        let most = deliveries.bytes() - deliveries.bytes() * TAIL_PERCENT / 100;
+        return Some((all, deliveries.when(most)?));
+    }
+    let until = all.until.max(signals.sending.until);
+    Some((Span { until, ..all }, until))
 }
 
 /// The phases that begin with an arrival, and their goodput.
@@ -110,7 +137,7 @@ fn bend(deliveries: &Deliveries, span: Span) -> Nanos {
     let base = deliveries.by(span.from);
     let rate = deliveries.rate(span) / 8.0;
     let above = |time: Nanos| {
-        let chord = rate * in_seconds(time - span.from);
+        let chord = rate * seconds(time - span.from);
         float(deliveries.by(time) - base) - chord
     };
     let times = deliveries.times().filter(|time| span.has(*time));

@@ -37,7 +37,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     }
     let mut sent: HashMap<_, Sent> = HashMap::new();
     let (mut again, mut needless) = (Vec::<Nanos>::new(), 0);
-    for (packet, entry) in connection.packets.iter().zip(signals.view.ledger) {
+    for (packet, entry) in signals.view.packets() {
         let Some(space @ (Space::Initial | Space::Handshake)) = packet.space() else {
             continue;
         };
@@ -49,7 +49,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
             let Frame::Crypto { offset, length } = frame else {
                 continue;
             };
-            let range = *offset..offset + u64::from(*length);
+            let range = *offset..offset.saturating_add(u64::from(*length));
             is_again |= sent.all.within(range.clone()).next().is_some();
             is_needless |= sent.arrived.within(range.clone()).next().is_some();
             sent.all.add(range.clone());

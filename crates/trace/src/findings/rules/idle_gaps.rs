@@ -9,10 +9,11 @@
 //!
 //! Not sure without the sender's side.
 
-use super::super::say::{Count, Seconds, float, in_seconds};
-use super::super::signals::{Missing, Signals, Span};
+use super::super::say::{Count, Seconds, float};
+use super::super::signals::{Missing, Signals, Span, percent_of};
 use super::{Judgement, Rule};
 use crate::connection::Nanos;
+use crate::metrics::seconds;
 
 pub(super) const RULE: Rule = Rule {
     id: "idle_gaps",
@@ -32,7 +33,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
         return Ok(Judgement::no(format!(
             "With data to send and credit, the sender was never silent for longer than {}, {} of an RTT at most.",
             Seconds(longest.unwrap_or(0)),
-            super::super::say::Percent(in_seconds(longest.unwrap_or(0)) / in_seconds(rtt)),
+            super::super::say::Percent(seconds(longest.unwrap_or(0)) / seconds(rtt)),
         )));
     };
     let sum: Nanos = gaps.iter().map(|it| it.length()).sum();
@@ -46,12 +47,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
         Seconds(rtt),
     );
     Ok(Judgement::yes(text)
-        .over(
-            *longest,
-            "longest silence",
-            in_seconds(longest.length()),
-            "s",
-        )
+        .over(*longest, "longest silence", seconds(longest.length()), "s")
         .over(
             signals.sending,
             "silences",
@@ -63,7 +59,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
 
 /// The silences of more than a round trip that flow control does not explain.
 pub(super) fn of(signals: &Signals<'_>, rtt: Nanos) -> Vec<Span> {
-    silences(signals, rtt * RTTS_PERCENT / 100, RTTS_PERCENT)
+    silences(signals, percent_of(rtt, RTTS_PERCENT), RTTS_PERCENT)
 }
 
 /// The silences of more than `least`, and of more than `percent` of the latest RTT sample before.
@@ -73,15 +69,17 @@ fn silences(signals: &Signals<'_>, least: Nanos, percent: Nanos) -> Vec<Span> {
         let before = samples.partition_point(|(at, _)| *at <= time);
         before.checked_sub(1).map_or(0, |at| samples[at].1)
     };
+    let sent = signals.sent_in_flight().map(|(packet, _)| packet.time());
+    // With data left at the end of the capture, the silence until then counts.
+    let end = (!signals.is_whole).then_some(signals.sending.until);
     let mut silences = Vec::new();
     let mut before: Option<Nanos> = None;
-    for (packet, _) in signals.sent_in_flight() {
-        let until = packet.time();
+    for until in sent.chain(end) {
         if let Some(from) = before.replace(until) {
             let span = Span { from, until };
             let blocked = signals.blocked.within(span);
-            let is_long = span.length() > least.max(latest(from) * percent / 100);
-            if signals.has_more(from) && is_long && blocked * 2 < span.length() {
+            let is_long = span.length() > least.max(percent_of(latest(from), percent));
+            if signals.has_more(from) && is_long && blocked < span.length() / 2 {
                 silences.push(span);
             }
         }

@@ -10,9 +10,10 @@
 //! Not sure without the sender's side; and if there are pauses, but only behind full packets: then it may also have
 //! been a timer, or a window that was made smaller without a loss.
 
-use super::super::say::{Count, Percent, Seconds, float, in_seconds};
+use super::super::say::{Count, Percent, Seconds, float};
 use super::super::signals::{Missing, Signals};
 use super::{Judgement, Rule};
+use crate::metrics::seconds;
 
 pub(super) const RULE: Rule = Rule {
     id: "limited_by_application",
@@ -34,7 +35,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     };
     let (all, dry) = (length(false), length(true));
     let matters = |time: i64| time >= rtt && time * 100 >= sending.length() * SHARE_PERCENT;
-    let part = in_seconds(all) / in_seconds(sending.length()).max(f64::MIN_POSITIVE);
+    let part = seconds(all) / seconds(sending.length()).max(f64::MIN_POSITIVE);
     let Some(first) = pauses.first() else {
         return Ok(Judgement::no(
             "The sender never paused with room in its window and credit left.".to_owned(),
@@ -70,7 +71,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
         .over(
             longest.span,
             "longest pause",
-            in_seconds(longest.span.length()),
+            seconds(longest.span.length()),
             "s",
         ))
 }

@@ -4,14 +4,15 @@
 //! to completion.
 //!
 //! Rule: the time from which all but the last [`TAIL_PERCENT`] of the bytes had come until all had. Yes, if it is longer than
-//! [`TAIL_RTTS`] RTTs, and than [`SHARE_PERCENT`] of the whole. No, with that time, otherwise.
+//! [`TAIL_RTTS_PERCENT`] of an RTT, and than [`SHARE_PERCENT`] of the whole. No, with that time, otherwise.
 //!
-//! Not sure without an RTT, and for less than [`PACKETS`] packets: then the tail is less than one.
+//! Not sure without an RTT; if the capture has not all of the data; and for less than [`PACKETS`] packets: then the tail is less than one.
 
-use super::super::say::{Percent, Seconds, in_seconds};
-use super::super::signals::{Missing, Signals, Span};
+use super::super::say::{Percent, Seconds};
+use super::super::signals::{Missing, Signals, Span, percent_of};
 use super::{Judgement, Rule};
 use crate::connection::Nanos;
+use crate::metrics::seconds;
 
 pub(super) const RULE: Rule = Rule {
     id: "long_tail",
@@ -21,7 +22,7 @@ pub(super) const RULE: Rule = Rule {
 
 const TAIL_PERCENT: u64 = 2;
 /// A loss among the last packets costs one RTT if later packets show it; two mean that a timer had to.
-const TAIL_RTTS: Nanos = 2;
+const TAIL_RTTS_PERCENT: Nanos = 200;
 /// Seven times as long as at the mean rate.
 const SHARE_PERCENT: Nanos = 15;
 const PACKETS: usize = 50;
@@ -35,7 +36,13 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
             signals.data.len()
         ));
     }
+    if !signals.is_whole {
+        return Missing::because("the capture ends before the data");
+    }
     let deliveries = &signals.deliveries;
+    if deliveries.bytes() < signals.copies.distinct {
+        return Missing::because("not all data were seen to arrive");
+    }
     let most = deliveries.bytes() - deliveries.bytes() * TAIL_PERCENT / 100;
     let (Some(all), Some(from)) = (deliveries.span(), deliveries.when(most)) else {
         return Missing::because("no data were seen to arrive");
@@ -47,15 +54,15 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     let text = format!(
         "The last {TAIL_PERCENT} % of the bytes took {}, {} of the {} from the first byte to the last.",
         Seconds(tail.length()),
-        Percent(in_seconds(tail.length()) / in_seconds(all.length()).max(f64::MIN_POSITIVE)),
+        Percent(seconds(tail.length()) / seconds(all.length()).max(f64::MIN_POSITIVE)),
         Seconds(all.length()),
     );
-    let is_long =
-        tail.length() > TAIL_RTTS * rtt && tail.length() * 100 > all.length() * SHARE_PERCENT;
+    let is_long = tail.length() > percent_of(rtt, TAIL_RTTS_PERCENT)
+        && tail.length() > percent_of(all.length(), SHARE_PERCENT);
     let judgement = Judgement::yes_if(is_long, text).over(
         tail,
         "time of the last 2 %",
-        in_seconds(tail.length()),
+        seconds(tail.length()),
         "s",
     );
     Ok(if is_long {

@@ -19,9 +19,9 @@ mod spurious_retransmissions;
 
 use crate::connection::Nanos;
 
-use super::say::in_seconds;
 use super::signals::{Missing, Signals, Span};
 use super::{Evidence, Finding, PlotPlace, Verdict};
+use crate::metrics::seconds;
 
 /// All rules, in the order of a transfer: its start, its course, its end.
 pub(super) const ALL: [Rule; 18] = [
@@ -108,7 +108,7 @@ impl Judgement {
     fn at(mut self, time: Nanos, what: &'static str, value: f64, unit: &'static str) -> Self {
         self.evidence.push(Evidence {
             what,
-            at_s: in_seconds(time),
+            at_s: seconds(time),
             until_s: None,
             value,
             unit,
@@ -120,8 +120,8 @@ impl Judgement {
     fn over(mut self, span: Span, what: &'static str, value: f64, unit: &'static str) -> Self {
         self.evidence.push(Evidence {
             what,
-            at_s: in_seconds(span.from),
-            until_s: Some(in_seconds(span.until)),
+            at_s: seconds(span.from),
+            until_s: Some(seconds(span.until)),
             value,
             unit,
         });
@@ -130,7 +130,7 @@ impl Judgement {
 
     /// Says where to see it; a plot that shows only the very place shows nothing, so a fifth is added at both sides.
     fn shown_in(mut self, kind: &'static str, span: Span) -> Self {
-        let (from, to) = (in_seconds(span.from), in_seconds(span.until));
+        let (from, to) = (seconds(span.from), seconds(span.until));
         let margin = (to - from) / 5.0;
         self.plot = Some(PlotPlace {
             kind,

@@ -3,15 +3,18 @@
 //! Names what the packet-size plots show (Endres 2022, section 5.6.9.3): a sender without path MTU discovery (RFC 9000
 //! section 14.3) that stays at 1200 or 1280 bytes pays headers, and per-packet costs, for the rest.
 //!
-//! Rule: the IP packet that most of the sender's data came in is held against the path's MTU. Where that is not known,
+//! Rule: the IP packet that most data of the last quarter of the sender's packets came in is held against the path's MTU. Where that is not known,
 //! against the largest IP packet that arrived, of either end: the path carries no less. Yes, if it is more than
 //! [`BELOW_PERCENT`] smaller. No, if it is not smaller than the known MTU by as much.
 //!
 //! Not sure if the MTU is not known, and no larger packet was seen.
 
-use super::super::say::{Percent, float, share};
+use std::collections::BTreeMap;
+
+use super::super::say::{Percent, Seconds, float, share};
 use super::super::signals::{Missing, Signals, arrived};
 use super::{Judgement, Rule};
+use crate::connection::Nanos;
 use crate::quic::Space;
 
 pub(super) const RULE: Rule = Rule {
@@ -24,23 +27,20 @@ pub(super) const RULE: Rule = Rule {
 const BELOW_PERCENT: u64 = 5;
 /// Fewer full packets than this say little of what discovery would have found.
 const ENOUGH: usize = 20;
+/// Discovery takes some round trips, and climbs step by step: the last quarter of the packets has what it found.
+const PARTS: usize = 4;
 
 fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     signals.needs_data()?;
     let view = signals.view;
-    let full: Vec<u32> = signals
-        .data
-        .iter()
-        .map(|at| signals.packet(*at).0)
-        .filter(|it| it.size == signals.full_size && it.space() == Some(Space::Application))
-        .filter_map(|it| it.ip_size)
-        .collect();
-    if full.len() < ENOUGH {
-        return Missing::because(format!("only {} full packets were sent", full.len()));
+    let sent = Sizes::of(signals);
+    let typical = sent.settled;
+    if sent.full < ENOUGH {
+        return Missing::because(format!("only {} full packets were sent", sent.full));
     }
-    let typical = u64::from(*full.iter().min().expect("there are some"));
-    let all = view.connection.packets.iter().zip(view.ledger);
-    let carried = all.filter(|(packet, entry)| arrived(packet, entry) == Some(true));
+    let carried = view
+        .packets()
+        .filter(|(packet, entry)| arrived(packet, entry) == Some(true));
     let largest = carried
         .filter_map(|(packet, _)| packet.ip_size)
         .max()
@@ -63,25 +63,73 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
             )
     };
     let span = signals.sending;
+    let grew = sent.grew();
     if is_below {
-        let text = match view.link.mtu_bytes {
-            Some(_) => format!(
-                "Full IP packets had {typical} bytes, {} less than the {path} that {source}.",
-                Percent(below)
-            ),
-            None => format!(
-                "Full IP packets had {typical} bytes, {} less than the one of {path} {source}.",
-                Percent(below)
-            ),
+        let path = match view.link.mtu_bytes {
+            Some(_) => format!("the {path} that {source}"),
+            None => format!("the one of {path} {source}"),
         };
+        let text = format!("{grew}, {} less than {path}.", Percent(below));
         return Ok(numbers(Judgement::yes(text)).shown_in("size", span));
     }
     if view.link.mtu_bytes.is_none() {
         return Missing::because(format!(
-            "full IP packets had {typical} bytes, none was larger, and the path's MTU is not known"
+            "full IP packets had {typical} bytes in the end, none was larger, and the path's MTU is not known"
         ));
     }
     Ok(numbers(Judgement::no(format!(
-        "Full IP packets had {typical} bytes of the {path} that the path carries."
+        "{grew} of the {path} that the path carries."
     ))))
+}
+
+/// The sizes of IP packets that most of the sender's data came in.
+struct Sizes {
+    /// In the first quarter of its packets.
+    first: u64,
+    /// In the last quarter.
+    settled: u64,
+    /// When the first packet that large was sent.
+    since: Nanos,
+    /// Packets of the last quarter that large.
+    full: usize,
+}
+
+impl Sizes {
+    fn of(signals: &Signals<'_>) -> Self {
+        let data = signals.data.iter().map(|at| signals.packet(*at).0);
+        let data = data.filter(|it| it.space() == Some(Space::Application));
+        let all: Vec<(Nanos, u64)> = data
+            .filter_map(|it| Some((it.time(), u64::from(it.ip_size?))))
+            .collect();
+        let quarter = (all.len() / PARTS).max(2 * ENOUGH).min(all.len());
+        let last = &all[all.len() - quarter..];
+        let settled = usual(last);
+        let reached = all.iter().find(|(_, size)| *size >= settled);
+        Self {
+            first: usual(&all[..quarter]),
+            settled,
+            since: reached.map_or(0, |(time, _)| *time),
+            full: last.iter().filter(|(_, size)| *size == settled).count(),
+        }
+    }
+
+    fn grew(&self) -> String {
+        let Self { first, settled, .. } = self;
+        if first < settled {
+            let since = Seconds(self.since);
+            format!("Full IP packets rose from {first} to {settled} bytes at {since}")
+        } else {
+            format!("Full IP packets had {settled} bytes")
+        }
+    }
+}
+
+/// The size that most bytes were sent in; of two, the larger.
+fn usual(packets: &[(Nanos, u64)]) -> u64 {
+    let mut bytes = BTreeMap::<u64, u64>::new();
+    for (_, size) in packets {
+        *bytes.entry(*size).or_default() += size;
+    }
+    let most = bytes.into_iter().max_by_key(|(size, sum)| (*sum, *size));
+    most.map_or(0, |(size, _)| size)
 }

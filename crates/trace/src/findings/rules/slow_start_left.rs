@@ -57,7 +57,8 @@ fn judge(signals: &Signals<'_>, asked: Kind) -> Result<Judgement, Missing> {
         SlowStart::Left(exit) => exit,
         SlowStart::OutOfData(in_flight) => {
             return Ok(Judgement::no(format!(
-                "Slow start was not left: the data ended while the window still grew, with {} in flight at most.",
+                "Slow start was not left: {} while the window still grew, with {} in flight at most.",
+                signals.ended(),
                 Bytes(signals.on_link(in_flight)),
             )));
         }

@@ -127,8 +127,10 @@ impl<'a> Game<'a> {
                     "192.0.2.1:50000".parse().unwrap(),
                     "198.51.100.1:443".parse().unwrap(),
                 ],
+                initial_credit: [None; 2],
                 vantage: Vantage::Both,
                 start: 0,
+                clock_ahead: 0,
                 packets: Vec::new(),
                 frames: Vec::new(),
                 ranges: Vec::new(),
@@ -223,6 +225,7 @@ impl<'a> Game<'a> {
             } else {
                 Fate::QueueDrop
             },
+            copy: false,
             decoded: true,
             frames: start..end,
         });
