@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{self, ExitCode};
 
-use bentpipe_trace::capture::{CaptureError, Reader};
+use bentpipe_trace::capture::{CaptureError, Input, Unread};
 use bentpipe_trace::connection::Connection;
 use bentpipe_trace::{Captured, File as Capture, LinkFacts};
 
@@ -71,17 +71,17 @@ pub fn run(job: &Analyze) -> Result<ExitCode, Box<dyn Error>> {
 /// Reads the captures, and says which could not be read to their ends. One that is none ends it all.
 fn read(job: &Analyze, names: &[String]) -> Result<(Captured, Vec<String>), Box<dyn Error>> {
     let secrets = input::key_log(job.key_log.as_deref())?;
-    let mut contents = Vec::new();
-    for file in &job.files {
-        let bytes = input::read(file)?;
-        if let Err(error @ CaptureError::NotACapture) = Reader::new(&bytes) {
-            return Err(format!("{}: {error}", file.display()).into());
-        }
-        contents.push(bytes);
+    let mut files = Vec::new();
+    for (path, name) in job.files.iter().zip(names) {
+        let input = Input::open(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        files.push(Capture { name, input });
     }
-    let files = names.iter().zip(&contents);
-    let files: Vec<_> = files.map(|(name, bytes)| Capture { name, bytes }).collect();
     let captured = Captured::read(&files, secrets);
+    for (path, error) in job.files.iter().zip(&captured.errors) {
+        if let Some(error @ (Unread::Capture(CaptureError::NotACapture) | Unread::Io(_))) = error {
+            return Err(format!("{}: {error}", path.display()).into());
+        }
+    }
     let errors = names.iter().zip(&captured.errors);
     let errors = errors.filter_map(|(name, error)| Some(format!("{name}: {}", error.as_ref()?)));
     let errors = errors.collect();

@@ -1,25 +1,25 @@
 //! From capture files to connections.
 //!
 //! Every interface of every file is a place of its own. The places are read side by side on the machine's cores; what
-//! they saw is joined at the end. Memory goes to the files themselves and to about 200 bytes per packet.
+//! they saw is joined at the end. Files are read in pieces, so memory goes to what is noted of each packet.
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::thread;
 
-use crate::capture::{CaptureError, CapturedPacket, Item, Reader};
+use crate::capture::{CapturedPacket, Input, Item, Piece, Unread};
 use crate::connection::{Connection, Fate, Passing, Recorder, Recording, Undecodable, join};
 use crate::datagram::{Datagram, NoDatagram};
 use crate::keylog::KeyLog;
 use crate::tcp::{self, Segment};
 
-/// A capture file in memory.
-#[derive(Debug, Clone, Copy)]
+/// A capture file.
+#[derive(Debug)]
 pub struct File<'a> {
     /// Its name without folder and ending; "client" or "server" in it says where it was taken.
     pub name: &'a str,
-    /// Its content.
-    pub bytes: &'a [u8],
+    /// Where it is read from.
+    pub input: Input<'a>,
 }
 
 /// What was in captures.
@@ -30,7 +30,7 @@ pub struct Captured {
     /// What could not be decoded, by the reason.
     pub undecodable: BTreeMap<String, Undecodable>,
     /// Per file, why it could not be read to its end.
-    pub errors: Vec<Option<CaptureError>>,
+    pub errors: Vec<Option<Unread>>,
 }
 
 impl Captured {
@@ -78,31 +78,28 @@ struct Place {
 }
 
 /// Takes the secrets out of a file, wherever in it they stand, and tells the interfaces that have packets.
-fn scan(file: &File<'_>, secrets: &mut KeyLog) -> (Vec<(usize, String)>, Option<CaptureError>) {
-    let mut reader = match Reader::new(file.bytes) {
-        Ok(reader) => reader,
-        Err(error) => return (Vec::new(), Some(error)),
+fn scan(file: &File<'_>, secrets: &mut KeyLog) -> (Vec<(usize, String)>, Option<Unread>) {
+    let mut pieces = match file.input.pieces() {
+        Ok(pieces) => pieces,
+        Err(error) => return (Vec::new(), Some(Unread::Io(error))),
     };
-    let (mut used, mut error) = (Vec::new(), None);
-    for item in reader.by_ref() {
-        match item {
-            Ok(Item::TlsSecrets(text)) => secrets.add(text),
-            Ok(Item::Packet(packet)) if !used.contains(&packet.interface) => {
-                used.push(packet.interface);
-            }
-            Ok(Item::Packet(_)) => {}
-            Err(cause) => error = Some(cause),
-        }
-    }
+    let mut used = Vec::new();
+    let mut look = |item: Item<'_>| match item {
+        Item::TlsSecrets(text) => secrets.add(text),
+        Item::Packet(packet) if !used.contains(&packet.interface) => used.push(packet.interface),
+        Item::Packet(_) => {}
+    };
+    let mut piece = Piece::default();
+    while pieces.next(&mut piece, &mut look) {}
     let name = |interface: usize| {
-        let own = reader.interfaces()[interface].name.as_deref();
+        let own = pieces.interfaces()[interface].name.as_deref();
         format!("{} {}", file.name, own.unwrap_or_default())
     };
     used.sort_unstable();
     let named = used
         .into_iter()
         .map(|interface| (interface, name(interface)));
-    (named.collect(), error)
+    (named.collect(), pieces.failure())
 }
 
 /// What was seen at each place.
@@ -133,18 +130,19 @@ fn record(file: &File<'_>, interface: usize, secrets: &KeyLog) -> Recording {
         quic: Recorder::new(secrets),
         tcp: tcp::Recorder::default(),
     };
-    let packets = Reader::new(file.bytes)
-        .into_iter()
-        .flatten()
-        .map_while(Result::ok);
-    let packets = packets.filter_map(|item| match item {
-        Item::Packet(packet) => Some(packet),
-        Item::TlsSecrets(_) => None,
-    });
-    for (frame, packet) in (1..).zip(packets) {
-        if packet.interface == interface {
-            recorders.note(frame, &packet);
+    let mut frame = 0;
+    let mut note = |item: Item<'_>| {
+        if let Item::Packet(packet) = item {
+            frame += 1;
+            if packet.interface == interface {
+                recorders.note(frame, &packet);
+            }
         }
+    };
+    // What cannot be read was noted when secrets were looked for.
+    if let Ok(mut pieces) = file.input.pieces() {
+        let mut piece = Piece::default();
+        while pieces.next(&mut piece, &mut note) {}
     }
     let mut recording = recorders.quic.finish();
     recorders.tcp.finish(&mut recording);

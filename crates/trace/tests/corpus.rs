@@ -15,7 +15,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::{env, fs};
 
-use bentpipe_trace::capture::{CaptureError, CapturedPacket, Item, Reader};
+use bentpipe_trace::capture::{CaptureError, CapturedPacket, Input, Item, Reader};
 use bentpipe_trace::findings::{Findings, View};
 use bentpipe_trace::quic::{Frame, Frames, MOST_WAITING, Observer};
 use bentpipe_trace::{Captured, Datagram, File, KeyLog, LinkFacts, Metrics};
@@ -118,7 +118,8 @@ fn look_into(captured: &CapturedPacket<'_>, observer: &mut Observer<'_>, found: 
 
 /// Goes the whole way to the findings, with overflow checks in a debug build. Tells how many connections there are.
 fn analyze(name: &str, bytes: &[u8]) -> usize {
-    let captured = Captured::read(&[File { name, bytes }], KeyLog::default());
+    let input = Input::Memory(bytes.into());
+    let captured = Captured::read(&[File { name, input }], KeyLog::default());
     let link = LinkFacts {
         forward_rate_bps: Some(20_000_000),
         rtt_ms: Some(600.0),

@@ -1,6 +1,7 @@
 //! Nothing that TCP segments hold makes the reader panic, and what it tells of them keeps to what they say. Segments are
 //! those of `corpus-tcp`, an IP packet per line, with bytes changed, left out, repeated and in another order.
 
+use bentpipe_trace::capture::Input;
 use bentpipe_trace::connection::{Connection, Frame};
 use bentpipe_trace::{Captured, File, KeyLog, Writer};
 use proptest::collection::vec;
@@ -39,7 +40,10 @@ fn read(places: &[(&str, Vec<Vec<u8>>)]) -> Captured {
     let files: Vec<_> = places
         .iter()
         .zip(&files)
-        .map(|((name, _), bytes)| File { name, bytes })
+        .map(|((name, _), bytes)| {
+            let input = Input::Memory(bytes.into());
+            File { name, input }
+        })
         .collect();
     Captured::read(&files, KeyLog::default())
 }

@@ -1,12 +1,15 @@
 //! Reads capture files: pcapng and classic pcap.
 //!
-//! A file is read from memory, in place, as a whole or in pieces. The reader is our own, as the writer is: the published crate knows no
+//! A file is read from memory, in place, as a whole or in pieces ([`Pieces`]). The reader is our own, as the writer is: the published crate knows no
 //! Decryption Secrets Blocks, without which our traces are of no use.
 //! A file that is cut short, or has garbage from some byte on, gives what stands before that, then an error that says
 //! where and why reading stopped.
 
 mod pcap;
 mod pcapng;
+mod pieces;
+
+pub use pieces::{Input, Piece, Pieces, Unread, Walk};
 
 /// A packet as it was captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

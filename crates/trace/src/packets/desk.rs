@@ -7,8 +7,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use bentpipe_trace::KeyLog;
+use bentpipe_trace::capture::{Input, Piece, Unread};
 
-use super::input::{Input, Piece, Unread};
 use super::watch::{Share, Watcher, Work};
 use crate::summary::Summary;
 

@@ -1,7 +1,6 @@
 //! `bentpipe-trace packets`: a JSON object per packet.
 
 mod desk;
-mod input;
 mod json;
 mod watch;
 
@@ -10,8 +9,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use bentpipe_trace::KeyLog;
-
-use self::input::Input;
+use bentpipe_trace::capture::Input;
 
 /// Prints the packets of `files`. Of one that cannot be read to its end, those before that.
 pub fn print(files: &[PathBuf], key_log: Option<&Path>) -> Result<(), Box<dyn Error>> {

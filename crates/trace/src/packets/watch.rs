@@ -6,11 +6,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
-use bentpipe_trace::capture::{CapturedPacket, Interface, Item};
+use bentpipe_trace::capture::{CapturedPacket, Interface, Item, Piece, Walk};
 use bentpipe_trace::quic::{Observer, Packet, Undecoded};
 use bentpipe_trace::{Datagram, KeyLog};
 
-use super::input::{Piece, Walk};
 use super::json::{self, Seen};
 use crate::summary::Summary;
 

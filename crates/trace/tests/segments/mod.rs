@@ -1,5 +1,6 @@
 //! Captures of TCP segments, crafted.
 
+use bentpipe_trace::capture::Input;
 use bentpipe_trace::connection::Connection;
 use bentpipe_trace::quic::End;
 use bentpipe_trace::{Captured, File, KeyLog, Writer};
@@ -159,7 +160,10 @@ fn only(mut connections: Vec<Connection>) -> Connection {
 pub fn read(files: &[(&str, &[u8])]) -> Vec<Connection> {
     let files: Vec<_> = files
         .iter()
-        .map(|(name, bytes)| File { name, bytes })
+        .map(|(name, bytes)| {
+            let input = Input::Memory((*bytes).into());
+            File { name, input }
+        })
         .collect();
     let captured = Captured::read(&files, KeyLog::default());
     assert!(

@@ -3,13 +3,14 @@
 //! A piece is small enough to stay in a core's cache while it is decoded, and its memory is used again: reading takes no
 //! more of it for a large file than for a small one.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
-use bentpipe_trace::KeyLog;
-use bentpipe_trace::capture::{CaptureError, Interface, Item, Reader};
+use super::{CaptureError, Interface, Item, Reader};
+use crate::keylog::KeyLog;
 
 /// Bytes of a piece, unless a single packet is larger.
 const PIECE: usize = 256 * 1024;
@@ -19,8 +20,8 @@ const PIECE: usize = 256 * 1024;
 pub enum Input<'p> {
     /// A file.
     File(&'p Path),
-    /// What came out of a pipe.
-    Memory(Vec<u8>),
+    /// What came out of a pipe, or is in memory anyway.
+    Memory(Cow<'p, [u8]>),
 }
 
 /// Why an input was not read to its end.
@@ -42,15 +43,15 @@ impl fmt::Display for Unread {
 }
 
 impl<'p> Input<'p> {
-    /// Looks what `path` is.
+    /// Looks what `path` is. The error is that of the system.
     pub fn open(path: &'p Path) -> io::Result<Self> {
         if fs::metadata(path)?.is_file() {
             return Ok(Self::File(path));
         }
-        fs::read(path).map(Self::Memory)
+        Ok(Self::Memory(fs::read(path)?.into()))
     }
 
-    /// Reads it from its beginning.
+    /// Reads it from its beginning. The error is that of opening it.
     pub fn pieces(&self) -> io::Result<Pieces<'_>> {
         Ok(Pieces {
             input: match self {
@@ -65,7 +66,7 @@ impl<'p> Input<'p> {
     }
 
     /// Whether secrets stand before the first packet. The format wants them before the packets that need them, so if
-    /// some do, all are taken to.
+    /// some do, all are taken to. The error is that of opening it.
     pub fn begins_with_secrets(&self) -> io::Result<bool> {
         let mut first = None;
         self.pieces()?.next(&mut Piece::default(), |item| {
@@ -74,7 +75,8 @@ impl<'p> Input<'p> {
         Ok(first == Some(true))
     }
 
-    /// Adds the secrets that stand in it, wherever that is. Errors are met again when packets are read.
+    /// Adds the secrets that stand in it, wherever that is. The error is that of opening it; others are met again when
+    /// packets are read.
     pub fn add_secrets(&self, secrets: &mut KeyLog) -> io::Result<()> {
         let (mut pieces, mut piece) = (self.pieces()?, Piece::default());
         let mut look = |item: Item<'_>| {
@@ -96,12 +98,14 @@ pub struct Piece {
 
 impl Piece {
     /// Its bytes: those of whole packets.
+    #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.buffer[..self.length]
     }
 }
 
 /// Reads an input piece by piece.
+#[expect(missing_debug_implementations, reason = "what it reads from has none")]
 pub struct Pieces<'i> {
     input: Box<dyn Read + 'i>,
     walk: Walk,
@@ -143,7 +147,14 @@ impl Pieces<'_> {
         true
     }
 
+    /// The interfaces that were described so far.
+    #[must_use]
+    pub fn interfaces(&self) -> &[Interface] {
+        self.walk.reader.as_ref().map_or(&[], Reader::interfaces)
+    }
+
     /// Why the input could not be read to its end.
+    #[must_use]
     pub fn failure(self) -> Option<Unread> {
         self.failure
     }
