@@ -23,10 +23,6 @@ pub struct TransportParameters {
 
 /// Flow-control limits for the peer of the end that gives them, in bytes. Those that are not given are 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[expect(
-    clippy::struct_field_names,
-    reason = "the names of RFC 9000 section 18.2"
-)]
 pub struct InitialCredit {
     /// Over all streams.
     pub initial_max_data: u64,

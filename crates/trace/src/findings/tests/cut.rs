@@ -1,6 +1,6 @@
 //! Captures that have not all of a connection, and what is known beside them.
 
-use crate::connection::{Connection, Frame, Nanos};
+use crate::connection::{Connection, Frame, Nanos, Packet};
 use crate::link_facts::LinkFacts;
 use crate::quic::{End, InitialCredit};
 
@@ -225,7 +225,7 @@ fn copies_of_packets_change_nothing() {
             packet
         });
         doubled.packets.extend(copies);
-        doubled.packets.sort_by_key(|it| it.time());
+        doubled.packets.sort_by_key(Packet::time);
         let texts = |it: &Connection| findings(it, &sat()).into_iter().map(|it| it.text);
         assert!(texts(&doubled).eq(texts(&connection)), "{name}");
     }
@@ -241,7 +241,7 @@ fn damaged_times_are_no_trouble() {
         for seen in &mut connection.packets[last / 2].seen {
             *seen = seen.map(|_| Nanos::MIN / 16);
         }
-        connection.packets.sort_by_key(|it| it.time());
+        connection.packets.sort_by_key(Packet::time);
         assert_eq!(findings(&connection, &sat()).len(), 18);
     }
 }
