@@ -9,6 +9,7 @@ cargo test --workspace --release --quiet
 if command -v go >/dev/null 2>&1 && (cd endpoints/quic-go && go list ./... >/dev/null 2>&1); then
     echo "test: Go"
     (cd endpoints/quic-go && go vet ./... && go test ./...)
+    (cd endpoints/x-net && go vet ./...) # its tests are among Python's
 else
     echo "test: no Go 1.26 or newer on the PATH; the tests of quic-go are left out (hint: https://go.dev/dl)"
 fi

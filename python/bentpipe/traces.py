@@ -2,8 +2,8 @@
 
 An analysis is two files, `packets.parquet` with a row per packet and `analysis.json` with metrics and
 findings. In a run they stand in `trials/<id>/` beside `trace.pcapng`; they are made when first needed, and
-anew when the trace or the program is newer. Where that folder cannot be written, they live in a temporary
-place until the process ends. Nothing here takes a packet apart.
+anew when the trace, a qlog or the program is newer. Where that folder cannot be written, they live in a
+temporary place until the process ends. Nothing here takes a packet apart.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from bentpipe import link_facts, manifest, paths
@@ -33,6 +34,9 @@ TRACE = "trace.pcapng"
 PACKETS = "packets.parquet"
 SUMMARY = "analysis.json"
 FORMAT = 1  # of analysis.json
+
+_VISIBLE = 0.05  # of a transfer: a shorter span is hardly seen in a figure
+_SHORTEST_S = 0.1  # likewise, where neither transfer nor RTT are known
 
 
 class Undecoded(TypedDict):
@@ -135,7 +139,7 @@ class Analysis:
         """A connection by its number; without one, that with the most packets."""
         known = self.summary["connections"]
         if not known:
-            raise BentpipeError("; ".join(self.summary["errors"]))
+            raise BentpipeError(*with_hint("; ".join(self.summary["errors"])))
         if number is None:
             return max(known, key=lambda one: (one["packets"], -one["connection"]))
         for one in known:
@@ -143,6 +147,27 @@ class Analysis:
                 return one
         last = max(one["connection"] for one in known)
         raise UsageError(f"--connection: there is no connection {number}", f"give a number from 0 to {last}")
+
+    def is_sealed(self) -> bool:
+        """Whether there are 1-RTT packets, none of which could be decrypted, and nothing else to measure."""
+        if any(one["protocol"] != "quic" for one in self.summary["connections"]):
+            return False
+        packets = pq.read_table(self.folder / PACKETS, columns=["type", "number"])
+        numbers = packets.filter(pc.equal(packets["type"], pa.scalar("1rtt")))["number"]
+        return 0 < len(numbers) == numbers.null_count
+
+    def window(self, connection: Connection, from_s: float, to_s: float) -> tuple[float, float]:
+        """A span of time in which what happened from `from_s` to `to_s` can be seen: at least an RTT and 5 %
+        of the transfer.
+        """
+        metrics = connection["metrics"]
+        rtt_ms = self.link.rtt_ms or metrics.get("rtt_min_ms") or 0.0
+        transfer_s = metrics.get("transfer_s") or metrics.get("completion_s") or 0.0
+        least = max(rtt_ms / 1e3, _VISIBLE * transfer_s) or _SHORTEST_S
+        if to_s - from_s >= least:
+            return from_s, to_s
+        begin = max((from_s + to_s - least) / 2, min(from_s, 0.0))
+        return begin, max(begin + least, to_s)
 
 
 def analyse(
@@ -159,14 +184,25 @@ def analyse(
     """
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".analysis-", dir=out) as partial:
-        command = [str(paths.program(PROGRAM)), "analyze", *map(str, files)]
-        command += ["--keylog", str(keylog)] if keylog else []
-        command += [word for qlog in qlogs for word in ("--qlog", str(qlog))]
+        command = [str(paths.program(PROGRAM)), "analyze", *map(argument, files)]
+        command += ["--keylog", argument(keylog)] if keylog else []
+        command += [word for qlog in qlogs for word in ("--qlog", argument(qlog))]
         command += ["--link", json.dumps(link.known())] if link else []
         _execute([*command, "-o", partial])
         for name in (PACKETS, SUMMARY):
             (Path(partial) / name).replace(out / name)
     return Analysis(out, _read(out), link or LinkFacts())
+
+
+def argument(file: Path) -> str:
+    """A file's name as an argument of a program, which must not take it for an option."""
+    return f"./{file}" if str(file).startswith("-") else str(file)
+
+
+def with_hint(error: str) -> tuple[str, str]:
+    """An error of `analysis.json` and the hint in it, if it has one."""
+    text, _, hint = error.partition(" (hint: ")
+    return text, hint.removesuffix(")")
 
 
 def of_folder(folder: Path, link: LinkFacts | None = None) -> Analysis:
@@ -187,7 +223,7 @@ def of_trial(folder: Path, run: Run | None = None, out: Path | None = None) -> A
     link = run.link(folder.name) if run else None
     if out is None and _is_fresh(folder):
         return Analysis(folder, _read(folder), link or LinkFacts(), run, folder.name)
-    qlogs = sorted(path for path in (folder / "qlog").rglob("*") if path.is_file())
+    qlogs = [path for path in _logged(folder) if path.is_file()]
     place = out or (folder if _writable(folder) else temporary())
     made = analyse([trace], place, qlogs=qlogs, link=link)
     return Analysis(made.folder, made.summary, made.link, run, folder.name)
@@ -217,10 +253,16 @@ def _writable(folder: Path) -> bool:
     return os.access(folder, os.W_OK | os.X_OK) and not os.statvfs(folder).f_flag & os.ST_RDONLY
 
 
+def _logged(folder: Path) -> list[Path]:
+    """What endpoints logged in a trial: the files, and the folders that they are in."""
+    place = folder / "qlog"
+    return [place, *sorted(place.rglob("*"))] if place.is_dir() else []
+
+
 def _is_fresh(folder: Path) -> bool:
-    """Whether a trial's folder has an analysis that is not older than the trace and the program."""
+    """Whether a trial's folder has an analysis that is not older than trace, qlogs and program."""
     program = paths.bin_folder() / PROGRAM
-    origins = [folder / TRACE, *([program] if program.exists() else [])]
+    origins = [folder / TRACE, *_logged(folder), *([program] if program.exists() else [])]
     try:
         made = min((folder / name).stat().st_mtime_ns for name in (PACKETS, SUMMARY))
         return (

@@ -75,6 +75,8 @@ export function cellPage(root: HTMLElement, run: Run, detail: CellDetail): void 
   );
   for (const figure of figures) figure.start();
   trace.start();
+  // The page is drawn after the browser has looked for the fragment of its address.
+  if (location.hash === "#trace") trace.element.scrollIntoView();
   range.onChange(() => figures.forEach((figure) => figure.redraw?.()));
 }
 

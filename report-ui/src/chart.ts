@@ -67,6 +67,8 @@ export interface Drawing {
   label: string;
   height: number;
   renderer?: "canvas" | "svg";
+  /** Series of one name and type have the same keys in every option, so that they can be kept, which is faster. */
+  steady?: boolean;
   /** The option in the colours of a theme. */
   option: (theme: Theme) => Option;
 }
@@ -76,7 +78,13 @@ function draw(host: HTMLElement, drawing: Drawing): Required<Pick<Figure, "chart
   host.setAttribute("role", "img");
   host.setAttribute("aria-label", drawing.label);
   const chart = init(host, null, { renderer: drawing.renderer ?? "svg" });
-  const redraw = () => chart.setOption(whole(drawing), { notMerge: true });
+  let drawn = "";
+  const redraw = () => {
+    const option = whole(drawing);
+    const series = drawing.steady ? list(option) : "";
+    chart.setOption(option, { notMerge: series === "" || series !== drawn });
+    drawn = series;
+  };
   const fit = () => {
     chart.resize();
     redraw();
@@ -97,6 +105,11 @@ function draw(host: HTMLElement, drawing: Drawing): Required<Pick<Figure, "chart
     chart.dispose();
   };
   return { chart, redraw, stop };
+}
+
+/** The names and types of the series, in their order. */
+function list({ series }: Option): string {
+  return JSON.stringify((series as { name: string; type: string }[]).map(({ name, type }) => [name, type]));
 }
 
 function whole(drawing: Drawing): Option {

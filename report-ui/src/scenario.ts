@@ -3,6 +3,7 @@
 import { choice } from "./choice";
 import { distribution, followDots } from "./distribution";
 import { facts, h } from "./dom";
+import { flaws } from "./flaws";
 import { anchor, name } from "./header";
 import { matrixTable, scale, type Order } from "./matrix";
 import type { Matrix, Run } from "./model";
@@ -30,6 +31,7 @@ export function scenario(run: Run, matrix: Matrix): { element: HTMLElement; star
     typeof source === "string" && source !== "" && h("p", { class: "note source" }, `Source: ${source}`),
     h("div", { class: "controls" }, scale(), orders.element),
     table,
+    flaws(matrix),
     h("div", { class: "controls" }, h("h3", {}, "Distribution"), nothing === null && roles.element),
     nothing !== null && h("p", {}, nothing),
     h("div", { class: "pair-of-charts" }, ...figures.map((figure) => figure.element)),

@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { deflateSync } from "node:zlib";
 import { integers, values } from "../src/trace/columns";
+import type { Theme } from "../src/chart";
+import { option, type Shown } from "../src/trace/option";
 import { reading } from "../src/trace/plot";
 import type { Series } from "../src/trace/model";
 import { dots, extent, firstFrom, line, roundAxis, strokes, type View } from "../src/trace/thin";
@@ -137,4 +139,22 @@ test("at a time a line has its last value, dots the nearest within reach", () =>
     [0.9, 1.5, 3.9, 4.3].map((at) => reading(one("dots"), at, 0.2)),
     [10, null, 40, null],
   );
+});
+
+test("a window with nothing in it keeps the axis of the whole trace", () => {
+  const sent = {
+    name: "sent",
+    mark: "dots",
+    colour: "accent",
+    times: floats(5, 6),
+    values: floats(1e6, 2e6),
+  };
+  const drawn = (from: number, to: number) => {
+    const shown = { kind: "offset", series: [{ ...sent, tops: null }], events: [], marked: null, width: 500 };
+    const made = option({ ...shown, span: { from, to } } as Shown, { of: () => "" } as unknown as Theme);
+    const { min, max } = made.yAxis as { min: number; max: number };
+    return [min, max];
+  };
+  assert.deepEqual(drawn(0, 1), drawn(0, 10));
+  assert.deepEqual(drawn(0, 1), [1e6, 2.2e6]);
 });

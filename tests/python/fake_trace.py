@@ -103,7 +103,12 @@ def stand_in(folder: Path) -> None:
 
 
 def _main(arguments: list[str]) -> int:
-    """`analyze FILE… [--keylog K] [--qlog FILE]… [--link JSON] -o OUT`: what is in FILE says what happens."""
+    """`analyze FILE… [--keylog K] [--qlog FILE]… [--link JSON] -o OUT`: what is in FILE says what happens.
+    `qlog …` says what it was told.
+    """
+    if arguments[0] == "qlog":
+        print(*arguments)
+        return 1
     parser = argparse.ArgumentParser()
     parser.add_argument("command", choices=["analyze"])
     parser.add_argument("files", nargs="+", type=Path)
@@ -124,7 +129,10 @@ def _main(arguments: list[str]) -> int:
     if content == "cut":
         summary["errors"] = [f"{asked.files[0].name}: cut short at byte 1234"]
     if content == "nothing":
-        summary |= {"connections": [], "errors": ["no connection found: 3 QUIC packets: no secrets"]}
+        summary |= {
+            "connections": [],
+            "errors": ["no connection found: 3 QUIC packets: no secrets (hint: give them)"],
+        }
     if content in ("cut", "nothing"):
         summary["undecoded"] = [{"count": 3, "what": "QUIC packets: no secrets", "first_frame": 17}]
     summary["asked"] = {"link": json.loads(asked.link or "{}"), "keylog": asked.keylog, "qlog": asked.qlog}

@@ -37,7 +37,9 @@ _COLUMNS: list[tuple[str, pa.DataType]] = [
     ("ack_last", _INTS),
     ("ack_delay_ms", pa.float64()),
     ("fate", pa.string()),
+    ("copy", pa.bool_()),
     ("acked_s", pa.float64()),
+    ("lost_s", pa.float64()),
     ("in_flight_bytes", pa.int64()),
     ("rtt_ms", pa.float64()),
     ("max_data", pa.int64()),
@@ -112,11 +114,12 @@ class Sender:
             self.cwnd += size if self.cwnd < self.ssthresh else (PAYLOAD + HEADERS) * size / self.cwnd
         self.largest_acked = max(self.largest_acked, largest)
         for number in [n for n in self.flying if n + 3 <= self.largest_acked]:
-            self.declare_lost(number)
+            self.declare_lost(number, now)
         return sample
 
-    def declare_lost(self, number: int) -> None:
+    def declare_lost(self, number: int, now: float) -> None:
         row = self.flying.pop(number)
+        row["lost_s"] = now
         self.lost += row["stream_offset"]
         if number >= self.recovery_from:
             self.cwnd = self.ssthresh = max(self.cwnd / 2, 2 * (PAYLOAD + HEADERS))
@@ -171,6 +174,7 @@ class World:
             "connection": 0, "protocol": "quic", "sender": sender, "direction": direction, "type": "1rtt",
             "space": "application", "number": number, "sent_s": now, "received_s": arrival,
             "size_bytes": size, "ip_bytes": size + IP_UDP, "retransmitted_bytes": 0, "fate": fate,
+            "copy": False,
         } | values  # fmt: skip
         self.rows.append(row)
         return row
@@ -223,7 +227,7 @@ class World:
 
     def _probe(self, now: float, number: int) -> None:
         if number in self.sender.flying:
-            self.sender.declare_lost(number)
+            self.sender.declare_lost(number, now)
             self._fill(now, None)
 
     def _arrived(self, now: float, row: dict[str, Any]) -> None:

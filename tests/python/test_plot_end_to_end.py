@@ -5,6 +5,9 @@ the same columns and keys as what bentpipe-trace writes.
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,7 @@ import pytest
 from conftest import Command
 from test_end_to_end import present
 
-from bentpipe import traces
+from bentpipe import paths, traces
 from bentpipe.cli.plot import KINDS
 from bentpipe.plots import series
 
@@ -68,6 +71,33 @@ def test_the_made_up_transfer_is_like_a_real_one(trial: Path) -> None:
     for name in ("forward", "return"):
         assert real.connection()["metrics"][name].keys() >= made_up.connection()["metrics"][name].keys()
     assert keys(real.connection()) >= keys(made_up.connection()) - {"qlog"}
+
+
+def test_the_page_on_traces_is_true(bentpipe: Command, trial: Path) -> None:
+    page = (paths.root() / "docs/traces.md").read_text()
+    table, analysis = page.split("\n## `analysis.json`")
+    columns, fates = table.split("\n| `fate` | the packet")
+    assert defined(columns) == pq.read_schema(traces.of_trial(trial).folder / traces.PACKETS).names
+    assert set(traces.of_trial(trial).packets["fate"].unique().to_pylist()) <= set(defined(fates))
+    whole, one_way = analysis.split("Of each direction:")
+    metrics = traces.of_trial(trial).connection()["metrics"]
+    assert defined(whole) == list(metrics)
+    assert defined(one_way) == list(metrics["forward"])
+
+    assert bentpipe("trace", trial / traces.TRACE, "-o", "out").code == 0
+    (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    done = subprocess.run([sys.executable, "-c", example], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"new stream data {SIZE / 1e6} MB" in done.stdout.splitlines()
+
+
+def defined(text: str) -> list[str]:
+    """The names in the first cells of tables."""
+    return [
+        name
+        for line in re.findall(r"^\| (`.*?) \|", text, re.MULTILINE)
+        for name in re.findall("`(.*?)`", line)
+    ]
 
 
 def keys(connection: Any) -> set[str]:

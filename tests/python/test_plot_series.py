@@ -29,7 +29,7 @@ def rows(*given: dict[str, Any]) -> pa.Table:
         "connection": 0, "protocol": "quic", "sender": "server", "direction": "forward", "type": "1rtt",
         "space": "application", "size_bytes": 1000, "ip_bytes": 1028, "frames": [], "stream_id": [],
         "stream_offset": [], "stream_bytes": [], "retransmitted_bytes": 0, "ack_first": [], "ack_last": [],
-        "fate": "delivered",
+        "fate": "delivered", "copy": False,
     }  # fmt: skip
     return pa.Table.from_pylist([base | one for one in given], schema=fake_trace.SCHEMA)
 
@@ -127,6 +127,13 @@ def test_credit_counts_when_it_reaches_the_sender_of_data() -> None:
     assert len(series.credit(packets, "return").bytes) == 0
 
 
+def test_copies_count_nowhere() -> None:
+    packets = rows(stream(1.0, (0, 0, 100)), stream(1.1, (0, 0, 100), copy=True))
+    one = series.of_connection(packets, 0)
+    assert series.offset(one, "forward").time_s.tolist() == [1.0]
+    assert series.rate(one, "forward", 2.0).payload.tolist() == [100]
+
+
 def test_a_datagram_of_several_packets_counts_once() -> None:
     packets = rows({"sent_s": 0.0, "ip_bytes": 1228}, {"sent_s": 0.0, "ip_bytes": None})
     assert series.sizes(packets, "forward").bytes.tolist() == [1228]
@@ -151,6 +158,34 @@ def test_packets_that_were_not_decrypted_are_left_out() -> None:
     assert series.numbers(packets, "forward", space="handshake").number.tolist() == [3]
     tcp = rows({"sent_s": 0.2, "space": None, "protocol": "tcp", "type": "tcp", "number": 5})
     assert series.numbers(tcp, "forward").number.tolist() == [5]
+
+
+def test_bytes_in_flight_fall_when_acks_arrive_and_losses_show() -> None:
+    packets = rows(
+        stream(1.0, (0, 0, 900), acked_s=1.6, in_flight_bytes=1000, frames=["STREAM"]),
+        stream(1.1, (0, 900, 900), acked_s=1.6, in_flight_bytes=2000, frames=["STREAM"]),
+        {"sent_s": 1.2, "in_flight_bytes": 2000, "acked_s": 1.5, "frames": ["ACK"]},  # does not count
+        # Taken for lost, and acknowledged after all.
+        stream(1.3, (0, 1800, 900), in_flight_bytes=3000, lost_s=1.65, acked_s=2.2, frames=["STREAM"]),
+        stream(1.7, (0, 1800, 900), acked_s=2.3, in_flight_bytes=1000, frames=["STREAM"]),
+        stream(1.7, (0, 2700, 900), acked_s=2.4, in_flight_bytes=2000, frames=["ACK", "STREAM"]),
+        stream(1.8, (0, 3600, 900), acked_s=1.9, in_flight_bytes=3000, frames=["PADDING"]),
+        stream(1.9, (0, 4500, 900), acked_s=2.5, in_flight_bytes=3000, frames=["PING"]),
+    )
+    flying = series.in_flight(packets, "forward")
+    assert flying.time_s.tolist() == [1.0, 1.1, 1.2, 1.3, 1.6, 1.6, 1.65, 1.7, 1.7, 1.8, 1.9, 2.3, 2.4, 2.5]
+    assert flying.bytes.tolist() == [
+        1000, 2000, 2000, 3000, 2000, 1000, 0, 1000, 2000, 3000, 3000, 2000, 1000, 0
+    ]  # fmt: skip
+
+
+@settings(max_examples=10, deadline=None)
+@given(TRANSFERS)
+def test_nothing_is_in_flight_in_the_end(setting: Setting) -> None:
+    packets = fake_trace.packets(fake_trace.simulate(setting))
+    flying = series.in_flight(packets, "forward")
+    assert flying.bytes.max() == table.ints(packets, "in_flight_bytes").max()
+    assert flying.bytes[-1] == 0 and (flying.bytes >= 0).all()
 
 
 def test_rtt_samples_are_those_of_the_sender_of_data() -> None:

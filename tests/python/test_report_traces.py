@@ -313,6 +313,13 @@ def test_the_matrix_counts_what_was_found(tmp_path: Path) -> None:
     build(tmp_path)
     (cell,) = read_data(tmp_path / "report/data/run.js")["matrices"][0]["cells"]
     assert cell["findings"] == [["long_tail", 2], ["idle_gaps", 1]]
+    if browser.CHROMIUM is not None:
+        page = browser.dump((tmp_path / "report/index.html").as_uri(), tmp_path / "profile")
+        assert re.findall(r'<th scope="row">(\w+ \w+)</th><td>(\d of \d)</td>', page) == [
+            ("Long tail", "2 of 3"),
+            ("Idle gaps", "1 of 3"),
+        ]
+        assert f'<a href="cells/{cell["slug"]}.html#trace">noq → noq, 2 of 3</a>' in page
 
 
 def test_a_trace_that_cannot_be_read_does_not_hinder_the_report(run: Path) -> None:
@@ -378,15 +385,39 @@ addEventListener("load", () => setTimeout(() => {
 </script></body>"""
 
 
-def opened(run: Path, tmp_path: Path, slug: str, fragment: str = "") -> str:
+# Compares the plots of the whole, of a window, and of the whole once more; turns of the wheel come at once.
+ZOOM = """<script>
+addEventListener("load", () => setTimeout(async () => {
+  const settled = async () => {
+    const busy = () => document.querySelector("#trace [aria-busy=true]");
+    while (busy()) await new Promise((turn) => setTimeout(turn, 20));
+  };
+  const pictures = () => [...document.querySelectorAll("#trace canvas")].map((canvas) => canvas.toDataURL());
+  const same = (some, others) => some.filter((one, i) => one === others[i]).length;
+  await settled();
+  const whole = pictures();
+  const first = document.querySelector("#plot-offset canvas");
+  const { left, width, top } = first.getBoundingClientRect();
+  for (let i = 0; i < 10; i++) first.dispatchEvent(new WheelEvent("wheel",
+    { deltaY: -100, ctrlKey: true, bubbles: true, clientX: left + width / 2, clientY: top + 50 }));
+  await settled();
+  const inside = pictures();
+  document.querySelector("[aria-label='The whole transfer']").click();
+  await settled();
+  document.body.dataset.zoomed = [whole.length, same(whole, inside), same(whole, pictures())].join();
+}, 3000));
+</script></body>"""
+
+
+def opened(run: Path, tmp_path: Path, slug: str, fragment: str = "", probe: str = COUNT) -> str:
     page = run / f"report/cells/{slug}.html"
     counting = page.with_name(f"counting-{slug}.html")
-    counting.write_text(page.read_text().replace("</body>", COUNT))
+    counting.write_text(page.read_text().replace("</body>", probe))
     try:
         return browser.dump(
             counting.as_uri() + fragment,
             tmp_path,
-            "--virtual-time-budget=6000",
+            "--virtual-time-budget=20000",
             "--run-all-compositor-stages-before-draw",  # without frames nothing comes into view
             "--window-size=1200,4600",
         )
@@ -407,6 +438,18 @@ def test_plots_are_drawn(run: Path, tmp_path: Path) -> None:
     assert page.count('<li class="yes">') == verdicts["yes"]
     assert f"Not sure ({verdicts['not_sure']})" in page
     assert f"Ruled out ({verdicts['no']})" in page
+
+
+@in_browser
+def test_100_000_packets_are_drawn_and_zoomed(tmp_path: Path) -> None:
+    """How fast, benches/report.py measures. A window that was left leaves no trace in the next picture."""
+    fake_run.write(tmp_path, stacks=("noq", "quinn"))
+    folder = add_trace(tmp_path, setting=Setting(size_bytes=75_000_000, queue_bytes=2_000_000))
+    assert pq.read_metadata(folder / "packets.parquet").num_rows > 90_000
+    build(tmp_path)
+    page = opened(tmp_path, tmp_path / "profile", CELL, f"#trial={TRIAL}", ZOOM)
+    assert "script-error" not in page
+    assert f'data-zoomed="{len(KINDS)},0,{len(KINDS)}"' in page, re.findall(r"data-zoomed=\S+", page)
 
 
 @in_browser

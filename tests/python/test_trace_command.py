@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import fake_run
 import fake_trace
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from conftest import Command
 
 from bentpipe import link_facts, traces
+from bentpipe.cli import invoke
 from bentpipe.errors import BentpipeError, UsageError
 
 MBIT = 1_000_000
@@ -82,6 +87,90 @@ def test_it_explains_what_it_found_with_evidence(bentpipe: Command) -> None:
     assert "bentpipe plot a.pcap --kind in_flight --from 1 --to 3" in out
 
 
+def test_data_and_the_acks_for_them_stand_together(bentpipe: Command) -> None:
+    packets = fake_trace.packets(fake_trace.write(Path("out"))).to_pylist()
+    data = sum(row["sender"] == "server" and bool(row["stream_id"]) for row in packets)
+    acks = sum(row["sender"] == "client" and "ACK" in row["frames"] for row in packets)
+    words = [" ".join(line.split()) for line in bentpipe("trace", "out").out.splitlines()]
+    shown = words[words.index("data sent forward return") + 1 :]
+    assert shown[:3] == [
+        f"data packets {data:,} 1",
+        f"ACK packets coming back {acks:,} 1",
+        f"per data packet {acks / data:.2f} -",  # one request says nothing of a ratio
+    ]
+
+
+def test_rules_that_could_not_judge_are_counted(bentpipe: Command) -> None:
+    fake_trace.write(Path("out"))
+    summary = json.loads(Path("out/analysis.json").read_text())
+    (one,) = summary["connections"]
+    one["findings"] = [finding for finding in one["findings"] if finding["verdict"] != "yes"]
+    Path("out/analysis.json").write_text(json.dumps(summary))
+    rules = len(one["findings"])
+    open_ = sum(finding["verdict"] == "not_sure" for finding in one["findings"])
+    out = bentpipe("trace", "out", "--explain").out
+    assert f"  {open_} of {rules} rules could not judge; the others found nothing that held it up" in out
+
+    one["findings"] = [finding for finding in one["findings"] if finding["verdict"] == "no"]
+    Path("out/analysis.json").write_text(json.dumps(summary))
+    assert "\n  nothing was found that held it up\n" in bentpipe("trace", "out", "--explain").out
+
+
+def test_what_was_found_in_an_instant_is_shown_with_what_is_around_it(bentpipe: Command) -> None:
+    fake_trace.write(Path("out"))
+    analysis = traces.of_folder(Path("out"))
+    one = analysis.connection()
+    rtt_s, transfer_s = one["metrics"]["rtt_min_ms"] / 1e3, one["metrics"]["transfer_s"]
+    least = max(rtt_s, 0.05 * transfer_s)
+    begin, end = analysis.window(one, 1.505, 1.505)
+    assert (begin + end) / 2 == pytest.approx(1.505) and end - begin == pytest.approx(least)
+    assert analysis.window(one, 0.001, 0.002) == pytest.approx((0.0, least))
+    assert analysis.window(one, 1.0, 1.0 + least + 1e-3) == (1.0, 1.0 + least + 1e-3)
+
+    summary = json.loads(Path("out/analysis.json").read_text())
+    summary["connections"][0]["findings"][-1]["plot"] |= {"from_s": 1.505, "to_s": 1.505}
+    Path("out/analysis.json").write_text(json.dumps(summary))
+    (see,) = [line for line in bentpipe("trace", "out", "--explain").out.splitlines() if "see:" in line]
+    assert see.endswith(f"--from {begin:.3f} --to {end:.3f}")
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("a b.pcap", "'a b.pcap'"),
+        ("-x.pcap", "./-x.pcap"),
+        ("esc\x1b[31m'.pcap", r"$'esc\033[31m\047.pcap'"),
+        (os.fsdecode(b"bad\xff.pcap"), r"$'bad\377.pcap'"),
+    ],
+)
+def test_what_is_printed_to_be_run_is_fit_for_the_shell(bentpipe: Command, name: str, written: str) -> None:
+    done = bentpipe("trace", "--explain", "--", capture(name=name))
+    assert done.code == 0
+    (see,) = [line for line in done.out.splitlines() if "see:" in line]
+    assert see.startswith(f"    see: bentpipe plot {written} --kind")
+    shown = subprocess.run(["bash", "-c", f"printf %s {written}"], capture_output=True, check=True).stdout
+    assert Path(os.fsdecode(shown)) == Path(name)
+
+
+def test_data_that_nobody_can_decrypt_are_an_error(bentpipe: Command) -> None:
+    fake_trace.write(Path("out"))
+    table = traces.of_folder(Path("out")).packets
+    sealed = [row if row["type"] != "1rtt" else row | {"number": None} for row in table.to_pylist()]
+    pq.write_table(pa.Table.from_pylist(sealed, table.schema), Path("out") / traces.PACKETS)
+    done = bentpipe("trace", "out")
+    assert done.code == 1 and "connection 0" in done.out
+    assert done.err.startswith(
+        "error: nothing of the data could be decrypted\nhint: give the TLS secrets: --keylog"
+    )
+
+
+def test_qlogs_are_left_to_the_program(capfd: pytest.CaptureFixture[str]) -> None:
+    assert invoke(["qlog", "a.qlog", "b.qlog", "-o", "c.qlog", "--epoch", "2000-01-01T00:00:00Z"]) == 1
+    assert capfd.readouterr().out == "qlog a.qlog b.qlog --out c.qlog --epoch 2000-01-01T00:00:00Z\n"
+    assert invoke(["qlog", "--json", "--", "-x.qlog"]) == 1
+    assert capfd.readouterr().out == "qlog ./-x.qlog --json\n"
+
+
 def test_it_leaves_what_it_found(bentpipe: Command) -> None:
     done = bentpipe("trace", capture(), "-o", "new/out", "--json")
     assert done.code == 0
@@ -119,10 +208,16 @@ def test_a_capture_that_is_cut_short_is_read_so_far(bentpipe: Command) -> None:
 
 def test_a_capture_without_a_connection(bentpipe: Command) -> None:
     done = bentpipe("trace", capture("nothing"))
-    assert (done.code, done.err) == (1, "error: no connection found: 3 QUIC packets: no secrets\n")
-    assert done.out.startswith("not decoded: 3 ")
+    assert (done.code, done.err) == (
+        1,
+        "error: no connection found: 3 QUIC packets: no secrets\nhint: give them\n",
+    )
+    assert done.out == "", "what the error says is not said again"
     done = bentpipe("plot", "a.pcap")
-    assert (done.code, done.err) == (1, "error: no connection found: 3 QUIC packets: no secrets\n")
+    assert (done.code, done.err) == (
+        1,
+        "error: no connection found: 3 QUIC packets: no secrets\nhint: give them\n",
+    )
 
 
 @pytest.mark.parametrize(
@@ -134,9 +229,19 @@ def test_a_capture_without_a_connection(bentpipe: Command) -> None:
         (["a.pcap", "--link", "{"], 2, "error: --link: not valid JSON"),
         (["a.pcap", "--link", '{"rtt": 1}'], 2, 'unknown key "rtt"\nhint: did you mean "rtt_ms"?'),
         (["a.pcap", "--link", '{"rtt_ms": "1"}'], 2, "error: --link: rtt_ms: '1' is not valid\nhint: write"),
-        (["a.pcap", "--link", "no.json"], 2, "error: no.json: there is no such file"),
+        (["a.pcap", "--link", "no.json"], 2, "error: --link: no.json: there is no such file"),
         (["nothing-here"], 2, "error: nothing-here: there is no such file or folder"),
-        (["a.pcap", "--keylog", "keys"], 2, "error: keys: there is no such file"),
+        (["a.pcap", "--keylog", "keys"], 2, "error: --keylog: keys: there is no such file"),
+        (["a.pcap", "--keylog", "empty"], 2, "error: --keylog: empty is a folder\nhint: give a file"),
+        (["a.pcap", "--qlog", "empty"], 2, "error: --qlog: empty is a folder\nhint: give a file"),
+        (["-"], 2, "error: -: captures are read from files, not from standard input\nhint: write it"),
+        (["pipe"], 2, "error: pipe: captures are read from files, not from a pipe\nhint: write it"),
+        (
+            ["a.qlog"],
+            2,
+            "error: a.qlog: not a capture: it begins like a qlog\nhint: beside a capture: --qlog",
+        ),
+        (["a.pcap.gz"], 2, "a.pcap.gz: not a capture: it is compressed\nhint: unpack it first: gunzip FILE"),
         (["a.pcap", "empty"], 2, "error: empty is a folder\nhint: give several captures, or one folder"),
         (["empty"], 2, "error: empty: there is neither a trace nor an analysis in it\nhint: give a capture"),
         (["a.pcap", "-o", "a.pcap"], 2, "error: --out: a.pcap is not a folder"),
@@ -148,6 +253,9 @@ def test_mistakes_are_named(bentpipe: Command, arguments: list[str], code: int, 
     capture("no capture", "no.pcap")
     capture("crash", "crash.pcap")
     capture("[]", "list.json")
+    capture("{}", "a.qlog")
+    Path("a.pcap.gz").write_bytes(gzip.compress(b"whole"))
+    os.mkfifo("pipe")
     Path("empty").mkdir()
     done = bentpipe("trace", *arguments)
     assert (done.code, done.out) == (code, "")
@@ -215,6 +323,17 @@ def test_a_trial_is_analysed_with_what_its_run_knows(bentpipe: Command) -> None:
         "forward_rate_bps": 10 * MBIT, "return_rate_bps": 10 * MBIT, "rtt_ms": 30.0,
         "limit_s": pytest.approx(8.868, abs=1e-3), "size_bytes": fake_run.SIZE,
     }  # fmt: skip
+
+
+def test_a_qlog_that_came_later_is_looked_at(bentpipe: Command) -> None:
+    folder = trial_of_a_run()
+    (folder / "qlog/client").mkdir(parents=True)
+    assert json.loads(bentpipe("trace", folder, "--json").out)["asked"]["qlog"] is None
+    made = (folder / "analysis.json").stat().st_mtime_ns
+    added = folder / "qlog/client/junk"
+    added.write_text("")
+    os.utime(added, ns=(made + 10**9, made + 10**9))
+    assert json.loads(bentpipe("trace", folder, "--json").out)["asked"]["qlog"] == [str(added)]
 
 
 def test_where_nothing_can_be_written_the_analysis_goes_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -121,7 +121,9 @@ def test_packets_are_those_that_the_links_counted(trial: Trial) -> None:
             "losses": fates["loss"],
         }
         metrics = trial.metrics[way]
-        assert (metrics["datagrams"], metrics["ip_bytes"]) == (counted["packets"], counted["bytes"])
+        # A CONNECTION_CLOSE may be repeated as it was.
+        originals = [row["ip_bytes"] for row in mine if not row["copy"]]
+        assert (metrics["datagrams"], metrics["ip_bytes"]) == (len(originals), sum(originals))
         assert metrics["lost_packets"] >= counted["queue_drops"] + counted["losses"]
         assert metrics["one_way_delay_min_ms"] > 300
 

@@ -39,8 +39,8 @@ impl Wire<'_> {
         }
         let connections = recorder.finish().connections.into_iter();
         let largest = connections.max_by_key(|it| it.sightings.len())?;
-        Some(Connection::of_senders(largest, |datagram| {
-            match order[datagram as usize].fate {
+        Some(Connection::of_senders(largest, |captured| {
+            match order[captured as usize - 1].fate {
                 Fate::Delivered { at } => {
                     let arrival = EPOCH_UNIX_S * 1_000_000_000 + at.as_nanos();
                     (connection::Fate::Delivered, Some(arrival))

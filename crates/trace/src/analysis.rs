@@ -45,6 +45,8 @@ pub struct Analyzed {
     vantage: &'static str,
     /// In text: a JSON number would not hold the nanoseconds.
     start_unix_s: String,
+    /// By how much the server side's times were put back, where clocks are certain to differ; else 0.
+    server_clock_ahead_s: f64,
     packets: usize,
     /// What each end gave its peer. Absent if no transport parameters were seen.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,6 +112,7 @@ impl Analyzed {
             server,
             vantage: sides(connection.vantage),
             start_unix_s: format!("{}.{:09}", start / SECOND, start % SECOND),
+            server_clock_ahead_s: seconds(connection.clock_ahead),
             packets: connection.packets.len(),
             transport_parameters: Given::of(connection),
             metrics: Metrics::of(connection, entries, &beside.facts),

@@ -148,6 +148,7 @@ fn record(file: &File<'_>, interface: usize, secrets: &KeyLog) -> Recording {
     }
     let mut recording = recorders.quic.finish();
     recorders.tcp.finish(&mut recording);
+    recording.leave_out_strays();
     recording
 }
 

@@ -4,6 +4,7 @@
 //! copy of the rows. Lists have the standard three levels, so that every reader takes them for lists. Times are seconds
 //! since the connection's first packet was seen.
 
+use std::borrow::Cow;
 use std::io::Write;
 use std::sync::Arc;
 
@@ -13,7 +14,9 @@ use bentpipe_trace::metrics::{milliseconds, seconds};
 use bentpipe_trace::quic::{End, PacketType, Space};
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding};
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
+use parquet::data_type::{
+    BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type,
+};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
@@ -42,7 +45,9 @@ message packets {
   required group ack_last (LIST) { repeated group list { required int64 element; } }
   optional double ack_delay_ms;
   required binary fate (STRING);
+  required boolean copy;
   optional double acked_s;
+  optional double lost_s;
   optional int64 in_flight_bytes;
   optional double rtt_ms;
   optional int64 max_data;
@@ -141,7 +146,9 @@ struct Rows {
     ack_last: Column<Int64Type>,
     ack_delay_ms: Column<DoubleType>,
     fate: Column<ByteArrayType>,
+    copy: Column<BoolType>,
     acked_s: Column<DoubleType>,
+    lost_s: Column<DoubleType>,
     in_flight_bytes: Column<Int64Type>,
     rtt_ms: Column<DoubleType>,
     max_data: Column<Int64Type>,
@@ -172,14 +179,16 @@ impl Rows {
         self.retransmitted_bytes
             .push(i64::from(entry.retransmitted));
         self.fate.push(text(packet.fate.name()));
+        self.copy.push(packet.copy);
         self.acked_s.push_optional(entry.acked.map(seconds));
+        self.lost_s.push_optional(entry.declared_lost.map(seconds));
         self.in_flight_bytes.push_optional(entry.in_flight.map(int));
         self.rtt_ms.push_optional(entry.rtt.map(milliseconds));
     }
 
     fn add_frames(&mut self, frames: &[Frame]) {
         self.frames
-            .push_list(frames.iter().map(|it| text(it.name())));
+            .push_list(frames.iter().map(|it| label(it.label())));
         let streams = frames.iter().filter_map(|frame| match frame {
             Frame::Stream {
                 id, offset, length, ..
@@ -247,7 +256,9 @@ impl Rows {
         self.ack_last.write(group)?;
         self.ack_delay_ms.write(group)?;
         self.fate.write(group)?;
+        self.copy.write(group)?;
         self.acked_s.write(group)?;
+        self.lost_s.write(group)?;
         self.in_flight_bytes.write(group)?;
         self.rtt_ms.write(group)?;
         self.max_data.write(group)?;
@@ -331,6 +342,13 @@ fn word(kind: Kind) -> &'static str {
 
 fn text(word: &'static str) -> ByteArray {
     Bytes::from_static(word.as_bytes()).into()
+}
+
+fn label(label: Cow<'static, str>) -> ByteArray {
+    match label {
+        Cow::Borrowed(word) => text(word),
+        Cow::Owned(word) => word.into_bytes().into(),
+    }
 }
 
 fn int(number: u64) -> i64 {

@@ -1,5 +1,5 @@
-//! The files of `tests/corpus`, and random changes of them, go through reader, observer and frames, and whatever is in
-//! them, certain things hold.
+//! The files of `tests/corpus` and `tests/captures-tcp`, and random changes of them, go through reader, observer and
+//! frames, and on through ledger, metrics and findings; whatever is in them, certain things hold.
 //!
 //! `cargo test` reads every file and tries some thousand changes. To look for longer, with all checks of a debug build:
 //!
@@ -16,16 +16,19 @@ use std::path::Path;
 use std::{env, fs};
 
 use bentpipe_trace::capture::{CaptureError, CapturedPacket, Item, Reader};
+use bentpipe_trace::findings::{Findings, View};
 use bentpipe_trace::quic::{Frame, Frames, MOST_WAITING, Observer};
-use bentpipe_trace::{Captured, Datagram, File, KeyLog};
+use bentpipe_trace::{Captured, Datagram, File, KeyLog, LinkFacts, Metrics};
 
 /// Rounds of a usual test.
 const ROUNDS: u64 = 3000;
 
 fn corpus() -> Vec<(String, Vec<u8>)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
-    let files = fs::read_dir(folder)
-        .unwrap()
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let folders = ["corpus", "captures-tcp"].map(|name| fs::read_dir(tests.join(name)).unwrap());
+    let files = folders
+        .into_iter()
+        .flatten()
         .map(|entry| entry.unwrap().path());
     let captures = files.filter(|path| path.extension().is_some_and(|it| it != "md"));
     let mut found: Vec<_> = captures
@@ -111,6 +114,36 @@ fn look_into(captured: &CapturedPacket<'_>, observer: &mut Observer<'_>, found: 
     });
     assert!(size <= datagram.payload.len());
     assert!(observer.waiting().count() <= MOST_WAITING);
+}
+
+/// Goes the whole way to the findings, with overflow checks in a debug build. Tells how many connections there are.
+fn analyze(name: &str, bytes: &[u8]) -> usize {
+    let captured = Captured::read(&[File { name, bytes }], KeyLog::default());
+    let link = LinkFacts {
+        forward_rate_bps: Some(20_000_000),
+        rtt_ms: Some(600.0),
+        ..LinkFacts::default()
+    };
+    for link in [LinkFacts::default(), link] {
+        for connection in &captured.connections {
+            let ledger = connection.ledger();
+            let view = View {
+                connection,
+                ledger: &ledger,
+                link: &link,
+                windows: [None; 2],
+            };
+            let metrics = Metrics::of(connection, &ledger, &link);
+            for time in [metrics.rtt_min_ms, metrics.rtt_max_ms, metrics.completion_s] {
+                assert!(
+                    time.is_none_or(|time| time.abs() < 1e10),
+                    "{name}: {time:?}"
+                );
+            }
+            assert!(!Findings::of(&view).all.is_empty());
+        }
+    }
+    captured.connections.len()
 }
 
 fn look_at_frames(payload: &[u8]) {
@@ -206,12 +239,8 @@ fn rounds(first: u64, count: u64) {
                 change(&mut payload, &file, &mut random);
                 look_at_frames(&payload);
             }
-            if seed % 16 == 0 {
-                let file = File {
-                    name: "fuzz",
-                    bytes: &file,
-                };
-                let _ = Captured::read(&[file], KeyLog::default());
+            if seed % 4 == 0 {
+                analyze("fuzz", &file);
             }
         };
         if let Err(panic) = catch_unwind(AssertUnwindSafe(round)) {
@@ -229,13 +258,11 @@ fn every_file_of_the_corpus() {
     assert!(corpus.len() >= 15);
     for (name, file) in &corpus {
         let found = read(file);
-        assert!(found.captured > 0 && found.packets > 0, "{name}: {found:?}");
-        let file = File { name, bytes: file };
-        let joined = Captured::read(&[file], KeyLog::default());
-        assert!(
-            !joined.connections.is_empty() || name.starts_with("other"),
-            "{name}"
-        );
+        let is_quic = !["client.pcap", "server.pcap"].contains(&&name[..]);
+        assert!(found.captured > 0, "{name}: {found:?}");
+        assert_eq!(found.packets > 0, is_quic, "{name}: {found:?}");
+        let connections = analyze(name, file);
+        assert!(connections > 0 || name.starts_with("other"), "{name}");
     }
 }
 

@@ -10,6 +10,12 @@ import os
 import signal
 import sys
 from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
+
+_AGAIN_S = 0.01
 
 
 def main() -> None:
@@ -19,10 +25,12 @@ def main() -> None:
     from bentpipe.cli import commands
 
     try:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM):
+            signal.signal(number, signal.default_int_handler)
+        sys.unraisablehook = _unraisable
         code = commands.invoke(sys.argv[1:])
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done and said
+        for number in (signal.SIGINT, signal.SIGALRM):
+            signal.signal(number, signal.SIG_IGN)  # all is done and said
     except KeyboardInterrupt:  # before or after the command itself
         code = 130
     sys.exit(code)
@@ -33,6 +41,14 @@ def invoke(arguments: list[str]) -> int:
     from bentpipe.cli import commands
 
     return commands.invoke(arguments)
+
+
+def _unraisable(what: UnraisableHookArgs) -> None:
+    """Let an interrupt come again that came where no exception can leave: in a weak reference's callback."""
+    if what.exc_type is KeyboardInterrupt:
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)
+    else:
+        sys.__unraisablehook__(what)
 
 
 def _leave(_number: int, _frame: FrameType | None) -> None:

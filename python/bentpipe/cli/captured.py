@@ -19,7 +19,9 @@ from bentpipe.traces import Analysis
 
 _PATH = click.Path(path_type=Path)
 _EXAMPLES = 3  # trials that a hint names
-
+_PACKED = {b"\x1f\x8b": "gunzip", b"\x28\xb5\x2f\xfd": "unzstd", b"\xfd7zXZ": "unxz"}  # by how files begin
+_QLOG = (b"{", b"\x1e")  # JSON and JSON-SEQ
+_LINK_KEYS = [field.name for field in dataclasses.fields(LinkFacts)]
 
 _OPTIONS = (
     click.argument("files", type=_PATH, nargs=-1, required=True, metavar="FILE…"),
@@ -33,7 +35,7 @@ _OPTIONS = (
         "--link",
         metavar="JSON",
         help='What is known of the path, as in \'{"forward_rate_bps": 20000000, "rtt_ms": 600}\', or a file '
-        "with that. A trial's run knows it.",
+        f"with that. Any of: {', '.join(_LINK_KEYS)}. A trial's run knows it.",
     ),
 )
 
@@ -67,8 +69,12 @@ def find(named: Captured, out: Path | None = None) -> Analysis:
     """The analysis of what is named, made anew in `out` if that is given. UsageError if it is nothing that
     can be looked at; else errors are those of `traces`.
     """
-    for file in (*named.files, *named.qlogs, *([named.keylog] if named.keylog else [])):
-        _exists(file)
+    for file in named.files:
+        _check_capture(file)
+    for qlog in named.qlogs:
+        _check_file("--qlog", qlog)
+    if named.keylog:
+        _check_file("--keylog", named.keylog)
     link = None if named.link is None else _link(named.link)
     if _is_trials_own(named):
         return _of_folder(named.files[0].parent, link, out)
@@ -110,30 +116,50 @@ def _link(given: str) -> LinkFacts:
     name, text = "--link", given
     if not given.lstrip().startswith("{"):
         name = f"--link: {given}"
-        _exists(Path(given))
+        _check_file("--link", Path(given))
         text = Path(given).read_text(errors="replace")
     try:
         values = json.loads(text)
     except ValueError as error:
         raise UsageError(f"{name}: not valid JSON: {error}") from error
-    known = [field.name for field in dataclasses.fields(LinkFacts)]
     if not isinstance(values, dict):
-        raise UsageError(f"{name}: no JSON object", f"write one with any of: {', '.join(known)}")
+        raise UsageError(f"{name}: no JSON object", f"write one with any of: {', '.join(_LINK_KEYS)}")
     for key, value in values.items():
-        if key not in known:
-            raise UsageError(f'{name}: unknown key "{key}"', one_of(key, known, "keys"))
+        if key not in _LINK_KEYS:
+            raise UsageError(f'{name}: unknown key "{key}"', one_of(key, _LINK_KEYS, "keys"))
         if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
             raise UsageError(f"{name}: {key}: {value!r} is not valid", "write a number above 0")
     # 2e7 is a whole number too.
     return LinkFacts(**{key: int(one) if float(one).is_integer() else one for key, one in values.items()})
 
 
-def _exists(file: Path) -> None:
-    if file.exists():
+def _check_capture(file: Path) -> None:
+    """UsageError if this is neither a folder nor a file that may be a capture."""
+    if str(file) == "-" or file.is_fifo():
+        what = "standard input" if str(file) == "-" else "a pipe"
+        raise UsageError(f"{file}: captures are read from files, not from {what}", "write it to a file first")
+    if file.is_dir():
         return
-    if _is_trial(file):
-        raise traces.no_trace(file)
-    raise UsageError(f"{file}: there is no such file or folder")
+    if not file.exists():
+        if _is_trial(file):
+            raise traces.no_trace(file)
+        raise UsageError(f"{file}: there is no such file or folder")
+    with file.open("rb") as content:
+        begins = content.read(max(map(len, _PACKED)))
+    if begins.startswith(_QLOG):
+        hint = "beside a capture: --qlog FILE; alone: bentpipe qlog FILE"
+        raise UsageError(f"{file}: not a capture: it begins like a qlog", hint)
+    for magic, program in _PACKED.items():
+        if begins.startswith(magic):
+            raise UsageError(f"{file}: not a capture: it is compressed", f"unpack it first: {program} FILE")
+
+
+def _check_file(option: str, file: Path) -> None:
+    if not file.exists():
+        raise UsageError(f"{option}: {file}: there is no such file")
+    if not file.is_file():
+        what = "a folder" if file.is_dir() else "not a regular file"
+        raise UsageError(f"{option}: {file} is {what}", "give a file")
 
 
 def _is_trial(folder: Path) -> bool:

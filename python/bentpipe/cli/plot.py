@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +22,16 @@ if TYPE_CHECKING:  # drawing takes long to import
 KINDS = ("offset", "number", "size", "rate", "in_flight", "rtt", "acks")
 FORMATS = ("pdf", "png", "svg")
 
-_NARROWEST_MM, _WIDEST_MM = 30, 1000
-_MM = click.FloatRange(_NARROWEST_MM, _WIDEST_MM)
+
+def _finite(_: click.Context, __: click.Parameter, value: float | None) -> float | None:
+    """Refuse nan and inf, which are floats, and in every range."""
+    if value is not None and not math.isfinite(value):
+        raise click.BadParameter(f"{value} is not a finite number.")
+    return value
+
+
+# Below, axes and legend take all the room; above, 600 dpi take all the memory.
+_WIDTH_MM, _HEIGHT_MM = click.FloatRange(60, 420), click.FloatRange(50, 420)
 _PLACE = (
     click.option(
         "--kind", "kinds", type=click.Choice((*KINDS, "all")), multiple=True, help="Default: offset."
@@ -30,12 +40,14 @@ _PLACE = (
         "-o", "--out", type=click.Path(path_type=Path), metavar="FILE", help="As in figure.pdf, .png or .svg."
     ),
     click.option(
-        "--format", "format_", type=click.Choice(FORMATS), default="pdf", help="Without -o: KIND.pdf."
+        "--format", "format_", type=click.Choice(FORMATS), help="Of KIND.FORMAT, without -o. Default: pdf."
     ),
 )
 _WHAT = (
-    click.option("--from", "from_s", type=float, metavar="S", help="Show from this second on."),
-    click.option("--to", "to_s", type=float, metavar="S", help="Show up to this second."),
+    click.option(
+        "--from", "from_s", type=float, callback=_finite, metavar="S", help="Show from this second on."
+    ),
+    click.option("--to", "to_s", type=float, callback=_finite, metavar="S", help="Show up to this second."),
     click.option(
         "--side",
         type=click.Choice(("client", "server")),
@@ -46,8 +58,24 @@ _WHAT = (
     ),
 )
 _LOOK = (
-    click.option("--width", "width_mm", type=_MM, default=85, metavar="MM", help="Default: 85, a column."),
-    click.option("--height", "height_mm", type=_MM, default=60, metavar="MM", help="Default: 60."),
+    click.option(
+        "--width",
+        "width_mm",
+        type=_WIDTH_MM,
+        callback=_finite,
+        default=85,
+        metavar="MM",
+        help="Default: 85, a column.",
+    ),
+    click.option(
+        "--height",
+        "height_mm",
+        type=_HEIGHT_MM,
+        callback=_finite,
+        default=60,
+        metavar="MM",
+        help="Default: 60.",
+    ),
     click.option(
         "--others/--no-others", default=True, help="offset: the cell's other iterations, pale. Default: on."
     ),
@@ -68,7 +96,7 @@ def plot(
     named: Captured,
     kinds: tuple[str, ...],
     out: Path | None,
-    format_: str,
+    format_: str | None,
     side: str | None,
     connection: int | None,
     **shown: Any,
@@ -78,12 +106,14 @@ def plot(
     \b
     Kinds:
       offset      offset of each STREAM frame: retransmissions, losses, flow control
-      number      packet numbers and losses
+      number      packet numbers and losses; Initial and Handshake packets have numbers of their own
       size        sizes of IP packets
       rate        bytes per bin of a quarter of the RTT, at least 50 ms, both ways
       in_flight   bytes in flight, and the congestion window where a qlog has it
       rtt         RTT samples
       acks        ACK ranges and their gaps, against the packets that arrived
+
+    Exit code: 0; 1 if there was nothing to draw; 2 if nothing was tried.
 
     \b
     Examples:
@@ -96,6 +126,12 @@ def plot(
     places = _places(wanted, out, format_)
     _check_window(shown["from_s"], shown["to_s"])
     analysis = find(named)
+    if shown["from_s"] is not None and shown["from_s"] == shown["to_s"]:
+        instant = shown["from_s"]
+        around = analysis.window(analysis.connection(connection), instant, instant)
+        shown["from_s"], shown["to_s"] = around
+    # Where it cannot keep its settings, it takes a temporary folder, and warns of that.
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
     from bentpipe.plots.canvas import Look
 
     drawing = _Drawing(analysis, connection, side, Look(**shown))
@@ -116,25 +152,31 @@ def plot(
         raise BentpipeError("there is nothing to draw", "bentpipe trace says what could not be decoded")
 
 
-def _places(kinds: Sequence[str], out: Path | None, format_: str) -> dict[str, Path]:
+def _places(kinds: Sequence[str], out: Path | None, format_: str | None) -> dict[str, Path]:
     """Where each kind goes. UsageError if -o cannot be meant."""
     if out is None:
-        return {kind: Path(f"{kind}.{format_}") for kind in kinds}
+        return {kind: Path(f"{kind}.{format_ or FORMATS[0]}") for kind in kinds}
     if len(kinds) > 1:
         raise UsageError(
             f"-o: {out} is one file, and there are {len(kinds)} kinds of figures",
             "leave -o out, and each goes to KIND.pdf in the current folder (or --format svg, png)",
         )
+    if out.is_dir():
+        raise UsageError(f"-o: {out} is a folder", f"name a file in it, as in {out / kinds[0]}.pdf")
+    if not out.parent.is_dir():
+        raise UsageError(f"-o: {out}: there is no folder {out.parent}", "make it first, or name another")
     ending = out.suffix[1:].lower()
     if ending not in FORMATS:
         what = f'unknown ending "{out.suffix}"' if ending else "no ending"
         hint = f"{one_of(ending, FORMATS, 'endings')}; write {out.with_suffix('.pdf').name}"
         raise UsageError(f"-o: {out}: {what}", hint)
+    if format_ not in (None, ending):
+        raise UsageError(f"--format: {format_}, but -o is {out}", "leave one of them out")
     return {kinds[0]: out}
 
 
 def _check_window(from_s: float | None, to_s: float | None) -> None:
-    if to_s is not None and to_s <= (from_s or 0):
+    if to_s is not None and (to_s < from_s if from_s is not None else to_s <= 0):
         raise UsageError(f"--to: {to_s:g} s is not behind --from {from_s or 0:g} s", "give a later time")
 
 

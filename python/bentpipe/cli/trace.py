@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
 import textwrap
@@ -18,6 +19,8 @@ from bentpipe.traces import Analysis, Connection, Evidence, Finding
 
 _WIDTH = 100
 _UNKNOWN = "-"
+_WAYS = ("forward", "return")
+_ENOUGH = 10  # data packets, for a ratio to mean something
 _BOUND = "\u00a0"  # between a number and its unit, which stay on one line
 
 
@@ -34,7 +37,11 @@ def trace(named: Captured, explain: bool, out: Path | None, as_json: bool) -> in
     Two captures of the same connections, one taken at each side, are given together. Forward is from server
     to client. Times count from the connection's first packet; - is what cannot be measured.
 
-    With -o, DIR has the packets in packets.parquet and the analysis in analysis.json.
+    With -o, DIR has the packets in packets.parquet and the analysis in analysis.json; docs/traces.md says
+    what is in them.
+
+    Exit code: 0; 1 if a file could not be read to its end, or nothing of the data was decrypted: what there
+    is has been printed; 2 if nothing was read.
 
     \b
     Examples:
@@ -49,9 +56,19 @@ def trace(named: Captured, explain: bool, out: Path | None, as_json: bool) -> in
         _print(analysis, named, explain)
     if out is not None:
         click.echo(f"{out / traces.PACKETS}\n{out / traces.SUMMARY}", err=as_json)
-    for error in analysis.summary["errors"]:
-        click.echo(f"error: {error}", err=True)
-    return 1 if analysis.summary["errors"] else 0
+    errors = [traces.with_hint(error) for error in analysis.summary["errors"]]
+    if analysis.is_sealed():
+        errors.append(_sealed(named))
+    for text, hint in errors:
+        click.echo(f"error: {text}" + (f"\nhint: {hint}" if hint else ""), err=True)
+    return 1 if errors else 0
+
+
+def _sealed(named: Captured) -> tuple[str, str]:
+    text = "nothing of the data could be decrypted"
+    if named.keylog:
+        return f"--keylog: {named.keylog}: {text} with it", "its secrets seem to be of other connections"
+    return text, "give the TLS secrets: --keylog KEYS, as endpoints write it with SSLKEYLOGFILE=KEYS"
 
 
 def _print(analysis: Analysis, named: Captured, explain: bool) -> None:
@@ -60,12 +77,14 @@ def _print(analysis: Analysis, named: Captured, explain: bool) -> None:
         for line in _connection(connection, summary["sides"]):
             click.echo(line)
         if explain:
-            for line in _explain(connection, named):
+            for line in _explain(analysis, connection, named):
                 click.echo(line)
         click.echo()
     for missing in summary["undecoded"]:
-        text = f"not decoded: {missing['count']} {missing['what']} (first in frame {missing['first_frame']})"
-        click.echo(textwrap.fill(text, _width(), subsequent_indent="  "))
+        what = f"{missing['count']} {missing['what']}"
+        if not any(what in error for error in summary["errors"]):
+            text = f"not decoded: {what} (first in frame {missing['first_frame']})"
+            click.echo(textwrap.fill(text, _width(), subsequent_indent="  "))
 
 
 def _connection(one: Connection, sides: str) -> Iterator[str]:
@@ -80,8 +99,21 @@ def _connection(one: Connection, sides: str) -> Iterator[str]:
     yield ""
     yield f"  {'':<24} {'forward':>15} {'return':>15}"
     for name, key, show in _ONE_WAY:
-        values = [show(metrics[way].get(key)) for way in ("forward", "return")]
+        values = [show(metrics[way].get(key)) for way in _WAYS]
         yield f"  {name:<24} {values[0]:>15} {values[1]:>15}"
+    yield ""
+    yield f"  {'data sent':<24} {'forward':>15} {'return':>15}"
+    for name, *shown in zip(_ACKED, *(_acknowledged(metrics, way) for way in _WAYS), strict=True):
+        yield f"  {name:<24} {shown[0]:>15} {shown[1]:>15}"
+
+
+def _acknowledged(metrics: dict[str, Any], way: str) -> tuple[str, str, str]:
+    """Packets with data that went one way, packets with ACKs that came back, and these per one of those."""
+    ratio = metrics[way].get("acks_per_data_packet")
+    acks = metrics["return" if way == "forward" else "forward"].get("acks_sent")
+    data = round(acks / ratio) if acks and ratio else None
+    meant = data is not None and data >= _ENOUGH
+    return _count(data), _count(acks), _ratio(ratio if meant else None)
 
 
 def _whole(metrics: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -140,33 +172,40 @@ _ONE_WAY = (
     ("one-way delay, least", "one_way_delay_min_ms", _milliseconds),
     ("  median", "one_way_delay_median_ms", _milliseconds),
     ("  most", "one_way_delay_max_ms", _milliseconds),
-    ("mean datagram, bytes", "mean_datagram_bytes", _count),
-    ("largest datagram, bytes", "largest_datagram_bytes", _count),
-    ("ACK packets sent", "acks_sent", _count),
-    ("ACKs per data packet", "acks_per_data_packet", _ratio),
+    ("IP packet, mean bytes", "mean_datagram_bytes", _count),
+    ("IP packet, most bytes", "largest_datagram_bytes", _count),
 )
+_ACKED = ("data packets", "ACK packets coming back", "  per data packet")
 
 
-def _explain(one: Connection, named: Captured) -> Iterator[str]:
+def _explain(analysis: Analysis, one: Connection, named: Captured) -> Iterator[str]:
     """The findings: those that hold first, then those left open, then what was ruled out."""
     by_verdict: dict[str, list[Finding]] = {"yes": [], "not_sure": [], "no": []}
     for finding in one["findings"]:
         by_verdict[finding["verdict"]].append(finding)
     yield ""
     if not by_verdict["yes"]:
-        yield "  no finding" if not one["findings"] else "  nothing was found that held it up"
+        yield f"  {_nothing(one['findings'], by_verdict['not_sure'])}"
     for finding in by_verdict["yes"]:
         yield f"  yes: {finding['title']}"
         yield from _indented(finding["text"], 4)
         for evidence in finding["evidence"]:
             yield from _indented(f"- {_evidence(evidence)}", 4)
         if finding["plot"] is not None:
-            yield f"    see: {_plot_command(finding['plot'], one['connection'], named)}"
+            yield f"    see: {_plot_command(finding['plot'], one, named, analysis)}"
     for why, titles in _by_reason(by_verdict["not_sure"]).items():
         yield from _indented(f"not sure: {'; '.join(titles)}", 2)
         yield from _indented(why, 4)
     if by_verdict["no"]:
         yield from _indented("ruled out: " + "; ".join(finding["title"] for finding in by_verdict["no"]), 2)
+
+
+def _nothing(rules: Sequence[Finding], open_: Sequence[Finding]) -> str:
+    if not rules:
+        return "no finding"
+    if not open_:
+        return "nothing was found that held it up"
+    return f"{len(open_)} of {len(rules)} rules could not judge; the others found nothing that held it up"
 
 
 def _by_reason(findings: Sequence[Finding]) -> dict[str, list[str]]:
@@ -185,16 +224,30 @@ def _evidence(one: Evidence) -> str:
     return f"{one['what']}: {value}{_BOUND}{one['unit']} {when}"
 
 
-def _plot_command(plot: dict[str, Any], connection: int, named: Captured) -> str:
-    words = ["bentpipe", "plot", *map(str, named.files)]
-    words += ["--keylog", str(named.keylog)] if named.keylog else []
-    words += [word for qlog in named.qlogs for word in ("--qlog", str(qlog))]
+def _plot_command(plot: dict[str, Any], connection: Connection, named: Captured, analysis: Analysis) -> str:
+    words = ["bentpipe", "plot", *map(traces.argument, named.files)]
+    words += ["--keylog", traces.argument(named.keylog)] if named.keylog else []
+    words += [word for qlog in named.qlogs for word in ("--qlog", traces.argument(qlog))]
     words += ["--link", named.link] if named.link else []
     words += ["--kind", plot["kind"]]
-    for option, key in (("--from", "from_s"), ("--to", "to_s")):
-        if plot.get(key) is not None:
-            words += [option, f"{round(plot[key], 3):g}"]
-    return shlex.join([*words, *(["--connection", str(connection)] if connection else [])])
+    from_s, to_s = plot.get("from_s"), plot.get("to_s")
+    if from_s is not None and to_s is not None:
+        from_s, to_s = analysis.window(connection, from_s, to_s)
+    for option, time_s in (("--from", from_s), ("--to", to_s)):
+        words += [] if time_s is None else [option, f"{time_s:.3f}".rstrip("0").rstrip(".")]
+    words += ["--connection", str(connection["connection"])] if connection["connection"] else []
+    return " ".join(map(_quoted, words))
+
+
+def _quoted(word: str) -> str:
+    """A word for the shell. One that is not fit to be seen is written in the form $'…' of POSIX 2024."""
+    if word.isprintable():
+        return shlex.quote(word)
+    plain = (
+        chr(byte) if 0x20 <= byte < 0x7F and byte not in b"'\\" else f"\\{byte:03o}"
+        for byte in os.fsencode(word)
+    )
+    return f"$'{''.join(plain)}'"
 
 
 def _indented(text: str, by: int) -> list[str]:

@@ -29,7 +29,8 @@ BLUE, VERMILLION, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
 PURPLE, SKY, BLACK, GREY, PALE = "#9A4F80", "#56B4E9", "#000000", "#767676", "#C8C8C8"
 
 _MM = 1 / 25.4  # inches
-_LEGEND_MM = 28  # width of an entry of the legend
+_LEGEND_MM = 28  # width of an entry of the legend, at least
+_LETTER_MM, _MARK_MM = 1.2, 7.0  # in it
 _MANY = 2000  # marks beyond which they become an image
 _FEW, _LARGER = 300, 2  # fewer dots than this are so much larger
 _DPI = 600
@@ -178,8 +179,8 @@ class Panel:
             zorder=5,
         )
 
-    def finish(self, y_label: str, from_zero: bool = True) -> None:
-        """Fit the axes to what was drawn, and name y."""
+    def finish(self, y_label: str, from_zero: bool = True, counts: bool = False) -> None:
+        """Fit the axes to what was drawn, and name y. What `counts` has whole numbers only."""
         self.axes.set_xlim(self.start_s, self.end_s)
         self.axes.set_ylabel(y_label)
         if self._bottom > self._top:  # nothing in view
@@ -189,7 +190,7 @@ class Panel:
         low = 0.0 if whole else self._bottom
         margin = 0.05 * ((self._top - low) or abs(self._top) or 1.0)
         self.axes.set_ylim(low - (0 if whole else margin), self._top + margin)
-        self.axes.yaxis.set_major_locator(MaxNLocator(5, min_n_ticks=2))
+        self.axes.yaxis.set_major_locator(MaxNLocator(5, min_n_ticks=2, integer=counts))
 
     def finish_bytes(self, y_label: str) -> None:
         """Likewise, where y counts bytes: shown in kB or MB."""
@@ -232,7 +233,9 @@ def legend(made: Figure, panels: Iterable[Panel]) -> None:
     for panel in panels:
         marks |= panel.marks
     handles = [_handle(mark) for mark in marks.values()]
-    columns = max(int(made.get_figwidth() / (_LEGEND_MM * _MM)), 1)
+    longest = max((len(mark.label) for mark in marks.values()), default=0)
+    entry_mm = max(_LEGEND_MM, _MARK_MM + _LETTER_MM * longest)
+    columns = max(int(made.get_figwidth() / (entry_mm * _MM)), 1)
     rows = -(-len(handles) // columns)
     if len(handles) > 1:
         made.legend(

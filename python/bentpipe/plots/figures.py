@@ -3,7 +3,7 @@
 | kind      | shows                                                                              |
 |-----------|------------------------------------------------------------------------------------|
 | offset    | offset of each STREAM frame; retransmissions, losses, acknowledgement, flow control |
-| number    | packet numbers, losses                                                             |
+| number    | packet numbers of all three spaces, losses                                         |
 | size      | sizes of IP packets                                                                |
 | rate      | IP and new stream bytes per bin of max(RTT / 4, 50 ms), both directions            |
 | in_flight | bytes in flight; congestion window where a qlog has it; what the path holds        |
@@ -17,7 +17,7 @@ Endres et al. (Performance of QUIC Implementations Over Geostationary Satellite 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -49,6 +49,7 @@ _HEADERS = 1.05  # what an ideal sender adds for headers, as in a record's `limi
 _EVENTS = {"handshake_complete": "handshake", "first_byte": "first byte", "last_byte": "last byte"}
 _ROOM = 1.01  # behind the last packet
 _WORTH_A_LINE = 0.05  # of the bottleneck's rate: below, its line would press the rest to the ground
+_AT_SENDER = ("in_flight", "rtt")  # kinds that need its side
 _CLOSE = 0.04  # of the width: an event nearer than this to the axis or to another has no text
 
 
@@ -106,6 +107,11 @@ def draw(kind: str, subject: Subject, look: Look) -> Figure:
     """A figure of a kind of KINDS. To be called, and the figure saved, in the context `canvas.style()`.
     BentpipeError if there is nothing to draw.
     """
+    if kind in _AT_SENDER and not subject.sender_captured:
+        raise BentpipeError(
+            f"{kind}: the side of the {SENDER[subject.direction]}, which sent the data, was not captured",
+            f"other kinds can be drawn: {', '.join(one for one in KINDS if one not in _AT_SENDER)}",
+        )
     made, panels = KINDS[kind](subject, look)
     if all(panel.empty for panel in panels):
         raise BentpipeError(
@@ -191,7 +197,13 @@ def _number(subject: Subject, look: Look) -> Drawing:
         one = series.numbers(subject.packets, direction, subject.side)
         panel.dots(one.time_s, one.number, mark)
         panel.dots(one.time_s[one.lost], one.number[one.lost], _LOST)
-    panel.finish("Segment" if subject.is_tcp else "Packet number")
+        for space, (shape, label) in _HANDSHAKE.items():
+            one = series.numbers(subject.packets, direction, subject.side, space)
+            panel.dots(one.time_s, one.number, Mark("", mark.colour, shape, size=2.2, above=5))
+            panel.dots(one.time_s[one.lost], one.number[one.lost], replace(_LOST, above=6))
+            if len(one.number):
+                panel.marks[label] = Mark(label, GREY, shape)
+    panel.finish("Segment" if subject.is_tcp else "Packet number", from_zero=False, counts=True)
     return made, [panel]
 
 
@@ -226,7 +238,8 @@ def _rate(subject: Subject, look: Look) -> Drawing:
 def _in_flight(subject: Subject, look: Look) -> Drawing:
     made, (panel,) = _panels(subject, look)
     flying = series.in_flight(subject.packets, subject.direction)
-    panel.dots(flying.time_s, flying.bytes, Mark("in flight", BLUE, size=0.9))
+    panel.empty = not len(flying.time_s) or flying.time_s[0] > panel.end_s
+    panel.steps(flying.time_s, flying.bytes, Mark("in flight", BLUE, "", width=0.6))
     window = subject.connection.get("qlog", {}).get(SENDER[subject.direction], {}).get("cwnd")
     if window:
         mark = Mark("congestion window", VERMILLION, "", dashes="--", above=4)
@@ -262,7 +275,7 @@ def _acks(subject: Subject, look: Look) -> Drawing:
     panel.columns(gaps.time_s, gaps.first, gaps.last, Mark("gap", VERMILLION, "", width=0.6, above=4))
     verb = "sent" if subject.at_sender else "received"
     panel.dots(packets.time_s, packets.number, Mark(f"packet {verb}", BLUE, size=0.9))
-    panel.finish("Segment" if subject.is_tcp else "Packet number")
+    panel.finish("Segment" if subject.is_tcp else "Packet number", from_zero=False, counts=True)
     return made, [panel]
 
 
@@ -270,6 +283,8 @@ _BOTH: dict[Direction, Mark] = {
     "forward": Mark("forward", BLUE, size=0.9),
     "return": Mark("return", GREEN, "+", 1.8, width=0.35, above=2),
 }
+# Number spaces beside that of the data, with shapes of their own.
+_HANDSHAKE = {"initial": ("s", "Initial, own numbers"), "handshake": ("D", "Handshake, own numbers")}
 _LOST = Mark("lost", BLACK, "x", 2.2, width=0.4, above=4)
 
 KINDS: dict[str, Callable[[Subject, Look], Drawing]] = {

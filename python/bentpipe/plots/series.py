@@ -217,54 +217,27 @@ def rate(packets: pa.Table, direction: Direction, bin_s: float, side: Side | Non
 
 
 def in_flight(packets: pa.Table, direction: Direction) -> Course:
-    """Bytes in flight (RFC 9002 §2) at the sender: once it sent a packet, and once it heard of one's arrival.
-
-    When packets were declared lost is not in the table: they leave when the next packet is sent.
+    """Bytes in flight (RFC 9002 §2) at the sender: once it sent a packet, and once one was acknowledged or
+    declared lost. Packets whose keys were discarded (§6.4) leave when the next one is sent.
     """
     mine = in_direction(packets, direction)
     flying, sent_s = ints(mine, "in_flight_bytes", null=-1), floats(mine, "sent_s")
     keep = _by_time(np.where(flying >= 0, sent_s, np.nan))
     sent_s, flying = sent_s[keep], flying[keep]
-    acked_s = np.where(_counts_in_flight(mine), floats(mine, "acked_s"), np.nan)
-    order = _by_time(acked_s)
-    acked_s, size = acked_s[order], ints(mine, "size_bytes")[order]
-    before = np.searchsorted(sent_s, acked_s, "right") - 1
-    # What is sent at an instant is counted with what is acknowledged at it.
-    keep = np.flatnonzero((before >= 0) & (before == np.searchsorted(sent_s, acked_s) - 1))
+    acked_s, lost_s = floats(mine, "acked_s"), floats(mine, "lost_s")
+    gone_s = np.where(np.isnan(lost_s), acked_s, lost_s)  # what is acknowledged after all has left before
+    gone_s = np.where(_counts_in_flight(mine), gone_s, np.nan)
+    order = _by_time(gone_s)
+    gone_s, size = gone_s[order], ints(mine, "size_bytes")[order]
+    before = np.searchsorted(sent_s, gone_s, "right") - 1
+    # What is sent at an instant is counted after what is heard of at it.
+    keep = np.flatnonzero((before >= 0) & (before == np.searchsorted(sent_s, gone_s) - 1))
     before, left = before[keep], np.cumsum(size[keep])
     earlier = np.append(0, left)[np.searchsorted(before, before)]  # that had left before the packet
     after = np.maximum(flying[before] - (left - earlier), 0)
-    time_s = np.append(sent_s, acked_s[keep])
+    time_s = np.append(sent_s, gone_s[keep])
     order = np.argsort(time_s, kind="stable")
     return Course(time_s[order], np.append(flying, after)[order])
-
-
-def in_flight_course(packets: pa.Table, direction: Direction) -> Course:
-    """Bytes in flight as they rise with packets and fall with ACKs, at the sender.
-
-    After each packet it is what the table says. In between it falls by each packet when that is acknowledged.
-    The table does not say when packets are declared lost: they leave with the next packet, or never if none
-    follows, and until then the ACK of such a packet takes it away a second time.
-    """
-    mine = in_direction(packets, direction)
-    flying, sent_s, acked_s = (
-        ints(mine, "in_flight_bytes", -1),
-        floats(mine, "sent_s"),
-        floats(mine, "acked_s"),
-    )
-    sent, acked = (_by_time(np.where(flying >= 0, times, np.nan)) for times in (sent_s, acked_s))
-    # At one time ACKs come first: the packets that they allow follow them.
-    time_s = np.concatenate([acked_s[acked], sent_s[sent]])
-    order = np.argsort(time_s, kind="stable")
-    size = ints(mine, "size_bytes")
-    change = np.concatenate([-size[acked], np.zeros(len(sent), np.int64)])[order]
-    known = np.concatenate([np.full(len(acked), -1), flying[sent]])[order]
-    bytes_ = np.empty(len(order), np.int64)
-    now = 0
-    for at, (less, level) in enumerate(zip(change.tolist(), known.tolist(), strict=True)):
-        now = level if level >= 0 else max(0, now + less)
-        bytes_[at] = now
-    return Course(time_s[order], bytes_)
 
 
 def rtt(packets: pa.Table, direction: Direction) -> RttSeries:

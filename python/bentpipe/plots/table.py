@@ -28,8 +28,9 @@ LOST = ("queue_drop", "loss", "not_received")  # the fates of packets that did n
 
 
 def of_connection(packets: pa.Table, connection: int) -> pa.Table:
-    """The packets of one connection."""
-    return packets.filter(pc.equal(packets["connection"], pa.scalar(connection, pa.int32())))
+    """The packets of one connection, without copies, which count in no metric either."""
+    mine = packets.filter(pc.equal(packets["connection"], pa.scalar(connection, pa.int32())))
+    return mine.filter(pc.invert(mine["copy"]))
 
 
 def in_direction(packets: pa.Table, direction: Direction) -> pa.Table:

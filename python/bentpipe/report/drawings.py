@@ -25,7 +25,8 @@ KINDS = ("offset", "number", "size", "rate", "rate_back", "in_flight", "rtt", "a
 
 _SECONDS = 1e-6  # what times are rounded to
 _COLOURS = {"forward": "accent", "return": "series-4"}
-_HANDSHAKE_COLOURS = {"forward": "series-1", "return": "series-7"}
+_INITIAL = {"forward": "series-6", "return": "series-7"}
+_HANDSHAKE = {"forward": "series-1", "return": "series-5"}
 _PAYLOAD = {"forward": "series-3", "return": "series-5"}
 _HEADERS = 1.05  # what an ideal sender adds for headers, as in a record's `limit_s`
 
@@ -92,8 +93,8 @@ class Plots:
         for direction in (self.data, OTHER[self.data]):
             who = SENDER[direction]
             for space, name, mark, colours in (
-                ("initial", "Initial, of the", "early", _HANDSHAKE_COLOURS),
-                ("handshake", "Handshake, of the", "early", _HANDSHAKE_COLOURS),
+                ("initial", "Initial, of the", "early", _INITIAL),
+                ("handshake", "Handshake, of the", "early", _HANDSHAKE),
                 ("application", "of the", "dots", _COLOURS),
             ):
                 one = series.numbers(self.packets, direction, space=space)
@@ -141,7 +142,7 @@ class Plots:
         return receiver if np.isfinite(series.seen(self.packets, receiver)).any() else SENDER[self.data]
 
     def in_flight(self) -> list[dict[str, Any]]:
-        one = series.in_flight_course(self.packets, self.data)
+        one = series.in_flight(self.packets, self.data)
         made = [self._line("bytes in flight", "accent", one.time_s, one.bytes, mark="steps")]
         qlog = self.connection.get("qlog", {}).get(SENDER[self.data], {})
         if "cwnd" in qlog:
@@ -149,7 +150,7 @@ class Plots:
             made.append(self._line("cwnd (qlog)", "series-2", times, window, mark="steps"))
         bdp, queue = self.link.bdp_bytes, self.link.forward_queue_bytes
         if self.data == "forward" and bdp is not None:
-            made.append(self._level("BDP", "signal", bdp))
+            made.append(self._level("BDP", "series-8", bdp))
             made.append(self._level("BDP + queue", "ink", None if queue is None else bdp + queue))
         return self._some(*made)
 

@@ -55,6 +55,16 @@ const NEAR = 0.25;
 /** The value axis that holds what the window shows of the trace. What lies beside it does not stretch it. */
 function valueAxis({ kind, series, span }: Shown): { min: number; max: number; interval: number } {
   const { fromZero, height } = FACES[kind];
+  // A window with nothing in it gets the axis of the whole trace.
+  const found = reach(series, span) ?? reach(series, { from: -Infinity, to: Infinity }) ?? [0, 1];
+  const low = fromZero ? 0 : found[0];
+  const levels = series.filter(({ mark }) => mark === "level").map(({ values }) => values[0]!);
+  const high = Math.max(found[1], ...levels.filter((level) => level * NEAR <= found[1]));
+  return roundAxis(low, high + (high - low) * AIR, Math.max(3, height / 45));
+}
+
+/** The least and greatest value of the trace in a window; null if there is none. */
+function reach(series: Series[], span: Span): [number, number] | null {
   let [low, high] = [Infinity, -Infinity];
   for (const { mark, times, values, tops } of series) {
     if (mark === "guide" || mark === "level" || mark === "limit" || mark === "pale") continue;
@@ -65,11 +75,7 @@ function valueAxis({ kind, series, span }: Shown): { min: number; max: number; i
     low = Math.min(low, tops ? upper[0] : found[0]);
     high = Math.max(high, upper[1]);
   }
-  if (low > high) [low, high] = [0, 1];
-  const levels = series.filter(({ mark }) => mark === "level").map(({ values }) => values[0]!);
-  high = Math.max(high, ...levels.filter((level) => level * NEAR <= high));
-  if (fromZero) low = 0;
-  return roundAxis(low, high + (high - low) * AIR, Math.max(3, height / 45));
+  return low > high ? null : [low, high];
 }
 
 const FORMS = {

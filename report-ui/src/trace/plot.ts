@@ -42,6 +42,7 @@ export function plot(kind: Kind, series: Series[], stage: Stage): Plot {
     label: `${face.title} over time: ${[...new Set(series.map(({ name }) => name))].join(", ")}`,
     height: face.height,
     renderer: "canvas" as const,
+    steady: true,
     option: (theme: Parameters<typeof option>[1]) =>
       option(
         {

@@ -53,17 +53,18 @@ export function plots(trace: Trace, { cell, iteration, onWindow }: Setting): Plo
   const all = trace.plots.map(({ kind, series }) =>
     plot(kind, [...companions(kind, cell, iteration, trace), ...series], stage),
   );
-  const refresh = refresher(all);
+  const element = h(
+    "div",
+    {},
+    h("div", { class: "stage-bar" }, buttons(stage, shownWindow), toggles(all)),
+    ...all.map((one) => one.figure.element),
+  );
+  const refresh = refresher(all, element);
   const mark = (kind: Kind | null, marked: Span | null) =>
     all.forEach((one) => one.mark(one.kind === kind ? marked : null));
   shownWindow.textContent = windowText(whole);
   return {
-    element: h(
-      "div",
-      {},
-      h("div", { class: "stage-bar" }, buttons(stage, shownWindow), toggles(all)),
-      ...all.map((one) => one.figure.element),
-    ),
+    element,
     start: refresh.start,
     stop: refresh.stop,
     go: (next, kind) => {
@@ -135,21 +136,42 @@ function toggles(all: Plot[]): HTMLElement {
   );
 }
 
-/** Draws, once a frame at most, the plots that can be seen; the others when they come into view. */
-function refresher(all: Plot[]): { all: () => void; start: () => void; stop: () => void } {
-  const [visible, stale, started] = [new Set<Plot>(), new Set<Plot>(), new Set<Plot>()];
+/** What plots may take of a frame, in milliseconds; one is drawn in any case. */
+const BUDGET = 8;
+
+/**
+ * Draws the plots that can be seen, the others when they come into view. What does not fit into a frame waits for
+ * the next one: first the plot under the pointer, then those that have waited longest. `element` is busy so long.
+ */
+function refresher(
+  all: Plot[],
+  element: HTMLElement,
+): { all: () => void; start: () => void; stop: () => void } {
+  const [visible, started] = [new Set<Plot>(), new Set<Plot>()];
+  const stale = new Set(all); // in the order in which they became so
   let asked = 0;
+  const waiting = () => {
+    const them = [...stale].filter((one) => visible.has(one));
+    const pointed = them.find(({ figure }) => figure.host.matches(":hover"));
+    return pointed ? [pointed, ...them.filter((one) => one !== pointed)] : them;
+  };
   const draw = () => {
     asked = 0;
-    for (const one of visible) {
-      if (!started.has(one)) one.figure.start();
-      else if (stale.has(one)) one.redraw();
+    const begin = performance.now();
+    for (const one of waiting()) {
+      if (performance.now() - begin > BUDGET) return ask();
+      if (started.has(one)) one.redraw();
+      else one.figure.start();
       started.add(one);
       stale.delete(one);
       one.read();
     }
+    element.setAttribute("aria-busy", "false");
   };
-  const ask = () => (asked ||= requestAnimationFrame(draw));
+  const ask = () => {
+    asked ||= requestAnimationFrame(draw);
+    element.setAttribute("aria-busy", "true");
+  };
   const observer = new IntersectionObserver(
     (entries) => {
       for (const { target, isIntersecting } of entries) {

@@ -1,5 +1,6 @@
 //! What of a frame is kept for good: its numbers, not its data.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::{quic, tcp};
@@ -41,6 +42,8 @@ pub enum Frame {
     Datagram {
         length: u32,
     },
+    /// One of this type, which is not known here. It is the last of its packet: where it ends cannot be told.
+    Unknown(u64),
     /// TCP: the number of the segment of which this ACK gives an RTT sample.
     Echo(u64),
     /// TCP: a segment as it was captured. [`super::join`] puts in its place the frames that it amounts to.
@@ -101,6 +104,7 @@ impl Frame {
             F::Datagram { data } => Self::Datagram {
                 length: length(data),
             },
+            F::Unknown { frame_type, .. } => Self::Unknown(*frame_type),
             other => Self::Other(other.name()),
         }
     }
@@ -117,9 +121,19 @@ impl Frame {
             Self::DataBlocked(_) => "DATA_BLOCKED",
             Self::StreamDataBlocked { .. } => "STREAM_DATA_BLOCKED",
             Self::Datagram { .. } => "DATAGRAM",
+            Self::Unknown(_) => "UNKNOWN",
             Self::Echo(_) => "ECHO",
             Self::Segment(_) => "SEGMENT",
             Self::Other(name) => name,
+        }
+    }
+
+    /// The name; of an unknown frame with its type, as in `UNKNOWN(0x1234)`.
+    #[must_use]
+    pub fn label(&self) -> Cow<'static, str> {
+        match self {
+            Self::Unknown(frame_type) => format!("UNKNOWN({frame_type:#x})").into(),
+            known => known.name().into(),
         }
     }
 

@@ -3,7 +3,7 @@
 //! A packet is the same at two places if its identity and size are: decryption is not needed. Copies that the network
 //! made are matched in the order in which they passed. Which place is at whose side is told by their names, or by where
 //! the client's first packet was seen first. Of a connection that was captured at more than two places, the first two
-//! are brought together.
+//! are brought together. Places whose clocks differ by a month are not: each has a connection of its own.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,6 +14,7 @@ use crate::tcp;
 use super::clock::Clocks;
 use super::copies;
 use super::recorder::{Recorded, Recording, Sighting};
+use super::stray;
 use super::vantage::named;
 use super::{Connection, Fate, Frame, Nanos, Packet, Protocol, Vantage};
 
@@ -32,15 +33,18 @@ pub fn join(places: Vec<(Option<String>, Recording)>) -> Vec<Connection> {
             connections.map(move |it| Some((place, name.clone(), it)))
         });
     let mut recorded: Vec<_> = recorded.collect();
+    let starts = recorded.iter().flatten();
+    let starts: Vec<u64> = starts.map(|(.., it)| first_time(&it.sightings)).collect();
     let beginnings = Beginnings::of(recorded.iter().flatten().map(|(_, _, it)| it));
     let mut connections = Vec::new();
     for at in 0..recorded.len() {
         let Some((place, name, one)) = recorded[at].take() else {
             continue;
         };
-        let partner = beginnings.shared_with(&one).find(|other| {
-            let other = recorded[*other].as_ref();
-            other.is_some_and(|(elsewhere, ..)| *elsewhere != place)
+        let partner = beginnings.shared_with(&one).find(|other_at| {
+            let other = recorded[*other_at].as_ref();
+            let is_elsewhere = other.is_some_and(|(elsewhere, ..)| *elsewhere != place);
+            is_elsewhere && starts[at].abs_diff(starts[*other_at]) < stray::FAR
         });
         let partner = partner.and_then(|other| recorded[other].take());
         connections.push(match partner {
@@ -225,13 +229,13 @@ impl Unmatched {
 }
 
 impl Connection {
-    /// What a place saw where every packet passed on leaving its sender; `fate` says, by the number of its datagram, what
+    /// What a place saw where every packet passed on leaving its sender; `fate` says, by the number of the captured packet, what
     /// became of each, and when it arrived (nanoseconds since the Unix epoch).
     #[must_use]
     pub fn of_senders(recorded: Recorded, fate: impl Fn(u32) -> (Fate, Option<u64>)) -> Self {
         let start = first_time(&recorded.sightings);
         let packets = recorded.sightings.iter().map(|sighting| {
-            let (fate, arrival) = fate(sighting.datagram);
+            let (fate, arrival) = fate(sighting.frame);
             let mut seen = [Some(since(start, sighting.time)); 2];
             seen[sighting.sender.other() as usize] = arrival.map(|time| since(start, time));
             (sighting.identity, packet(sighting, seen, fate))
@@ -291,8 +295,7 @@ fn first_time(sightings: &[Sighting]) -> u64 {
 
 pub(super) fn since(start: u64, time: u64) -> Nanos {
     let ahead = i128::from(time) - i128::from(start);
-    // A time that is 292 years off is damaged; what is farther off cannot be told.
-    Nanos::try_from(ahead).unwrap_or(if ahead < 0 { Nanos::MIN } else { Nanos::MAX })
+    Nanos::try_from(ahead).expect("times that are far off were left out")
 }
 
 #[cfg(test)]
@@ -338,7 +341,7 @@ mod tests {
         identity[..8].copy_from_slice(&number.to_le_bytes());
         Sighting {
             time: EPOCH + time,
-            datagram: 0,
+            frame: 0,
             identity,
             sender,
             kind: Kind::Quic(PacketType::OneRtt),

@@ -13,6 +13,7 @@ mod copies;
 mod frame;
 mod join;
 mod recorder;
+mod stray;
 mod vantage;
 
 use std::net::SocketAddr;

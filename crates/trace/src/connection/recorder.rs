@@ -7,7 +7,7 @@ use std::ops::Range;
 use crate::datagram::{Datagram, NoDatagram, Path};
 use crate::keylog::KeyLog;
 use crate::quic::{
-    End, Identity, InitialCredit, Observer, Packet, PacketType, Reason, Seen, Undecoded,
+    self, End, Identity, InitialCredit, Observer, Packet, PacketType, Reason, Seen, Undecoded,
 };
 
 use super::frame::{Frame, Ranges};
@@ -18,8 +18,8 @@ use super::{Fate, Kind, Protocol};
 pub struct Sighting {
     /// Nanoseconds since the Unix epoch.
     pub time: u64,
-    /// Which datagram of this place carried it, counted from 0.
-    pub datagram: u32,
+    /// The captured packet that carried it, counted from 1 within its file.
+    pub frame: u32,
     /// The same at every place, and of no other packet.
     pub identity: Identity,
     /// Who sent it.
@@ -84,6 +84,7 @@ impl Recording {
             first_frame: frame,
         });
         missing.count += 1;
+        missing.first_frame = missing.first_frame.min(frame); // packets that waited come late
     }
 }
 
@@ -92,7 +93,7 @@ impl Recording {
 pub struct Recorder<'k> {
     observer: Observer<'k>,
     recording: Recording,
-    datagrams: u32,
+    datagrams: u64,
     /// Datagrams with packets that the observer cannot decode yet, by their numbers.
     waiting: HashMap<u64, Origin>,
 }
@@ -116,16 +117,14 @@ impl<'k> Recorder<'k> {
             path: datagram.path,
             origin: Origin {
                 passing,
-                datagram: self.datagrams,
                 ip_size: Some(datagram.ip_size()),
             },
             waiting: &mut self.waiting,
         };
         self.observer.datagram(datagram, |seen| note.tell(seen));
         let origin = note.origin;
-        let number = u64::from(self.datagrams);
-        if self.observer.waiting().next_back() == Some(number) {
-            self.waiting.insert(number, origin);
+        if self.observer.waiting().next_back() == Some(self.datagrams) {
+            self.waiting.insert(self.datagrams, origin);
         }
         self.datagrams += 1;
     }
@@ -178,8 +177,6 @@ pub struct Passing {
 #[derive(Debug, Clone, Copy)]
 struct Origin {
     passing: Passing,
-    /// Counted from 0.
-    datagram: u32,
     /// Of the IP packet, until the first QUIC packet has taken it.
     ip_size: Option<u32>,
 }
@@ -218,14 +215,21 @@ impl Note<'_> {
         };
         let recorded = self.connection(number, packet.sender);
         let start = index(&recorded.frames);
-        let mut damaged = None;
+        let mut unread = None;
         for frame in packet.frames() {
             match frame {
                 Ok(frame) => {
+                    if let quic::Frame::Unknown { frame_type, .. } = frame {
+                        let rest = "rests of packets, from a frame of the unknown type";
+                        unread = Some(format!("{rest} {frame_type:#x} on"));
+                    }
                     let frame = Frame::keep(&frame, packet.parameters, &mut recorded.ranges);
                     recorded.frames.push(frame);
                 }
-                Err(error) => damaged = Some(error),
+                Err(error) => {
+                    let kind = packet.kind.name();
+                    unread = Some(format!("frames of {kind} packets: {error}"));
+                }
             }
         }
         recorded.sightings.push(Sighting {
@@ -235,8 +239,7 @@ impl Note<'_> {
             frames: start..index(&recorded.frames),
             ..origin.sighting(packet.sender, packet.kind, packet.size)
         });
-        if let Some(error) = damaged {
-            let what = format!("frames of {} packets: {error}", packet.kind.name());
+        if let Some(what) = unread {
             self.recording.miss(origin.passing.frame, what);
         }
     }
@@ -286,7 +289,7 @@ impl Origin {
     fn sighting(&self, sender: End, kind: PacketType, size: usize) -> Sighting {
         Sighting {
             time: self.passing.time,
-            datagram: self.datagram,
+            frame: u32::try_from(self.passing.frame).expect("fewer than 2^32 captured packets"),
             identity: Identity::default(),
             sender,
             kind: Kind::Quic(kind),

@@ -172,6 +172,21 @@ impl PacketKey {
     }
 }
 
+#[cfg(test)]
+impl PacketKey {
+    /// Encrypts `payload` in place, and adds the authentication tag.
+    pub(super) fn seal(&self, number: u64, header: &[u8], payload: &mut Vec<u8>) {
+        let mut nonce = self.iv;
+        for (byte, of_number) in nonce[4..].iter_mut().zip(number.to_be_bytes()) {
+            *byte ^= of_number;
+        }
+        let nonce = Nonce::assume_unique_for_key(nonce);
+        self.key
+            .seal_in_place_append_tag(nonce, Aad::from(header), payload)
+            .expect("a short payload");
+    }
+}
+
 /// Whether the tag at the end of a Retry packet says that it answers an Initial packet to `original`.
 pub(super) fn retry_is_authentic(version: Version, original: &ConnectionId, packet: &[u8]) -> bool {
     // RFC 9001 section 5.8 and RFC 9369 section 3.3.3

@@ -7,6 +7,8 @@
 mod ack;
 mod connection;
 mod connection_id;
+#[cfg(test)]
+mod crafted;
 mod crypto_stream;
 mod frame;
 mod header;

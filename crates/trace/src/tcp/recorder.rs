@@ -20,7 +20,6 @@ pub struct Recorder {
     states: Vec<State>,
     /// The latest connection on these addresses and ports, by the path from its client.
     latest: HashMap<Path, usize>,
-    segments: u32,
 }
 
 /// What the SYNs of a connection said.
@@ -46,7 +45,7 @@ impl Recorder {
             let size = piece.header_bytes + piece.header.length;
             recorded.sightings.push(Sighting {
                 time: passing.time,
-                datagram: self.segments,
+                frame: u32::try_from(passing.frame).expect("fewer than 2^32 captured packets"),
                 identity: identity(&piece),
                 sender,
                 kind: Kind::Tcp,
@@ -59,7 +58,6 @@ impl Recorder {
             });
             recorded.frames.push(Frame::Segment(Box::new(piece.header)));
         }
-        self.segments += 1;
     }
 
     /// Adds what was recorded to what else was at this place.

@@ -1,0 +1,192 @@
+//! Packets made by hand go all the way into a recording.
+
+use ring::aead::quic::HeaderProtectionKey;
+
+use super::header::Version;
+use super::keys::{PacketKey, Secret, Suite, TAG};
+use super::{ConnectionId, End};
+use crate::connection::{Passing, Recorder, Recording};
+use crate::datagram::{Datagram, Path};
+use crate::keylog::KeyLog;
+
+const CLIENT_ID: [u8; 4] = [0xc1; 4];
+const SERVER_ID: [u8; 8] = [0x5e; 8];
+const RANDOM: u8 = 0x33;
+const HANDSHAKE: u8 = 0x44;
+const APPLICATION: u8 = 0x55;
+const INITIAL_TYPE: u8 = 0;
+const HANDSHAKE_TYPE: u8 = 2;
+
+/// The keys of a sender.
+struct Sealer {
+    header: HeaderProtectionKey,
+    key: PacketKey,
+}
+
+impl Sealer {
+    fn new(secret: &Secret) -> Self {
+        Self {
+            header: secret.header_key(),
+            key: secret.packet_key(),
+        }
+    }
+
+    /// With a secret of 32 equal bytes.
+    fn of(byte: u8) -> Self {
+        Self::new(&Secret::new(Suite::Aes128Gcm, Version::V1, &[byte; 32]))
+    }
+
+    /// `header` ends where the packet number begins, which takes four bytes.
+    fn seal(&self, header: &[u8], number: u32, payload: &[u8]) -> Vec<u8> {
+        let at = header.len();
+        let mut packet = [header, &number.to_be_bytes()].concat();
+        packet[0] |= 3;
+        let mut body = payload.to_vec();
+        self.key.seal(number.into(), &packet, &mut body);
+        packet.extend(body);
+        let mask = self.header.new_mask(&packet[at + 4..at + 4 + TAG]);
+        let mask = mask.expect("a sample");
+        let is_long = packet[0] & 0x80 != 0;
+        packet[0] ^= mask[0] & if is_long { 0x0f } else { 0x1f };
+        for (byte, mask) in packet[at..at + 4].iter_mut().zip(&mask[1..]) {
+            *byte ^= mask;
+        }
+        packet
+    }
+
+    fn long(&self, kind: u8, ids: [&[u8]; 2], payload: &[u8]) -> Vec<u8> {
+        let mut header = vec![0xc0 | kind << 4, 0, 0, 0, 1];
+        for id in ids {
+            header.push(u8::try_from(id.len()).unwrap());
+            header.extend(id);
+        }
+        if kind == INITIAL_TYPE {
+            header.push(0); // no token
+        }
+        let length = u16::try_from(4 + payload.len() + TAG).unwrap();
+        header.extend((0x4000 | length).to_be_bytes());
+        self.seal(&header, 0, payload)
+    }
+
+    fn short(&self, id: &[u8], number: u32, payload: &[u8]) -> Vec<u8> {
+        self.seal(&[&[0x40], id].concat(), number, payload)
+    }
+}
+
+fn to_server() -> Path {
+    Path {
+        source: "192.0.2.1:50000".parse().unwrap(),
+        destination: "198.51.100.1:443".parse().unwrap(),
+    }
+}
+
+/// A CRYPTO frame at offset 0.
+fn crypto(message: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(message.len()).unwrap();
+    [&[0x06, 0, 0x40, length], message].concat()
+}
+
+/// The client's first packet: as much of a `ClientHello` as names the connection.
+fn hello() -> Vec<u8> {
+    let destination = ConnectionId::new(&SERVER_ID).unwrap();
+    let sealer = Sealer::new(&Secret::initial(Version::V1, &destination, End::Client));
+    let hello = [&[1, 0, 0, 200, 3, 3][..], &[RANDOM; 32]].concat();
+    sealer.long(INITIAL_TYPE, [&SERVER_ID, &CLIENT_ID], &crypto(&hello))
+}
+
+fn key_log() -> String {
+    let hex = |byte: u8| format!("{byte:02x}").repeat(32);
+    let line = |label, random, secret| format!("{label} {} {}\n", hex(random), hex(secret));
+    let mut lines = line("SERVER_HANDSHAKE_TRAFFIC_SECRET", RANDOM, HANDSHAKE);
+    lines += &line("CLIENT_TRAFFIC_SECRET_0", RANDOM, APPLICATION);
+    // With so many connections, none is found by trial.
+    for other in 0x80..0x90 {
+        lines += &line("CLIENT_TRAFFIC_SECRET_0", other, other);
+    }
+    lines
+}
+
+/// What a recorder makes of datagrams, each captured a millisecond after the one before.
+fn record(datagrams: &[(Path, Vec<u8>)]) -> Recording {
+    let mut secrets = KeyLog::default();
+    secrets.add(key_log().as_bytes());
+    let mut recorder = Recorder::new(&secrets);
+    for (frame, (path, payload)) in (1..).zip(datagrams) {
+        let datagram = Datagram {
+            path: *path,
+            payload,
+            length: payload.len(),
+        };
+        let passing = Passing {
+            time: frame * 1_000_000,
+            frame,
+            fate: None,
+        };
+        recorder.datagram(&datagram, passing);
+    }
+    recorder.finish()
+}
+
+/// The frames that are kept of a 1-RTT packet with this payload, and what is noted as not decoded.
+fn frames_of(payload: &[u8]) -> (Vec<String>, Vec<String>) {
+    let packet = Sealer::of(APPLICATION).short(&SERVER_ID, 0, payload);
+    let recording = record(&[(to_server(), hello()), (to_server(), packet)]);
+    let recorded = &recording.connections[0];
+    let kept = &recorded.frames[recorded.sightings[1].frames.start as usize..];
+    let labels = kept.iter().map(|it| it.label().into_owned()).collect();
+    let undecodable = recording.undecodable.iter();
+    let said =
+        undecodable.map(|(what, it)| format!("{} {what}, frame {}", it.count, it.first_frame));
+    (labels, said.collect())
+}
+
+#[test]
+fn frames_of_extensions_are_kept() {
+    let ack_frequency = [0x40, 0xaf, 1, 2, 0x44, 0x00, 3];
+    let datagrams = [&[0x31, 2, 7, 7][..], &[0x30, 7, 7, 7]].concat();
+    let payload = [&ack_frequency[..], &[0x1f], &datagrams].concat();
+    let (labels, said) = frames_of(&payload);
+    let expected = ["ACK_FREQUENCY", "IMMEDIATE_ACK", "DATAGRAM", "DATAGRAM"];
+    assert_eq!(labels, expected);
+    assert_eq!(said, [""; 0]);
+}
+
+#[test]
+fn an_unknown_frame_keeps_its_type_and_is_noted() {
+    let (labels, said) = frames_of(&[0x01, 0x52, 0x34, 9, 9, 9]);
+    assert_eq!(labels, ["PING", "UNKNOWN(0x1234)"]);
+    let rest = "1 rests of packets, from a frame of the unknown type 0x1234 on, frame 2";
+    assert_eq!(said, [rest]);
+}
+
+/// A client that goes on to the server's preferred address is known by the connection ID that came with that address.
+#[test]
+fn the_preferred_address_leads_to_its_connection() {
+    let preferred = [0xaa; 5];
+    let parameter = [&[0x0d, 46][..], &[0; 24], &[5], &preferred, &[9; 16]].concat();
+    let length = u8::try_from(parameter.len()).unwrap();
+    let extensions = [&[0, length + 4, 0, 0x39, 0, length][..], &parameter].concat();
+    let message = [&[8, 0, 0, length + 6][..], &extensions].concat();
+    let handshake =
+        Sealer::of(HANDSHAKE).long(HANDSHAKE_TYPE, [&CLIENT_ID, &SERVER_ID], &crypto(&message));
+    let elsewhere = Path {
+        destination: "203.0.113.9:4433".parse().unwrap(),
+        ..to_server()
+    };
+    let to_preferred = Sealer::of(APPLICATION).short(&preferred, 0, &[0x01]);
+    let mut datagrams = vec![
+        (to_server(), hello()),
+        (to_server().reversed(), handshake),
+        (elsewhere, to_preferred),
+    ];
+    let recording = record(&datagrams);
+    assert_eq!(recording.undecodable.len(), 0, "{recording:?}");
+    assert_eq!(recording.connections.len(), 1);
+    assert_eq!(recording.connections[0].sightings.len(), 3);
+    datagrams.remove(1);
+    assert_eq!(
+        record(&datagrams).undecodable.len(),
+        1,
+        "nothing else told it"
+    );
+}

@@ -1,0 +1,47 @@
+"""`bentpipe qlog`: the program `bentpipe-trace qlog`, which is not on the PATH."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+
+from bentpipe import paths, traces
+from bentpipe.errors import BentpipeError
+
+_FILE = click.Path(path_type=Path)
+
+
+@click.command(short_help="Say what qlogs hold, and convert them for qvis.")
+@click.argument("files", type=_FILE, nargs=-1, required=True, metavar="FILE…")
+@click.option("-o", "--out", type=_FILE, metavar="OUT", help="Convert all to qlog 0.3, into this one file.")
+@click.option(
+    "--epoch",
+    metavar="DATE",
+    help="With -o: what times count from in logs that do not say it (noq, quinn). In a trial of bentpipe run "
+    "it is 2000-01-01T00:00:00Z.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object per file.")
+def qlog(files: tuple[Path, ...], out: Path | None, epoch: str | None, as_json: bool) -> int:
+    """Say what endpoints' qlogs hold; with -o, convert them to one that qvis opens.
+
+    They are JSON, JSON-SEQ or lines of JSON, of qlog 0.3, of the drafts before it, or of the current schema.
+
+    Exit code: 0; 1 if a file could not be read to its end; 2 if nothing was read.
+
+    \b
+    Examples:
+      bentpipe qlog runs/demo/trials/sat_quinn_noq_1-0a1b2c3d/qlog/*/*
+      bentpipe qlog client.sqlog server.sqlog -o both.qlog --epoch 2000-01-01T00:00:00Z
+    """
+    command = [str(paths.program(traces.PROGRAM)), "qlog", *map(traces.argument, files)]
+    command += ["--out", str(out)] if out else []
+    command += ["--epoch", epoch] if epoch else []
+    command += ["--json"] if as_json else []
+    sys.stdout.flush()  # the program writes behind
+    code = subprocess.run(command, check=False).returncode
+    if code not in (0, 1, 2):
+        raise BentpipeError(f"{traces.PROGRAM} ended with {code}")
+    return code
