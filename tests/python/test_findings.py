@@ -90,3 +90,26 @@ def test_every_stack_paces_and_none_sends_needlessly(bentpipe: Command, server: 
     found = trial(bentpipe, "sat", server, server, "--set", "forward.queue=1BDP")
     for rule in ("no_pacing", "spurious_retransmissions", "sent_twice", "non_monotonic_packet_numbers"):
         assert found.verdicts[rule] == "no", found.texts[rule]
+
+
+def test_a_transfer_that_timed_out_is_not_taken_for_finished(bentpipe: Command) -> None:
+    found = trial(bentpipe, "sat", "quinn", "aioquic", "--set", "timeout=6 s")
+    assert "the data ended" not in found.texts["slow_start_left_early"]
+    assert found.verdicts["long_tail"] == "not_sure"
+    assert "the capture ends before the data" in found.texts["long_tail"]
+
+
+def test_losses_are_not_blamed_on_credit(bentpipe: Command) -> None:
+    found = trial(bentpipe, "sat", "quic-go", "quinn:cc=bbr")
+    assert found.verdicts["limited_by_flow_control"] == "no"
+    assert "lost data held the receiver's window" in found.texts["limited_by_flow_control"]
+
+
+def test_a_qlog_does_not_contradict_the_wire(bentpipe: Command) -> None:
+    found = trial(bentpipe, "sat", "quinn", "quic-go", "--qlog")
+    start = {rule for rule in found.yes() if rule.startswith("slow_start")}
+    (trace,) = Path("run/trials").glob("*/trace.pcapng")
+    link = traces.of_trial(trace.parent).link
+    (wire,) = traces.analyse([trace], Path("wire"), link=link).summary["connections"]
+    assert start
+    assert start <= {one["rule"] for one in wire["findings"] if one["verdict"] == "yes"}
