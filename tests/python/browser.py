@@ -28,8 +28,8 @@ def dump(address: str, profile: Path, *options: str) -> str:
 
 
 class Answer(HTTPServer):
-    """Waits for a page to go to `address` + what it has to say. For pages that draw frame by frame: `dump` may
-    let virtual time run away from them.
+    """Waits for a page to go to `address` + what it has to say. For pages that draw frame by frame: `dump`
+    may let virtual time run away from them.
     """
 
     def __init__(self) -> None:
