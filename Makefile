@@ -29,7 +29,7 @@ lint:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	@! command -v gofmt >/dev/null || test -z "$$(gofmt -l endpoints | tee /dev/stderr)"
+	@! command -v gofmt >/dev/null || test -z "$$(gofmt -l endpoints | tee -a /dev/stderr)"
 
 fmt:
 	cargo fmt --all
