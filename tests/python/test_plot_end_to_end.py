@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import browser
 import fake_trace
 import pyarrow.parquet as pq
 import pytest
@@ -56,6 +57,30 @@ def test_a_trial_is_explained_and_drawn(bentpipe: Command, trial: Path) -> None:
     done = bentpipe("plot", trial, "--kind", "all")
     assert (done.code, done.err) == (0, "")
     assert done.out.split() == [f"{kind}.pdf" for kind in KINDS]
+
+
+def test_the_report_shows_what_the_record_names(bentpipe: Command, trial: Path) -> None:
+    records = (json.loads(line) for line in Path("run/records.jsonl").read_text().splitlines())
+    record = next(record for record in records if record["trial"] == trial.name)
+    done = bentpipe("report", "run")
+    assert done.code == 0
+    found = [one for one in traces.of_trial(trial).connection()["findings"] if one["verdict"] == "yes"]
+    assert [one["rule"] for one in found] == record["findings"] != []
+    script = Path("run/report/data/trials", f"{trial.name}.js").read_text()
+    assert all(json.dumps(one["title"]) in script for one in found)
+    if browser.CHROMIUM is None:
+        return
+    page = next(Path("run/report/cells").iterdir()).resolve()
+    shown = browser.dump(
+        f"{page.as_uri()}#trial={trial.name}",
+        Path("profile"),
+        "--virtual-time-budget=20000",
+        "--run-all-compositor-stages-before-draw",
+        "--window-size=1200,4600",
+    )
+    assert "script-error" not in shown and "could not be read" not in shown
+    assert all(f'id="plot-{kind}"' in shown for kind in KINDS)
+    assert shown.count('<li class="yes">') == len(found)
 
 
 def test_the_made_up_transfer_is_like_a_real_one(trial: Path) -> None:
