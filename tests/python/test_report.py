@@ -166,12 +166,12 @@ def test_command_means_the_same_from_every_folder(tmp_path: Path) -> None:
     manifest = {
         "options": {"scenarios": ["../links/mine.toml"]},
         "stack_folders": ["my stacks", "/srv/stacks"],
-        "cwd": "/srv/lab/work",
+        "cwd": "/srv/lab/today",
     }
     words = shlex.split(reproduce(cell, manifest))
     assert words[words.index("--scenario") + 1] == "/srv/lab/links/mine.toml"
     folders = [words[i + 1] for i, word in enumerate(words) if word == "--stacks"]
-    assert folders == ["/srv/lab/work/my stacks", "/srv/stacks"]
+    assert folders == ["/srv/lab/today/my stacks", "/srv/stacks"]
 
 
 def test_heading_names_what_ran(tmp_path: Path) -> None:

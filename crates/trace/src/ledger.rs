@@ -13,7 +13,7 @@
 
 use std::collections::HashMap;
 
-use crate::connection::{Connection, Fate, Frame, Nanos, Packet, Protocol, Vantage};
+use crate::connection::{Connection, Frame, Nanos, Packet, Protocol, Vantage};
 use crate::intervals::Intervals;
 use crate::quic::{End, Space};
 
@@ -38,14 +38,6 @@ pub struct Entry {
     pub in_flight: Option<u64>,
     /// The RTT sample that its ACK gave to its receiver, in nanoseconds.
     pub rtt: Option<Nanos>,
-}
-
-impl Entry {
-    /// Whether the packet was taken for lost, and arrived.
-    #[must_use]
-    pub fn is_spurious(&self, packet: &Packet) -> bool {
-        self.declared_lost.is_some() && packet.fate == Fate::Delivered
-    }
 }
 
 impl Connection {
