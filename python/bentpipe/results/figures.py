@@ -116,8 +116,7 @@ def distribution(matrix: Matrix, lines: Sequence[Line], path: Path) -> None:
             axes.axvline(line.bps / 1e6, color=line.colour, lw=0.8, ls=line.dashes, zorder=2)
         axes.set_yticks(range(len(stacks)), stacks)
         axes.set_ylim(-0.6, len(stacks) - 0.4)
-        axes.set_xlim(left=0)
-        axes.margins(x=0.03)
+        axes.set_xlim(0, 1.03 * max([*_goodputs(matrix.cells), *(line.bps / 1e6 for line in lines)]))
         axes.set_xlabel("mean goodput of a pair (Mbit/s)")
         axes.tick_params(axis="y", length=0)
         made.legend(handles=_keys(lines), loc="outside upper center", ncols=2, frameon=False)
@@ -126,19 +125,24 @@ def distribution(matrix: Matrix, lines: Sequence[Line], path: Path) -> None:
 
 def _mean(matrix: Matrix, name: str) -> float:
     """The mean over a stack's pairs as a server; 0 if none succeeded."""
-    known = [c.goodput_mean_bps for c in matrix.column(name) if c.goodput_mean_bps is not None]
+    known = _goodputs(matrix.column(name))
     return float(np.mean(known)) if known else 0.0
+
+
+def _goodputs(cells: Sequence[Cell]) -> list[float]:
+    """Of those that have one, in Mbit/s."""
+    return [cell.goodput_mean_bps / 1e6 for cell in cells if cell.goodput_mean_bps is not None]
 
 
 def _in_view(matrix: Matrix, lines: Sequence[Line]) -> list[Line]:
     """Without the lines that would press all dots to the left."""
-    known = [c.goodput_mean_bps for c in matrix.cells if c.goodput_mean_bps is not None]
-    return [line for line in lines if line.bps <= _FAR * max(known, default=line.bps)]
+    farthest = _FAR * max(_goodputs(matrix.cells), default=float("inf"))
+    return [line for line in lines if line.bps / 1e6 <= farthest]
 
 
 def _strip(axes: Axes, y: float, cells: Sequence[Cell], colour: str, shape: str) -> None:
     """A dot per pair, and a bar at their median."""
-    known = [cell.goodput_mean_bps / 1e6 for cell in cells if cell.goodput_mean_bps is not None]
+    known = _goodputs(cells)
     if known:
         axes.plot(known, [y] * len(known), shape, ms=2.4, mew=0, color=colour, alpha=0.75, zorder=4)
         axes.plot([np.median(known)], [y], "|", ms=6, mew=1.0, color=BLACK, zorder=5)

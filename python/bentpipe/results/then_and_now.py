@@ -71,7 +71,7 @@ def _versions(manifest: Manifest, known: Published) -> list[str]:
         if name in now
     ]
     head = ["stack", "version then", "congestion control that it was listed with", "version now"]
-    return [f"{table(head, rows, left=4)}\n\nThen: endres, tables 4.1 and 4.2."] if rows else []
+    return ["Versions; then: endres, tables 4.1 and 4.2.", table(head, rows, left=4)] if rows else []
 
 
 def _others(known: Published, compared: Mapping[str, Matrix]) -> list[str]:
