@@ -1,8 +1,8 @@
 """Stands between the coordinator and an endpoint program, and tells the program something else than asked.
 
 mislead.py CHANGES COMMAND...: COMMAND keeps the contract of virtual time on the file descriptors 3 and 4.
-CHANGES is JSON: its members replace those of HELLO, but for "patient": true, which keeps back what the
-program sends, after its first packets, until something has arrived.
+CHANGES is JSON: the test case by the name of each member is told as that member's value. "patient": true
+keeps back what the program sends, after its first packets, until something has arrived.
 """
 
 import json
@@ -66,7 +66,9 @@ def main(changes: dict[str, object], command: list[str]) -> None:
         while kind != BYE:
             kind, body = read_frame(3)
             if kind == HELLO:
-                body = json.dumps(json.loads(body) | changes).encode()
+                hello = json.loads(body)
+                hello["testcase"] = changes.get(hello["testcase"], hello["testcase"])
+                body = json.dumps(hello).encode()
             if patience and kind == RUN:
                 patience.question(body)
             write_frame(questions[1], kind, body)

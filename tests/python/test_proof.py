@@ -27,13 +27,13 @@ ALL = tuple(WORKLOADS)
 # Who is misled, how, in which test case, on which path; and what is said of it.
 MISLED: dict[str, tuple[str, dict[str, object], str, str, str]] = {
     "one-connection": (
-        "client", {"testcase": "transfer"}, "resumption", "sat", "expected two connections, saw 1",
+        "client", {"resumption": "transfer"}, "resumption", "sat", "expected two connections, saw 1",
     ),
     "two-connections": (
-        "client", {"testcase": "resumption"}, "multiplexing", "sat", "expected one connection, saw 2",
+        "client", {"multiplexing": "resumption"}, "multiplexing", "sat", "expected one connection, saw 2",
     ),
     "no-early-data": (
-        "client", {"testcase": "resumption"}, "zerortt", "sat", "saw a resumed connection without any",
+        "client", {"zerortt": "resumption"}, "zerortt", "sat", "saw a resumed connection without any",
     ),
     "one-hello": (
         "client", {"patient": True}, "longrtt", "longrtt",
@@ -68,7 +68,7 @@ def test_real_stacks_prove_every_test_case(bentpipe: Command, workload: str, sce
 
 
 @pytest.fixture
-def misled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def misled(bentpipe: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stack for every way to mislead noq."""
     program = str(paths.program("bentpipe-endpoint-noq"))
     for name, (_, changes, *_rest) in MISLED.items():
