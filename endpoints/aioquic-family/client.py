@@ -1,16 +1,17 @@
 """The client's end of `hq-interop`, without socket or clock.
 
 Once a connection's handshake is complete, or before it in 0-RTT packets, the client opens a stream for each
-request, all at once: the library holds back those that MAX_STREAMS does not allow yet. It sends
-`GET /path\\r\\n` and FIN and stores the reply; in `upload` it sends `PUT /path\\r\\n`, the file and FIN.
-Source: `endpoints/CONTRACT.md`, section 2.
+request, all at once as far as the library lets it. It sends `GET /path\\r\\n` and FIN and stores the reply; in
+`upload` it sends `PUT /path\\r\\n`, the file and FIN. Source: `endpoints/CONTRACT.md`, section 2.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from typing import BinaryIO
 
+import dialect
 import files
 from dialect import (
     ConnectionTerminated,
@@ -99,7 +100,8 @@ class ClientSession:
         self._requests = requests
         self._folder, self._upload = job.folder, job.upload
         self._wants_ticket = wants_ticket
-        self._is_early = job.testcase == ZERORTT and configuration.session_ticket is not None
+        self._may_ask = job.testcase == ZERORTT and configuration.session_ticket is not None
+        self._unasked = deque(requests)
         self._tickets_are_early = job.testcase == ZERORTT
         self._error: str | None = None
         self._by_stream: dict[int, Request] = {}
@@ -113,9 +115,9 @@ class ClientSession:
     def _is_answered(self) -> bool:
         return all(each.finished for each in self._requests)
 
-    def begin(self, now_ns: int) -> None:
-        """To be called when the connection has made its ClientHello, before it is sent."""
-        if self._is_early:
+    def proceed(self, now_ns: int) -> None:
+        """To be called before the connection is asked what it wants to send."""
+        if self._may_ask and self._unasked:
             self._ask(now_ns)
 
     def handle(self, event: QuicEvent, now_ns: int) -> None:
@@ -124,8 +126,7 @@ class ClientSession:
             self._receive(event, now_ns)
         elif isinstance(event, HandshakeCompleted):
             self.handshake_ns = now_ns
-            if not self._is_early:
-                self._ask(now_ns)
+            self._may_ask = True
             self._close_if_ended()
         elif isinstance(event, StreamReset):
             request = self._by_stream[event.stream_id]
@@ -157,7 +158,8 @@ class ClientSession:
             self._close_if_ended()
 
     def _ask(self, now_ns: int) -> None:
-        for request in self._requests:
+        while self._unasked and dialect.may_open_stream(self.connection):
+            request = self._unasked.popleft()
             stream = self.connection.get_next_available_stream_id()
             self._by_stream[stream] = request
             question = f"{'PUT' if self._upload else 'GET'} {request.path}\r\n".encode()

@@ -78,7 +78,6 @@ class Peer:
         """A client's first step."""
         now = self._node.set_clock(now_ns)
         self.connection.connect(self.address, now)
-        self.session.begin(now_ns)
         self._turn(now_ns, now)
 
     def receive(self, payload: bytes, now_ns: int) -> None:
@@ -100,6 +99,7 @@ class Peer:
         )  # next_event() of aioquic raises and catches an exception when there is none
         while events:
             node.handle(self, events.popleft(), now_ns)
+        self.session.proceed(now_ns)
         datagrams = dialect.datagrams_to_send(connection, now)
         if datagrams is None:
             return

@@ -61,8 +61,8 @@ class ServerSession:
         self._stores: dict[int, BinaryIO] = {}
         self._refused: set[int] = set()
 
-    def begin(self, now_ns: int) -> None:
-        """A server waits."""
+    def proceed(self, now_ns: int) -> None:
+        """A server has nothing to say unasked."""
 
     def handle(self, event: QuicEvent, now_ns: int) -> None:
         """Takes an event that the connection gave out at `now_ns`."""

@@ -31,17 +31,11 @@ class SessionProtocol(QuicConnectionProtocol):
         self.ended = asyncio.Event()
         self._session = session
 
-    def begin(self, address: Any) -> None:
-        """A client's first step: the library's `connect`, with what goes along with the ClientHello."""
-        now = self._loop.time()
-        self._session.connection.connect(address, now)
-        self._session.begin(int(now * NANOS))
-        self.transmit()
-
     def quic_event_received(self, event: QuicEvent) -> None:
         self._session.handle(event, int(self._loop.time() * NANOS))
 
     def transmit(self) -> None:
+        self._session.proceed(int(self._loop.time() * NANOS))
         super().transmit()
         if not self.ended.is_set() and dialect.has_ended(self._session.connection):
             self._session.reason = stack.reason(self._session.connection)
@@ -79,7 +73,7 @@ async def _converse(session: ClientSession, family: int, address: Any) -> None:
     transport, protocol = await asyncio.get_running_loop().create_datagram_endpoint(
         lambda: SessionProtocol(session), local_addr=local
     )
-    protocol.begin(address)
+    protocol.connect(address)
     await protocol.ended.wait()
     transport.close()
 

@@ -37,11 +37,11 @@ class Session(Protocol):
     connection: QuicConnection
     reason: str | None  # why it ended early, once it has
 
-    def begin(self, now_ns: int) -> None:
-        """To be called when a client's connection has made its ClientHello, before that is sent."""
-
     def handle(self, event: QuicEvent, now_ns: int) -> None:
         """Takes an event that the connection gave out at `now_ns`."""
+
+    def proceed(self, now_ns: int) -> None:
+        """To be called before the connection is asked what it wants to send."""
 
 
 class QlogFiles(QuicFileLogger):

@@ -47,6 +47,7 @@ __all__ = [
     "encode_quic_version_negotiation",
     "has_ended",
     "is_draining",
+    "may_open_stream",
     "pull_quic_header",
 ]
 NAME = "aioquic"
@@ -78,6 +79,11 @@ def configure(configuration: QuicConfiguration, options: Options) -> None:
 def datagrams_to_send(connection: QuicConnection, now: float) -> list[tuple[bytes, NetworkAddress]] | None:
     """What there is to send; never None, which would say that it cannot be told."""
     return [] if nothing_to_send(connection, now) else connection.datagrams_to_send(now)
+
+
+def may_open_stream(connection: QuicConnection) -> bool:
+    """True: aioquic itself holds back what MAX_STREAMS does not allow yet."""
+    return True
 
 
 def has_ended(connection: QuicConnection) -> bool:

@@ -52,6 +52,7 @@ __all__ = [
     "encode_quic_version_negotiation",
     "has_ended",
     "is_draining",
+    "may_open_stream",
     "pull_quic_header",
 ]
 NAME = "qh3"
@@ -93,6 +94,11 @@ def datagrams_to_send(connection: QuicConnection, now: float) -> list[tuple[byte
     except QuicConnectionError as error:
         print(f"{NAME}: {now:.6f} s on its clock: sending failed: {error}", file=sys.stderr)
         return None
+
+
+def may_open_stream(connection: QuicConnection) -> bool:
+    """True if MAX_STREAMS allows a stream that the client opens now."""
+    return connection.get_next_available_stream_id() // 4 < connection.max_concurrent_bidi_streams
 
 
 def has_ended(connection: QuicConnection) -> bool:
