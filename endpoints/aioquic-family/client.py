@@ -1,14 +1,13 @@
 """The client's end of `hq-interop`, without socket or clock.
 
 Once a connection's handshake is complete, or before it in 0-RTT packets, the client opens a stream for each
-request, all at once as far as the library lets it. It sends `GET /path\\r\\n` and FIN and stores the reply; in
-`upload` it sends `PUT /path\\r\\n`, the file and FIN. Source: `endpoints/CONTRACT.md`, section 2.
+request, all at once as far as the library lets it. It sends `GET /path\\r\\n` and FIN and stores the reply;
+in `upload` it sends `PUT /path\\r\\n`, the file and FIN. Source: `endpoints/CONTRACT.md`, section 2.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from typing import BinaryIO
 
 import dialect
@@ -27,16 +26,16 @@ from failures import Failed
 from job import ZERORTT, Job
 
 
-@dataclass
 class Request:
     """A request and what came of it; times in ns, None: never."""
 
-    path: str
-    size: int = 0  # bytes received; in an upload: handed to the stack
-    first_byte_ns: int | None = None
-    last_byte_ns: int | None = None
-    finished: bool = False
-    store: BinaryIO | None = None
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.size = 0  # bytes received; in an upload: handed to the stack
+        self.first_byte_ns: int | None = None
+        self.last_byte_ns: int | None = None
+        self.finished = False
+        self.store: BinaryIO | None = None
 
     def report(self) -> dict[str, object]:
         """What BYE says of it."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import dialect
 from failures import Failed, Unsupported
@@ -20,8 +20,7 @@ UPLOAD = "upload"
 TESTCASES = ("transfer", "handshake", "longrtt", "multiplexing", RESUMPTION, ZERORTT, UPLOAD)
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """One end of one trial."""
 
     role: str

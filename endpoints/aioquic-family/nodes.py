@@ -7,7 +7,7 @@ nanoseconds and rounds a timer up, so that it is never called before its time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import dialect
 import frames
@@ -54,8 +54,7 @@ def nanos(timer: float | None) -> int:
     return at
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(NamedTuple):
     """What a node is put into."""
 
     configuration: QuicConfiguration

@@ -6,7 +6,7 @@ Source: `endpoints/CONTRACT.md`, section 1. What is not in the list is `Unsuppor
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from failures import Unsupported
 
@@ -17,8 +17,7 @@ SMALLEST_MTU, LARGEST_MTU = 1200, 1472
 MOST_DIGITS = 20
 
 
-@dataclass(frozen=True)
-class Words:
+class Words(NamedTuple):
     """One of some words."""
 
     known: tuple[str, ...]
@@ -29,8 +28,7 @@ class Words:
         return value
 
 
-@dataclass(frozen=True)
-class Whole:
+class Whole(NamedTuple):
     """A whole number of something."""
 
     unit: str

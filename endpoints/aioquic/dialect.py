@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import quick_hashes
 from aioquic import __version__ as VERSION
 from aioquic._buffer import Buffer
 from aioquic.quic.configuration import SMALLEST_MAX_DATAGRAM_SIZE, QuicConfiguration
 from aioquic.quic.congestion import base, cubic
-from aioquic.quic.connection import END_STATES, NetworkAddress, QuicConnection, QuicConnectionState
+from aioquic.quic.connection import NetworkAddress, QuicConnection, QuicConnectionState
 from aioquic.quic.events import (
     ConnectionIdIssued,
     ConnectionIdRetired,
@@ -51,6 +52,7 @@ __all__ = [
     "pull_quic_header",
 ]
 NAME = "aioquic"
+BEFORE_END = (QuicConnectionState.FIRSTFLIGHT, QuicConnectionState.CONNECTED)
 # The contract's words for congestion control, and aioquic's.
 CONGESTION_CONTROLS = {"newreno": "reno", "cubic": "cubic"}
 OPTIONS: dict[str, Words | Whole] = {
@@ -63,11 +65,12 @@ OPTIONS: dict[str, Words | Whole] = {
 
 
 def configure(configuration: QuicConfiguration, options: Options) -> None:
-    """Sets what aioquic's own options are about.
+    """Sets what aioquic's own options are about, before the first connection is made.
 
     `iw` sets `K_INITIAL_WINDOW`, the constant (in packets) from which both of its congestion controllers
     compute their first window and, for CUBIC, the window after 2 s of silence: the one place where it is.
     """
+    quick_hashes.install()
     if "cc" in options:
         configuration.congestion_control_algorithm = CONGESTION_CONTROLS[str(options["cc"])]
     if "iw" in options:
@@ -92,7 +95,7 @@ def has_ended(connection: QuicConnection) -> bool:
     aioquic tells of it by event only after the closing or draining period (RFC 9000 section 10.2), which
     nobody waits for.
     """
-    return connection._close_event is not None and connection._state in END_STATES
+    return connection._close_event is not None and connection._state not in BEFORE_END
 
 
 def is_draining(connection: QuicConnection) -> bool:

@@ -14,7 +14,10 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(1, os.path.join(os.path.dirname(HERE), "aioquic-family"))
 
+import lean_imports
 import program
 
 if __name__ == "__main__":
+    if program.VIRTUAL_TIME in sys.argv:
+        lean_imports.leave_out()
     sys.exit(program.main("qh3", sys.argv[1:]))
