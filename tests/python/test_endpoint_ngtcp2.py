@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import ClassVar
 
+import laboratory
 import pytest
-import test_endpoint_aioquic as laboratory
-from test_endpoint_aioquic import DELAY_NS, EPOCH_S, OTHER_SEED, SIZE, Datagram, Lab
+from laboratory import DELAY_NS, EPOCH_S, OTHER_SEED, SIZE, Datagram, Lab
 
 from bentpipe import stacks
 from bentpipe.build import what_is_missing
