@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use bentpipe_endpoint::{EndpointError, Options, Role, Setup};
+use bentpipe_endpoint::{EndpointError, Options, Role, Setup, TestCase};
 use boring::ssl::{SslContextBuilder, SslMethod, SslSignatureAlgorithm};
 use quiche::{Config, CongestionControlAlgorithm};
 
@@ -47,6 +47,9 @@ pub fn configure(setup: &Setup, options: &mut Options) -> Result<(Config, usize)
                 .map_err(tls_error)?;
         }
     }
+    if early_data(setup) {
+        config.enable_early_data();
+    }
     if setup.keylog.is_some() {
         config.log_keys();
     }
@@ -63,6 +66,14 @@ pub fn configure(setup: &Setup, options: &mut Options) -> Result<(Config, usize)
     config.set_max_send_udp_payload_size(mtu);
     config.set_max_recv_udp_payload_size(mtu.max(MTU));
     Ok((config, mtu))
+}
+
+/// A server issues tickets in any case, by default; those of these two test cases allow early data.
+fn early_data(setup: &Setup) -> bool {
+    match setup.role {
+        Role::Client => setup.test_case == TestCase::ZeroRtt,
+        Role::Server => matches!(setup.test_case, TestCase::Resumption | TestCase::ZeroRtt),
+    }
 }
 
 /// `BoringSSL` as it comes, but for Ed25519: the certificates of a trial are signed with it, and it is not among what

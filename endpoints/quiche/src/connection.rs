@@ -39,6 +39,8 @@ pub struct Connection {
     /// The local address that the peer sent to last.
     source: Option<IpAddr>,
     connected: bool,
+    /// Whether a session ticket has come.
+    ticket: bool,
     /// The application knows that it is no more, or has closed it.
     over: bool,
     /// The stream that is opened next.
@@ -57,6 +59,7 @@ impl Connection {
             key,
             source: None,
             connected: false,
+            ticket: false,
             over: false,
             next_stream: u64::from(quic.is_server()),
             streams_left: 0,
@@ -145,6 +148,16 @@ impl Connection {
         }
     }
 
+    /// What a client needs to resume the session, when its first ticket has come. Further tickets come along with it.
+    pub fn take_session(&mut self) -> Option<Vec<u8>> {
+        if self.ticket || self.quic.is_server() {
+            return None;
+        }
+        let session = self.quic.session()?.to_vec();
+        self.ticket = true;
+        Some(session)
+    }
+
     /// Offers as many further connection IDs as the peer stores, as quiche's own programs do; returns them.
     pub fn offer_connection_ids(&mut self) -> Vec<Vec<u8>> {
         let mut offered = Vec::new();
@@ -187,11 +200,13 @@ impl Connection {
         self.quic.is_closed()
     }
 
+    /// Opens a stream. If the server rejects the early data, quiche sends the same streams again.
     pub fn open(&mut self) -> Option<StreamKey> {
-        let id = self.next_stream;
-        if self.quic.peer_streams_left_bidi() == 0 {
+        let ready = self.connected || self.quic.is_in_early_data();
+        if !ready || self.quic.peer_streams_left_bidi() == 0 {
             return None;
         }
+        let id = self.next_stream;
         self.quic.stream_priority(id, URGENCY, true).ok()?;
         self.next_stream += 4;
         self.streams_left = self.quic.peer_streams_left_bidi();

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bentpipe_endpoint::{
-    Clock, ConnectionKey, EndpointError, Event, LogFile, LogFolder, Options, Read, Received, Role,
-    Setup, Stack, StreamEnd, StreamKey, Transmit,
+    Clock, ConnectionKey, EndpointError, Event, LogFile, LogFolder, Options, Read, Received,
+    Resume, Role, Setup, Stack, StreamEnd, StreamKey, TestCase, Transmit,
 };
 use bytes::Bytes;
 use quiche::{Config, Header, RecvInfo, Shutdown, Type};
@@ -32,13 +32,16 @@ pub struct Quiche {
     /// Which connection a packet belongs to, by its Destination Connection ID.
     routes: BTreeMap<Vec<u8>, ConnectionKey>,
     events: VecDeque<Event>,
-    /// Datagrams that belong to no connection.
+    /// A client's latest.
+    session: Option<Vec<u8>>,
+    /// Datagrams that are made already.
     responses: VecDeque<(Transmit, Vec<u8>)>,
 }
 
 impl Stack for Quiche {
     const NAME: &'static str = "quiche";
     const VERSION: &'static str = "quiche 0.30.0";
+    const TEST_CASES: &'static [TestCase] = &TestCase::ALL;
 
     fn new(setup: &Setup, options: &mut Options) -> Result<Self, EndpointError> {
         let (config, mtu) = configure(setup, options)?;
@@ -53,25 +56,37 @@ impl Stack for Quiche {
             connections: Vec::new(),
             routes: BTreeMap::new(),
             events: VecDeque::new(),
+            session: None,
             responses: VecDeque::new(),
         })
     }
 
     fn connect(
         &mut self,
-        _now: Duration,
+        now: Duration,
         remote: SocketAddr,
+        resume: Resume,
     ) -> Result<ConnectionKey, EndpointError> {
+        let failed = |error: quiche::Error| EndpointError::Failed(error.to_string());
         let id = new_connection_id();
-        let connection = quiche::connect_with_buffer_factory(
+        let mut connection = quiche::connect_with_buffer_factory(
             Some("server"),
             &quiche::ConnectionId::from_ref(&id),
             self.local,
             remote,
             &mut self.config,
-        );
-        let connection = connection.map_err(|error| EndpointError::Failed(error.to_string()))?;
-        Ok(self.add(connection, [id]))
+        )
+        .map_err(failed)?;
+        if resume != Resume::Nothing
+            && let Some(session) = &self.session
+        {
+            connection.set_session(session).map_err(failed)?;
+        }
+        let key = self.add(connection, [id]);
+        if resume == Resume::EarlyData {
+            self.begin(now, key);
+        }
+        Ok(key)
     }
 
     fn handle_datagram(&mut self, _now: Duration, mut datagram: Received) {
@@ -205,6 +220,18 @@ impl Quiche {
         key
     }
 
+    /// Makes a client's first datagram, because TLS lets early data be written only after its ClientHello.
+    fn begin(&mut self, now: Duration, key: ConnectionKey) {
+        let now = self.clock.instant(now);
+        let mut packet = vec![0; self.mtu];
+        if let Some(connection) = &mut self.connections[key.0]
+            && let Some((size, transmit)) = connection.poll_transmit(now, &mut packet)
+        {
+            packet.truncate(size);
+            self.responses.push_back((transmit, packet));
+        }
+    }
+
     /// A server's answer to a packet of no connection: a connection, a Version Negotiation packet, or nothing.
     fn accept(&mut self, header: &Header<'_>, datagram: &Received) -> Option<ConnectionKey> {
         let is_first = header.ty == Type::Initial || !quiche::version_is_supported(header.version);
@@ -248,6 +275,10 @@ impl Quiche {
             return;
         };
         connection.settle(&mut self.events);
+        if let Some(session) = connection.take_session() {
+            self.session = Some(session);
+            self.events.push_back(Event::Ticket(key));
+        }
         let ids = connection.offer_connection_ids();
         self.routes.extend(ids.into_iter().map(|id| (id, key)));
         if connection.is_closed() {
