@@ -4,6 +4,7 @@
 //! `quiche-client` and `quiche-server` set, is set as they do.
 
 use std::path::Path;
+use std::time::Duration;
 
 use bentpipe_endpoint::{EndpointError, Options, Role, Setup, TestCase};
 use boring::ssl::{SslContextBuilder, SslMethod, SslSignatureAlgorithm};
@@ -18,6 +19,8 @@ const STREAM_CREDIT: u64 = 1_000_000;
 
 /// The smallest that QUIC allows (RFC 9000, section 14), and the most that an IPv4 packet carries.
 const MTU_RANGE: std::ops::RangeInclusive<u64> = 1200..=65_507;
+/// From what a cable takes to ten times a geostationary satellite.
+const INITIAL_RTT_RANGE_MS: std::ops::RangeInclusive<u64> = 1..=6000;
 /// Flow control windows are QUIC variable-length integers (RFC 9000, section 16).
 const LARGEST_WINDOW: u64 = (1 << 62) - 1;
 
@@ -137,6 +140,9 @@ fn set_congestion_control(config: &mut Config, options: &mut Options) -> Result<
         Some("on") => config.enable_pacing(true),
         Some("off") => config.enable_pacing(false),
         Some(other) => return unsupported("pacing", other, "write on or off"),
+    }
+    if let Some(millis) = options.take_number("initial_rtt", INITIAL_RTT_RANGE_MS)? {
+        config.set_initial_rtt(Duration::from_millis(millis));
     }
     if let Some(packets) = options.take_number("iw", 1..=1_000_000)? {
         let packets = usize::try_from(packets).expect("within the range");

@@ -8,6 +8,7 @@ use bentpipe_endpoint::{Closing, ConnectionKey, Event, Read, StreamEnd, StreamKe
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use quiche::{BufFactory, ConnectionError, Error, RecvInfo, Shutdown};
 
+use crate::acks::DelayedAcks;
 use crate::stack::new_connection_id;
 
 /// The most that is read at once.
@@ -49,12 +50,13 @@ pub struct Connection {
     streams_left: u64,
     /// Streams that the peer has opened.
     opened: BTreeSet<u64>,
-    /// The pacer lets nothing go before this time.
+    acks: DelayedAcks,
+    /// quiche is not to be asked for datagrams before this time.
     held_until: Option<Instant>,
 }
 
 impl Connection {
-    pub fn new(key: ConnectionKey, quic: quiche::Connection<Shared>) -> Self {
+    pub fn new(key: ConnectionKey, quic: quiche::Connection<Shared>, ack_every: u64) -> Self {
         Self {
             key,
             source: None,
@@ -64,36 +66,50 @@ impl Connection {
             next_stream: u64::from(quic.is_server()),
             streams_left: 0,
             opened: BTreeSet::new(),
+            acks: DelayedAcks::new(ack_every),
             held_until: None,
             quic,
         }
     }
 
-    pub fn receive(&mut self, datagram: &mut [u8], info: RecvInfo, local_ip: Option<IpAddr>) {
+    pub fn receive(
+        &mut self,
+        now: Instant,
+        datagram: &mut [u8],
+        info: RecvInfo,
+        local_ip: Option<IpAddr>,
+    ) {
         self.source = local_ip.or(self.source);
+        if self.connected {
+            self.acks.receive(now);
+        }
         // What is wrong with the packet or the peer shows in `settle`.
         let _ = self.quic.recv(datagram, info);
     }
 
-    /// When it wants to be handled: for its timers, or because the pacer lets the next packet go.
+    /// When it wants to be handled: for its timers, or because datagrams wait for their time.
     pub fn next_timeout(&self) -> Option<Instant> {
         let timer = self.quic.timeout_instant();
         timer.into_iter().chain(self.held_until).min()
     }
 
-    pub fn handle_timeout(&mut self) {
-        self.quic.on_timeout();
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.quic.timeout_instant().is_some_and(|time| time <= now) {
+            self.quic.on_timeout();
+            self.acks.send_now();
+        }
     }
 
     /// What to send next, into the buffer.
     ///
     /// quiche would give packets out ahead of their time, with the time at which they are to be sent. It takes the
-    /// moment of this call for the time of sending, though, so it is not asked before the pacer lets the next packet go.
+    /// moment of this call for the time of sending, though, so it is not asked before the pacer lets the next packet go. A CONNECTION_CLOSE does not wait.
     pub fn poll_transmit(&mut self, now: Instant, buffer: &mut [u8]) -> Option<(usize, Transmit)> {
         let release = self.quic.get_next_release_time();
-        self.held_until = release
-            .filter(|decision| !decision.can_burst())
+        let paced = release
+            .filter(|decision| !decision.can_burst() && !self.over)
             .and_then(|decision| decision.time(now));
+        self.held_until = paced.or_else(|| self.acks.wait_until(now));
         if self.held_until.is_some() {
             return None;
         }
@@ -107,7 +123,10 @@ impl Connection {
                 };
                 Some((size, transmit))
             }
-            Err(Error::Done) => None,
+            Err(Error::Done) => {
+                self.acks.sent();
+                None
+            }
             Err(_) => {
                 // The next packet says so, if there can be one; `INTERNAL_ERROR` of RFC 9000, section 20.1.
                 let _ = self.quic.close(false, 1, b"");
@@ -214,6 +233,7 @@ impl Connection {
     }
 
     pub fn write(&mut self, StreamKey(id): StreamKey, data: &mut Bytes) -> Result<(), StreamEnd> {
+        self.acks.send_now();
         while !data.is_empty() {
             match self.quic.stream_send_zc(id, data.clone(), false) {
                 Ok((sent, _)) => data.advance(sent),
@@ -225,12 +245,14 @@ impl Connection {
     }
 
     pub fn finish(&mut self, StreamKey(id): StreamKey) -> Result<(), StreamEnd> {
+        self.acks.send_now();
         let end = self.quic.stream_send(id, b"", true);
         end.map(drop).map_err(|error| stream_end(&error))
     }
 
     /// Ends one direction; a stream that has ended already needs no more.
     pub fn shut_down(&mut self, StreamKey(id): StreamKey, direction: Shutdown, code: u32) {
+        self.acks.send_now();
         let _ = self.quic.stream_shutdown(id, direction, code.into());
     }
 
@@ -259,6 +281,7 @@ impl Connection {
     }
 
     pub fn close(&mut self, code: u32) {
+        self.acks.send_now();
         self.over = true;
         // One that is closed already needs no more.
         let _ = self.quic.close(true, code.into(), b"");

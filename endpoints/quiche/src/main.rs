@@ -1,5 +1,6 @@
 //! quiche as an endpoint program (`endpoints/CONTRACT.md`).
 
+mod acks;
 mod config;
 mod connection;
 mod stack;

@@ -22,6 +22,8 @@ pub struct Quiche {
     config: Config,
     /// The size of full datagrams.
     mtu: usize,
+    /// After how many datagrams quiche is asked for an ACK.
+    ack_every: u64,
     is_server: bool,
     local: SocketAddr,
     keylog: Option<LogFile>,
@@ -41,13 +43,19 @@ pub struct Quiche {
 impl Stack for Quiche {
     const NAME: &'static str = "quiche";
     const VERSION: &'static str = "quiche 0.30.0";
+    const POLLING: &'static str = "; quiche acknowledges in every poll, and with bbr2 is not polled before its pacer \
+        lets the next packet go";
     const TEST_CASES: &'static [TestCase] = &TestCase::ALL;
 
     fn new(setup: &Setup, options: &mut Options) -> Result<Self, EndpointError> {
         let (config, mtu) = configure(setup, options)?;
+        // Who sends files must not wait: for it an acknowledgement is the leave to send more.
+        let receives_files = (setup.role == Role::Client) != (setup.test_case == TestCase::Upload);
+        let ack = options.take_number("ack", 1..=1000)?;
         Ok(Self {
             config,
             mtu,
+            ack_every: ack.filter(|_| receives_files).unwrap_or(1),
             is_server: setup.role == Role::Server,
             local: setup.local,
             keylog: setup.keylog.clone(),
@@ -89,7 +97,7 @@ impl Stack for Quiche {
         Ok(key)
     }
 
-    fn handle_datagram(&mut self, _now: Duration, mut datagram: Received) {
+    fn handle_datagram(&mut self, now: Duration, mut datagram: Received) {
         let Ok(header) = Header::from_slice(&mut datagram.payload, quiche::MAX_CONN_ID_LEN) else {
             return;
         };
@@ -104,7 +112,8 @@ impl Stack for Quiche {
             from: datagram.remote,
             to: self.local,
         };
-        connection.receive(&mut datagram.payload, info, datagram.local_ip);
+        let now = self.clock.instant(now);
+        connection.receive(now, &mut datagram.payload, info, datagram.local_ip);
         self.settle(key);
     }
 
@@ -114,11 +123,11 @@ impl Stack for Quiche {
         Some(self.clock.since_start(earliest))
     }
 
-    fn handle_timeout(&mut self, _now: Duration) {
+    fn handle_timeout(&mut self, now: Duration) {
+        let now = self.clock.instant(now);
         for index in 0..self.connections.len() {
             if let Some(connection) = &mut self.connections[index] {
-                // quiche knows by itself what is due.
-                connection.handle_timeout();
+                connection.handle_timeout(now);
                 self.settle(ConnectionKey(index));
             }
         }
@@ -215,7 +224,7 @@ impl Quiche {
         }
         let key = ConnectionKey(self.connections.len());
         self.connections
-            .push(Some(Connection::new(key, connection)));
+            .push(Some(Connection::new(key, connection, self.ack_every)));
         self.routes.extend(ids.map(|id| (id, key)));
         key
     }
