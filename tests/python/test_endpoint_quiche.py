@@ -1,4 +1,4 @@
-"""What is special to the quiche endpoint: time and randomness that the library takes itself, tickets, options."""
+"""What is special to the quiche endpoint: time and randomness that it takes itself, tickets, options."""
 
 from __future__ import annotations
 
@@ -177,6 +177,38 @@ def test_what_quiche_lacks_is_refused(lab: Lab, options: dict[str, str]) -> None
         with pytest.raises(EOFError):
             child.receive(READY)
         assert child.leave() == 127
+
+
+def test_ack_counts_datagrams_where_files_arrive(lab: Lab) -> None:
+    at_once, few = sent(lab, "client"), sent(lab, "client", ack="10")
+    assert len(at_once) > SIZE // MTU
+    assert len(few) < len(at_once) / 4
+    everything = lab.trial(server={"options": {"ack": "10"}}).hash
+    assert everything == lab.trial().hash
+
+
+def test_bbr2_believes_in_no_round_trip_longer_than_the_assumed_one(lab: Lab) -> None:
+    """As its README says. When this fails quiche has got better, and the README is to be mended."""
+    assert 2 * DELAY_NS > 333_000_000
+    assumed = {
+        rtt: lab.trial(server={"options": {"cc": "bbr2", "initial_rtt": rtt}}) for rtt in ("333", "700")
+    }
+    assert assumed["333"].hash == lab.trial(server={"options": {"cc": "bbr2"}}).hash
+    assert assumed["700"].virtual_ns < assumed["333"].virtual_ns - 2 * DELAY_NS
+
+
+def test_a_client_that_hears_nothing_gives_up(lab: Lab) -> None:
+    child = lab.start(role="client")
+    child.receive(READY)
+    now, wake, done = 0, 0, False
+    while not done:
+        until = wake + DELAY_NS
+        child.send(laboratory.RUN, laboratory.encode_run(until, []))
+        wake, done, _ = laboratory.decode_ran(child.receive(laboratory.RAN), now, until)
+        now = until
+    bye = laboratory.finish(child)
+    assert (bye["error"], bye["handshake_ns"]) == ("idle timeout", None)
+    assert now >= 30 * laboratory.SECOND_NS
 
 
 def test_the_window_bounds_what_is_in_flight(lab: Lab) -> None:
