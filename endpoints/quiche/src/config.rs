@@ -157,10 +157,6 @@ fn text(path: &Path) -> Result<String, EndpointError> {
     text.ok_or_else(|| EndpointError::Tls(format!("{}: not UTF-8", path.display())))
 }
 
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "the signature that map_err wants"
-)]
 fn tls_error(error: quiche::Error) -> EndpointError {
     EndpointError::Tls(error.to_string())
 }

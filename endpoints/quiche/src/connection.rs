@@ -103,7 +103,8 @@ impl Connection {
     /// What to send next, into the buffer.
     ///
     /// quiche would give packets out ahead of their time, with the time at which they are to be sent. It takes the
-    /// moment of this call for the time of sending, though, so it is not asked before the pacer lets the next packet go. A CONNECTION_CLOSE does not wait.
+    /// moment of this call for the time of sending, though, so it is not asked before the pacer lets the next packet go.
+    /// A `CONNECTION_CLOSE` does not wait.
     pub fn poll_transmit(&mut self, now: Instant, buffer: &mut [u8]) -> Option<(usize, Transmit)> {
         let release = self.quic.get_next_release_time();
         let paced = release
@@ -199,12 +200,13 @@ impl Connection {
             return Some(Closing::IdleTimeout);
         }
         if let Some(error) = self.quic.peer_error() {
-            return Some(match error.is_app {
-                true => Closing::Application {
-                    code: error.error_code,
-                    reason: String::from_utf8_lossy(&error.reason).into_owned(),
-                },
-                false => Closing::Error(format!("closed by peer: {}", describe(error))),
+            if !error.is_app {
+                let words = format!("closed by peer: {}", describe(error));
+                return Some(Closing::Error(words));
+            }
+            return Some(Closing::Application {
+                code: error.error_code,
+                reason: String::from_utf8_lossy(&error.reason).into_owned(),
             });
         }
         if let Some(error) = self.quic.local_error() {

@@ -145,10 +145,9 @@ impl Stack for Quiche {
         }
         let now = self.clock.instant(now);
         buffer.resize(self.mtu, 0);
-        let connections = self.connections.iter_mut().flatten();
-        let (size, transmit) = connections
-            .filter_map(|connection| connection.poll_transmit(now, buffer))
-            .next()?;
+        let mut connections = self.connections.iter_mut().flatten();
+        let (size, transmit) =
+            connections.find_map(|connection| connection.poll_transmit(now, buffer))?;
         buffer.truncate(size);
         Some(transmit)
     }
@@ -229,7 +228,7 @@ impl Quiche {
         key
     }
 
-    /// Makes a client's first datagram, because TLS lets early data be written only after its ClientHello.
+    /// Makes a client's first datagram, because TLS lets early data be written only after its `ClientHello`.
     fn begin(&mut self, now: Duration, key: ConnectionKey) {
         let now = self.clock.instant(now);
         let mut packet = vec![0; self.mtu];
