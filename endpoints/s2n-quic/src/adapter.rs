@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bentpipe_endpoint::{
-    ConnectionKey, EndpointError, Event, Options, Read, Received, Role, Setup, Stack, StreamEnd,
-    StreamKey, Transmit,
+    ConnectionKey, EndpointError, Event, Options, Read, Received, Resume, Role, Setup, Stack,
+    StreamEnd, StreamKey, TestCase, Transmit,
 };
 use bytes::Bytes;
 use s2n_quic::client::{Connect, ConnectionAttempt};
@@ -19,6 +19,7 @@ use s2n_quic::{Client, Server};
 
 use crate::connection::{self, Accepted, Connection, closing};
 use crate::machine::{Handover, Machine};
+use crate::qlog::Qlog;
 use crate::queues::{Arrival, Departures};
 use crate::settings::{CongestionControl, Settings};
 use crate::wakes::{Reason, Wakes};
@@ -51,6 +52,14 @@ enum State {
 impl Stack for Adapter {
     const NAME: &'static str = "s2n-quic";
     const VERSION: &'static str = "s2n-quic 1.91.0";
+    /// With rustls s2n-quic hands no ticket on, in neither role, and it reads no 0-RTT packets at all.
+    const TEST_CASES: &'static [TestCase] = &[
+        TestCase::Transfer,
+        TestCase::Handshake,
+        TestCase::LongRtt,
+        TestCase::Multiplexing,
+        TestCase::Upload,
+    ];
 
     fn new(setup: &Setup, options: &mut Options) -> Result<Self, EndpointError> {
         let Settings {
@@ -85,6 +94,7 @@ impl Stack for Adapter {
         &mut self,
         now: Duration,
         remote: SocketAddr,
+        _: Resume,
     ) -> Result<ConnectionKey, EndpointError> {
         let Side::Client(client) = &self.side else {
             unreachable!("only a client connects");
@@ -270,12 +280,14 @@ fn start(
             .with_tls(tls::rustls::Client::from(setup.client_tls()?))
             .and_then(|builder| builder.with_limits(limits))
             .and_then(|builder| builder.with_congestion_controller(control))
+            .and_then(|builder| builder.with_event(Qlog::new(setup)))
             .and_then(|builder| builder.with_io(io))
             .map(|builder| builder.start().map(Side::Client)),
         Role::Server => Server::builder()
             .with_tls(tls::rustls::Server::from(setup.server_tls()?))
             .and_then(|builder| builder.with_limits(limits))
             .and_then(|builder| builder.with_congestion_controller(control))
+            .and_then(|builder| builder.with_event(Qlog::new(setup)))
             .and_then(|builder| builder.with_io(io))
             .map(|builder| builder.start().map(Side::Server)),
     };

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use s2n_quic::provider::{io, mtu};
 use s2n_quic_core::endpoint::Endpoint;
+use s2n_quic_core::event::{self, IntoEvent};
 use s2n_quic_core::inet::SocketAddress;
 use s2n_quic_core::path::Tuple;
 use s2n_quic_core::time::{Clock, NoopClock, Timestamp};
@@ -62,6 +63,11 @@ fn origin() -> Timestamp {
 
 fn timestamp(now: Duration) -> Timestamp {
     origin() + now
+}
+
+/// The time of an event.
+pub fn since_start(event: event::Timestamp) -> Duration {
+    event.saturating_duration_since(origin().into_event())
 }
 
 /// An IO provider that passes the endpoint on.

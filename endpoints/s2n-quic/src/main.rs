@@ -3,6 +3,7 @@
 mod adapter;
 mod connection;
 mod machine;
+mod qlog;
 mod queues;
 mod settings;
 mod wakes;

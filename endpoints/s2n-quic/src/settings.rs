@@ -25,6 +25,9 @@ const LARGEST_PAYLOAD: u64 = 1472;
 /// What a stream keeps for sending by default, in bytes. `window` is about credit for the other side: a small one must not
 /// throttle what this side sends, and a large one is of no use if less can be sent.
 const DEFAULT_SEND_BUFFER: u32 = 4096 * 1024;
+/// The least congestion windows, in packets.
+const CUBIC_LEAST: u64 = 2;
+const BBR_LEAST: u64 = 4;
 /// By its mere presence this variable of the environment turns `HyStart` into `HyStart++`.
 const HYSTART_PLUS_PLUS: &str = "S2N_UNSTABLE_USE_HYSTART_PP";
 
@@ -43,27 +46,36 @@ fn congestion_control(
     options: &mut Options,
     payload: u64,
 ) -> Result<CongestionControl, EndpointError> {
-    let window = options.take_number("iw", 1..=1_000_000)?.map(|packets| {
-        u32::try_from(packets * payload).expect("the range of the option ensures it")
-    });
     match options.take("cc").as_deref() {
         None | Some("cubic") => {
             slow_start(options)?;
             let mut builder = cubic::Builder::default();
-            if let Some(window) = window {
+            if let Some(window) = initial_window(options, CUBIC_LEAST, payload)? {
                 builder = builder.with_initial_congestion_window(window);
             }
             Ok(CongestionControl::Cubic(builder.build()))
         }
         Some("bbr2") => {
             let mut builder = bbr::Builder::default();
-            if let Some(window) = window {
+            if let Some(window) = initial_window(options, BBR_LEAST, payload)? {
                 builder = builder.with_initial_congestion_window(window);
             }
             Ok(CongestionControl::Bbr(builder.build()))
         }
         Some(other) => Err(unsupported("cc", other, "cubic or bbr2")),
     }
+}
+
+/// In bytes. A window of less than `least` packets would be raised to that.
+fn initial_window(
+    options: &mut Options,
+    least: u64,
+    payload: u64,
+) -> Result<Option<u32>, EndpointError> {
+    let packets = options.take_number("iw", least..=1_000_000)?;
+    Ok(packets.map(|packets| {
+        u32::try_from(packets * payload).expect("the range of the option ensures it")
+    }))
 }
 
 /// BBR has a start of its own, so `ss` is left over there, and refused.
@@ -80,7 +92,6 @@ fn slow_start(options: &mut Options) -> Result<(), EndpointError> {
 
 fn limits(options: &mut Options) -> Result<Limits, EndpointError> {
     let window = options.take_number("window", 1..=u32::MAX.into())?;
-    let interval = options.take_number("ack", 1..=u8::MAX.into())?;
     let mut limits = Limits::new();
     if let Some(window) = window {
         let buffer = u32::try_from(window).expect("the range of the option ensures it");
@@ -89,12 +100,6 @@ fn limits(options: &mut Options) -> Result<Limits, EndpointError> {
             .and_then(|limits| limits.with_bidirectional_local_data_window(window))
             .and_then(|limits| limits.with_bidirectional_remote_data_window(window))
             .and_then(|limits| limits.with_max_send_buffer_size(buffer.max(DEFAULT_SEND_BUFFER)))
-            .map_err(refused)?;
-    }
-    if let Some(interval) = interval {
-        let interval = u8::try_from(interval).expect("the range of the option ensures it");
-        limits = limits
-            .with_ack_elicitation_interval(interval)
             .map_err(refused)?;
     }
     Ok(limits)
