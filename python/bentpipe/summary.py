@@ -1,7 +1,8 @@
 """The tables at the end of a run: per scenario and workload, what every client and server came to.
 
 Up to four servers, a cell is mean goodput and deviation; more of them share the width of a terminal, and a
-cell is the mean alone. Where no file is large enough for a goodput, a cell is a time.
+cell is the mean alone. Where files are too small for a goodput, or a test case is not about it, a cell is a
+time.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from bentpipe.statistics import Cell, Matrix, matrices
 _SERVERS_ACROSS = 4  # with deviations, they fit the width
 _WIDTH = 80
 _LINES = 30  # of failures
+_BULK = ("transfer", "upload")  # test cases that are about goodput
 # Where many servers share a line, an outcome is a letter.
 _LETTERS = {
     "unsupported": "U",
@@ -106,7 +108,7 @@ def _legend(shown: Sequence[Matrix]) -> str:
     if any(one.endswith("!") for one in texts):
         words += "; !: some trials failed"
     if rates and times:
-        words += "\ns: seconds until all has arrived, mean, where files are too small for a goodput"
+        words += "\ns: seconds until all has arrived, mean, where goodput says little"
     if any(one.startswith("-") for one in texts):
         words += "\n-: no goodput, as the file came in one flight"
     letters = [f"{letter}: {word.replace('_', ' ')}" for word, letter in _LETTERS.items() if letter in texts]
@@ -121,9 +123,14 @@ def text(matrix: Matrix, cell: Cell | None) -> str:
 
 
 def _has_goodput(matrix: Matrix) -> bool:
-    """Whether its cells are goodputs. Where no success has one, the files are too small."""
+    """Whether its cells are goodputs: not where a test case is about something else, nor where most successes
+    have none, because the files are too small.
+    """
+    if matrix.key.workload.partition(":")[0] not in _BULK:
+        return False
     succeeded = [cell for cell in matrix.cells if cell.ok]
-    return not succeeded or any(cell.goodput_mean_bps is not None for cell in succeeded)
+    measured = sum(cell.goodput_mean_bps is not None for cell in succeeded)
+    return 2 * measured >= len(succeeded)
 
 
 def _tables(matrix: Matrix) -> list[Table]:
