@@ -189,6 +189,19 @@ def refusal(command: Sequence[str], greeting: Mapping[str, Any], patience_s: flo
         return f"it cannot be started: {error.strerror}"
 
 
+def version(command: Sequence[str], role: str) -> str:
+    """The version of the stack that the program gives when it is greeted. PipeError or OSError if it gives
+    none.
+    """
+    with tempfile.TemporaryDirectory() as folder, Program(command) as program:
+        for name in ("www", "downloads"):
+            Path(folder, name).mkdir()
+        ready = program.ready(hello(role, "transfer", {}, Path(folder)))
+        if not isinstance(ready, dict) or not isinstance(ready.get("version"), str):
+            raise PipeError("its READY gives no version")
+        return str(ready["version"])
+
+
 def _spawn(command: Sequence[str], log: int) -> tuple[int, int, int]:
     child_in, to_child = os.pipe()
     from_child, child_out = os.pipe()
