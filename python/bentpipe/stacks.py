@@ -66,6 +66,7 @@ class Stack:
     options: Mapping[str, str]  # name → what it means
     commands: Mapping[str, tuple[str, ...]]  # mode → arguments, with placeholders
     build: Build | None
+    repeats_except: str = ""  # when a deterministic one does not repeat all the same
     packages: tuple[str, ...] = ()  # Python packages of Bentpipe's own environment that it runs with
 
     def command(self, mode: str) -> list[str]:
@@ -166,6 +167,7 @@ def load(folder: Path) -> Stack:
         "testcases",
         "deterministic",
         "notes",
+        "repeats_except",
         "options",
         "commands",
         "build",
@@ -187,6 +189,7 @@ def load(folder: Path) -> Stack:
         options={name: options.text(name) for name in options.values},
         commands={mode: tuple(commands.texts(mode)) for mode in commands.values},
         build=_build(build) if build.values else None,
+        repeats_except=table.text("repeats_except", ""),
         packages=tuple(table.texts("packages", [])),
     )
     if not _NAME.fullmatch(stack.name):

@@ -26,6 +26,11 @@ class State:
         return [testbed for mode, testbed in TESTBEDS.items() if mode in self.stack.commands]
 
     @property
+    def repeats(self) -> str:
+        """Whether the same seed gives the same packets, in a word."""
+        return "no" if not self.stack.deterministic else "mostly" if self.stack.repeats_except else "yes"
+
+    @property
     def made_with(self) -> dict[str, str]:
         """Tools, libraries and Python packages, and their versions."""
         return {**self.found.tools, **self.found.packages} if self.found else _packages(self.stack)
@@ -42,6 +47,7 @@ class State:
             "roles": stack.roles,
             "testcases": stack.testcases,
             "deterministic": stack.deterministic,
+            "repeats_except": stack.repeats_except or None,
             "notes": stack.notes,
             "options": dict(stack.options),
             "modes": list(stack.commands),

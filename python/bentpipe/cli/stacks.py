@@ -74,7 +74,7 @@ def _table(found: Sequence[State]) -> Table:
             _cases(stack.testcases),
             " ".join(stack.options),
             " ".join(one.testbeds),
-            "yes" if stack.deterministic else "no",
+            one.repeats,
             "yes" if one.why_not is None else "no",
         )
     return table
@@ -93,8 +93,10 @@ def _legend(found: Sequence[State]) -> Iterator[str]:
     yield "testbeds: sim, virtual time; loopback, sockets on this machine, for `stacks test`."
     yield "repeats: the same seed gives the same packets."
     for one in found:
-        if not one.stack.deterministic and one.stack.notes:
+        if not one.stack.deterministic:
             yield f"{one.stack.name} does not repeat: {one.stack.notes}"
+        elif one.stack.repeats_except:
+            yield f"{one.stack.name} repeats, except {one.stack.repeats_except}"
     for one in found:
         if one.why_not is not None:
             yield f"{one.stack.name} is not installed: {one.why_not}"
@@ -132,7 +134,7 @@ def show(known: dict[str, Stack], name: str, as_json: bool, extra: tuple[Path, .
         ("roles", ", ".join(stack.roles)),
         ("test cases", ", ".join(stack.testcases)),
         ("testbeds", ", ".join(one.testbeds)),
-        ("repeats", "yes" if stack.deterministic else "no"),
+        ("repeats", f"yes, except {stack.repeats_except}" if one.repeats == "mostly" else one.repeats),
         ("installed", "yes" if one.why_not is None else f"no: {one.why_not}"),
         ("made with", ", ".join(f"{name} {version}" for name, version in one.made_with.items())),
         ("folder", str(stack.folder)),
