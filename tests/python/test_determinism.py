@@ -1,5 +1,5 @@
-"""Which stacks repeat: the same seed gives the same packets, byte for byte. Those that do not are listed here, so
-that the list cannot grow unseen.
+"""Which stacks repeat: the same seed gives the same packets, byte for byte. Those that do not are listed
+here, so that the list cannot grow unseen.
 """
 
 from __future__ import annotations

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 from typing import ClassVar
 
+import laboratory
 import pytest
-import test_endpoint_aioquic as laboratory
 from conftest import installed_or_skip
-from test_endpoint_aioquic import DELAY_NS, EPOCH_S, OTHER_SEED, SIZE, Datagram, Lab
+from laboratory import DELAY_NS, EPOCH_S, OTHER_SEED, SIZE, Datagram, Lab
 
 LONG_HEADER_TYPE, RETRY = 0xF0, 0xF0  # RFC 9000, section 17.2.5
 

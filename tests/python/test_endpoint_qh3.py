@@ -13,6 +13,7 @@ from conftest import Command
 from bentpipe import paths, stacks
 
 FOLDER = paths.endpoints() / "qh3"
+FAMILY = paths.endpoints() / "aioquic-family"
 QH3 = stacks.load(FOLDER)
 BUILT = QH3.entry.folder
 RUN = ["run", "--scenario", "goodput", "--iterations", "1", "--bytes", "100kB", "--no-report", "--json"]
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.skipif(
 
 def in_its_place(code: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Python code among the modules and packages of the endpoint."""
-    env = {"PATH": os.environ["PATH"], "PYTHONPATH": f"{FOLDER}:{BUILT / 'packages'}", **variables}
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": f"{FOLDER}:{FAMILY}:{BUILT / 'packages'}", **variables}
     command = [sys.executable, "-S", "-c", code]
     return subprocess.run(command, env=env, timeout=60, text=True, capture_output=True, check=False)
 
