@@ -13,6 +13,7 @@ from bentpipe.stacks import Need, Stack
 _INSTALL = {
     "cargo": "install it with: curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh",
     "cc": "install it with: sudo apt install build-essential",
+    "c++": "install it with: sudo apt install build-essential",
     "clang": "install it with: sudo apt install clang",
     "cmake": "install it with: sudo apt install cmake",
     "go": "get it from https://go.dev/dl",

@@ -18,11 +18,10 @@ from pathlib import Path
 
 from bentpipe import inputs, installed, paths, strict
 from bentpipe.errors import UsageError, one_of
+from bentpipe.workload import TESTCASES
 
 ROLES = ("client", "server")
 MODES = ("virtual-time", "sockets")
-# Those of the endpoint contract, section 2.
-TESTCASES = ("transfer", "handshake", "longrtt", "multiplexing", "resumption", "zerortt", "upload")
 _NEED = re.compile(r"([A-Za-z0-9_.+-]+)(?:\s*>=\s*(\d+(?:\.\d+)*))?")
 _NAME = re.compile(r"[A-Za-z0-9-]+")
 _PLACE = re.compile(r"\{(bin|python|folder|root)\}")

@@ -17,8 +17,9 @@ from bentpipe.cli import install as installing
 from bentpipe.errors import UsageError, one_of
 from bentpipe.stacks import Stack
 from bentpipe.state import State
+from bentpipe.workload import TESTCASES
 
-_LETTERS = {case: case[0].upper() for case in catalogue.TESTCASES}
+_LETTERS = {case: case[0].upper() for case in TESTCASES}
 _extra = click.option(
     "--stacks",
     "extra",
@@ -82,7 +83,7 @@ def _table(found: Sequence[State]) -> Table:
 
 def _cases(testcases: Sequence[str]) -> str:
     """The test cases of a stack, shorter than by name."""
-    absent = [case for case in catalogue.TESTCASES if case not in testcases]
+    absent = [case for case in TESTCASES if case not in testcases]
     return "all" if not absent else " ".join(_LETTERS.get(case, case) for case in testcases)
 
 
