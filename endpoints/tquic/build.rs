@@ -1,6 +1,12 @@
-//! The linker puts the program between tquic and one function of its TLS library: `src/signatures.rs` says why.
+//! The linker puts the program between tquic's BoringSSL and some of its functions: `src/boringssl.rs` says why.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rustc-link-arg-bins=-Wl,--wrap=SSL_CTX_new");
+    for function in [
+        "SSL_CTX_new",
+        "CRYPTO_rdrand",
+        "CRYPTO_rdrand_multiple8_buf",
+    ] {
+        println!("cargo::rustc-link-arg-bins=-Wl,--wrap={function}");
+    }
 }

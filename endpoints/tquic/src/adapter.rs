@@ -258,7 +258,7 @@ impl Adapter {
         }
         self.read_notes();
         let timeout = self.endpoint.timeout();
-        self.deadline = timeout.map(|timeout| self.now + timeout.max(TIMER_GRANULARITY));
+        self.deadline = timeout.map(|timeout| self.now + whole_milliseconds(timeout));
     }
 
     fn read_notes(&mut self) {
@@ -279,6 +279,16 @@ impl Adapter {
             }
         }
     }
+}
+
+/// Waiting as tquic's own client and server do, whose `poll` knows whole milliseconds, rounded up, and who wait for one at least.
+///
+/// Its pacer cannot do with less: it rounds down both how long it has to wait and what it may send by then, and forgets the rest. Woken at the
+/// very instant that it asked for, it is a byte short, asks for the time of that byte, and so on for ever.
+fn whole_milliseconds(timeout: Duration) -> Duration {
+    let granularity = TIMER_GRANULARITY.as_nanos();
+    let ticks = timeout.as_nanos().div_ceil(granularity).max(1);
+    TIMER_GRANULARITY * u32::try_from(ticks).unwrap_or(u32::MAX)
 }
 
 fn read_all(

@@ -47,8 +47,8 @@ impl TransportHandler for Handler {
     fn on_conn_established(&mut self, _connection: &mut Connection) {}
 
     fn on_conn_closed(&mut self, connection: &mut Connection) {
-        let why = closing(connection)
-            .unwrap_or_else(|| Closing::Error("closed without a reason".into()));
+        let why =
+            closing(connection).unwrap_or_else(|| Closing::Error("closed without a reason".into()));
         self.notes.borrow_mut().gone.push((index(connection), why));
     }
 

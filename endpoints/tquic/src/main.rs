@@ -1,11 +1,11 @@
 //! tquic as an endpoint program (`endpoints/CONTRACT.md`).
 
 mod adapter;
+mod boringssl;
 mod config;
 mod connection;
 mod handler;
 mod qlog;
-mod signatures;
 
 use std::process::ExitCode;
 

@@ -25,8 +25,9 @@ impl QlogFile {
 
     fn complete(&self, head: &str) -> String {
         let milliseconds = self.reference.as_nanos() as f64 / 1e6;
-        let fields =
-            format!("\"common_fields\":{{\"time_format\":\"relative\",\"reference_time\":{milliseconds}}},");
+        let fields = format!(
+            "\"common_fields\":{{\"time_format\":\"relative\",\"reference_time\":{milliseconds}}},"
+        );
         head.replacen("\"vantage_point\"", &(fields + "\"vantage_point\""), 1)
     }
 }
