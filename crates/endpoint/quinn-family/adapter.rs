@@ -10,15 +10,17 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bentpipe_endpoint::{
-    Clock, Closing, ConnectionKey, EndpointError, Event, Options, Read, Received, Role, Setup,
-    Stack, StreamEnd, StreamKey, Transmit,
+    Clock, Closing, ConnectionKey, EndpointError, Event, Options, Read, Received, Resume, Role,
+    Setup, Stack, StreamEnd, StreamKey, TestCase, Tickets, Transmit,
 };
 use bytes::Bytes;
 use proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use proto::{
     Connection, ConnectionError, ConnectionHandle, DatagramEvent, Dir, EndpointConfig, ReadError,
-    ServerConfig, StreamEvent, StreamId, TimeSource, TransportConfig, VarInt, WriteError,
+    ServerConfig, StreamEvent, StreamId, TimeSource, TokenMemoryCache, TokenStore, TransportConfig,
+    VarInt, WriteError,
 };
+use rustls::client::Resumption;
 
 use crate::{dialect, proto};
 
@@ -39,13 +41,56 @@ pub struct Tuning {
 /// An endpoint of the library and its connections.
 pub struct Adapter {
     endpoint: proto::Endpoint,
-    client_config: Option<proto::ClientConfig>,
+    client: Option<Client>,
     /// In the order of their handles; `None`: drained.
     connections: Vec<Option<Connection>>,
     events: VecDeque<Event>,
     /// Datagrams that belong to no connection.
     responses: VecDeque<(Transmit, Vec<u8>)>,
     clock: Clock,
+}
+
+/// What a client starts connections with.
+struct Client {
+    tls: rustls::ClientConfig,
+    tickets: Tickets,
+    transport: Arc<TransportConfig>,
+    /// Address validation tokens (RFC 9000, section 8.1.3), which the library keeps for as long as its configuration lives.
+    tokens: Arc<dyn TokenStore>,
+}
+
+impl Client {
+    fn new(setup: &Setup, transport: Arc<TransportConfig>) -> Result<Self, EndpointError> {
+        let mut tls = setup.client_tls()?;
+        let tickets = Tickets::default();
+        tls.resumption = Resumption::store(Arc::new(tickets.clone()));
+        Ok(Self {
+            tls,
+            tickets,
+            transport,
+            tokens: Arc::new(TokenMemoryCache::default()),
+        })
+    }
+
+    /// A connection that resumes nothing comes first, when there is no ticket yet.
+    fn config(&self, resume: Resume) -> Result<proto::ClientConfig, EndpointError> {
+        let mut tls = self.tls.clone();
+        tls.enable_early_data = resume == Resume::EarlyData;
+        let tls = QuicClientConfig::try_from(tls).map_err(tls_error)?;
+        let mut config = proto::ClientConfig::new(Arc::new(tls));
+        config
+            .transport_config(self.transport.clone())
+            .token_store(self.tokens.clone());
+        Ok(config)
+    }
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the signature that map_err wants"
+)]
+fn tls_error(error: proto::crypto::rustls::NoInitialCipherSuite) -> EndpointError {
+    EndpointError::Tls(error.to_string())
 }
 
 /// A token's age is counted in the trial's time.
@@ -60,6 +105,7 @@ impl TimeSource for WallClock {
 impl Stack for Adapter {
     const NAME: &'static str = dialect::NAME;
     const VERSION: &'static str = dialect::VERSION;
+    const TEST_CASES: &'static [TestCase] = &TestCase::ALL;
 
     fn new(setup: &Setup, options: &mut Options) -> Result<Self, EndpointError> {
         let mut transport = TransportConfig::default();
@@ -69,11 +115,8 @@ impl Stack for Adapter {
             dialect::log_to(folder, start, &mut transport);
         }
         let transport = Arc::new(transport);
-        let tls_error = |error: proto::crypto::rustls::NoInitialCipherSuite| {
-            EndpointError::Tls(error.to_string())
-        };
         let mut server_config = None;
-        let mut client_config = None;
+        let mut client = None;
         match setup.role {
             Role::Server => {
                 let tls = QuicServerConfig::try_from(setup.server_tls()?).map_err(tls_error)?;
@@ -82,16 +125,11 @@ impl Stack for Adapter {
                 config.time_source(Arc::new(WallClock(setup.clock.clone())));
                 server_config = Some(Arc::new(config));
             }
-            Role::Client => {
-                let tls = QuicClientConfig::try_from(setup.client_tls()?).map_err(tls_error)?;
-                let mut config = proto::ClientConfig::new(Arc::new(tls));
-                config.transport_config(transport);
-                client_config = Some(config);
-            }
+            Role::Client => client = Some(Client::new(setup, transport)?),
         }
         Ok(Self {
             endpoint: dialect::endpoint(Arc::new(EndpointConfig::default()), server_config),
-            client_config,
+            client,
             connections: Vec::new(),
             events: VecDeque::new(),
             responses: VecDeque::new(),
@@ -103,8 +141,10 @@ impl Stack for Adapter {
         &mut self,
         now: Duration,
         remote: SocketAddr,
+        resume: Resume,
     ) -> Result<ConnectionKey, EndpointError> {
-        let config = self.client_config.clone().expect("only a client connects");
+        let client = self.client.as_ref().expect("only a client connects");
+        let config = client.config(resume)?;
         let now = self.clock.instant(now);
         let (handle, connection) = self
             .endpoint
@@ -304,6 +344,12 @@ impl Adapter {
         while let Some(event) = connection.poll() {
             collect(key, connection, event, &mut self.events);
         }
+        // Only the connection that was just handled can have brought one.
+        if let Some(client) = &self.client
+            && client.tickets.any_new()
+        {
+            self.events.push_back(Event::Ticket(key));
+        }
         if drained {
             self.connections[handle.0] = None;
         }
@@ -317,7 +363,13 @@ fn collect(
     events: &mut VecDeque<Event>,
 ) {
     match event {
-        proto::Event::Connected => events.push_back(Event::Connected(key)),
+        proto::Event::Connected => {
+            let is_client = connection.side().is_client();
+            if is_client && connection.has_0rtt() && !connection.accepted_0rtt() {
+                events.push_back(Event::EarlyDataRejected(key));
+            }
+            events.push_back(Event::Connected(key));
+        }
         proto::Event::ConnectionLost {
             reason: ConnectionError::LocallyClosed,
         } => {}

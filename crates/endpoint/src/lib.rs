@@ -32,6 +32,10 @@ mod setup;
 #[cfg(feature = "program")]
 mod stack;
 #[cfg(feature = "program")]
+mod test_case;
+#[cfg(feature = "program")]
+mod tickets;
+#[cfg(feature = "program")]
 mod tls;
 
 #[cfg(feature = "program")]
@@ -42,5 +46,10 @@ pub use self::{
     options::Options,
     program::run,
     setup::{Role, Setup},
-    stack::{Closing, ConnectionKey, Event, Read, Received, Stack, StreamEnd, StreamKey, Transmit},
+    stack::{
+        Closing, ConnectionKey, Event, Read, Received, Resume, Stack, StreamEnd, StreamKey,
+        Transmit,
+    },
+    test_case::TestCase,
+    tickets::Tickets,
 };

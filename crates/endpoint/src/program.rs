@@ -74,6 +74,10 @@ fn run_sockets<S: Stack>() -> Result<(), EndpointError> {
 
 /// All that can be unsupported is found out here, before the first packet.
 fn new_endpoint<S: Stack>(setup: &Setup) -> Result<Endpoint<S>, EndpointError> {
+    if !S::TEST_CASES.contains(&setup.test_case) {
+        let what = format!("test case {:?}", setup.test_case.name());
+        return Err(EndpointError::Unsupported(what));
+    }
     let mut options = Options::new(setup.options.clone());
     let stack = S::new(setup, &mut options)?;
     options.finish()?;

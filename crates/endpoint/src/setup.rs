@@ -11,6 +11,7 @@ use crate::contract::{CONTRACT, Hello};
 use crate::error::EndpointError;
 use crate::log_file::{LogFile, LogFolder};
 use crate::options::Options;
+use crate::test_case::TestCase;
 
 /// The side that the program plays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +46,8 @@ impl Role {
 pub struct Setup {
     /// The side that it plays.
     pub role: Role,
+    /// What is to be done.
+    pub test_case: TestCase,
     /// A client's URLs.
     pub requests: Vec<String>,
     /// The variant's options.
@@ -53,9 +56,9 @@ pub struct Setup {
     pub local: SocketAddr,
     /// The other side's address; unknown to a server in socket mode.
     pub remote: Option<SocketAddr>,
-    /// Where a server's files are.
+    /// Where a server's files are; in `upload` a client's.
     pub www: Option<PathBuf>,
-    /// Where a client's replies go.
+    /// Where a client's replies go; in `upload` what a server is sent.
     pub downloads: Option<PathBuf>,
     /// Where `ca.pem`, `cert.pem` and `priv.key` are.
     pub certs: PathBuf,
@@ -77,10 +80,11 @@ impl Setup {
             );
             return Err(EndpointError::Unsupported(what));
         }
-        check_testcase(&hello.testcase)?;
+        let test_case = TestCase::parse(&hello.testcase)?;
         let role = Role::parse(&hello.role)?;
         Ok(Self {
             role,
+            test_case,
             requests: hello.requests,
             options: hello.options,
             local: parse_address("local", &hello.local)?,
@@ -96,7 +100,7 @@ impl Setup {
 
     /// Socket mode: reads the environment.
     pub fn from_environment() -> Result<Self, EndpointError> {
-        check_testcase(&variable("TESTCASE")?)?;
+        let test_case = TestCase::parse(&variable("TESTCASE")?)?;
         let role = Role::parse(&variable("ROLE")?)?;
         let (requests, local, remote) = match role {
             Role::Server => {
@@ -124,6 +128,7 @@ impl Setup {
         };
         Ok(Self {
             role,
+            test_case,
             requests,
             options: Options::parse(&env::var("BENTPIPE_OPTIONS").unwrap_or_default())?.into_map(),
             local,
@@ -139,15 +144,6 @@ impl Setup {
             clock: Clock::start_now(),
         })
     }
-}
-
-fn check_testcase(name: &str) -> Result<(), EndpointError> {
-    if name == "transfer" {
-        return Ok(());
-    }
-    Err(EndpointError::Unsupported(format!(
-        "test case {name:?}; there is only \"transfer\""
-    )))
 }
 
 fn variable(name: &'static str) -> Result<String, EndpointError> {

@@ -10,6 +10,7 @@ use bytes::{Bytes, BytesMut};
 use crate::error::EndpointError;
 use crate::options::Options;
 use crate::setup::Setup;
+use crate::test_case::TestCase;
 
 /// A connection of a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,11 +46,28 @@ pub struct Transmit {
     pub segment_size: Option<usize>,
 }
 
+/// What a connection takes from the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resume {
+    /// Nothing: a full handshake.
+    Nothing,
+    /// The session, by its latest ticket; no early data.
+    Session,
+    /// The session, and streams can be opened and written before the handshake, in 0-RTT packets. Where the ticket does not
+    /// allow that, [`Stack::open`] says `None` until the handshake is complete.
+    EarlyData,
+}
+
 /// Something that the application should know.
 #[derive(Debug)]
 pub enum Event {
     /// The handshake is complete (RFC 9001, section 4.1.1).
     Connected(ConnectionKey),
+    /// A session ticket has come: the next [`Stack::connect`] can resume.
+    Ticket(ConnectionKey),
+    /// The server has rejected the early data: streams opened so far are no more, and their IDs may be used again. Comes
+    /// before [`Event::Connected`]. A stack that sends the same streams again by itself does not report it.
+    EarlyDataRejected(ConnectionKey),
     /// The peer allows further streams to be opened.
     MoreStreams(ConnectionKey),
     /// The peer opened a bidirectional stream, which may be readable already.
@@ -60,6 +78,23 @@ pub enum Event {
     Writable(ConnectionKey, StreamKey),
     /// The connection is no more. Not reported for a close by this side.
     Closed(ConnectionKey, Closing),
+}
+
+impl Event {
+    /// The connection that it is about.
+    #[must_use]
+    pub fn connection(&self) -> ConnectionKey {
+        match *self {
+            Self::Connected(connection)
+            | Self::Ticket(connection)
+            | Self::EarlyDataRejected(connection)
+            | Self::MoreStreams(connection)
+            | Self::Opened(connection, _)
+            | Self::Readable(connection, _)
+            | Self::Writable(connection, _)
+            | Self::Closed(connection, _) => connection,
+        }
+    }
 }
 
 /// Why a connection is no more.
@@ -102,15 +137,20 @@ pub trait Stack: Sized {
     const NAME: &'static str;
     /// The library and its version.
     const VERSION: &'static str;
+    /// The test cases that it can be in, as in its `stack.toml`. The program refuses all others.
+    const TEST_CASES: &'static [TestCase];
 
     /// A client or a server, by `setup.role`; takes its options out of `options`.
+    ///
+    /// In [`TestCase::Resumption`] and [`TestCase::ZeroRtt`] a server issues tickets and accepts early data.
     fn new(setup: &Setup, options: &mut Options) -> Result<Self, EndpointError>;
 
-    /// Starts a connection to `remote`, whose name is `server`.
+    /// Starts a connection to `remote`, whose name is `server`. The connection before may still be closing.
     fn connect(
         &mut self,
         now: Duration,
         remote: SocketAddr,
+        resume: Resume,
     ) -> Result<ConnectionKey, EndpointError>;
 
     /// A datagram has arrived.

@@ -9,8 +9,8 @@ use std::time::Duration;
 use bentpipe_endpoint::contract::Hello;
 use bentpipe_endpoint::hq::{Application, REFUSED};
 use bentpipe_endpoint::{
-    Closing, ConnectionKey, EndpointError, Event, Options, Read, Received, Setup, Stack, StreamEnd,
-    StreamKey, Transmit,
+    Closing, ConnectionKey, EndpointError, Event, Options, Read, Received, Resume, Setup, Stack,
+    StreamEnd, StreamKey, TestCase, Transmit,
 };
 use bytes::Bytes;
 
@@ -19,6 +19,8 @@ const CONNECTION: ConnectionKey = ConnectionKey(0);
 /// One side, with everything that it was asked to do.
 #[derive(Default)]
 struct Fake {
+    /// How each connection was started.
+    connections: Vec<Resume>,
     streams_allowed: u64,
     opened: u64,
     /// How many bytes the next writes take.
@@ -34,6 +36,7 @@ struct Fake {
 impl Stack for Fake {
     const NAME: &'static str = "fake";
     const VERSION: &'static str = "fake 1";
+    const TEST_CASES: &'static [TestCase] = &TestCase::ALL;
 
     fn new(_: &Setup, _: &mut Options) -> Result<Self, EndpointError> {
         Ok(Self {
@@ -41,8 +44,15 @@ impl Stack for Fake {
             ..Self::default()
         })
     }
-    fn connect(&mut self, _: Duration, _: SocketAddr) -> Result<ConnectionKey, EndpointError> {
-        Ok(CONNECTION)
+    fn connect(
+        &mut self,
+        _: Duration,
+        _: SocketAddr,
+        resume: Resume,
+    ) -> Result<ConnectionKey, EndpointError> {
+        self.connections.push(resume);
+        self.opened = 0;
+        Ok(ConnectionKey(self.connections.len() - 1))
     }
     fn handle_datagram(&mut self, _: Duration, _: Received) {}
     fn next_timeout(&mut self) -> Option<Duration> {
@@ -106,10 +116,19 @@ struct Side {
 
 impl Side {
     fn new(role: &str, folder: &Path, requests: &[&str]) -> Result<Self, EndpointError> {
+        Self::of("transfer", role, folder, requests)
+    }
+
+    fn of(
+        testcase: &str,
+        role: &str,
+        folder: &Path,
+        requests: &[&str],
+    ) -> Result<Self, EndpointError> {
         let setup = Setup::from_hello(Hello {
             contract: 1,
             role: role.into(),
-            testcase: "transfer".into(),
+            testcase: testcase.into(),
             requests: requests
                 .iter()
                 .map(|path| format!("https://server:443{path}"))
@@ -125,9 +144,10 @@ impl Side {
             keylog: None,
             qlog: None,
         })?;
-        let application = Application::new(&setup)?;
+        let mut application = Application::new(&setup)?;
         let mut stack = Fake::new(&setup, &mut Options::new(BTreeMap::new()))?;
         stack.streams_allowed = 100;
+        application.start(&mut stack, Duration::ZERO)?;
         Ok(Self {
             application,
             stack,

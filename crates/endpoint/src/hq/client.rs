@@ -1,82 +1,97 @@
-//! The client: asks for everything at once, stores the replies, closes.
+//! The client: asks for everything at once, or for the first request and then, over a second connection, for the others.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{BufWriter, Write};
 use std::net::SocketAddr;
-use std::path::{Component, Path, PathBuf};
+use std::ops::Range;
 use std::time::Duration;
 
-use bytes::Bytes;
-
-use crate::contract::{Bye, RequestReport};
+use crate::contract::Bye;
 use crate::error::EndpointError;
 use crate::setup::Setup;
-use crate::stack::{ConnectionKey, Event, Read, Stack, StreamEnd, StreamKey};
+use crate::stack::{ConnectionKey, Event, Resume, Stack, StreamKey};
+use crate::test_case::TestCase;
 
-use super::{REFUSED, describe, nanos};
-
-const BUFFER_BYTES: usize = 1 << 18;
+use super::request::Request;
+use super::{REFUSED, describe, missing, nanos};
 
 /// A client and its requests.
 #[derive(Debug)]
 pub struct Client {
     remote: SocketAddr,
     requests: Vec<Request>,
+    /// The connection that is in use.
+    connection: Option<ConnectionKey>,
+    /// The requests that belong to it.
+    turn: Range<usize>,
     /// Which request a stream carries.
     streams: BTreeMap<StreamKey, usize>,
     /// The first request that has no stream yet.
     unasked: usize,
     unanswered: usize,
+    /// Whether a session ticket has come.
+    ticket: bool,
+    /// How the connection after this one starts; `Nothing`: there is none after it.
+    next: Resume,
     connected_at: Option<Duration>,
     error: Option<String>,
     done: bool,
 }
 
-#[derive(Debug)]
-struct Request {
-    /// What is left to be sent of `GET /path\r\n`.
-    question: Bytes,
-    file: PathBuf,
-    writer: Option<BufWriter<File>>,
-    report: RequestReport,
-    ended: bool,
-}
-
 impl Client {
     /// A client with the requests of `setup`.
     pub fn new(setup: &Setup) -> Result<Self, EndpointError> {
-        let missing = |field| EndpointError::Field {
-            field,
-            value: String::new(),
-            problem: "a client needs it (endpoints/CONTRACT.md)".into(),
-        };
-        let downloads = setup
-            .downloads
-            .as_deref()
-            .ok_or_else(|| missing("downloads"))?;
-        let remote = setup.remote.ok_or_else(|| missing("remote"))?;
-        let requests: Vec<_> = setup
-            .requests
-            .iter()
-            .map(|url| Request::new(url, downloads))
-            .collect::<Result<_, _>>()?;
-        let unanswered = requests.len();
         Ok(Self {
-            remote,
-            requests,
+            remote: setup.remote.ok_or_else(|| missing("remote"))?,
+            requests: Request::all(setup)?,
+            connection: None,
+            turn: 0..0,
             streams: BTreeMap::new(),
             unasked: 0,
-            unanswered,
+            unanswered: 0,
+            ticket: false,
+            next: match setup.test_case {
+                TestCase::Resumption => Resume::Session,
+                TestCase::ZeroRtt => Resume::EarlyData,
+                _ => Resume::Nothing,
+            },
             connected_at: None,
             error: None,
             done: false,
         })
     }
 
-    /// Starts the connection.
+    /// Starts the first connection.
     pub fn start(&mut self, stack: &mut impl Stack, now: Duration) -> Result<(), EndpointError> {
-        stack.connect(now, self.remote).map(drop)
+        let all = self.requests.len();
+        let end = match self.next {
+            Resume::Nothing => all,
+            Resume::Session | Resume::EarlyData => all.min(1),
+        };
+        self.connect(stack, now, 0..end, Resume::Nothing)
+    }
+
+    fn connect(
+        &mut self,
+        stack: &mut impl Stack,
+        now: Duration,
+        turn: Range<usize>,
+        resume: Resume,
+    ) -> Result<(), EndpointError> {
+        let connection = stack.connect(now, self.remote, resume)?;
+        self.connection = Some(connection);
+        self.turn = turn;
+        self.begin_turn();
+        if resume == Resume::EarlyData {
+            self.ask(stack, now, connection);
+        }
+        Ok(())
+    }
+
+    /// None of the connection's requests has been asked.
+    fn begin_turn(&mut self) {
+        self.streams.clear();
+        self.unasked = self.turn.start;
+        self.unanswered = self.turn.len();
     }
 
     /// Tells it what happened at `now`.
@@ -86,14 +101,35 @@ impl Client {
         now: Duration,
         event: &Event,
     ) -> Result<(), EndpointError> {
+        // The first connection may still be closing when the second is in use.
+        if self.connection != Some(event.connection()) {
+            return Ok(());
+        }
         match *event {
             Event::Connected(connection) => {
-                self.connected_at = Some(now);
-                self.ask(stack, connection);
+                self.connected_at.get_or_insert(now);
+                self.ask(stack, now, connection);
+                self.advance(stack, now, connection)?;
             }
-            Event::MoreStreams(connection) => self.ask(stack, connection),
-            Event::Writable(connection, stream) => self.send(stack, connection, stream),
-            Event::Readable(connection, stream) => self.receive(stack, now, connection, stream)?,
+            Event::Ticket(connection) => {
+                self.ticket = true;
+                self.advance(stack, now, connection)?;
+            }
+            Event::EarlyDataRejected(_) => {
+                let requests = &mut self.requests[self.turn.clone()];
+                requests.iter_mut().for_each(Request::restart);
+                self.begin_turn();
+            }
+            Event::MoreStreams(connection) => self.ask(stack, now, connection),
+            Event::Writable(connection, stream) => {
+                if let Some(index) = self.streams.get(&stream) {
+                    self.requests[*index].send(stack, now, connection, stream);
+                }
+            }
+            Event::Readable(connection, stream) => {
+                self.receive(stack, now, connection, stream)?;
+                self.advance(stack, now, connection)?;
+            }
             Event::Opened(connection, stream) => {
                 stack.stop(connection, stream, REFUSED);
                 stack.reset(connection, stream, REFUSED);
@@ -102,13 +138,6 @@ impl Client {
                 self.fail(describe(closing));
                 self.done = true;
             }
-        }
-        let (Event::Connected(connection) | Event::Readable(connection, _)) = *event else {
-            return Ok(());
-        };
-        if self.unanswered == 0 && !self.done {
-            stack.close(now, connection, 0);
-            self.done = true;
         }
         Ok(())
     }
@@ -121,47 +150,23 @@ impl Client {
 
     /// Completes the files and says what happened.
     pub fn finish(self) -> Result<Bye, EndpointError> {
-        let mut requests = Vec::with_capacity(self.requests.len());
-        for mut request in self.requests {
-            if let Some(writer) = &mut request.writer {
-                writer.flush().map_err(EndpointError::file(&request.file))?;
-            }
-            requests.push(request.report);
-        }
+        let requests = self.requests.into_iter().map(Request::close);
         Ok(Bye {
             handshake_ns: self.connected_at.map(nanos),
-            requests,
+            requests: requests.collect::<Result<_, _>>()?,
             error: self.error,
         })
     }
 
     /// Opens streams for as many requests as the server allows.
-    fn ask(&mut self, stack: &mut impl Stack, connection: ConnectionKey) {
-        while self.unasked < self.requests.len() {
+    fn ask(&mut self, stack: &mut impl Stack, now: Duration, connection: ConnectionKey) {
+        while self.unasked < self.turn.end {
             let Some(stream) = stack.open(connection) else {
                 return;
             };
             self.streams.insert(stream, self.unasked);
+            self.requests[self.unasked].send(stack, now, connection, stream);
             self.unasked += 1;
-            self.send(stack, connection, stream);
-        }
-    }
-
-    fn send(&mut self, stack: &mut impl Stack, connection: ConnectionKey, stream: StreamKey) {
-        let Some(request) = self
-            .streams
-            .get(&stream)
-            .map(|index| &mut self.requests[*index])
-        else {
-            return;
-        };
-        if request.question.is_empty() {
-            return;
-        }
-        // A server that wants no more of the question may answer all the same: reading will tell.
-        let sent = stack.write(connection, stream, &mut request.question);
-        if sent.is_ok() && request.question.is_empty() {
-            let _ = stack.finish(connection, stream);
         }
     }
 
@@ -176,91 +181,40 @@ impl Client {
             return Ok(());
         };
         let request = &mut self.requests[*index];
-        let mut result = Ok(());
-        let read = stack.read(connection, stream, &mut |bytes| {
-            if result.is_ok() {
-                result = request.store(now, &bytes);
-            }
-        });
-        result?;
-        let failure = match read {
-            Ok(Read::Blocked) => return Ok(()),
-            Ok(Read::Finished) => {
-                // An empty reply is a file, too.
-                request.open()?;
-                None
-            }
-            Err(StreamEnd::ByPeer(code)) => Some(format!("reset by the server with code {code}")),
-            Err(StreamEnd::NotOpen) => Some("the stream closed".to_owned()),
+        let Some(ending) = request.receive(stack, now, connection, stream)? else {
+            return Ok(());
         };
-        if !request.ended {
-            request.ended = true;
-            self.unanswered -= 1;
-            if let Some(failure) = failure {
-                let words = format!("{}: {failure}", request.report.path);
-                self.fail(words);
-            }
+        self.unanswered -= 1;
+        if let Err(failure) = ending {
+            let words = format!("{}: {failure}", request.path());
+            self.fail(words);
         }
         Ok(())
+    }
+
+    /// Closes a connection that has done its part, and goes on to the next, if there is one.
+    fn advance(
+        &mut self,
+        stack: &mut impl Stack,
+        now: Duration,
+        connection: ConnectionKey,
+    ) -> Result<(), EndpointError> {
+        let another = self.next != Resume::Nothing;
+        if self.done || self.unanswered > 0 || (another && !self.ticket) {
+            return Ok(());
+        }
+        stack.close(now, connection, 0);
+        if !another {
+            self.done = true;
+            return Ok(());
+        }
+        let resume = std::mem::replace(&mut self.next, Resume::Nothing);
+        let rest = self.turn.end..self.requests.len();
+        self.connect(stack, now, rest, resume)
     }
 
     /// Keeps the first reason.
     fn fail(&mut self, words: String) {
         self.error.get_or_insert(words);
-    }
-}
-
-impl Request {
-    fn new(url: &str, downloads: &Path) -> Result<Self, EndpointError> {
-        let problem = |problem: &str| EndpointError::Field {
-            field: "requests",
-            value: url.to_owned(),
-            problem: problem.to_owned(),
-        };
-        let path = url
-            .strip_prefix("https://")
-            .and_then(|rest| rest.find('/').map(|start| &rest[start..]))
-            .ok_or_else(|| problem("write a URL such as https://server:443/1024"))?;
-        let relative = Path::new(&path[1..]);
-        if !relative
-            .components()
-            .all(|part| matches!(part, Component::Normal(_)))
-            || relative.as_os_str().is_empty()
-        {
-            return Err(problem(
-                "its path must name a file within the downloads folder",
-            ));
-        }
-        Ok(Self {
-            question: format!("GET {path}\r\n").into(),
-            file: downloads.join(relative),
-            writer: None,
-            report: RequestReport {
-                path: path.to_owned(),
-                ..RequestReport::default()
-            },
-            ended: false,
-        })
-    }
-
-    /// The file of the reply, made when it is needed first.
-    fn open(&mut self) -> Result<&mut BufWriter<File>, EndpointError> {
-        if self.writer.is_none() {
-            if let Some(folder) = self.file.parent() {
-                fs::create_dir_all(folder).map_err(EndpointError::file(folder))?;
-            }
-            let file = File::create(&self.file).map_err(EndpointError::file(&self.file))?;
-            self.writer = Some(BufWriter::with_capacity(BUFFER_BYTES, file));
-        }
-        Ok(self.writer.as_mut().expect("made above"))
-    }
-
-    fn store(&mut self, now: Duration, bytes: &[u8]) -> Result<(), EndpointError> {
-        let written = self.open()?.write_all(bytes);
-        written.map_err(EndpointError::file(&self.file))?;
-        self.report.bytes += bytes.len() as u64;
-        self.report.first_byte_ns.get_or_insert(nanos(now));
-        self.report.last_byte_ns = Some(nanos(now));
-        Ok(())
     }
 }

@@ -1,7 +1,10 @@
 //! `hq-interop`, HTTP/0.9 over QUIC streams (contract, section 2), over any [`Stack`](crate::Stack).
 
 mod client;
+mod files;
+mod request;
 mod server;
+mod upload;
 
 use std::time::Duration;
 
@@ -51,10 +54,7 @@ impl Application {
     ) -> Result<(), EndpointError> {
         match self {
             Self::Client(client) => client.handle(stack, now, event),
-            Self::Server(server) => {
-                server.handle(stack, now, event);
-                Ok(())
-            }
+            Self::Server(server) => server.handle(stack, now, event),
         }
     }
 
@@ -71,8 +71,17 @@ impl Application {
     pub fn finish(self) -> Result<Bye, EndpointError> {
         match self {
             Self::Client(client) => client.finish(),
-            Self::Server(server) => Ok(server.finish()),
+            Self::Server(server) => server.finish(),
         }
+    }
+}
+
+/// What a side cannot do without.
+fn missing(field: &'static str) -> EndpointError {
+    EndpointError::Field {
+        field,
+        value: String::new(),
+        problem: "this side needs it (endpoints/CONTRACT.md)".into(),
     }
 }
 

@@ -1,32 +1,31 @@
-//! The server: answers `GET /path` with the file, or with `RESET_STREAM`.
+//! The server: answers `GET /path` with the file, or with `RESET_STREAM`; in `upload` it stores what `PUT /path` brings.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
-use memmap2::Mmap;
 
 use crate::contract::Bye;
 use crate::error::EndpointError;
 use crate::setup::Setup;
 use crate::stack::{Closing, ConnectionKey, Event, Read, Stack, StreamKey};
+use crate::test_case::TestCase;
 
-use super::{REFUSED, describe, nanos};
+use super::files::Www;
+use super::upload::Upload;
+use super::{REFUSED, describe, missing, nanos};
 
 /// A question longer than this is none.
-const LONGEST_QUESTION: usize = 4096;
+pub(super) const LONGEST_QUESTION: usize = 4096;
 
 /// A server, its files and its replies under way.
 #[derive(Debug)]
 pub struct Server {
-    www: PathBuf,
-    /// Files that have been asked for; copies share their memory.
-    files: BTreeMap<PathBuf, Bytes>,
+    files: Files,
     exchanges: BTreeMap<(ConnectionKey, StreamKey), Exchange>,
     connected_at: Option<Duration>,
-    /// Connections whose handshake is complete and that are not closed.
+    /// Connections that are not closed, from the end of their handshake or their first early data.
     open: BTreeSet<ConnectionKey>,
     /// Whether there ever was one, be it one that failed.
     had_any: bool,
@@ -34,23 +33,42 @@ pub struct Server {
 }
 
 #[derive(Debug)]
+enum Files {
+    /// They are asked for.
+    Sent(Www),
+    /// They are stored in this folder.
+    Stored(PathBuf),
+}
+
+#[derive(Debug)]
 enum Exchange {
     Asking(Vec<u8>),
     /// What is left of the reply.
     Answering(Bytes),
+    Storing(Upload),
+}
+
+/// What has come of a question.
+enum Heard {
+    NotAll,
+    Answer(Bytes),
+    /// The file is here: FIN is the answer.
+    Stored,
+    Refused,
 }
 
 impl Server {
-    /// A server of the files in `setup.www`.
+    /// A server of the files in `setup.www`; in `upload` of the folder `setup.downloads`.
     pub fn new(setup: &Setup) -> Result<Self, EndpointError> {
-        let www = setup.www.as_deref().ok_or_else(|| EndpointError::Field {
-            field: "www",
-            value: String::new(),
-            problem: "a server needs it (endpoints/CONTRACT.md)".into(),
-        })?;
+        let files = if setup.test_case == TestCase::Upload {
+            let folder = setup.downloads.clone();
+            Files::Stored(folder.ok_or_else(|| missing("downloads"))?)
+        } else {
+            let www = setup.www.as_deref().ok_or_else(|| missing("www"))?;
+            Files::Sent(Www::new(www)?)
+        };
         Ok(Self {
-            www: www.canonicalize().map_err(EndpointError::file(www))?,
-            files: BTreeMap::new(),
+            files,
             exchanges: BTreeMap::new(),
             connected_at: None,
             open: BTreeSet::new(),
@@ -60,7 +78,12 @@ impl Server {
     }
 
     /// Tells it what happened at `now`.
-    pub fn handle(&mut self, stack: &mut impl Stack, now: Duration, event: &Event) {
+    pub fn handle(
+        &mut self,
+        stack: &mut impl Stack,
+        now: Duration,
+        event: &Event,
+    ) -> Result<(), EndpointError> {
         match *event {
             Event::Connected(connection) => {
                 self.connected_at.get_or_insert(now);
@@ -68,15 +91,22 @@ impl Server {
                 self.open.insert(connection);
             }
             Event::Opened(connection, stream) => {
-                self.exchanges
-                    .insert((connection, stream), Exchange::Asking(Vec::new()));
-                self.listen(stack, connection, stream);
+                // Early data come before the handshake is complete.
+                self.had_any = true;
+                self.open.insert(connection);
+                let exchange = match self.files {
+                    Files::Sent(_) => Exchange::Asking(Vec::new()),
+                    Files::Stored(_) => Exchange::Storing(Upload::Line(Vec::new())),
+                };
+                self.exchanges.insert((connection, stream), exchange);
+                self.listen(stack, connection, stream)?;
             }
-            Event::Readable(connection, stream) => self.listen(stack, connection, stream),
+            Event::Readable(connection, stream) => self.listen(stack, connection, stream)?,
             Event::Writable(connection, stream) => self.answer(stack, connection, stream),
             Event::Closed(connection, ref closing) => self.close(connection, closing),
-            Event::MoreStreams(_) => {}
+            Event::Ticket(_) | Event::EarlyDataRejected(_) | Event::MoreStreams(_) => {}
         }
+        Ok(())
     }
 
     /// Whether there was a connection and there is none any more.
@@ -85,15 +115,18 @@ impl Server {
         self.had_any && self.open.is_empty()
     }
 
-    /// Says what happened.
-    #[must_use]
-    pub fn finish(self) -> Bye {
-        let handshake_ns = self.connected_at.map(nanos);
-        Bye {
-            handshake_ns,
+    /// Completes the files and says what happened.
+    pub fn finish(self) -> Result<Bye, EndpointError> {
+        for exchange in self.exchanges.into_values() {
+            if let Exchange::Storing(Upload::File(mut download)) = exchange {
+                download.close()?;
+            }
+        }
+        Ok(Bye {
+            handshake_ns: self.connected_at.map(nanos),
             requests: Vec::new(),
             error: self.error,
-        }
+        })
     }
 
     fn close(&mut self, connection: ConnectionKey, closing: &Closing) {
@@ -106,32 +139,72 @@ impl Server {
         }
     }
 
-    fn listen(&mut self, stack: &mut impl Stack, connection: ConnectionKey, stream: StreamKey) {
+    fn listen(
+        &mut self,
+        stack: &mut impl Stack,
+        connection: ConnectionKey,
+        stream: StreamKey,
+    ) -> Result<(), EndpointError> {
         let key = (connection, stream);
-        let Some(Exchange::Asking(question)) = self.exchanges.get_mut(&key) else {
-            return;
-        };
-        let read = stack.read(connection, stream, &mut |bytes| {
-            if question.len() <= LONGEST_QUESTION {
-                question.extend_from_slice(&bytes);
+        match self.hear(stack, connection, stream)? {
+            Heard::NotAll => {}
+            Heard::Answer(reply) => {
+                self.exchanges.insert(key, Exchange::Answering(reply));
+                self.answer(stack, connection, stream);
             }
-        });
-        let reply = match read {
-            Ok(Read::Blocked) if question.len() <= LONGEST_QUESTION => return,
-            Ok(Read::Finished) => parse_question(question).and_then(|path| {
-                let file = locate(&self.www, path)?;
-                load(&mut self.files, file)
-            }),
-            _ => None,
-        };
-        if let Some(reply) = reply {
-            self.exchanges.insert(key, Exchange::Answering(reply));
-            self.answer(stack, connection, stream);
-        } else {
-            self.exchanges.remove(&key);
-            stack.stop(connection, stream, REFUSED);
-            stack.reset(connection, stream, REFUSED);
+            Heard::Stored => {
+                self.exchanges.remove(&key);
+                let _ = stack.finish(connection, stream);
+            }
+            Heard::Refused => {
+                self.exchanges.remove(&key);
+                stack.stop(connection, stream, REFUSED);
+                stack.reset(connection, stream, REFUSED);
+            }
         }
+        Ok(())
+    }
+
+    /// Reads what there is of a question.
+    fn hear(
+        &mut self,
+        stack: &mut impl Stack,
+        connection: ConnectionKey,
+        stream: StreamKey,
+    ) -> Result<Heard, EndpointError> {
+        let exchange = self.exchanges.get_mut(&(connection, stream));
+        Ok(match (exchange, &mut self.files) {
+            (Some(Exchange::Asking(question)), Files::Sent(www)) => {
+                let read = stack.read(connection, stream, &mut |bytes| {
+                    if question.len() <= LONGEST_QUESTION {
+                        question.extend_from_slice(&bytes);
+                    }
+                });
+                match read {
+                    Ok(Read::Blocked) if question.len() <= LONGEST_QUESTION => Heard::NotAll,
+                    Ok(Read::Finished) => parse_question(question)
+                        .and_then(|path| www.load(path))
+                        .map_or(Heard::Refused, Heard::Answer),
+                    _ => Heard::Refused,
+                }
+            }
+            (Some(Exchange::Storing(upload)), Files::Stored(folder)) => {
+                let mut result = Ok(());
+                let read = stack.read(connection, stream, &mut |bytes| {
+                    if result.is_ok() {
+                        result = upload.take(folder, &bytes);
+                    }
+                });
+                result?;
+                match read {
+                    Ok(Read::Blocked) if !matches!(upload, Upload::Refused) => Heard::NotAll,
+                    Ok(Read::Finished) if upload.complete()? => Heard::Stored,
+                    _ => Heard::Refused,
+                }
+            }
+            // Another event of a stream that has had its answer.
+            _ => Heard::NotAll,
+        })
     }
 
     fn answer(&mut self, stack: &mut impl Stack, connection: ConnectionKey, stream: StreamKey) {
@@ -159,32 +232,8 @@ fn parse_question(question: &[u8]) -> Option<&str> {
     line.strip_prefix("GET /").filter(|path| !path.is_empty())
 }
 
-/// The file that `path` means, if there is one within `www`.
-fn locate(www: &Path, path: &str) -> Option<PathBuf> {
-    let file = www.join(path).canonicalize().ok()?;
-    (file.starts_with(www) && file.is_file()).then_some(file)
-}
-
-/// The file's bytes, mapped once: what is not sent is not read, and nothing is copied.
-#[expect(
-    unsafe_code,
-    reason = "whoever cuts a file that is being served gets what they ask for"
-)]
-fn load(files: &mut BTreeMap<PathBuf, Bytes>, path: PathBuf) -> Option<Bytes> {
-    if let Some(bytes) = files.get(&path) {
-        return Some(bytes.clone());
-    }
-    let file = File::open(&path).ok()?;
-    // SAFETY: the files of a trial stay as they are until its end; they are written before it starts.
-    let bytes = Bytes::from_owner(unsafe { Mmap::map(&file) }.ok()?);
-    files.insert(path, bytes.clone());
-    Some(bytes)
-}
-
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     #[test]
@@ -193,31 +242,6 @@ mod tests {
         assert_eq!(parse_question(b"GET /a"), Some("a"));
         for wrong in [&b"GET /"[..], b"GET a", b"PUT /a\r\n", b"", b"GET /\xff"] {
             assert_eq!(parse_question(wrong), None);
-        }
-    }
-
-    #[test]
-    fn only_files_within_the_folder_are_served() {
-        let root = tempfile::tempdir().unwrap();
-        let www = root.path().canonicalize().unwrap().join("www");
-        fs::create_dir_all(www.join("inner")).unwrap();
-        fs::write(www.join("inner/file"), "inside").unwrap();
-        fs::write(root.path().join("secret"), "outside").unwrap();
-        std::os::unix::fs::symlink(root.path().join("secret"), www.join("link")).unwrap();
-        assert_eq!(locate(&www, "inner/file"), Some(www.join("inner/file")));
-        assert_eq!(
-            locate(&www, "inner/../inner/file"),
-            Some(www.join("inner/file"))
-        );
-        let absolute = root.path().join("secret");
-        for wrong in [
-            "absent",
-            "inner",
-            "../secret",
-            "link",
-            absolute.to_str().unwrap(),
-        ] {
-            assert_eq!(locate(&www, wrong), None, "{wrong}");
         }
     }
 }

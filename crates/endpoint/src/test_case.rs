@@ -1,0 +1,55 @@
+//! The test cases (contract, section 2).
+
+use crate::error::EndpointError;
+
+/// What a client does, and what a server allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TestCase {
+    /// Everything is asked for at once, over one connection.
+    Transfer,
+    /// As `Transfer`, with a small file.
+    Handshake,
+    /// As `Transfer`, over a path whose round trip is longer than a first PTO.
+    LongRtt,
+    /// As `Transfer`, with more requests than streams may be open at once.
+    Multiplexing,
+    /// A second connection with the first one's ticket.
+    Resumption,
+    /// As `Resumption`, with requests in 0-RTT packets.
+    ZeroRtt,
+    /// The client sends files.
+    Upload,
+}
+
+impl TestCase {
+    /// All of them, in the contract's order.
+    pub const ALL: [Self; 7] = [
+        Self::Transfer,
+        Self::Handshake,
+        Self::LongRtt,
+        Self::Multiplexing,
+        Self::Resumption,
+        Self::ZeroRtt,
+        Self::Upload,
+    ];
+
+    /// Reads the contract's word for it.
+    pub(crate) fn parse(text: &str) -> Result<Self, EndpointError> {
+        let found = Self::ALL.into_iter().find(|case| case.name() == text);
+        found.ok_or_else(|| EndpointError::Unsupported(format!("test case {text:?}: unknown")))
+    }
+
+    /// The contract's word for it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Transfer => "transfer",
+            Self::Handshake => "handshake",
+            Self::LongRtt => "longrtt",
+            Self::Multiplexing => "multiplexing",
+            Self::Resumption => "resumption",
+            Self::ZeroRtt => "zerortt",
+            Self::Upload => "upload",
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! The session tickets of a client whose TLS is rustls.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustls::NamedGroup;
+use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
+use rustls::pki_types::ServerName;
+
+/// The tickets of the one server that there is; clones share them.
+///
+/// rustls' own store does not tell when a ticket comes.
+#[derive(Debug, Clone, Default)]
+pub struct Tickets(Arc<Mutex<Store>>);
+
+#[derive(Debug, Default)]
+struct Store {
+    tickets: Vec<Tls13ClientSessionValue>,
+    group: Option<NamedGroup>,
+    news: bool,
+}
+
+impl Tickets {
+    /// Whether a ticket has come since this was asked last.
+    #[must_use]
+    pub fn any_new(&self) -> bool {
+        std::mem::take(&mut self.lock().news)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Store> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ClientSessionStore for Tickets {
+    fn set_kx_hint(&self, _: ServerName<'static>, group: NamedGroup) {
+        self.lock().group = Some(group);
+    }
+
+    fn kx_hint(&self, _: &ServerName<'_>) -> Option<NamedGroup> {
+        self.lock().group
+    }
+
+    // QUIC has no TLS 1.2 (RFC 9001, section 4.2).
+    fn set_tls12_session(&self, _: ServerName<'static>, _: Tls12ClientSessionValue) {}
+
+    fn tls12_session(&self, _: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
+        None
+    }
+
+    fn remove_tls12_session(&self, _: &ServerName<'static>) {}
+
+    fn insert_tls13_ticket(&self, _: ServerName<'static>, ticket: Tls13ClientSessionValue) {
+        let mut store = self.lock();
+        store.tickets.push(ticket);
+        store.news = true;
+    }
+
+    /// The latest; each is used once (RFC 8446, appendix C.4).
+    fn take_tls13_ticket(&self, _: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
+        self.lock().tickets.pop()
+    }
+}
