@@ -4,6 +4,7 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     for function in [
         "SSL_CTX_new",
+        "SSL_CTX_set_keylog_callback",
         "CRYPTO_rdrand",
         "CRYPTO_rdrand_multiple8_buf",
     ] {

@@ -7,15 +7,15 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bentpipe_endpoint::{
-    Clock, ConnectionKey, EndpointError, Event, Options, Read, Received, Role, Setup, Stack,
-    StreamEnd, StreamKey, Transmit,
+    Clock, ConnectionKey, EndpointError, Event, Options, Read, Received, Resume, Role, Setup,
+    Stack, StreamEnd, StreamKey, TestCase, Transmit,
 };
 use bytes::Bytes;
-use tquic::{Connection, Endpoint, Error, PacketInfo, Shutdown, TIMER_GRANULARITY};
+use tquic::{Config, Connection, Endpoint, Error, PacketInfo, Shutdown, TIMER_GRANULARITY};
 
-use crate::config;
 use crate::connection::Known;
 use crate::handler::{Handler, Notes, Sender};
+use crate::{boringssl, config};
 
 /// Reading takes this many bytes at a time.
 const READ_BYTES: usize = 1 << 16;
@@ -26,6 +26,10 @@ const INCREMENTAL: bool = true;
 /// An endpoint of the library and its connections.
 pub struct Adapter {
     endpoint: Endpoint,
+    /// For a client's connections that may send early data.
+    early_data: Option<Config>,
+    /// The latest session ticket, with the server's transport parameters.
+    ticket: Option<Vec<u8>>,
     notes: Rc<RefCell<Notes>>,
     known: BTreeMap<u64, Known>,
     events: VecDeque<Event>,
@@ -44,18 +48,25 @@ pub struct Adapter {
 impl Stack for Adapter {
     const NAME: &'static str = "tquic";
     const VERSION: &'static str = "tquic 1.6.0";
+    const TEST_CASES: &'static [TestCase] = &TestCase::ALL;
 
     fn new(setup: &Setup, options: &mut Options) -> Result<Self, EndpointError> {
         let config = config::new(setup, options)?;
+        if let Some(file) = &setup.keylog {
+            boringssl::log_secrets_to(file.clone());
+        }
         let notes = Rc::<RefCell<Notes>>::default();
         let handler = Handler {
             notes: Rc::clone(&notes),
             clock: setup.clock.clone(),
-            keylog: setup.keylog.clone(),
             qlog: setup.qlog.clone(),
         };
         let sender = Sender(Rc::clone(&notes));
         let is_server = setup.role == Role::Server;
+        let early_data = match setup.role {
+            Role::Server => None,
+            Role::Client => Some(config::with_early_data(&config, setup)?),
+        };
         Ok(Self {
             endpoint: Endpoint::new(
                 Box::new(config),
@@ -63,6 +74,8 @@ impl Stack for Adapter {
                 Box::new(handler),
                 Rc::new(sender),
             ),
+            early_data,
+            ticket: None,
             notes,
             known: BTreeMap::new(),
             events: VecDeque::new(),
@@ -80,11 +93,21 @@ impl Stack for Adapter {
         &mut self,
         now: Duration,
         remote: SocketAddr,
+        resume: Resume,
     ) -> Result<ConnectionKey, EndpointError> {
         self.stir(now);
+        let token = self.notes.borrow().token.clone();
+        let (ticket, token, config) = match resume {
+            Resume::Nothing => (None, None, None),
+            Resume::Session => (self.ticket.as_deref(), token.as_deref(), None),
+            Resume::EarlyData => {
+                let config = self.early_data.as_ref();
+                (self.ticket.as_deref(), token.as_deref(), config)
+            }
+        };
         let index = self
             .endpoint
-            .connect(self.local, remote, Some("server"), None, None, None)
+            .connect(self.local, remote, Some("server"), ticket, token, config)
             .map_err(|error| EndpointError::Failed(error.to_string()))?;
         self.read_notes();
         Ok(key(index))
@@ -149,9 +172,15 @@ impl Stack for Adapter {
             self.unseen = false;
             self.endpoint.on_timeout(self.clock.instant(self.now));
             for (index, known) in &mut self.known {
-                if let Some(connection) = self.endpoint.conn_get_mut(*index) {
-                    known.catch_up(key(*index), connection, &mut self.events);
+                let Some(connection) = self.endpoint.conn_get_mut(*index) else {
+                    continue;
+                };
+                let ticket = connection.session();
+                if ticket.is_some() && ticket != self.ticket.as_deref() {
+                    self.ticket = ticket.map(<[u8]>::to_vec);
+                    self.events.push_back(Event::Ticket(key(*index)));
                 }
+                known.catch_up(key(*index), connection, &mut self.events);
             }
         }
         self.events.pop_front()
@@ -159,6 +188,10 @@ impl Stack for Adapter {
 
     fn open(&mut self, connection: ConnectionKey) -> Option<StreamKey> {
         let (tquic, known) = self.connection(connection)?;
+        // With a ticket tquic knows how many streams the server allows, and would let them wait for the handshake.
+        if !tquic.is_established() && !tquic.is_in_early_data() {
+            return None;
+        }
         let stream = tquic.stream_bidi_new(URGENCY, INCREMENTAL);
         known.wants_streams = stream == Err(Error::StreamLimitError);
         stream.ok().map(StreamKey)

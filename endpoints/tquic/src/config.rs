@@ -39,7 +39,18 @@ pub fn new(setup: &Setup, options: &mut Options) -> Result<Config, EndpointError
     if let Some(bytes) = options.take_number("window", 1..=LARGEST_WINDOW)? {
         set_window(&mut config, bytes);
     }
-    config.set_tls_config(tls(setup)?);
+    let tls = match setup.role {
+        Role::Server => server_tls(setup)?,
+        Role::Client => client_tls(setup, false)?,
+    };
+    config.set_tls_config(tls);
+    Ok(config)
+}
+
+/// A client's configuration, for a connection that may send early data.
+pub fn with_early_data(config: &Config, setup: &Setup) -> Result<Config, EndpointError> {
+    let mut config = config.clone();
+    config.set_tls_config(client_tls(setup, true)?);
     Ok(config)
 }
 
@@ -82,21 +93,18 @@ fn set_window(config: &mut Config, bytes: u64) {
     config.set_initial_max_stream_data_bidi_remote(bytes);
 }
 
-fn tls(setup: &Setup) -> Result<TlsConfig, EndpointError> {
-    let file = |name: &str| path_text(&setup.certs.join(name));
-    let protocols = vec![ALPN.to_vec()];
-    let config = match setup.role {
-        Role::Server => {
-            TlsConfig::new_server_config(&file("cert.pem")?, &file("priv.key")?, protocols, true)
-        }
-        Role::Client => TlsConfig::new_client_config(protocols, true).and_then(|mut config| {
-            let ca = file("ca.pem").map_err(|error| tquic::Error::TlsFail(error.to_string()))?;
-            config.set_ca_certs(&ca)?;
-            config.set_verify(true);
-            Ok(config)
-        }),
-    };
-    config.map_err(failed)
+fn server_tls(setup: &Setup) -> Result<TlsConfig, EndpointError> {
+    let certificate = path_text(&setup.certs.join("cert.pem"))?;
+    let key = path_text(&setup.certs.join("priv.key"))?;
+    TlsConfig::new_server_config(&certificate, &key, vec![ALPN.to_vec()], true).map_err(failed)
+}
+
+fn client_tls(setup: &Setup, early_data: bool) -> Result<TlsConfig, EndpointError> {
+    let ca = path_text(&setup.certs.join("ca.pem"))?;
+    let mut tls = TlsConfig::new_client_config(vec![ALPN.to_vec()], early_data).map_err(failed)?;
+    tls.set_ca_certs(&ca).map_err(failed)?;
+    tls.set_verify(true);
+    Ok(tls)
 }
 
 fn path_text(path: &Path) -> Result<String, EndpointError> {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-use bentpipe_endpoint::{Clock, Closing, LogFile, LogFolder};
+use bentpipe_endpoint::{Clock, Closing, LogFolder};
 use tquic::{Connection, PacketInfo, PacketSendHandler, TransportHandler};
 
 use crate::connection::closing;
@@ -20,6 +20,8 @@ pub struct Notes {
     pub gone: Vec<(u64, Closing)>,
     /// Streams that tquic has forgotten, after the index of their connection.
     pub closed_streams: Vec<(u64, u64)>,
+    /// The latest address validation token (RFC 9000, section 8.1.3).
+    pub token: Option<Vec<u8>>,
     /// Datagrams to be sent.
     pub outbox: VecDeque<(SocketAddr, Vec<u8>)>,
 }
@@ -28,15 +30,11 @@ pub struct Notes {
 pub struct Handler {
     pub notes: Rc<RefCell<Notes>>,
     pub clock: Clock,
-    pub keylog: Option<LogFile>,
     pub qlog: Option<LogFolder>,
 }
 
 impl TransportHandler for Handler {
     fn on_conn_created(&mut self, connection: &mut Connection) {
-        if let Some(keylog) = &self.keylog {
-            connection.set_keylog(Box::new(keylog.clone()));
-        }
         if let Some(file) = self.qlog.as_ref().and_then(LogFolder::create) {
             let file = QlogFile::new(file, self.clock.unix());
             connection.set_qlog(Box::new(file), "tquic".into(), String::new());
@@ -69,7 +67,9 @@ impl TransportHandler for Handler {
         self.notes.borrow_mut().closed_streams.push(note);
     }
 
-    fn on_new_token(&mut self, _connection: &mut Connection, _token: Vec<u8>) {}
+    fn on_new_token(&mut self, _connection: &mut Connection, token: Vec<u8>) {
+        self.notes.borrow_mut().token = Some(token);
+    }
 }
 
 fn index(connection: &Connection) -> u64 {
