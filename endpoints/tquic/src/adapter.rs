@@ -127,7 +127,8 @@ impl Stack for Adapter {
     }
 
     fn next_timeout(&mut self) -> Option<Duration> {
-        self.deadline
+        let again = self.known.values().filter_map(|known| known.again);
+        again.chain(self.deadline).min()
     }
 
     fn handle_timeout(&mut self, now: Duration) {
@@ -180,20 +181,23 @@ impl Stack for Adapter {
                     self.ticket = ticket.map(<[u8]>::to_vec);
                     self.events.push_back(Event::Ticket(key(*index)));
                 }
-                known.catch_up(key(*index), connection, &mut self.events);
+                known.catch_up(self.now, key(*index), connection, &mut self.events);
             }
         }
         self.events.pop_front()
     }
 
     fn open(&mut self, connection: ConnectionKey) -> Option<StreamKey> {
+        let now = self.now;
         let (tquic, known) = self.connection(connection)?;
         // With a ticket tquic knows how many streams the server allows, and would let them wait for the handshake.
         if !tquic.is_established() && !tquic.is_in_early_data() {
             return None;
         }
         let stream = tquic.stream_bidi_new(URGENCY, INCREMENTAL);
-        known.wants_streams = stream == Err(Error::StreamLimitError);
+        if stream.is_err() {
+            known.refuse_stream(now);
+        }
         stream.ok().map(StreamKey)
     }
 

@@ -1,12 +1,12 @@
-//! What tquic's BoringSSL does otherwise than its own: the linker renames its calls of these functions (`--wrap`, see `build.rs`).
+//! What tquic's `BoringSSL` does otherwise than its own: the linker renames its calls of these functions (`--wrap`, see `build.rs`).
 //!
-//! **Ed25519 for clients.** The trial's certificate has an Ed25519 key, because such signatures have a fixed length. BoringSSL
+//! **Ed25519 for clients.** The trial's certificate has an Ed25519 key, because such signatures have a fixed length. `BoringSSL`
 //! verifies them, but a client does not offer to unless it is told, and tquic neither tells it nor lets anybody else at the `SSL_CTX`.
 //!
 //! **TLS secrets.** tquic starts a client's handshake before anybody can tell it where secrets go, so that of early data would be
 //! missing. All go to one file anyway.
 //!
-//! **The processor's random numbers.** On Intel's processors BoringSSL stirs RDRAND into every draw from its generator. Without that, what it
+//! **The processor's random numbers.** On Intel's processors `BoringSSL` stirs RDRAND into every draw from its generator. Without that, what it
 //! draws hangs on its seed alone, which comes from `getrandom`.
 
 #![expect(
@@ -20,7 +20,7 @@ use std::sync::OnceLock;
 
 use bentpipe_endpoint::LogFile;
 
-/// What a client accepts as the server's signature (RFC 8446, section 4.2.3): ed25519, then BoringSSL's list as far as TLS 1.3
+/// What a client accepts as the server's signature (RFC 8446, section 4.2.3): ed25519, then `BoringSSL`'s list as far as TLS 1.3
 /// allows it there.
 const ACCEPTED: [u16; 6] = [0x0807, 0x0403, 0x0804, 0x0503, 0x0805, 0x0806];
 
@@ -44,10 +44,10 @@ unsafe extern "C" {
     fn __real_SSL_CTX_set_keylog_callback(context: *mut c_void, callback: KeylogCallback);
 }
 
-/// Takes the place of BoringSSL's `SSL_CTX_new`.
+/// Takes the place of its `SSL_CTX_new`.
 ///
 /// # Safety
-/// As that function: `method` comes from BoringSSL.
+/// As that function: `method` comes from `BoringSSL`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap_SSL_CTX_new(method: *const c_void) -> *mut c_void {
     // SAFETY: the method is the caller's; the context is new, and the list is copied.
@@ -62,10 +62,10 @@ unsafe extern "C" fn __wrap_SSL_CTX_new(method: *const c_void) -> *mut c_void {
     }
 }
 
-/// Takes the place of BoringSSL's function, and of tquic's callback.
+/// Takes the place of `BoringSSL`'s function, and of tquic's callback.
 ///
 /// # Safety
-/// As that function: `context` comes from BoringSSL.
+/// As that function: `context` comes from `BoringSSL`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __wrap_SSL_CTX_set_keylog_callback(
     context: *mut c_void,
@@ -84,7 +84,7 @@ unsafe extern "C" fn log_secret(_connection: *const c_void, line: *const c_char)
     }
 }
 
-/// Takes the place of BoringSSL's function: the processor has no random numbers at the moment.
+/// Takes the place of `BoringSSL`'s function: the processor has no random numbers at the moment.
 #[unsafe(no_mangle)]
 extern "C" fn __wrap_CRYPTO_rdrand(_eight_bytes: *mut u8) -> c_int {
     0

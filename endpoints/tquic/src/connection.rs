@@ -1,6 +1,7 @@
 //! What the application should know of one connection.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
 
 use bentpipe_endpoint::{Closing, ConnectionKey, Event, StreamKey};
 use tquic::Connection;
@@ -15,9 +16,15 @@ pub struct Known {
     pub opened: BTreeSet<u64>,
     /// Streams whose last write was blocked.
     pub blocked: BTreeSet<u64>,
-    /// It wants more streams than the peer allowed.
-    pub wants_streams: bool,
+    /// It was refused a stream, and is not to ask again before this time.
+    refused: Option<Duration>,
+    /// Something has come since, so that it is to ask again at that time.
+    pub again: Option<Duration>,
 }
+
+/// tquic does not tell that the peer allows more streams: one has to ask for one, and for each that is refused it sends
+/// `STREAMS_BLOCKED`. So the application asks when something has come that may be the permission, and not more often than this.
+const PATIENCE: Duration = Duration::from_millis(10);
 
 impl Known {
     /// Tells what it does not know yet.
@@ -26,6 +33,7 @@ impl Known {
     /// sending, so the connection is looked at instead.
     pub fn catch_up(
         &mut self,
+        now: Duration,
         key: ConnectionKey,
         connection: &mut Connection,
         events: &mut VecDeque<Event>,
@@ -52,13 +60,19 @@ impl Known {
             }
             still
         });
-        if self.wants_streams {
+        self.again = self.refused.filter(|time| *time > now);
+        if self.again.is_none() && self.refused.take().is_some() {
             events.push_back(Event::MoreStreams(key));
         }
         if let Some(closing) = closing(connection) {
             self.closed = true;
             events.push_back(Event::Closed(key, closing));
         }
+    }
+
+    /// The application was refused a stream.
+    pub fn refuse_stream(&mut self, now: Duration) {
+        self.refused = Some(now + PATIENCE);
     }
 
     /// Whether this is a bidirectional stream of the peer of which it has not been told.

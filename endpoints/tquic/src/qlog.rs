@@ -24,9 +24,10 @@ impl QlogFile {
     }
 
     fn complete(&self, head: &str) -> String {
-        let milliseconds = self.reference.as_nanos() as f64 / 1e6;
+        let nanos = self.reference.as_nanos();
+        let (whole, fraction) = (nanos / 1_000_000, nanos % 1_000_000);
         let fields = format!(
-            "\"common_fields\":{{\"time_format\":\"relative\",\"reference_time\":{milliseconds}}},"
+            r#""common_fields":{{"time_format":"relative","reference_time":{whole}.{fraction:06}}},"#
         );
         head.replacen("\"vantage_point\"", &(fields + "\"vantage_point\""), 1)
     }
