@@ -11,10 +11,11 @@ use bentpipe_endpoint::{
     Stack, StreamEnd, StreamKey, TestCase, Transmit,
 };
 use bytes::Bytes;
-use tquic::{Config, Connection, Endpoint, Error, PacketInfo, Shutdown, TIMER_GRANULARITY};
+use tquic::{Config, Connection, Endpoint, Error, PacketInfo, Shutdown};
 
 use crate::connection::Known;
 use crate::handler::{Handler, Notes, Sender};
+use crate::patience::whole_milliseconds;
 use crate::{boringssl, config};
 
 /// Reading takes this many bytes at a time.
@@ -316,16 +317,6 @@ impl Adapter {
             }
         }
     }
-}
-
-/// Waiting as tquic's own client and server do, whose `poll` knows whole milliseconds, rounded up, and who wait for one at least.
-///
-/// Its pacer cannot do with less: it rounds down both how long it has to wait and what it may send by then, and forgets the rest. Woken at the
-/// very instant that it asked for, it is a byte short, asks for the time of that byte, and so on for ever.
-fn whole_milliseconds(timeout: Duration) -> Duration {
-    let granularity = TIMER_GRANULARITY.as_nanos();
-    let ticks = timeout.as_nanos().div_ceil(granularity).max(1);
-    TIMER_GRANULARITY * u32::try_from(ticks).unwrap_or(u32::MAX)
 }
 
 fn read_all(

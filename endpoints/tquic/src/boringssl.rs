@@ -6,8 +6,9 @@
 //! **TLS secrets.** tquic starts a client's handshake before anybody can tell it where secrets go, so that of early data would be
 //! missing. All go to one file anyway.
 //!
-//! **The processor's random numbers.** On Intel's processors `BoringSSL` stirs RDRAND into every draw from its generator. Without that, what it
-//! draws hangs on its seed alone, which comes from `getrandom`.
+//! **The processor's random numbers.** On Intel's processors `BoringSSL` stirs RDRAND into every draw from its generator. Without that, what
+//! it draws hangs on its seed alone, which comes from `getrandom`. (`OPENSSL_ia32cap` would take RDRAND away, too, but this `BoringSSL` reads
+//! it before `main` starts.)
 
 #![expect(
     unsafe_code,

@@ -17,14 +17,19 @@ const UNDISCOVERED_DATAGRAM: u64 = 1200;
 pub fn new(setup: &Setup, options: &mut Options) -> Result<Config, EndpointError> {
     let mut config = Config::new().map_err(failed)?;
     config.set_max_idle_timeout(IDLE_TIMEOUT_MS);
-    if let Some(algorithm) = congestion_control(options)? {
+    let algorithm = congestion_control(options)?;
+    if let Some(algorithm) = algorithm {
         config.set_congestion_control_algorithm(algorithm);
+    }
+    if let Some(packets) = options.take_number("ssthresh", 2..=1_000_000)? {
+        if algorithm != Some(CongestionControlAlgorithm::Cubic) {
+            let what = "option ssthresh: only cc=cubic has one".into();
+            return Err(EndpointError::Unsupported(what));
+        }
+        config.set_slow_start_thresh(packets);
     }
     if let Some(packets) = options.take_number("iw", 1..=1_000_000)? {
         config.set_initial_congestion_window(packets);
-    }
-    if let Some(packets) = options.take_number("ssthresh", 2..=1_000_000)? {
-        config.set_slow_start_thresh(packets);
     }
     if let Some(packets) = options.take_number("ack", 1..=1_000_000)? {
         config.set_ack_eliciting_threshold(packets);
