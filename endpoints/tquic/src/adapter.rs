@@ -15,7 +15,7 @@ use tquic::{Config, Connection, Endpoint, Error, PacketInfo, Shutdown};
 
 use crate::connection::Known;
 use crate::handler::{Handler, Notes, Sender};
-use crate::patience::whole_milliseconds;
+use crate::timeout::whole_milliseconds;
 use crate::{boringssl, config};
 
 /// Reading takes this many bytes at a time.

@@ -5,8 +5,8 @@ mod boringssl;
 mod config;
 mod connection;
 mod handler;
-mod patience;
 mod qlog;
+mod timeout;
 
 use std::process::ExitCode;
 
