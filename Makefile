@@ -1,4 +1,4 @@
-# make setup   what is needed to run, into .venv, target and python/bentpipe/report/assets
+# make setup   what is needed to run, into .venv and target, and four stacks into the cache
 # make demo    sets up and runs the main job
 # make test    sets up and passes every test
 # make bench   what a trial costs, beside the same stacks over loopback UDP; decoding, beside tshark

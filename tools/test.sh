@@ -23,5 +23,11 @@ else
     echo "test: npm is not on the PATH; the tests of report-ui are left out (hint: apt install npm)"
 fi
 
+absent=$(.venv/bin/bentpipe stacks --json | .venv/bin/python -c \
+    'import json, sys; print(*(stack["name"] for stack in json.load(sys.stdin) if not stack["installed"]))')
+if [ -n "$absent" ]; then
+    echo "test: not installed, so that their tests are left out: $absent (hint: bentpipe stacks install --all)"
+fi
+
 echo "test: Python, end to end"
 .venv/bin/python -m pytest tests/python

@@ -110,7 +110,7 @@ def run_data(model: RunModel) -> dict[str, Any]:
         "version": bentpipe.__version__,
         "manifest": model.manifest,
         "trials": len(model.records),
-        "failed": sum(not record.ok for record in model.records),
+        "failed": sum(record.failed for record in model.records),
         "matrices": [
             _matrix(model, matrix, {cell.key: slug_of[cell.key] for cell in matrix.cells})
             for matrix in model.matrices
@@ -143,7 +143,7 @@ def _margin(name: str, group: tuple[Cell, ...]) -> dict[str, Any]:
         "cells_failed": sum(not cell.ok for cell in group),
         "cells_measured": sum(cell.efficiency_mean is not None for cell in group),
         "trials": sum(len(cell.records) for cell in group),
-        "failed": sum(sum(cell.failures.values()) for cell in group),
+        "failed": sum(record.failed for cell in group for record in cell.records),
     }
 
 

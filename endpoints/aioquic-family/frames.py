@@ -10,6 +10,8 @@ import os
 import struct
 from collections.abc import Iterator
 
+from failures import Failed
+
 FROM_COORDINATOR, TO_COORDINATOR = 3, 4
 HELLO, READY, RUN, RAN, FINISH, BYE = 1, 2, 3, 4, 5, 6
 BODY_LIMIT = 1 << 28  # bytes of a frame's body
@@ -21,7 +23,7 @@ _RAN = struct.Struct("<IBQBI")
 _DATAGRAM = struct.Struct("<QBH")
 
 
-class ContractBroken(Exception):
+class ContractBroken(Failed):
     """The coordinator sent what is not in the contract."""
 
 
@@ -44,7 +46,7 @@ def write_json(kind: int, content: object) -> None:
 
 def arrivals(body: bytes, now: int) -> tuple[int, Iterator[tuple[int, bytes]]]:
     """The `until` of a RUN that begins at `now`, and its datagrams as (time, payload); without ECN, of which
-    aioquic takes no notice.
+    neither library takes notice.
     """
     if len(body) < _RUN.size:
         raise ContractBroken(f"RUN of {len(body)} bytes, where at least {_RUN.size} are due")
@@ -72,7 +74,7 @@ def _datagrams(body: bytes, count: int, now: int, until: int) -> Iterator[tuple[
 
 
 def datagram(time: int, payload: bytes) -> bytes:
-    """A departing datagram, Not-ECT: aioquic sets no ECN bits."""
+    """A departing datagram, Not-ECT: neither library sets ECN bits."""
     return _DATAGRAM.pack(time, 0, len(payload)) + payload
 
 

@@ -1,50 +1,51 @@
 """The two ends as nodes of virtual time: given a datagram or a timer, they leave datagrams and a next wake.
 
-Model: as qh3's own asyncio driver does, the stack is asked for what it wants to send, and for its next
-timer, after every datagram and after every timer. qh3 counts in seconds of a float; a node counts in
-whole nanoseconds and rounds a timer up, so that it is never called before its time.
-
-Where qh3 raises `QuicConnectionError` instead of saying what it wants to send, asyncio logs it and goes on,
-and so does a node: what the call had gathered is lost, and the timer stays as it was (README, "The server").
+Model: as the library's own asyncio driver does, a node asks for what is to be sent, and for the next timer,
+after every datagram and after every timer. The library counts in seconds of a float; a node counts in whole
+nanoseconds and rounds a timer up, so that it is never called before its time.
 """
 
 from __future__ import annotations
 
-import sys
-from dataclasses import dataclass
+from typing import NamedTuple
 
+import dialect
 import frames
 import stack
-from determinism import NANOS, WallClock
-from hq import Client, Server, Session
-from job import Job
-from qh3._hazmat import Buffer
-from qh3.quic.configuration import QuicConfiguration
-from qh3.quic.connection import QuicConnection, QuicConnectionError
-from qh3.quic.events import ConnectionIdIssued, ConnectionIdRetired, QuicEvent
-from qh3.quic.packet import (
+from client import Client
+from dialect import (
     SMALLEST_MAX_DATAGRAM_SIZE,
+    Buffer,
+    ConnectionIdIssued,
+    ConnectionIdRetired,
+    QuicConfiguration,
+    QuicEvent,
     QuicPacketType,
     encode_quic_version_negotiation,
     pull_quic_header,
 )
+from job import Job
+from server import Server
+from wall_clock import NANOS, WallClock
 
-# qh3's clock at time 0 of a trial, in seconds: that of a machine which has been up for a while. Some of the
-# core's times start at zero and mean "long ago".
+# The library's clock at time 0 of a trial, in seconds. Some of its times start at 0.0 and mean "long ago"
+# (aioquic's `sent_time <= _congestion_recovery_start_time`), as they do on a machine that has been up for a
+# while.
 UPTIME_S = 1000.0
-# A timer that is still due after it has fired fires again no sooner, as in real time, where some time always
-# passes in between: so no timer can stop the clock.
+# A timer that is still due after it has fired fires again no sooner. In real time some time always passes in
+# between, and aioquic counts on it: an ACK that is due exactly now waits for the pacer, one that is overdue
+# does not.
 REFIRE_NS = 1_000
 LONG_HEADER = 0x80  # RFC 8999 section 5.1
 
 
 def seconds(now_ns: int) -> float:
-    """qh3's time for a time of the trial."""
+    """The library's time for a time of the trial."""
     return UPTIME_S + now_ns / NANOS
 
 
 def nanos(timer: float | None) -> int:
-    """The first nanosecond of the trial at which qh3's clock has reached `timer`."""
+    """The first nanosecond of the trial at which the library's clock has reached `timer`."""
     if timer is None:
         return frames.NEVER
     at = max(0, int((timer - UPTIME_S) * NANOS))
@@ -53,8 +54,7 @@ def nanos(timer: float | None) -> int:
     return at
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(NamedTuple):
     """What a node is put into."""
 
     configuration: QuicConfiguration
@@ -65,13 +65,12 @@ class Setting:
 class Peer:
     """One connection and what is spoken over it, with its datagrams and its timer."""
 
-    def __init__(self, session: Session, address: tuple[str, int], node: Node) -> None:
+    def __init__(self, session: stack.Session, address: tuple[str, int], node: Node) -> None:
         self.session = session
         self.connection = session.connection
         self.address = address
         self.wake_ns = frames.NEVER
         self.ended = False
-        self.reason: str | None = None  # why it ended early
         self._node = node
 
     def connect(self, now_ns: int) -> None:
@@ -93,22 +92,24 @@ class Peer:
         self.wake_ns = max(self.wake_ns, now_ns + REFIRE_NS)
 
     def _turn(self, now_ns: int, now: float) -> None:
-        connection = self.connection
-        self._hand_over_events(now_ns)
-        try:
-            datagrams = connection.datagrams_to_send(now)
-        except QuicConnectionError as error:
-            print(f"qh3: {now_ns / NANOS:.6f} s: sending failed: {error}", file=sys.stderr)
+        connection, node = self.connection, self._node
+        events = (
+            connection._events
+        )  # next_event() of aioquic raises and catches an exception when there is none
+        while events:
+            node.handle(self, events.popleft(), now_ns)
+        self.session.proceed(now_ns)
+        datagrams = dialect.datagrams_to_send(connection, now)
+        if datagrams is None:
             return
         for payload, _ in datagrams:
-            self._node.departures.append(frames.datagram(now_ns, payload))
+            node.departures.append(frames.datagram(now_ns, payload))
+        while events:  # connection ids that have just been sent
+            node.handle(self, events.popleft(), now_ns)
         self.wake_ns = nanos(connection.get_timer())
-        if not self.ended and stack.has_ended(connection):
-            self.ended, self.reason = True, stack.reason(connection)
-
-    def _hand_over_events(self, now_ns: int) -> None:
-        while (event := self.connection.next_event()) is not None:
-            self._node.handle(self, event, now_ns)
+        if not self.ended and dialect.has_ended(connection):
+            self.ended, self.session.reason = True, stack.reason(connection)
+            node.after_end(now_ns)
 
 
 class Node:
@@ -117,6 +118,7 @@ class Node:
     def __init__(self, setting: Setting) -> None:
         self.departures: list[bytes] = []
         self.peers: list[Peer] = []
+        self.routes: dict[bytes, Peer] = {}  # by connection id
         self.setting = setting
 
     @property
@@ -133,7 +135,7 @@ class Node:
     @property
     def error(self) -> str | None:
         """Why the first connection that ended early did so."""
-        return next(filter(None, (peer.reason for peer in self.peers)), None)
+        return next(filter(None, (peer.session.reason for peer in self.peers)), None)
 
     def set_clock(self, now_ns: int) -> float:
         self.setting.clock.now_ns = now_ns
@@ -160,18 +162,33 @@ class Node:
     def arrive(self, payload: bytes, now_ns: int) -> None:
         raise NotImplementedError
 
+    def after_end(self, now_ns: int) -> None:
+        """Called when a connection has just ended."""
+
+    def close_files(self) -> None:
+        raise NotImplementedError
+
+    def add(self, session: stack.Session) -> Peer:
+        peer = Peer(session, self.setting.remote, self)
+        self.peers.append(peer)
+        self.routes[session.connection.host_cid] = peer
+        return peer
+
     def handle(self, peer: Peer, event: QuicEvent, now_ns: int) -> None:
-        peer.session.handle(event, now_ns)
+        if isinstance(event, ConnectionIdIssued):
+            self.routes[event.connection_id] = peer
+        elif isinstance(event, ConnectionIdRetired):
+            self.routes.pop(event.connection_id, None)
+        else:
+            peer.session.handle(event, now_ns)
 
 
 class ClientNode(Node):
-    """A client: one connection, which starts at time 0."""
+    """A client: one connection, which starts at time 0, or a second one when it has ended."""
 
     def __init__(self, setting: Setting, job: Job) -> None:
         super().__init__(setting)
-        assert job.downloads is not None
-        connection = QuicConnection(configuration=setting.configuration)
-        self.session = Client(connection, job.requests, job.downloads)
+        self.client = Client(job, setting.configuration)
         self._connected = False
 
     @property
@@ -180,17 +197,36 @@ class ClientNode(Node):
 
     @property
     def error(self) -> str | None:
-        return self.session.explain(self.peers[0].reason) if self.done else None
+        return self.client.explain() if self.done else None
 
     def run(self, start_ns: int, body: bytes) -> int:
         if not self._connected:
             self._connected = True
-            self.peers.append(Peer(self.session, self.setting.remote, self))
-            self.peers[0].connect(start_ns)
+            self._connect(start_ns)
         return super().run(start_ns, body)
 
     def arrive(self, payload: bytes, now_ns: int) -> None:
-        self.peers[0].receive(payload, now_ns)
+        peers = self.peers
+        peer = peers[0] if len(peers) == 1 else self.routes.get(self._destination(payload))
+        if peer is not None:
+            peer.receive(payload, now_ns)
+
+    def after_end(self, now_ns: int) -> None:
+        self._connect(now_ns)
+
+    def close_files(self) -> None:
+        self.client.close_files()
+
+    def _connect(self, now_ns: int) -> None:
+        session = self.client.next_session()
+        if session is not None:
+            self.add(session).connect(now_ns)
+
+    def _destination(self, payload: bytes) -> bytes:
+        """The destination connection id of a datagram's first packet (RFC 8999 sections 5.1 and 5.2)."""
+        if payload and payload[0] & LONG_HEADER:
+            return payload[6 : 6 + payload[5]] if len(payload) > 5 else b""
+        return payload[1 : 1 + self.setting.configuration.connection_id_length]
 
 
 class ServerNode(Node):
@@ -198,9 +234,7 @@ class ServerNode(Node):
 
     def __init__(self, setting: Setting, job: Job) -> None:
         super().__init__(setting)
-        assert job.www is not None
-        self._www = job.www
-        self._routes: dict[bytes, Peer] = {}
+        self.server = Server(job, setting.configuration)
 
     def arrive(self, payload: bytes, now_ns: int) -> None:
         if not payload:
@@ -208,17 +242,12 @@ class ServerNode(Node):
         if payload[0] & LONG_HEADER:
             peer = self._route_long_header(payload, now_ns)
         else:
-            peer = self._routes.get(payload[1 : 1 + self.setting.configuration.connection_id_length])
+            peer = self.routes.get(payload[1 : 1 + self.setting.configuration.connection_id_length])
         if peer is not None:
             peer.receive(payload, now_ns)
 
-    def handle(self, peer: Peer, event: QuicEvent, now_ns: int) -> None:
-        if isinstance(event, ConnectionIdIssued):
-            self._routes[event.connection_id] = peer
-        elif isinstance(event, ConnectionIdRetired):
-            self._routes.pop(event.connection_id, None)
-        else:
-            peer.session.handle(event, now_ns)
+    def close_files(self) -> None:
+        self.server.close_files()
 
     def _route_long_header(self, payload: bytes, now_ns: int) -> Peer | None:
         """The connection of a handshake packet, perhaps a new one; None if the datagram is to be dropped."""
@@ -235,17 +264,10 @@ class ServerNode(Node):
             offer = encode_quic_version_negotiation(header.destination_cid, header.source_cid, versions)
             self.departures.append(frames.datagram(now_ns, offer))
             return None
-        known = self._routes.get(header.destination_cid)
+        known = self.routes.get(header.destination_cid)
         is_first = header.packet_type == QuicPacketType.INITIAL and len(payload) >= SMALLEST_MAX_DATAGRAM_SIZE
         if known is not None or not is_first:
             return known
-        return self._accept(header.destination_cid)
-
-    def _accept(self, original_destination: bytes) -> Peer:
-        connection = QuicConnection(
-            configuration=self.setting.configuration, original_destination_connection_id=original_destination
-        )
-        peer = Peer(Server(connection, self._www), self.setting.remote, self)
-        self.peers.append(peer)
-        self._routes[original_destination] = self._routes[connection.host_cid] = peer
+        peer = self.add(self.server.accept(header.destination_cid))
+        self.routes[header.destination_cid] = peer
         return peer

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
-import sys
 from collections.abc import Mapping
 
+import determinism
+import dialect
 import frames
 import stack
-from determinism import NotInterposed, WallClock, replace_clocks, replace_randomness
 from job import Job, from_hello
 from nodes import ClientNode, Node, ServerNode, Setting
+from wall_clock import WallClock
 
-DRIVER = "send and timer after every datagram and every timer, as qh3's asyncio driver"
-
+DRIVER = f"send and timer after every datagram and every timer, as {dialect.NAME}'s asyncio driver"
 
 _KEYS = {
     "contract": int,
@@ -30,13 +30,10 @@ _KEYS = {
 
 
 def main() -> int:
-    """The exit code: 0 after FINISH, 1 if the coordinator goes away or errs; or Unsupported."""
+    """The exit code: 0 after FINISH, 1 if the coordinator goes away."""
     try:
         _trial()
     except frames.CoordinatorGone:
-        return 1
-    except (frames.ContractBroken, NotInterposed) as error:
-        print(f"qh3: {error}", file=sys.stderr)
         return 1
     return 0
 
@@ -51,8 +48,12 @@ def _trial() -> None:
     # What is logged is formatted even if nobody reads it; a trial's log is its qlog.
     logging.disable(logging.CRITICAL)
     node = _create(job, hello)
-    next_wake = 0 if job.role == "client" else None
-    ready = {"stack": "qh3", "version": stack.version(), "driver": DRIVER, "next_wake": next_wake}
+    ready = {
+        "stack": dialect.NAME,
+        "version": f"{dialect.NAME} {dialect.VERSION}",
+        "driver": DRIVER,
+        "next_wake": 0 if job.role == "client" else None,
+    }
     frames.write_json(frames.READY, ready)
     _serve(node)
     _finish(node)
@@ -69,16 +70,13 @@ def _parse(body: bytes) -> Mapping[str, object]:
     for key, kind in _KEYS.items():
         if not isinstance(hello.get(key), kind):
             raise frames.ContractBroken(f'HELLO: "{key}" is {json.dumps(hello.get(key))}, which is not valid')
-    for key, role in (("www", "server"), ("downloads", "client")):
-        if hello["role"] == role and not isinstance(hello.get(key), str):
-            raise frames.ContractBroken(f'HELLO: "{key}" is missing, but a {role} needs it')
     return hello
 
 
 def _create(job: Job, hello: Mapping[str, object]) -> Node:
     clock = WallClock(int(str(hello["epoch_unix_s"])))
-    replace_clocks(clock)
-    replace_randomness(str(hello["seed"]), job.role)
+    determinism.replace_clocks(clock)
+    determinism.replace_randomness(str(hello["seed"]), job.role)
     host, _, port = str(hello["remote"]).rpartition(":")
     setting = Setting(stack.configure(job), clock, (host, int(port)))
     return ClientNode(setting, job) if job.role == "client" else ServerNode(setting, job)
@@ -100,8 +98,9 @@ def _serve(node: Node) -> None:
 
 def _finish(node: Node) -> None:
     stack.finish_logs(node.setting.configuration)
+    node.close_files()
     handshake_ns, requests = None, []
     if isinstance(node, ClientNode):
-        node.session.close_files()
-        handshake_ns, requests = node.session.handshake_ns, [r.report() for r in node.session.requests]
+        handshake_ns = node.client.handshake_ns
+        requests = [request.report() for request in node.client.requests]
     frames.write_json(frames.BYE, {"handshake_ns": handshake_ns, "requests": requests, "error": node.error})

@@ -1,8 +1,6 @@
-"""aioquic, set up for a job: configuration, options, and what is common to virtual time and sockets.
+"""The library, set up for a job: configuration, logs, tickets, and how a connection ended.
 
-Model: aioquic's defaults stay as they are, except for what an option names. `iw` sets `K_INITIAL_WINDOW`, the
-constant (in packets) from which both of its congestion controllers compute their first window and, for CUBIC,
-the window after 2 s of silence: this is the one place where aioquic keeps it.
+Model: the library's defaults stay as they are, except for what an option names and for what `dialect` says.
 """
 
 # No pathlib: its import is a noticeable part of a short process.
@@ -12,32 +10,45 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TextIO
+from typing import Protocol, TextIO
 
-from aioquic import __version__
-from aioquic.quic.configuration import QuicConfiguration
-from aioquic.quic.congestion import base, cubic
-from aioquic.quic.connection import END_STATES, QuicConnection, QuicConnectionState
-from aioquic.quic.logger import QLOG_VERSION, QuicFileLogger, QuicLoggerTrace
-from hq import ALPN
+import dialect
+from dialect import (
+    QLOG_VERSION,
+    QuicConfiguration,
+    QuicConnection,
+    QuicEvent,
+    QuicFileLogger,
+    QuicLoggerTrace,
+    SessionTicket,
+)
 from job import Job
 
+ALPN = "hq-interop"
 SERVER_NAME = "server"
 CERT_NONE = 0  # ssl.CERT_NONE, without the import of ssl: the contract asks for no verification
 IDLE_TIMEOUT = "idle timeout"  # the contract's words
 KEYLOG_BUFFER = 1 << 16  # bytes; a connection has a few hundred of secrets
 
 
-def version() -> str:
-    """Name and version, as READY and people want it."""
-    return f"aioquic {__version__}"
+class Session(Protocol):
+    """One connection and what is spoken over it."""
+
+    connection: QuicConnection
+    reason: str | None  # why it ended early, once it has
+
+    def handle(self, event: QuicEvent, now_ns: int) -> None:
+        """Takes an event that the connection gave out at `now_ns`."""
+
+    def proceed(self, now_ns: int) -> None:
+        """To be called before the connection is asked what it wants to send."""
 
 
 class QlogFiles(QuicFileLogger):
-    """One qlog file for each connection, as aioquic's own, but written as one string and named for its end.
+    """One qlog file for each connection, as of the library, but written as one string and named for its end.
 
-    aioquic writes piece by piece, through the part of `json` that is in Python, which costs several times as
-    much; and both ends of a connection have the same file name there, though they may share a folder.
+    The library writes piece by piece, through the part of `json` that is in Python, which costs several times
+    as much; and both ends of a connection have the same file name there, though they may share a folder.
     """
 
     def end_trace(self, trace: QuicLoggerTrace) -> None:
@@ -49,8 +60,21 @@ class QlogFiles(QuicFileLogger):
         self._traces.remove(trace)
 
 
+class IssuedTickets:
+    """The tickets of a server, each of them for one use."""
+
+    def __init__(self) -> None:
+        self._tickets: dict[bytes, SessionTicket] = {}
+
+    def add(self, ticket: SessionTicket) -> None:
+        self._tickets[ticket.ticket] = ticket
+
+    def take(self, label: bytes) -> SessionTicket | None:
+        return self._tickets.pop(label, None)
+
+
 def configure(job: Job) -> QuicConfiguration:
-    """aioquic's configuration for the job's role and options; it opens the key log."""
+    """The library's configuration for the job's role and options; it opens the key log."""
     configuration = QuicConfiguration(
         is_client=job.role == "client",
         alpn_protocols=[ALPN],
@@ -59,26 +83,15 @@ def configure(job: Job) -> QuicConfiguration:
         quic_logger=QlogFiles(job.qlog) if job.qlog else None,
         secrets_log_file=_open_keylog(job.keylog),
     )
-    if job.options.cc is not None:
-        configuration.congestion_control_algorithm = job.options.cc
-    if job.options.window is not None:
-        configuration.max_data = configuration.max_stream_data = job.options.window
-    if job.options.iw is not None:
-        base.K_INITIAL_WINDOW = cubic.K_INITIAL_WINDOW = job.options.iw  # type: ignore[attr-defined]
+    window = job.options.get("window")
+    if window is not None:
+        configuration.max_data = configuration.max_stream_data = int(window)
+    dialect.configure(configuration, job.options)
     if job.role == "server":
         configuration.load_cert_chain(
             os.path.join(job.certs, "cert.pem"), os.path.join(job.certs, "priv.key")
         )
     return configuration
-
-
-def has_ended(connection: QuicConnection) -> bool:
-    """True from the CONNECTION_CLOSE on, sent or received, and after an idle timeout.
-
-    aioquic tells of it by event only after the closing or draining period (RFC 9000 section 10.2), which
-    nobody waits for.
-    """
-    return connection._close_event is not None and connection._state in END_STATES
 
 
 def reason(connection: QuicConnection) -> str | None:
@@ -88,7 +101,7 @@ def reason(connection: QuicConnection) -> str | None:
         return None
     if event.reason_phrase == "Idle timeout":
         return IDLE_TIMEOUT
-    by = "closed by peer" if connection._state is QuicConnectionState.DRAINING else "closed"
+    by = "closed by peer" if dialect.is_draining(connection) else "closed"
     return f"{by}: code {event.error_code:#x} {event.reason_phrase}".rstrip()
 
 
