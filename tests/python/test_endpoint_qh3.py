@@ -14,13 +14,13 @@ from bentpipe import paths, stacks
 
 FOLDER = paths.endpoints() / "qh3"
 FAMILY = paths.endpoints() / "aioquic-family"
-BUILT = paths.bin_folder() / "qh3"
 QH3 = stacks.load(FOLDER)
+BUILT = QH3.entry.folder
 RUN = ["run", "--scenario", "goodput", "--iterations", "1", "--bytes", "100kB", "--no-report", "--json"]
 
 pytestmark = pytest.mark.skipif(
     QH3.missing("virtual-time") is not None,
-    reason=f"{QH3.missing('virtual-time')}: bentpipe stacks build qh3",
+    reason=f"{QH3.missing('virtual-time')}; {QH3.how_to_install}",
 )
 
 

@@ -1,5 +1,5 @@
-"""Building stacks: the `[build]` of each `stack.toml`. A stack whose tools are missing or too old is left out
-and said so.
+"""What building a stack needs: the tools and libraries of the `[build]` of its `stack.toml`, whether they are
+here, how to get them, and their versions.
 """
 
 from __future__ import annotations
@@ -7,14 +7,14 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass
 
-from bentpipe import paths
 from bentpipe.stacks import Need, Stack
 
 _INSTALL = {
     "cargo": "install it with: curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh",
     "cc": "install it with: sudo apt install build-essential",
+    "c++": "install it with: sudo apt install build-essential",
+    "clang": "install it with: sudo apt install clang",
     "cmake": "install it with: sudo apt install cmake",
     "go": "get it from https://go.dev/dl",
     "java": "install it with: sudo apt install default-jdk",
@@ -25,32 +25,8 @@ _INSTALL = {
     "libngtcp2": "install it with: sudo apt install libngtcp2-dev",
     "libngtcp2_crypto_gnutls": "install it with: sudo apt install libngtcp2-crypto-gnutls-dev",
 }
+_WITH = {"cargo": "rustc"}  # what a tool works with, whose version is worth knowing too
 _NAMES = {"cargo": "Rust", "go": "Go"}  # what has the version that people look for
-
-
-@dataclass(frozen=True)
-class Built:
-    """What became of a stack's build: `left_out` and `failed` are None or say why."""
-
-    stack: str
-    left_out: str | None = None
-    failed: str | None = None
-
-
-def build(stack: Stack) -> Built:
-    """Build one stack; its command's output goes to the terminal."""
-    if stack.build is None:
-        return Built(stack.name)
-    left_out = what_is_missing(stack)
-    if left_out is not None:
-        return Built(stack.name, left_out=left_out)
-    paths.bin_folder().mkdir(parents=True, exist_ok=True)
-    command = stack.fill(stack.build.command)
-    try:
-        done = subprocess.run(command, cwd=stack.folder, check=False)
-    except OSError as error:
-        return Built(stack.name, failed=f"{command[0]} cannot be started: {error.strerror}")
-    return Built(stack.name, failed=f"{command[0]} ended with {done.returncode}" if done.returncode else None)
 
 
 def what_is_missing(stack: Stack) -> str | None:
@@ -60,6 +36,16 @@ def what_is_missing(stack: Stack) -> str | None:
     missing = [why for need in stack.build.needs if (why := _missing(need, stack)) is not None]
     missing += [why for need in stack.build.libraries if (why := _missing_library(need)) is not None]
     return "; ".join(f"{stack.name} needs {why}" for why in missing) or None
+
+
+def versions(stack: Stack) -> dict[str, str]:
+    """The versions of the tools and libraries that the stack is built with, as far as they say them."""
+    if stack.build is None:
+        return {}
+    tools = [need.name for need in stack.build.needs]
+    found = {name: _version(name, stack) for name in (*tools, *(_WITH[one] for one in tools if one in _WITH))}
+    found |= {need.name: _library_version(need.name) for need in stack.build.libraries}
+    return {name: _dotted(version) for name, version in found.items() if version is not None}
 
 
 def _missing(need: Need, stack: Stack) -> str | None:
@@ -80,14 +66,12 @@ def _missing_library(need: Need) -> str | None:
     wanted, how = _wanted(need)
     if shutil.which("pkg-config") is None:
         return f"pkg-config, which knows of {need.name}; {_INSTALL['pkg-config']}"
-    asked = ["pkg-config", "--modversion", need.name]
-    done = subprocess.run(asked, capture_output=True, text=True, errors="replace", check=False)
-    found = re.match(r"\d+(?:\.\d+)*", done.stdout) if done.returncode == 0 else None
+    found = _library_version(need.name)
     if found is None:
         return f"the library {wanted}; {how}"
-    if tuple(map(int, found[0].split("."))) >= need.version:
+    if found >= need.version:
         return None
-    return f"the library {wanted}, and {need.name} is {found[0]}; {how}"
+    return f"the library {wanted}, and {need.name} is {_dotted(found)}; {how}"
 
 
 def _wanted(need: Need) -> tuple[str, str]:
@@ -110,6 +94,16 @@ def _version(program: str, stack: Stack) -> tuple[int, ...] | None:
         return None
     found = re.search(r"\d+(?:\.\d+)+", done.stdout)
     return tuple(int(part) for part in found[0].split(".")) if found and done.returncode == 0 else None
+
+
+def _library_version(name: str) -> tuple[int, ...] | None:
+    """The version of a library; None if pkg-config does not know it, or is not there."""
+    if shutil.which("pkg-config") is None:
+        return None
+    asked = ["pkg-config", "--modversion", name]
+    done = subprocess.run(asked, capture_output=True, text=True, errors="replace", check=False)
+    found = re.match(r"\d+(?:\.\d+)*", done.stdout) if done.returncode == 0 else None
+    return tuple(int(part) for part in found[0].split(".")) if found else None
 
 
 def _dotted(version: tuple[int, ...]) -> str:
