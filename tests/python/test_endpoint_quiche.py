@@ -7,12 +7,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, ClassVar
 
+import laboratory
 import pytest
-import test_endpoint_aioquic as laboratory
-from test_endpoint_aioquic import DELAY_NS, EPOCH_S, OTHER_SEED, READY, SIZE, Datagram, Lab
-
-from bentpipe import stacks
-from bentpipe.build import what_is_missing
+from conftest import installed_or_skip
+from laboratory import DELAY_NS, EPOCH_S, OTHER_SEED, READY, SIZE, Datagram, Lab
 
 PACKET_TYPE, INITIAL, ZERO_RTT = 0xF0, 0xC0, 0xD0  # RFC 9000, section 17.2
 MTU = 1350
@@ -37,10 +35,7 @@ class Link(laboratory.Direction):
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
     monkeypatch.setattr(laboratory, "Direction", Link)
     monkeypatch.setattr(Link, "both", [])
-    stack = stacks.discover()["quiche"]
-    if stack.missing("virtual-time"):
-        pytest.skip(what_is_missing(stack) or "quiche is not built: bentpipe stacks install quiche")
-    return Lab(tmp_path, stack.command("virtual-time"))
+    return Lab(tmp_path, installed_or_skip("quiche").command("virtual-time"))
 
 
 def sent(lab: Lab, role: str, **options: str) -> list[Datagram]:
