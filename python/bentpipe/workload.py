@@ -66,6 +66,11 @@ class Workload:
         return self.count * self.file_bytes
 
     @property
+    def measured_bytes(self) -> int:
+        """Of the files that measures are of: where there are two connections, those of the second."""
+        return self.size_bytes - (self.file_bytes if self.testcase in ("resumption", "zerortt") else 0)
+
+    @property
     def files(self) -> tuple[str, ...]:
         """The names of the files: one file is called by its size, several also have a number."""
         if self.count == 1:

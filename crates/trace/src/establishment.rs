@@ -114,3 +114,119 @@ fn client_hellos(connection: &Connection) -> u64 {
         .max()
         .map_or(0, |most| u64::try_from(most).unwrap_or(0))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::Vantage;
+    use crate::quic::Handshake;
+
+    /// Packets of the client: type, number, frames, and whether they arrived.
+    type Sent<'a> = (PacketType, u64, &'a [Frame], bool);
+
+    /// A connection of packets of the client, a millisecond apart, and one of the server that acknowledges number `acked`.
+    fn connection(sent: &[Sent<'_>], acked: Option<u64>) -> Connection {
+        let mut connection = Connection {
+            protocol: Protocol::Quic(1),
+            ends: ["192.0.2.1:50000", "198.51.100.1:443"].map(|end| end.parse().unwrap()),
+            initial_credit: [None; 2],
+            handshake: Handshake::default(),
+            vantage: Vantage::Both,
+            start: 0,
+            clock_ahead: 0,
+            packets: Vec::new(),
+            frames: Vec::new(),
+            ranges: acked.map(|number| (number, number)).into_iter().collect(),
+        };
+        let ack = Frame::Ack {
+            ranges: 0..1,
+            delay_us: None,
+        };
+        let answer = [ack];
+        let answers = acked.map(|_| (End::Server, (PacketType::OneRtt, 0, &answer[..], true)));
+        let all = sent.iter().map(|packet| (End::Client, *packet));
+        for (at, (sender, (kind, number, frames, arrives))) in (0..).zip(all.chain(answers)) {
+            let first = u32::try_from(connection.frames.len()).unwrap();
+            connection.frames.extend_from_slice(frames);
+            let (left, arrived) = (at * 1_000_000, (at + 300) * 1_000_000);
+            let mut seen = [Some(left); 2];
+            seen[sender.other() as usize] = arrives.then_some(arrived);
+            connection.packets.push(Packet {
+                sender,
+                kind: Kind::Quic(kind),
+                number: Some(number),
+                size: 1200,
+                ip_size: Some(1228),
+                seen,
+                fate: if arrives { Fate::Delivered } else { Fate::Loss },
+                copy: false,
+                decoded: true,
+                frames: first..u32::try_from(connection.frames.len()).unwrap(),
+            });
+        }
+        connection
+    }
+
+    fn of(connection: &Connection) -> Establishment {
+        Establishment::of(connection, &connection.ledger()).unwrap()
+    }
+
+    fn crypto(offset: u64, length: u32) -> Frame {
+        Frame::Crypto { offset, length }
+    }
+
+    #[test]
+    fn a_client_hello_in_pieces_is_one() {
+        use PacketType::Initial;
+        let (first, second) = ([crypto(600, 700), crypto(0, 100)], [crypto(100, 500)]);
+        let mut sent: Vec<Sent<'_>> = vec![
+            (Initial, 0, &first, true),
+            (Initial, 1, &second, true),
+            (Initial, 2, &[], true),
+        ];
+        assert_eq!(of(&connection(&sent, None)).client_hellos, 1);
+        sent.push((Initial, 3, &second, true));
+        assert_eq!(of(&connection(&sent, None)).client_hellos, 2);
+        assert_eq!(of(&connection(&[], None)).client_hellos, 0);
+    }
+
+    #[test]
+    fn early_data_is_taken_if_it_is_acknowledged() {
+        let data = [Frame::Stream {
+            id: 0,
+            offset: 0,
+            length: 9,
+            fin: true,
+        }];
+        let early = |arrives, acked, says| {
+            let sent = [(PacketType::ZeroRtt, 0, &data[..], arrives)];
+            let mut connection = connection(&sent, acked);
+            connection.handshake.early_data = says;
+            let found = of(&connection);
+            (found.zero_rtt_bytes, found.zero_rtt_accepted)
+        };
+        assert_eq!(early(true, Some(0), None), (Some(9), Some(true)));
+        assert_eq!(early(true, None, Some(true)), (Some(9), Some(false)));
+        assert_eq!(early(true, Some(1), Some(true)), (Some(9), Some(false)));
+        // What was lost cannot be acknowledged: then the server's word counts.
+        assert_eq!(early(false, None, Some(true)), (Some(9), Some(true)));
+        assert_eq!(early(false, None, Some(false)), (Some(9), Some(false)));
+        assert_eq!(early(false, None, None), (Some(9), None));
+    }
+
+    #[test]
+    fn what_is_sealed_or_not_there_says_nothing_of_early_data() {
+        let found = of(&connection(&[], None));
+        assert_eq!(
+            (found.zero_rtt_bytes, found.zero_rtt_accepted),
+            (Some(0), None)
+        );
+        let mut sealed = connection(&[(PacketType::ZeroRtt, 0, &[], true)], None);
+        sealed.packets[0].decoded = false;
+        let found = of(&sealed);
+        assert_eq!(
+            (found.zero_rtt_bytes, found.zero_rtt_accepted),
+            (None, None)
+        );
+    }
+}

@@ -4,6 +4,8 @@ use super::*;
 use crate::connection::{Fate, Frame, Kind, Packet, Protocol, Vantage};
 use crate::quic::PacketType;
 
+mod upload;
+
 const MS: Nanos = 1_000_000;
 const WAY: Nanos = 300;
 
