@@ -5,6 +5,7 @@ cd "$(dirname "$0")/.."
 
 echo "test: Rust"
 cargo test --workspace --release --quiet
+cargo test --release --quiet -p bentpipe-endpoint --features interposed-clock --test interposed_clock
 
 if command -v go >/dev/null 2>&1 && (cd endpoints/quic-go && go list ./... >/dev/null 2>&1); then
     echo "test: Go"

@@ -3,7 +3,7 @@
 Like aioquic's own driver, the node asks a connection after every datagram that arrives. A client that
 downloads has an answer to one datagram in three; for the others aioquic sets up a packet and walks through
 everything that could go into it, which is a seventh to a fifth of a client's CPU. This module looks at the
-same things first.
+same things first. A server that waits for its pacer gains a little, too.
 
 Model: it says "nothing" only where the call would leave no packet, and then leaves behind what the call would
 leave: the pacer's bucket and `_pacing_at`. Whatever is rare (a handshake, a close, a second path, a limit to

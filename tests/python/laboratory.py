@@ -81,11 +81,13 @@ class Direction:
     rate_bps: int = 20_000_000
     free_ns: int = 0
     sent: int = 0
+    largest: int = 0  # UDP payload
     flying: list[Datagram] = field(default_factory=list)
 
     def carry(self, departures: list[Datagram]) -> None:
         for time, ecn, payload in departures:
             self.sent += 1
+            self.largest = max(self.largest, len(payload))
             size = len(payload) + HEADERS
             self.free_ns = max(self.free_ns, time) + size * 8 * SECOND_NS // self.rate_bps
             if not self.lose_every or self.sent % self.lose_every:
@@ -99,11 +101,12 @@ class Direction:
 
 @dataclass
 class Outcome:
-    """What a trial left: a hash of every departure, its length, what clients and server (last) reported."""
+    """What a trial left: a hash of every departure, its length, what clients and server reported."""
 
     hash: str
     virtual_ns: int
     byes: list[dict[str, Any]]
+    largest: int  # UDP payload of the server
 
 
 @dataclass
@@ -168,7 +171,7 @@ class Lab:
             back.carry(sorted((datagram for ran in rans[:-1] for datagram in ran[2]), key=lambda one: one[0]))
             forward.carry(rans[-1][2])
             wakes, dones, now = [ran[0] for ran in rans], [ran[1] for ran in rans], until
-        return Outcome(log.hexdigest(), now, [finish(child) for child in children])
+        return Outcome(log.hexdigest(), now, [finish(child) for child in children], forward.largest)
 
     def stored(self) -> bytes:
         return (self.folder / "downloads" / "file").read_bytes()

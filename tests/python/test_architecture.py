@@ -165,6 +165,8 @@ FORBIDDEN = {
     "trial": {"bentpipe.run", "bentpipe.cli", "bentpipe.testbeds", "bentpipe.campaign"},
     "run": {"bentpipe.cli", "bentpipe.report", "bentpipe.summary", "rich", "click"},
     "testbeds": {"bentpipe.run", "bentpipe.cli", "bentpipe.campaign", "bentpipe.report"},
+    "workload": {"bentpipe.campaign", "bentpipe.trial", "bentpipe.stacks"},
+    "results": {"bentpipe.run", "bentpipe.cli", "bentpipe.testbeds", "bentpipe.report"},
     "report": {"bentpipe.run", "bentpipe.cli", "bentpipe.testbeds", "bentpipe.campaign"},
 }
 

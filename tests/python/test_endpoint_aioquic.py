@@ -79,6 +79,8 @@ def test_the_shortcut_changes_no_packet(tmp_path: Path) -> None:
         plain = Lab(tmp_path, [*AIOQUIC, "--no-shortcut"], lose_every)
         for client in ({}, {"options": {"window": "20000"}}):
             assert lab.trial(client=client).hash == plain.trial(client=client).hash
+        upload = {"testcase": "upload"}
+        assert lab.trial(client=upload, server=upload).hash == plain.trial(client=upload, server=upload).hash
 
 
 def test_one_server_serves_two_connections(tmp_path: Path) -> None:
@@ -143,6 +145,15 @@ def test_congestion_control(tmp_path: Path) -> None:
     default = lab.trial()
     assert lab.trial(server={"options": {"cc": "newreno"}}).hash == default.hash
     assert lab.trial(server={"options": {"cc": "cubic"}}).hash != default.hash
+
+
+def test_mtu(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    default = lab.trial()
+    assert default.largest == 1200
+    assert lab.trial(server={"options": {"mtu": "1200"}}).hash == default.hash
+    assert lab.trial(server={"options": {"mtu": "1472"}}).largest == 1472
+    assert lab.stored() == lab.served()
 
 
 def test_flow_control_window(tmp_path: Path) -> None:
