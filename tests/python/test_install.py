@@ -428,4 +428,6 @@ def reached_from(file: Path, folder: Path) -> Iterator[Path]:
         used = [*re.findall(r"^(bentpipe-[\w-]+)(?:\.workspace| = \{ workspace)", text, re.MULTILINE)]
         yield from (paths.root() / "crates" / crate.removeprefix("bentpipe-") for crate in used)
         if ".workspace = true" in text or "workspace = true" in text:
-            yield from (paths.root() / "Cargo.toml", paths.root() / "Cargo.lock")
+            yield paths.root() / "Cargo.toml"
+            if not (folder / "Cargo.lock").exists():  # then it is of the workspace
+                yield paths.root() / "Cargo.lock"
