@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import laboratory
 import pytest
 from conftest import installed_or_skip
-from laboratory import DELAY_NS, EPOCH_S, OTHER_SEED, READY, SIZE, Datagram, Lab
 from laboratory import DELAY_NS, OTHER_SEED, READY, SIZE, Datagram, Lab
 
 PACKET_TYPE, INITIAL, ZERO_RTT = 0xF0, 0xC0, 0xD0  # RFC 9000, section 17.2
