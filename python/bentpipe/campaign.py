@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bentpipe import paths, scenarios, stacks, strict
+from bentpipe import paths, scenarios, stacks, strict, workload
 from bentpipe.errors import UsageError, one_of
 from bentpipe.stacks import Stack, Variant
 from bentpipe.trial import Trial
+from bentpipe.workload import Workload
 
 TRACES = ("none", "median", "all")
-_SIZE = re.compile(r"(\d+)\s*(|B|kB|KiB|MB|MiB|GB|GiB)")
-_FACTORS = {"": 1, "B": 1, "kB": 10**3, "KiB": 2**10, "MB": 10**6, "MiB": 2**20, "GB": 10**9, "GiB": 2**30}
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class Plan:
     title: str = ""
     seed: int = 1
     iterations: int = 10
-    bytes: int = 10 * 2**20
+    workloads: tuple[str, ...] = ("transfer:10485760",)  # in canonical form
     trace: str = "none"  # one of TRACES
     qlog: bool = False  # traces come with the endpoints' qlogs
     set: tuple[str, ...] = ()  # `KEY=VALUE`, for every scenario
@@ -95,8 +93,9 @@ class Plan:
         return labels
 
     @property
-    def workload(self) -> str:
-        return f"transfer:{self.bytes}"
+    def parsed_workloads(self) -> list[Workload]:
+        """The plan's workloads; UsageError for one in a manifest that is none."""
+        return [workload.parse(one, "workloads") for one in self.workloads]
 
     def trials(self, left_out: Sequence[str] = ()) -> list[Trial]:
         """Every trial, in the order in which a table reads. Variants of the stacks `left_out` are passed
@@ -104,18 +103,18 @@ class Plan:
         """
         clients = [one for one in self.clients if one.partition(":")[0] not in left_out]
         servers = [one for one in self.servers if one.partition(":")[0] not in left_out]
-        axes = (self.labels(), clients, servers, range(1, self.iterations + 1))
+        axes = (self.labels(), self.parsed_workloads, clients, servers, range(1, self.iterations + 1))
         return [
             Trial(
                 campaign_seed=self.seed,
                 scenario=scenario,
-                workload=self.workload,
-                size_bytes=self.bytes,
+                workload=str(moved),
+                size_bytes=moved.size_bytes,
                 client=client,
                 server=server,
                 iteration=iteration,
             )
-            for scenario, client, server, iteration in itertools.product(*axes)
+            for scenario, moved, client, server, iteration in itertools.product(*axes)
         ]
 
 
@@ -161,11 +160,10 @@ def load(argument: str) -> Plan:
     for key in ("seed", "iterations"):
         if key in table.values:
             values[key] = _whole(table, key)
-    if "bytes" in table.values:
-        given = table.values["bytes"]
-        if isinstance(given, bool) or not isinstance(given, int | str):
-            raise table.wrong("bytes", given, 'a size as in "10MiB", or a number of bytes')
-        values["bytes"] = size(str(given), f"{table.file}: bytes")
+    if "workloads" in table.values:
+        values["workloads"] = workload.canonical(table.texts("workloads"), f"{table.file}: workloads")
+        if not values["workloads"]:
+            raise table.wrong("workloads", [], 'at least one, as in "transfer:10MiB"')
     values["title"] = table.text("title", "")
     values["trace"] = table.text("trace", "none")
     if values["trace"] not in TRACES:
@@ -189,17 +187,6 @@ def _whole(table: strict.Table, key: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < (1 if key == "iterations" else 0):
         raise table.wrong(key, value, "a whole number" + (" of at least 1" if key == "iterations" else ""))
     return value
-
-
-def size(text: str, where: str) -> int:
-    """Bytes from `10MiB`, `200 MB` or a plain number; UsageError that names `where` otherwise."""
-    match = _SIZE.fullmatch(text.strip())
-    if match is None or int(match[1]) == 0:
-        raise UsageError(
-            f'{where}: "{text}" is no size',
-            "write a positive whole number with B, kB, MB, GB, KiB, MiB or GiB",
-        )
-    return int(match[1]) * _FACTORS[match[2]]
 
 
 def unique(names: Sequence[str]) -> tuple[str, ...]:
@@ -256,13 +243,14 @@ def cast(
                 )
             why = variant.stack.missing("virtual-time")
             if why and label in named:
-                raise UsageError(why, f"build it with `bentpipe stacks build {variant.stack.name}`")
+                raise UsageError(why, variant.stack.how_to_install)
             if why:
                 left_out[variant.stack.name] = why
             else:
                 found[role][label] = variant
     if not found["client"] or not found["server"]:
         raise UsageError(
-            "no stack is left to run: " + "; ".join(left_out.values()), "build some with `make setup`"
+            "no stack is left to run: " + "; ".join(left_out.values()),
+            "install some with `bentpipe stacks install`",
         )
     return Cast(found["client"], found["server"], left_out)

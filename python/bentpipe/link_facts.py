@@ -1,4 +1,4 @@
-"""What is known of a trial's path beside its trace: rates, delay, queues, the ideal sender's completion time.
+"""What is known of a trial's path and files beside its trace: rates, delay, queues, the ideal sender's time.
 
 `bentpipe-trace analyze --link` takes these facts, and figures draw them as lines. They come from the summary
 of the scenario in the run's manifest; runs of earlier versions know fewer.
@@ -10,6 +10,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
+from bentpipe import workload
 from bentpipe.records import Record
 
 
@@ -24,7 +25,8 @@ class LinkFacts:
     return_queue_bytes: int | None = None
     mtu_bytes: int | None = None  # the largest IP packet
     limit_s: float | None = None  # completion time of an ideal sender
-    size_bytes: int | None = None  # of the file that was asked for
+    size_bytes: int | None = None  # of the files that were asked for
+    sender: str | None = None  # who sends them: client or server
 
     def known(self) -> dict[str, Any]:
         """The facts that are known, as --link takes them."""
@@ -42,4 +44,10 @@ def of_trial(summary: dict[str, Any], record: Record) -> LinkFacts:
     """The facts of a trial with `record` over the scenario with `summary`."""
     names = {field.name for field in dataclasses.fields(LinkFacts)}
     known = {name: value for name, value in summary.items() if name in names}
-    return LinkFacts(**known, limit_s=record.limit_s, size_bytes=record.size_bytes)
+    of_files = workload.parse(record.workload, record.trial)
+    return LinkFacts(
+        **known,
+        limit_s=record.limit_s,
+        size_bytes=of_files.measured_bytes,
+        sender="client" if of_files.testcase == "upload" else "server",
+    )

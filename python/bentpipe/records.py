@@ -27,6 +27,7 @@ OUTCOMES = (
     "corrupt_file",
     "crashed",
     "no_secrets",
+    "unproven",
     "invalid",
     "interrupted",
 )
@@ -57,6 +58,9 @@ class Record:
     efficiency: float | None  # goodput / forward rate
     limit_s: float | None  # completion time of an ideal sender on this path
     share_of_limit: float | None  # limit_s / completion_s
+    connections: int | None  # that completed a handshake; null where none could be made out
+    resumed: bool | None  # whether the second connection was; null where there is none
+    zero_rtt_bytes: int | None  # stream data in the 0-RTT packets of the connection that is measured
     virtual_s: float  # virtual time at the end of the last epoch, when both sides were done
     wall_s: float
     cpu_client_s: float
@@ -96,6 +100,11 @@ class Record:
     def ok(self) -> bool:
         return self.outcome == "ok"
 
+    @property
+    def failed(self) -> bool:
+        """Whether it went wrong. What a stack does not offer is no failure."""
+        return self.outcome not in ("ok", "unsupported")
+
     def to_json(self) -> str:
         """The record as one line of JSON, without the line's end."""
         return json.dumps(dataclasses.asdict(self), separators=(",", ":"))
@@ -128,6 +137,7 @@ _ARROW_TYPES: dict[str, pa.DataType] = {
     "float | None": pa.float64(),
     "str | None": pa.string(),
     "int | None": pa.int64(),
+    "bool | None": pa.bool_(),
     "list[int]": pa.list_(pa.int64()),
     "list[str]": pa.list_(pa.string()),
 }

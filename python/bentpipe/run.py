@@ -32,9 +32,8 @@ from bentpipe.statistics import Cell, CellKey, cells
 from bentpipe.testbeds import pipe
 from bentpipe.testbeds.sim import Answer, Job, Sim
 from bentpipe.trial import Trial
-from bentpipe.workload import www_file
+from bentpipe.workload import write_files
 
-SETTLED = ("ok", "unsupported")  # outcomes that --retry-failed leaves alone
 _TICK_S = 0.25  # how soon a signal or the end of a pause is noticed
 
 
@@ -75,6 +74,7 @@ class Execution:
     def __post_init__(self) -> None:
         plan = self.manifest.plan
         self._trace = plan.trace
+        self._workloads = {str(one): one for one in plan.parsed_workloads}
         self._trials = {trial.id: trial for trial in plan.trials(tuple(self.manifest.left_out))}
         self._open: dict[CellKey, int] = {}  # cell → trials without a record
         self._queue: deque[Trial] = deque()
@@ -111,7 +111,8 @@ class Execution:
 
     def _execute(self, scratch: Path, pool: ThreadPoolExecutor) -> None:
         self._scratch, self._www = scratch, scratch / "www"
-        www_file(self._www, self.manifest.plan.bytes, lambda: self._stop)
+        for workload in self._workloads.values():
+            write_files(self._www, workload, lambda: self._stop)
         if self._stop:
             return
         self._sim = Sim(scratch)
@@ -205,9 +206,10 @@ class Execution:
                 return
             self._paused = False
             trial = self._queue.popleft()
-            breach = self._breach(trial)
-            if breach:
+            if breach := self._breach(trial):
                 self._keep(trial, trial.unmeasured("invalid", breach))
+            elif lack := self._lack(trial):
+                self._keep(trial, trial.unmeasured("unsupported", lack))
             else:
                 running[pool.submit(self._sim.trial, self._job(trial))] = trial
 
@@ -218,13 +220,26 @@ class Execution:
                 return f"{name} breaks the contract: {self.manifest.contract_breaches[name]}"
         return None
 
+    def _lack(self, trial: Trial) -> str | None:
+        """Why a trial need not be started: an end does not even promise its test case. What is promised and
+        not kept shows in the trial.
+        """
+        testcase = self._workloads[trial.workload].testcase
+        for role, variant in self._variants(trial).items():
+            if testcase not in variant.stack.testcases:
+                return f"{variant.stack.name} as {role}: its stack.toml does not list {testcase}; not started"
+        return None
+
     def _variants(self, trial: Trial) -> dict[str, Variant]:
         return {"client": self.cast.clients[trial.client], "server": self.cast.servers[trial.server]}
 
     def _job(self, trial: Trial) -> Job:
+        workload = self._workloads[trial.workload]
         return Job(
             scenario=self.manifest.scenarios[trial.scenario]["scenario"],
-            size_bytes=trial.size_bytes,
+            testcase=workload.testcase,
+            requests=workload.requests,
+            size_bytes=workload.size_bytes,
             www=self._www,
             seed=trial.seed,
             folder=self.folder.trial_in_work(trial.id).resolve(),
@@ -259,7 +274,7 @@ class Execution:
             self.folder.append(record)
         self.records[trial.id] = record
         self._executed.add(trial.id)
-        self.progress.advance(failed=record.outcome not in SETTLED)
+        self.progress.advance(failed=record.failed)
         key = _cell(trial)
         self._open[key] -= 1
         if self._open[key] == 0:
@@ -286,7 +301,7 @@ class Execution:
 
 def failed(records: Mapping[str, Record]) -> frozenset[str]:
     """The trials that --retry-failed executes again."""
-    return frozenset(trial for trial, record in records.items() if record.outcome not in SETTLED)
+    return frozenset(trial for trial, record in records.items() if record.failed)
 
 
 def _cell(trial: Trial) -> CellKey:

@@ -78,6 +78,7 @@ class Connection(TypedDict):
     server: str
     start_unix_s: str
     packets: int
+    establishment: NotRequired[dict[str, Any]]  # how it came about; absent of TCP
     metrics: dict[str, Any]
     events: list[dict[str, Any]]
     findings: list[Finding]

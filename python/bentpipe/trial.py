@@ -96,6 +96,7 @@ _NOTHING: Mapping[str, Any] = {
     "float | None": None,
     "str | None": None,
     "int | None": None,
+    "bool | None": None,
     "list[int]": [],
     "list[str]": [],
 }

@@ -1,43 +1,191 @@
-"""What is transferred."""
+"""What is transferred: a test case of `endpoints/CONTRACT.md`, section 2, and the files of it.
+
+A workload is written `TESTCASE:SIZE` or `TESTCASE:COUNTxSIZE`, as in `transfer:10MiB` or
+`multiplexing:2000x32B`; SIZE is that of each file. The canonical form, in bytes and with the count unless it
+is 1, is what records hold and what seeds come from.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
-from bentpipe.errors import UsageError
+from bentpipe.errors import UsageError, one_of
 
+_SIZE = re.compile(r"(\d+)\s*(|B|kB|KiB|MB|MiB|GB|GiB)")
+_FACTORS = {"": 1, "B": 1, "kB": 10**3, "KiB": 2**10, "MB": 10**6, "MiB": 2**20, "GB": 10**9, "GiB": 2**30}
+_COUNTED = re.compile(r"(?:(\d+)\s*x\s*)?(.*)", re.DOTALL)
 _CHUNK = 1 << 20
+_BLOCK = 4096  # of a file system: what a small file takes
 
 
-def check_room(scratch: Path, size: int, where: str) -> None:
-    """UsageError, naming `where` the size was given, if `scratch` has no room for a file of `size` bytes and
-    for the copy that a client makes of it.
-    """
-    free = shutil.disk_usage(scratch).free
-    if 2 * size > free:
+@dataclass(frozen=True)
+class _Counts:
+    """How many files a test case takes."""
+
+    least: int = 1
+    default: int | None = 1  # None: it must be given
+
+
+TESTCASES = {
+    "transfer": _Counts(),
+    "handshake": _Counts(),
+    "longrtt": _Counts(),
+    "multiplexing": _Counts(least=2, default=None),
+    "resumption": _Counts(least=2, default=2),  # a file for each of its connections, at least
+    "zerortt": _Counts(least=2, default=2),
+    "upload": _Counts(),
+}
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A test case and its files, which are all of the same size."""
+
+    testcase: str
+    count: int
+    file_bytes: int
+
+    def __str__(self) -> str:
+        """The canonical form."""
+        return f"{self.testcase}:{self._counted()}{self.file_bytes}"
+
+    @property
+    def title(self) -> str:
+        """In words: `transfer of 10 MiB`, `multiplexing of 2000 files of 32 B`."""
+        many = f"{self.count} files of " if self.count > 1 else ""
+        return f"{self.testcase} of {many}{shown_size(self.file_bytes)}"
+
+    @property
+    def size_bytes(self) -> int:
+        """Of all files together."""
+        return self.count * self.file_bytes
+
+    @property
+    def measured_bytes(self) -> int:
+        """Of the files that measures are of: where there are two connections, those of the second."""
+        return self.size_bytes - (self.file_bytes if self.testcase in ("resumption", "zerortt") else 0)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The names of the files: one file is called by its size, several also have a number."""
+        if self.count == 1:
+            return (str(self.file_bytes),)
+        return tuple(f"{self.file_bytes}-{number}" for number in range(1, self.count + 1))
+
+    @property
+    def requests(self) -> tuple[str, ...]:
+        """What the client asks for, in this order."""
+        return tuple(f"/{name}" for name in self.files)
+
+    @property
+    def room(self) -> int:
+        """Bytes that the files take on a disk."""
+        return self.count * -(-self.file_bytes // _BLOCK) * _BLOCK
+
+    def _counted(self) -> str:
+        return f"{self.count}x" if self.count > 1 else ""
+
+
+def parse(text: str, where: str) -> Workload:
+    """The workload that `text` names; UsageError that names `where` it was given otherwise."""
+    testcase, colon, files = (part.strip() for part in text.partition(":"))
+    if testcase not in TESTCASES:
+        hint = one_of(testcase, TESTCASES, "test cases") + "; as in transfer:10MiB"
+        raise UsageError(f'{where}: "{text}": unknown test case "{testcase}"', hint)
+    counts = TESTCASES[testcase]
+    match = _COUNTED.fullmatch(files)
+    if not colon or match is None or not match[2]:
+        raise UsageError(f'{where}: "{text}" has no size', f"write {testcase}:{_example(counts)}")
+    count = int(match[1]) if match[1] is not None else counts.default
+    if count is None:
+        hint = f"write {testcase}:COUNTxSIZE, as in {testcase}:{_example(counts)}"
+        raise UsageError(f'{where}: "{text}": {testcase} needs a number of files', hint)
+    if count < counts.least:
+        what = "1 file" if counts.least == 1 else f"{counts.least} files"
+        raise UsageError(f'{where}: "{text}": {testcase} needs at least {what}', "give a larger count")
+    return Workload(testcase, count, size(match[2], where))
+
+
+def canonical(texts: Iterable[str], where: str) -> tuple[str, ...]:
+    """Workloads in canonical form, each once. UsageError, naming `where`, for what is none."""
+    return tuple(dict.fromkeys(str(parse(text, where)) for text in texts))
+
+
+def title(text: str) -> str:
+    """A record's workload in words; one that this version does not know as it is written."""
+    try:
+        return parse(text, "workload").title
+    except UsageError:
+        return text
+
+
+def size(text: str, where: str) -> int:
+    """Bytes from `10MiB`, `200 MB` or a plain number; UsageError that names `where` otherwise."""
+    match = _SIZE.fullmatch(text.strip())
+    if match is None or int(match[1]) == 0:
         raise UsageError(
-            f"{where}: a file of {_amount(size)} and a client's copy of it do not fit in the scratch folder "
+            f'{where}: "{text}" is no size',
+            "write a positive whole number with B, kB, MB, GB, KiB, MiB or GiB",
+        )
+    return int(match[1]) * _FACTORS[match[2]]
+
+
+def shown_size(count: int) -> str:
+    """Bytes in the largest unit that leaves a whole number: `10 MiB`, `100 kB`, `1500 B`."""
+    units = sorted(((factor, unit) for unit, factor in _FACTORS.items() if factor > 1), reverse=True)
+    return next((f"{count // factor} {unit}" for factor, unit in units if count % factor == 0), f"{count} B")
+
+
+def check_room(scratch: Path, workloads: Iterable[Workload], where: str) -> None:
+    """UsageError, naming `where` the workloads were given, if `scratch` has no room for all of their files
+    and for the copy that a client or server makes of those of the largest.
+    """
+    workloads = list(workloads)
+    free = shutil.disk_usage(scratch).free
+    served, copied = sum(one.room for one in workloads), max((one.room for one in workloads), default=0)
+    if served + copied > free:
+        one_file = len(workloads) == 1 and workloads[0].count == 1
+        what = f"a file of {_amount(served)}" if one_file else f"files of {_amount(served)}"
+        raise UsageError(
+            f"{where}: {what} and a copy of {'it' if one_file else 'them'} do not fit in the scratch folder "
             f"{scratch}: {_amount(free)} are free",
             "choose a smaller size, or name another scratch folder in TMPDIR",
         )
 
 
-def www_file(folder: Path, size: int, stopped: Callable[[], bool] = lambda: False) -> Path:
-    """The file that is served: `size` bytes that do not compress, always the same ones. OSError if it has no
-    room. Once `stopped` says so, what is missing of it is not written any more.
+def write_files(folder: Path, workload: Workload, stopped: Callable[[], bool] = lambda: False) -> None:
+    """The files of a workload, as `www_file` makes them; each has bytes of its own."""
+    for name in workload.files:
+        if stopped():
+            break
+        www_file(folder, workload.file_bytes, stopped, name)
+
+
+def www_file(
+    folder: Path, size: int, stopped: Callable[[], bool] = lambda: False, name: str | None = None
+) -> Path:
+    """A file that is served: `size` bytes that do not compress, always the same ones for its name, which is
+    its size unless given. OSError if it has no room. Once `stopped` says so, what is missing of it is not
+    written any more.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / str(size)
+    path = folder / (name or str(size))
     with path.open("wb") as file:
         for start in range(0, size, _CHUNK):
             if stopped():
                 break
-            name = f"bentpipe {size} {start}".encode()
-            file.write(hashlib.shake_128(name).digest(min(_CHUNK, size - start)))
+            drawn = hashlib.shake_128(f"bentpipe {path.name} {start}".encode())
+            file.write(drawn.digest(min(_CHUNK, size - start)))
     return path
+
+
+def _example(counts: _Counts) -> str:
+    return "10MiB" if counts.least == 1 else "2x10kB" if counts.default else "2000x32B"
 
 
 def _amount(size: int) -> str:

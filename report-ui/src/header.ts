@@ -22,10 +22,12 @@ export function brand(href: string): HTMLElement {
   return h("a", { class: "brand", href }, sign, h("span", {}, "Bentpipe"));
 }
 
-/** What sets a matrix or cell apart from others of the same scenario: "transfer of 10 MiB, direct, sim". */
+/** What sets a matrix or cell apart from others of the same scenario: "transfer of 10 MiB, direct, sim", "multiplexing of
+ * 2000 files of 32 B, direct, sim". */
 export function setting(of: { workload: string; treatment: string; testbed: string }): string {
-  const [, name, size] = of.workload.match(/^(\w+):(\d+)$/) ?? [];
-  const workload = name && size ? `${name} of ${bytes(Number(size))}` : of.workload;
+  const [, name, count, size] = of.workload.match(/^(\w+):(?:(\d+)x)?(\d+)$/) ?? [];
+  const files = count ? `${count} files of ` : "";
+  const workload = name && size ? `${name} of ${files}${bytes(Number(size))}` : of.workload;
   return `${workload}, ${of.treatment}, ${of.testbed}`;
 }
 

@@ -2,7 +2,7 @@
 
 import { properties } from "./colour";
 import { breakable, h, type Child } from "./dom";
-import { decimals, mbits, NO_GOODPUT, percent } from "./format";
+import { decimals, duration, mbits, NO_GOODPUT, percent } from "./format";
 import type { Cell, Margin, Matrix } from "./model";
 import { attach } from "./tooltip";
 
@@ -40,7 +40,7 @@ export function matrixTable(matrix: Matrix, order: Order): HTMLElement {
     "p",
     { class: "note" },
     `Goodput in Mbit/s, mean ± standard deviation over the iterations that succeeded, with
-    efficiency (goodput / forward rate). Select a cell to see its iterations.`,
+    efficiency (goodput / forward rate); where a file is too small for one, the median time until all has arrived. Select a cell to see its iterations.`,
   );
   const table = h(
     "table",
@@ -91,7 +91,7 @@ function values(cell: Cell): Child[] {
   const places = decimals((mean ?? 0) / 1e6);
   const goodput =
     mean === null
-      ? h("span", { class: "goodput", title: NO_GOODPUT }, h("b", {}, "–"))
+      ? h("span", { class: "goodput", title: NO_GOODPUT }, h("b", {}, time(cell)))
       : h(
           "span",
           { class: "goodput" },
@@ -103,6 +103,12 @@ function values(cell: Cell): Child[] {
     cell.efficiency !== null && h("span", { class: "efficiency" }, percent(cell.efficiency)),
     cell.failures.length > 0 && failures(cell),
   ];
+}
+
+/** Where there is no goodput: the median time until all has arrived. */
+function time(cell: Cell): string {
+  const { completion_s } = cell.spreads;
+  return completion_s ? duration(completion_s.median) : "–";
 }
 
 function failed(cell: Cell): number {

@@ -49,12 +49,12 @@ function totals(total: Margin): HTMLElement[] {
   ];
 }
 
-/** Every trial that failed, with its reason; null if none did. */
+/** Every trial that failed, with its reason; null if none did. What is unsupported is no failure: the matrix shows it. */
 export function failedTrials(run: Run): Child {
   const rows = run.matrices.flatMap((matrix) =>
     matrix.cells.flatMap((cell) =>
       cell.trials
-        .filter((trial) => trial.outcome !== "ok")
+        .filter((trial) => trial.outcome !== "ok" && trial.outcome !== "unsupported")
         .map((trial) =>
           h(
             "tr",

@@ -81,6 +81,11 @@ def write(folder: Path, *, stacks: tuple[str, ...] = STACKS, iterations: int = 3
     return records
 
 
+def record(scenario: str, client: str, server: str, iteration: int) -> Record:
+    """One made-up result."""
+    return _record(scenario, LINKS[scenario], (client, server), iteration)
+
+
 def change(record: Record, **values: Any) -> Record:
     return dataclasses.replace(record, **values)
 
@@ -96,7 +101,7 @@ def _manifest(stacks: tuple[str, ...], iterations: int) -> dict[str, Any]:
             "servers": list(stacks),
             "seed": 7,
             "iterations": iterations,
-            "bytes": SIZE,
+            "workloads": [f"transfer:{SIZE}"],
             "trace": "median",
             "set": [],
             "sweep": {},
@@ -199,6 +204,9 @@ def _record(label: str, link: Link, pair: tuple[str, str], iteration: int) -> Re
         efficiency=goodput / link.forward_bps if ok else None,
         limit_s=limit,
         share_of_limit=limit / completion if ok else None,
+        connections=1 if course else 0,
+        resumed=None,
+        zero_rtt_bytes=None,
         virtual_s=completion + link.rtt_s,
         wall_s=completion / 120,
         cpu_client_s=completion / 400,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import Command
 
-from bentpipe import campaign, paths, stacks
+from bentpipe import campaign, paths, scenarios, stacks, workload
 from bentpipe.campaign import Plan
 from bentpipe.errors import UsageError
 from bentpipe.trial import Trial
@@ -17,7 +17,7 @@ FILE = """
 title = "A test"
 seed = 7
 iterations = 2
-bytes = "1MiB"
+workloads = ["transfer:1MiB"]
 scenarios = ["sat"]
 clients = ["toy"]
 servers = ["toy", "toy:speed=slow"]
@@ -32,6 +32,11 @@ PAGE = (paths.root() / "docs" / "campaigns.md").read_text()
 BLOCKS = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
 
 
+def section(title: str) -> str:
+    """What stands under a heading of the reference."""
+    return PAGE.partition(f"## {title}\n")[2].partition("\n## ")[0]
+
+
 def load(tmp_path: Path, text: str) -> Plan:
     file = tmp_path / "test.toml"
     file.write_text(text)
@@ -40,7 +45,7 @@ def load(tmp_path: Path, text: str) -> Plan:
 
 def test_a_sweep_gives_a_label_to_each_value(tmp_path: Path) -> None:
     plan = load(tmp_path, FILE)
-    assert plan.bytes == 2**20
+    assert plan.workloads == ("transfer:1048576",)
     assert plan.labels() == [
         "sat,forward.rate=10Mbit/s,forward.queue=25packets",
         "sat,forward.rate=10Mbit/s,forward.queue=1BDP",
@@ -55,8 +60,11 @@ def test_a_sweep_gives_a_label_to_each_value(tmp_path: Path) -> None:
         ("iterations = 2", "iteration = 2", 'unknown key "iteration"'),
         ("iterations = 2", "iterations = 0", "iterations: 0"),
         ("seed = 7", 'seed = "seven"', "seed: 'seven'"),
-        ('bytes = "1MiB"', 'bytes = "1 Mebi"', 'bytes: "1 Mebi" is no size'),
-        ('bytes = "1MiB"', "bytes = 0", 'bytes: "0" is no size'),
+        ('["transfer:1MiB"]', '["transfer:1 Mebi"]', 'workloads: "1 Mebi" is no size'),
+        ('["transfer:1MiB"]', '["transfer:0"]', 'workloads: "0" is no size'),
+        ('["transfer:1MiB"]', "[]", "workloads: []"),
+        ('["transfer:1MiB"]', "[1000]", "workloads: [1000]"),
+        ('workloads = ["transfer:1MiB"]', 'bytes = "1MiB"', 'unknown key "bytes"'),
         ('scenarios = ["sat"]', "", 'the key "scenarios" is missing'),
         ('clients = ["toy"]', "clients = []", "clients: []"),
         ('["25 packets", "1BDP"]', "[25]", "sweep.forward.queue: [25]"),
@@ -105,19 +113,69 @@ def test_the_examples_of_the_reference_are_campaigns(tmp_path: Path, block: str)
 
 
 def test_the_reference_has_every_key_and_its_default(tmp_path: Path) -> None:
-    lines = [line for line in PAGE.splitlines() if line.startswith("| `")]
+    lines = [line for line in section("Keys").splitlines() if line.startswith("| `")]
     rows = {(cells := line.split("|"))[1].strip(" `[]"): cells[2].strip(" `") for line in lines}
     fields = {field.name: field for field in dataclasses.fields(Plan) if field.name != "name"}
     assert rows.keys() == fields.keys()
     for key, field in fields.items():
         if field.default is dataclasses.MISSING:
             assert rows[key] == ("empty" if key == "sweep" else "none")
-        elif key == "bytes":
-            assert campaign.size(rows[key].strip('"'), key) == field.default
+        elif key == "workloads":
+            assert workload.canonical(json.loads(rows[key]), key) == field.default
         else:
             assert json.loads(rows[key]) == (list(field.default) if key == "set" else field.default)
     example = load(tmp_path, BLOCKS[0])
     assert f"= {len(example.trials())} trials" in PAGE.replace("\n", " ")
+
+
+CAMPAIGNS = sorted(paths.campaigns().glob("*.toml"))
+
+
+@pytest.mark.parametrize("file", CAMPAIGNS, ids=lambda file: file.stem)
+def test_a_campaign_that_comes_along_can_be_run(file: Path) -> None:
+    """Its scenarios are valid, changes included; of the stacks that are here, its variants are too."""
+    plan = campaign.load(file.stem)
+    assert plan.title and len(set(plan.labels())) == len(plan.cases())
+    assert all(one.label in plan.labels() for one in scenarios.resolve_all(plan.cases()))
+    known = stacks.discover()
+    here = [one for one in (*plan.clients, *plan.servers) if one.partition(":")[0] in known]
+    assert here
+    for one in here:
+        assert stacks.variant(one, known).label == one
+
+
+@pytest.mark.parametrize("file", CAMPAIGNS, ids=lambda file: file.stem)
+def test_a_campaign_that_comes_along_says_what_it_is_for(file: Path) -> None:
+    rows = [[cell.strip() for cell in line.split("|")] for line in PAGE.splitlines() if line.startswith("| ")]
+    listed = {row[1]: row for row in rows}
+    assert int(listed[file.stem][3]) == len(campaign.load(file.stem).trials())
+    if file.stem == "demo":  # its own question is Bentpipe's
+        return
+    opening = re.match(r"(?:#.*\n)+", file.read_text())
+    assert opening
+    words = " ".join(line.lstrip("# ") for line in opening[0].splitlines())
+    assert words.startswith("Question: ") and "Source:" in words and "Takes:" in words
+    minutes = re.search(r"(?:about |under )(a|\d+) minutes?", words)
+    assert minutes and minutes[1].replace("a", "1") == listed[file.stem][4]
+
+
+def test_the_reference_lists_no_campaign_that_is_not_there() -> None:
+    rows = [
+        line for line in section("Campaigns that come with Bentpipe").splitlines() if line.startswith("| ")
+    ]
+    assert {row.split("|")[1].strip() for row in rows} == {"campaign", *(file.stem for file in CAMPAIGNS)}
+
+
+def test_the_reference_has_every_workload_and_its_count() -> None:
+    rows = [line.split("|") for line in section("Workloads").splitlines() if line.startswith("| `")]
+    counts = {}
+    for row in rows:
+        examples = [workload.parse(one, "docs") for one in re.findall(r"`([^`]+)`", row[1])]
+        counts[examples[0].testcase] = row[3].strip()
+    assert counts.keys() == workload.TESTCASES.keys()
+    for name, known in workload.TESTCASES.items():
+        default = "must be given" if known.default is None else str(known.default)
+        assert counts[name] == default + (f", at least {known.least}" if known.least > 1 else "")
 
 
 def test_a_setting_of_the_command_line_ends_its_sweep(tmp_path: Path) -> None:
@@ -132,17 +190,6 @@ def test_a_plan_survives_the_manifest(tmp_path: Path) -> None:
     assert Plan.from_mapping(plan.to_mapping()) == plan
     assert campaign.difference(plan, plan) is None
     assert campaign.difference(plan, plan.changed({"seed": 8})) == "seed: the run has 7, now it is 8"
-
-
-@pytest.mark.parametrize(("text", "size"), [("1000", 1000), ("10MiB", 10 * 2**20), ("200 MB", 200 * 10**6)])
-def test_sizes(text: str, size: int) -> None:
-    assert campaign.size(text, "--bytes") == size
-
-
-@pytest.mark.parametrize("text", ["", "-1", "1.5MB", "10 Mbit", "0"])
-def test_what_is_no_size(text: str) -> None:
-    with pytest.raises(UsageError, match="--bytes"):
-        campaign.size(text, "--bytes")
 
 
 def trial(**changes: object) -> Trial:

@@ -145,11 +145,17 @@ impl Scenario {
     /// for the request, then the forward rate with 5 % of overhead for headers.
     #[must_use]
     pub fn limit(&self, size_bytes: u64) -> Span {
-        let nanos = self.forward_rate().map_or(0, |rate| {
+        self.limit_of(size_bytes, Direction::Forward, 2)
+    }
+
+    /// The same in either direction, with so many round trips beside the bytes' time on the link.
+    #[must_use]
+    pub fn limit_of(&self, size_bytes: u64, direction: Direction, round_trips: u64) -> Span {
+        let nanos = self.rate(direction).map_or(0, |rate| {
             // 8 bits per byte, 1.05 bytes per byte, 10^9 nanoseconds per second.
             (u128::from(size_bytes) * 8 * 1_050_000_000).div_ceil(u128::from(rate.bps()))
         });
-        self.rtt() * 2 + Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+        self.rtt() * round_trips + Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 }
 

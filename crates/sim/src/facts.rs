@@ -1,15 +1,17 @@
-//! What is known of a scenario's path, for measurements and findings.
+//! What is known of a trial's path and files, for measurements and findings.
 
 use bentpipe_link::{Direction, Scenario};
 use bentpipe_trace::LinkFacts;
 use bentpipe_units::{Rate, Size};
 
+use crate::testcase::TestCase;
+
 /// The largest IP packet that a stack may count on: nothing is dropped for its size, but programs say what they send over
 /// is Ethernet.
 const MTU: u64 = 1500;
 
-/// The facts of a scenario; with the size of what is transferred, the time that an ideal sender would take too.
-pub fn link_facts(scenario: &Scenario, size_bytes: Option<u64>) -> LinkFacts {
+/// The facts of a scenario and, if one is given, of a test case that moves files of so many bytes over it.
+pub fn link_facts(scenario: &Scenario, files: Option<(TestCase, u64)>) -> LinkFacts {
     let rate = |direction| scenario.rate(direction).map(Rate::bps);
     let queue = |direction| scenario.queue(direction).map(Size::bytes);
     LinkFacts {
@@ -19,7 +21,15 @@ pub fn link_facts(scenario: &Scenario, size_bytes: Option<u64>) -> LinkFacts {
         forward_queue_bytes: queue(Direction::Forward),
         return_queue_bytes: queue(Direction::Return),
         mtu_bytes: Some(MTU),
-        limit_s: size_bytes.map(|size| scenario.limit(size).as_secs_f64()),
-        size_bytes,
+        limit_s: files.map(|(testcase, size)| limit_s(scenario, testcase, size)),
+        size_bytes: files.map(|(_, size)| size),
+        sender: files.map(|(testcase, _)| testcase.sending_end()),
     }
+}
+
+/// The completion time of an ideal sender.
+pub fn limit_s(scenario: &Scenario, testcase: TestCase, size_bytes: u64) -> f64 {
+    let (direction, round_trips) = (testcase.direction(), testcase.round_trips());
+    let limit = scenario.limit_of(size_bytes, direction, round_trips);
+    limit.as_secs_f64()
 }

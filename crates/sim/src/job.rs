@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use bentpipe_link::Scenario;
 use serde::{Deserialize, Serialize};
 
+use crate::testcase::TestCase;
+
 /// The wall-clock time of virtual time zero: 1 January 2000, where Go's bubbles begin.
 pub const EPOCH_UNIX_S: u64 = 946_684_800;
 
@@ -58,7 +60,7 @@ pub struct Variant {
 #[serde(deny_unknown_fields)]
 pub struct Job {
     pub scenario: Scenario,
-    pub testcase: String,
+    pub testcase: TestCase,
     /// Paths below `www`, each with a leading slash.
     pub requests: Vec<String>,
     pub www: PathBuf,
@@ -128,9 +130,11 @@ pub enum Outcome {
     CorruptFile,
     Crashed,
     NoSecrets,
+    Unproven,
 }
 
-/// The result of a trial: the measured columns of its record. Times in seconds from the client's first packet.
+/// The result of a trial: the measured columns of its record. Times in seconds from the client's first packet, of the second
+/// connection where the test case has two.
 #[derive(Debug, Serialize)]
 pub struct TrialResult {
     pub outcome: Outcome,
@@ -145,6 +149,12 @@ pub struct TrialResult {
     pub efficiency: Option<f64>,
     pub limit_s: f64,
     pub share_of_limit: Option<f64>,
+    /// Those that completed a handshake; null where none could be made out.
+    pub connections: Option<u64>,
+    /// Whether the second connection was resumed; null also where there was one connection.
+    pub resumed: Option<bool>,
+    /// Of the client's stream data in 0-RTT packets of the connection that is measured.
+    pub zero_rtt_bytes: Option<u64>,
     pub virtual_s: f64,
     pub wall_s: f64,
     pub cpu_client_s: f64,

@@ -1,83 +1,63 @@
-//! The times and rates of a record (definitions: ARCHITECTURE.md, "Records"): from what was on the wire, or, where its
-//! secrets are not known, from what the client reports.
+//! The measures of a record (definitions: ARCHITECTURE.md, "Records"). Where the test case has two connections, they are of
+//! the second.
 
 use std::time::Duration;
 
-use bentpipe_endpoint::contract::{Bye, Ready, RequestReport};
-use bentpipe_trace::connection::Connection;
+use bentpipe_endpoint::contract::{Bye, Ready};
+use bentpipe_link::Direction;
 use bentpipe_trace::findings::{self, Findings, View};
+use bentpipe_trace::metrics::OneWay;
 use bentpipe_trace::{LinkFacts, Metrics};
 use bentpipe_units::Time;
 
 use crate::child::Remains;
 use crate::coordinator::Coordinator;
-use crate::facts::link_facts;
+use crate::facts::{limit_s, link_facts};
 use crate::job::{Job, Outcome, TrialResult};
+use crate::testcase::TestCase;
+use crate::times::Times;
 use crate::verdict::Verdict;
+use crate::wire::Seen;
 
 /// A trial that has run.
 pub struct Finished {
     pub verdict: Verdict,
-    /// Of all files that were to be transferred.
-    pub size_bytes: u64,
+    /// Of the files that are measured.
+    pub measured_bytes: u64,
     /// None: it did not get past the greeting.
     pub coordinator: Option<Coordinator>,
     /// Of the client and the server, here and below.
     pub remains: [Remains; 2],
     pub ready: Option<[Ready; 2]>,
-    /// None: it could not be decoded.
-    pub wire: Option<Connection>,
+    /// The connections that could be made out.
+    pub wire: Vec<Seen>,
+    /// Whether their streams can be read.
+    pub has_secrets: bool,
 }
 
-/// Times in seconds from the client's first packet; null where the event never came.
-#[derive(Debug, Default, PartialEq)]
-#[expect(clippy::struct_field_names, reason = "columns carry their unit")]
-pub struct Times {
-    pub handshake_s: Option<f64>,
-    pub ttfb_s: Option<f64>,
-    pub completion_s: Option<f64>,
-    pub transfer_s: Option<f64>,
-}
-
-impl Times {
-    /// Reads what was on the wire. Completion and transfer need every reply to have ended.
-    fn on_wire(metrics: &Metrics, complete: bool) -> Self {
-        Self {
-            handshake_s: metrics.handshake_s,
-            ttfb_s: metrics.ttfb_s,
-            completion_s: metrics.completion_s.filter(|_| complete),
-            transfer_s: metrics.transfer_s.filter(|_| complete),
-        }
+impl Finished {
+    /// The connections that completed a handshake; None if there is none at all, complete or not.
+    fn connections(&self) -> Option<Vec<&Seen>> {
+        let complete = self.wire.iter().filter(|it| it.establishment.complete);
+        (!self.wire.is_empty()).then(|| complete.collect())
     }
 
-    /// Reads the client's report. Completion and transfer need every reply to have ended. `reply` is when the first packet
-    /// of a reply arrived: where that packet was not the first of its stream, because that one was lost, the application
-    /// got its first byte later.
-    pub fn reported(client: &Bye, first_sent: Time, reply: Option<Time>, complete: bool) -> Self {
-        let since = |time: Time| (time - first_sent).as_secs_f64();
-        let times = |of: fn(&RequestReport) -> Option<u64>| {
-            client.requests.iter().filter_map(of).map(Time::from_nanos)
-        };
-        let first = times(|request| request.first_byte_ns).min();
-        let last = times(|request| request.last_byte_ns)
-            .max()
-            .filter(|_| complete);
-        let start = first.map(|first| reply.map_or(first, |reply| reply.min(first)));
-        Self {
-            handshake_s: client.handshake_ns.map(|at| since(Time::from_nanos(at))),
-            ttfb_s: first.map(since),
-            completion_s: last.map(since),
-            transfer_s: start
-                .zip(last)
-                .map(|(start, last)| (last - start).as_secs_f64()),
+    /// The connection that is measured: the second, where the test case has two; else the one with most packets.
+    fn measured(&self, testcase: TestCase) -> Option<&Seen> {
+        if testcase.has_two_connections() {
+            return self.connections()?.get(1).copied();
         }
+        self.wire
+            .iter()
+            .max_by_key(|it| it.connection.packets.len())
     }
 }
 
-/// 8 · size / transfer, and its share of the forward rate. None where that says nothing: the reply came in one packet, or
+/// 8 · size / transfer, and its share of the rate of the link. None where that says nothing: the files came in one packet, or
 /// in one flight so short that the first packet, whose own time on the link is not in `transfer_s`, counts for much.
 fn goodput(job: &Job, size_bytes: u64, transfer_s: Option<f64>) -> (Option<f64>, Option<f64>) {
-    let rate = job.scenario.forward_rate().map(|rate| float(rate.bps()));
+    let rate = job.scenario.rate(job.testcase.direction());
+    let rate = rate.map(|rate| float(rate.bps()));
     let goodput = transfer_s
         .filter(|transfer| *transfer > 0.0)
         .map(|transfer| float(8 * size_bytes) / transfer)
@@ -94,9 +74,17 @@ pub fn seconds(nanos: u64) -> f64 {
     nanos as f64 / 1e9
 }
 
-/// What the client reports, where nothing better is known.
-fn reported(job: &Job, finished: &Finished, first_sent: Time) -> Times {
-    let client = &finished.verdict.client;
+/// What the client reports, where nothing better is known. It does not know when its files arrived, nor when a second handshake
+/// was complete.
+fn reported(job: &Job, finished: &Finished, start: Time) -> Times {
+    let whole = &finished.verdict.client;
+    let client = Bye {
+        handshake_ns: whole
+            .handshake_ns
+            .filter(|_| !job.testcase.has_two_connections()),
+        requests: job.testcase.measured(&whole.requests).to_vec(),
+        error: None,
+    };
     let round_trip = job.scenario.rtt();
     let earliest = client
         .handshake_ns
@@ -106,15 +94,23 @@ fn reported(job: &Job, finished: &Finished, first_sent: Time) -> Times {
         .zip(earliest)
         .and_then(|(it, earliest)| it.log.first_of_reply(earliest));
     let complete = finished.verdict.outcome == Outcome::Ok;
-    Times::reported(client, first_sent, reply, complete)
+    let times = Times::reported(&client, start, reply, complete);
+    if job.testcase == TestCase::Upload {
+        return Times {
+            ttfb_s: None,
+            transfer_s: None,
+            ..times
+        };
+    }
+    times
 }
 
 /// What was on the wire, in numbers, and the rules that found something wrong with it.
-fn on_wire(connection: &Connection, facts: &LinkFacts) -> (Metrics, Vec<&'static str>) {
-    let entries = connection.ledger();
+fn on_wire(seen: &Seen, facts: &LinkFacts) -> (Metrics, Vec<&'static str>) {
+    let (connection, entries) = (&seen.connection, &seen.entries);
     let found = Findings::of(&View {
         connection,
-        ledger: &entries,
+        ledger: entries,
         link: facts,
         windows: [None, None],
     });
@@ -122,36 +118,49 @@ fn on_wire(connection: &Connection, facts: &LinkFacts) -> (Metrics, Vec<&'static
         .all
         .into_iter()
         .filter(|finding| finding.verdict == findings::Verdict::Yes);
-    let metrics = Metrics::of(connection, &entries, facts);
+    let metrics = Metrics::of(connection, entries, facts);
     (metrics, wrong.map(|finding| finding.rule).collect())
+}
+
+/// The end of a trial with two connections of which the second never began has nothing to measure.
+fn times(job: &Job, finished: &Finished, metrics: Option<&Metrics>, start: Option<Time>) -> Times {
+    let ok = finished.verdict.outcome == Outcome::Ok;
+    match (metrics, start) {
+        (Some(metrics), _) => Times::on_wire(metrics, ok),
+        (None, Some(start)) => reported(job, finished, start),
+        (None, None) => Times::default(),
+    }
 }
 
 /// Puts together what was measured.
 pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
     let coordinator = finished.coordinator.as_ref();
-    let first_sent = coordinator
-        .and_then(|it| it.first_sent)
-        .unwrap_or(Time::ZERO);
-    let ok = finished.verdict.outcome == Outcome::Ok;
-    let facts = link_facts(&job.scenario, Some(finished.size_bytes));
-    let wire = finished
-        .wire
-        .as_ref()
-        .map(|connection| on_wire(connection, &facts));
-    let (metrics, findings) = wire.unzip();
-    let times = match &metrics {
-        Some(metrics) => Times::on_wire(metrics, ok),
-        None => reported(job, finished, first_sent),
+    let measured = finished.measured(job.testcase);
+    let start = if job.testcase.has_two_connections() {
+        measured.map(Seen::start)
+    } else {
+        Some(
+            coordinator
+                .and_then(|it| it.first_sent)
+                .unwrap_or(Time::ZERO),
+        )
     };
-    let forward_metrics = metrics.as_ref().map(|it| &it.forward);
-    let (goodput_bps, efficiency) = goodput(job, finished.size_bytes, times.transfer_s);
-    let limit_s = job.scenario.limit(finished.size_bytes).as_secs_f64();
+    let facts = link_facts(&job.scenario, Some((job.testcase, finished.measured_bytes)));
+    let readable = measured.filter(|_| finished.has_secrets);
+    let (metrics, findings) = readable.map(|seen| on_wire(seen, &facts)).unzip();
+    let times = times(job, finished, metrics.as_ref(), start);
+    let sent = metrics.as_ref().map(|it: &Metrics| sent(it, job.testcase));
+    let (goodput_bps, efficiency) = goodput(job, finished.measured_bytes, times.transfer_s);
+    let limit_s = limit_s(&job.scenario, job.testcase, finished.measured_bytes);
+    let connections = finished.connections();
+    let second = connections.as_ref().and_then(|all| all.get(1));
     let forward = coordinator
         .map(|it| it.forward.counters())
         .unwrap_or_default();
     let back = coordinator.map(|it| it.back.counters()).unwrap_or_default();
     let (step, received_bytes) = coordinator
-        .map(|it| it.log.received(first_sent, it.now))
+        .zip(start)
+        .map(|(it, start)| it.log.received(job.testcase.direction(), start, it.now))
         .unwrap_or_default();
     let ready = |side: usize| finished.ready.as_ref().map(|ready| &ready[side]);
     let version = |side| ready(side).map(|it| it.version.clone()).unwrap_or_default();
@@ -168,6 +177,9 @@ pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
         efficiency,
         limit_s,
         share_of_limit: times.completion_s.map(|completion| limit_s / completion),
+        connections: connections.as_ref().map(|all| all.len() as u64),
+        resumed: second.and_then(|it| it.establishment.resumed),
+        zero_rtt_bytes: measured.and_then(|it| it.establishment.zero_rtt_bytes),
         virtual_s: coordinator.map_or(0.0, |it| seconds(it.now.as_nanos())),
         wall_s: wall.as_secs_f64(),
         cpu_client_s: finished.remains[0].cpu.as_secs_f64(),
@@ -186,10 +198,10 @@ pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
         server_version: version(1),
         client_driver: driver(0),
         server_driver: driver(1),
-        retransmitted_share: forward_metrics.and_then(|it| it.retransmitted_share),
-        acks_per_data_packet: forward_metrics.and_then(|it| it.acks_per_data_packet),
-        mean_packet_bytes: forward_metrics.and_then(|it| it.mean_datagram_bytes),
-        largest_packet_bytes: forward_metrics.and_then(|it| it.largest_datagram_bytes),
+        retransmitted_share: sent.and_then(|it| it.retransmitted_share),
+        acks_per_data_packet: sent.and_then(|it| it.acks_per_data_packet),
+        mean_packet_bytes: sent.and_then(|it| it.mean_datagram_bytes),
+        largest_packet_bytes: sent.and_then(|it| it.largest_datagram_bytes),
         return_rate_bps: metrics.as_ref().and_then(|it| it.back.mean_rate_bps),
         rtt_min_ms: metrics.as_ref().and_then(|it| it.rtt_min_ms),
         rtt_median_ms: metrics.as_ref().and_then(|it| it.rtt_median_ms),
@@ -199,6 +211,14 @@ pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
         received_step_s: seconds(step),
         received_bytes,
         packet_log_sha256: coordinator.map(|it| it.log.sha256()),
+    }
+}
+
+/// Of the way that the files go.
+fn sent(metrics: &Metrics, testcase: TestCase) -> &OneWay {
+    match testcase.direction() {
+        Direction::Forward => &metrics.forward,
+        Direction::Return => &metrics.back,
     }
 }
 
@@ -215,51 +235,4 @@ fn own_cpu_s() -> f64 {
 #[expect(clippy::cast_precision_loss, reason = "for a record, far below 2^53")]
 fn float(count: u64) -> f64 {
     count as f64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn report(first: Option<u64>, last: Option<u64>) -> RequestReport {
-        RequestReport {
-            path: "/file".to_owned(),
-            bytes: 1,
-            first_byte_ns: first,
-            last_byte_ns: last,
-        }
-    }
-
-    #[test]
-    fn times_count_from_the_first_packet_and_span_all_requests() {
-        let client = Bye {
-            handshake_ns: Some(700_000_000),
-            requests: vec![
-                report(Some(1_400_000_000), Some(2_000_000_000)),
-                report(Some(1_300_000_000), Some(5_100_000_000)),
-            ],
-            error: None,
-        };
-        let times = Times::reported(&client, Time::from_nanos(100_000_000), None, true);
-        let expected = Times {
-            handshake_s: Some(0.6),
-            ttfb_s: Some(1.2),
-            completion_s: Some(5.0),
-            transfer_s: Some(3.8),
-        };
-        assert_eq!(times, expected);
-        let unfinished = Times::reported(&client, Time::from_nanos(100_000_000), None, false);
-        assert_eq!(
-            unfinished,
-            Times {
-                completion_s: None,
-                transfer_s: None,
-                ..expected
-            }
-        );
-        assert_eq!(
-            Times::reported(&Bye::default(), Time::ZERO, None, true),
-            Times::default()
-        );
-    }
 }

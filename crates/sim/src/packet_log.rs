@@ -1,5 +1,5 @@
 //! Every packet of a trial, in the order in which the coordinator saw them: the hash that shows whether two trials
-//! were the same, the bytes that reached the client over time, and the packets themselves, for measurements and traces.
+//! were the same, the bytes that arrived over time, and the packets themselves, for measurements and traces.
 
 use std::fmt::Write as _;
 
@@ -23,7 +23,7 @@ pub struct Packet {
     pub fate: Fate,
 }
 
-/// A datagram that reached the client, or would have if the trial had gone on.
+/// A datagram that reached the other side, or would have if the trial had gone on.
 #[derive(Debug, Clone, Copy)]
 struct Received {
     at: Time,
@@ -35,7 +35,8 @@ struct Received {
 #[derive(Debug)]
 pub struct PacketLog {
     hash: Sha256,
-    received: Vec<Received>,
+    /// By the server and by the client: of either direction.
+    received: [Vec<Received>; 2],
     packets: Vec<Packet>,
 }
 
@@ -44,7 +45,7 @@ impl PacketLog {
     pub fn new() -> Self {
         Self {
             hash: Sha256::new(),
-            received: Vec::new(),
+            received: [Vec::new(), Vec::new()],
             packets: Vec::new(),
         }
     }
@@ -66,12 +67,12 @@ impl PacketLog {
         head[19..].copy_from_slice(&length.to_le_bytes());
         self.hash.update(head);
         self.hash.update(&packet.payload);
-        if packet.direction == Direction::Forward && fate == 0 {
+        if fate == 0 {
             let short_header = packet
                 .payload
                 .first()
                 .is_some_and(|first| first & 0x80 == 0);
-            self.received.push(Received {
+            self.received[usize::from(packet.direction == Direction::Forward)].push(Received {
                 at,
                 bytes: u64::from(length),
                 short_header,
@@ -85,11 +86,13 @@ impl PacketLog {
         &self.packets
     }
 
-    /// The curve of bytes that reached the client from `start` until before `end`: its step in nanoseconds, and the sum
-    /// after each. What was still under way when the trial ended does not count.
-    pub fn received(&self, start: Time, end: Time) -> (u64, Vec<u64>) {
+    /// The curve of bytes that arrived by way of `direction` from `start` until before `end`: its step in nanoseconds, and the
+    /// sum after each. What was still under way when the trial ended does not count.
+    pub fn received(&self, direction: Direction, start: Time, end: Time) -> (u64, Vec<u64>) {
         let since = |time: Time| (time - start).as_nanos();
-        let arrived = &self.received[..self.received.partition_point(|arrival| arrival.at < end)];
+        let all = self.arrived(direction);
+        let by = |time: Time| all.partition_point(|arrival| arrival.at < time);
+        let arrived = &all[by(start).min(by(end))..by(end)];
         let Some(last) = arrived.last() else {
             return (0, Vec::new());
         };
@@ -105,12 +108,16 @@ impl PacketLog {
         (step, curve.collect())
     }
 
+    fn arrived(&self, direction: Direction) -> &[Received] {
+        &self.received[usize::from(direction == Direction::Forward)]
+    }
+
     /// When the first packet of a reply reached the client: the first full-sized one with a short header (RFC 9000
     /// section 17.3) that came at `earliest` or later.
     pub fn first_of_reply(&self, earliest: Time) -> Option<Time> {
         let is_reply =
             |it: &&Received| it.at >= earliest && it.short_header && it.bytes >= FULL_SIZED;
-        self.received
+        self.arrived(Direction::Forward)
             .iter()
             .find(is_reply)
             .map(|arrival| arrival.at)
@@ -182,11 +189,15 @@ mod tests {
         log.add(packet(0, Some(1_000), b"12345"));
         log.add(packet(0, None, b"lost"));
         log.add(packet(0, Some(21_000), b"678"));
-        let (step, curve) = log.received(Time::from_nanos(1_000), Time::NEVER);
+        let (step, curve) = log.received(Direction::Forward, Time::from_nanos(1_000), Time::NEVER);
         assert_eq!(step, 100);
         assert_eq!(curve.len(), 200);
         assert_eq!((curve[0], curve[198], curve[199]), (5, 5, 8));
-        let (step, curve) = log.received(Time::from_nanos(1_000), Time::from_nanos(21_000));
+        let (step, curve) = log.received(
+            Direction::Forward,
+            Time::from_nanos(1_000),
+            Time::from_nanos(21_000),
+        );
         assert_eq!(
             (step, curve[199]),
             (1, 5),

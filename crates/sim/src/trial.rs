@@ -18,6 +18,7 @@ use crate::coordinator::{Coordinator, Side};
 use crate::job::{self, EPOCH_UNIX_S, Job, Outcome, Role};
 use crate::measure::{Finished, result};
 use crate::packet_log::PacketLog;
+use crate::proof::Claim;
 use crate::trace::Trace;
 use crate::verdict::Verdict;
 use crate::verify::verify;
@@ -40,7 +41,10 @@ pub fn from_standard_input() -> Result<(), Box<dyn Error>> {
 
 struct Trial<'a> {
     job: &'a Job,
+    /// Of all files.
     size_bytes: u64,
+    /// Of those that are measured.
+    measured_bytes: u64,
     scratch: TempDir,
 }
 
@@ -54,13 +58,12 @@ impl<'a> Trial<'a> {
             )
             .into());
         }
-        let mut size_bytes = 0;
-        for request in &job.requests {
-            let file = job.www.join(request.trim_start_matches('/'));
-            size_bytes += fs::metadata(&file)
-                .map_err(|error| format!("{}: {error}", file.display()))?
-                .len();
+        if job.testcase.measured(&job.requests).is_empty() {
+            let (testcase, count) = (job.testcase.name(), job.requests.len());
+            return Err(format!("{testcase}: {count} requests are too few").into());
         }
+        let size_bytes = size_of(job, &job.requests)?;
+        let measured_bytes = size_of(job, job.testcase.measured(&job.requests))?;
         let scratch = tempfile::Builder::new().prefix("bentpipe-").tempdir()?;
         fs::create_dir(scratch.path().join("downloads"))?;
         if job.qlog {
@@ -71,6 +74,7 @@ impl<'a> Trial<'a> {
         Ok(Self {
             job,
             size_bytes,
+            measured_bytes,
             scratch,
         })
     }
@@ -84,6 +88,7 @@ impl<'a> Trial<'a> {
         let mut finished = self.play();
         self.check_files(&mut finished)?;
         self.decode(&mut finished);
+        self.prove(&mut finished);
         self.leave_files(&finished)?;
         Ok(result(self.job, &finished, start.elapsed()))
     }
@@ -129,11 +134,12 @@ impl<'a> Trial<'a> {
         let (coordinator, ready) = met.unzip();
         Finished {
             verdict,
-            size_bytes: self.size_bytes,
+            measured_bytes: self.measured_bytes,
             coordinator,
             remains,
             ready,
-            wire: None,
+            wire: Vec::new(),
+            has_secrets: false,
         }
     }
 
@@ -165,7 +171,7 @@ impl<'a> Trial<'a> {
         Hello {
             contract: contract::CONTRACT,
             role: role.name().to_owned(),
-            testcase: job.testcase.clone(),
+            testcase: job.testcase.name().to_owned(),
             requests: match role {
                 Role::Client => job
                     .requests
@@ -179,8 +185,8 @@ impl<'a> Trial<'a> {
             epoch_unix_s: EPOCH_UNIX_S,
             local: local.to_string(),
             remote: remote.to_string(),
-            www: only(Role::Server, job.www.clone()),
-            downloads: only(Role::Client, scratch.join("downloads")),
+            www: only(job.testcase.sender(), job.www.clone()),
+            downloads: only(job.testcase.receiver(), scratch.join("downloads")),
             certs: job.certs.clone(),
             keylog: only(Role::Client, key_log(scratch, Role::Client)),
             qlog: job.qlog.then(|| job.folder.join("qlog").join(role.name())),
@@ -229,16 +235,18 @@ impl<'a> Trial<'a> {
         fs::read_to_string(key_log(self.scratch.path(), Role::Client)).unwrap_or_default()
     }
 
+    /// Whether the streams of each connection can be read.
     fn has_secrets(&self) -> bool {
         let text = self.secrets();
+        let connections = 1 + usize::from(self.job.testcase.has_two_connections());
         ["CLIENT_TRAFFIC_SECRET_0 ", "SERVER_TRAFFIC_SECRET_0 "]
             .iter()
-            .all(|label| text.contains(label))
+            .all(|label| text.matches(label).count() >= connections)
     }
 
-    /// Looks at what was on the wire, if the client has told how to read it.
+    /// Looks at what was on the wire, as far as the client has told how to read it.
     fn decode(&self, finished: &mut Finished) {
-        let Some(coordinator) = finished.coordinator.as_ref().filter(|_| self.has_secrets()) else {
+        let Some(coordinator) = finished.coordinator.as_ref() else {
             return;
         };
         let key_log = self.secrets();
@@ -248,7 +256,24 @@ impl<'a> Trial<'a> {
             client: CLIENT,
             server: SERVER,
         };
-        finished.wire = wire.connection();
+        finished.wire = wire.connections();
+        finished.has_secrets = self.has_secrets();
+    }
+
+    /// Where every file arrived, the wire has to show what the test case asks for.
+    fn prove(&self, finished: &mut Finished) {
+        if finished.verdict.outcome != Outcome::Ok {
+            return;
+        }
+        let claim = Claim {
+            testcase: self.job.testcase,
+            requests: self.job.requests.len(),
+            size_bytes: self.size_bytes,
+            round_trip: self.job.scenario.rtt(),
+        };
+        if let Err(flaw) = claim.judge(&finished.wire) {
+            finished.verdict.take_wire_into_account(flaw);
+        }
     }
 
     /// The trace, and what is needed to find out why a program failed.
@@ -287,6 +312,19 @@ impl<'a> Trial<'a> {
         }
         Ok(())
     }
+}
+
+/// Bytes of the files that are asked for.
+fn size_of(job: &Job, requests: &[String]) -> Result<u64, String> {
+    let mut sum = 0;
+    for request in requests {
+        let file = job.www.join(request.trim_start_matches('/'));
+        let metadata = fs::metadata(&file);
+        sum += metadata
+            .map_err(|error| format!("{}: {error}", file.display()))?
+            .len();
+    }
+    Ok(sum)
 }
 
 /// The seed of one side: each endpoint draws from a stream of its own.

@@ -6,6 +6,7 @@ use bentpipe_units::Time;
 use crate::child::{ChildError, Remains};
 use crate::coordinator::End;
 use crate::job::{Outcome, Role};
+use crate::proof::Flaw;
 
 /// The contract's words for the end of RFC 9000 section 10.1, and for a stack that gives up on a handshake.
 const TIMEOUTS: [&str; 2] = ["idle timeout", "handshake timeout"];
@@ -52,8 +53,7 @@ impl Verdict {
             self.outcome == Outcome::Ok && self.detail.is_empty(),
             &server.error,
         ) {
-            let separator = if self.detail.is_empty() { "" } else { "; " };
-            self.detail = format!("{}{separator}server: {error}", self.detail);
+            self.add(&format!("server: {error}"));
         }
     }
 
@@ -88,17 +88,37 @@ impl Verdict {
             None => {
                 self.outcome = Outcome::Crashed;
                 self.culprit = Some(Role::Client);
-                "client stored every byte but reports no time for the last"
+                "every byte arrived, but the client reports no time for the last"
                     .clone_into(&mut self.detail);
             }
             Some((outcome, what)) => {
                 if self.outcome == Outcome::Ok || outcome == Outcome::CorruptFile {
                     self.outcome = outcome;
                 }
-                let separator = if self.detail.is_empty() { "" } else { "; " };
-                self.detail = format!("{}{separator}{what}", self.detail);
+                self.add(&what);
             }
         }
+    }
+
+    /// Lets the wire decide on a trial whose files all arrived; `flaw` is what it lacks.
+    pub fn take_wire_into_account(&mut self, flaw: Flaw) {
+        match flaw {
+            Flaw::Other(what) => {
+                self.outcome = Outcome::Unproven;
+                self.add(&what);
+            }
+            Flaw::Sealed(what) => {
+                self.outcome = Outcome::NoSecrets;
+                self.add(&format!(
+                    "the client wrote too few TLS secrets to prove the test case: {what}"
+                ));
+            }
+        }
+    }
+
+    fn add(&mut self, what: &str) {
+        let separator = if self.detail.is_empty() { "" } else { "; " };
+        self.detail = format!("{}{separator}{what}", self.detail);
     }
 }
 

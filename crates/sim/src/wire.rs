@@ -3,11 +3,16 @@
 use std::net::SocketAddrV4;
 
 use bentpipe_link::{Direction, Fate};
-use bentpipe_trace::connection::{self, Connection, Passing, Recorder};
-use bentpipe_trace::{Datagram, KeyLog, Path};
+use bentpipe_trace::connection::{self, Connection, Kind, Passing, Recorder};
+use bentpipe_trace::quic::{End, PacketType};
+use bentpipe_trace::{Datagram, Entry, Establishment, KeyLog, Path};
+use bentpipe_units::Time;
 
 use crate::job::EPOCH_UNIX_S;
 use crate::packet_log::Packet;
+
+/// Time zero of a trial, since the Unix epoch.
+const EPOCH_NS: u64 = EPOCH_UNIX_S * 1_000_000_000;
 
 /// The packets of a trial and the secrets to read them.
 #[derive(Debug)]
@@ -18,37 +23,68 @@ pub struct Wire<'a> {
     pub server: SocketAddrV4,
 }
 
+/// A QUIC connection of a trial.
+#[derive(Debug)]
+pub struct Seen {
+    pub connection: Connection,
+    /// Its ledger.
+    pub entries: Vec<Entry>,
+    pub establishment: Establishment,
+}
+
+impl Seen {
+    fn of(connection: Connection) -> Option<Self> {
+        let entries = connection.ledger();
+        let establishment = Establishment::of(&connection, &entries)?;
+        Some(Self {
+            connection,
+            entries,
+            establishment,
+        })
+    }
+
+    /// Whether its streams could be decrypted.
+    pub fn is_readable(&self) -> bool {
+        let one_rtt = Kind::Quic(PacketType::OneRtt);
+        let mut packets = self.connection.packets.iter();
+        packets.any(|it| it.kind == one_rtt && it.sender == End::Server && it.decoded)
+    }
+
+    /// When its first packet was sent.
+    pub fn start(&self) -> Time {
+        Time::from_nanos(self.connection.start.saturating_sub(EPOCH_NS))
+    }
+}
+
 impl Wire<'_> {
-    /// The connection with most packets. None if there is none that can be told from the packets.
+    /// The connections that can be told from the packets, as they began.
     ///
     /// Each packet is decoded where it left its sender; what became of it is known.
-    pub fn connection(&self) -> Option<Connection> {
+    pub fn connections(&self) -> Vec<Seen> {
         let mut secrets = KeyLog::default();
         secrets.add(self.key_log);
         let mut order: Vec<&Packet> = self.packets.iter().collect();
         order.sort_by_key(|packet| packet.sent);
         let mut recorder = Recorder::new(&secrets);
         for (frame, packet) in (1..).zip(&order) {
-            let time = EPOCH_UNIX_S * 1_000_000_000 + packet.sent.as_nanos();
             let passing = Passing {
-                time,
+                time: EPOCH_NS + packet.sent.as_nanos(),
                 frame,
                 fate: None,
             };
             recorder.datagram(&self.datagram(packet), passing);
         }
-        let connections = recorder.finish().connections.into_iter();
-        let largest = connections.max_by_key(|it| it.sightings.len())?;
-        Some(Connection::of_senders(largest, |captured| {
-            match order[captured as usize - 1].fate {
-                Fate::Delivered { at } => {
-                    let arrival = EPOCH_UNIX_S * 1_000_000_000 + at.as_nanos();
-                    (connection::Fate::Delivered, Some(arrival))
-                }
-                Fate::QueueDrop => (connection::Fate::QueueDrop, None),
-                Fate::Loss => (connection::Fate::Loss, None),
+        let fate = |captured: u32| match order[captured as usize - 1].fate {
+            Fate::Delivered { at } => {
+                let arrival = EPOCH_NS + at.as_nanos();
+                (connection::Fate::Delivered, Some(arrival))
             }
-        }))
+            Fate::QueueDrop => (connection::Fate::QueueDrop, None),
+            Fate::Loss => (connection::Fate::Loss, None),
+        };
+        let recorded = recorder.finish().connections.into_iter();
+        let connections = recorded.map(|it| Connection::of_senders(it, fate));
+        connections.filter_map(Seen::of).collect()
     }
 
     fn datagram<'a>(&self, packet: &'a Packet) -> Datagram<'a> {

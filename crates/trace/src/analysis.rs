@@ -4,7 +4,7 @@ use bentpipe_trace::connection::{Connection, Nanos, Protocol, Vantage};
 use bentpipe_trace::findings::{Finding, Findings, View};
 use bentpipe_trace::metrics::{Milestones, seconds};
 use bentpipe_trace::quic::{End, InitialCredit};
-use bentpipe_trace::{Entry, LinkFacts, Metrics};
+use bentpipe_trace::{Entry, Establishment, LinkFacts, Metrics};
 use serde::Serialize;
 
 use crate::windows::{Logged, Windows};
@@ -51,6 +51,9 @@ pub struct Analyzed {
     /// What each end gave its peer. Absent if no transport parameters were seen.
     #[serde(skip_serializing_if = "Option::is_none")]
     transport_parameters: Option<Given>,
+    /// Of QUIC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    establishment: Option<Establishment>,
     metrics: Metrics,
     events: Vec<Event>,
     findings: Vec<Finding>,
@@ -115,9 +118,10 @@ impl Analyzed {
             server_clock_ahead_s: seconds(connection.clock_ahead),
             packets: connection.packets.len(),
             transport_parameters: Given::of(connection),
+            establishment: Establishment::of(connection, entries),
             metrics: Metrics::of(connection, entries, &beside.facts),
             events: events(
-                &Milestones::of(connection, entries),
+                &Milestones::of(connection, entries, &beside.facts),
                 findings.slow_start_end,
             ),
             findings: findings.all,

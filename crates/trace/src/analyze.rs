@@ -52,6 +52,11 @@ pub fn run(job: &Analyze) -> Result<ExitCode, Box<dyn Error>> {
         None => analysis.errors.push(nothing(&analysis.undecoded)),
     }
     let windows = Windows::read(&job.qlogs, &connections, &mut analysis.errors)?;
+    let facts = LinkFacts {
+        // Of several connections, each carries a part: no one's share is known.
+        size_bytes: facts.size_bytes.filter(|_| connections.len() == 1),
+        ..facts
+    };
     let beside = Beside { facts, windows };
     write(&job.out, &beside, connections, &mut analysis)?;
     for error in &analysis.errors {

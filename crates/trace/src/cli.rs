@@ -29,7 +29,7 @@ Options:
   --qlog QLOG         what an endpoint of the captured connections logged; may be given again
   --link LINK         what is known of the path: JSON, or a file with it. Any of forward_rate_bps,
                       return_rate_bps, rtt_ms, forward_queue_bytes, return_queue_bytes, mtu_bytes,
-                      limit_s, size_bytes
+                      limit_s, size_bytes, sender
   -o, --out OUT       analyze: the folder for results; qlog: the file to convert to
   --epoch DATE        with --out: what times count from in logs that do not say it (noq, quinn);
                       2000-01-01T00:00:00Z in a trial of bentpipe run

@@ -13,6 +13,7 @@ mod captures;
 pub mod connection;
 mod cursor;
 mod datagram;
+mod establishment;
 pub mod findings;
 mod intervals;
 mod ip;
@@ -27,6 +28,7 @@ pub mod tcp;
 
 pub use captures::{Captured, File};
 pub use datagram::{Datagram, NoDatagram, Path};
+pub use establishment::Establishment;
 pub use ip::{Endpoints, IPV4_UDP_HEADER, encapsulate};
 pub use keylog::{KeyLog, SecretKind};
 pub use ledger::Entry;

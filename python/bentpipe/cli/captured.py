@@ -21,6 +21,7 @@ _PATH = click.Path(path_type=Path)
 _EXAMPLES = 3  # trials that a hint names
 _PACKED = {b"\x1f\x8b": "gunzip", b"\x28\xb5\x2f\xfd": "unzstd", b"\xfd7zXZ": "unxz"}  # by how files begin
 _QLOG = (b"{", b"\x1e")  # JSON and JSON-SEQ
+_ENDS = ("client", "server")
 _LINK_KEYS = [field.name for field in dataclasses.fields(LinkFacts)]
 
 _OPTIONS = (
@@ -127,10 +128,16 @@ def _link(given: str) -> LinkFacts:
     for key, value in values.items():
         if key not in _LINK_KEYS:
             raise UsageError(f'{name}: unknown key "{key}"', one_of(key, _LINK_KEYS, "keys"))
+        if key == "sender":
+            if value not in _ENDS:
+                raise UsageError(f"{name}: {key}: {value!r} is not valid", f"write {' or '.join(_ENDS)}")
+            continue
         if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
             raise UsageError(f"{name}: {key}: {value!r} is not valid", "write a number above 0")
     # 2e7 is a whole number too.
-    return LinkFacts(**{key: int(one) if float(one).is_integer() else one for key, one in values.items()})
+    numbers = {key: one for key, one in values.items() if key != "sender"}
+    whole = {key: int(one) if float(one).is_integer() else one for key, one in numbers.items()}
+    return LinkFacts(**whole, sender=values.get("sender"))
 
 
 def _check_capture(file: Path) -> None:

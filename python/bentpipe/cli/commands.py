@@ -17,6 +17,7 @@ import click
 import bentpipe
 from bentpipe.cli.plot import plot
 from bentpipe.cli.qlog import qlog
+from bentpipe.cli.results import results
 from bentpipe.cli.run import build_report, run
 from bentpipe.cli.scenarios import scenarios
 from bentpipe.cli.stacks import stacks
@@ -52,7 +53,7 @@ def report(folder: Path) -> None:
     click.echo(build_report(folder))
 
 
-for command in (run, scenarios, stacks, report, trace, plot, qlog):
+for command in (run, scenarios, stacks, report, results, trace, plot, qlog):
     cli.add_command(command)
 
 

@@ -24,6 +24,7 @@ from bentpipe.pause import Pause
 from bentpipe.records import Record
 from bentpipe.run import Execution, Settings, failed
 from bentpipe.run_folder import RunFolder
+from bentpipe.workload import Workload
 
 DEFAULT_CAMPAIGN = "demo"
 _LISTS = {"scenario": "scenarios", "client": "clients", "server": "servers"}
@@ -61,6 +62,7 @@ class Asked:
     name: str | None  # of the campaign, or its file
     changes: dict[str, Any]  # keys of a plan
     extra: tuple[Path, ...]  # --stacks
+    short: bool = False  # the workload was given as --bytes
 
     def where(self, key: str, option: str) -> str:
         """Where the value of `key` was given, for errors: the option, or the campaign file."""
@@ -110,8 +112,14 @@ _PLAN_OPTIONS = _options(
     ),
     click.option("--iterations", type=click.IntRange(1), metavar="N", help="Trials of each cell."),
     click.option(
-        "--bytes", "size", metavar="SIZE", help="Size of the file, as in 10MiB, 200MB or a number of bytes."
+        "--workload",
+        multiple=True,
+        callback=split,
+        metavar="WHAT,…",
+        help="TESTCASE:SIZE or TESTCASE:COUNTxSIZE, as in transfer:10MiB, upload:1MiB or "
+        "multiplexing:2000x32B; comma-separated, can be repeated.",
     ),
+    click.option("--bytes", "size", metavar="SIZE", help="Short for --workload transfer:SIZE."),
     click.option(
         "--set",
         "set_",
@@ -175,7 +183,7 @@ def run(
 ) -> int:
     """Run a campaign in virtual time. Options change what its file says (docs/campaigns.md).
 
-    Without a campaign, options change `demo`: what they leave open is as there, with 3 iterations, files of
+    Without a campaign, options change `demo`: what they leave open is as there, with 3 iterations, a file of
     10 MiB, seed 20260401, and the trace of each cell's median trial.
 
     Ctrl-C leaves a run that can be continued with --resume.
@@ -185,6 +193,7 @@ def run(
       bentpipe run
       bentpipe run --scenario sat,satloss --client quinn --server quic-go --iterations 30
       bentpipe run --scenario sat --set forward.queue=1BDP --client quinn:iw=10,quinn:iw=100 --server quinn
+      bentpipe run --scenario sat --workload transfer:1MB,upload:1MB --client quinn --server noq
       bentpipe run my-campaign.toml --jobs 8 --out runs/mine
       bentpipe run --resume runs/mine
     """
@@ -199,7 +208,7 @@ def run(
         pause=Pause.parse(pause) if pause is not None else None,
         silence_s=_silence_s(),
     )
-    asked = Asked(name, _changes(given), extra)
+    asked = Asked(name, _changes(given), extra, short=given["size"] is not None)
     started = _resume(resume, asked) if resume else _start(out, asked)
     console = Console(stderr=as_json, highlight=False)
     shown = progress.choose()
@@ -229,8 +238,15 @@ def _changes(given: dict[str, Any]) -> dict[str, Any]:
     """The keys of a plan that the command line gives."""
     changes: dict[str, Any] = {_LISTS[key]: given[key] for key in _LISTS if given[key]}
     changes |= {key: given[key] for key in ("iterations", "seed", "trace", "qlog") if given[key] is not None}
+    if given["workload"] and given["size"] is not None:
+        raise UsageError(
+            "--workload and --bytes cannot both be given",
+            "--bytes SIZE is short for --workload transfer:SIZE",
+        )
+    if given["workload"]:
+        changes["workloads"] = workload.canonical(given["workload"], "--workload")
     if given["size"] is not None:
-        changes["bytes"] = campaign.size(given["size"], "--bytes")
+        changes["workloads"] = (str(Workload("transfer", 1, workload.size(given["size"], "--bytes"))),)
     if given["set_"]:
         changes["set"] = given["set_"]
     return changes
@@ -251,7 +267,8 @@ def _start(out: Path | None, asked: Asked) -> Started:
     cast = campaign.cast(plan, known, _named(changes))
     plan.labels()
     resolved = _resolve(plan, asked)
-    workload.check_room(Path(tempfile.gettempdir()), plan.bytes, asked.where("bytes", "--bytes"))
+    typed = "--bytes" if asked.short else "--workload"
+    workload.check_room(Path(tempfile.gettempdir()), plan.parsed_workloads, asked.where("workloads", typed))
     values = manifest.new(plan, resolved, cast, _stack_folders(asked.extra))
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     folder = RunFolder.create(out or Path("runs") / f"{plan.name}-{now}")
@@ -298,11 +315,17 @@ def _resume(path: Path, asked: Asked) -> Started:
                 f"--resume {path}: another campaign: {differs}",
                 f"continue it as it is with: {folder.resume_command}",
             )
-        workload.check_room(Path(tempfile.gettempdir()), plan.bytes, f"{path / manifest.FILE}: bytes")
+        workload.check_room(
+            Path(tempfile.gettempdir()), plan.parsed_workloads, f"{path / manifest.FILE}: workloads"
+        )
         if asked.extra:  # the folders may have moved
             values.stack_folders = _stack_folders(asked.extra)
         known = stacks.discover(Path(one) for one in values.stack_folders)
         cast = campaign.cast(plan, known, {*plan.clients, *plan.servers}, values.left_out)
+        for stack in values.resumed_with(cast.stacks):
+            click.echo(
+                f"note: {stack} is not what it was when the run began: see {path / manifest.FILE}", err=True
+            )
         values.resumed.append(manifest.now())
         values.finished = None
         folder.write_manifest(values)
@@ -334,8 +357,8 @@ def build_report(folder: Path) -> Path:
 def _show(execution: Execution, console: Console, begin: float) -> None:
     records = execution.in_order
     summary.show(records, execution.manifest.scenarios, console)
-    good = sum(record.ok for record in records)
-    console.print(f"{progress.count(len(records))}, {good} ok, in {time.monotonic() - begin:.1f} s")
+    counts = summary.counts(records)
+    console.print(f"{progress.count(len(records))}, {counts}, in {time.monotonic() - begin:.1f} s")
     console.print(f"run: {execution.folder.path}", soft_wrap=True)
 
 

@@ -92,6 +92,8 @@ def _connection(one: Connection, sides: str) -> Iterator[str]:
     where = {"both": "both sides", "unknown": "one place, unknown which"}.get(sides, f"the {sides}'s side")
     yield f"connection {one['connection']}: {version}, captured at {where}"
     yield f"  client {one['client']}, server {one['server']}"
+    if one.get("establishment"):
+        yield from _indented(f"handshake: {_established(one['establishment'])}", 2)
     yield ""
     metrics = one["metrics"]
     for name, value in _whole(metrics):
@@ -105,6 +107,24 @@ def _connection(one: Connection, sides: str) -> Iterator[str]:
     yield f"  {'data sent':<24} {'forward':>15} {'return':>15}"
     for name, *shown in zip(_ACKED, *(_acknowledged(metrics, way) for way in _WAYS), strict=True):
         yield f"  {name:<24} {shown[0]:>15} {shown[1]:>15}"
+
+
+def _established(shown: dict[str, Any]) -> str:
+    """How the connection came about."""
+    words = ["complete" if shown["complete"] else "not complete"]
+    if shown["retry"]:
+        words.append("after a Retry")
+    if shown["client_hellos"] != 1:
+        words.append(f"{shown['client_hellos']} ClientHellos")
+    if shown["resumed"] is not None:
+        words.append("resumed with a ticket" if shown["resumed"] else "not resumed")
+    early = shown["zero_rtt_bytes"]
+    if early is None:
+        words.append("0-RTT packets that were not decrypted")
+    elif early:
+        taken = {True: "accepted", False: "not accepted", None: "accepted or not is not known"}
+        words.append(f"{early:,} stream bytes in 0-RTT packets, {taken[shown['zero_rtt_accepted']]}")
+    return ", ".join(words)
 
 
 def _acknowledged(metrics: dict[str, Any], way: str) -> tuple[str, str, str]:

@@ -32,7 +32,7 @@ def reproduce(cell: Cell, manifest: dict[str, Any]) -> str:
         key.server,
     ]
     words += ["--iterations", str(options.get("iterations") or len(cell.records))]
-    words += ["--bytes", str(cell.records[0].size_bytes)]
+    words += ["--workload", key.workload]
     if options.get("seed") is not None:
         words += ["--seed", str(options["seed"])]
     for setting in settings:

@@ -39,7 +39,7 @@ class Job:
     """What `bentpipe-sim trial` is started with."""
 
     scenario: Mapping[str, Any]  # resolved
-    size_bytes: int  # of the one file, which is called by its size
+    size_bytes: int  # of all files
     www: Path
     seed: str  # 64 bits in hexadecimal
     folder: Path  # where the trial leaves its files, if it has any
@@ -48,13 +48,15 @@ class Job:
     trace: bool = False
     qlog: bool = False
     silence_s: int = 30
+    testcase: str = "transfer"
+    requests: tuple[str, ...] = ()  # paths; none: of the one file, which is called by its size
 
     def to_mapping(self) -> dict[str, Any]:
         """As `crates/sim/src/job.rs` reads it."""
         return {
             "scenario": self.scenario,
-            "testcase": "transfer",
-            "requests": [f"/{self.size_bytes}"],
+            "testcase": self.testcase,
+            "requests": list(self.requests or (f"/{self.size_bytes}",)),
             "www": str(self.www),
             "certs": str(paths.certs()),
             "seed": self.seed,

@@ -89,6 +89,11 @@ fn the_ideal_sender_of_sat_takes_5_6_seconds() {
     let sat = &all()["sat"];
     // 2 * 600 ms, and 10 MiB * 8 * 1.05 / 20 Mbit/s = 4.404 019 2 s.
     assert_eq!(sat.limit(10_485_760), Span::from_nanos(5_604_019_200));
+    // The other way at 2 Mbit/s, 600 ms + 44.040 192 s.
+    assert_eq!(
+        sat.limit_of(10_485_760, Direction::Return, 1),
+        Span::from_nanos(44_640_192_000)
+    );
     assert_eq!(sat.min_one_way(Direction::Forward), Span::from_millis(300));
     assert_eq!(sat.bdp(&sat.satellite.forward).bytes(), 1_500_000);
     assert_eq!(sat.bdp(&sat.satellite.return_).bytes(), 150_000);

@@ -19,7 +19,7 @@ mod vantage;
 use std::net::SocketAddr;
 use std::ops::Range;
 
-use crate::quic::{End, InitialCredit, PacketType, Space};
+use crate::quic::{End, Handshake, InitialCredit, PacketType, Space};
 
 pub use frame::{Frame, Ranges};
 pub use join::join;
@@ -38,6 +38,8 @@ pub struct Connection {
     pub ends: [SocketAddr; 2],
     /// The flow-control credit that the client and the server gave in their transport parameters, if these were seen.
     pub initial_credit: [Option<InitialCredit>; 2],
+    /// What the server's part of the handshake showed; nothing of TCP.
+    pub handshake: Handshake,
     /// Where it was captured.
     pub vantage: Vantage,
     /// When its first packet was seen, in nanoseconds since the Unix epoch.

@@ -7,7 +7,8 @@ use std::ops::Range;
 use crate::datagram::{Datagram, NoDatagram, Path};
 use crate::keylog::KeyLog;
 use crate::quic::{
-    self, End, Identity, InitialCredit, Observer, Packet, PacketType, Reason, Seen, Undecoded,
+    self, End, Handshake, Identity, InitialCredit, Observer, Packet, PacketType, Reason, Seen,
+    Undecoded,
 };
 
 use super::frame::{Frame, Ranges};
@@ -49,6 +50,8 @@ pub struct Recorded {
     pub ends: [SocketAddr; 2],
     /// The credit that the client and the server gave in their transport parameters, if these were seen.
     pub initial_credit: [Option<InitialCredit>; 2],
+    /// What the server's part of the handshake showed.
+    pub handshake: Handshake,
     /// Its packets as they passed.
     pub sightings: Vec<Sighting>,
     /// The frames of all of them.
@@ -155,6 +158,7 @@ impl<'k> Recorder<'k> {
         });
         for (number, connection) in self.recording.connections.iter_mut().enumerate() {
             connection.protocol = Protocol::Quic(self.observer.version(number));
+            connection.handshake = self.observer.handshake(number);
             connection.initial_credit =
                 [End::Client, End::Server].map(|end| self.observer.initial_credit(number, end));
         }
@@ -274,7 +278,8 @@ impl Note<'_> {
                     End::Client => [source, destination],
                     End::Server => [destination, source],
                 },
-                initial_credit: [None; 2], // likewise
+                initial_credit: [None; 2],       // likewise
+                handshake: Handshake::default(), // likewise
                 sightings: Vec::new(),
                 frames: Vec::new(),
                 ranges: Vec::new(),

@@ -76,7 +76,7 @@ pub(super) fn time_within(spans: impl IntoIterator<Item = Span>, of: Span) -> Na
 /// What several rules look at.
 pub(super) struct Signals<'a> {
     pub view: &'a View<'a>,
-    /// The data sender: the end that sent more stream bytes.
+    /// The data sender: the end that sends the files, if that is known, else the one that sent more stream bytes.
     pub sender: End,
     /// Its packets with stream data, as they were sent.
     pub data: Vec<usize>,
@@ -103,7 +103,7 @@ pub(super) struct Signals<'a> {
 
 impl<'a> Signals<'a> {
     pub(super) fn of(view: &'a View<'a>) -> Self {
-        let sender = view.connection.data_sender(view.ledger);
+        let sender = view.link.data_sender(view.connection, view.ledger);
         let packets = &view.connection.packets;
         let data: Vec<usize> = (0..packets.len())
             .filter(|at| packets[*at].sender == sender && !packets[*at].copy)

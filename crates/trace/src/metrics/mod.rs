@@ -1,6 +1,6 @@
 //! What a connection achieved, in numbers, out of its packets and the ledgers of its senders.
 //!
-//! Times are read at the client. A capture of the server's side alone has no such times; there, passing at the server
+//! Times are read at the client; those of an upload's files at the server, where they arrive. A capture of the server's side alone has no such times; there, passing at the server
 //! stands for it: what is measured then lacks the two ways in between. [`crate::connection::Vantage`] says which it is.
 //!
 //! Definitions: completion and goodput are those of the papers on QUIC over satellites (8 · bytes / time from the first
@@ -26,6 +26,8 @@ use crate::quic::End;
 pub use milestones::Milestones;
 pub use one_way::OneWay;
 
+use one_way::Transfer;
+
 use reply::Reply;
 
 /// Measurements of a connection. None: cannot be measured from where it was captured, or did not happen.
@@ -33,14 +35,15 @@ use reply::Reply;
 pub struct Metrics {
     /// From the client's first packet to the end of its handshake, seconds.
     pub handshake_s: Option<f64>,
-    /// From the client's first packet to the first packet with data of the reply, seconds.
+    /// From the client's first packet to the first packet with data of the reply, seconds. None of an upload, whose answer has
+    /// no data.
     pub ttfb_s: Option<f64>,
     /// From the client's first packet to the last byte of the reply that had been missing, seconds. Only if the reply is
-    /// complete.
+    /// complete. Of an upload, to the end of the last answer.
     pub completion_s: Option<f64>,
-    /// From the first packet with data of the reply to the last byte, seconds.
+    /// From the first packet with data of the reply, or of an upload's files, to the last byte, seconds.
     pub transfer_s: Option<f64>,
-    /// 8 · `stream_bytes` / `transfer_s`. None also where it exceeds the path's rate: the reply fit into one flight, whose
+    /// 8 · `stream_bytes` (of an upload, bytes of the files) / `transfer_s`. None also where it exceeds the path's rate: all fit into one flight, whose
     /// first packet's own time on the path is not in `transfer_s`.
     pub goodput_bps: Option<f64>,
     /// Distinct bytes of the reply that arrived. None if it could not be decrypted, here and below.
@@ -52,13 +55,13 @@ pub struct Metrics {
     /// From the client to the server.
     #[serde(rename = "return")]
     pub back: OneWay,
-    /// Of the samples of the end that sent more data, as the next two.
+    /// Of the samples of the end that sends the files or, where that is not known, sent more data, as the next two.
     pub rtt_min_ms: Option<f64>,
     /// The middle one.
     pub rtt_median_ms: Option<f64>,
     /// The longest.
     pub rtt_max_ms: Option<f64>,
-    /// The most bytes that the end which sent more data had in flight.
+    /// The most bytes that this end had in flight.
     pub in_flight_max_bytes: Option<u64>,
 }
 
@@ -66,21 +69,34 @@ impl Metrics {
     /// Measures `connection`, whose [ledger](Connection::ledger) is `entries`.
     #[must_use]
     pub fn of(connection: &Connection, entries: &[Entry], facts: &LinkFacts) -> Self {
-        let reply = Reply::of(connection, entries, End::Server);
-        let upload = Reply::of(connection, entries, End::Client);
-        let times = Milestones::with_reply(connection, &reply);
-        let [forward, back] = OneWay::both(connection, entries, times.transfer());
-        let sender = connection.data_sender(entries);
-        let (mut rtt, in_flight_max_bytes) = of_sender(connection, entries, sender);
+        let from = facts.files_sender();
+        let sent = Reply::both(connection, entries, from);
+        let times = Milestones::between(connection, &sent, from);
+        let [upload, reply] = sent;
+        let transfer = Transfer {
+            span: times.transfer(),
+            receiver: from.other(),
+        };
+        let [forward, back] = OneWay::both(connection, entries, transfer);
+        let judged = facts.data_sender(connection, entries);
+        let (mut rtt, in_flight_max_bytes) = of_sender(connection, entries, judged);
         let [rtt_min_ms, rtt_median_ms, rtt_max_ms] = spread_ms(&mut rtt);
         let since_start = |time: Option<Nanos>| Some(seconds(time? - times.start?));
         let transfer_s = times.transfer().map(|(first, last)| seconds(last - first));
+        let (files, rate_bps) = match from {
+            End::Server => (reply.bytes, facts.forward_rate_bps),
+            // The requests are no part of the files.
+            End::Client => {
+                let size = facts.size_bytes.unwrap_or(u64::MAX);
+                (upload.bytes.min(size), facts.return_rate_bps)
+            }
+        };
         Self {
             handshake_s: since_start(times.handshake_complete),
-            ttfb_s: since_start(times.first_byte),
-            completion_s: since_start(times.last_byte),
+            ttfb_s: since_start(times.first_byte).filter(|_| from == End::Server),
+            completion_s: since_start(times.complete),
             transfer_s,
-            goodput_bps: goodput(reply.bytes, transfer_s, facts.forward_rate_bps),
+            goodput_bps: goodput(files, transfer_s, rate_bps),
             stream_bytes: forward.stream_bytes.map(|_| reply.bytes),
             upload_bytes: back.stream_bytes.map(|_| upload.bytes),
             forward,

@@ -6,7 +6,7 @@ use crate::connection::{Connection, Fate, Frame, Nanos, Packet, Vantage};
 use crate::ledger::Entry;
 use crate::quic::{End, Space};
 
-use super::milestones::seen_here;
+use super::milestones::seen_at;
 use super::{float, spread_ms};
 
 /// Measurements of one direction of a connection. None: cannot be measured from where it was captured.
@@ -49,16 +49,16 @@ pub struct OneWay {
     pub acks_sent: u64,
     /// `acks_sent` of the other direction / packets with stream data of this.
     pub acks_per_data_packet: Option<f64>,
-    /// IP bytes that passed the client's side during the transfer, after its first packet, as a rate.
+    /// IP bytes that passed the side of the files' receiver during the transfer, after its first packet, as a rate.
     pub mean_rate_bps: Option<f64>,
 }
 
 impl OneWay {
-    /// Forward and return. `transfer` is from when to when the reply arrived.
+    /// Forward and return.
     pub(super) fn both(
         connection: &Connection,
         entries: &[Entry],
-        transfer: Option<(Nanos, Nanos)>,
+        transfer: Transfer,
     ) -> [Self; 2] {
         let ends = [End::Server, End::Client];
         let [forward, back] = ends.map(|end| Counts::of(connection, entries, end, transfer));
@@ -68,6 +68,15 @@ impl OneWay {
             back.measured(acks_forward, connection, transfer),
         ]
     }
+}
+
+/// The transfer of the files.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Transfer {
+    /// From when to when they arrived, if they did.
+    pub span: Option<(Nanos, Nanos)>,
+    /// Where.
+    pub receiver: End,
 }
 
 /// What is counted of the packets of one sender.
@@ -96,12 +105,7 @@ struct Counts {
 }
 
 impl Counts {
-    fn of(
-        connection: &Connection,
-        entries: &[Entry],
-        sender: End,
-        transfer: Option<(Nanos, Nanos)>,
-    ) -> Self {
+    fn of(connection: &Connection, entries: &[Entry], sender: End, transfer: Transfer) -> Self {
         let mut counts = Self::default();
         let mut arrivals = Vec::new();
         for (packet, entry) in connection.packets.iter().zip(entries) {
@@ -109,7 +113,7 @@ impl Counts {
                 counts.duplicates += 1;
             } else if packet.sender == sender {
                 counts.add(connection, packet, entry);
-                let during = seen_here(connection, packet).zip(transfer);
+                let during = seen_at(connection, packet, transfer.receiver).zip(transfer.span);
                 if during.is_some_and(|(at, (first, last))| first < at && at <= last) {
                     counts.during_transfer += u64::from(packet.ip_size.unwrap_or(0));
                 }
@@ -157,18 +161,15 @@ impl Counts {
     }
 
     /// `acks` are those of the other direction.
-    fn measured(
-        mut self,
-        acks: u64,
-        connection: &Connection,
-        transfer: Option<(Nanos, Nanos)>,
-    ) -> OneWay {
+    fn measured(mut self, acks: u64, connection: &Connection, transfer: Transfer) -> OneWay {
         let lost = (connection.vantage == Vantage::Both).then_some(self.lost);
         let [least, middle, greatest] = spread_ms(&mut self.delays);
         let stream_bytes = (self.decoded > 0 || self.sealed == 0).then_some(self.stream_bytes);
         let again = stream_bytes.map(|_| self.retransmitted_bytes);
         let again = again.filter(|_| !self.is_after_loss);
-        let duration = transfer.and_then(|(first, last)| u64::try_from(last - first).ok());
+        let duration = transfer
+            .span
+            .and_then(|(first, last)| u64::try_from(last - first).ok());
         OneWay {
             packets: self.packets,
             datagrams: self.datagrams,

@@ -14,7 +14,7 @@ use crate::intervals::Intervals;
 use crate::ledger::Entry;
 use crate::quic::End;
 
-use super::milestones::seen_here;
+use super::milestones::seen_at;
 
 /// The stream data of one end.
 #[derive(Debug, Default)]
@@ -25,6 +25,8 @@ pub(super) struct Reply {
     pub first: Option<Nanos>,
     /// When the last that had been missing passed, if everything arrived, to the end of every stream.
     pub last: Option<Nanos>,
+    /// When the last of the client's streams for both ways ended, if all did.
+    pub ended: Option<Nanos>,
 }
 
 /// One stream, as far as it arrived.
@@ -35,12 +37,26 @@ struct Stream {
     last: Option<Nanos>,
     /// From the FIN.
     final_size: Option<u64>,
+    /// When the FIN first passed.
+    fin: Option<Nanos>,
 }
 
 impl Reply {
-    pub(super) fn of(connection: &Connection, entries: &[Entry], sender: End) -> Self {
-        let mut streams = arrived(connection, entries, sender);
+    /// Of the client and of the server. Files are looked at where they arrive, and replies at the client.
+    pub(super) fn both(connection: &Connection, entries: &[Entry], files_from: End) -> [Self; 2] {
+        let places = [files_from.other(), End::Client];
+        [End::Client, End::Server].map(|end| {
+            let place = places[end as usize];
+            Self::of(connection, entries, end, place)
+        })
+    }
+
+    /// Of what `sender` sent, with times at `place`.
+    fn of(connection: &Connection, entries: &[Entry], sender: End, place: End) -> Self {
+        let mut streams = arrived(connection, entries, sender, place);
         let is_for_reply = |id: u64| id.is_multiple_of(4);
+        let mut ends = streams.iter().filter(|(id, _)| is_for_reply(**id));
+        let ended = ends.try_fold(None, |latest, (_, it)| Some(latest.max(Some(it.ended()?))));
         let mut with_data = streams.iter().filter(|(_, it)| it.first.is_some());
         if sender == End::Server && with_data.any(|(id, _)| is_for_reply(*id)) {
             // With those on which the reply has not begun.
@@ -54,18 +70,24 @@ impl Reply {
             bytes: streams.values().map(|it| it.arrived.sum()).sum(),
             first: streams.values().filter_map(|it| it.first).min(),
             last: last.filter(|_| is_complete),
+            ended: ended.flatten(),
         }
     }
 }
 
 /// The streams of a connection, with what arrived of the data of `sender`.
-fn arrived(connection: &Connection, entries: &[Entry], sender: End) -> HashMap<u64, Stream> {
+fn arrived(
+    connection: &Connection,
+    entries: &[Entry],
+    sender: End,
+    place: End,
+) -> HashMap<u64, Stream> {
     let mut streams: HashMap<u64, Stream> = HashMap::new();
     // Packets are in the order in which they were sent; arrivals count in theirs.
     let mut arrivals: Vec<(Nanos, &Packet)> = Vec::new();
     for (packet, entry) in connection.packets.iter().zip(entries) {
         if packet.sender == sender {
-            let time = seen_here(connection, packet).filter(|_| !is_lost(packet, entry));
+            let time = seen_at(connection, packet, place).filter(|_| !is_lost(packet, entry));
             arrivals.extend(time.map(|time| (time, packet)));
         } else {
             for id in connection.frames(packet).iter().filter_map(stream_id) {
@@ -113,11 +135,17 @@ impl Stream {
         let end = offset.saturating_add(u64::from(*length));
         if *fin {
             self.final_size = Some(end);
+            self.fin.get_or_insert(time);
         }
         if self.arrived.add(*offset..end) > 0 {
             self.first.get_or_insert(time);
             self.last = Some(time);
         }
+    }
+
+    /// When everything was there, the FIN included.
+    fn ended(&self) -> Option<Nanos> {
+        self.fin.max(self.last).filter(|_| self.is_complete())
     }
 
     fn is_complete(&self) -> bool {

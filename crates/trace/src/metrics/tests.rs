@@ -4,6 +4,8 @@ use super::*;
 use crate::connection::{Fate, Frame, Kind, Packet, Protocol, Vantage};
 use crate::quic::PacketType;
 
+mod upload;
+
 const MS: Nanos = 1_000_000;
 const WAY: Nanos = 300;
 
@@ -16,6 +18,7 @@ impl Maker {
             protocol: Protocol::Quic(1),
             ends: ["192.0.2.1:50000", "198.51.100.1:443"].map(|end| end.parse().unwrap()),
             initial_credit: [None; 2],
+            handshake: crate::quic::Handshake::default(),
             vantage,
             start: 0,
             clock_ahead: 0,

@@ -10,7 +10,7 @@ use super::keys::{Secret, Suite};
 use super::midway::Joined;
 use super::observer::{Reason, Secrets};
 use super::protection::{Keys, Opened, Protected, Scratch};
-use super::{ConnectionId, End, Frame, Frames, TransportParameters, tls};
+use super::{ConnectionId, End, Frame, Frames, Handshake, TransportParameters, tls};
 
 /// A packet with what its header tells of how to open it.
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +51,8 @@ pub(super) struct Connection {
     initial: Vec<InitialKeys>,
     hello: [CryptoStream; 2],
     /// Of the server's Handshake packets.
-    extensions: CryptoStream,
+    server_handshake: CryptoStream,
+    shown: Handshake,
     parameters: [Option<TransportParameters>; 2],
     client_random: Option<[u8; 32]>,
     cipher_suite: Option<u16>,
@@ -91,7 +92,8 @@ impl Connection {
             issued: Default::default(),
             initial: Vec::new(),
             hello: Default::default(),
-            extensions: CryptoStream::default(),
+            server_handshake: CryptoStream::default(),
+            shown: Handshake::default(),
             parameters: [None; 2],
             client_random: None,
             cipher_suite: None,
@@ -122,6 +124,11 @@ impl Connection {
     /// What an end said of itself, if its handshake was seen.
     pub(super) fn parameters(&self, end: End) -> Option<&TransportParameters> {
         self.parameters[end as usize].as_ref()
+    }
+
+    /// What the server's part of the handshake showed so far.
+    pub(super) fn shown(&self) -> Handshake {
+        self.shown
     }
 
     /// The connection IDs of packets to `receiver`.
@@ -267,15 +274,9 @@ impl Connection {
                     self.learn_hello(sender, offset, data);
                 }
                 (PacketType::Handshake, Frame::Crypto { offset, data })
-                    if sender == End::Server && self.parameters(sender).is_none() =>
+                    if sender == End::Server && !self.shown.knows_rest() =>
                 {
-                    self.extensions.add(offset, data);
-                    let parameters = tls::server_parameters(self.extensions.contiguous());
-                    self.parameters[End::Server as usize] = parameters;
-                    let id = parameters.and_then(|known| known.preferred_address);
-                    if let Some(id) = id.filter(|id| self.issue(sender, *id)) {
-                        issued(id);
-                    }
+                    self.learn_server_handshake(offset, data, &mut issued);
                 }
                 (_, Frame::NewConnectionId { connection_id, .. })
                     if self.issue(sender, connection_id) =>
@@ -283,6 +284,25 @@ impl Connection {
                     issued(connection_id);
                 }
                 _ => {}
+            }
+        }
+    }
+
+    fn learn_server_handshake(
+        &mut self,
+        offset: u64,
+        data: &[u8],
+        issued: &mut impl FnMut(ConnectionId),
+    ) {
+        self.server_handshake.add(offset, data);
+        let stream = self.server_handshake.contiguous();
+        self.shown.read_rest(stream);
+        if self.parameters(End::Server).is_none() {
+            let parameters = tls::server_parameters(stream);
+            self.parameters[End::Server as usize] = parameters;
+            let id = parameters.and_then(|known| known.preferred_address);
+            if let Some(id) = id.filter(|id| self.issue(End::Server, *id)) {
+                issued(id);
             }
         }
     }
@@ -295,9 +315,10 @@ impl Connection {
                 self.client_random = tls::client_random(hello.contiguous());
                 self.parameters[End::Client as usize] = tls::client_parameters(hello.contiguous());
             }
-            End::Server if self.cipher_suite.is_none() => {
+            End::Server if self.cipher_suite.is_none() || !self.shown.knows_hello() => {
                 hello.add(offset, data);
                 self.cipher_suite = tls::cipher_suite(hello.contiguous());
+                self.shown.read_hello(hello.contiguous());
             }
             _ => {}
         }

@@ -12,6 +12,7 @@ use crate::keylog::KeyLog;
 const CLIENT_ID: [u8; 4] = [0xc1; 4];
 const SERVER_ID: [u8; 8] = [0x5e; 8];
 const RANDOM: u8 = 0x33;
+const LATER: u8 = 0x34;
 const HANDSHAKE: u8 = 0x44;
 const APPLICATION: u8 = 0x55;
 const INITIAL_TYPE: u8 = 0;
@@ -88,10 +89,15 @@ fn crypto(message: &[u8]) -> Vec<u8> {
 
 /// The client's first packet: as much of a `ClientHello` as names the connection.
 fn hello() -> Vec<u8> {
-    let destination = ConnectionId::new(&SERVER_ID).unwrap();
+    hello_of([&SERVER_ID, &CLIENT_ID], RANDOM)
+}
+
+/// That of a connection with these IDs, the server's first, and a random of equal bytes.
+fn hello_of(ids: [&[u8]; 2], random: u8) -> Vec<u8> {
+    let destination = ConnectionId::new(ids[0]).unwrap();
     let sealer = Sealer::new(&Secret::initial(Version::V1, &destination, End::Client));
-    let hello = [&[1, 0, 0, 200, 3, 3][..], &[RANDOM; 32]].concat();
-    sealer.long(INITIAL_TYPE, [&SERVER_ID, &CLIENT_ID], &crypto(&hello))
+    let hello = [&[1, 0, 0, 200, 3, 3][..], &[random; 32]].concat();
+    sealer.long(INITIAL_TYPE, ids, &crypto(&hello))
 }
 
 fn key_log() -> String {
@@ -99,6 +105,8 @@ fn key_log() -> String {
     let line = |label, random, secret| format!("{label} {} {}\n", hex(random), hex(secret));
     let mut lines = line("SERVER_HANDSHAKE_TRAFFIC_SECRET", RANDOM, HANDSHAKE);
     lines += &line("CLIENT_TRAFFIC_SECRET_0", RANDOM, APPLICATION);
+    lines += &line("SERVER_TRAFFIC_SECRET_0", RANDOM, APPLICATION);
+    lines += &line("SERVER_TRAFFIC_SECRET_0", LATER, LATER);
     // With so many connections, none is found by trial.
     for other in 0x80..0x90 {
         lines += &line("CLIENT_TRAFFIC_SECRET_0", other, other);
@@ -189,4 +197,47 @@ fn the_preferred_address_leads_to_its_connection() {
         1,
         "nothing else told it"
     );
+}
+
+/// Two connections between the same addresses, whose client has no connection IDs: keys alone tell whose a packet is, also when
+/// one of the first comes late.
+#[test]
+fn connections_without_ids_are_told_apart_by_their_keys() {
+    let ids = |server: u8| [server; 8];
+    let to_client = |secret: u8, number| {
+        let packet = Sealer::of(secret).short(&[], number, &[0x01]);
+        (to_server().reversed(), packet)
+    };
+    let recording = record(&[
+        (to_server(), hello_of([&ids(0x5e), &[]], RANDOM)),
+        to_client(APPLICATION, 0),
+        (to_server(), hello_of([&ids(0x5f), &[]], LATER)),
+        to_client(LATER, 0),
+        to_client(APPLICATION, 1),
+        to_client(LATER, 1),
+        to_client(APPLICATION, 2),
+    ]);
+    assert_eq!(recording.undecodable.len(), 0, "{recording:?}");
+    let frames = recording.connections.iter().map(|it| {
+        let seen = it.sightings.iter();
+        seen.map(|sighting| sighting.frame).collect::<Vec<_>>()
+    });
+    assert_eq!(
+        frames.collect::<Vec<_>>(),
+        [vec![1, 2, 5, 7], vec![3, 4, 6]]
+    );
+}
+
+/// A packet that is for neither changes nothing: it counts for the newer one, and is noted as not authentic.
+#[test]
+fn a_stray_packet_without_id_belongs_to_the_newest_connection() {
+    let stray = Sealer::of(0x77).short(&[], 9, &[0x01]);
+    let recording = record(&[
+        (to_server(), hello_of([&[0x5e; 8], &[]], RANDOM)),
+        (to_server(), hello_of([&[0x5f; 8], &[]], LATER)),
+        (to_server().reversed(), stray),
+    ]);
+    assert_eq!(recording.undecodable.len(), 1);
+    let sightings = recording.connections.iter().map(|it| it.sightings.len());
+    assert_eq!(sightings.collect::<Vec<_>>(), [1, 2]);
 }

@@ -11,6 +11,7 @@ mod connection_id;
 mod crafted;
 mod crypto_stream;
 mod frame;
+mod handshake;
 mod header;
 mod keys;
 mod midway;
@@ -20,15 +21,19 @@ mod protection;
 mod tls;
 mod transport_parameters;
 
+use serde::{Deserialize, Serialize};
+
 pub use ack::{AckRanges, EcnCounts};
 pub use connection_id::ConnectionId;
 pub use frame::{Frame, FrameError, Frames};
+pub use handshake::Handshake;
 pub use header::{PacketType, Space};
 pub use observer::{Identity, MOST_WAITING, Observer, Packet, Reason, Seen, Undecoded};
 pub use transport_parameters::{InitialCredit, TransportParameters};
 
 /// An end of a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum End {
     /// The end that sent the first Initial packet.
     Client,

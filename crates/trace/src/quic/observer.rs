@@ -13,7 +13,7 @@ use super::header::{HeaderError, LongHeader, PacketType};
 use super::keys::retry_is_authentic;
 use super::midway::{self, Attempts};
 use super::protection::{Opened, Protected, Scratch};
-use super::{ConnectionId, End, Frames, InitialCredit, TransportParameters};
+use super::{ConnectionId, End, Frames, Handshake, InitialCredit, TransportParameters};
 
 /// A packet that was decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +91,9 @@ impl Undecoded {
 /// How many 0-RTT packets an observer keeps that come before the `ClientHello`.
 pub const MOST_WAITING: usize = 32;
 
+/// How many connections between the same addresses are told apart by their keys alone.
+const MOST_WITHOUT_IDS: usize = 4;
+
 /// A 0-RTT packet whose `ClientHello` is not complete, or did not come yet.
 #[derive(Debug)]
 struct Waiting {
@@ -140,6 +143,8 @@ pub struct Observer<'k> {
     by_id: HashMap<ConnectionId, Receiver>,
     /// The same by addresses, for connections without IDs; and quicker.
     by_path: HashMap<Path, Receiver>,
+    /// The latest connections whose packets on a path have no connection ID.
+    without_ids: HashMap<Path, VecDeque<usize>>,
     /// The latest entry of `by_path` that was used for each receiving end: most packets go the way of the one before.
     recent: [Option<(Path, Receiver)>; 2],
     /// Bit n: there is a connection ID of n bytes.
@@ -200,6 +205,7 @@ impl<'k> Observer<'k> {
             connections: Vec::new(),
             by_id: HashMap::new(),
             by_path: HashMap::new(),
+            without_ids: HashMap::new(),
             recent: [None; 2],
             lengths: 0,
             scratch: Scratch::new(),
@@ -336,6 +342,12 @@ impl<'k> Observer<'k> {
         Some(parameters.credit)
     }
 
+    /// What the server's part of a connection's handshake showed.
+    #[must_use]
+    pub fn handshake(&self, connection: usize) -> Handshake {
+        self.connections[connection].shown()
+    }
+
     fn long(&mut self, path: Path, header: LongHeader, bytes: &[u8]) -> Result<Packet<'_>, Reason> {
         let receiver = self.find(path, &header.destination);
         let (Some(version), Some(_)) = (header.version, header.kind.space()) else {
@@ -352,7 +364,7 @@ impl<'k> Observer<'k> {
             destination: header.destination,
         };
         let (receiver, opened) = if let Some(receiver) = receiver {
-            (receiver, self.open(receiver, &sealed)?)
+            self.open(path, receiver, &sealed)?
         } else if header.kind == PacketType::Initial {
             let mut connection = Connection::new(version, header.destination);
             let opened = connection
@@ -366,6 +378,9 @@ impl<'k> Observer<'k> {
         // RFC 9000 section 7.2: the source connection ID is for packets in return.
         if self.connections[receiver.connection].issue(sender, header.source) {
             self.route(header.source, receiver.connection, sender);
+            if header.source.is_empty() {
+                self.share(path.reversed(), receiver.connection);
+            }
         }
         self.seen_on(path, receiver);
         Ok(self.packet(receiver, &sealed, &opened))
@@ -391,7 +406,7 @@ impl<'k> Observer<'k> {
             version: None,
             destination,
         };
-        let opened = self.open(receiver, &sealed)?;
+        let (receiver, opened) = self.open(datagram.path, receiver, &sealed)?;
         self.seen_on(datagram.path, receiver);
         Ok(self.packet(receiver, &sealed, &opened))
     }
@@ -428,7 +443,33 @@ impl<'k> Observer<'k> {
         })
     }
 
-    fn open(&mut self, receiver: Receiver, sealed: &Sealed<'_>) -> Result<Opened, Reason> {
+    /// Decrypts a packet for `receiver`. Without a connection ID, it may be for another connection between the same addresses,
+    /// one that has ended or has just begun: the keys tell.
+    fn open(
+        &mut self,
+        path: Path,
+        receiver: Receiver,
+        sealed: &Sealed<'_>,
+    ) -> Result<(Receiver, Opened), Reason> {
+        let opened = self.open_as(receiver, sealed);
+        if opened.is_ok() || !sealed.destination.is_empty() {
+            return Ok((receiver, opened?));
+        }
+        for connection in self.without_ids(path) {
+            let other = Receiver {
+                connection,
+                ..receiver
+            };
+            if other != receiver
+                && let Ok(opened) = self.open_as(other, sealed)
+            {
+                return Ok((other, opened));
+            }
+        }
+        Ok((receiver, opened?))
+    }
+
+    fn open_as(&mut self, receiver: Receiver, sealed: &Sealed<'_>) -> Result<Opened, Reason> {
         let connection = &mut self.connections[receiver.connection];
         connection.open(
             receiver.end.other(),
@@ -436,6 +477,12 @@ impl<'k> Observer<'k> {
             &self.secrets,
             &mut self.scratch,
         )
+    }
+
+    /// The connections with packets on `path` that have no connection ID, the newest first.
+    fn without_ids(&self, path: Path) -> Vec<usize> {
+        let shared = self.without_ids.get(&path);
+        shared.map_or_else(Vec::new, |all| all.iter().rev().copied().collect())
     }
 
     /// Learns from a packet that was opened, and describes it.
@@ -484,6 +531,15 @@ impl<'k> Observer<'k> {
             self.by_id.insert(id, Receiver { connection, end });
             self.lengths |= 1 << id.len();
         }
+    }
+
+    /// Notes that packets of a connection on `path` have no ID.
+    fn share(&mut self, path: Path, connection: usize) {
+        let shared = self.without_ids.entry(path).or_default();
+        if shared.len() == MOST_WITHOUT_IDS {
+            shared.pop_front();
+        }
+        shared.push_back(connection);
     }
 
     /// Notes the addresses of an authentic packet: they change when an end migrates, RFC 9000 section 9.

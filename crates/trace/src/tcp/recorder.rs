@@ -91,6 +91,7 @@ impl Recorder {
             protocol: Protocol::Tcp,
             ends: [path.source, path.destination],
             initial_credit: [None; 2],
+            handshake: crate::quic::Handshake::default(),
             sightings: Vec::new(),
             frames: Vec::new(),
             ranges: Vec::new(),

@@ -128,6 +128,7 @@ impl<'a> Game<'a> {
                     "198.51.100.1:443".parse().unwrap(),
                 ],
                 initial_credit: [None; 2],
+                handshake: crate::quic::Handshake::default(),
                 vantage: Vantage::Both,
                 start: 0,
                 clock_ahead: 0,

@@ -1,0 +1,16 @@
+"""Pages of `docs/results`: what a campaign came to, beside what was published, written from a run's records.
+
+A page's numbers are those of records or of the files of published figures in this folder; its sentences are
+about method, or depend on the numbers. So a page can be made again from another run and stays true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from bentpipe.results import thesis
+from bentpipe.results.source import Source
+
+# Name of a page → what writes it: from a run, to a folder; the files that it wrote, the page first.
+PAGES: dict[str, Callable[[Source, Path], list[Path]]] = {"thesis": thesis.write}

@@ -1,0 +1,158 @@
+"""Figures of result pages: matrices as heat maps, and how goodput is distributed over pairs.
+
+In the style of `bentpipe.plots`. Colours of the heat map go from dark to light, so that greyscale suffices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from bentpipe.plots import canvas
+from bentpipe.plots.canvas import BLACK, BLUE, PALE, VERMILLION
+from bentpipe.statistics import Cell, Matrix
+
+_MM = 1 / 25.4  # inches
+_WIDTH_MM = 178  # of a page
+_PANEL_MM = 78  # height of a heat map with ten stacks
+_ROW_MM, _FRAME_MM = 6.5, 22  # of a distribution: a stack; axis and legend
+_ACROSS = 2
+_MAP = "cividis"
+_DARK = 0.5  # of the map: texts on what is darker are white
+_FAR = 3  # times the best pair: a line beyond is left out
+_MARK = "x"  # of a pair without a success
+
+
+@dataclass(frozen=True)
+class Line:
+    """A goodput that a distribution is held against."""
+
+    bps: float
+    label: str
+    dashes: str = "-"
+    colour: str = BLACK
+
+
+@contextmanager
+def _style() -> Iterator[None]:
+    """That of all figures, but with texts as texts: thousands of outlines would make large files."""
+    with canvas.style(), matplotlib.rc_context({"svg.fonttype": "none", "font.sans-serif": ["DejaVu Sans"]}):
+        yield
+
+
+def heat_maps(panels: Sequence[tuple[str, Matrix]], path: Path) -> None:
+    """A panel per title and matrix: mean efficiency of each pair in percent, clients down, servers across."""
+    across = min(_ACROSS, len(panels))
+    down = -(-len(panels) // across)
+    with _style():
+        size = (_WIDTH_MM * _MM * across / _ACROSS, _PANEL_MM * _MM * down)
+        made = Figure(size, layout="constrained")
+        grid = made.subplots(down, across, squeeze=False)
+        for place, axes in enumerate(grid.flat):
+            if place < len(panels):
+                _heat_map(axes, *panels[place])
+            else:
+                axes.set_axis_off()
+        canvas.save(made, path, "mean efficiency of every pair")
+
+
+def _heat_map(axes: Axes, title: str, matrix: Matrix) -> None:
+    by_pair = {(cell.key.client, cell.key.server): cell for cell in matrix.cells}
+    shares = [[_share(by_pair.get((c, s))) for s in matrix.servers] for c in matrix.clients]
+    colours = matplotlib.colormaps[_MAP].with_extremes(bad="white")
+    axes.pcolormesh(np.ma.masked_invalid(shares), cmap=colours, vmin=0, vmax=1, edgecolors="white", lw=0.5)
+    axes.invert_yaxis()
+    for row, client in enumerate(matrix.clients):
+        for column, server in enumerate(matrix.servers):
+            text, colour = _written(by_pair.get((client, server)), shares[row][column])
+            axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", fontsize=5.5, color=colour)
+    axes.set_title(title)
+    axes.set_xticks(np.arange(len(matrix.servers)) + 0.5, matrix.servers)
+    for label in axes.get_xticklabels():
+        label.set(rotation=45, ha="right", rotation_mode="anchor")
+    axes.set_yticks(np.arange(len(matrix.clients)) + 0.5, matrix.clients)
+    axes.set_xlabel("server")
+    axes.set_ylabel("client")
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+
+
+def _share(cell: Cell | None) -> float:
+    """Mean efficiency; NaN if there is none."""
+    mean = None if cell is None else cell.efficiency_mean
+    return float("nan") if mean is None else mean
+
+
+def _written(cell: Cell | None, share: float) -> tuple[str, str]:
+    """Text and colour of a cell."""
+    if cell is None:
+        return "", BLACK
+    if np.isnan(share):
+        return _MARK, VERMILLION
+    return f"{100 * share:.0f}" + ("!" if cell.failures else ""), "white" if share < _DARK else BLACK
+
+
+def distribution(matrix: Matrix, lines: Sequence[Line], path: Path) -> None:
+    """The mean goodput of every pair, twice: in the row of its server above, in that of its client below."""
+    stacks = sorted({*matrix.clients, *matrix.servers}, key=lambda name: _mean(matrix, name))
+    lines = _in_view(matrix, lines)
+    with _style():
+        size = (_WIDTH_MM * _MM * 0.7, (_FRAME_MM + _ROW_MM * len(stacks)) * _MM)
+        made = Figure(size, layout="constrained")
+        axes = made.subplots()
+        for row, stack in enumerate(stacks):
+            axes.axhline(row, color=PALE, lw=0.4, zorder=1)
+            _strip(axes, row + 0.17, matrix.column(stack), VERMILLION, "o")
+            _strip(axes, row - 0.17, matrix.row(stack), BLUE, "D")
+        for line in lines:
+            axes.axvline(line.bps / 1e6, color=line.colour, lw=0.8, ls=line.dashes, zorder=2)
+        axes.set_yticks(range(len(stacks)), stacks)
+        axes.set_ylim(-0.6, len(stacks) - 0.4)
+        axes.set_xlim(0, 1.03 * max([*_goodputs(matrix.cells), *(line.bps / 1e6 for line in lines)]))
+        axes.set_xlabel("mean goodput of a pair (Mbit/s)")
+        axes.tick_params(axis="y", length=0)
+        made.legend(handles=_keys(lines), loc="outside upper center", ncols=2, frameon=False)
+        canvas.save(made, path, f"goodput of pairs over {matrix.key.scenario}")
+
+
+def _mean(matrix: Matrix, name: str) -> float:
+    """The mean over a stack's pairs as a server; 0 if none succeeded."""
+    known = _goodputs(matrix.column(name))
+    return float(np.mean(known)) if known else 0.0
+
+
+def _goodputs(cells: Sequence[Cell]) -> list[float]:
+    """Of those that have one, in Mbit/s."""
+    return [cell.goodput_mean_bps / 1e6 for cell in cells if cell.goodput_mean_bps is not None]
+
+
+def _in_view(matrix: Matrix, lines: Sequence[Line]) -> list[Line]:
+    """Without the lines that would press all dots to the left."""
+    farthest = _FAR * max(_goodputs(matrix.cells), default=float("inf"))
+    return [line for line in lines if line.bps / 1e6 <= farthest]
+
+
+def _strip(axes: Axes, y: float, cells: Sequence[Cell], colour: str, shape: str) -> None:
+    """A dot per pair, and a bar at their median."""
+    known = _goodputs(cells)
+    if known:
+        axes.plot(known, [y] * len(known), shape, ms=2.4, mew=0, color=colour, alpha=0.75, zorder=4)
+        axes.plot([np.median(known)], [y], "|", ms=6, mew=1.0, color=BLACK, zorder=5)
+
+
+def _keys(lines: Sequence[Line]) -> list[Line2D]:
+    dots = [
+        Line2D([], [], color=VERMILLION, marker="o", ms=3, ls="", label="as server, one dot per client"),
+        Line2D([], [], color=BLUE, marker="D", ms=3, ls="", label="as client, one dot per server"),
+        Line2D([], [], color=BLACK, marker="|", ms=6, ls="", label="median"),
+    ]
+    marks = [Line2D([], [], color=line.colour, ls=line.dashes, lw=0.8, label=line.label) for line in lines]
+    return dots + marks

@@ -1,0 +1,86 @@
+"""Stands between the coordinator and an endpoint program, and tells the program something else than asked.
+
+mislead.py CHANGES COMMAND...: COMMAND keeps the contract of virtual time on the file descriptors 3 and 4.
+CHANGES is JSON: the test case by the name of each member is told as that member's value. "patient": true
+keeps back what the program sends, after its first packets, until something has arrived.
+"""
+
+import json
+import os
+import struct
+import sys
+
+HELLO, RUN, RAN, BYE = 1, 3, 4, 6
+
+
+def read_exactly(source: int, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        chunk = os.read(source, size - len(data))
+        if not chunk:
+            raise EOFError
+        data += chunk
+    return data
+
+
+def read_frame(source: int) -> tuple[int, bytes]:
+    length, kind = struct.unpack("<IB", read_exactly(source, 5))
+    return kind, read_exactly(source, length)
+
+
+def write_frame(sink: int, kind: int, body: bytes) -> None:
+    rest = struct.pack("<IB", len(body), kind) + body
+    while rest:
+        rest = rest[os.write(sink, rest) :]
+
+
+class Patience:
+    """What a program that sends nothing twice would have sent."""
+
+    def __init__(self) -> None:
+        self.asked = self.heard = False
+
+    def question(self, body: bytes) -> None:
+        self.heard |= struct.unpack_from("<QI", body)[1] > 0
+
+    def answer(self, body: bytes) -> bytes:
+        wake, done, count = struct.unpack_from("<QBI", body)
+        if self.asked and not self.heard:
+            return struct.pack("<QBI", wake, done, 0)
+        self.asked |= count > 0
+        return body
+
+
+def main(changes: dict[str, object], command: list[str]) -> None:
+    patience = Patience() if changes.pop("patient", False) else None
+    questions, answers = os.pipe(), os.pipe()
+    if os.fork() == 0:
+        os.dup2(questions[0], 3)
+        os.dup2(answers[1], 4)
+        os.closerange(5, 64)
+        os.execvp(command[0], command)
+    os.close(questions[0])
+    os.close(answers[1])
+    try:
+        kind = 0
+        while kind != BYE:
+            kind, body = read_frame(3)
+            if kind == HELLO:
+                hello = json.loads(body)
+                hello["testcase"] = changes.get(hello["testcase"], hello["testcase"])
+                body = json.dumps(hello).encode()
+            if patience and kind == RUN:
+                patience.question(body)
+            write_frame(questions[1], kind, body)
+            kind, body = read_frame(answers[0])
+            if patience and kind == RAN:
+                body = patience.answer(body)
+            write_frame(4, kind, body)
+    except EOFError:
+        pass  # one of the two has ended; so does the other
+    os.close(questions[1])
+    _, status = os.wait()
+    sys.exit(os.waitstatus_to_exitcode(status))
+
+
+main(json.loads(sys.argv[1]), sys.argv[2:])

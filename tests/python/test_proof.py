@@ -1,0 +1,97 @@
+"""Test cases are proved by what was on the wire: real stacks pass, those that do something else do not.
+
+The simulator and the stacks noq and quinn must be built (`make setup`).
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Command
+
+from bentpipe import paths
+
+HERE = Path(__file__).parent
+REAL = ("noq", "quinn")
+WORKLOADS = {
+    "transfer": "transfer:100kB",
+    "handshake": "handshake:1kB",
+    "longrtt": "longrtt:1kB",
+    "multiplexing": "multiplexing:300x32B",
+    "resumption": "resumption:3x50kB",
+    "zerortt": "zerortt:3x50kB",
+    "upload": "upload:2x50kB",
+}
+ALL = tuple(WORKLOADS)
+# Who is misled, how, in which test case, on which path; and what is said of it.
+MISLED: dict[str, tuple[str, dict[str, object], str, str, str]] = {
+    "one-connection": (
+        "client", {"resumption": "transfer"}, "resumption", "sat", "expected two connections, saw 1",
+    ),
+    "two-connections": (
+        "client", {"multiplexing": "resumption"}, "multiplexing", "sat", "expected one connection, saw 2",
+    ),
+    "no-early-data": (
+        "client", {"zerortt": "resumption"}, "zerortt", "sat", "saw a resumed connection without any",
+    ),
+    "one-hello": (
+        "client", {"patient": True}, "longrtt", "longrtt",
+        "expected two ClientHellos or more, as the round trip takes 1.5 s; saw 1",
+    ),
+    # The same flaw where the test case does not ask for a second ClientHello.
+    "one-hello-suffices": ("client", {"patient": True}, "handshake", "longrtt", ""),
+}  # fmt: skip
+
+
+def run(bentpipe: Command, workload: str, scenario: str, client: str, server: str) -> list[dict[str, Any]]:
+    done = bentpipe(
+        "run", "--scenario", scenario, "--workload", WORKLOADS[workload],
+        "--client", client, "--server", server, "--iterations", "1", "--trace", "none",
+        "--no-report", "--json", "--out", f"{workload}-{scenario}",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    return done.records()
+
+
+@pytest.mark.parametrize("scenario", ["sat", "satloss", "longrtt"])
+@pytest.mark.parametrize("workload", ALL)
+def test_real_stacks_prove_every_test_case(bentpipe: Command, workload: str, scenario: str) -> None:
+    for record in run(bentpipe, workload, scenario, ",".join(REAL), ",".join(REAL)):
+        assert record["outcome"] == "ok", record["detail"]
+        two = workload in ("resumption", "zerortt")
+        assert record["connections"] == (2 if two else 1)
+        assert record["resumed"] is (True if two else None)
+        assert (record["zero_rtt_bytes"] > 0) is (workload == "zerortt")
+        assert record["completion_s"] > record["handshake_s"]
+        assert (record["ttfb_s"] is None) is (workload == "upload")
+
+
+@pytest.fixture
+def misled(bentpipe: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stack for every way to mislead noq."""
+    program = str(paths.program("bentpipe-endpoint-noq"))
+    for name, (_, changes, *_rest) in MISLED.items():
+        folder = tmp_path / "stacks" / name
+        folder.mkdir(parents=True)
+        command = ["{python}", str(HERE / "mislead.py"), json.dumps(changes), program, "--virtual-time"]
+        (folder / "stack.toml").write_text(
+            f'name = "{name}"\ntitle = "noq, misled"\nlanguage = "Python"\nhome = "https://example.org"\n'
+            f'roles = ["client", "server"]\ntestcases = {json.dumps(ALL)}\ndeterministic = true\n'
+            f"[commands]\nvirtual-time = {json.dumps(command)}\n"
+        )
+    monkeypatch.setenv("BENTPIPE_STACKS", str(tmp_path / "stacks"))
+
+
+@pytest.mark.parametrize("name", MISLED)
+@pytest.mark.usefixtures("misled")
+def test_a_stack_that_does_something_else_proves_nothing(bentpipe: Command, name: str) -> None:
+    role, _, workload, scenario, said = MISLED[name]
+    client, server = (name, "noq") if role == "client" else ("noq", name)
+    [record] = run(bentpipe, workload, scenario, client, server)
+    if not said:  # misled in what this test case does not ask for
+        assert record["outcome"] == "ok", record["detail"]
+        return
+    assert record["outcome"] == "unproven", record["detail"]
+    assert said in record["detail"]
+    assert record["completion_s"] is None
