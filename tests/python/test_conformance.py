@@ -1,5 +1,5 @@
-"""`bentpipe stacks test` finds a stack that lists test cases which it does not know, or does not list some that
-it knows.
+"""`bentpipe stacks test` finds a stack that lists test cases which it does not know, or does not list some
+that it knows.
 """
 
 from __future__ import annotations

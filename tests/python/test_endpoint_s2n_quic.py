@@ -7,23 +7,10 @@ import tomllib
 from pathlib import Path
 from typing import ClassVar
 
+import laboratory
 import pytest
-import test_endpoint_aioquic as laboratory
-from test_endpoint_aioquic import (
-    DELAY_NS,
-    EPOCH_S,
-    OTHER_SEED,
-    RAN,
-    READY,
-    RUN,
-    SECOND_NS,
-    SIZE,
-    Datagram,
-    Lab,
-)
-
-from bentpipe import stacks
-from bentpipe.build import what_is_missing
+from conftest import installed_or_skip
+from laboratory import DELAY_NS, EPOCH_S, OTHER_SEED, RAN, READY, RUN, SECOND_NS, SIZE, Datagram, Lab
 
 
 class Link(laboratory.Direction):
@@ -43,12 +30,9 @@ class Link(laboratory.Direction):
 
 @pytest.fixture
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
-    stack = stacks.discover()["s2n-quic"]
-    if stack.missing("virtual-time"):
-        pytest.skip(what_is_missing(stack) or "s2n-quic is not built: bentpipe stacks build s2n-quic")
     monkeypatch.setattr(laboratory, "Direction", Link)
     monkeypatch.setattr(Link, "both", [])
-    return Lab(tmp_path, stack.command("virtual-time"))
+    return Lab(tmp_path, installed_or_skip("s2n-quic").command("virtual-time"))
 
 
 def sent(lab: Lab, role: str, **options: str) -> list[Datagram]:

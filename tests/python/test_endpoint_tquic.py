@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
+import laboratory
 import pytest
-import test_endpoint_aioquic as laboratory
-from test_endpoint_aioquic import (
+from conftest import installed_or_skip
+from laboratory import (
     BYE,
     DELAY_NS,
     EPOCH_S,
@@ -25,9 +26,6 @@ from test_endpoint_aioquic import (
     Lab,
     encode_run,
 )
-
-from bentpipe import stacks
-from bentpipe.build import what_is_missing
 
 PACKET_TYPE, INITIAL, ZERO_RTT = 0xF0, 0xC0, 0xD0  # RFC 9000, section 17.2
 ALGORITHMS = ["cubic", "bbr", "bbr3", "copa"]
@@ -106,10 +104,7 @@ def source_id(packet: bytes) -> bytes:
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
     monkeypatch.setattr(laboratory, "Direction", Link)
     monkeypatch.setattr(Link, "both", [])
-    stack = stacks.discover()["tquic"]
-    if stack.missing("virtual-time"):
-        pytest.skip(what_is_missing(stack) or "tquic is not built: bentpipe stacks install tquic")
-    return Lab(tmp_path, stack.command("virtual-time"))
+    return Lab(tmp_path, installed_or_skip("tquic").command("virtual-time"))
 
 
 def sent(lab: Lab, role: str, **options: str) -> list[Datagram]:

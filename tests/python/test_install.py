@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -397,3 +399,35 @@ def test_a_manifest_says_what_the_stacks_were_made_of(
     Path("A/manifest.json").write_text(json.dumps(manifest))
     assert bentpipe(*resume).code == 0
     assert bentpipe("report", "A").code == 0
+
+
+# What a source file says of another one: a path that goes up, or one below the root of the checkout.
+REACHES = re.compile(r"""["'`<(](?:\{root\}/)?((?:\.\./)+[\w./-]+)|"(aioquic-family)\"""")
+
+
+@pytest.mark.parametrize("name", [name for name, one in stacks.discover().items() if one.build is not None])
+def test_inputs_name_all_that_a_stack_is_built_from(name: str) -> None:
+    """No file of the stack, or of its inputs, reaches out to what is neither; crates of the workspace that a
+    crate uses count too.
+    """
+    one = stacks.discover()[name]
+    assert one.build is not None
+    places = [one.folder, *(Path(place).resolve() for place in one.fill(one.build.inputs)), paths.certs()]
+    for place in places[:-1]:
+        for file in place.rglob("*") if place.is_dir() else ():
+            if file.suffix in (".rs", ".toml", ".py", ".c", ".h", ".sh", ".go") and "tests" not in file.parts:
+                for reached in reached_from(file, one.folder):
+                    assert any(reached.is_relative_to(known) for known in places), f"{file} reads {reached}"
+
+
+def reached_from(file: Path, folder: Path) -> Iterator[Path]:
+    text = file.read_text()
+    for going_up, family in REACHES.findall(text):
+        yield (file.parent / going_up).resolve() if going_up else folder.parent / family
+    if file.name == "Cargo.toml":
+        used = [*re.findall(r"^(bentpipe-[\w-]+)(?:\.workspace| = \{ workspace)", text, re.MULTILINE)]
+        yield from (paths.root() / "crates" / crate.removeprefix("bentpipe-") for crate in used)
+        if ".workspace = true" in text or "workspace = true" in text:
+            yield paths.root() / "Cargo.toml"
+            if not (folder / "Cargo.lock").exists():  # then it is of the workspace
+                yield paths.root() / "Cargo.lock"

@@ -153,7 +153,7 @@ def test_a_stack_that_is_not_there_is_left_out_of_a_campaign_file(bentpipe: Comm
     resumed = bentpipe("run", "--resume", "A", "--no-report", "--json")
     assert resumed.records() == done.records()
     named = bentpipe(*TOY_RUN, "--client", "ghost", "--stacks", ghost)
-    assert named.code == 2 and "ghost is not built" in named.err
+    assert named.code == 2 and "ghost cannot be started" in named.err
 
 
 def test_a_folder_that_a_run_left_before_it_began_is_used(bentpipe: Command) -> None:

@@ -38,6 +38,7 @@ impl Known {
         connection: &mut Connection,
         events: &mut VecDeque<Event>,
     ) {
+        self.again = None;
         if self.closed {
             return;
         }
