@@ -1,5 +1,5 @@
-/* The client of hq-interop (endpoints/CONTRACT.md, section 2): asks for everything at once, or for the first request and
- * then, over a second connection, for the others; stores the replies, or in `upload` sends the files; closes. */
+/* The client of hq-interop (endpoints/CONTRACT.md, section 2): asks for everything at once, or for the first request
+ * and then, over a second connection, for the others; stores the replies, or in `upload` sends the files; closes. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,8 +15,7 @@ struct request {
     char *path;           /* with its slash */
     char *question;
     struct mapping upload; /* the file that is sent, in `upload` */
-    char *download;        /* the file that the reply is stored as, otherwise; NULL in `upload` */
-    FILE *out;
+    FILE *out;             /* the file that the reply is stored in, otherwise; NULL until it begins */
     uint64_t bytes, first_byte_at, last_byte_at;
     bool ended;
 };
@@ -39,10 +38,10 @@ static struct request new_request(const struct setup *setup, const char *url) {
         .first_byte_at = NEVER,
         .last_byte_at = NEVER,
     };
-    if (!setup->upload) {
-        if (!path_is_within(slash + 1)) fail("requests: the path of \"%s\" must name a file within the downloads", url);
-        request.download = format_text("%s%s", setup->downloads, slash);
-    } else if (!file_map(setup->www, slash + 1, &request.upload)) {
+    if (!setup->upload && !path_is_within(slash + 1)) {
+        fail("requests: the path of \"%s\" must name a file within the downloads", url);
+    }
+    if (setup->upload && !file_map(setup->www, slash + 1, &request.upload)) {
         fail("requests: the path of \"%s\" names no file within %s", url, setup->www);
     }
     return request;
@@ -94,20 +93,21 @@ static void rejected(struct endpoint *endpoint, struct connection *connection) {
 static void sent(struct endpoint *endpoint, struct stream *stream) {
     struct request *request = (struct request *)stream;
     size_t left = stream_unsent(stream);
-    if (request->download || left >= request->upload.size) return;
+    if (!endpoint->setup.upload || left >= request->upload.size) return;
     request->bytes = request->upload.size - left;
     if (request->first_byte_at == NEVER) request->first_byte_at = endpoint->now;
 }
 
 /* An empty reply is a file, too. */
-static void store(struct request *request, uint64_t now, const uint8_t *data, size_t size) {
-    if (!request->out) request->out = file_create(request->download);
-    if (!request->out) fail("%s cannot be written: %s", request->download, strerror(errno));
+static void store(const struct endpoint *endpoint, struct request *request, const uint8_t *data, size_t size) {
+    const char *downloads = endpoint->setup.downloads;
+    if (!request->out) request->out = file_create(downloads, request->path + 1);
+    if (!request->out) fail("%s%s cannot be written: %s", downloads, request->path, strerror(errno));
     if (size == 0) return;
     file_write(request->out, data, size);
     request->bytes += size;
-    request->last_byte_at = now;
-    if (request->first_byte_at == NEVER) request->first_byte_at = now;
+    request->last_byte_at = endpoint->now;
+    if (request->first_byte_at == NEVER) request->first_byte_at = endpoint->now;
 }
 
 static void end(struct endpoint *endpoint, struct request *request, char *failure) {
@@ -133,11 +133,11 @@ static void received(struct endpoint *endpoint, struct connection *connection, s
     (void)connection, (void)id;
     struct request *request = (struct request *)stream;
     if (request->ended) return;
-    if (!request->download) {
+    if (endpoint->setup.upload) {
         received_answer(endpoint, request, size, is_end);
         return;
     }
-    store(request, endpoint->now, data, size);
+    store(endpoint, request, data, size);
     if (is_end) end(endpoint, request, NULL);
 }
 

@@ -235,10 +235,16 @@ static ngtcp2_ssize write_datagram(struct connection *connection, uint64_t now, 
     for (;;) {
         bool allowed = connection->first && ngtcp2_conn_get_max_data_left(connection->quic) > 0;
         struct stream *stream = allowed ? dequeue(connection) : NULL;
-        /* Parts that are sent are left out, but for the last one: with it goes the end. */
-        const ngtcp2_vec *data = stream && stream->unsent[0].len == 0 ? &stream->unsent[1] : stream ? stream->unsent : NULL;
-        size_t parts = stream ? 1 + (stream->unsent[0].len > 0 && stream->unsent[1].len > 0) : 0;
-        uint32_t flags = NGTCP2_WRITE_STREAM_FLAG_MORE | (stream ? NGTCP2_WRITE_STREAM_FLAG_FIN : 0);
+        const ngtcp2_vec *data = NULL;
+        size_t parts = 0;
+        uint32_t flags = NGTCP2_WRITE_STREAM_FLAG_MORE;
+        if (stream) {
+            /* What is empty is left out, but for one part: with it goes the end. */
+            bool first_is_sent = stream->unsent[0].len == 0;
+            data = stream->unsent + first_is_sent;
+            parts = !first_is_sent && stream->unsent[1].len > 0 ? 2 : 1;
+            flags |= NGTCP2_WRITE_STREAM_FLAG_FIN;
+        }
         ngtcp2_ssize taken = -1;
         ngtcp2_ssize written =
             ngtcp2_conn_writev_stream(connection->quic, NULL, info, buffer, size, &taken, flags,

@@ -49,7 +49,8 @@ static inline ngtcp2_ssize save_parameters(ngtcp2_conn *conn, uint8_t *bytes, si
 
 static inline int restore_parameters(ngtcp2_conn *conn, const uint8_t *bytes, size_t size) {
     ngtcp2_transport_params params;
-    int result = ngtcp2_decode_transport_params(&params, NGTCP2_TRANSPORT_PARAMS_TYPE_ENCRYPTED_EXTENSIONS, bytes, size);
+    int result =
+        ngtcp2_decode_transport_params(&params, NGTCP2_TRANSPORT_PARAMS_TYPE_ENCRYPTED_EXTENSIONS, bytes, size);
     if (result == 0) ngtcp2_conn_set_early_remote_transport_params(conn, &params);
     return result;
 }

@@ -7,8 +7,9 @@
 #include "connection.h"
 #include "setup.h"
 
-/* What either side of hq-interop does with the events of a connection. From `streams_allowed` to `stream_closed`, all are
- * called from within ngtcp2, but for `sent`. `stream` is NULL for a stream that the application did not start to use yet. */
+/* What either side of hq-interop does with the events of a connection. From `streams_allowed` to `stream_closed`, all
+ * are called from within ngtcp2, but for `sent`. `stream` is NULL for a stream that the application did not start to use
+ * yet. */
 struct application {
     /* Checks what it is asked for, before the first packet. */
     void (*init)(struct endpoint *endpoint);

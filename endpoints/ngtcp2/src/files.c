@@ -53,22 +53,37 @@ bool path_is_within(const char *path) {
     }
 }
 
-static bool make_folders(const char *file) {
-    char *path = format_text("%s", file);
-    bool made = true;
-    for (char *slash = strchr(path + 1, '/'); slash && made; slash = strchr(slash + 1, '/')) {
-        *slash = 0;
-        made = mkdir(path, 0777) == 0 || errno == EEXIST;
-        *slash = '/';
+/* The folder `name` in `parent`, made if it is not there, opened; closes `parent`. */
+static int enter(int parent, const char *name) {
+    int folder = -1;
+    if (mkdirat(parent, name, 0777) == 0 || errno == EEXIST) {
+        folder = openat(parent, name, O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     }
-    free(path);
-    return made;
+    int why = errno;
+    close(parent);
+    errno = why;
+    return folder;
 }
 
-FILE *file_create(const char *path) {
-    FILE *file = make_folders(path) ? fopen(path, "we") : NULL;
-    if (file) setvbuf(file, NULL, _IOFBF, BUFFER_BYTES);
-    return file;
+FILE *file_create(const char *downloads, const char *path) {
+    char *parts = format_text("%s", path), *name = parts;
+    int folder = open(downloads, O_DIRECTORY | O_CLOEXEC);
+    for (char *slash = strchr(name, '/'); slash && folder >= 0; slash = strchr(name, '/')) {
+        *slash = 0;
+        folder = enter(folder, name);
+        name = slash + 1;
+    }
+    int file = -1;
+    if (folder >= 0) {
+        file = openat(folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+        int why = errno;
+        close(folder);
+        errno = why;
+    }
+    free(parts);
+    FILE *out = file >= 0 ? fdopen(file, "w") : NULL;
+    if (out) setvbuf(out, NULL, _IOFBF, BUFFER_BYTES);
+    return out;
 }
 
 void file_write(FILE *file, const uint8_t *data, size_t size) {

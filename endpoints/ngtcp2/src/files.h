@@ -20,8 +20,9 @@ void file_unmap(struct mapping *file);
 /* Whether each part of the path is a name, so that the file is within the folder. */
 bool path_is_within(const char *path);
 
-/* Makes the file and the folders on the way; NULL, and errno says why, if that can't be. */
-FILE *file_create(const char *path);
+/* Makes the file, whose path is within the folder, and the folders on the way, and follows no link; NULL, and errno says
+ * why, if that can't be. */
+FILE *file_create(const char *downloads, const char *path);
 
 /* Fails when the bytes cannot be written. */
 void file_write(FILE *file, const uint8_t *data, size_t size);

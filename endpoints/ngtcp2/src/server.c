@@ -1,5 +1,5 @@
-/* The server of hq-interop (endpoints/CONTRACT.md, section 2): answers `GET /path` with the file, or in `upload` stores the
- * file of `PUT /path` and answers with FIN; or with RESET_STREAM. */
+/* The server of hq-interop (endpoints/CONTRACT.md, section 2): answers `GET /path` with the file, or in `upload` stores
+ * the file of `PUT /path` and answers with FIN; or with RESET_STREAM. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,11 +79,7 @@ static void received_get(struct endpoint *endpoint, struct exchange *exchange, c
 /* Opens the file that the question names; NULL if it is no PUT, leads out of the downloads, or cannot be made. */
 static FILE *open_upload(struct exchange *exchange, const char *downloads) {
     const char *path = asked_path(exchange, "PUT /");
-    if (!path || !path_is_within(path)) return NULL;
-    char *name = format_text("%s/%s", downloads, path);
-    FILE *file = file_create(name);
-    free(name);
-    return file;
+    return path && path_is_within(path) ? file_create(downloads, path) : NULL;
 }
 
 static void received_put(struct endpoint *endpoint, struct exchange *exchange, const uint8_t *data, size_t size,

@@ -1,5 +1,5 @@
-/* Session tickets and 0-RTT (RFC 8446, sections 2.2, 2.3 and 8): what a server needs to issue and accept them, and what a
- * client remembers of its first connection for the second. */
+/* Session tickets and 0-RTT (RFC 8446, sections 2.2, 2.3 and 8): what a server needs to issue and accept them, and what
+ * a client remembers of its first connection for the second. */
 #ifndef TICKETS_H
 #define TICKETS_H
 
