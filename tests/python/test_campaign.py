@@ -133,14 +133,12 @@ CAMPAIGNS = sorted(paths.campaigns().glob("*.toml"))
 
 @pytest.mark.parametrize("file", CAMPAIGNS, ids=lambda file: file.stem)
 def test_a_campaign_that_comes_along_can_be_run(file: Path) -> None:
-    """Its scenarios are valid, changes included; of the stacks that are here, its variants are too."""
+    """Its scenarios are valid, changes included, and so are its variants."""
     plan = campaign.load(file.stem)
     assert plan.title and len(set(plan.labels())) == len(plan.cases())
     assert all(one.label in plan.labels() for one in scenarios.resolve_all(plan.cases()))
     known = stacks.discover()
-    here = [one for one in (*plan.clients, *plan.servers) if one.partition(":")[0] in known]
-    assert here
-    for one in here:
+    for one in (*plan.clients, *plan.servers):
         assert stacks.variant(one, known).label == one
 
 
