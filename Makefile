@@ -1,4 +1,4 @@
-# make setup   what is needed to run, into .venv, target and python/bentpipe/report/assets
+# make setup   what is needed to run, into .venv and target, and four stacks into the cache
 # make demo    sets up and runs the main job
 # make test    sets up and passes every test
 # make bench   what a trial costs, beside the same stacks over loopback UDP; decoding, beside tshark
@@ -26,6 +26,7 @@ bench: setup
 lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	cargo clippy -p bentpipe-endpoint --features interposed-clock --all-targets --quiet -- -D warnings
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

@@ -108,7 +108,7 @@ def measure(client: Stack, server: Stack, folder: Path, repeat: int) -> Row:
     for _ in range(repeat):
         trials.append(trial(client, server, folder))
         work = Path(tempfile.mkdtemp(dir=folder))
-        transfers.append(loopback.run(client, server, loopback.Transfer(folder / "www", f"/{SIZE}", work)))
+        transfers.append(loopback.run(client, server, loopback.Transfer(folder / "www", (f"/{SIZE}",), work)))
     best = min(trials, key=lambda one: one["cpu_client_s"] + one["cpu_server_s"] + one["cpu_sim_s"])
     ours = min(transfers, key=lambda ends: ends[0].cpu_s + ends[1].cpu_s)
     walls = [one["wall_s"] for one in trials]

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes a checkout ready to use: the Python environment, the Rust programs, and every stack whose toolchain is here.
+# Makes a checkout ready to use: the Python environment, the Rust programs, and the four stacks that are quickly built.
 # Safe to run again: what is up to date is left alone.
 set -eu
 cd "$(dirname "$0")/.."
@@ -40,4 +40,5 @@ fi
 
 echo "setup: programs (cargo build; a few minutes the first time)"
 cargo build --release --quiet --package bentpipe-sim --package bentpipe-trace
-.venv/bin/bentpipe stacks build || echo "setup: what could not be built is left out" >&2
+.venv/bin/bentpipe stacks install noq quinn aioquic quic-go || echo "setup: what could not be installed is left out" >&2
+echo "setup: more stacks: .venv/bin/bentpipe stacks install --all"

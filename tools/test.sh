@@ -5,6 +5,7 @@ cd "$(dirname "$0")/.."
 
 echo "test: Rust"
 cargo test --workspace --release --quiet
+cargo test --release --quiet -p bentpipe-endpoint --features interposed-clock --test interposed_clock
 
 if command -v go >/dev/null 2>&1 && (cd endpoints/quic-go && go list ./... >/dev/null 2>&1); then
     echo "test: Go"
@@ -20,6 +21,12 @@ if command -v npm >/dev/null 2>&1; then
         npm test --silent && npm run --silent check-bundle)
 else
     echo "test: npm is not on the PATH; the tests of report-ui are left out (hint: apt install npm)"
+fi
+
+absent=$(.venv/bin/bentpipe stacks --json | .venv/bin/python -c \
+    'import json, sys; print(*(stack["name"] for stack in json.load(sys.stdin) if not stack["installed"]))')
+if [ -n "$absent" ]; then
+    echo "test: not installed, so that their tests are left out: $absent (hint: bentpipe stacks install --all)"
 fi
 
 echo "test: Python, end to end"

@@ -15,7 +15,6 @@ section 5.1.6).
 
 from __future__ import annotations
 
-import datetime
 import os
 from _blake2 import blake2b
 from collections.abc import Callable
@@ -24,8 +23,8 @@ import aioquic.quic.logger
 import aioquic.tls
 from aioquic.quic.stream import QuicStream
 from cryptography.hazmat.primitives.asymmetric import ec, x448, x25519
+from wall_clock import WallClock
 
-NANOS = 1_000_000_000
 X25519_BYTES, X448_BYTES = 32, 56
 
 
@@ -47,23 +46,9 @@ class RandomStream:
         return taken
 
 
-class WallClock:
-    """What `time.time` and `utcnow` say: the time of the trial, as its driver last set it."""
-
-    def __init__(self, epoch_unix_s: int) -> None:
-        self._epoch_unix_s = epoch_unix_s
-        self.now_ns = 0
-
-    def time(self) -> float:
-        """Seconds since 1970."""
-        return self._epoch_unix_s + self.now_ns / NANOS
-
-    def utcnow(self) -> datetime.datetime:
-        return datetime.datetime.fromtimestamp(self.time(), datetime.UTC)
-
-
-def replace_randomness(stream: RandomStream) -> None:
-    """Makes everything that aioquic draws come from `stream`, for the rest of the process."""
+def replace_randomness(seed: str, role: str) -> None:
+    """Makes everything that aioquic draws follow from seed and role, for the rest of the process."""
+    stream = RandomStream(seed, role)
     os.urandom = stream.take
     _replace(
         x25519.X25519PrivateKey,

@@ -3,38 +3,31 @@
 `--virtual-time --no-shortcut` asks aioquic for datagrams also where there can be none (see `shortcut`).
 """
 
-import gc
+# ruff: noqa: E402, PTH100, PTH118, PTH120
+
+import os
 import sys
 
-import lean_imports
-from job import UNSUPPORTED_EXIT, Unsupported
+# What aioquic shares with qh3, its fork, is in a folder of its own beside those of the stacks. The modules
+# there import `dialect`, `determinism` and `asyncio_layer` from this folder, where Python looks first.
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(1, os.path.join(os.path.dirname(HERE), "aioquic-family"))
 
-VIRTUAL_TIME, NO_SHORTCUT = "--virtual-time", "--no-shortcut"
+import lean_imports
+import program
+
+NO_SHORTCUT = "--no-shortcut"
 
 
 def main(arguments: list[str]) -> int:
-    """Exit code by the contract: 0, 127 for what is not supported, 1 for a failure."""
-    try:
-        if arguments in ([VIRTUAL_TIME], [VIRTUAL_TIME, NO_SHORTCUT]):
-            return _virtual_time(NO_SHORTCUT not in arguments)
-        if not arguments:
-            import sockets
+    if program.VIRTUAL_TIME in arguments:
+        lean_imports.defer()
+    if arguments == [program.VIRTUAL_TIME, NO_SHORTCUT]:
+        import shortcut
 
-            return sockets.main()
-    except Unsupported as error:
-        print(f"aioquic: {error}", file=sys.stderr)
-        return UNSUPPORTED_EXIT
-    print(f"aioquic: {' '.join(arguments)}: write {VIRTUAL_TIME}, or nothing for sockets", file=sys.stderr)
-    return 1
-
-
-def _virtual_time(shortcut: bool) -> int:
-    # The process lives for one trial: the collector would only walk the same living objects again and again.
-    gc.disable()
-    lean_imports.defer()
-    import virtual_time
-
-    return virtual_time.main(shortcut)
+        arguments.remove(NO_SHORTCUT)
+        shortcut.is_taken = False
+    return program.main("aioquic", arguments)
 
 
 if __name__ == "__main__":

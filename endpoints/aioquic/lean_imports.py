@@ -1,21 +1,34 @@
-"""Leaves out, at start, the modules that aioquic imports for checking certificates only.
+"""Leaves out, at start, the modules that aioquic imports but does not use in a trial.
 
-The contract asks for no check, and these modules are a third of the start-up time of the process (README).
-Each is replaced by a module that becomes the real one when something of it is used, so that nothing can go
-missing.
+They are for checking certificates, which the contract does not ask for, and half of the start-up time of the
+process. Each is replaced by a module that becomes the real one when something of it is used, so that nothing
+can go missing.
 """
 
 from __future__ import annotations
 
 import importlib
 import sys
+from enum import Enum
 from types import ModuleType
 
 CHECKING = ("OpenSSL", "OpenSSL.crypto", "certifi", "service_identity", "ssl")
+# What aioquic uses of it is native; all else in it, extensions and names, is Python.
+X509 = "cryptography.x509"
+NATIVE = ("Certificate", "load_der_x509_certificate", "load_pem_x509_certificate")
+
+
+class Version(Enum):
+    """For `cryptography.x509.Version`, which the native code asks for, to say that it knows a certificate's
+    version (RFC 5280 section 4.1.2.1).
+    """
+
+    v1 = 0
+    v3 = 2
 
 
 class Deferred(ModuleType):
-    """A module that is imported when an attribute is first asked for."""
+    """A module that is imported when an attribute is first asked for that has not been given to it."""
 
     def __getattr__(self, name: str) -> object:
         if name.startswith("__"):  # the import machinery, asking what kind of module this is
@@ -26,18 +39,24 @@ class Deferred(ModuleType):
 
 def defer() -> None:
     """To be called before the first import of aioquic."""
-    if any(name in sys.modules for name in CHECKING):
+    names = (*CHECKING, X509)
+    if any(name in sys.modules for name in names):
         return
-    for name in CHECKING:
+    from cryptography.hazmat.bindings._rust import x509
+
+    for name in names:
         sys.modules[name] = Deferred(name)
         parent, _, child = name.rpartition(".")
         if parent:
             setattr(sys.modules[parent], child, sys.modules[name])
+    for name in NATIVE:
+        setattr(sys.modules[X509], name, getattr(x509, name))
+    setattr(sys.modules[X509], "Version", Version)  # noqa: B010
     # The one thing that a handshake without a check asks for; a constant of OpenSSL (SSL_VERIFY_NONE).
     setattr(sys.modules["ssl"], "CERT_NONE", 0)  # noqa: B010
 
 
 def _restore() -> None:
-    for name in CHECKING:
+    for name in (*CHECKING, X509):
         if isinstance(sys.modules.get(name), Deferred):
             del sys.modules[name]

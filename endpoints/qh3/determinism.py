@@ -21,29 +21,14 @@ import hashlib
 import key_shares
 import qh3.quic.logger
 import qh3.tls
+from failures import Failed
+from wall_clock import WallClock
 
-NANOS = 1_000_000_000
 SEED_BYTES = 8
 
 
-class NotInterposed(Exception):
+class NotInterposed(Failed):
     """The process was started without `interposer.c`, so that its randomness cannot be replaced."""
-
-
-class WallClock:
-    """What `time.time` and `utcnow` say: the time of the trial, as its driver last set it."""
-
-    def __init__(self, epoch_unix_s: int) -> None:
-        self._epoch_unix_s = epoch_unix_s
-        self.now_ns = 0
-
-    def time(self) -> float:
-        """Seconds since 1970."""
-        return self._epoch_unix_s + self.now_ns / NANOS
-
-    def utcnow(self, remove_tz: bool = True) -> datetime.datetime:
-        now = datetime.datetime.fromtimestamp(self.time(), datetime.UTC)
-        return now.replace(tzinfo=None) if remove_tz else now
 
 
 def replace_randomness(seed: str, role: str) -> None:
@@ -60,5 +45,10 @@ def replace_randomness(seed: str, role: str) -> None:
 
 def replace_clocks(clock: WallClock) -> None:
     """Makes the wall clock that qh3 reads be `clock`, for the rest of the process."""
-    qh3.tls.utcnow = clock.utcnow
+
+    def utcnow(remove_tz: bool = True) -> datetime.datetime:
+        now = clock.utcnow()
+        return now.replace(tzinfo=None) if remove_tz else now
+
+    qh3.tls.utcnow = utcnow
     qh3.quic.logger.time = clock  # type: ignore[assignment,attr-defined]

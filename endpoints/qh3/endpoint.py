@@ -3,30 +3,21 @@
 It is started by the program that `build.py` makes, which says where qh3 is.
 """
 
+# ruff: noqa: E402, PTH100, PTH118, PTH120
+
+import os
 import sys
 
-from job import UNSUPPORTED_EXIT, Unsupported
+# What qh3 shares with aioquic, of which it is a fork, is in a folder of its own beside those of the stacks.
+# The modules there import `dialect`, `determinism` and `asyncio_layer` from this folder, where Python looks
+# first.
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(1, os.path.join(os.path.dirname(HERE), "aioquic-family"))
 
-VIRTUAL_TIME = "--virtual-time"
-
-
-def main(arguments: list[str]) -> int:
-    """Exit code by the contract: 0, 127 for what is not supported, 1 for a failure."""
-    try:
-        if arguments == [VIRTUAL_TIME]:
-            import virtual_time
-
-            return virtual_time.main()
-        if not arguments:
-            import sockets
-
-            return sockets.main()
-    except Unsupported as error:
-        print(f"qh3: {error}", file=sys.stderr)
-        return UNSUPPORTED_EXIT
-    print(f"qh3: {' '.join(arguments)}: write {VIRTUAL_TIME}, or nothing for sockets", file=sys.stderr)
-    return 1
-
+import lean_imports
+import program
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    if program.VIRTUAL_TIME in sys.argv:
+        lean_imports.leave_out()
+    sys.exit(program.main("qh3", sys.argv[1:]))

@@ -243,13 +243,14 @@ def cast(
                 )
             why = variant.stack.missing("virtual-time")
             if why and label in named:
-                raise UsageError(why, f"build it with `bentpipe stacks build {variant.stack.name}`")
+                raise UsageError(why, variant.stack.how_to_install)
             if why:
                 left_out[variant.stack.name] = why
             else:
                 found[role][label] = variant
     if not found["client"] or not found["server"]:
         raise UsageError(
-            "no stack is left to run: " + "; ".join(left_out.values()), "build some with `make setup`"
+            "no stack is left to run: " + "; ".join(left_out.values()),
+            "install some with `bentpipe stacks install`",
         )
     return Cast(found["client"], found["server"], left_out)

@@ -13,18 +13,19 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import bentpipe
-from bentpipe import paths
+from bentpipe import paths, state
 from bentpipe.campaign import Cast, Plan
 from bentpipe.errors import BentpipeError, UsageError
 from bentpipe.records import Record
 from bentpipe.scenarios import Scenario
+from bentpipe.stacks import Stack
 
 FILE = "manifest.json"
 _DAMAGED = "restore the file, or repeat the run; it may also be of another version of Bentpipe"
@@ -52,6 +53,19 @@ class Manifest:
         default_factory=dict
     )  # "stack as role" → what it did instead of 127
 
+    def resumed_with(self, stacks: Mapping[str, Stack]) -> list[str]:
+        """Keep what the `stacks` are now, where it is not what they were; their names. A manifest of an older
+        version does not know what they were.
+        """
+        changed = []
+        for name, stack in stacks.items():
+            entry, now = self.stacks.get(name, {}), state.installation(stack)
+            known = [entry.get("installation"), *entry.get("resumed_with", [])]
+            if known[-1] is not None and now is not None and _same(known[-1]) != _same(now):
+                entry.setdefault("resumed_with", []).append(now)
+                changed.append(name)
+        return changed
+
     @property
     def plan(self) -> Plan:
         return Plan.from_mapping(self.options)
@@ -77,7 +91,12 @@ def new(plan: Plan, scenarios: Iterable[Scenario], cast: Cast, stack_folders: Se
         host=_host(),
         scenarios={one.label: {"scenario": one.scenario, "summary": one.summary} for one in scenarios},
         stacks={
-            name: {"title": stack.title, "deterministic": stack.deterministic, "notes": stack.notes}
+            name: {
+                "title": stack.title,
+                "deterministic": stack.deterministic,
+                "notes": stack.notes,
+                "installation": state.installation(stack),
+            }
             for name, stack in sorted(cast.stacks.items())
         },
         left_out=cast.left_out,
@@ -149,6 +168,11 @@ def _fits(value: object, kind: str) -> bool:
             return isinstance(value, dict) and all(_fits(one, "list[str]") for one in value.values())
         case _:
             return isinstance(value, dict)
+
+
+def _same(installation: dict[str, Any]) -> dict[str, Any]:
+    """What of an installation makes results differ."""
+    return {key: installation.get(key) for key in ("inputs_sha256", "programs", "packages")}
 
 
 def now() -> str:

@@ -1,7 +1,9 @@
-"""Where things are: the checkout, the built programs, the folders of scenarios, campaigns and stacks.
+"""Where things are: the checkout, its programs, the cache of installed stacks, the folders of scenarios,
+campaigns and stacks.
 
 Bentpipe is installed from its checkout (`make setup`), so that the checkout is found from this file.
-`BENTPIPE_ROOT` names another checkout, `BENTPIPE_BIN` another folder of built programs.
+`BENTPIPE_ROOT` names another checkout, `BENTPIPE_BIN` another folder of its own programs, and
+`BENTPIPE_CACHE` another cache.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ def root() -> Path:
 
 
 def bin_folder() -> Path:
-    """The folder that built programs are put in; it need not exist yet."""
+    """The folder of Bentpipe's own programs; it need not exist yet."""
     named = os.environ.get("BENTPIPE_BIN")
     if named:
         return Path(named).resolve()
@@ -41,6 +43,16 @@ def program(name: str) -> Path:
             f"the program {name} is not built: there is no {path}", "build it with `make setup`"
         )
     return path
+
+
+def cache() -> Path:
+    """The folder that stacks are installed into, shared by all checkouts; it need not exist yet."""
+    named = os.environ.get("BENTPIPE_CACHE")
+    if named:
+        return Path(named).resolve()
+    shared = os.environ.get("XDG_CACHE_HOME", "")
+    # The XDG specification has relative paths ignored.
+    return (Path(shared) if Path(shared).is_absolute() else Path.home() / ".cache") / "bentpipe"
 
 
 def scenarios() -> Path:

@@ -58,9 +58,9 @@ class Record:
     efficiency: float | None  # goodput / forward rate
     limit_s: float | None  # completion time of an ideal sender on this path
     share_of_limit: float | None  # limit_s / completion_s
-    connections: int | None  # that the client opened, as far as the wire tells
-    resumed: bool | None  # whether the server accepted the ticket; null where there is no second connection
-    zero_rtt_bytes: int | None  # of the client's stream data in 0-RTT packets that the server acknowledged
+    connections: int | None  # that completed a handshake; null where none could be made out
+    resumed: bool | None  # whether the second connection was; null where there is none
+    zero_rtt_bytes: int | None  # stream data in the 0-RTT packets of the connection that is measured
     virtual_s: float  # virtual time at the end of the last epoch, when both sides were done
     wall_s: float
     cpu_client_s: float

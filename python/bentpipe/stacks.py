@@ -7,20 +7,26 @@ replaces an earlier one of the same name, so that an unreleased build of a known
 from __future__ import annotations
 
 import os
+import platform
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
-from bentpipe import paths, strict
+from bentpipe import inputs, installed, paths, strict
 from bentpipe.errors import UsageError, one_of
+from bentpipe.workload import TESTCASES
 
 ROLES = ("client", "server")
 MODES = ("virtual-time", "sockets")
 _NEED = re.compile(r"([A-Za-z0-9_.+-]+)(?:\s*>=\s*(\d+(?:\.\d+)*))?")
 _NAME = re.compile(r"[A-Za-z0-9-]+")
+_PLACE = re.compile(r"\{(bin|python|folder|root)\}")
+_MEMORY = re.compile(r"(\d+(?:\.\d+)?) ?(MiB|GiB)")
+_MIB = {"MiB": 1, "GiB": 1024}
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,9 @@ class Build:
     needs: tuple[Need, ...]  # programs
     libraries: tuple[Need, ...]  # as pkg-config names them
     command: tuple[str, ...]  # runs in the stack's folder
+    inputs: tuple[str, ...]  # files and folders that it reads beside the stack's folder, with placeholders
+    memory_mib: int  # that it takes at most, so that no more builds run side by side than fit
+    target: str  # a folder of intermediate files in which one build is at work at a time; empty: its own
 
 
 @dataclass(frozen=True)
@@ -56,38 +65,76 @@ class Stack:
     options: Mapping[str, str]  # name → what it means
     commands: Mapping[str, tuple[str, ...]]  # mode → arguments, with placeholders
     build: Build | None
+    repeats_except: str = ""  # when a deterministic one does not repeat all the same
+    packages: tuple[str, ...] = ()  # Python packages of Bentpipe's own environment that it runs with
 
     def command(self, mode: str) -> list[str]:
         """The argument list that starts the stack in `mode`, placeholders filled in."""
         return self.fill(self.commands[mode])
 
-    def fill(self, arguments: Iterable[str]) -> list[str]:
-        """Arguments with `{bin}`, `{python}`, `{folder}` and `{root}` replaced."""
-        filled = []
-        for argument in arguments:
-            for name, value in self._places():
-                argument = argument.replace(name, value)
-            filled.append(argument)
-        return filled
+    def fill(self, arguments: Iterable[str], bin_folder: Path | None = None) -> list[str]:
+        """Arguments with `{bin}`, `{python}`, `{folder}` and `{root}` replaced; while the stack is built its
+        `bin_folder` is elsewhere.
+        """
+        places: dict[str, Callable[[], str | Path]] = {
+            "{bin}": lambda: bin_folder or self.entry.folder,
+            "{python}": lambda: sys.executable,
+            "{folder}": lambda: self.folder,
+            "{root}": paths.root,
+        }
+        return [_PLACE.sub(lambda found: str(places[found[0]]()), argument) for argument in arguments]
+
+    @cached_property
+    def entry(self) -> installed.Entry:
+        """Where the stack is installed, made of the sources that were there when this was first asked."""
+        if self.build is None:
+            raise UsageError(f"{self._file}: {{bin}} is of stacks that are built", "add a table [build]")
+        further = [(raw, Path(*self.fill([raw]))) for raw in self.build.inputs]
+        words = [*self.build.command, "--"]
+        if any("{python}" in argument for argument in self.build.command):
+            words.append(platform.python_version())
+        try:
+            return installed.Entry(self.name, inputs.sha256(self.folder, further, words))
+        except OSError as error:
+            why = f"{error.filename} cannot be read: {error.strerror}"
+            raise UsageError(f"{self._file}: the sources of {self.name}: {why}", "see `inputs`") from error
+
+    def not_installed(self) -> str | None:
+        """Why the stack is not installed, in words; None if it is, or needs no installation."""
+        if self.build is not None:
+            try:
+                return self.entry.why_not()
+            except UsageError as error:
+                return str(error)
+        absent = [name for name, version in installed.packages_of(self.packages).items() if version is None]
+        return f"the Python package {absent[0]} is missing" if absent else None
 
     def missing(self, mode: str) -> str | None:
         """Why the stack cannot be started in `mode`, in words; None if it can."""
         if mode not in self.commands:
             return f"{self.name} offers no mode {mode}"
+        why = self.not_installed()
+        if why:
+            return f"{self.name} is not installed: {why}"
         for position, (raw, argument) in enumerate(zip(self.commands[mode], self.command(mode), strict=True)):
             if position == 0 and shutil.which(argument) is None:
-                return f"{self.name} is not built: there is no program {argument}"
-            if any(raw.startswith(name) for name, _ in self._places()) and not Path(argument).exists():
+                return f"{self.name} cannot be started: there is no program {argument}"
+            if _PLACE.match(raw) and not Path(argument).exists():
                 return f"{self.name} is not complete: there is no {argument}"
         return None
 
-    def _places(self) -> list[tuple[str, str]]:
-        return [
-            ("{bin}", str(paths.bin_folder())),
-            ("{python}", sys.executable),
-            ("{folder}", str(self.folder)),
-            ("{root}", str(paths.root())),
-        ]
+    @property
+    def how_to_install(self) -> str:
+        """What to do about a stack that cannot be started."""
+        if self.build is not None:
+            return f"install it with `bentpipe stacks install {self.name}`"
+        return (
+            "install it with `make setup`" if self.not_installed() else f"correct [commands] in {self._file}"
+        )
+
+    @property
+    def _file(self) -> Path:
+        return self.folder / "stack.toml"
 
 
 @dataclass(frozen=True)
@@ -119,13 +166,15 @@ def load(folder: Path) -> Stack:
         "testcases",
         "deterministic",
         "notes",
+        "repeats_except",
         "options",
         "commands",
         "build",
+        "packages",
     )
     options, commands, build = table.table("options"), table.table("commands"), table.table("build")
     commands.allow(*MODES)
-    build.allow("needs", "libraries", "command")
+    build.allow("needs", "libraries", "command", "inputs", "memory", "target")
     stack = Stack(
         folder=folder.resolve(),
         name=table.text("name"),
@@ -139,14 +188,22 @@ def load(folder: Path) -> Stack:
         options={name: options.text(name) for name in options.values},
         commands={mode: tuple(commands.texts(mode)) for mode in commands.values},
         build=_build(build) if build.values else None,
+        repeats_except=table.text("repeats_except", ""),
+        packages=tuple(table.texts("packages", [])),
     )
     if not _NAME.fullmatch(stack.name):
         raise table.wrong("name", stack.name, "letters, digits and -")
     if not stack.roles or not set(stack.roles) <= set(ROLES):
         raise table.wrong("roles", list(stack.roles), 'one or both of "client", "server"')
+    if not stack.testcases or not set(stack.testcases) <= set(TESTCASES):
+        raise table.wrong("testcases", list(stack.testcases), f"some of {', '.join(TESTCASES)}")
     if not stack.commands or not all(stack.commands.values()):
         raise UsageError(
             f"{table.file}: commands: no command", "give `virtual-time` or `sockets` an argument list"
+        )
+    if stack.build is None and any("{bin}" in word for words in stack.commands.values() for word in words):
+        raise UsageError(
+            f"{table.file}: commands: {{bin}} is of stacks that are built", "add a table [build]"
         )
     for name in stack.options:
         if not re.fullmatch(r"[A-Za-z0-9_.-]+", name):
@@ -160,7 +217,15 @@ def _build(table: strict.Table) -> Build:
     command = tuple(table.texts("command"))
     if not command:
         raise table.wrong("command", [], 'an argument list: ["cargo", "build"]')
-    return Build(needs, libraries, command)
+    further = tuple(table.texts("inputs", []))
+    if any("{bin}" in place or not place.startswith(("{root}", "{folder}")) for place in further):
+        raise table.wrong("inputs", list(further), 'files and folders: ["{root}/crates/endpoint"]')
+    text = table.text("memory", "1 GiB")
+    memory = _MEMORY.fullmatch(text)
+    if memory is None:
+        raise table.wrong("memory", text, 'what the build takes at most: "2 GiB"')
+    memory_mib = round(float(memory[1]) * _MIB[memory[2]])
+    return Build(needs, libraries, command, further, memory_mib, table.text("target", ""))
 
 
 def _needs(table: strict.Table, key: str, wanted: str) -> tuple[Need, ...]:

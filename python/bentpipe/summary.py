@@ -1,11 +1,13 @@
 """The tables at the end of a run: per scenario and workload, what every client and server came to.
 
-Up to four servers, a cell is mean goodput and deviation; more of them share the width of a terminal, and a
-cell is the mean alone. Where no file is large enough for a goodput, a cell is a time.
+With up to four servers, or clients, a cell is mean goodput and deviation; more of both share the width of a
+terminal, and a cell is the mean alone. Where files are too small for a goodput, or a test case is not about
+it, a cell is a time.
 """
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -18,9 +20,11 @@ from bentpipe import workload
 from bentpipe.records import Record
 from bentpipe.statistics import Cell, Matrix, matrices
 
-_SERVERS_ACROSS = 4  # with deviations, they fit the width
+_FEW = 4  # names across: with deviations, they fit the width
 _WIDTH = 80
 _LINES = 30  # of failures
+_NAMED = 3  # pairs, before they are counted
+_BULK = ("transfer", "upload")  # test cases that are about goodput
 # Where many servers share a line, an outcome is a letter.
 _LETTERS = {
     "unsupported": "U",
@@ -62,8 +66,8 @@ def counts(records: Sequence[Record]) -> str:
 
 
 def failures(records: Sequence[Record]) -> list[str]:
-    """One line per scenario, workload, pair and outcome other than ok, with how often and the first detail.
-    What is unsupported for the same reason shares a line.
+    """One line per scenario, workload, outcome other than ok and reason, with how often, in which pairs, and
+    the first detail. Reasons that differ in numbers alone are the same.
     """
     several = len({record.workload for record in records}) > 1
     groups: dict[tuple[str, str, str], list[Record]] = {}
@@ -72,18 +76,19 @@ def failures(records: Sequence[Record]) -> list[str]:
             setting = record.scenario
             if several:
                 setting += f", {workload.title(record.workload)}"
-            pair = f"{record.client} → {record.server}"
-            which = record.detail if record.outcome == "unsupported" else pair
-            groups.setdefault((setting, which, record.outcome), []).append(record)
-    return [_line(*key, group) for key, group in groups.items()]
+            reason = re.sub(r"\d+", "#", record.detail)
+            groups.setdefault((setting, record.outcome, reason), []).append(record)
+    return [
+        f"  {setting}: {_pairs(group)}: {len(group)} {outcome}: {group[0].detail}"
+        for (setting, outcome, _), group in groups.items()
+    ]
 
 
-def _line(setting: str, which: str, outcome: str, group: Sequence[Record]) -> str:
-    if outcome != "unsupported":
-        return f"  {setting}: {which}: {len(group)} {outcome}: {group[0].detail}"
+def _pairs(group: Sequence[Record]) -> str:
+    """The pairs of some records, by name if there are few."""
     pairs = list(dict.fromkeys(f"{record.client} → {record.server}" for record in group))
-    who = pairs[0] if len(pairs) == 1 else f"{len(pairs)} pairs"
-    return f"  {setting}: {who}: {len(group)} {outcome}: {group[0].detail}"
+    more = f" and {len(pairs) - _NAMED} pairs more" if len(pairs) > _NAMED else ""
+    return ", ".join(pairs[:_NAMED]) + more
 
 
 def _title(matrix: Matrix, summary: Mapping[str, Any], several: bool) -> str:
@@ -106,7 +111,7 @@ def _legend(shown: Sequence[Matrix]) -> str:
     if any(one.endswith("!") for one in texts):
         words += "; !: some trials failed"
     if rates and times:
-        words += "\ns: seconds until all has arrived, mean, where files are too small for a goodput"
+        words += "\ns: seconds until all has arrived, mean, where goodput says little"
     if any(one.startswith("-") for one in texts):
         words += "\n-: no goodput, as the file came in one flight"
     letters = [f"{letter}: {word.replace('_', ' ')}" for word, letter in _LETTERS.items() if letter in texts]
@@ -117,30 +122,39 @@ def text(matrix: Matrix, cell: Cell | None) -> str:
     """The text of a cell of `matrix`."""
     if not _has_goodput(matrix):
         return time_text(cell)
-    return cell_text(cell) if len(matrix.servers) <= _SERVERS_ACROSS else short_text(cell)
+    return cell_text(cell) if min(len(matrix.clients), len(matrix.servers)) <= _FEW else short_text(cell)
 
 
 def _has_goodput(matrix: Matrix) -> bool:
-    """Whether its cells are goodputs. Where no success has one, the files are too small."""
+    """Whether its cells are goodputs: not where a test case is about something else, nor where most successes
+    have none, because the files are too small.
+    """
+    if matrix.key.workload.partition(":")[0] not in _BULK:
+        return False
     succeeded = [cell for cell in matrix.cells if cell.ok]
-    return not succeeded or any(cell.goodput_mean_bps is not None for cell in succeeded)
+    measured = sum(cell.goodput_mean_bps is not None for cell in succeeded)
+    return 2 * measured >= len(succeeded)
 
 
 def _tables(matrix: Matrix) -> list[Table]:
-    """As many tables as the servers need in the width of a terminal."""
-    few = len(matrix.servers) <= _SERVERS_ACROSS
+    """As many tables as the names across need in the width of a terminal. Servers are across, unless they are
+    many and the clients few.
+    """
     by_pair = {(cell.key.client, cell.key.server): cell for cell in matrix.cells}
+    turned = len(matrix.servers) > _FEW >= len(matrix.clients)
+    down, across = (matrix.servers, matrix.clients) if turned else (matrix.clients, matrix.servers)
     columns = {
-        server: [text(matrix, by_pair.get((client, server))) for client in matrix.clients]
-        for server in matrix.servers
+        name: [text(matrix, by_pair.get((name, row) if turned else (row, name))) for row in down]
+        for name in across
     }
-    corner = "client \\ server" if few else "client"
-    first = max(len(corner), *map(len, matrix.clients))
+    few = len(across) <= _FEW
+    corner = ("server \\ client" if turned else "client \\ server") if few else "client"
+    first = max(len(corner), *map(len, down))
     if few:
-        blocks = [list(matrix.servers)]
+        blocks = [list(across)]
     else:
         blocks = _blocks({name: _width(name, texts) for name, texts in columns.items()}, _WIDTH - first)
-    return [_table(matrix.clients, corner, {name: columns[name] for name in block}, few) for block in blocks]
+    return [_table(down, corner, {name: columns[name] for name in block}, few) for block in blocks]
 
 
 def _blocks(widths: Mapping[str, int], room: int) -> list[list[str]]:
@@ -165,14 +179,14 @@ def _heading(name: str) -> str:
     return name.replace("-", "-\n").replace(":", "\n:")
 
 
-def _table(clients: Sequence[str], corner: str, columns: Mapping[str, Sequence[str]], few: bool) -> Table:
+def _table(down: Sequence[str], corner: str, columns: Mapping[str, Sequence[str]], few: bool) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1) if few else (0, 1, 0, 0))
     table.add_column(corner, overflow="fold", vertical="bottom")
     for server in columns:
         heading = server if few else _heading(server)
         table.add_column(heading, justify="right", overflow="fold", vertical="bottom")
-    for row, client in enumerate(clients):
-        table.add_row(client, *(texts[row] for texts in columns.values()))
+    for row, name in enumerate(down):
+        table.add_row(name, *(texts[row] for texts in columns.values()))
     return table
 
 

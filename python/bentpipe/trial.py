@@ -30,10 +30,6 @@ _IDENTITY = (
 _MEASURED = frozenset(field.name for field in dataclasses.fields(Record)) - frozenset(_IDENTITY)
 
 
-# Columns that the coordinator does not fill yet.
-_NOT_YET: Mapping[str, Any] = dict.fromkeys(("connections", "resumed", "zero_rtt_bytes"))
-
-
 @dataclass(frozen=True)
 class Trial:
     """Which trial it is."""
@@ -73,7 +69,6 @@ class Trial:
 
     def record(self, values: Mapping[str, Any]) -> Record:
         """The record from what the testbed measured. ValueError if the columns are not the measured ones."""
-        values = {**_NOT_YET, **values}
         if frozenset(values) != _MEASURED:
             odd = sorted(frozenset(values) ^ _MEASURED)
             raise ValueError(f"the testbed's columns are not those of a record: {', '.join(odd)}")

@@ -10,11 +10,35 @@ from typing import Any
 
 import pytest
 
+from bentpipe import stacks
 from bentpipe.cli import invoke
+from bentpipe.needs import what_is_missing
+from bentpipe.stacks import Stack
 
 HERE = Path(__file__).parent
 STACKS = HERE.parent / "stacks"
+SETUP = ("noq", "quinn", "aioquic", "quic-go")  # what `make setup` installs
 TOY_RUN = ["run", "--scenario", "sat", "--client", "toy", "--server", "toy", "--bytes", "1000", "--no-report"]
+
+
+def present(*names: str) -> list[str]:
+    """Those of the stacks (the four of `make setup` if none is named) that are installed. Of the four, only
+    one whose tools are missing may be absent.
+    """
+    known, names = stacks.discover(), names or SETUP
+    absent = [name for name in names if known[name].missing("virtual-time")]
+    for name in absent:
+        why = what_is_missing(known[name])
+        assert name not in SETUP or why is not None, f"{known[name].missing('virtual-time')}: make setup"
+    return [name for name in names if name not in absent]
+
+
+def installed_or_skip(name: str) -> Stack:
+    """The stack; the test is skipped if it is not installed."""
+    stack = stacks.discover()[name]
+    if not present(name):
+        pytest.skip(f"{stack.missing('virtual-time')}; {stack.how_to_install}")
+    return stack
 
 
 @dataclass(frozen=True)

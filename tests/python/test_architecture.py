@@ -27,6 +27,8 @@ ENDPOINT_PROGRAMS_MAY_USE = {"bentpipe-endpoint", "bentpipe-units"}
 GOING_UP = re.compile(r"""["'`]([^"'`\s]*\.\./[^"'`\s]*)["'`]""")
 # Where the files of any stack may look: what Rust stacks share, and data that all programs have in common.
 SHARED_BY_STACKS = ("crates/endpoint", "endpoints/certs", "Cargo.lock")
+# Folders beside the stacks' own, for code that a library and its fork are both run with: these two, no other.
+FAMILIES = {"aioquic-family": {"aioquic", "qh3"}}
 
 # What opens sockets or takes packets apart, and the one folder that may.
 PACKET_MODULES = {"socket", "struct", "ssl", "selectors", "select", "asyncio", "aioquic", "scapy", "dpkt"}
@@ -63,10 +65,35 @@ def test_endpoint_programs_share_nothing_but_the_contract() -> None:
     assert stacks
     for stack in stacks:
         others = [f"endpoints/{other.name}" for other in stacks if other != stack]
-        for file in sources(stack):
-            text = file.read_text()
-            found = [other for other in others if other in text] + reaching_out(text, file.parent, stack)
-            assert not found, f"{file.relative_to(ROOT)} names {', '.join(found)}"
+        others += [name for name, members in FAMILIES.items() if stack.name not in members]
+        assert_names_none(stack, others)
+
+
+def test_a_family_is_of_its_stacks_and_knows_none_of_them() -> None:
+    """What a library and its fork share has no stack in it, and each of them puts it on its path, once."""
+    beside = {file.name for file in (ROOT / "endpoints").iterdir() if file.is_dir()} - {"certs"}
+    assert {name for name in beside if not (ROOT / "endpoints" / name / "stack.toml").exists()} == set(
+        FAMILIES
+    )
+    for family, members in FAMILIES.items():
+        folder = ROOT / "endpoints" / family
+        assert_names_none(folder, [f"endpoints/{stack}" for stack in beside - {family}])
+        roots = {name.partition(".")[0] for file in folder.glob("*.py") for name in imported(file)}
+        assert not roots & members, "only `dialect` and its like may import the library"
+        for stack in members:
+            on_path = [
+                file.name for file in sources(ROOT / "endpoints" / stack) if "sys.path" in file.read_text()
+            ]
+            assert on_path == ["endpoint.py"], stack
+
+
+def assert_names_none(folder: Path, others: list[str]) -> None:
+    """No file of the folder names one of `others` as a whole, or leads out of what it may see."""
+    for file in sources(folder):
+        text = file.read_text()
+        found = [other for other in others if re.search(rf"{re.escape(other)}(?![\w-])", text)]
+        found += reaching_out(text, file.parent, folder)
+        assert not found, f"{file.relative_to(ROOT)} names {', '.join(found)}"
 
 
 def reaching_out(text: str, folder: Path, stack: Path) -> list[str]:
@@ -138,6 +165,8 @@ FORBIDDEN = {
     "trial": {"bentpipe.run", "bentpipe.cli", "bentpipe.testbeds", "bentpipe.campaign"},
     "run": {"bentpipe.cli", "bentpipe.report", "bentpipe.summary", "rich", "click"},
     "testbeds": {"bentpipe.run", "bentpipe.cli", "bentpipe.campaign", "bentpipe.report"},
+    "workload": {"bentpipe.campaign", "bentpipe.trial", "bentpipe.stacks"},
+    "results": {"bentpipe.run", "bentpipe.cli", "bentpipe.testbeds", "bentpipe.report"},
     "report": {"bentpipe.run", "bentpipe.cli", "bentpipe.testbeds", "bentpipe.campaign"},
 }
 

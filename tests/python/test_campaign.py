@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import Command
 
-from bentpipe import campaign, paths, stacks, workload
+from bentpipe import campaign, paths, scenarios, stacks, workload
 from bentpipe.campaign import Plan
 from bentpipe.errors import UsageError
 from bentpipe.trial import Trial
@@ -126,6 +126,42 @@ def test_the_reference_has_every_key_and_its_default(tmp_path: Path) -> None:
             assert json.loads(rows[key]) == (list(field.default) if key == "set" else field.default)
     example = load(tmp_path, BLOCKS[0])
     assert f"= {len(example.trials())} trials" in PAGE.replace("\n", " ")
+
+
+CAMPAIGNS = sorted(paths.campaigns().glob("*.toml"))
+
+
+@pytest.mark.parametrize("file", CAMPAIGNS, ids=lambda file: file.stem)
+def test_a_campaign_that_comes_along_can_be_run(file: Path) -> None:
+    """Its scenarios are valid, changes included, and so are its variants."""
+    plan = campaign.load(file.stem)
+    assert plan.title and len(set(plan.labels())) == len(plan.cases())
+    assert all(one.label in plan.labels() for one in scenarios.resolve_all(plan.cases()))
+    known = stacks.discover()
+    for one in (*plan.clients, *plan.servers):
+        assert stacks.variant(one, known).label == one
+
+
+@pytest.mark.parametrize("file", CAMPAIGNS, ids=lambda file: file.stem)
+def test_a_campaign_that_comes_along_says_what_it_is_for(file: Path) -> None:
+    rows = [[cell.strip() for cell in line.split("|")] for line in PAGE.splitlines() if line.startswith("| ")]
+    listed = {row[1]: row for row in rows}
+    assert int(listed[file.stem][3]) == len(campaign.load(file.stem).trials())
+    if file.stem == "demo":  # its own question is Bentpipe's
+        return
+    opening = re.match(r"(?:#.*\n)+", file.read_text())
+    assert opening
+    words = " ".join(line.lstrip("# ") for line in opening[0].splitlines())
+    assert words.startswith("Question: ") and "Source:" in words and "Takes:" in words
+    minutes = re.search(r"(?:about |under )(a|\d+) minutes?", words)
+    assert minutes and minutes[1].replace("a", "1") == listed[file.stem][4]
+
+
+def test_the_reference_lists_no_campaign_that_is_not_there() -> None:
+    rows = [
+        line for line in section("Campaigns that come with Bentpipe").splitlines() if line.startswith("| ")
+    ]
+    assert {row.split("|")[1].strip() for row in rows} == {"campaign", *(file.stem for file in CAMPAIGNS)}
 
 
 def test_the_reference_has_every_workload_and_its_count() -> None:

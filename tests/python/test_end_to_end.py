@@ -10,23 +10,13 @@ import struct
 from pathlib import Path
 
 import pytest
-from conftest import Command
+from conftest import SETUP as FOUR
+from conftest import Command, installed_or_skip, present
 
 from bentpipe import paths, stacks
-from bentpipe.build import what_is_missing
 
-FOUR = ("noq", "quinn", "aioquic", "quic-go")
 REFERENCE = paths.root() / "docs" / "campaigns.md"
 SMALL = ["--bytes", "100kB", "--no-report", "--json"]
-
-
-def present(names: tuple[str, ...] = FOUR) -> list[str]:
-    """The stacks that are built. Only one whose toolchain is missing may be absent."""
-    known = stacks.discover()
-    absent = [name for name in names if known[name].missing("virtual-time")]
-    for name in absent:
-        assert what_is_missing(known[name]) is not None, f"{name} is not built: make setup"
-    return [name for name in names if name not in absent]
 
 
 def by_trial(records: list[dict[str, object]]) -> dict[object, object]:
@@ -112,8 +102,7 @@ def test_a_run_leaves_a_trace_and_a_report(bentpipe: Command) -> None:
 
 @pytest.mark.parametrize("name", FOUR)
 def test_every_stack_keeps_the_contract(bentpipe: Command, name: str) -> None:
-    if name not in present():
-        pytest.skip(f"{name} is not built: its toolchain is missing")
+    installed_or_skip(name)
     done = bentpipe("stacks", "test", name)
     assert done.code == 0, done.out
 

@@ -3,213 +3,35 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import signal
 import socket
 import struct
 import subprocess
-import sys
-from dataclasses import dataclass, field
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-ENDPOINT = ROOT / "endpoints" / "aioquic" / "endpoint.py"
-CERTS = ROOT / "endpoints" / "certs"
-COMMAND = [sys.executable, str(ENDPOINT), "--virtual-time"]
-HELLO, READY, RUN, RAN, FINISH, BYE = 1, 2, 3, 4, 5, 6
-NEVER = 2**64 - 1
-SECOND_NS = 1_000_000_000
-DELAY_NS = 300_000_000
-HEADERS = 28  # bytes of IPv4 and UDP
-SIZE = 256 * 1024
-SEED, OTHER_SEED = "00f1e2d3c4b5a697", "00f1e2d3c4b5a698"
-EPOCH_S = 946684800
-
-Datagram = tuple[int, int, bytes]  # time in ns, ECN, payload
-
-
-class Child:
-    """An endpoint program with its two pipes."""
-
-    def __init__(self, command: list[str], stderr: Path) -> None:
-        ask, self.ask = os.pipe()
-        self.answer, answer = os.pipe()
-        # The copies are made in this order: a pipe that is number 3 itself must not be overwritten too early.
-        spare = os.dup(answer)
-        actions: list[tuple[Any, ...]] = [
-            (os.POSIX_SPAWN_DUP2, spare, 100),
-            (os.POSIX_SPAWN_DUP2, ask, 3),
-            (os.POSIX_SPAWN_DUP2, 100, 4),
-            (os.POSIX_SPAWN_CLOSE, 100),
-            (os.POSIX_SPAWN_OPEN, 2, str(stderr), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
-        ]
-        self.pid = os.posix_spawn(command[0], command, os.environ, file_actions=actions)
-        for end in (ask, answer, spare):
-            os.close(end)
-
-    def send(self, kind: int, body: bytes) -> None:
-        frame = memoryview(struct.pack("<IB", len(body), kind) + body)
-        while frame:
-            frame = frame[os.write(self.ask, frame) :]
-
-    def receive(self, wanted: int) -> bytes:
-        """The body of the next frame; EOFError if there is none."""
-        length, kind = struct.unpack("<IB", self._exactly(5))
-        assert kind == wanted
-        return self._exactly(length)
-
-    def leave(self) -> int:
-        """Closes the pipes and waits; the exit code."""
-        os.close(self.ask)
-        os.close(self.answer)
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-
-    def _exactly(self, count: int) -> bytes:
-        data = b""
-        while len(data) < count:
-            part = os.read(self.answer, count - len(data))
-            if not part:
-                raise EOFError
-            data += part
-        return data
-
-
-@dataclass
-class Direction:
-    """20 Mbit/s, a constant delay, and the loss of every so manieth packet."""
-
-    lose_every: int = 0
-    rate_bps: int = 20_000_000
-    free_ns: int = 0
-    sent: int = 0
-    flying: list[Datagram] = field(default_factory=list)
-
-    def carry(self, departures: list[Datagram]) -> None:
-        for time, ecn, payload in departures:
-            self.sent += 1
-            size = len(payload) + HEADERS
-            self.free_ns = max(self.free_ns, time) + size * 8 * SECOND_NS // self.rate_bps
-            if not self.lose_every or self.sent % self.lose_every:
-                self.flying.append((self.free_ns + DELAY_NS, ecn, payload))
-
-    def due(self, until: int) -> list[Datagram]:
-        arriving = [datagram for datagram in self.flying if datagram[0] < until]
-        self.flying = self.flying[len(arriving) :]
-        return arriving
-
-
-@dataclass
-class Outcome:
-    """What a trial left: a hash of every departure, its length, what clients and server (last) reported."""
-
-    hash: str
-    virtual_ns: int
-    byes: list[dict[str, Any]]
-
-
-@dataclass
-class Lab:
-    """A folder with a file to serve, and how to run clients and a server over a link."""
-
-    folder: Path
-    command: list[str] = field(default_factory=lambda: list(COMMAND))
-    lose_every: int = 0
-
-    def __post_init__(self) -> None:
-        for name in ("www", "downloads", "qlog"):
-            (self.folder / name).mkdir(exist_ok=True)
-        (self.folder / "www" / "file").write_bytes(Random(1).randbytes(SIZE))
-
-    def hello(self, role: str, **changes: Any) -> dict[str, Any]:
-        client, ends = role == "client", ("192.0.2.1:50000", "198.51.100.1:443")
-        return {
-            "contract": 1,
-            "role": role,
-            "testcase": "transfer",
-            "options": {},
-            "seed": SEED,
-            "requests": ["https://server:443/file"] if client else [],
-            "epoch_unix_s": EPOCH_S,
-            "local": ends[not client],
-            "remote": ends[client],
-            "www": None if client else str(self.folder / "www"),
-            "downloads": str(self.folder / "downloads") if client else None,
-            "certs": str(CERTS),
-            "keylog": None,
-            "qlog": None,
-        } | changes
-
-    def start(self, **changes: Any) -> Child:
-        child = Child(self.command, self.folder / f"stderr-{changes.get('role')}")
-        child.send(HELLO, json.dumps(self.hello(**changes)).encode())
-        return child
-
-    def trial(self, client: dict[str, Any] | None = None, server: dict[str, Any] | None = None) -> Outcome:
-        """One client against one server."""
-        ends = (("client", client or {}), ("server", server or {}))
-        return self.run([self.start(role=role, **changes) for role, changes in ends])
-
-    def run(self, children: list[Child]) -> Outcome:
-        """Clients against a server (last). Every client hears all that the server sends."""
-        forward, back = Direction(self.lose_every), Direction(self.lose_every)
-        log, now, dones = hashlib.sha256(), 0, [False]
-        wakes = [json.loads(child.receive(READY))["next_wake"] for child in children]
-        while not all(dones):
-            assert now < 600 * SECOND_NS
-            earliest = [NEVER if wake is None else wake for wake in wakes]
-            earliest += [direction.flying[0][0] for direction in (forward, back) if direction.flying]
-            assert min(earliest) < NEVER, "nobody will ever wake"
-            until = min(earliest) + DELAY_NS
-            arrivals = [forward.due(until)] * (len(children) - 1) + [back.due(until)]
-            for child, datagrams in zip(children, arrivals, strict=True):
-                child.send(RUN, encode_run(until, datagrams))
-            rans = [decode_ran(child.receive(RAN), now, until) for child in children]
-            log.update(repr(rans).encode())
-            back.carry(sorted((datagram for ran in rans[:-1] for datagram in ran[2]), key=lambda one: one[0]))
-            forward.carry(rans[-1][2])
-            wakes, dones, now = [ran[0] for ran in rans], [ran[1] for ran in rans], until
-        return Outcome(log.hexdigest(), now, [finish(child) for child in children])
-
-    def stored(self) -> bytes:
-        return (self.folder / "downloads" / "file").read_bytes()
-
-    def served(self) -> bytes:
-        return (self.folder / "www" / "file").read_bytes()
-
-
-def finish(child: Child) -> dict[str, Any]:
-    child.send(FINISH, b"")
-    bye: dict[str, Any] = json.loads(child.receive(BYE))
-    assert child.leave() == 0
-    return bye
-
-
-def encode_run(until: int, datagrams: list[Datagram]) -> bytes:
-    parts = [struct.pack("<QI", until, len(datagrams))]
-    parts += [struct.pack("<QBH", time, ecn, len(payload)) + payload for time, ecn, payload in datagrams]
-    return b"".join(parts)
-
-
-def decode_ran(body: bytes, now: int, until: int) -> tuple[int, bool, list[Datagram]]:
-    """next_wake, done and departures, checked against the contract."""
-    wake, done, count = struct.unpack_from("<QBI", body)
-    departures: list[Datagram] = []
-    at, last = 13, now
-    for _ in range(count):
-        time, ecn, length = struct.unpack_from("<QBH", body, at)
-        assert last <= time < until
-        departures.append((time, ecn, body[at + 11 : at + 11 + length]))
-        at, last = at + 11 + length, time
-    assert at == len(body)
-    assert wake >= until
-    assert done in (0, 1)
-    return wake, bool(done), departures
+from laboratory import (
+    AIOQUIC,
+    CERTS,
+    DELAY_NS,
+    EPOCH_S,
+    HELLO,
+    OTHER_SEED,
+    RAN,
+    READY,
+    RUN,
+    SECOND_NS,
+    SEED,
+    SIZE,
+    Child,
+    Lab,
+    decode_ran,
+    encode_run,
+    finish,
+)
 
 
 def test_a_reply_arrives_and_the_seed_decides_every_byte(tmp_path: Path) -> None:
@@ -254,9 +76,11 @@ def test_losses_are_made_good_and_repeat(tmp_path: Path) -> None:
 def test_the_shortcut_changes_no_packet(tmp_path: Path) -> None:
     for lose_every in (0, 17):
         lab = Lab(tmp_path, lose_every=lose_every)
-        plain = Lab(tmp_path, [*COMMAND, "--no-shortcut"], lose_every)
+        plain = Lab(tmp_path, [*AIOQUIC, "--no-shortcut"], lose_every)
         for client in ({}, {"options": {"window": "20000"}}):
             assert lab.trial(client=client).hash == plain.trial(client=client).hash
+        upload = {"testcase": "upload"}
+        assert lab.trial(client=upload, server=upload).hash == plain.trial(client=upload, server=upload).hash
 
 
 def test_one_server_serves_two_connections(tmp_path: Path) -> None:
@@ -319,8 +143,17 @@ def test_initial_window(tmp_path: Path) -> None:
 def test_congestion_control(tmp_path: Path) -> None:
     lab = Lab(tmp_path, lose_every=29)
     default = lab.trial()
-    assert lab.trial(server={"options": {"cc": "reno"}}).hash == default.hash
+    assert lab.trial(server={"options": {"cc": "newreno"}}).hash == default.hash
     assert lab.trial(server={"options": {"cc": "cubic"}}).hash != default.hash
+
+
+def test_mtu(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    default = lab.trial()
+    assert default.largest == 1200
+    assert lab.trial(server={"options": {"mtu": "1200"}}).hash == default.hash
+    assert lab.trial(server={"options": {"mtu": "1472"}}).largest == 1472
+    assert lab.stored() == lab.served()
 
 
 def test_flow_control_window(tmp_path: Path) -> None:
@@ -352,6 +185,9 @@ UNSUPPORTED: list[dict[str, Any]] = [
     {"testcase": "no-such-test"},
     {"options": {"colour": "blue"}},
     {"options": {"cc": "bbr"}},
+    {"options": {"cc": "reno"}},
+    {"options": {"mtu": "1199"}},
+    {"options": {"mtu": "1473"}},
     {"options": {"iw": "0"}},
     {"options": {"iw": "ten"}},
     {"options": {"window": "-1"}},
@@ -396,7 +232,7 @@ def greeting(folder: Path) -> dict[str, Any]:
 def refuses(folder: Path, kind: int, body: bytes, length: int | None = None) -> str:
     """What a client says of a frame behind HELLO (or in its place) that the contract does not allow."""
     stderr = folder / "stderr"
-    child = Child(COMMAND, stderr)
+    child = Child(AIOQUIC, stderr)
     if kind != HELLO:
         child.send(HELLO, json.dumps(greeting(folder)).encode())
         child.receive(READY)
@@ -470,14 +306,14 @@ def fetch(folder: Path, *urls: str, **variables: str) -> subprocess.CompletedPro
 
 def end(env: dict[str, str]) -> subprocess.CompletedProcess[str]:
     """The endpoint in socket mode, when it has ended."""
-    return subprocess.run(COMMAND[:-1], env=env, timeout=60, text=True, capture_output=True, check=False)
+    return subprocess.run(AIOQUIC[:-1], env=env, timeout=60, text=True, capture_output=True, check=False)
 
 
 def test_sockets(tmp_path: Path) -> None:
     lab, address = Lab(tmp_path), f"127.0.0.1:{free_port()}"
     logs = {"QLOGDIR": str(tmp_path / "qlog"), "SSLKEYLOGFILE": str(tmp_path / "keys")}
     env = environment(tmp_path, ROLE="server", BENTPIPE_LISTEN=address, BENTPIPE_OPTIONS="cc=cubic iw=20")
-    server = subprocess.Popen(COMMAND[:-1], env=env, stdout=subprocess.PIPE, text=True)
+    server = subprocess.Popen(AIOQUIC[:-1], env=env, stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout is not None
         assert server.stdout.readline() == "ready\n"

@@ -6,12 +6,10 @@ import json
 from pathlib import Path
 from typing import ClassVar
 
+import laboratory
 import pytest
-import test_endpoint_aioquic as laboratory
-from test_endpoint_aioquic import DELAY_NS, EPOCH_S, OTHER_SEED, SIZE, Datagram, Lab
-
-from bentpipe import stacks
-from bentpipe.build import what_is_missing
+from conftest import installed_or_skip
+from laboratory import DELAY_NS, EPOCH_S, OTHER_SEED, SIZE, Datagram, Lab
 
 LONG_HEADER_TYPE, RETRY = 0xF0, 0xF0  # RFC 9000, section 17.2.5
 
@@ -34,12 +32,7 @@ class Link(laboratory.Direction):
 
 
 def command_of(name: str) -> list[str]:
-    stack = stacks.discover()[name]
-    if stack.missing("virtual-time"):
-        why = what_is_missing(stack)
-        assert why is not None, f"{name} is not built: make setup"
-        pytest.skip(why)
-    return stack.command("virtual-time")
+    return installed_or_skip(name).command("virtual-time")
 
 
 @pytest.fixture

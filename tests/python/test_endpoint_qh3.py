@@ -13,19 +13,20 @@ from conftest import Command
 from bentpipe import paths, stacks
 
 FOLDER = paths.endpoints() / "qh3"
-BUILT = paths.bin_folder() / "qh3"
+FAMILY = paths.endpoints() / "aioquic-family"
 QH3 = stacks.load(FOLDER)
+BUILT = QH3.entry.folder
 RUN = ["run", "--scenario", "goodput", "--iterations", "1", "--bytes", "100kB", "--no-report", "--json"]
 
 pytestmark = pytest.mark.skipif(
     QH3.missing("virtual-time") is not None,
-    reason=f"{QH3.missing('virtual-time')}: bentpipe stacks build qh3",
+    reason=f"{QH3.missing('virtual-time')}; {QH3.how_to_install}",
 )
 
 
 def in_its_place(code: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Python code among the modules and packages of the endpoint."""
-    env = {"PATH": os.environ["PATH"], "PYTHONPATH": f"{FOLDER}:{BUILT / 'packages'}", **variables}
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": f"{FOLDER}:{FAMILY}:{BUILT / 'packages'}", **variables}
     command = [sys.executable, "-S", "-c", code]
     return subprocess.run(command, env=env, timeout=60, text=True, capture_output=True, check=False)
 

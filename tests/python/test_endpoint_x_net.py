@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Command
+from conftest import Command, installed_or_skip
 
-from bentpipe import stacks
-from bentpipe.build import what_is_missing
 from bentpipe.testbeds import pipe
 from bentpipe.testbeds.pipe import Program
 
@@ -26,13 +24,7 @@ Datagram = tuple[int, bytes]  # time in ns, payload
 @pytest.fixture
 def command() -> list[str]:
     """What starts the program in virtual time."""
-    stack = stacks.discover()["x-net"]
-    missing = stack.missing("virtual-time")
-    if missing:
-        why = what_is_missing(stack)
-        assert why is not None, f"{missing}: make setup"
-        pytest.skip(why)
-    return stack.command("virtual-time")
+    return installed_or_skip("x-net").command("virtual-time")
 
 
 @dataclass

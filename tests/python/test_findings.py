@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conftest import Command
-from test_end_to_end import present
+from conftest import Command, present
 
 from bentpipe import traces
 

@@ -15,8 +15,7 @@ import browser
 import fake_trace
 import pyarrow.parquet as pq
 import pytest
-from conftest import Command
-from test_end_to_end import present
+from conftest import Command, present
 
 from bentpipe import paths, traces
 from bentpipe.cli.plot import KINDS

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from conftest import Command
-from test_end_to_end import present
+from conftest import Command, present
 
 from bentpipe import paths
 

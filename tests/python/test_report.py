@@ -124,6 +124,31 @@ def test_matrices_keep_settings_apart(tmp_path: Path) -> None:
     assert [(m.key.treatment, len(m.cells)) for m in found] == [("direct", 1), ("quic-pep", 1)]
 
 
+WORKLOADS = ("transfer:1000", "transfer:20000", "upload:3000", "transfer:3x100000")
+
+
+@pytest.fixture
+def several_workloads(tmp_path: Path) -> Path:
+    """A run in which one pair moves four things over one path; the smallest has no goodput."""
+    record = fake_run.write(tmp_path, stacks=("noq",), iterations=1)[1]
+    silent = {"goodput_bps": None, "efficiency": None, "completion_s": 1.25}
+    made = [
+        fake_run.change(record, workload=one, **(silent if one == WORKLOADS[0] else {})) for one in WORKLOADS
+    ]
+    write_records(tmp_path, made[::-1])
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    manifest["options"]["workloads"] = list(WORKLOADS)
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    build(tmp_path)
+    return tmp_path
+
+
+def test_workloads_come_in_the_order_of_the_campaign(several_workloads: Path) -> None:
+    matrices = read_data(several_workloads / "report/data/run.js")["matrices"]
+    assert [matrix["workload"] for matrix in matrices] == list(WORKLOADS)
+    assert len({matrix["cells"][0]["slug"] for matrix in matrices}) == 4
+
+
 # Commands and file names
 
 
@@ -339,6 +364,22 @@ def test_index_shows_every_cell(run: Path, dom: Callable[[Path], str]) -> None:
     assert page.count('<b>1/3 failed:</b> <span class="reason">crashed') == 1
     assert "Terrestrial, 10/10 Mbit/s" in page
     assert "kwik takes no part: it needs java" in page
+
+
+@in_browser
+def test_workloads_are_told_apart(several_workloads: Path, dom: Callable[[Path], str]) -> None:
+    page = dom(several_workloads / "report/index.html").replace("\u202f", " ")
+    headings = re.findall(r"<h2>(sat[^<]*)<", page)
+    assert headings == [
+        f"sat ({what}, direct, sim)"
+        for what in (
+            "transfer of 1000 B",
+            "transfer of 20 kB",
+            "upload of 3000 B",
+            "transfer of 3 files of 100 kB",
+        )
+    ]
+    assert "<b>1.25 s</b>" in page
 
 
 @in_browser

@@ -174,6 +174,7 @@ def test_the_page_says_how_it_was_made_and_nothing_of_this_machine(bentpipe: Com
     assert str(tmp_path) not in text
     assert "server: endpoint \\| \\<b\\>died\\</b\\> at once" in text
     assert "Left out: kwik is not built: there is no program kwik." in text
+    assert "Stacks that were left out, why is said below: kwik." in text.partition("## All pairs")[0]
     assert "bentpipe run --seed 7\nbentpipe results thesis run\n" in text
     assert "| bentpipe | 0.1.0 |" in text and "| quic-go | 1.2.3 |" in text
 

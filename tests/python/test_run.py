@@ -137,7 +137,7 @@ def test_a_missing_simulator_is_named(bentpipe: Command, fake_sim: Path) -> None
     assert "bentpipe-sim is not built" in done.err and "make setup" in done.err
 
 
-def test_a_stack_that_is_not_built_is_left_out_of_a_campaign_file(bentpipe: Command, tmp_path: Path) -> None:
+def test_a_stack_that_is_not_there_is_left_out_of_a_campaign_file(bentpipe: Command, tmp_path: Path) -> None:
     ghost = tmp_path / "ghost"
     ghost.mkdir()
     text = Path(os.environ["BENTPIPE_STACKS"], "toy", "stack.toml").read_text()
@@ -148,12 +148,12 @@ def test_a_stack_that_is_not_built_is_left_out_of_a_campaign_file(bentpipe: Comm
     (tmp_path / "plan.toml").write_text(plan)
     done = bentpipe("run", "plan.toml", "--stacks", ghost, "--out", "A", "--no-report", "--json")
     assert [record["client"] for record in done.records()] == ["toy"]
-    assert "left out: ghost is not built" in done.err
+    assert "left out: ghost cannot be started" in done.err
     assert "ghost" in json.loads(Path("A/manifest.json").read_text())["left_out"]
     resumed = bentpipe("run", "--resume", "A", "--no-report", "--json")
     assert resumed.records() == done.records()
     named = bentpipe(*TOY_RUN, "--client", "ghost", "--stacks", ghost)
-    assert named.code == 2 and "ghost is not built" in named.err
+    assert named.code == 2 and "ghost cannot be started" in named.err
 
 
 def test_a_folder_that_a_run_left_before_it_began_is_used(bentpipe: Command) -> None:

@@ -1,7 +1,6 @@
 """stack.toml, variants, and where stacks are looked for."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -44,6 +43,10 @@ def test_a_stack_is_read() -> None:
             "build.needs: 'cargo > 1'",
         ),
         ("[commands]", "[build]\ncommand = []\n[commands]", "build.command: []"),
+        ("[commands]", '[build]\ncommand = ["x"]\nmemory = "2 GB"\n[commands]', "build.memory: '2 GB'"),
+        ("[commands]", '[build]\ncommand = ["x"]\ninputs = ["../x"]\n[commands]', "build.inputs: ['../x']"),
+        ('testcases = ["transfer"]', 'testcases = ["transfers"]', "testcases: ['transfers']"),
+        ('"{folder}/endpoint.py"', '"{bin}/endpoint.py"', "commands: {bin} is of stacks that are built"),
     ],
 )
 def test_mistakes_in_stack_toml_are_named(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -102,78 +105,11 @@ def test_a_folder_without_stacks_is_an_error(tmp_path: Path) -> None:
         stacks.discover([tmp_path / "nowhere"])
 
 
-def test_a_program_that_is_not_built_is_named(tmp_path: Path) -> None:
+def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
     text = GOOD.replace('"{python}", "{folder}/endpoint.py"', '"{folder}/nothing"')
     stack = stacks.load(write(tmp_path / "stack", text))
-    assert stack.missing("virtual-time") == f"toy is not built: there is no program {stack.folder}/nothing"
-
-
-def test_build_leaves_out_what_needs_a_missing_tool(bentpipe: Command, tmp_path: Path) -> None:
-    text = GOOD + '\n[build]\nneeds = ["no-such-tool"]\ncommand = ["true"]\n'
-    folder = write(tmp_path / "stack", text.replace('"toy"', '"needy"', 1))
-    done = bentpipe("stacks", "--stacks", folder, "build", "needy", "toy")
-    assert done.code == 2
-    assert "left out: needy needs no-such-tool; install no-such-tool" in done.err
-
-
-@pytest.mark.parametrize(("command", "code"), [("true", 0), ("false", 1)])
-def test_build_says_whether_it_worked(bentpipe: Command, tmp_path: Path, command: str, code: int) -> None:
-    text = GOOD + f'\n[build]\ncommand = ["{command}"]\n'
-    folder = write(tmp_path / "stack", text.replace('"toy"', '"made"', 1))
-    done = bentpipe("stacks", "build", "made", "--stacks", folder)
-    assert done.code == code
-    assert ("made was not built: false ended with 1" in done.err) is (code == 1)
-
-
-@pytest.mark.parametrize(
-    ("needs", "wanted"),
-    [
-        ("go >= 99.1", "needy needs Go 99.1 or newer, and go is 1.26.8; get it from https://go.dev/dl"),
-        ("go >= 1.26.9", "needy needs Go 1.26.9 or newer, and go is 1.26.8"),
-        ("go >= 1.26.8", None),
-        ("go >= 1.3", None),
-        ("go", None),
-    ],
-)
-def test_build_leaves_out_what_needs_a_newer_tool(
-    bentpipe: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, needs: str, wanted: str | None
-) -> None:
-    go = tmp_path / "bin" / "go"
-    go.parent.mkdir()
-    go.write_text('#!/bin/sh\n[ "$1" = version ] && echo "go version go1.26.8 linux/amd64"\n')
-    go.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{go.parent}:{os.environ['PATH']}")
-    text = GOOD + f'\n[build]\nneeds = ["{needs}"]\ncommand = ["touch", "made"]\n'
-    folder = write(tmp_path / "stack", text.replace('"toy"', '"needy"', 1))
-    done = bentpipe("stacks", "--stacks", folder, "build", "needy")
-    assert done.code == (0 if wanted is None else 2)
-    assert (folder / "made").exists() is (wanted is None)
-    assert wanted is None or wanted in done.err
-
-
-@pytest.mark.parametrize(
-    ("libraries", "wanted"),
-    [
-        ("no-such-library", "needy needs the library no-such-library; install no-such-library"),
-        ("known >= 1.3", "needy needs the library known 1.3 or newer, and known is 1.2.10; install known"),
-        ("known >= 1.2.9", None),
-        ("known", None),
-    ],
-)
-def test_build_leaves_out_what_needs_a_missing_library(
-    bentpipe: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, libraries: str, wanted: str | None
-) -> None:
-    pkg_config = tmp_path / "bin" / "pkg-config"
-    pkg_config.parent.mkdir()
-    pkg_config.write_text('#!/bin/sh\n[ "$*" = "--modversion known" ] && echo 1.2.10\n')
-    pkg_config.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{pkg_config.parent}:{os.environ['PATH']}")
-    text = GOOD + f'\n[build]\nlibraries = ["{libraries}"]\ncommand = ["touch", "made"]\n'
-    folder = write(tmp_path / "stack", text.replace('"toy"', '"needy"', 1))
-    done = bentpipe("stacks", "--stacks", folder, "build", "needy")
-    assert done.code == (0 if wanted is None else 2)
-    assert (folder / "made").exists() is (wanted is None)
-    assert wanted is None or wanted in done.err
+    absent = f"{stack.folder}/nothing"
+    assert stack.missing("virtual-time") == f"toy cannot be started: there is no program {absent}"
 
 
 def test_a_stack_that_stands_in_for_one_of_ours_is_noted(bentpipe: Command, tmp_path: Path) -> None:
@@ -205,12 +141,3 @@ def test_a_stack_without_options_says_so(bentpipe: Command, tmp_path: Path) -> N
     options = GOOD[GOOD.index("[options]") : GOOD.index("[commands]")]
     folder = write(tmp_path / "plain", GOOD.replace(options, "").replace('"toy"', '"plain"', 1))
     assert "options: none" in bentpipe("stacks", "show", "plain", "--stacks", folder).out
-
-
-def test_only_what_can_be_built_is_proposed_to_be_built(bentpipe: Command, tmp_path: Path) -> None:
-    text = GOOD.replace('"{python}", "{folder}/endpoint.py"', '"{folder}/nothing"').replace("toy", "gone", 1)
-    for name, build, proposed in (("a", "", False), ("b", '\n[build]\ncommand = ["true"]\n', True)):
-        folder = write(tmp_path / name, text + build)
-        done = bentpipe("stacks", "test", "gone", "--stacks", folder)
-        assert done.code == 1
-        assert ("bentpipe stacks build gone" in done.out) is proposed

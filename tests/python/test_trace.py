@@ -5,8 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import Command
-from test_end_to_end import present
+from conftest import Command, present
 
 SIZE = 1_000_000
 TSHARK = shutil.which("tshark")

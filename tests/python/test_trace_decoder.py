@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from conftest import Command
-from test_end_to_end import present
+from conftest import Command, present
 
 from bentpipe import paths
 

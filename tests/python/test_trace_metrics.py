@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from conftest import installed_or_skip
 from fake_trace import SCHEMA
 
 from bentpipe import paths
@@ -60,8 +61,8 @@ def tapped(client: str, place: Path) -> Path:
 )
 def trial(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Trial:
     client, server, scenario = request.param
-    if "quic-go" in (client, server) and not (paths.bin_folder() / "bentpipe-endpoint-quic-go").exists():
-        pytest.skip("quic-go is not built")
+    if "quic-go" in (client, server):
+        installed_or_skip("quic-go")
     place = tmp_path_factory.mktemp("metrics")
     run, out = place / "run", place / "analysis"
     command = ["run", "--scenario", scenario, "--client", client, "--server", server, "--bytes", str(SIZE)]

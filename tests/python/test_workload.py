@@ -213,22 +213,33 @@ def test_ten_stacks_fit_a_terminal() -> None:
     assert next(line for line in table if line.startswith("qh3")).split() == ["qh3", *"U" * 10]
     legend = "\n".join(lines)
     assert "!: some trials failed" in legend and "U: unsupported, T: transfer timeout\n" in legend
-    assert legend.count("qh3 as client: not started") == 1 and "10 pairs: 10 unsupported" in legend
+    assert "  sat: qh3 → noq, qh3 → quinn, qh3 → quiche and 7 pairs more: 10 unsupported: qh3 as" in legend
+
+
+def test_many_servers_of_few_clients_are_rows() -> None:
+    records = [fake_run.record("sat", "noq:window=6000000", f"quiche:cc=cubic:iw={n}", 1) for n in range(6)]
+    out = io.StringIO()
+    summary.show(records, {}, Console(file=out, width=80, highlight=False))
+    lines = out.getvalue().splitlines()
+    assert lines[1].split() == ["server", "\\", "client", "noq:window=6000000"]
+    assert [line.split()[0] for line in lines[2:8]] == [f"quiche:cc=cubic:iw={n}" for n in range(6)]
+    mean = records[3].goodput_bps
+    assert mean is not None and lines[5].split()[1] == f"{mean / 1e6:.2f}"
 
 
 def test_a_workload_without_goodput_is_told_in_seconds() -> None:
     text = ten_by_ten("longrtt:5000", goodput=False)
     assert "3.00s!" in text and "3.00s " in text and "12.34" not in text
     assert "\nseconds until all has arrived, mean of successful trials; !: some" in text
-    assert max(map(len, text.splitlines())) <= 90
+    assert max(map(len, text.partition("\nseconds")[0].splitlines())) <= 80
 
 
 def test_a_long_list_of_failures_is_cut_and_says_so() -> None:
     records = [
-        fake_run.change(fake_run.record("sat", f"s{n}", "noq", 1), outcome="crashed", detail="why")
-        for n in range(40)
+        fake_run.change(fake_run.record("sat", f"s{n}", "noq", 1), outcome="crashed", detail=f"why {chr(n)}")
+        for n in range(0x100, 0x100 + 40)
     ]
     out = io.StringIO()
     summary.show(records, {}, Console(file=out, width=80, highlight=False))
-    assert out.getvalue().count(" crashed: why") == 30
+    assert out.getvalue().count(" crashed: why ") == 30
     assert "… and 10 lines more; the report has all of them" in out.getvalue()

@@ -12,25 +12,22 @@ use rustls::time_provider::TimeProvider;
 /// Clones show the same time.
 #[derive(Debug, Clone)]
 pub struct Clock {
-    /// An arbitrary origin: only differences of instants count.
+    /// An arbitrary origin: only differences of instants count. What all clocks show at time 0, if they show this one.
     origin: Instant,
     epoch_unix: Duration,
     now_ns: Arc<AtomicU64>,
 }
 
 impl Clock {
-    /// A clock at time 0, which is `epoch_unix` after 1970.
+    /// A clock of virtual time, at time 0, which is `epoch_unix` after 1970.
+    ///
+    /// With the feature `interposed-clock` all clocks of the process show what this one shows.
     #[must_use]
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "std has no other way to make an Instant"
-    )]
     pub fn new(epoch_unix: Duration) -> Self {
-        Self {
-            origin: Instant::now(),
-            epoch_unix,
-            now_ns: Arc::default(),
-        }
+        let now_ns = Arc::default();
+        #[cfg(feature = "interposed-clock")]
+        crate::interposed_clock::show(epoch_unix, Arc::clone(&now_ns));
+        Self::starting_now(epoch_unix, now_ns)
     }
 
     /// A clock whose time 0 is this moment, for the driver of real sockets.
@@ -41,7 +38,19 @@ impl Clock {
     )]
     pub fn start_now() -> Self {
         let epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        Self::new(epoch.unwrap_or_default())
+        Self::starting_now(epoch.unwrap_or_default(), Arc::default())
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "std has no other way to make an Instant"
+    )]
+    fn starting_now(epoch_unix: Duration, now_ns: Arc<AtomicU64>) -> Self {
+        Self {
+            origin: Instant::now(),
+            epoch_unix,
+            now_ns,
+        }
     }
 
     /// Real time since the origin.

@@ -19,6 +19,8 @@ mod entropy;
 mod error;
 #[cfg(feature = "program")]
 pub mod hq;
+#[cfg(feature = "interposed-clock")]
+mod interposed_clock;
 #[cfg(feature = "program")]
 mod log_file;
 #[cfg(feature = "program")]

@@ -52,7 +52,7 @@ fn run_virtual_time<S: Stack>() -> Result<(), EndpointError> {
     let ready = Ready {
         stack: S::NAME.into(),
         version: S::VERSION.into(),
-        driver: VirtualTime::<S>::DRIVER.into(),
+        driver: format!("{}{}", VirtualTime::<S>::DRIVER, S::POLLING),
         next_wake: (setup.role == Role::Client).then_some(0),
     };
     pipes.send(&encode_frame(READY, &serde_json::to_vec(&ready)?))?;

@@ -137,6 +137,8 @@ pub trait Stack: Sized {
     const NAME: &'static str;
     /// The library and its version.
     const VERSION: &'static str;
+    /// What READY adds to its words about the driver: how this stack is asked for datagrams, where that changes results.
+    const POLLING: &'static str = "";
     /// The test cases that it can be in, as in its `stack.toml`. The program refuses all others.
     const TEST_CASES: &'static [TestCase];
 

@@ -322,6 +322,10 @@ def _resume(path: Path, asked: Asked) -> Started:
             values.stack_folders = _stack_folders(asked.extra)
         known = stacks.discover(Path(one) for one in values.stack_folders)
         cast = campaign.cast(plan, known, {*plan.clients, *plan.servers}, values.left_out)
+        for stack in values.resumed_with(cast.stacks):
+            click.echo(
+                f"note: {stack} is not what it was when the run began: see {path / manifest.FILE}", err=True
+            )
         values.resumed.append(manifest.now())
         values.finished = None
         folder.write_manifest(values)

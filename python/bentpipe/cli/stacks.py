@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -10,12 +11,16 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from bentpipe import build as building
-from bentpipe import conformance
+from bentpipe import conformance, state
 from bentpipe import stacks as catalogue
-from bentpipe.errors import UsageError
+from bentpipe.cli import install as installing
+from bentpipe.errors import UsageError, one_of
 from bentpipe.stacks import Stack
+from bentpipe.state import State
+from bentpipe.workload import TESTCASES
 
+_WIDEST = 12  # characters: longer words than this are broken where there is no room
+_LETTERS = {case: case[0].upper() for case in TESTCASES}
 _extra = click.option(
     "--stacks",
     "extra",
@@ -37,6 +42,7 @@ def stacks(context: click.Context, as_json: bool, extra: tuple[Path, ...]) -> No
     Examples:
       bentpipe stacks
       bentpipe stacks show quinn
+      bentpipe stacks install --all
       bentpipe stacks test quinn
       bentpipe stacks test my-quic --stacks ~/my-quic
     """
@@ -46,47 +52,65 @@ def stacks(context: click.Context, as_json: bool, extra: tuple[Path, ...]) -> No
     known: dict[str, Stack] = context.obj
     note_replaced(known)
     with ThreadPoolExecutor(4) as pool:
-        versions = list(pool.map(conformance.version, known.values()))
-    listed = list(zip(known.values(), versions, strict=True))
+        found = list(pool.map(state.of, known.values()))
     if as_json:
-        click.echo(json.dumps([_mapping(stack, version) for stack, version in listed], indent=1))
+        click.echo(json.dumps([one.to_mapping() for one in found], indent=1))
         return
-    table = Table(box=None, pad_edge=False)
-    for heading, narrow in (("name", True), ("version", False), ("repeats", True), ("modes", True)):
-        table.add_column(heading, overflow="fold", no_wrap=narrow)
-    table.add_column("options", overflow="fold")
-    for stack, version in listed:
-        table.add_row(
-            stack.name,
-            version or "not built",
-            "yes" if stack.deterministic else "no",
-            ", ".join(stack.commands),
-            " ".join(stack.options),
-        )
     console = Console(highlight=False)
-    console.print(table)
-    for stack in known.values():
-        if len(stack.roles) == 1:
-            console.print(f"{stack.name} is a {stack.roles[0]} only.")
-    console.print("repeats: the same seed gives the same packets. More: bentpipe stacks show NAME")
+    console.print(_table(found))
+    for line in _legend(found):
+        console.print(line, markup=False)
 
 
-def _mapping(stack: Stack, version: str | None) -> dict[str, object]:
-    """A stack as `--json` prints it; its version is null if it is not built."""
+def _table(found: Sequence[State]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    headings = list(_cells(found[0])) if found else []
+    for heading in headings:
+        longest = max((len(word) for one in found for word in _cells(one)[heading].split()), default=0)
+        table.add_column(heading, overflow="fold", min_width=max(len(heading), min(longest, _WIDEST)))
+    for one in found:
+        table.add_row(*_cells(one).values())
+    return table
+
+
+def _cells(one: State) -> dict[str, str]:
+    """The row of a stack: heading → text, which may be broken between words."""
+    stack = one.stack
     return {
         "name": stack.name,
-        "title": stack.title,
-        "language": stack.language,
-        "home": stack.home,
-        "version": version,
-        "roles": stack.roles,
-        "testcases": stack.testcases,
-        "deterministic": stack.deterministic,
-        "notes": stack.notes,
-        "options": dict(stack.options),
-        "modes": list(stack.commands),
-        "folder": str(stack.folder),
+        "version": one.version or "",
+        "roles": "both" if len(stack.roles) == 2 else stack.roles[0],
+        "cases": _cases(stack.testcases),
+        "options": " ".join(stack.options),
+        "testbeds": " ".join(one.testbeds),
+        "repeats": one.repeats,
+        "installed": "yes" if one.why_not is None else "no",
     }
+
+
+def _cases(testcases: Sequence[str]) -> str:
+    """The test cases of a stack, shorter than by name."""
+    absent = [case for case in TESTCASES if case not in testcases]
+    return "all" if not absent else "".join(_LETTERS[case] for case in testcases)
+
+
+def _legend(found: Sequence[State]) -> Iterator[str]:
+    yield ""
+    if any(_cases(one.stack.testcases) != "all" for one in found):
+        yield f"cases: {', '.join(f'{letter} {case}' for case, letter in _LETTERS.items())}."
+    yield "testbeds: sim, virtual time; loopback, sockets on this machine, for `stacks test`."
+    yield "repeats: the same seed gives the same packets."
+    for one in found:
+        if not one.stack.deterministic:
+            yield f"{one.stack.name} does not repeat: {one.stack.notes}"
+        elif one.stack.repeats_except:
+            yield f"{one.stack.name} repeats, except {one.stack.repeats_except}"
+    for one in found:
+        if one.why_not is not None:
+            yield f"{one.stack.name} is not installed: {one.why_not}"
+    if any(one.why_not is not None and one.stack.build is not None for one in found):
+        yield "Install them with: bentpipe stacks install NAME…"
+    yield "More of one: bentpipe stacks show NAME"
 
 
 def note_replaced(known: dict[str, Stack]) -> None:
@@ -97,9 +121,10 @@ def note_replaced(known: dict[str, Stack]) -> None:
 
 @stacks.command()
 @click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 @_extra
 @click.pass_obj
-def show(known: dict[str, Stack], name: str, extra: tuple[Path, ...]) -> None:
+def show(known: dict[str, Stack], name: str, as_json: bool, extra: tuple[Path, ...]) -> None:
     """Show what is known of a stack.
 
     \b
@@ -107,12 +132,19 @@ def show(known: dict[str, Stack], name: str, extra: tuple[Path, ...]) -> None:
       bentpipe stacks show quic-go
     """
     stack = _find(name, known, extra)
+    one = state.of(stack)
+    if as_json:
+        click.echo(json.dumps(one.to_mapping(), indent=1))
+        return
     click.echo(f"{stack.name}: {stack.title} ({stack.language}), {stack.home}")
     for heading, text in (
-        ("version", conformance.version(stack) or "not built"),
+        ("version", one.version or ""),
         ("roles", ", ".join(stack.roles)),
         ("test cases", ", ".join(stack.testcases)),
-        ("repeats", "yes" if stack.deterministic else "no"),
+        ("testbeds", ", ".join(one.testbeds)),
+        ("repeats", f"yes, except {stack.repeats_except}" if one.repeats == "mostly" else one.repeats),
+        ("installed", "yes" if one.why_not is None else f"no: {one.why_not}"),
+        ("made with", ", ".join(f"{name} {version}" for name, version in one.made_with.items())),
         ("folder", str(stack.folder)),
         ("notes", stack.notes),
     ):
@@ -167,28 +199,47 @@ def test(known: dict[str, Stack], name: str, as_json: bool, extra: tuple[Path, .
 
 
 @stacks.command()
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", nargs=-1, metavar="NAME...")
+@click.option("--all", "every", is_flag=True, help="All stacks, but those whose tools are missing.")
+@click.option("--force", is_flag=True, help="Build anew what is installed already.")
+@click.option("--json", "as_json", is_flag=True, help="Print what became of each as JSON.")
 @_extra
 @click.pass_obj
-def build(known: dict[str, Stack], names: tuple[str, ...], extra: tuple[Path, ...]) -> int:
-    """Build stacks, all of them if none is named. What needs a tool that is missing is left out.
+def install(
+    known: dict[str, Stack],
+    names: tuple[str, ...],
+    every: bool,
+    force: bool,
+    as_json: bool,
+    extra: tuple[Path, ...],
+) -> int:
+    """Build stacks from their sources and the public registries, into a cache that all checkouts share.
+
+    What is installed from the same sources already is left alone. The cache is BENTPIPE_CACHE, or else
+    bentpipe in XDG_CACHE_HOME or ~/.cache.
 
     \b
     Examples:
-      bentpipe stacks build
-      bentpipe stacks build quinn quic-go
+      bentpipe stacks install quinn quic-go
+      bentpipe stacks install --all
     """
     known = _with(known, extra)
-    wanted = [catalogue.find(name, known) for name in names] or list(known.values())
-    results = [building.build(stack) for stack in wanted]
-    for result in results:
-        if result.left_out:
-            click.echo(f"left out: {result.left_out}", err=True)
-        if result.failed:
-            click.echo(f"error: {result.stack} was not built: {result.failed}", err=True)
-    if names and any(result.left_out for result in results):
-        raise UsageError("not all of the named stacks could be built", "install what is missing first")
-    return 1 if any(result.failed for result in results) else 0
+    if bool(names) == every:
+        raise UsageError("name the stacks to install, or give --all", one_of("", known, "stacks"))
+    wanted = [catalogue.find(name, known) for name in dict.fromkeys(names)] or list(known.values())
+    note_replaced({stack.name: stack for stack in wanted})
+    return installing.install(wanted, force, as_json, strict=bool(names))
+
+
+@stacks.command()
+@_extra
+@click.pass_obj
+def prune(known: dict[str, Stack], extra: tuple[Path, ...]) -> int:
+    """Remove from the cache what was installed from other sources than those of the stacks that are here.
+
+    Other checkouts may use it; they can install it again.
+    """
+    return installing.prune(list(_with(known, extra).values()))
 
 
 def _find(name: str, known: dict[str, Stack], extra: tuple[Path, ...]) -> Stack:

@@ -12,25 +12,12 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from bentpipe.conformance import sockets, transfers, virtual_time
-from bentpipe.conformance.check import SIZE, SMALLER, Check, hello
+from bentpipe.conformance import sockets, testcases, transfers, virtual_time
+from bentpipe.conformance.check import SIZE, SMALLER, Check
 from bentpipe.stacks import MODES, Stack
-from bentpipe.testbeds import pipe
 from bentpipe.workload import www_file
 
-__all__ = ["Check", "checks", "version"]
-
-
-def version(stack: Stack) -> str | None:
-    """The version that the stack gives when it is greeted; None if it cannot be started or is not sane."""
-    if stack.missing("virtual-time"):
-        return None
-    try:
-        with tempfile.TemporaryDirectory() as folder, pipe.Program(stack.command("virtual-time")) as program:
-            ready = program.ready(hello(stack.roles[0], Path(folder)))
-            return str(ready["version"])
-    except (OSError, pipe.PipeError, LookupError, TypeError):
-        return None
+__all__ = ["Check", "checks"]
 
 
 def checks(stack: Stack) -> Iterator[Check]:
@@ -65,13 +52,16 @@ def _virtual_time(stack: Stack, folder: Path) -> Iterator[Check]:
             if check.name == virtual_time.PLAIN.format(role=role):
                 yield Check("virtual-time: everything else", None, "a plain transfer is refused")
                 return
-    yield from transfers.checks(stack, folder)
+    for check in transfers.checks(stack, folder):
+        yield check
+        if check.name.startswith(transfers.PLAIN) and not check.passed:
+            return
+    yield from testcases.checks(stack, folder)
 
 
 def _is_there(stack: Stack, mode: str) -> Check:
     name, file = f"{mode}: the program is there", stack.folder / "stack.toml"
     if mode not in stack.commands:
         return Check(name, None, f"[commands] of {file} does not offer this mode")
-    build = f"`bentpipe stacks build {stack.name}`, or " if stack.build is not None else ""
     why = stack.missing(mode)
-    return Check(name, why is None, why or "", f"{build}correct [commands] in {file}")
+    return Check(name, why is None, why or "", stack.how_to_install)

@@ -35,19 +35,10 @@ class Question:
     label: str  # its folder's name
     seed: int = 1
     settings: tuple[str, ...] = ()  # of the scenario
+    testcase: str = "transfer"
     requests: tuple[str, ...] = (f"/{SIZE}",)
     logs: bool = False
     aside: Path | None = None  # a file that is not there while the server runs
-
-
-@dataclass(frozen=True)
-class _Job(Job):
-    """A job for any number of files."""
-
-    requests: tuple[str, ...] = ()
-
-    def to_mapping(self) -> dict[str, Any]:
-        return super().to_mapping() | {"requests": list(self.requests)}
 
 
 @dataclass(frozen=True)
@@ -93,9 +84,9 @@ class Bench:
             own = self.server.command("virtual-time")
             command = ("/bin/sh", "-c", _ASIDE, "sh", str(question.aside), *own)
             server = _Shimmed(server.label, server.stack, {}, command)
-        job = _Job(
+        job = Job(
             scenario=scenarios.resolve(SCENARIO, question.settings).scenario,
-            size_bytes=SIZE,
+            size_bytes=0,  # the requests are named
             www=self.folder / "www",
             seed=f"{question.seed:016x}",
             folder=self.left(question),
@@ -104,6 +95,7 @@ class Bench:
             trace=question.logs,
             qlog=question.logs,
             silence_s=10,
+            testcase=question.testcase,
             requests=question.requests,
         )
         answer = Sim(self.folder).trial(job)

@@ -69,7 +69,7 @@ def partner_of(stack: Stack) -> Stack | None:
     return next(ready, None)
 
 
-def hello(role: str, folder: Path) -> dict[str, Any]:
+def hello(role: str, folder: Path, testcase: str = "transfer") -> dict[str, Any]:
     for name in ("www", "downloads"):
         (folder / name).mkdir(exist_ok=True)
-    return pipe.hello(role, "transfer", {}, folder)
+    return pipe.hello(role, testcase, {}, folder)

@@ -5,14 +5,18 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+from bentpipe import workload
 from bentpipe.conformance.check import SIZE, UNKNOWN, Check, Wrong, attempt, partner_of
+from bentpipe.conformance.testcases import CASES
 from bentpipe.stacks import Stack
 from bentpipe.testbeds import loopback
+from bentpipe.workload import TESTCASES
 
 
 def checks(stack: Stack, folder: Path) -> Iterator[Check]:
-    transfer = loopback.Transfer(folder / "www", f"/{SIZE}", folder / "sockets", logs=True)
+    transfer = loopback.Transfer(folder / "www", (f"/{SIZE}",), folder / "sockets", logs=True)
     partner = partner_of(stack)
     if partner is None or partner.missing("sockets"):
         yield Check(f"sockets: {SIZE} bytes arrive whole", None, "there is no stack for the other role")
@@ -29,21 +33,41 @@ def checks(stack: Stack, folder: Path) -> Iterator[Check]:
     if not moved.passed:
         yield Check("sockets: everything else", None, "there was no transfer")
         return
+    yield from _testcases(client, server, transfer)
     for role in stack.roles:
         yield attempt(
             f"sockets, {role}: TLS secrets and qlog are written when asked for",
             _logged(transfer.folder, role),
             "see SSLKEYLOGFILE and QLOGDIR in section 3",
         )
-        for what, changed in (
-            ("test case", dataclasses.replace(transfer, testcase=UNKNOWN)),
-            ("option", dataclasses.replace(transfer, options={UNKNOWN: "1"})),
-        ):
+        unlisted = [case for case in TESTCASES if case not in stack.testcases]
+        refused: list[tuple[str, dict[str, Any]]] = [
+            *((f"a test case that is not listed, {case},", {"testcase": case}) for case in unlisted),
+            ("an unknown test case", {"testcase": UNKNOWN}),
+            ("an unknown option", {"options": {UNKNOWN: "1"}}),
+        ]
+        for what, changed in refused:
             yield attempt(
-                f"sockets, {role}: an unknown {what} is refused with exit code 127",
-                _refused(stack, role, changed),
+                f"sockets, {role}: {what} is refused with exit code 127",
+                _refused(stack, role, dataclasses.replace(transfer, **changed)),
                 "exit with 127 before the first packet (section 2)",
             )
+
+
+def _testcases(client: Stack, server: Stack, transfer: loopback.Transfer) -> Iterator[Check]:
+    """Those of which the files alone tell; resumption and 0-RTT are on the wire, which nobody sees here."""
+    for name in ("multiplexing", "upload"):
+        if name not in client.testcases or name not in server.testcases:
+            continue
+        work = workload.parse(CASES[name].workload, name)
+        workload.write_files(transfer.www, work)
+        folder = transfer.folder.with_name(f"sockets-{name}")
+        case = dataclasses.replace(transfer, testcase=name, requests=work.requests, folder=folder)
+        yield attempt(
+            f"sockets: {name}: every file arrives, {client.name} → {server.name}",
+            lambda case=case: _discard(loopback.run(client, server, case)),  # type: ignore[misc]
+            f"{CASES[name].hint} (section 2)",
+        )
 
 
 def _refused(stack: Stack, role: str, transfer: loopback.Transfer) -> Callable[[], None]:

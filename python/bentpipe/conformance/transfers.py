@@ -14,24 +14,27 @@ from bentpipe.stacks import Stack
 from bentpipe.workload import www_file
 
 _UNCHECKED = "aioquic"  # its client asks for any path; others refuse one that they could not store
-_OVER = f"over {SCENARIO} ({PATH})"
+PLAIN = f"{SIZE} bytes arrive whole over {SCENARIO} ({PATH})"  # without it, no other trial is made
 
 
 def checks(stack: Stack, folder: Path) -> Iterator[Check]:
     """A transfer, and if it comes to a good end, all that is built on it."""
-    name = f"{SIZE} bytes arrive whole {_OVER}"
     partner = partner_of(stack)
     if partner is None:
-        yield Check(name, None, f"{stack.name} has one role, and none of {', '.join(PARTNERS)} is built")
+        yield Check(PLAIN, None, f"{stack.name} has one role, and none of {', '.join(PARTNERS)} is built")
         return
     client = stack if "client" in stack.roles else partner
     server = stack if "server" in stack.roles else partner
     bench = Bench(client, server, folder)
     plain = Question("transfer")
     first = bench.trial(plain)
-    yield bench.check(f"{name}, {bench.pair}", plain, first)
+    yield bench.check(f"{PLAIN}, {bench.pair}", plain, first)
     if first["outcome"] != "ok":
-        yield Check("several files, refused paths, loss, repetition, logs", None, "there was no transfer")
+        yield Check(
+            "several files, refused paths, loss, repetition, logs, other test cases",
+            None,
+            "there was no transfer",
+        )
         return
     yield from _transfers(bench)
     yield from _refused_paths(bench)

@@ -8,6 +8,7 @@ from pathlib import Path
 from bentpipe.conformance.check import UNKNOWN, Check, Wrong, attempt, hello, shown
 from bentpipe.stacks import Stack
 from bentpipe.testbeds import pipe
+from bentpipe.workload import TESTCASES
 
 PLAIN = "{role}: a plain transfer is supported"  # the check whose failure makes all others pointless
 _MS = 1_000_000
@@ -49,16 +50,20 @@ def checks(stack: Stack, role: str, folder: Path) -> Iterator[Check]:
 
 def _refusals(stack: Stack, role: str, folder: Path) -> Iterator[Check]:
     command, good = stack.command("virtual-time"), hello(role, folder)
-    cases = [
-        ("test case", good | {"testcase": UNKNOWN}),
-        ("role", good | {"role": UNKNOWN}),
-        ("option", good | {"options": {UNKNOWN: "1"}}),
+    unlisted = [case for case in TESTCASES if case not in stack.testcases]
+    cases = [(f"test case that is not listed, {case},", hello(role, folder, case)) for case in unlisted]
+    cases += [
+        ("unknown test case", good | {"testcase": UNKNOWN}),
+        ("unknown role", good | {"role": UNKNOWN}),
+        ("unknown option", good | {"options": {UNKNOWN: "1"}}),
     ]
-    cases += [(f"value of {option}", good | {"options": {option: UNKNOWN}}) for option in stack.options]
+    cases += [
+        (f"unknown value of {option}", good | {"options": {option: UNKNOWN}}) for option in stack.options
+    ]
     for what, greeting in cases:
         why = pipe.refusal(command, greeting, 10.0)
         yield Check(
-            f"{role}: an unknown {what} is refused with exit code 127",
+            f"{role}: {'an' if what.startswith('un') else 'a'} {what} is refused with exit code 127",
             why is None,
             why or "",
             "exit with 127 instead of READY; nothing that is asked for may be ignored (sections 2 and 4)",

@@ -18,7 +18,7 @@ from bentpipe.records import Record
 from bentpipe.report import slugs
 from bentpipe.report.analyses import ReadTrace
 from bentpipe.report.command import reproduce
-from bentpipe.statistics import Cell, Matrix, efficiency_over, matrices, spread
+from bentpipe.statistics import Cell, Matrix, MatrixKey, efficiency_over, matrices, spread
 
 # What `bentpipe run` calls a run that is no campaign.
 _UNNAMED = "run"
@@ -88,9 +88,15 @@ class RunModel:
 
     @cached_property
     def matrices(self) -> list[Matrix]:
-        """In the manifest's order of scenarios; what it does not name comes last."""
-        order = {label: place for place, label in enumerate(_mapping(self.manifest.get("scenarios")))}
-        return sorted(matrices(self.records), key=lambda m: (order.get(m.key.scenario, len(order)), m.key))
+        """In the manifest's order of scenarios, then of workloads; what it does not name comes last."""
+        labels = list(_mapping(self.manifest.get("scenarios")))
+        workloads = _mapping(self.manifest.get("options")).get("workloads")
+        named = workloads if isinstance(workloads, list) else []
+
+        def place(matrix: Matrix) -> tuple[int, int, MatrixKey]:
+            return _place(labels, matrix.key.scenario), _place(named, matrix.key.workload), matrix.key
+
+        return sorted(matrices(self.records), key=place)
 
     @cached_property
     def slugs(self) -> dict[str, Cell]:
@@ -229,6 +235,10 @@ def _has_content(path: Path) -> bool:
     if path.is_dir():
         return any(path.iterdir())
     return path.is_file() and path.stat().st_size > 0
+
+
+def _place(names: list[str], name: str) -> int:
+    return names.index(name) if name in names else len(names)
 
 
 def _mapping(value: Any) -> dict[str, Any]:

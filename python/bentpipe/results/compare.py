@@ -72,8 +72,8 @@ class Change:
 
     @property
     def verdict(self) -> str:
-        """What the two sets of pairs allow to be said. Their clients are not the same ones, so a stack has
-        changed for sure only where its slowest client of one time is faster than its fastest of the other.
+        """What the two sets of pairs allow to be said. Their clients are not the same ones, so more than they
+        must differ only where the slowest of one time is faster than the fastest of the other.
         """
         if not self.then and not self.now:
             return "failed with every client, then and now"

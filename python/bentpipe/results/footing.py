@@ -124,7 +124,8 @@ def made(source: Source, known: Published) -> list[str]:
     parts = [
         "## How this page was made",
         code(f"{manifest.command}\n{source.command}"),
-        table(["", ""], [[name, literal(text)] for name, text in facts], left=2),
+        table(["made with", ""], [[name, literal(text)] for name, text in facts], left=2),
+        "Stacks, as they say themselves:",
         table(["stack", "version"], [[name, literal(text)] for name, text in stacks.items()], left=2),
     ]
     if manifest.left_out:

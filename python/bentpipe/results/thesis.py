@@ -120,7 +120,8 @@ def _opening(page: Page) -> str:
     )
     who = f"{several(len(clients), 'client')} and {several(len(servers), 'server')}"
     if clients == servers:
-        who = f"{several(len(clients), 'stack')}, each as a client and as a server of every other one"
+        each = "with itself" if len(clients) == 1 else "each as a client and as a server of every one"
+        who = f"{several(len(clients), 'stack')}, {each}"
     text = (
         f"{who[0].upper()}{who[1:]}, over {', '.join(page.matrices)}: {workload.title(WORKLOAD)}, "
         f"{several(len(page.records), 'trial')} in virtual time. Published figures are from "
@@ -129,6 +130,10 @@ def _opening(page: Page) -> str:
     absent = [name for name in page.known.scenarios if name not in page.matrices]
     if absent:
         text += f"\n\nNot in this run, and so not on this page: {', '.join(absent)}."
+    if page.source.manifest.left_out:
+        text += (
+            f"\n\nStacks that were left out, why is said below: {', '.join(page.source.manifest.left_out)}."
+        )
     gone = {name: one.missing for name, one in page.ours.items() if one.missing}
     if gone:
         listed = ", ".join(f"{count} over {name}" for name, count in gone.items())

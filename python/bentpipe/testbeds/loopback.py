@@ -32,7 +32,7 @@ class Transfer:
     """What shall be moved, and the folders for it."""
 
     www: Path
-    path: str  # `/10485760`
+    requests: tuple[str, ...]  # paths: `/10485760`
     folder: Path  # downloads, keylog and qlog are made in here
     testcase: str = "transfer"
     options: Mapping[str, str] = field(default_factory=dict)
@@ -128,7 +128,7 @@ def environment(role: str, transfer: Transfer, port: int) -> dict[str, str]:
     if role == "server":
         values["BENTPIPE_LISTEN"] = f"127.0.0.1:{port}"
     else:
-        values["REQUESTS"] = f"https://127.0.0.1:{port}{transfer.path}"
+        values["REQUESTS"] = " ".join(f"https://127.0.0.1:{port}{path}" for path in transfer.requests)
     if transfer.logs:
         values["SSLKEYLOGFILE"] = str(transfer.folder / f"keys-{role}.log")
         values["QLOGDIR"] = str(transfer.folder / f"qlog-{role}")
@@ -155,7 +155,7 @@ def refusal(stack: Stack, role: str, transfer: Transfer) -> str | None:
 
 
 def run(client: Stack, server: Stack, transfer: Transfer, patience_s: float = 60.0) -> tuple[Ending, Ending]:
-    """Move the file once; the endings of client and server. LoopbackError if any step fails."""
+    """Move the files once; the endings of client and server. LoopbackError if any step fails."""
     _folders(transfer)
     port = free_port()
     with Process(server, environment("server", transfer, port)) as serving:
@@ -168,11 +168,12 @@ def run(client: Stack, server: Stack, transfer: Transfer, patience_s: float = 60
         served = serving.wait(10.0)
         if served.code != 0:
             raise LoopbackError(f"the server exited with {served.code} after SIGTERM{serving.said()}")
-    got = transfer.folder / "downloads" / transfer.path.lstrip("/")
-    if not got.is_file():
-        raise LoopbackError(f"the client exited with 0, but there is no downloads{transfer.path}")
-    if got.read_bytes() != (transfer.www / transfer.path.lstrip("/")).read_bytes():
-        raise LoopbackError(f"downloads{transfer.path} is not the file that was served")
+    for path in transfer.requests:
+        got = transfer.folder / "downloads" / path.lstrip("/")
+        if not got.is_file():
+            raise LoopbackError(f"the client exited with 0, but there is no downloads{path}")
+        if got.read_bytes() != (transfer.www / path.lstrip("/")).read_bytes():
+            raise LoopbackError(f"downloads{path} is not the file that was sent")
     return fetched, served
 
 

@@ -46,8 +46,11 @@ class Ran:
 
 
 def hello(role: str, testcase: str, options: Mapping[str, str], folder: Path) -> dict[str, Any]:
-    """A HELLO for an endpoint that shall fetch or serve one file of 1000 bytes below `folder`."""
+    """A HELLO for an endpoint that shall fetch or serve one file of 1000 bytes below `folder`; in `upload`,
+    send or store it.
+    """
     client = role == "client"
+    receives = client != (testcase == "upload")
     return {
         "contract": 1,
         "role": role,
@@ -58,8 +61,8 @@ def hello(role: str, testcase: str, options: Mapping[str, str], folder: Path) ->
         "epoch_unix_s": 946684800,
         "local": "192.0.2.1:50000" if client else "198.51.100.1:443",
         "remote": "198.51.100.1:443" if client else "192.0.2.1:50000",
-        "www": None if client else str(folder / "www"),
-        "downloads": str(folder / "downloads") if client else None,
+        "www": None if receives else str(folder / "www"),
+        "downloads": str(folder / "downloads") if receives else None,
         "certs": str(paths.certs()),
         "keylog": None,
         "qlog": None,
@@ -187,6 +190,19 @@ def refusal(command: Sequence[str], greeting: Mapping[str, Any], patience_s: flo
                 return None if code == 127 else str(error)
     except OSError as error:
         return f"it cannot be started: {error.strerror}"
+
+
+def version(command: Sequence[str], role: str) -> str:
+    """The version of the stack that the program gives when it is greeted. PipeError or OSError if it gives
+    none.
+    """
+    with tempfile.TemporaryDirectory() as folder, Program(command) as program:
+        for name in ("www", "downloads"):
+            Path(folder, name).mkdir()
+        ready = program.ready(hello(role, "transfer", {}, Path(folder)))
+        if not isinstance(ready, dict) or not isinstance(ready.get("version"), str):
+            raise PipeError("its READY gives no version")
+        return str(ready["version"])
 
 
 def _spawn(command: Sequence[str], log: int) -> tuple[int, int, int]:

@@ -1,0 +1,9 @@
+"""What ends the program before its time."""
+
+
+class Unsupported(Exception):
+    """The role, test case, option or option value is not supported: exit code 127."""
+
+
+class Failed(Exception):
+    """Anything else, in words for people: exit code 1."""

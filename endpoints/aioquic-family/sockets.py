@@ -1,0 +1,117 @@
+"""Socket mode: real UDP in real time, on the library's asyncio layer (`endpoints/CONTRACT.md`, section 3)."""
+
+# Paths are plain strings in this endpoint.
+# ruff: noqa: PTH112
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+from functools import partial
+from typing import Any
+
+import dialect
+import stack
+from asyncio_layer import QuicConnectionProtocol, serve
+from client import Client, ClientSession
+from dialect import QuicConnection, QuicEvent
+from failures import Failed
+from job import Job, authority_of, folder_name, from_environment
+from server import Server
+from wall_clock import NANOS
+
+
+class SessionProtocol(QuicConnectionProtocol):
+    """Hands events to a session, and says when the connection has ended, before its closing period."""
+
+    def __init__(self, session: stack.Session) -> None:
+        super().__init__(session.connection)
+        self.ended = asyncio.Event()
+        self._session = session
+
+    def quic_event_received(self, event: QuicEvent) -> None:
+        self._session.handle(event, int(self._loop.time() * NANOS))
+
+    def transmit(self) -> None:
+        self._session.proceed(int(self._loop.time() * NANOS))
+        super().transmit()
+        if not self.ended.is_set() and dialect.has_ended(self._session.connection):
+            self._session.reason = stack.reason(self._session.connection)
+            self.ended.set()
+
+
+def main() -> int:
+    """The exit code of the role that the environment names."""
+    job = from_environment()
+    if not os.path.isdir(job.folder):
+        raise Failed(f"{folder_name(job.role, job.testcase).upper()}: {job.folder!r} is no folder")
+    role = _client if job.role == "client" else _server
+    asyncio.run(role(job))
+    return 0
+
+
+async def _client(job: Job) -> None:
+    """Sends every request; Failed if one has not its whole reply."""
+    url = os.environ.get("REQUESTS", "").split(" ")[0]
+    configuration = stack.configure(job)
+    client = Client(job, configuration)
+    family, address = await _resolve("REQUESTS", authority_of(url))
+    while (session := client.next_session()) is not None:
+        await _converse(session, family, address)
+    client.close_files()
+    stack.finish_logs(configuration)
+    why = client.explain()
+    if why is not None:
+        raise Failed(f"{url}: {why}")
+
+
+async def _converse(session: ClientSession, family: int, address: Any) -> None:
+    """One connection, from a port of its own, until it has ended."""
+    local = ("::" if family == socket.AF_INET6 else "0.0.0.0", 0)
+    transport, protocol = await asyncio.get_running_loop().create_datagram_endpoint(
+        lambda: SessionProtocol(session), local_addr=local
+    )
+    protocol.connect(address)
+    await protocol.ended.wait()
+    transport.close()
+
+
+async def _server(job: Job) -> None:
+    """Serves until SIGTERM."""
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    configuration = stack.configure(job)
+    _, address = await _resolve("BENTPIPE_LISTEN", os.environ.get("BENTPIPE_LISTEN", ""))
+    server = Server(job, configuration)
+    try:
+        listening = await serve(
+            address[0],
+            address[1],
+            configuration=configuration,
+            create_protocol=partial(_accept, server=server),
+            session_ticket_fetcher=server.tickets.take if server.tickets else None,
+            session_ticket_handler=server.tickets.add if server.tickets else None,
+        )
+    except OSError as error:
+        raise Failed(f"BENTPIPE_LISTEN: {address[0]}:{address[1]}: {error.strerror}") from error
+    print("ready", flush=True)
+    await stop.wait()
+    listening.close()
+    server.close_files()
+    stack.finish_logs(configuration)
+
+
+def _accept(connection: QuicConnection, stream_handler: object = None, *, server: Server) -> SessionProtocol:
+    return SessionProtocol(server.speak(connection))
+
+
+async def _resolve(variable: str, authority: str) -> tuple[int, Any]:
+    """Address family and socket address of `host:port`, IPv6 hosts in brackets."""
+    host, _, port = authority.rpartition(":")
+    if not host or not port.isdigit():
+        raise Failed(f"{variable}: {authority!r}: write host:port, for example 127.0.0.1:4433")
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_DGRAM)
+    return found[0][0], found[0][4]

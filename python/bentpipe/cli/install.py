@@ -1,0 +1,128 @@
+"""`bentpipe stacks install` and `prune`, and what is seen while stacks are built."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+
+import click
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from bentpipe import install as installation
+from bentpipe.building import Job, Result
+from bentpipe.errors import Interrupted, UsageError
+from bentpipe.stacks import Stack
+
+
+def install(wanted: Sequence[Stack], force: bool, as_json: bool, strict: bool) -> int:
+    """Install `wanted` and say what became of each; the exit code. `strict`: none may be left out."""
+    console = Console(stderr=as_json, highlight=False, soft_wrap=True)
+    watcher = Screen(console) if console.is_terminal and not console.is_dumb_terminal else Lines(console)
+    with watcher:
+        try:
+            results = installation.install(wanted, watcher, force)
+        except KeyboardInterrupt:
+            hint = "what is finished stays; the same command goes on with the others"
+            raise Interrupted("interrupted", hint) from None
+    if as_json:
+        click.echo(json.dumps([result.to_mapping() for result in results], indent=1))
+    failed, left_out = (
+        sum(getattr(one, what) is not None for one in results) for what in ("failed", "left_out")
+    )
+    if not as_json and not failed and not left_out and all(one.seconds is None for one in results):
+        console.print("nothing to do")
+    if strict and left_out and not failed:
+        raise UsageError("not all of the named stacks could be installed", "install what is missing first")
+    return 1 if failed else 0
+
+
+def prune(known: Sequence[Stack]) -> int:
+    count, size = installation.prune(known)
+    folders = "1 installation" if count == 1 else f"{count} installations"
+    click.echo(f"removed {folders} that no stack here is of, {size / 1e6:.1f} MB")
+    return 0
+
+
+class Lines:
+    """A line when something begins or ends."""
+
+    every_s: float | None = None
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+
+    def __enter__(self) -> Lines:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.stdout.flush()
+
+    def begins(self, job: Job) -> None:
+        self.say(f"{job.stack.name}: is being built")
+
+    def ends(self, result: Result) -> None:
+        for line in _told(result):
+            self.say(line)
+
+    def looks(self, running: Sequence[Job], waiting: int) -> None:
+        pass
+
+    def say(self, line: str) -> None:
+        self.console.print(line, markup=False)
+
+
+class Screen(Lines):
+    """As `Lines`, and below them what is at work: for how long, and what it printed last."""
+
+    every_s = 0.25
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(console)
+        self._live = Live(console=console, auto_refresh=False, transient=True)
+
+    def __enter__(self) -> Screen:
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+        super().__exit__()
+
+    def begins(self, job: Job) -> None:
+        pass
+
+    def looks(self, running: Sequence[Job], waiting: int) -> None:
+        table = Table.grid(padding=(0, 2))
+        for heading in ("name", "time", "line"):
+            table.add_column(heading, no_wrap=True, overflow="ellipsis")
+        for job in running:
+            line = "waits for another command that builds it" if job.waits else job.last_line()
+            table.add_row(job.stack.name, _clock(job.elapsed_s), Text(line, style="dim"))
+        if waiting:
+            table.add_row("", "", Text(f"{waiting} more to build"))
+        self._live.update(table, refresh=True)
+
+
+def _told(result: Result) -> list[str]:
+    """What became of a stack, in lines."""
+    name, version = result.stack, f" ({result.version})" if result.version else ""
+    if result.left_out:
+        return [f"left out: {result.left_out}"]
+    if result.failed is None:
+        how = "is installed" if result.seconds is None else f"installed in {result.seconds:.1f} s"
+        note = [f"{name}: {result.note}"] if result.note else []
+        return [f"{name}: {how}{version}", *note]
+    lines = [f"error: {name} was not installed: {result.failed}"]
+    lines += [f"  | {line}" for line in result.output]
+    if result.log is not None:
+        nothing = "" if result.output else "it printed nothing; "
+        lines.append(f"hint: {nothing}the whole log: {result.log}")
+    return lines
+
+
+def _clock(seconds: float) -> str:
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02}"

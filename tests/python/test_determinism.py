@@ -1,0 +1,60 @@
+"""Which stacks repeat: the same seed gives the same packets, byte for byte. Those that do not are listed
+here, so that the list cannot grow unseen.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pytest
+from conftest import Command, installed_or_skip
+
+from bentpipe import paths, stacks
+
+# Stack → why the same seed does not always give the same packets.
+DO_NOT_REPEAT: dict[str, str] = {}
+# Stack → when a stack that repeats otherwise does not.
+EXCEPTIONS = {"x-net": "with many requests and loss: probes take streams in random order"}
+
+KNOWN = [name for name, stack in stacks.discover().items() if stack.folder.parent == paths.endpoints()]
+
+
+def test_the_list_is_that_of_the_stacks() -> None:
+    known = {name: stacks.discover()[name] for name in KNOWN}
+    assert {name: one.notes for name, one in known.items() if not one.deterministic} == DO_NOT_REPEAT
+    assert {name: one.repeats_except for name, one in known.items() if one.repeats_except} == EXCEPTIONS
+    assert all(DO_NOT_REPEAT.values())
+
+
+def hashes(bentpipe: Command, clients: Sequence[str], servers: Sequence[str], out: str) -> dict[str, str]:
+    """Trial → hash of its packets."""
+    done = bentpipe("run", "--scenario", "sat,satloss", "--client", ",".join(clients), "--server",
+                    ",".join(servers), "--iterations", "1", "--bytes", "200kB", "--trace", "none",
+                    "--seed", "11", "--no-report", "--json", "--out", out)  # fmt: skip
+    assert done.code == 0, done.err
+    records = done.records()
+    assert [(r["trial"], r["detail"]) for r in records if r["outcome"] != "ok"] == []
+    return {record["trial"]: record["packet_log_sha256"] for record in records}
+
+
+@pytest.mark.parametrize("name", [name for name in KNOWN if name not in DO_NOT_REPEAT])
+def test_a_stack_repeats(bentpipe: Command, name: str) -> None:
+    """Over sat and satloss, as client and as server, against quinn and against itself."""
+    installed_or_skip("quinn")
+    installed_or_skip(name)
+    both = list(dict.fromkeys([name, "quinn"]))
+    first, again = (hashes(bentpipe, both, both, out) for out in "AB")
+    assert first == again
+    assert len(set(first.values())) == len(first) == 2 * len(both) ** 2
+
+
+def test_bentpipe_stacks_says_which_do_not_repeat(bentpipe: Command) -> None:
+    listed = {one["name"]: one for one in json.loads(bentpipe("stacks", "--json").out)}
+    shown = " ".join(bentpipe("stacks").out.split())
+    for name, why in EXCEPTIONS.items():
+        assert listed[name]["repeats_except"] == why
+        assert f"{name} repeats, except {why}" in shown
+    for name, why in DO_NOT_REPEAT.items():
+        assert listed[name]["deterministic"] is False
+        assert f"{name} does not repeat: {why}" in shown
