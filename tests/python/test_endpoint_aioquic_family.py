@@ -18,7 +18,7 @@ SMALL = 3000  # bytes
 
 needs_qh3 = pytest.mark.skipif(
     QH3.missing("virtual-time") is not None,
-    reason=f"{QH3.missing('virtual-time')}: bentpipe stacks build qh3",
+    reason=f"{QH3.missing('virtual-time')}; {QH3.how_to_install}",
 )
 either = pytest.mark.parametrize("stack", ["aioquic", pytest.param("qh3", marks=needs_qh3)])
 

@@ -194,12 +194,12 @@ fn an_uploading_client_sends_the_file_as_there_is_room_and_waits_for_fin() {
 
 #[test]
 fn an_uploading_client_says_what_the_server_did_wrong() {
-    let outcomes: [(usize, &'static [u8], Result<Read, StreamEnd>, &str); 3] = [
-        (12, b"", Ok(Read::Finished), "before it had the file"),
-        (100, b"thanks", Ok(Read::Finished), "with 6 bytes"),
+    let finished = Ok(Read::Finished);
+    for (room, answer, then, words) in [
+        (12, &b""[..], finished, "before it had the file"),
+        (100, b"thanks", finished, "with 6 bytes"),
         (12, b"", Err(StreamEnd::ByPeer(1)), "reset by the server"),
-    ];
-    for (room, answer, then, words) in outcomes {
+    ] {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a"), "0123456789").unwrap();
         let mut side = Side::of("upload", "client", folder.path(), &["/a"]).unwrap();
