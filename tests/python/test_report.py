@@ -104,6 +104,18 @@ def test_only_a_success_is_a_median_iteration(run: Path) -> None:
     assert read_data(run / "report/data/cells/sat--noq--noq.js")["median"] in (1, 2, 3)
 
 
+def test_a_cell_without_goodputs_has_the_median_of_completion(tmp_path: Path) -> None:
+    """As of a file that fits into one flight: the fastest may have none, where slower ones do."""
+    made = [
+        fake_run.change(fake_run.record("sat", "noq", "noq", n), completion_s=s, goodput_bps=bps)
+        for n, s, bps in ((1, 1.9, 1e6), (2, 1.2, None), (3, 1.5, 2e6))
+    ]
+    (cell,) = matrices(made)[0].cells
+    assert cell.median is not None and cell.median.iteration == 3
+    (cell,) = matrices([fake_run.change(one, goodput_bps=None) for one in made])[0].cells
+    assert cell.median is not None and cell.median.iteration == 3
+
+
 def test_an_ideal_sender_sends_headers_too(run: Path) -> None:
     data = read_data(run / "report/data/cells/sat--noq--noq.js")
     assert data["limit_bytes"] == pytest.approx(1.05 * data["size_bytes"], abs=1)
