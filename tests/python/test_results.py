@@ -202,7 +202,7 @@ def test_stacks_of_the_publication_are_compared_with_it(bentpipe: Command) -> No
     ]
     shown = f"| 1.01 to 1.06 (5) | {min(now) / 1e6:.2f} to {max(now) / 1e6:.2f} (4) |"
     assert f"| sat | aioquic | faster with every client {shown}" in section
-    assert re.search(r"\| satloss \| quic-go \|.* \(3\) \|$", section, re.MULTILINE)  # one pair failed in part
+    assert re.search(r"\| satloss \| quic-go \|.* \(3\) \|$", section, re.MULTILINE)  # one in part
     assert "| satloss | aioquic | failed with every client, then and now | failed | failed |" in section
     assert re.search(r"\| sat \| aioquic → quic-go \| 8\.75 \| \d+\.\d\d \| \d\.\d\d \|", section)
     assert "| aioquic | 0.9.17 | NewReno | 1.2.3 |" in section
