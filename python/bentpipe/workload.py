@@ -143,20 +143,21 @@ def shown_size(count: int) -> str:
     return next((f"{count // factor} {unit}" for factor, unit in units if count % factor == 0), f"{count} B")
 
 
-def check_room(scratch: Path, workloads: Iterable[Workload], where: str) -> None:
+def check_room(scratch: Path, workloads: Iterable[Workload], where: str, trials: int) -> None:
     """UsageError, naming `where` the workloads were given, if `scratch` has no room for all of their files
-    and for the copy that a client or server makes of those of the largest.
+    and for the copies that the receivers of so many trials at a time make of those of the largest.
     """
     workloads = list(workloads)
     free = shutil.disk_usage(scratch).free
-    served, copied = sum(one.room for one in workloads), max((one.room for one in workloads), default=0)
-    if served + copied > free:
+    served, largest = sum(one.room for one in workloads), max((one.room for one in workloads), default=0)
+    if served + trials * largest > free:
         one_file = len(workloads) == 1 and workloads[0].count == 1
         what = f"a file of {_amount(served)}" if one_file else f"files of {_amount(served)}"
         raise UsageError(
-            f"{where}: {what} and a copy of {'it' if one_file else 'them'} do not fit in the scratch folder "
+            f"{where}: {what} and {'a copy' if trials == 1 else f'{trials} copies'} of "
+            f"{'it' if one_file else 'them'}, one for each trial at a time, do not fit in the scratch folder "
             f"{scratch}: {_amount(free)} are free",
-            "choose a smaller size, or name another scratch folder in TMPDIR",
+            "choose a smaller size or fewer --jobs, or name another scratch folder in TMPDIR",
         )
 
 
