@@ -240,6 +240,18 @@ def test_many_servers_of_few_clients_are_rows() -> None:
     assert mean is not None and lines[5].split()[1] == f"{mean / 1e6:.2f}"
 
 
+def test_options_that_are_long_break_no_name() -> None:
+    names = ["quinn:cc=bbr:iw=100", "quiche:cc=cubic:ss=standard", "noq:cc=cubic:iw=100", "x:window=6000000"]
+    made = [fake_run.record("sat", client, server, n) for client in names for server in names for n in (1, 2)]
+    out = io.StringIO()
+    summary.show(made, {}, Console(file=out, width=80, highlight=False))
+    lines = out.getvalue().partition("\ngoodput")[0].splitlines()
+    assert max(map(len, lines)) <= 80
+    for name in names:  # a row in every table; options below each other at the head of a column
+        assert any(line.startswith(f"{name} ") for line in lines)
+        assert all(f":{part}" in "".join(lines) for part in name.split(":")[1:])
+
+
 def test_a_workload_without_goodput_is_told_in_seconds() -> None:
     text = ten_by_ten("longrtt:5000", goodput=False)
     assert "3.00s!" in text and "3.00s " in text and "12.34" not in text
