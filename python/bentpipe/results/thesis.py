@@ -34,9 +34,9 @@ that have not: means over pairs, maxima over their single trials.
 
 Three things differ. The source's time is from the first to the last packet that the client received, so it
 can be longer by what came before the reply and what was repeated after its last byte. It ran ten trials of a
-pair, over the real links five, and stopped at the first that failed. And its failed pairs
-seem to include all those of chrome and quicly, which never worked there: of the 78 pairs over SAT that the
-slides show without the two, only 4 have no value."""
+pair, over the real links five, and stopped at the first that failed. And its failed pairs seem to include all
+those of chrome and quicly, which never worked there: of the 78 pairs over SAT that the slides show without
+the two, only 4 have no value."""
 
 
 @dataclass(frozen=True)
