@@ -60,8 +60,8 @@ def test_a_sweep_gives_a_label_to_each_value(tmp_path: Path) -> None:
         ("iterations = 2", "iteration = 2", 'unknown key "iteration"'),
         ("iterations = 2", "iterations = 0", "iterations: 0"),
         ("seed = 7", 'seed = "seven"', "seed: 'seven'"),
-        ('["transfer:1MiB"]', '["transfer:1 Mebi"]', 'workloads: "1 Mebi" is no size'),
-        ('["transfer:1MiB"]', '["transfer:0"]', 'workloads: "0" is no size'),
+        ('["transfer:1MiB"]', '["transfer:1 Mebi"]', 'workloads: "transfer:1 Mebi": "1 Mebi" is no size'),
+        ('["transfer:1MiB"]', '["transfer:0"]', 'workloads: "transfer:0": "0" is no size'),
         ('["transfer:1MiB"]', "[]", "workloads: []"),
         ('["transfer:1MiB"]', "[1000]", "workloads: [1000]"),
         ('workloads = ["transfer:1MiB"]', 'bytes = "1MiB"', 'unknown key "bytes"'),
@@ -133,15 +133,16 @@ CAMPAIGNS = sorted(paths.campaigns().glob("*.toml"))
 
 @pytest.mark.parametrize("file", CAMPAIGNS, ids=lambda file: file.stem)
 def test_a_campaign_that_comes_along_can_be_run(file: Path) -> None:
-    """Its scenarios are valid, changes included; of the stacks that are here, its variants are too."""
+    """Its scenarios are valid, changes included, and so are its variants."""
     plan = campaign.load(file.stem)
     assert plan.title and len(set(plan.labels())) == len(plan.cases())
     assert all(one.label in plan.labels() for one in scenarios.resolve_all(plan.cases()))
     known = stacks.discover()
-    here = [one for one in (*plan.clients, *plan.servers) if one.partition(":")[0] in known]
-    assert here
-    for one in here:
-        assert stacks.variant(one, known).label == one
+    for one in (*plan.clients, *plan.servers):
+        variant = stacks.variant(one, known)
+        assert variant.label == one
+        for key in variant.options.keys() & {"cc", "ss"}:  # a stack lists their values
+            assert variant.options[key] in re.findall(r"[\w+]+", variant.stack.options[key]), one
 
 
 @pytest.mark.parametrize("file", CAMPAIGNS, ids=lambda file: file.stem)

@@ -1,6 +1,6 @@
 """Test cases are proved by what was on the wire: real stacks pass, those that do something else do not.
 
-The simulator and the stacks noq and quinn must be built (`make setup`).
+The simulator must be built, and the stacks noq and quinn installed (`make setup`).
 """
 
 import json
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from conftest import Command
 
-from bentpipe import paths
+from bentpipe import stacks
 
 HERE = Path(__file__).parent
 REAL = ("noq", "quinn")
@@ -70,11 +70,11 @@ def test_real_stacks_prove_every_test_case(bentpipe: Command, workload: str, sce
 @pytest.fixture
 def misled(bentpipe: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stack for every way to mislead noq."""
-    program = str(paths.program("bentpipe-endpoint-noq"))
+    noq = stacks.discover()["noq"].command("virtual-time")
     for name, (_, changes, *_rest) in MISLED.items():
         folder = tmp_path / "stacks" / name
         folder.mkdir(parents=True)
-        command = ["{python}", str(HERE / "mislead.py"), json.dumps(changes), program, "--virtual-time"]
+        command = ["{python}", str(HERE / "mislead.py"), json.dumps(changes), *noq]
         (folder / "stack.toml").write_text(
             f'name = "{name}"\ntitle = "noq, misled"\nlanguage = "Python"\nhome = "https://example.org"\n'
             f'roles = ["client", "server"]\ntestcases = {json.dumps(ALL)}\ndeterministic = true\n'

@@ -322,6 +322,7 @@ def test_a_trial_is_analysed_with_what_its_run_knows(bentpipe: Command) -> None:
     assert asked["link"] == {
         "forward_rate_bps": 10 * MBIT, "return_rate_bps": 10 * MBIT, "rtt_ms": 30.0,
         "limit_s": pytest.approx(8.868, abs=1e-3), "size_bytes": fake_run.SIZE,
+        "sender": "server",
     }  # fmt: skip
 
 
@@ -388,5 +389,6 @@ def test_facts_of_the_path_come_from_the_run() -> None:
     assert facts.known() == {
         "forward_rate_bps": 20 * MBIT, "rtt_ms": 600.0, "forward_queue_bytes": 37_500, "mtu_bytes": 1500,
         "limit_s": record.limit_s, "size_bytes": fake_run.SIZE,
+        "sender": "server",
     }  # fmt: skip
     assert link_facts.of_trial({"forward_rate_bps": None}, record).bdp_bytes is None

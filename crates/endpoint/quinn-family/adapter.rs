@@ -7,36 +7,21 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use bentpipe_endpoint::{
     Clock, Closing, ConnectionKey, EndpointError, Event, Options, Read, Received, Resume, Role,
-    Setup, Stack, StreamEnd, StreamKey, TestCase, Tickets, Transmit,
+    Setup, Stack, StreamEnd, StreamKey, TestCase, Transmit,
 };
 use bytes::Bytes;
-use proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use proto::crypto::rustls::QuicServerConfig;
 use proto::{
     Connection, ConnectionError, ConnectionHandle, DatagramEvent, Dir, EndpointConfig, ReadError,
-    ServerConfig, StreamEvent, StreamId, TimeSource, TokenMemoryCache, TokenStore, TransportConfig,
-    VarInt, WriteError,
+    ServerConfig, StreamEvent, StreamId, TimeSource, TransportConfig, VarInt, WriteError,
 };
-use rustls::client::Resumption;
 
-use crate::{dialect, proto};
-
-/// The datagram size in which both libraries count their initial windows.
-pub const BASE_DATAGRAM_SIZE: u64 = 1200;
-/// Flow control windows are QUIC variable-length integers (RFC 9000, section 16).
-const LARGEST_WINDOW: u64 = (1 << 62) - 1;
-
-/// What the variant asks for; `None`: the library's default.
-#[derive(Debug)]
-pub struct Tuning {
-    /// Congestion control, in the contract's words.
-    pub cc: Option<String>,
-    /// Initial congestion window in bytes.
-    pub initial_window: Option<u64>,
-}
+use crate::client::{Client, tls_error};
+use crate::{dialect, options, proto};
 
 /// An endpoint of the library and its connections.
 pub struct Adapter {
@@ -45,52 +30,11 @@ pub struct Adapter {
     /// In the order of their handles; `None`: drained.
     connections: Vec<Option<Connection>>,
     events: VecDeque<Event>,
+    /// A connection to be closed once it has sent what it has to send, and the error code.
+    leaving: Option<(ConnectionKey, u32)>,
     /// Datagrams that belong to no connection.
     responses: VecDeque<(Transmit, Vec<u8>)>,
     clock: Clock,
-}
-
-/// What a client starts connections with.
-struct Client {
-    tls: rustls::ClientConfig,
-    tickets: Tickets,
-    transport: Arc<TransportConfig>,
-    /// Address validation tokens (RFC 9000, section 8.1.3), which the library keeps for as long as its configuration lives.
-    tokens: Arc<dyn TokenStore>,
-}
-
-impl Client {
-    fn new(setup: &Setup, transport: Arc<TransportConfig>) -> Result<Self, EndpointError> {
-        let mut tls = setup.client_tls()?;
-        let tickets = Tickets::default();
-        tls.resumption = Resumption::store(Arc::new(tickets.clone()));
-        Ok(Self {
-            tls,
-            tickets,
-            transport,
-            tokens: Arc::new(TokenMemoryCache::default()),
-        })
-    }
-
-    /// A connection that resumes nothing comes first, when there is no ticket yet.
-    fn config(&self, resume: Resume) -> Result<proto::ClientConfig, EndpointError> {
-        let mut tls = self.tls.clone();
-        tls.enable_early_data = resume == Resume::EarlyData;
-        let tls = QuicClientConfig::try_from(tls).map_err(tls_error)?;
-        let mut config = proto::ClientConfig::new(Arc::new(tls));
-        config
-            .transport_config(self.transport.clone())
-            .token_store(self.tokens.clone());
-        Ok(config)
-    }
-}
-
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "the signature that map_err wants"
-)]
-fn tls_error(error: proto::crypto::rustls::NoInitialCipherSuite) -> EndpointError {
-    EndpointError::Tls(error.to_string())
 }
 
 /// A token's age is counted in the trial's time.
@@ -107,9 +51,9 @@ impl Stack for Adapter {
     const VERSION: &'static str = dialect::VERSION;
     const TEST_CASES: &'static [TestCase] = &TestCase::ALL;
 
-    fn new(setup: &Setup, options: &mut Options) -> Result<Self, EndpointError> {
+    fn new(setup: &Setup, words: &mut Options) -> Result<Self, EndpointError> {
         let mut transport = TransportConfig::default();
-        apply_options(&mut transport, options)?;
+        options::apply(&mut transport, words)?;
         if let Some(folder) = &setup.qlog {
             let start = setup.clock.instant(Duration::ZERO);
             dialect::log_to(folder, start, &mut transport);
@@ -132,6 +76,7 @@ impl Stack for Adapter {
             client,
             connections: Vec::new(),
             events: VecDeque::new(),
+            leaving: None,
             responses: VecDeque::new(),
             clock: setup.clock.clone(),
         })
@@ -223,7 +168,9 @@ impl Stack for Adapter {
                 return Some(translate(&transmit));
             }
         }
-        None
+        let (connection, code) = self.leaving.take()?;
+        self.close_at_once(now, connection, code);
+        self.poll_transmit(self.clock.since_start(now), max_datagrams, buffer)
     }
 
     fn poll_event(&mut self) -> Option<Event> {
@@ -309,9 +256,13 @@ impl Stack for Adapter {
     }
 
     fn close(&mut self, now: Duration, connection: ConnectionKey, code: u32) {
-        let now = self.clock.instant(now);
-        if let Some(connection) = self.connection(connection) {
-            connection.close(now, VarInt::from_u32(code), Bytes::new());
+        let early = |connection: &mut Connection| connection.has_0rtt();
+        if self.client.is_some() && self.connection(connection).is_some_and(early) {
+            // The replies may come with the server's handshake. A connection that is closed then would never send its own
+            // Finished, and the server would report a failed handshake.
+            self.leaving = Some((connection, code));
+        } else {
+            self.close_at_once(self.clock.instant(now), connection, code);
         }
     }
 }
@@ -319,6 +270,12 @@ impl Stack for Adapter {
 impl Adapter {
     fn connection(&mut self, key: ConnectionKey) -> Option<&mut Connection> {
         self.connections.get_mut(key.0)?.as_mut()
+    }
+
+    fn close_at_once(&mut self, now: Instant, connection: ConnectionKey, code: u32) {
+        if let Some(connection) = self.connection(connection) {
+            connection.close(now, VarInt::from_u32(code), Bytes::new());
+        }
     }
 
     fn add(&mut self, handle: ConnectionHandle, connection: Connection) {
@@ -394,33 +351,6 @@ fn collect(
         // Unidirectional streams, datagrams and paths are not part of the test case.
         _ => {}
     }
-}
-
-/// What both libraries buffer for sending by default, in bytes. `window` is about credit for the other side: a small one must
-/// not throttle what this side sends, and a large one is of no use if less can be sent.
-const DEFAULT_SEND_WINDOW: u64 = 10_000_000;
-
-fn apply_options(
-    transport: &mut TransportConfig,
-    options: &mut Options,
-) -> Result<(), EndpointError> {
-    let packets = options.take_number("iw", 1..=1_000_000)?;
-    let initial_window = packets.map(|packets| packets * BASE_DATAGRAM_SIZE);
-    let tuning = Tuning {
-        cc: options.take("cc"),
-        initial_window,
-    };
-    if let Some(factory) = dialect::congestion_control(&tuning)? {
-        transport.congestion_controller_factory(factory);
-    }
-    if let Some(window) = options.take_number("window", 1..=LARGEST_WINDOW)? {
-        let credit = VarInt::from_u64(window).expect("the range of the option ensures it");
-        transport
-            .receive_window(credit)
-            .stream_receive_window(credit)
-            .send_window(window.max(DEFAULT_SEND_WINDOW));
-    }
-    Ok(())
 }
 
 fn closing(reason: &ConnectionError) -> Closing {

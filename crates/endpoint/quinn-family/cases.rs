@@ -1,27 +1,18 @@
 //! What holds for both programs.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::net::UdpSocket;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use bentpipe_endpoint::contract::Hello;
 
-use crate::harness::{Outcome, Program, certs, content, folder, hello, trial};
+use crate::harness::{Outcome, Program, content, folder, hello, pair, trial};
 use crate::{CONTROLS, PROGRAM};
 
 const SIZE: usize = 1 << 20;
 
-fn pair(folder: &Path) -> (Hello, Hello) {
-    let mut client = hello("client", folder);
-    client.requests = vec![format!("https://server:443/{SIZE}")];
-    (client, hello("server", folder))
-}
-
 fn transfer(folder: &Path, change: impl Fn(&mut Hello)) -> Outcome {
-    let (mut client, mut server) = pair(folder);
+    let (mut client, mut server) = pair("transfer", folder, &[SIZE]);
     change(&mut client);
     change(&mut server);
     trial(PROGRAM, &client, &server)
@@ -105,14 +96,46 @@ fn a_flow_control_window_lengthens_the_transfer() {
 }
 
 #[test]
+fn full_packets_have_the_size_that_is_asked_for() {
+    let folder = folder(SIZE);
+    let sizes = |mtu: Option<&str>| {
+        let outcome = transfer(folder.path(), |hello| {
+            if let Some(mtu) = mtu {
+                option(hello, "mtu", mtu);
+            }
+        });
+        outcome.by_server.sizes
+    };
+    assert_eq!(sizes(None).into_iter().max(), Some(1452), "discovered");
+    for mtu in [1200, 1400, 1472] {
+        let sizes = sizes(Some(&mtu.to_string()));
+        assert_eq!(sizes.iter().max(), Some(&mtu));
+        let full = sizes.iter().filter(|size| **size == mtu).count();
+        assert!(full >= SIZE / 1472, "{full} packets of {mtu} bytes");
+    }
+}
+
+#[test]
+fn a_server_that_asks_for_fewer_acks_gets_fewer() {
+    let folder = folder(SIZE);
+    let acks = |ack: Option<&str>| {
+        let (client, mut server) = pair("transfer", folder.path(), &[SIZE]);
+        if let Some(ack) = ack {
+            option(&mut server, "ack", ack);
+        }
+        trial(PROGRAM, &client, &server).by_client.sizes.len()
+    };
+    let (usual, few) = (acks(None), acks(Some("10")));
+    assert!(3 * few < 2 * usual, "{few} of {usual}");
+}
+
+#[test]
 fn several_replies_come_at_once_and_a_missing_one_hides_no_other() {
     let folder = folder(SIZE);
     fs::write(folder.path().join("www/small"), "little").unwrap();
     fs::write(folder.path().join("www/empty"), "").unwrap();
-    let (mut client, server) = pair(folder.path());
-    for path in ["absent", "small", "empty"] {
-        client.requests.push(format!("https://server:443/{path}"));
-    }
+    let paths = [&SIZE.to_string(), "absent", "small", "empty"];
+    let (client, server) = pair("transfer", folder.path(), &paths);
     let outcome = trial(PROGRAM, &client, &server);
     let downloads = folder.path().join("downloads");
     assert!(fs::read(downloads.join(SIZE.to_string())).unwrap() == content(SIZE));
@@ -128,26 +151,6 @@ fn several_replies_come_at_once_and_a_missing_one_hides_no_other() {
         .map(|request| request.bytes)
         .collect();
     assert_eq!(bytes, [SIZE as u64, 0, 6, 0]);
-}
-
-#[test]
-fn more_requests_than_streams_are_all_answered() {
-    let folder = folder(SIZE);
-    let (mut client, server) = pair(folder.path());
-    client.requests.clear();
-    for index in 0..250 {
-        fs::write(
-            folder.path().join(format!("www/{index}")),
-            index.to_string(),
-        )
-        .unwrap();
-        client.requests.push(format!("https://server:443/{index}"));
-    }
-    assert_eq!(trial(PROGRAM, &client, &server).client.error, None);
-    for index in 0..250 {
-        let reply = fs::read(folder.path().join(format!("downloads/{index}"))).unwrap();
-        assert_eq!(reply, index.to_string().as_bytes());
-    }
 }
 
 #[test]
@@ -187,7 +190,7 @@ fn logs_are_complete_and_in_virtual_time() {
 #[test]
 fn what_is_not_supported_is_127_before_ready() {
     let folder = folder(1);
-    let changes: [&dyn Fn(&mut Hello); 9] = [
+    let changes: [&dyn Fn(&mut Hello); 13] = [
         &|hello| hello.testcase = "q8x2".into(),
         &|hello| hello.role = "proxy".into(),
         &|hello| hello.contract = 2,
@@ -197,6 +200,11 @@ fn what_is_not_supported_is_127_before_ready() {
         &|hello| option(hello, "iw", "many"),
         &|hello| option(hello, "window", "-1"),
         &|hello| option(hello, "window", "4611686018427387904"),
+        &|hello| option(hello, "mtu", "1199"),
+        &|hello| option(hello, "mtu", "1473"),
+        &|hello| option(hello, "ack", "0"),
+        // Neither library can switch it off.
+        &|hello| option(hello, "pacing", "off"),
     ];
     for (index, change) in changes.iter().enumerate() {
         for role in ["client", "server"] {
@@ -222,69 +230,4 @@ fn a_missing_certificate_is_named() {
     let mut hello = hello("server", folder.path());
     hello.certs = folder.path().to_owned();
     assert_eq!(Program::start(PROGRAM, &hello).ready(), Err(Some(1)));
-}
-
-fn socket_mode(role: &str, folder: &Path) -> Command {
-    let mut command = Command::new(PROGRAM);
-    command
-        .env_clear()
-        .envs([("ROLE", role), ("TESTCASE", "transfer")])
-        .env("WWW", folder.join("www"))
-        .env("DOWNLOADS", folder.join("downloads"))
-        .env("CERTS", certs());
-    command
-}
-
-#[test]
-fn a_file_crosses_real_sockets() {
-    let folder = folder(SIZE);
-    let probe = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let address = probe.local_addr().unwrap().to_string();
-    drop(probe);
-    let mut server = socket_mode("server", folder.path())
-        .env("BENTPIPE_LISTEN", &address)
-        .env("SSLKEYLOGFILE", folder.path().join("keys"))
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(server.stdout.take().unwrap())
-        .read_line(&mut line)
-        .unwrap();
-    assert_eq!(line, "ready\n");
-    let client = socket_mode("client", folder.path())
-        .env("REQUESTS", format!("https://{address}/{SIZE}"))
-        .env("BENTPIPE_OPTIONS", "cc=cubic iw=20")
-        .status()
-        .unwrap();
-    assert!(client.success());
-    let id = rustix::process::Pid::from_child(&server);
-    rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
-    assert!(server.wait().unwrap().success());
-    let downloaded = fs::read(folder.path().join("downloads").join(SIZE.to_string())).unwrap();
-    assert!(downloaded == content(SIZE));
-    assert!(
-        fs::read_to_string(folder.path().join("keys"))
-            .unwrap()
-            .contains("SECRET_0 ")
-    );
-}
-
-#[test]
-fn socket_mode_refuses_with_127_too() {
-    let folder = folder(1);
-    let url = "https://127.0.0.1:9/1";
-    for (name, value) in [
-        ("TESTCASE", "q8x2"),
-        ("ROLE", "proxy"),
-        ("BENTPIPE_OPTIONS", "a=b"),
-    ] {
-        let mut command = socket_mode("client", folder.path());
-        let status = command
-            .env("REQUESTS", url)
-            .env(name, value)
-            .status()
-            .unwrap();
-        assert_eq!(status.code(), Some(127), "{name}={value}");
-    }
 }

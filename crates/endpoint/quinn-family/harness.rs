@@ -12,6 +12,8 @@ use bentpipe_endpoint::driver::Pipes;
 use bytes::Bytes;
 use command_fds::{CommandFdExt, FdMapping};
 
+use crate::packets::{INITIAL, LongPacket, Sent};
+
 const ONE_WAY_NS: u64 = 50_000_000;
 const LIMIT_NS: u64 = 60_000_000_000;
 
@@ -55,6 +57,23 @@ pub fn hello(role: &str, folder: &Path) -> Hello {
         keylog: None,
         qlog: None,
     }
+}
+
+/// What both sides of a trial of `test_case` are told.
+pub fn pair(test_case: &str, folder: &Path, paths: &[impl std::fmt::Display]) -> (Hello, Hello) {
+    let (mut client, mut server) = (hello("client", folder), hello("server", folder));
+    for side in [&mut client, &mut server] {
+        side.testcase = test_case.into();
+        if test_case == "upload" {
+            let (www, downloads) = (folder.join("www"), folder.join("downloads"));
+            let is_client = side.role == "client";
+            side.www = is_client.then_some(www);
+            side.downloads = (!is_client).then_some(downloads);
+        }
+    }
+    let url = |path| format!("https://server:443/{path}");
+    client.requests = paths.iter().map(url).collect();
+    (client, server)
 }
 
 /// A program under test.
@@ -176,34 +195,87 @@ pub struct Outcome {
     pub server: Bye,
     /// Every RAN of both programs.
     pub log: Vec<u8>,
+    pub by_client: Sent,
+    pub by_server: Sent,
 }
 
-/// Runs a trial to its end.
-pub fn trial(path: &str, client: &Hello, server: &Hello) -> Outcome {
-    let (mut client, mut server) = (Program::start(path, client), Program::start(path, server));
-    client.ready().unwrap();
-    server.ready().unwrap();
-    let mut log = Vec::new();
-    while !(client.done && server.done) {
-        let next = client.next_event().min(server.next_event());
+/// Two programs and their path.
+pub struct Trial {
+    client: Program,
+    server: Program,
+    now: u64,
+    log: Vec<u8>,
+    by_client: Sent,
+    by_server: Sent,
+}
+
+impl Trial {
+    /// Starts both.
+    pub fn new([client, server]: [&str; 2], its: &Hello, others: &Hello) -> Self {
+        let mut client = Program::start(client, its);
+        let mut server = Program::start(server, others);
+        client.ready().unwrap();
+        server.ready().unwrap();
+        Self {
+            client,
+            server,
+            now: 0,
+            log: Vec::new(),
+            by_client: Sent::default(),
+            by_server: Sent::default(),
+        }
+    }
+
+    /// Lets both live for as long as neither can hear of the other.
+    fn step(&mut self) {
+        let next = self.client.next_event().min(self.server.next_event());
         assert!(next < LIMIT_NS, "the trial does not end");
-        let until = next + ONE_WAY_NS;
-        let (to_server, heard) = client.live(until);
-        log.extend(heard);
-        let (to_client, heard) = server.live(until);
-        log.extend(heard);
-        client.pending.extend(to_client);
-        server.pending.extend(to_server);
+        self.now = next + ONE_WAY_NS;
+        let (to_server, heard) = self.client.live(self.now);
+        self.log.extend(heard);
+        let (to_client, heard) = self.server.live(self.now);
+        self.log.extend(heard);
+        self.by_client.add(&to_server, self.now);
+        self.by_server.add(&to_client, self.now);
+        self.client.pending.extend(to_client);
+        self.server.pending.extend(to_server);
     }
-    let (client, status) = client.finish();
-    assert!(status.success());
-    let (server, status) = server.finish();
-    assert!(status.success());
-    Outcome {
-        client,
-        server,
-        log,
+
+    /// Puts a new server in the place of the old one as soon as the client starts its second connection.
+    pub fn restart_server(&mut self, path: &str, hello: &Hello) {
+        let initial = |packet: &LongPacket| packet.kind == INITIAL && packet.by > 4 * ONE_WAY_NS;
+        while !self.by_client.packets.iter().any(initial) {
+            self.step();
+        }
+        let mut server = Program::start(path, hello);
+        server.ready().unwrap();
+        server.pending = std::mem::take(&mut self.server.pending);
+        let old = std::mem::replace(&mut self.server, server);
+        assert!(old.finish().1.success());
     }
+
+    /// Goes on until both are done.
+    pub fn finish(mut self) -> Outcome {
+        while !(self.client.done && self.server.done) {
+            self.step();
+        }
+        let (client, status) = self.client.finish();
+        assert!(status.success());
+        let (server, status) = self.server.finish();
+        assert!(status.success());
+        Outcome {
+            client,
+            server,
+            log: self.log,
+            by_client: self.by_client,
+            by_server: self.by_server,
+        }
+    }
+}
+
+/// Runs a trial of a program with itself to its end.
+pub fn trial(path: &str, client: &Hello, server: &Hello) -> Outcome {
+    Trial::new([path, path], client, server).finish()
 }
 
 /// A folder with `www/size` and an empty `downloads`.

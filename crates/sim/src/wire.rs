@@ -82,8 +82,8 @@ impl Wire<'_> {
             Fate::QueueDrop => (connection::Fate::QueueDrop, None),
             Fate::Loss => (connection::Fate::Loss, None),
         };
-        let recorded = recorder.finish().connections.into_iter();
-        let connections = recorded.map(|it| Connection::of_senders(it, fate));
+        let found = recorder.finish().connections.into_iter();
+        let connections = found.map(|it| Connection::of_senders(it, fate));
         connections.filter_map(Seen::of).collect()
     }
 

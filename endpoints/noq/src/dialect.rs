@@ -13,7 +13,7 @@ use noq_proto::{
     QlogConfig, QlogFactory, SendStream, ServerConfig, Side, Transmit, TransportConfig, WriteError,
 };
 
-use crate::adapter::Tuning;
+use crate::options::Tuning;
 
 pub const NAME: &str = "noq";
 pub const VERSION: &str = "noq-proto 1.4.0";

@@ -3,7 +3,11 @@
 /// noq is a fork of quinn; one adapter serves both.
 #[path = "../../../crates/endpoint/quinn-family/adapter.rs"]
 mod adapter;
+#[path = "../../../crates/endpoint/quinn-family/client.rs"]
+mod client;
 mod dialect;
+#[path = "../../../crates/endpoint/quinn-family/options.rs"]
+mod options;
 
 use std::process::ExitCode;
 

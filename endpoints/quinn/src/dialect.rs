@@ -11,7 +11,7 @@ use quinn_proto::{
     ServerConfig, Transmit, TransportConfig, WriteError,
 };
 
-use crate::adapter::Tuning;
+use crate::options::Tuning;
 
 pub const NAME: &str = "quinn";
 pub const VERSION: &str = "quinn-proto 0.11.19";

@@ -7,7 +7,7 @@ import os
 import shlex
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,41 +18,15 @@ from rich.console import Console
 
 from bentpipe import campaign, manifest, progress, scenarios, stacks, summary, workload
 from bentpipe.campaign import Cast
+from bentpipe.cli import run_options
 from bentpipe.cli.stacks import note_replaced
 from bentpipe.errors import BentpipeError, Interrupted, UsageError
 from bentpipe.pause import Pause
 from bentpipe.records import Record
 from bentpipe.run import Execution, Settings, failed
 from bentpipe.run_folder import RunFolder
-from bentpipe.workload import Workload
 
 DEFAULT_CAMPAIGN = "demo"
-_LISTS = {"scenario": "scenarios", "client": "clients", "server": "servers"}
-
-
-def split(_context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    """Comma-separated and repeated values as one list, each once."""
-    option = parameter.opts[0]
-    for value in values:
-        if "," in value and Path(value).is_file():
-            raise UsageError(f'{option}: the path "{value}" has a comma in it', "commas separate: rename it")
-        if not all(part.strip() for part in value.split(",")):
-            raise UsageError(f'{option}: "{value}" has an empty name in it', "write NAME,NAME")
-    return campaign.unique([part.strip() for value in values for part in value.split(",")])
-
-
-class _Folder(click.Path):
-    """A path that is not empty."""
-
-    name = "folder"
-
-    def __init__(self) -> None:
-        super().__init__(path_type=Path)
-
-    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
-        if value == "":
-            self.fail("it is empty", parameter, context)
-        return super().convert(value, parameter, context)
 
 
 @dataclass(frozen=True)
@@ -79,95 +53,10 @@ class Started:
     records: dict[str, Record]
 
 
-def _options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def apply(command: Any) -> Any:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return apply
-
-
-_PLAN_OPTIONS = _options(
-    click.option(
-        "--scenario",
-        multiple=True,
-        callback=split,
-        metavar="NAME,…",
-        help="Names, or paths to .toml files; comma-separated, can be repeated.",
-    ),
-    click.option(
-        "--client",
-        multiple=True,
-        callback=split,
-        metavar="STACK,…",
-        help="Stacks, as in quinn:cc=bbr:iw=32; comma-separated, can be repeated.",
-    ),
-    click.option(
-        "--server",
-        multiple=True,
-        callback=split,
-        metavar="STACK,…",
-        help="Likewise; comma-separated, can be repeated.",
-    ),
-    click.option("--iterations", type=click.IntRange(1), metavar="N", help="Trials of each cell."),
-    click.option(
-        "--workload",
-        multiple=True,
-        callback=split,
-        metavar="WHAT,…",
-        help="TESTCASE:SIZE or TESTCASE:COUNTxSIZE, as in transfer:10MiB, upload:1MiB or "
-        "multiplexing:2000x32B; comma-separated, can be repeated.",
-    ),
-    click.option("--bytes", "size", metavar="SIZE", help="Short for --workload transfer:SIZE."),
-    click.option(
-        "--set",
-        "set_",
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="Change the scenarios, as in forward.queue=1BDP; can be repeated.",
-    ),
-    click.option("--seed", type=click.IntRange(0), metavar="N", help="All randomness comes from it."),
-    click.option("--trace", type=click.Choice(campaign.TRACES), help="Which trials leave a trace."),
-    click.option(
-        "--qlog",
-        is_flag=True,
-        default=None,
-        help="With --trace median or all: also the endpoints' qlogs (slower).",
-    ),
-)
-_EXECUTION_OPTIONS = _options(
-    click.option(
-        "--jobs", type=click.IntRange(1), metavar="N", help="Trials at a time (default: cores + 1)."
-    ),
-    click.option("--shuffle", is_flag=True, help="Run trials in random order. Results stay the same."),
-    click.option(
-        "--pause-between", "pause", metavar="HH:MM-HH:MM", help="Start no trial in this local time."
-    ),
-    click.option("--out", type=_Folder(), metavar="DIR", help="Folder (default: runs/CAMPAIGN-TIME)."),
-    click.option("--resume", type=_Folder(), metavar="DIR", help="Continue the run in DIR."),
-    click.option(
-        "--retry-failed",
-        is_flag=True,
-        help="With --resume: run failed trials again. Those that are ok or unsupported are left alone.",
-    ),
-    click.option(
-        "--stacks",
-        "extra",
-        multiple=True,
-        type=_Folder(),
-        metavar="DIR",
-        help="A further folder of stacks; can be repeated. A resumed run knows those it began with.",
-    ),
-    click.option("--no-report", is_flag=True, help="Make no report at the end."),
-    click.option("--json", "as_json", is_flag=True, help="Print the records, one JSON object per line."),
-)
-
-
 @click.command(short_help="Run a campaign: stacks against each other over satellite paths.")
 @click.argument("name", required=False, metavar="[CAMPAIGN.toml]")
-@_PLAN_OPTIONS
-@_EXECUTION_OPTIONS
+@run_options.PLAN
+@run_options.EXECUTION
 def run(
     name: str | None,
     jobs: int | None,
@@ -208,8 +97,8 @@ def run(
         pause=Pause.parse(pause) if pause is not None else None,
         silence_s=_silence_s(),
     )
-    asked = Asked(name, _changes(given), extra, short=given["size"] is not None)
-    started = _resume(resume, asked) if resume else _start(out, asked)
+    asked = Asked(name, run_options.changed_keys(given), extra, short=given["size"] is not None)
+    started = _resume(resume, asked, settings.jobs) if resume else _start(out, asked, settings.jobs)
     console = Console(stderr=as_json, highlight=False)
     shown = progress.choose()
     for why in started.manifest.left_out.values():
@@ -234,28 +123,10 @@ def run(
     return 1 if execution.harness_failures else 0
 
 
-def _changes(given: dict[str, Any]) -> dict[str, Any]:
-    """The keys of a plan that the command line gives."""
-    changes: dict[str, Any] = {_LISTS[key]: given[key] for key in _LISTS if given[key]}
-    changes |= {key: given[key] for key in ("iterations", "seed", "trace", "qlog") if given[key] is not None}
-    if given["workload"] and given["size"] is not None:
-        raise UsageError(
-            "--workload and --bytes cannot both be given",
-            "--bytes SIZE is short for --workload transfer:SIZE",
-        )
-    if given["workload"]:
-        changes["workloads"] = workload.canonical(given["workload"], "--workload")
-    if given["size"] is not None:
-        changes["workloads"] = (str(Workload("transfer", 1, workload.size(given["size"], "--bytes"))),)
-    if given["set_"]:
-        changes["set"] = given["set_"]
-    return changes
-
-
-def _start(out: Path | None, asked: Asked) -> Started:
+def _start(out: Path | None, asked: Asked, jobs: int) -> Started:
     changes = asked.changes
     plan = campaign.load(DEFAULT_CAMPAIGN if asked.name is None else asked.name).changed(changes)
-    if asked.name is None and not changes.keys().isdisjoint(_LISTS.values()):
+    if asked.name is None and not changes.keys().isdisjoint(run_options.LISTS.values()):
         plan = dataclasses.replace(plan, name="run", title="")  # it is the demo no longer
     if plan.qlog and plan.trace == "none":
         where = asked.where("qlog", "--qlog")
@@ -268,7 +139,7 @@ def _start(out: Path | None, asked: Asked) -> Started:
     plan.labels()
     resolved = _resolve(plan, asked)
     typed = "--bytes" if asked.short else "--workload"
-    workload.check_room(Path(tempfile.gettempdir()), plan.parsed_workloads, asked.where("workloads", typed))
+    _check_room(plan, asked.where("workloads", typed), jobs)
     values = manifest.new(plan, resolved, cast, _stack_folders(asked.extra))
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     folder = RunFolder.create(out or Path("runs") / f"{plan.name}-{now}")
@@ -298,13 +169,18 @@ def _resolve(plan: campaign.Plan, asked: Asked) -> list[scenarios.Scenario]:
         raise UsageError(text, error.hint) from error
 
 
+def _check_room(plan: campaign.Plan, where: str, jobs: int) -> None:
+    at_a_time = min(jobs, len(plan.trials()))
+    workload.check_room(Path(tempfile.gettempdir()), plan.parsed_workloads, where, at_a_time)
+
+
 def _stack_folders(extra: Sequence[Path]) -> list[str]:
     """The folders of stacks that the user named, for when the run is resumed."""
     named = [entry for entry in os.environ.get("BENTPIPE_STACKS", "").split(":") if entry]
     return [str(folder.resolve()) for folder in (*map(Path, named), *extra)]
 
 
-def _resume(path: Path, asked: Asked) -> Started:
+def _resume(path: Path, asked: Asked, jobs: int) -> Started:
     folder, values, records = RunFolder.reopen(path)
     try:
         plan = values.plan
@@ -315,9 +191,7 @@ def _resume(path: Path, asked: Asked) -> Started:
                 f"--resume {path}: another campaign: {differs}",
                 f"continue it as it is with: {folder.resume_command}",
             )
-        workload.check_room(
-            Path(tempfile.gettempdir()), plan.parsed_workloads, f"{path / manifest.FILE}: workloads"
-        )
+        _check_room(plan, f"{path / manifest.FILE}: workloads", jobs)
         if asked.extra:  # the folders may have moved
             values.stack_folders = _stack_folders(asked.extra)
         known = stacks.discover(Path(one) for one in values.stack_folders)

@@ -19,6 +19,7 @@ from bentpipe.stacks import Stack
 from bentpipe.state import State
 from bentpipe.workload import TESTCASES
 
+_WIDEST = 12  # characters: longer words than this are broken where there is no room
 _LETTERS = {case: case[0].upper() for case in TESTCASES}
 _extra = click.option(
     "--stacks",
@@ -62,29 +63,35 @@ def stacks(context: click.Context, as_json: bool, extra: tuple[Path, ...]) -> No
 
 
 def _table(found: Sequence[State]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 1))
-    headings = ("name", "version", "roles", "cases", "options", "testbeds", "repeats", "installed")
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    headings = list(_cells(found[0])) if found else []
     for heading in headings:
-        table.add_column(heading, overflow="fold", min_width=len(heading))
+        longest = max((len(word) for one in found for word in _cells(one)[heading].split()), default=0)
+        table.add_column(heading, overflow="fold", min_width=max(len(heading), min(longest, _WIDEST)))
     for one in found:
-        stack = one.stack
-        table.add_row(
-            stack.name,
-            one.version or "",
-            "both" if len(stack.roles) == 2 else stack.roles[0],
-            _cases(stack.testcases),
-            " ".join(stack.options),
-            " ".join(one.testbeds),
-            one.repeats,
-            "yes" if one.why_not is None else "no",
-        )
+        table.add_row(*_cells(one).values())
     return table
+
+
+def _cells(one: State) -> dict[str, str]:
+    """The row of a stack: heading → text, which may be broken between words."""
+    stack = one.stack
+    return {
+        "name": stack.name,
+        "version": one.version or "",
+        "roles": "both" if len(stack.roles) == 2 else stack.roles[0],
+        "cases": _cases(stack.testcases),
+        "options": " ".join(stack.options),
+        "testbeds": " ".join(one.testbeds),
+        "repeats": one.repeats,
+        "installed": "yes" if one.why_not is None else "no",
+    }
 
 
 def _cases(testcases: Sequence[str]) -> str:
     """The test cases of a stack, shorter than by name."""
     absent = [case for case in TESTCASES if case not in testcases]
-    return "all" if not absent else " ".join(_LETTERS.get(case, case) for case in testcases)
+    return "all" if not absent else "".join(_LETTERS[case] for case in testcases)
 
 
 def _legend(found: Sequence[State]) -> Iterator[str]:

@@ -8,8 +8,9 @@ use super::crypto_stream::CryptoStream;
 use super::header::{PacketType, Space, Version};
 use super::keys::{Secret, Suite};
 use super::midway::Joined;
-use super::observer::{Reason, Secrets};
+use super::observer::Secrets;
 use super::protection::{Keys, Opened, Protected, Scratch};
+use super::seen::Reason;
 use super::{ConnectionId, End, Frame, Frames, Handshake, TransportParameters, tls};
 
 /// A packet with what its header tells of how to open it.

@@ -24,12 +24,12 @@ impl Handshake {
     }
 
     /// Whether there is nothing more to learn from Initial packets.
-    pub(super) fn knows_hello(&self) -> bool {
+    pub(super) fn knows_hello(self) -> bool {
         self.took_ticket.is_some()
     }
 
     /// Whether there is nothing more to learn from Handshake packets.
-    pub(super) fn knows_rest(&self) -> bool {
+    pub(super) fn knows_rest(self) -> bool {
         self.certificate.is_some() && self.early_data.is_some()
     }
 

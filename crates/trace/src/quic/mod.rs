@@ -18,6 +18,7 @@ mod midway;
 mod observer;
 mod packet_number;
 mod protection;
+mod seen;
 mod tls;
 mod transport_parameters;
 
@@ -28,7 +29,8 @@ pub use connection_id::ConnectionId;
 pub use frame::{Frame, FrameError, Frames};
 pub use handshake::Handshake;
 pub use header::{PacketType, Space};
-pub use observer::{Identity, MOST_WAITING, Observer, Packet, Reason, Seen, Undecoded};
+pub use observer::{MOST_WAITING, Observer};
+pub use seen::{Identity, Packet, Reason, Seen, Undecoded};
 pub use transport_parameters::{InitialCredit, TransportParameters};
 
 /// An end of a connection.

@@ -9,84 +9,12 @@ use crate::datagram::{Datagram, Path};
 use crate::keylog::{KeyLog, SecretKind};
 
 use super::connection::{Connection, Sealed};
-use super::header::{HeaderError, LongHeader, PacketType};
+use super::header::{LongHeader, PacketType};
 use super::keys::retry_is_authentic;
 use super::midway::{self, Attempts};
 use super::protection::{Opened, Protected, Scratch};
-use super::{ConnectionId, End, Frames, Handshake, InitialCredit, TransportParameters};
-
-/// A packet that was decoded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Packet<'a> {
-    /// Which connection of this observer, counted from 0 as they began. None for a packet that cannot be authenticated
-    /// (Retry, Version Negotiation) and belongs to none that is known.
-    pub connection: Option<usize>,
-    /// Who sent it.
-    pub sender: End,
-    /// Its type.
-    pub kind: PacketType,
-    /// Its number; Retry and Version Negotiation have none.
-    pub number: Option<u64>,
-    /// Bytes, header and authentication tag included.
-    pub size: usize,
-    /// Tells it from all others, wherever it is seen.
-    pub identity: Identity,
-    /// Its frames, decrypted.
-    pub payload: &'a [u8],
-    /// What its sender said of itself in the handshake, if that was seen; see
-    /// [`TransportParameters::ack_delay_us`].
-    pub parameters: Option<&'a TransportParameters>,
-    /// If it had to wait until it could be decoded: which datagram of this observer it came in, counted from 0.
-    pub waited_since: Option<u64>,
-}
-
-/// The last 16 bytes of a packet as it is on the wire. Of a protected packet they are the authentication tag, which no
-/// other packet shares, so the same bytes at two places are the same packet, whether it can be decrypted or not.
-pub type Identity = [u8; 16];
-
-fn identity(bytes: &[u8]) -> Identity {
-    // Less than a tag is no packet; padded with zeros, it is told apart by what there is.
-    bytes.last_chunk().copied().unwrap_or_else(|| {
-        let mut padded = [0; 16];
-        padded[..bytes.len()].copy_from_slice(bytes);
-        padded
-    })
-}
-
-impl<'a> Packet<'a> {
-    /// Its frames, one after the other.
-    #[must_use]
-    pub fn frames(&self) -> Frames<'a> {
-        Frames::new(self.payload)
-    }
-}
-
-/// What of a datagram could not be decoded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Undecoded {
-    /// Bytes from here to the end of the packet or datagram.
-    pub size: usize,
-    /// Its connection and sender, and what kind of packet it is, where that could be told.
-    pub known: Option<(usize, End, PacketType)>,
-    /// Tells it from all others, wherever it is seen.
-    pub identity: Identity,
-    /// If it waited until that was sure: which datagram of this observer it came in, counted from 0.
-    pub waited_since: Option<u64>,
-    /// Why.
-    pub reason: Reason,
-}
-
-impl Undecoded {
-    fn new(bytes: &[u8], known: Option<(usize, End, PacketType)>, reason: Reason) -> Self {
-        Self {
-            size: bytes.len(),
-            known,
-            identity: identity(bytes),
-            waited_since: None,
-            reason,
-        }
-    }
-}
+use super::seen::{Packet, Reason, Seen, Undecoded, identity};
+use super::{ConnectionId, End, Handshake, InitialCredit};
 
 /// How many 0-RTT packets an observer keeps that come before the `ClientHello`.
 pub const MOST_WAITING: usize = 32;
@@ -100,38 +28,6 @@ struct Waiting {
     since: u64,
     path: Path,
     bytes: Box<[u8]>,
-}
-
-/// Why a packet could not be decoded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
-pub enum Reason {
-    /// Neither a connection that is known nor the beginning of one.
-    #[error("not QUIC, or of a connection whose beginning was not seen")]
-    NoConnection,
-    /// A version of QUIC other than 1 and 2, or no QUIC at all.
-    #[error("QUIC version {0:#010x} is not known, if it is QUIC")]
-    Version(u32),
-    /// The capture holds only a part of it.
-    #[error("cut short by the capture's limit on packet size")]
-    CutShort,
-    /// It does not keep the layout of a packet.
-    #[error("a damaged packet header")]
-    Header,
-    /// Nothing is known of the client's random, by which a key log names the connection.
-    #[error("its ClientHello was not seen before it")]
-    NoClientHello,
-    /// The key log does not have its connection.
-    #[error("no secret for {} packets in the key log", .0.name())]
-    NoSecret(PacketType),
-    /// A Retry packet that is not an answer to the client's Initial packet, RFC 9001 section 5.8.
-    #[error("a Retry packet whose integrity tag does not fit")]
-    RetryIntegrity,
-    /// A cipher suite that is not implemented here.
-    #[error("cipher suite {0:#06x} is not known")]
-    CipherSuite(u16),
-    /// Decryption failed: damaged, forged, or of keys that the key log does not lead to.
-    #[error("not authentic with the keys that are known")]
-    NotAuthentic,
 }
 
 /// A place on the wire that sees the datagrams of any number of connections go by.
@@ -189,9 +85,6 @@ impl Secrets<'_> {
         shared.or_else(|| self.own.secret(client_random, kind))
     }
 }
-
-/// What [`Observer::datagram`] tells of.
-pub type Seen<'a> = Result<Packet<'a>, Undecoded>;
 
 impl<'k> Observer<'k> {
     /// An observer that has seen nothing.
@@ -628,20 +521,5 @@ impl<'k> Observer<'k> {
 
     fn issued(&self, receiver: Receiver) -> &[ConnectionId] {
         self.connections[receiver.connection].issued_by(receiver.end)
-    }
-}
-
-impl Reason {
-    /// Whether it may be different when the `ClientHello` has been seen.
-    fn can_change(self) -> bool {
-        matches!(self, Self::NoConnection | Self::NoClientHello)
-    }
-
-    fn of(error: HeaderError, datagram: &Datagram<'_>) -> Self {
-        match error {
-            HeaderError::UnknownVersion(version) => Self::Version(version),
-            HeaderError::Damaged if datagram.payload.len() < datagram.length => Self::CutShort,
-            HeaderError::Damaged => Self::Header,
-        }
     }
 }

@@ -4,6 +4,12 @@
 mod cases;
 #[path = "../../../crates/endpoint/quinn-family/harness.rs"]
 mod harness;
+#[path = "../../../crates/endpoint/quinn-family/packets.rs"]
+mod packets;
+#[path = "../../../crates/endpoint/quinn-family/socket_cases.rs"]
+mod socket_cases;
+#[path = "../../../crates/endpoint/quinn-family/test_cases.rs"]
+mod test_cases;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_bentpipe-endpoint-quinn");
 /// Every congestion control, since each may draw randomness of its own.

@@ -1,0 +1,52 @@
+//! What both libraries need to start a connection, be it one that resumes.
+
+use std::sync::Arc;
+
+use bentpipe_endpoint::{EndpointError, Resume, Setup, Tickets};
+use rustls::client::Resumption;
+
+use crate::proto::crypto::rustls::{NoInitialCipherSuite, QuicClientConfig};
+use crate::proto::{self, TokenMemoryCache, TokenStore, TransportConfig};
+
+/// What a client starts connections with.
+pub struct Client {
+    tls: rustls::ClientConfig,
+    pub tickets: Tickets,
+    transport: Arc<TransportConfig>,
+    /// Address validation tokens (RFC 9000, section 8.1.3), which the library keeps for as long as its configuration lives.
+    tokens: Arc<dyn TokenStore>,
+}
+
+impl Client {
+    pub fn new(setup: &Setup, transport: Arc<TransportConfig>) -> Result<Self, EndpointError> {
+        let mut tls = setup.client_tls()?;
+        let tickets = Tickets::default();
+        tls.resumption = Resumption::store(Arc::new(tickets.clone()));
+        Ok(Self {
+            tls,
+            tickets,
+            transport,
+            tokens: Arc::new(TokenMemoryCache::default()),
+        })
+    }
+
+    /// A connection that resumes nothing comes first, when there is no ticket yet.
+    pub fn config(&self, resume: Resume) -> Result<proto::ClientConfig, EndpointError> {
+        let mut tls = self.tls.clone();
+        tls.enable_early_data = resume == Resume::EarlyData;
+        let tls = QuicClientConfig::try_from(tls).map_err(tls_error)?;
+        let mut config = proto::ClientConfig::new(Arc::new(tls));
+        config
+            .transport_config(self.transport.clone())
+            .token_store(self.tokens.clone());
+        Ok(config)
+    }
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the signature that map_err wants"
+)]
+pub fn tls_error(error: NoInitialCipherSuite) -> EndpointError {
+    EndpointError::Tls(error.to_string())
+}

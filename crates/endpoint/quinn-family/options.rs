@@ -1,0 +1,63 @@
+//! The contract's options that both libraries have.
+
+use bentpipe_endpoint::{EndpointError, Options};
+
+use crate::dialect;
+use crate::proto::{AckFrequencyConfig, TransportConfig, VarInt};
+
+/// The datagram size in which both libraries count their initial windows, and the smallest that QUIC allows.
+const BASE_DATAGRAM_SIZE: u64 = 1200;
+/// The largest UDP payload that both libraries accept from a peer by default: an Ethernet frame's.
+const LARGEST_DATAGRAM_SIZE: u64 = 1472;
+/// Flow control windows are QUIC variable-length integers (RFC 9000, section 16).
+const LARGEST_WINDOW: u64 = (1 << 62) - 1;
+/// What both libraries buffer for sending by default, in bytes. `window` is about credit for the other side: a small one must
+/// not throttle what this side sends, and a large one is of no use if less can be sent.
+const DEFAULT_SEND_WINDOW: u64 = 10_000_000;
+
+/// What the variant asks for; `None`: the library's default.
+#[derive(Debug)]
+pub struct Tuning {
+    /// Congestion control, in the contract's words.
+    pub cc: Option<String>,
+    /// Initial congestion window in bytes.
+    pub initial_window: Option<u64>,
+}
+
+pub fn apply(transport: &mut TransportConfig, options: &mut Options) -> Result<(), EndpointError> {
+    let packets = options.take_number("iw", 1..=1_000_000)?;
+    let tuning = Tuning {
+        cc: options.take("cc"),
+        initial_window: packets.map(|packets| packets * BASE_DATAGRAM_SIZE),
+    };
+    if let Some(factory) = dialect::congestion_control(&tuning)? {
+        transport.congestion_controller_factory(factory);
+    }
+    if let Some(window) = options.take_number("window", 1..=LARGEST_WINDOW)? {
+        let credit = integer(window);
+        transport
+            .receive_window(credit)
+            .stream_receive_window(credit)
+            .send_window(window.max(DEFAULT_SEND_WINDOW));
+    }
+    let sizes = BASE_DATAGRAM_SIZE..=LARGEST_DATAGRAM_SIZE;
+    if let Some(size) = options.take_number("mtu", sizes)? {
+        let size = u16::try_from(size).expect("the range of the option ensures it");
+        // The minimum, too: otherwise a burst of losses would be taken for a path that carries less.
+        transport
+            .initial_mtu(size)
+            .min_mtu(size)
+            .mtu_discovery_config(None);
+    }
+    if let Some(packets) = options.take_number("ack", 1..=1_000_000)? {
+        let mut config = AckFrequencyConfig::default();
+        // The extension counts the packets that need no ACK.
+        config.ack_eliciting_threshold(integer(packets - 1));
+        transport.ack_frequency_config(Some(config));
+    }
+    Ok(())
+}
+
+fn integer(value: u64) -> VarInt {
+    VarInt::from_u64(value).expect("the range of the option ensures it")
+}

@@ -1,0 +1,5 @@
+//! Requests and replies over a stack that is made of maps.
+
+mod client;
+mod fake;
+mod server;

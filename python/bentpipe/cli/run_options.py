@@ -1,0 +1,143 @@
+"""The options of `bentpipe run`: those that change a campaign's plan, and those that say how it is run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bentpipe import campaign, workload
+from bentpipe.errors import UsageError
+from bentpipe.workload import Workload
+
+LISTS = {"scenario": "scenarios", "client": "clients", "server": "servers"}
+
+
+def split(_context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Comma-separated and repeated values as one list, each once."""
+    option = parameter.opts[0]
+    for value in values:
+        if "," in value and Path(value).is_file():
+            raise UsageError(f'{option}: the path "{value}" has a comma in it', "commas separate: rename it")
+        if not all(part.strip() for part in value.split(",")):
+            raise UsageError(f'{option}: "{value}" has an empty name in it', "write NAME,NAME")
+    return campaign.unique([part.strip() for value in values for part in value.split(",")])
+
+
+class _Folder(click.Path):
+    """A path that is not empty."""
+
+    name = "folder"
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
+        if value == "":
+            self.fail("it is empty", parameter, context)
+        return super().convert(value, parameter, context)
+
+
+def _options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def apply(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return apply
+
+
+PLAN = _options(
+    click.option(
+        "--scenario",
+        multiple=True,
+        callback=split,
+        metavar="NAME,…",
+        help="Names, or paths to .toml files; comma-separated, can be repeated.",
+    ),
+    click.option(
+        "--client",
+        multiple=True,
+        callback=split,
+        metavar="STACK,…",
+        help="Stacks, as in quinn:cc=bbr:iw=32; comma-separated, can be repeated.",
+    ),
+    click.option(
+        "--server",
+        multiple=True,
+        callback=split,
+        metavar="STACK,…",
+        help="Likewise; comma-separated, can be repeated.",
+    ),
+    click.option("--iterations", type=click.IntRange(1), metavar="N", help="Trials of each cell."),
+    click.option(
+        "--workload",
+        multiple=True,
+        callback=split,
+        metavar="WHAT,…",
+        help="TESTCASE:SIZE or TESTCASE:COUNTxSIZE, as in transfer:10MiB, upload:1MiB or "
+        "multiplexing:2000x32B; comma-separated, can be repeated.",
+    ),
+    click.option("--bytes", "size", metavar="SIZE", help="Short for --workload transfer:SIZE."),
+    click.option(
+        "--set",
+        "set_",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Change the scenarios, as in forward.queue=1BDP; can be repeated.",
+    ),
+    click.option("--seed", type=click.IntRange(0), metavar="N", help="All randomness comes from it."),
+    click.option("--trace", type=click.Choice(campaign.TRACES), help="Which trials leave a trace."),
+    click.option(
+        "--qlog",
+        is_flag=True,
+        default=None,
+        help="With --trace median or all: also the endpoints' qlogs (slower).",
+    ),
+)
+EXECUTION = _options(
+    click.option(
+        "--jobs", type=click.IntRange(1), metavar="N", help="Trials at a time (default: cores + 1)."
+    ),
+    click.option("--shuffle", is_flag=True, help="Run trials in random order. Results stay the same."),
+    click.option(
+        "--pause-between", "pause", metavar="HH:MM-HH:MM", help="Start no trial in this local time."
+    ),
+    click.option("--out", type=_Folder(), metavar="DIR", help="Folder (default: runs/CAMPAIGN-TIME)."),
+    click.option("--resume", type=_Folder(), metavar="DIR", help="Continue the run in DIR."),
+    click.option(
+        "--retry-failed",
+        is_flag=True,
+        help="With --resume: run failed trials again. Those that are ok or unsupported are left alone.",
+    ),
+    click.option(
+        "--stacks",
+        "extra",
+        multiple=True,
+        type=_Folder(),
+        metavar="DIR",
+        help="A further folder of stacks; can be repeated. A resumed run knows those it began with.",
+    ),
+    click.option("--no-report", is_flag=True, help="Make no report at the end."),
+    click.option("--json", "as_json", is_flag=True, help="Print the records, one JSON object per line."),
+)
+
+
+def changed_keys(given: dict[str, Any]) -> dict[str, Any]:
+    """The keys of a plan that the command line gives."""
+    changes: dict[str, Any] = {LISTS[key]: given[key] for key in LISTS if given[key]}
+    changes |= {key: given[key] for key in ("iterations", "seed", "trace", "qlog") if given[key] is not None}
+    if given["workload"] and given["size"] is not None:
+        raise UsageError(
+            "--workload and --bytes cannot both be given",
+            "--bytes SIZE is short for --workload transfer:SIZE",
+        )
+    if given["workload"]:
+        changes["workloads"] = workload.canonical(given["workload"], "--workload")
+    if given["size"] is not None:
+        changes["workloads"] = (str(Workload("transfer", 1, workload.size(given["size"], "--bytes"))),)
+    if given["set_"]:
+        changes["set"] = given["set_"]
+    return changes
