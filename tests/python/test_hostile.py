@@ -55,7 +55,7 @@ CLIENTS = {
     "bye-rubbish": ("crashed", "bye-rubbish as client broke the contract: BYE"),
 }
 # Tried below on their own, or by `stacks test` alone.
-OTHERS = ("no-secrets", "patient", "sleepy", "open", "ignorant", "one-file")
+OTHERS = ("spin", "no-secrets", "patient", "sleepy", "open", "ignorant", "one-file")
 
 
 @pytest.fixture(autouse=True)
@@ -128,6 +128,16 @@ def test_a_program_that_says_nothing_is_given_up(bentpipe: Command, impatient: N
     assert record["outcome"] == "crashed"
     assert f"{server} as server was silent" in record["detail"]
     assert server != "dies-with-child" or child_is_gone()
+
+
+def test_a_program_that_answers_but_spins_costs_its_own_trial(
+    bentpipe: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Silent for less than a second each time, twenty seconds in all: the other trials go on meanwhile."""
+    monkeypatch.setenv("BENTPIPE_SILENCE_S", "1")
+    spun, other = trials(bentpipe, "toy", "spin,toy")
+    assert (spun["outcome"], other["outcome"]) == ("crashed", "ok")
+    assert "spin as server was slow: it was waited for 20 s in all" in spun["detail"]
 
 
 @pytest.mark.parametrize(

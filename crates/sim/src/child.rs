@@ -22,6 +22,9 @@ use crate::job::Role;
 const PIPE_BYTES: usize = 1 << 20;
 /// As much of what a program prints is kept.
 const LOG_BYTES: u64 = 1 << 20;
+/// A program that answers in time each time, and still takes this many times its silence in all, is given up: a stack
+/// that spins costs its own trial and not the campaign.
+const SILENCES_IN_ALL: u32 = 20;
 /// How long a program may take to exit after its last word.
 const EXIT_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -47,6 +50,9 @@ pub enum ChildError {
     /// It said nothing for too long.
     #[error("{role} was silent, or within one frame, for {seconds} s")]
     Silent { role: Role, seconds: u64 },
+    /// It answered each time, but was waited for too long in all.
+    #[error("{role} was slow: it was waited for {seconds} s in all")]
+    Slow { role: Role, seconds: u64 },
     /// It said something that is not in the contract.
     #[error("{role} broke the contract: {what}")]
     Rubbish { role: Role, what: String },
@@ -64,6 +70,7 @@ impl ChildError {
             | Self::Start { role, .. }
             | Self::Ended { role, .. }
             | Self::Silent { role, .. }
+            | Self::Slow { role, .. }
             | Self::Rubbish { role, .. }
             | Self::Io { role, .. } => *role,
         }
@@ -102,6 +109,8 @@ pub struct Child {
     from: OwnedFd,
     log: File,
     silence: Duration,
+    /// How much longer its answers may take, all together.
+    patience: Duration,
     frames: Vec<Vec<u8>>,
     inbox: Vec<u8>,
     reaped: Option<(ExitStatus, Duration)>,
@@ -157,6 +166,7 @@ impl Child {
             from,
             log,
             silence,
+            patience: silence * SILENCES_IN_ALL,
             frames: Vec::new(),
             inbox: Vec::new(),
             reaped: None,
@@ -182,8 +192,14 @@ impl Child {
 
     /// Receives the body of the next frame, which must be of type `kind`.
     pub fn receive(&mut self, kind: u8) -> Result<Bytes, ChildError> {
+        let start = now();
+        let result = self.receive_before(kind, start + self.silence.min(self.patience));
+        self.patience = self.patience.saturating_sub(now() - start);
+        result
+    }
+
+    fn receive_before(&mut self, kind: u8, deadline: Instant) -> Result<Bytes, ChildError> {
         let header = contract::HEADER_LEN;
-        let deadline = deadline(self.silence);
         self.fill(header, deadline)?;
         let (length, found) = contract::decode_header(&self.inbox)
             .map_err(|error| self.rubbish(error.to_string()))?;
@@ -268,14 +284,15 @@ impl Child {
             &self.from
         };
         let ready = poll_one(pipe, event, deadline).map_err(|error| self.io(error))?;
-        let seconds = self.silence.as_secs();
+        let role = self.role;
         if ready {
             Ok(())
+        } else if self.patience < self.silence {
+            let seconds = (self.silence * SILENCES_IN_ALL).as_secs();
+            Err(ChildError::Slow { role, seconds })
         } else {
-            Err(ChildError::Silent {
-                role: self.role,
-                seconds,
-            })
+            let seconds = self.silence.as_secs();
+            Err(ChildError::Silent { role, seconds })
         }
     }
 
@@ -347,12 +364,16 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 
 /// The end of a wait that begins now. A frame has to pass as a whole within it, so that a program which sends a byte now
 /// and then is silent too.
+fn deadline(patience: Duration) -> Instant {
+    now() + patience
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "real processes are waited for in real time"
 )]
-fn deadline(patience: Duration) -> Instant {
-    Instant::now() + patience
+fn now() -> Instant {
+    Instant::now()
 }
 
 /// Waits for `event` (or a hang-up) on `fd`; false if the deadline came first.

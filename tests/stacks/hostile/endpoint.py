@@ -69,6 +69,15 @@ class Hang(Toy):
         super().answer(ran)
 
 
+class Spin(Toy):
+    """Answers each time, wants to go on at once, and takes its time for everything."""
+
+    def answer(self, ran: Ran) -> None:
+        time.sleep(0.9)
+        ran.done, ran.next_wake = False, ran.until
+        super().answer(ran)
+
+
 class Rubbish(Toy):
     def answer(self, ran: Ran) -> None:
         write(b"this is no frame at all")
