@@ -12,6 +12,7 @@ import random
 
 INITIAL = 10  # packets, RFC 9002 section 7.2
 MINIMUM = 2  # packets, the same section
+HALF = 0.5  # of the window is left after a loss, section 7.3.2
 REORDERING = 3  # packets that are acknowledged behind one that counts as lost, RFC 9002 section 6.1.1
 WAIT = 9 / 8  # round trips after which one with an acknowledged packet behind it is lost, section 6.1.2
 
@@ -24,10 +25,11 @@ def formula(loss: float) -> float:
 
 
 class Sender:
-    """One transfer. `rate` runs it."""
+    """One transfer, with `kept` of the window left after a loss. `rate` runs it."""
 
-    def __init__(self, loss: float, seed: int) -> None:
+    def __init__(self, loss: float, seed: int, kept: float = HALF) -> None:
         self._loss = loss
+        self._kept = kept
         self._random = random.Random(seed)
         self._now = 0.0
         self._window: float = INITIAL
@@ -88,4 +90,4 @@ class Sender:
             del self._sent[packet]
             if sent > self._recovery:
                 self._recovery = self._now
-                self._window = self._threshold = max(self._window / 2, MINIMUM)
+                self._window = self._threshold = max(self._window * self._kept, MINIMUM)

@@ -39,10 +39,10 @@ _COLUMNS = f"""Medians over the trials. *chance*: how far from the ideal sender'
 trials may be, {DEVIATIONS} standard deviations. *RTT*: the server's samples."""
 _FORMULA = """**The formula** is that of Mathis et al.: sqrt(3/2) / sqrt(p) packets per round trip. It stands
 for losses that are evenly spaced, a window that grows by one packet in each round trip, and no start. ACKs
-that wait for a second packet do not lower it here: RFC 9002 counts bytes that are acknowledged, not ACKs."""
-_IDEAL = """**The ideal sender** is a program of a page (`ideal_reno.py`) that keeps RFC 9002: losses by chance,
-slow start from 10 packets, a window that is halved once for all losses of a round trip, no growth during
-recovery, never less than two packets, whole packets only."""
+that wait for a second packet do not lower it: RFC 9002 counts bytes that are acknowledged, not ACKs."""
+_IDEAL = """**The ideal sender** is a program of a page (`ideal_reno.py`) that keeps RFC 9002: losses by
+chance, slow start from 10 packets, a window that is halved once for all losses of a round trip, no growth
+during recovery, never less than two packets, whole packets only."""
 
 
 @dataclass(frozen=True)
@@ -55,20 +55,25 @@ class Trait:
 
 # Stack → what was found when it was examined: in its library's code, in traces and in qlogs.
 TRAITS = {
+    "quic-go": Trait(
+        1.46,
+        """after a loss its window is 0.7 of what it was (`renoBeta`), where RFC 9002 section 7.3.2 has half;
+  the ideal sender with 0.7 is 40 % faster. And it sends a whole packet when the window has room for a part of
+  one""",
+    ),
     "x-net": Trait(
         0.90,
         """its pacer's bucket is refilled when a timer expires, and not when an ACK arrives, so that it
-  holds back packets for which the window has room, 15 % of the time. And it forgets at each loss what was
-  acknowledged towards the next packet of window; that alone takes 5 % off the ideal sender's rate""",
+  holds back packets for which the window has room, some 15 % of the time. And it forgets at each loss what
+  was acknowledged towards the next packet of window, which takes 5 % off an ideal sender that does so""",
     ),
     "quiche": Trait(
         0.94,
         """it fills the rest of its window with a packet of whatever size that is. Such pieces are
-  acknowledged one by one and live on: a quarter more packets for the same file, and so a quarter more
-  losses""",
+  acknowledged one by one and live on: a quarter more packets for the same file, and a quarter more losses""",
     ),
     "ngtcp2": Trait(
-        1.04,
+        1.06,
         """it sends a whole packet when the window has room for a part of one, and so has more in flight than
   its window, where others have half a packet less""",
     ),
