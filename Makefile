@@ -27,6 +27,7 @@ lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	cargo clippy -p bentpipe-endpoint --features interposed-clock --all-targets --quiet -- -D warnings
+	@sh tools/lint-stacks.sh
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

@@ -48,6 +48,9 @@ type downloads struct {
 }
 
 func (env *Environment) openDownloads() (*downloads, error) {
+	if err := os.MkdirAll(env.Hello.Downloads, 0o755); err != nil {
+		return nil, err
+	}
 	root, err := os.OpenRoot(env.Hello.Downloads)
 	return &downloads{root, env.eager}, err
 }

@@ -203,6 +203,7 @@ type trial struct {
 	hello          family.Hello
 	limit          uint64
 	packets        []byte // all departures of both sides
+	largest        int    // of them, in bytes
 	virtual        time.Duration
 	cpu            time.Duration // of both processes
 	clientBye      family.Bye
@@ -243,7 +244,7 @@ func (x *trial) run(t testing.TB) {
 	t.Helper()
 	client, server := x.hello, x.hello
 	server.Role, server.Local, server.Remote = "server", client.Remote, client.Local
-	server.Seed, server.Requests = "1"+client.Seed[1:], nil
+	server.Seed, server.Requests, server.Keylog = "1"+client.Seed[1:], nil, ""
 	x.client.child, x.server.child = startChild(t), startChild(t)
 	x.client.begin(client)
 	x.server.begin(server)
@@ -257,6 +258,7 @@ func (x *trial) run(t testing.TB) {
 		x.server.run(until)
 		for _, side := range []struct{ from, to *end }{{&x.client, &x.server}, {&x.server, &x.client}} {
 			for _, d := range side.from.ran(until) {
+				x.largest = max(x.largest, len(d.bytes))
 				x.packets = fmt.Appendf(x.packets, "%d %d %x\n", d.time, d.ecn, d.bytes)
 				side.to.inbound.carry(d)
 			}

@@ -49,6 +49,9 @@ func TestUnsupported(t *testing.T) {
 	for name, change := range map[string]func(*family.Hello){
 		"role":         func(h *family.Hello) { h.Role = "proxy" },
 		"testcase":     func(h *family.Hello) { h.Testcase = "kqzjw" },
+		"cubic":        func(h *family.Hello) { h.Options["cc"] = "cubic" },
+		"small mtu":    func(h *family.Hello) { h.Options["mtu"] = "1199" },
+		"large mtu":    func(h *family.Hello) { h.Options["mtu"] = "1281" },
 		"option":       func(h *family.Hello) { h.Options["iw"] = "100" },
 		"cc":           func(h *family.Hello) { h.Options["cc"] = "bbr" },
 		"window":       func(h *family.Hello) { h.Options["window"] = "10MB" },

@@ -30,8 +30,10 @@ var program = &family.Stack{
 	Describe:    describe,
 }
 
-// largestPacket is what quic-go's packet buffers hold (protocol.MaxPacketBufferSize), in bytes.
-const largestPacket = 1452
+// largestPacket is the size, in bytes, for which quic-go's pacer waits until it is told another by path MTU discovery
+// (newPacer). With larger packets from the start the sender asks again and again, at one instant, whether it may send: it
+// is told "at once", but the congestion controller wants to wait. In virtual time that instant never ends.
+const largestPacket = 1280
 
 func setOption(config *quic.Config, name, value string) error {
 	switch name {

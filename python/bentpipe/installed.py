@@ -102,9 +102,13 @@ class Installed:
 def read(folder: Path) -> Installed | None:
     """What is installed in `folder`; None if that cannot be told."""
     try:
-        return Installed(**json.loads((folder / FILE).read_text()))
+        found = Installed(**json.loads((folder / FILE).read_text()))
     except (OSError, ValueError, TypeError):
         return None
+    tables: list[object] = [found.programs, found.tools, found.packages, found.files]
+    if isinstance(found.files, dict):
+        tables += found.files.values()
+    return found if all(isinstance(table, dict) for table in tables) else None
 
 
 def files(folder: Path) -> dict[str, dict[str, int | str]]:

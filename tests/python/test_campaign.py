@@ -139,7 +139,10 @@ def test_a_campaign_that_comes_along_can_be_run(file: Path) -> None:
     assert all(one.label in plan.labels() for one in scenarios.resolve_all(plan.cases()))
     known = stacks.discover()
     for one in (*plan.clients, *plan.servers):
-        assert stacks.variant(one, known).label == one
+        variant = stacks.variant(one, known)
+        assert variant.label == one
+        for key in variant.options.keys() & {"cc", "ss"}:  # a stack lists their values
+            assert variant.options[key] in re.findall(r"[\w+]+", variant.stack.options[key]), one
 
 
 @pytest.mark.parametrize("file", CAMPAIGNS, ids=lambda file: file.stem)

@@ -130,7 +130,17 @@ def test_a_program_that_was_changed_is_not_run(bentpipe: Command, cache: Path, t
     assert stacks.load(toy).missing("virtual-time") is None
     program.unlink()
     assert f"{program} is gone or was changed" in str(stacks.load(toy).missing("virtual-time"))
-    (program.parent / "installed.json").write_text("{")
+    assert bentpipe("stacks", "install", "made", "--stacks", toy).code == 0
+    assert stacks.load(toy).missing("virtual-time") is None
+
+
+@pytest.mark.parametrize("damage", ["{", "[]", {"files": []}, {"files": {"toy.py": None}}, {"tools": None}])
+def test_a_damaged_description_is_not_installed(
+    bentpipe: Command, cache: Path, toy: Path, damage: str | dict[str, object]
+) -> None:
+    bentpipe("stacks", "install", "made", "--stacks", toy)
+    file = stacks.load(toy).entry.folder / "installed.json"
+    file.write_text(damage if isinstance(damage, str) else json.dumps(json.loads(file.read_text()) | damage))
     assert "installed.json is damaged" in str(stacks.load(toy).missing("virtual-time"))
     assert bentpipe("stacks", "install", "made", "--stacks", toy).code == 0
     assert stacks.load(toy).missing("virtual-time") is None
