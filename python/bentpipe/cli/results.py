@@ -10,7 +10,7 @@ import click
 
 from bentpipe import paths
 
-PAGES = ("thesis",)  # those of `bentpipe.results`, which takes long to import
+PAGES = ("reno", "thesis")  # those of `bentpipe.results`, which takes long to import
 
 
 @click.command(short_help="Write a page of results from the records of a run.")
@@ -28,6 +28,7 @@ def results(page: str, run: Path, out: Path | None) -> None:
 
     \b
     Pages:
+      reno     a run of the campaign reno, beside the known formula and an ideal sender
       thesis   a run of the campaign thesis, beside what was published of these paths
 
     \b

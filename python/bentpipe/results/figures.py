@@ -33,9 +33,9 @@ _MARK = "x"  # of a pair without a success
 
 @dataclass(frozen=True)
 class Line:
-    """A goodput that a distribution is held against."""
+    """A value that a distribution is held against."""
 
-    bps: float
+    value: float
     label: str
     dashes: str = "-"
     colour: str = BLACK
@@ -113,14 +113,49 @@ def distribution(matrix: Matrix, lines: Sequence[Line], path: Path) -> None:
             _strip(axes, row + 0.17, matrix.column(stack), VERMILLION, "o")
             _strip(axes, row - 0.17, matrix.row(stack), BLUE, "D")
         for line in lines:
-            axes.axvline(line.bps / 1e6, color=line.colour, lw=0.8, ls=line.dashes, zorder=2)
+            axes.axvline(line.value / 1e6, color=line.colour, lw=0.8, ls=line.dashes, zorder=2)
         axes.set_yticks(range(len(stacks)), stacks)
         axes.set_ylim(-0.6, len(stacks) - 0.4)
-        axes.set_xlim(0, 1.03 * max([*_goodputs(matrix.cells), *(line.bps / 1e6 for line in lines)]))
+        axes.set_xlim(0, 1.03 * max([*_goodputs(matrix.cells), *(line.value / 1e6 for line in lines)]))
         axes.set_xlabel("mean goodput of a pair (Mbit/s)")
         axes.tick_params(axis="y", length=0)
         made.legend(handles=_keys(lines), loc="outside upper center", ncols=2, frameon=False)
         canvas.save(made, path, f"goodput of pairs over {matrix.key.scenario}")
+
+
+def strips(
+    rows: Sequence[tuple[str, Sequence[float]]], lines: Sequence[Line], chance: float, unit: str, path: Path
+) -> None:
+    """A row per title, with a dot for each of its values. Around the last line a band of what chance allows a
+    median, a share of it.
+    """
+    with _style():
+        size = (_WIDTH_MM * _MM * 0.7, (_FRAME_MM + _ROW_MM * len(rows)) * _MM)
+        made = Figure(size, layout="constrained")
+        axes = made.subplots()
+        middle = lines[-1].value
+        axes.axvspan(middle * (1 - chance), middle * (1 + chance), color=PALE, alpha=0.5, lw=0, zorder=0)
+        for row, (_, values) in enumerate(reversed(rows)):
+            # Dots of equal values lie beside each other: every third on a line of its own.
+            heights = [row + 0.12 * (number % 3 - 1) for number in range(len(values))]
+            axes.plot(values, heights, "o", ms=2, mew=0, color=BLUE, alpha=0.6, zorder=4)
+            axes.plot([np.median(values)], [row], "|", ms=11, mew=1.2, color=VERMILLION, zorder=5)
+        for line in lines:
+            axes.axvline(line.value, color=line.colour, lw=0.8, ls=line.dashes, zorder=2)
+        axes.set_yticks(range(len(rows)), [title for title, _ in reversed(rows)])
+        axes.set_ylim(-0.6, len(rows) - 0.4)
+        everything = [value for _, values in rows for value in values]
+        axes.set_xlim(0.95 * min(everything), 1.02 * max(everything))
+        axes.set_xlabel(unit)
+        axes.tick_params(axis="y", length=0)
+        keys = [
+            Line2D([], [], color=BLUE, marker="o", ms=3, ls="", label="one dot per seed"),
+            Line2D([], [], color=VERMILLION, marker="|", ms=8, mew=1.2, ls="", label="median"),
+            *(Line2D([], [], color=one.colour, ls=one.dashes, lw=0.8, label=one.label) for one in lines),
+            Line2D([], [], color=PALE, lw=5, label="what chance allows a stack's median"),
+        ]
+        made.legend(handles=keys, loc="outside upper center", ncols=2, frameon=False)
+        canvas.save(made, path, unit)
 
 
 def _mean(matrix: Matrix, name: str) -> float:
@@ -137,7 +172,7 @@ def _goodputs(cells: Sequence[Cell]) -> list[float]:
 def _in_view(matrix: Matrix, lines: Sequence[Line]) -> list[Line]:
     """Without the lines that would press all dots to the left."""
     farthest = _FAR * max(_goodputs(matrix.cells), default=float("inf"))
-    return [line for line in lines if line.bps / 1e6 <= farthest]
+    return [line for line in lines if line.value / 1e6 <= farthest]
 
 
 def _strip(axes: Axes, y: float, cells: Sequence[Cell], colour: str, shape: str) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from bentpipe.manifest import Manifest
 from bentpipe.records import Record
 from bentpipe.results import compare
 from bentpipe.results.markdown import code, literal, percent, several, table
-from bentpipe.results.published import Published
 from bentpipe.results.source import Source
 
 _PAIRS = 4  # that are named before they are counted
@@ -108,7 +107,7 @@ def limits(real_links: Sequence[str]) -> list[str]:
     return ["## What virtual time cannot show", "\n".join(lines)]
 
 
-def made(source: Source, known: Published) -> list[str]:
+def made(source: Source, sources: Mapping[str, str]) -> list[str]:
     """The section on how the page was made."""
     manifest = source.manifest
     versions = {key: value for key, value in manifest.versions.items() if key != "stacks"}
@@ -130,5 +129,5 @@ def made(source: Source, known: Published) -> list[str]:
     ]
     if manifest.left_out:
         parts.append("Left out: " + "; ".join(literal(why) for why in manifest.left_out.values()) + ".")
-    sources = "\n".join(f"- {name}: {text}" for name, text in known.sources.items())
-    return [*parts, f"Sources of what was published:\n\n{sources}"]
+    listed = "\n".join(f"- {name}: {text}" for name, text in sources.items())
+    return [*parts, f"Sources of what was published:\n\n{listed}"]

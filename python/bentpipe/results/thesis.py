@@ -121,7 +121,7 @@ def _sections(page: Page) -> list[str]:
     parts += footing.failures(page.records)
     parts += footing.cost(page.records, page.source.manifest)
     parts += footing.limits([name for name in page.matrices if page.known.scenarios[name].real_link])
-    parts += footing.made(page.source, page.known)
+    parts += footing.made(page.source, page.known.sources)
     return parts
 
 
