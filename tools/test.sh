@@ -9,6 +9,7 @@ cargo test --release --quiet -p bentpipe-endpoint --features interposed-clock --
 
 if command -v go >/dev/null 2>&1 && (cd endpoints/quic-go && go list ./... >/dev/null 2>&1); then
     echo "test: Go"
+    (cd endpoints/go-family && go vet ./... && go test ./...)
     (cd endpoints/quic-go && go vet ./... && go test ./...)
     (cd endpoints/x-net && go vet ./...) # its tests are among Python's
 else

@@ -73,6 +73,9 @@ class ServerSession:
                 self._read(event.stream_id, event.data, event.end_stream)
         elif isinstance(event, StreamReset):
             self._questions.pop(event.stream_id, None)
+            store = self._stores.pop(event.stream_id, None)
+            if store is not None:
+                store.close()
 
     def close_files(self) -> None:
         for store in self._stores.values():
@@ -103,7 +106,10 @@ class ServerSession:
 
     def _begin_upload(self, stream: int, line: bytes, rest: bytes, is_end: bool) -> None:
         path = _path(line)
-        store = None if path is None else files.create(self._folder, path)
+        try:
+            store = None if path is None else files.create(self._folder, path)
+        except (OSError, ValueError):  # a folder has that name, or no file can
+            store = None
         if store is None:
             self._refuse(stream, is_end)
         else:

@@ -2,177 +2,124 @@ package endpoint
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
-	"net/url"
 	"os"
-	"path/filepath"
 	"sync"
-	"sync/atomic"
+
+	family "bentpipe-endpoint-go-family"
 
 	"github.com/quic-go/quic-go"
 )
 
-// client asks for every path on a stream of its own, all at once, and stores the replies.
+// client opens the connections of a test case, one after the other, on one socket.
 type client struct {
-	env       environment
-	transport *quic.Transport
-	requests  []*request
-	handshake *uint64
-	err       error
-	ended     atomic.Bool
+	*family.Client
+	dial    func(context.Context) (*quic.Conn, error)
+	tickets *ticketCache // nil: they are not kept
 }
 
-func newClient(env environment) (*client, error) {
-	c := &client{env: env, transport: &quic.Transport{Conn: env.socket}}
-	for _, text := range env.hello.Requests {
-		address, err := url.Parse(text)
-		if err != nil {
-			return nil, fmt.Errorf("request %q: %w", text, err)
-		}
-		r := &request{path: address.Path, env: &c.env}
-		if r.name = filepath.FromSlash(r.path); len(r.name) < 2 || !filepath.IsLocal(r.name[1:]) {
-			return nil, fmt.Errorf("request %q: the path names no file below downloads", text)
-		}
-		r.name = filepath.Join(env.hello.Downloads, r.name)
-		c.requests = append(c.requests, r)
-	}
-	return c, nil
-}
-
-func (c *client) start() error {
-	go c.run()
-	return nil
-}
-
-func (c *client) idle() bool { return false }
-func (c *client) done() bool { return c.ended.Load() }
-
-// run is the life of the one connection.
-func (c *client) run() {
-	defer func() { c.ended.Store(true) }()
-	ctx := context.Background()
-	conn, err := c.transport.Dial(ctx, c.env.remote, c.env.clientTLS(), c.env.config)
+func newClient(c *family.Client) (func(), error) {
+	config, err := configure(&c.Environment)
 	if err != nil {
-		c.err = err
-		return
+		return nil, err
 	}
-	c.handshake = new(c.env.now())
-	var replies sync.WaitGroup
-	for _, r := range c.requests {
-		stream, err := conn.OpenStreamSync(ctx)
-		if err == nil {
-			_, err = fmt.Fprintf(stream, "GET %s\r\n", r.path)
-		}
-		if err != nil {
-			r.err = err
-			break
-		}
-		stream.Close()
-		replies.Go(func() { r.receive(stream) })
+	session := &client{Client: c}
+	secrets := clientTLS(&c.Environment)
+	if c.Hello.Resumes() {
+		session.tickets = &ticketCache{ClientSessionCache: tls.NewLRUClientSessionCache(1), arrived: make(chan struct{})}
+		secrets.ClientSessionCache = session.tickets
 	}
-	replies.Wait()
-	c.err = context.Cause(conn.Context())
-	for _, r := range c.requests {
-		if c.err == nil && r.err != nil {
-			c.err = fmt.Errorf("request %s: %w", r.path, r.err)
-		}
+	early := c.Hello.Testcase == "zerortt"
+	if early && c.Logs.Keylog != nil {
+		session.tickets.early = &earlySecrets{keylog: c.Logs.Keylog}
 	}
-	conn.CloseWithError(0, "")
+	transport := newTransport(&c.Environment, session.tickets.secrets())
+	dial := transport.Dial
+	if early {
+		dial = transport.DialEarly
+	}
+	session.dial = func(ctx context.Context) (*quic.Conn, error) { return dial(ctx, c.Remote, secrets, config) }
+	return session.live, nil
 }
 
-func (c *client) flush() error {
-	for _, r := range c.requests {
-		if err := r.store(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c *client) report() bye {
-	b := bye{HandshakeNS: c.handshake, Requests: []requestReport{}, Error: describe(c.err)}
-	for _, r := range c.requests {
-		b.Requests = append(b.Requests, r.report())
-	}
-	return b
-}
-
-// replyBuffer is how much of a reply is kept in memory before it is written to its file.
-const replyBuffer = 256 << 10
-
-// request is a path asked for, and what has come of it so far.
-type request struct {
-	env         *environment
-	path        string
-	name        string // of the file that the reply goes to
-	bytes       uint64
-	first, last uint64 // when bytes arrived, in ns since the start of the trial
-	err         error
-	buffer      []byte
-	held        int // bytes in the buffer
-	file        *os.File
-}
-
-// receive reads the reply to its end. A request that is reset before its first byte leaves no file.
-func (r *request) receive(stream *quic.Stream) {
-	r.buffer = make([]byte, replyBuffer)
-	for r.err == nil {
-		n, err := stream.Read(r.buffer[r.held:])
-		if n > 0 {
-			r.last = r.env.now()
-			if r.bytes == 0 {
-				r.first = r.last
-			}
-			r.bytes += uint64(n)
-			r.held += n
-		}
-		switch {
-		case err == io.EOF:
-			r.env.disk.do(func() { r.err = r.complete() })
+func (c *client) live() {
+	for i, requests := range c.Connections() {
+		last := i > 0 || c.tickets == nil
+		if c.Fail(c.connect(requests, last)) {
 			return
-		case err != nil:
-			r.err = err
-		case r.held == len(r.buffer):
-			r.env.disk.do(func() { r.err = r.store() })
 		}
 	}
 }
 
-// store moves the buffer to the file.
-func (r *request) store() error {
-	if r.held == 0 {
-		return nil
-	}
-	if err := r.open(); err != nil {
+// connect is the life of one connection. One that is not the last waits for a session ticket.
+func (c *client) connect(requests []*family.Request, last bool) error {
+	conn, err := c.dial(context.Background())
+	if err != nil {
 		return err
 	}
-	_, err := r.file.Write(r.buffer[:r.held])
-	r.held = 0
+	c.Connected()
+	c.ask(conn, requests)
+	if !last {
+		select {
+		case <-c.tickets.arrived:
+		case <-conn.Context().Done():
+		}
+	}
+	err = context.Cause(conn.Context())
+	conn.CloseWithError(0, "")
 	return err
 }
 
-// open makes the file, unless it has been made.
-func (r *request) open() error {
-	if r.file != nil {
+// ask sends the requests, again after the handshake if they went out in 0-RTT packets that the server has rejected.
+func (c *client) ask(conn *quic.Conn, requests []*family.Request) {
+	open := func() (family.Stream, error) {
+		s, err := conn.OpenStreamSync(context.Background())
+		return stream{s}, err
+	}
+	c.Ask(open, requests)
+	for _, r := range requests {
+		if errors.Is(r.Err, quic.Err0RTTRejected) {
+			if _, err := conn.NextConnection(context.Background()); err == nil {
+				c.Ask(open, requests)
+			}
+			return
+		}
+	}
+}
+
+// ticketCache keeps session tickets and tells when the first has come.
+type ticketCache struct {
+	tls.ClientSessionCache
+	arrived chan struct{}
+	once    sync.Once
+	early   *earlySecrets // nil: nobody wants them
+}
+
+// secrets are those of the connections that the tickets are offered in; nil if nobody wants them.
+func (t *ticketCache) secrets() *earlySecrets {
+	if t == nil {
 		return nil
 	}
-	err := os.MkdirAll(filepath.Dir(r.name), 0o755)
-	if err == nil {
-		r.file, err = os.Create(r.name)
-	}
-	return err
+	return t.early
 }
 
-func (r *request) complete() error {
-	return errors.Join(r.open(), r.store(), r.file.Close())
+// Get returns the ticket that the connection is about to offer.
+func (t *ticketCache) Get(key string) (*tls.ClientSessionState, bool) {
+	state, ok := t.ClientSessionCache.Get(key)
+	if ok && t.early != nil {
+		if err := t.early.offer(state); err != nil {
+			fmt.Fprintln(os.Stderr, "keylog: no secrets of 0-RTT:", err)
+		}
+	}
+	return state, ok
 }
 
-func (r *request) report() requestReport {
-	report := requestReport{Path: r.path, Bytes: r.bytes}
-	if r.bytes > 0 {
-		report.FirstByteNS, report.LastByteNS = &r.first, &r.last
+// Put keeps a ticket, or forgets it if state is nil.
+func (t *ticketCache) Put(key string, state *tls.ClientSessionState) {
+	t.ClientSessionCache.Put(key, state)
+	if state != nil {
+		t.once.Do(func() { close(t.arrived) })
 	}
-	return report
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -13,7 +14,19 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	family "bentpipe-endpoint-go-family"
 )
+
+// never is a next wake that does not come.
+const never = math.MaxUint64
+
+// datagram is one on its way.
+type datagram struct {
+	time  uint64 // ns since the start of the trial
+	ecn   byte
+	bytes []byte
+}
 
 // child is an endpoint under test, and the test's end of its two pipes.
 type child struct {
@@ -61,17 +74,17 @@ func (c *child) send(kind byte, body []byte) {
 	check(c.t, err)
 }
 
-func (c *child) sendHello(h hello) {
+func (c *child) sendHello(h family.Hello) {
 	c.t.Helper()
 	body, err := json.Marshal(h)
 	check(c.t, err)
-	c.send(frameHello, body)
+	c.send(family.FrameHello, body)
 }
 
 // receive reads the next answer, which must be of the given type.
 func (c *child) receive(kind byte) []byte {
 	c.t.Helper()
-	head := make([]byte, frameHeaderLen)
+	head := make([]byte, 5) // length and type
 	if _, err := io.ReadFull(c.answer, head); err != nil {
 		c.cmd.Wait()
 		c.t.Fatalf("want a frame of type %d: %v; exit code %d; stderr: %s", kind, err, c.cmd.ProcessState.ExitCode(), &c.stderr)
@@ -157,45 +170,44 @@ func (e *end) run(until uint64) {
 		body = binary.LittleEndian.AppendUint16(body, uint16(len(a.bytes)))
 		body = append(body, a.bytes...)
 	}
-	e.send(frameRun, body)
+	e.send(family.FrameRun, body)
 }
 
 // ran reads the answer to run, and checks what the contract says about it.
 func (e *end) ran(until uint64) []datagram {
 	e.t.Helper()
-	body := e.receive(frameRan)
+	body := e.receive(family.FrameRan)
 	e.wake, e.done = binary.LittleEndian.Uint64(body), body[8] == 1
 	if e.wake < until {
 		e.t.Fatalf("next wake %d before until %d", e.wake, until)
 	}
-	leaving := arrivals{count: binary.LittleEndian.Uint32(body[9:]), rest: body[13:]}
 	var packets []datagram
-	for last := e.now; ; {
-		d, ok, err := leaving.next()
-		check(e.t, err)
-		if !ok {
-			e.now = until
-			e.sent += len(packets)
-			return packets
-		}
+	rest, last := body[13:], e.now
+	for range binary.LittleEndian.Uint32(body[9:]) {
+		end := 11 + int(binary.LittleEndian.Uint16(rest[9:]))
+		d := datagram{binary.LittleEndian.Uint64(rest), rest[8], rest[11:end]}
 		if d.time < last || d.time >= until {
 			e.t.Fatalf("a departure at %d, want %d to %d", d.time, last, until)
 		}
-		last = d.time
 		packets = append(packets, d)
+		rest, last = rest[end:], d.time
 	}
+	e.now = until
+	e.sent += len(packets)
+	return packets
 }
 
 // trial is one run of a client against a server, both this binary.
 type trial struct {
 	client, server end
-	hello          hello
+	hello          family.Hello
 	limit          uint64
 	packets        []byte // all departures of both sides
+	largest        int    // of them, in bytes
 	virtual        time.Duration
 	cpu            time.Duration // of both processes
-	clientBye      bye
-	serverBye      bye
+	clientBye      family.Bye
+	serverBye      family.Bye
 }
 
 // newTrial prepares folders and a file of the given size, filled from a fixed seed.
@@ -209,9 +221,9 @@ func newTrial(t testing.TB, link path, size int) *trial {
 	certs, err := filepath.Abs("../certs")
 	check(t, err)
 	x := &trial{limit: 600e9}
-	x.hello = hello{
+	x.hello = family.Hello{
 		Contract: 1, Role: "client", Testcase: "transfer", Requests: []string{"https://server:443/file"},
-		Options: map[string]string{}, Seed: "00f1e2d3c4b5a697", Epoch: bubbleEpoch,
+		Options: map[string]string{}, Seed: "00f1e2d3c4b5a697", Epoch: 946684800,
 		Local: "192.0.2.1:50000", Remote: "198.51.100.1:443",
 		WWW: filepath.Join(folder, "www"), Downloads: filepath.Join(folder, "downloads"), Certs: certs,
 	}
@@ -232,11 +244,10 @@ func (x *trial) run(t testing.TB) {
 	t.Helper()
 	client, server := x.hello, x.hello
 	server.Role, server.Local, server.Remote = "server", client.Remote, client.Local
-	server.Seed, server.Requests = "1"+client.Seed[1:], nil
+	server.Seed, server.Requests, server.Keylog = "1"+client.Seed[1:], nil, ""
 	x.client.child, x.server.child = startChild(t), startChild(t)
 	x.client.begin(client)
 	x.server.begin(server)
-	log := departures{}
 	for !x.client.done || !x.server.done {
 		next := min(x.client.next(), x.server.next())
 		if next > x.limit {
@@ -247,13 +258,13 @@ func (x *trial) run(t testing.TB) {
 		x.server.run(until)
 		for _, side := range []struct{ from, to *end }{{&x.client, &x.server}, {&x.server, &x.client}} {
 			for _, d := range side.from.ran(until) {
-				log.add(d.time, d.ecn, d.bytes)
+				x.largest = max(x.largest, len(d.bytes))
+				x.packets = fmt.Appendf(x.packets, "%d %d %x\n", d.time, d.ecn, d.bytes)
 				side.to.inbound.carry(d)
 			}
 		}
 	}
 	x.virtual = time.Duration(min(x.client.now, math.MaxInt64))
-	x.packets = log.frame
 	x.client.end(&x.clientBye)
 	x.server.end(&x.serverBye)
 	for _, e := range []*end{&x.client, &x.server} {
@@ -261,11 +272,11 @@ func (x *trial) run(t testing.TB) {
 	}
 }
 
-func (e *end) begin(h hello) {
+func (e *end) begin(h family.Hello) {
 	e.t.Helper()
 	e.sendHello(h)
-	var r ready
-	check(e.t, json.Unmarshal(e.receive(frameReady), &r))
+	var r family.Ready
+	check(e.t, json.Unmarshal(e.receive(family.FrameReady), &r))
 	if !strings.HasPrefix(r.Version, "quic-go v") {
 		e.t.Errorf("version %q", r.Version)
 	}
@@ -275,10 +286,10 @@ func (e *end) begin(h hello) {
 	}
 }
 
-func (e *end) end(b *bye) {
+func (e *end) end(b *family.Bye) {
 	e.t.Helper()
-	e.send(frameFinish, nil)
-	check(e.t, json.Unmarshal(e.receive(frameBye), b))
+	e.send(family.FrameFinish, nil)
+	check(e.t, json.Unmarshal(e.receive(family.FrameBye), b))
 	if code := e.wait(); code != 0 {
 		e.t.Fatalf("exit code %d after BYE: %s", code, &e.stderr)
 	}

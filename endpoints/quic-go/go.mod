@@ -9,3 +9,7 @@ require (
 )
 
 require golang.org/x/crypto v0.54.0 // indirect
+
+require bentpipe-endpoint-go-family v0.0.0
+
+replace bentpipe-endpoint-go-family => ../go-family

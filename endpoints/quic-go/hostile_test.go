@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	family "bentpipe-endpoint-go-family"
 )
 
 // checkQlog holds that a file is a qlog of JSON text sequences whose times are those of the trial.
@@ -44,16 +46,19 @@ func checkQlog(t *testing.T, name string) {
 }
 
 func TestUnsupported(t *testing.T) {
-	for name, change := range map[string]func(*hello){
-		"role":         func(h *hello) { h.Role = "proxy" },
-		"testcase":     func(h *hello) { h.Testcase = "kqzjw" },
-		"option":       func(h *hello) { h.Options["iw"] = "100" },
-		"cc":           func(h *hello) { h.Options["cc"] = "bbr" },
-		"window":       func(h *hello) { h.Options["window"] = "10MB" },
-		"zero window":  func(h *hello) { h.Options["window"] = "0" },
-		"contract":     func(h *hello) { h.Contract = 2 },
-		"epoch":        func(h *hello) { h.Epoch = 0 },
-		"server, case": func(h *hello) { h.Role, h.Testcase = "server", "kqzjw" },
+	for name, change := range map[string]func(*family.Hello){
+		"role":         func(h *family.Hello) { h.Role = "proxy" },
+		"testcase":     func(h *family.Hello) { h.Testcase = "kqzjw" },
+		"cubic":        func(h *family.Hello) { h.Options["cc"] = "cubic" },
+		"small mtu":    func(h *family.Hello) { h.Options["mtu"] = "1199" },
+		"large mtu":    func(h *family.Hello) { h.Options["mtu"] = "1281" },
+		"option":       func(h *family.Hello) { h.Options["iw"] = "100" },
+		"cc":           func(h *family.Hello) { h.Options["cc"] = "bbr" },
+		"window":       func(h *family.Hello) { h.Options["window"] = "10MB" },
+		"zero window":  func(h *family.Hello) { h.Options["window"] = "0" },
+		"contract":     func(h *family.Hello) { h.Contract = 2 },
+		"epoch":        func(h *family.Hello) { h.Epoch = 0 },
+		"server, case": func(h *family.Hello) { h.Role, h.Testcase = "server", "kqzjw" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := newTrial(t, satellite, 1000)
@@ -76,7 +81,7 @@ func TestCoordinatorGoesAway(t *testing.T) {
 		"in HELLO":     func(c *child) { c.ask.Write([]byte{50, 0, 0}) },
 		"after HELLO": func(c *child) {
 			c.sendHello(newTrial(c.t, satellite, 1000).hello)
-			c.receive(frameReady)
+			c.receive(family.FrameReady)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -103,15 +108,15 @@ func TestRubbishOnThePipe(t *testing.T) {
 		want string
 	}{
 		"unknown type":       {9, nil, "type 9"},
-		"short RUN":          {frameRun, []byte{1}, "too few"},
-		"arrival at until":   {frameRun, arrival(100, 100, 1), "arrival at 100"},
-		"missing datagrams":  {frameRun, arrival(100, 10, 2), "missing"},
-		"datagrams too many": {frameRun, arrival(100, 10, 0), "after the last"},
+		"short RUN":          {family.FrameRun, []byte{1}, "too few"},
+		"arrival at until":   {family.FrameRun, arrival(100, 100, 1), "arrival at 100"},
+		"missing datagrams":  {family.FrameRun, arrival(100, 10, 2), "cut short"},
+		"datagrams too many": {family.FrameRun, arrival(100, 10, 0), "after the last"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := startChild(t)
 			p.sendHello(newTrial(t, satellite, 1000).hello)
-			p.receive(frameReady)
+			p.receive(family.FrameReady)
 			p.send(c.kind, c.body)
 			if code := p.wait(); code != 1 || !strings.Contains(p.stderr.String(), c.want) {
 				t.Errorf("exit code %d: %s", code, &p.stderr)

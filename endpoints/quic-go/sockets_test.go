@@ -10,10 +10,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	family "bentpipe-endpoint-go-family"
 )
 
 // socketProgram prepares this binary as an endpoint in socket mode.
-func socketProgram(t *testing.T, h hello, more ...string) *exec.Cmd {
+func socketProgram(t *testing.T, h family.Hello, more ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "ROLE="+h.Role, "TESTCASE="+h.Testcase, "WWW="+h.WWW, "DOWNLOADS="+h.Downloads,
 		"CERTS="+h.Certs, "SSLKEYLOGFILE="+h.Keylog, "QLOGDIR="+h.Qlog)
@@ -29,7 +31,7 @@ func socketProgram(t *testing.T, h hello, more ...string) *exec.Cmd {
 }
 
 // startSocketServer runs a server on a free port, and returns it with its address once it is ready.
-func startSocketServer(t *testing.T, h hello) (*exec.Cmd, string) {
+func startSocketServer(t *testing.T, h family.Hello) (*exec.Cmd, string) {
 	t.Helper()
 	free, err := net.ListenPacket("udp", "127.0.0.1:0")
 	check(t, err)
@@ -53,7 +55,7 @@ func TestLoopback(t *testing.T) {
 	x.hello.Qlog = folder
 	server, address := startSocketServer(t, x.hello)
 	x.hello.Keylog = filepath.Join(folder, "secrets")
-	client := socketProgram(t, x.hello, "REQUESTS=https://"+address+"/file", "BENTPIPE_OPTIONS=cc=cubic window=10000000")
+	client := socketProgram(t, x.hello, "REQUESTS=https://"+address+"/file", "BENTPIPE_OPTIONS=cc=newreno window=10000000")
 	if err := client.Run(); err != nil {
 		t.Fatalf("client: %v: %s", err, client.Stderr)
 	}

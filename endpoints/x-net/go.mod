@@ -8,3 +8,7 @@ require (
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 )
+
+require bentpipe-endpoint-go-family v0.0.0
+
+replace bentpipe-endpoint-go-family => ../go-family

@@ -54,8 +54,8 @@ class Record:
     ttfb_s: float | None  # until the first stream byte
     completion_s: float | None  # until the last stream byte
     transfer_s: float | None  # from the first packet of the reply to the last stream byte
-    goodput_bps: float | None  # 8 * size / transfer_s; null where that exceeds the forward rate
-    efficiency: float | None  # goodput / forward rate
+    goodput_bps: float | None  # 8 * size / transfer_s; null where that exceeds the rate
+    efficiency: float | None  # goodput / forward rate, of an upload return rate
     limit_s: float | None  # completion time of an ideal sender on this path
     share_of_limit: float | None  # limit_s / completion_s
     connections: int | None  # that completed a handshake; null where none could be made out
@@ -92,7 +92,8 @@ class Record:
     server_version: str
     client_driver: str  # how the endpoint program batches and polls
     server_driver: str
-    received_step_s: float  # received_bytes[k]: UDP payload bytes that reached the client by (k + 1) steps
+    # received_bytes[k]: UDP payload that reached the client (in an upload, the server) by (k + 1) steps
+    received_step_s: float
     received_bytes: list[int]
     packet_log_sha256: str | None
 

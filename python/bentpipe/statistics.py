@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import Counter
 from collections.abc import Iterable
@@ -59,11 +60,18 @@ class Cell:
 
     @property
     def median(self) -> Record | None:
-        """The iteration that stands for the cell: the (lower) median by goodput of those that succeeded,
-        the first iteration if none did."""
+        """The iteration that stands for the cell: the (lower) median of those that succeeded, by goodput, or
+        by completion time if any of them came too fast for a goodput; the first iteration if none did.
+        """
         if not self.ok:
             return self.records[0] if self.records else None
-        ranked = sorted(self.ok, key=lambda record: (record.goodput_bps or 0.0, record.iteration))
+        known = len(self._goodputs) == len(self.ok)
+
+        def rank(record: Record) -> tuple[float, int]:
+            speed = record.goodput_bps if known else -(record.completion_s or math.inf)
+            return speed or 0.0, record.iteration
+
+        ranked = sorted(self.ok, key=rank)
         return ranked[(len(ranked) - 1) // 2]
 
     @cached_property

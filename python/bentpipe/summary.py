@@ -147,12 +147,15 @@ def _tables(matrix: Matrix) -> list[Table]:
         name: [text(matrix, by_pair.get((name, row) if turned else (row, name))) for row in down]
         for name in across
     }
-    few = len(across) <= _FEW
-    corner = ("server \\ client" if turned else "client \\ server") if few else "client"
+    corner = "server \\ client" if turned else "client \\ server"
     first = max(len(corner), *map(len, down))
+    needed = first + sum(2 + max(map(len, [name, *texts])) for name, texts in columns.items())
+    few = len(across) <= _FEW and needed <= _WIDTH
     if few:
         blocks = [list(across)]
     else:
+        corner = corner.partition(" ")[0]
+        first = max(len(corner), *map(len, down))
         blocks = _blocks({name: _width(name, texts) for name, texts in columns.items()}, _WIDTH - first)
     return [_table(down, corner, {name: columns[name] for name in block}, few) for block in blocks]
 

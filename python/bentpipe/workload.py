@@ -16,9 +16,10 @@ from pathlib import Path
 
 from bentpipe.errors import UsageError, one_of
 
-_SIZE = re.compile(r"(\d+)\s*(|B|kB|KiB|MB|MiB|GB|GiB)")
+_SIZE = re.compile(r"([0-9]{1,18})\s*(|B|kB|KiB|MB|MiB|GB|GiB)")
 _FACTORS = {"": 1, "B": 1, "kB": 10**3, "KiB": 2**10, "MB": 10**6, "MiB": 2**20, "GB": 10**9, "GiB": 2**30}
-_COUNTED = re.compile(r"(?:(\d+)\s*x\s*)?(.*)", re.DOTALL)
+_COUNTED = re.compile(r"(?:([0-9]{1,18})\s*x\s*)?(.*)", re.DOTALL)
+_MOST = 10**18  # bytes of a file: more is a slip of the hand
 _CHUNK = 1 << 20
 _BLOCK = 4096  # of a file system: what a small file takes
 
@@ -108,7 +109,7 @@ def parse(text: str, where: str) -> Workload:
     if count < counts.least:
         what = "1 file" if counts.least == 1 else f"{counts.least} files"
         raise UsageError(f'{where}: "{text}": {testcase} needs at least {what}', "give a larger count")
-    return Workload(testcase, count, size(match[2], where))
+    return Workload(testcase, count, size(match[2], f'{where}: "{text}"'))
 
 
 def canonical(texts: Iterable[str], where: str) -> tuple[str, ...]:
@@ -127,12 +128,13 @@ def title(text: str) -> str:
 def size(text: str, where: str) -> int:
     """Bytes from `10MiB`, `200 MB` or a plain number; UsageError that names `where` otherwise."""
     match = _SIZE.fullmatch(text.strip())
-    if match is None or int(match[1]) == 0:
+    count = int(match[1]) * _FACTORS[match[2]] if match else 0
+    if not 0 < count < _MOST:
         raise UsageError(
             f'{where}: "{text}" is no size',
-            "write a positive whole number with B, kB, MB, GB, KiB, MiB or GiB",
+            "write a positive whole number below 10^18 bytes, with B, kB, MB, GB, KiB, MiB or GiB",
         )
-    return int(match[1]) * _FACTORS[match[2]]
+    return count
 
 
 def shown_size(count: int) -> str:
@@ -141,20 +143,21 @@ def shown_size(count: int) -> str:
     return next((f"{count // factor} {unit}" for factor, unit in units if count % factor == 0), f"{count} B")
 
 
-def check_room(scratch: Path, workloads: Iterable[Workload], where: str) -> None:
+def check_room(scratch: Path, workloads: Iterable[Workload], where: str, trials: int) -> None:
     """UsageError, naming `where` the workloads were given, if `scratch` has no room for all of their files
-    and for the copy that a client or server makes of those of the largest.
+    and for the copies that the receivers of so many trials at a time make of those of the largest.
     """
     workloads = list(workloads)
     free = shutil.disk_usage(scratch).free
-    served, copied = sum(one.room for one in workloads), max((one.room for one in workloads), default=0)
-    if served + copied > free:
+    served, largest = sum(one.room for one in workloads), max((one.room for one in workloads), default=0)
+    if served + trials * largest > free:
         one_file = len(workloads) == 1 and workloads[0].count == 1
         what = f"a file of {_amount(served)}" if one_file else f"files of {_amount(served)}"
         raise UsageError(
-            f"{where}: {what} and a copy of {'it' if one_file else 'them'} do not fit in the scratch folder "
+            f"{where}: {what} and {'a copy' if trials == 1 else f'{trials} copies'} of "
+            f"{'it' if one_file else 'them'}, one for each trial at a time, do not fit in the scratch folder "
             f"{scratch}: {_amount(free)} are free",
-            "choose a smaller size, or name another scratch folder in TMPDIR",
+            "choose a smaller size or fewer --jobs, or name another scratch folder in TMPDIR",
         )
 
 

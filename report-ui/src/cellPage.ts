@@ -5,9 +5,9 @@ import { breakable, command, facts, h, type Child } from "./dom";
 import { decimals, duration, goodput, mbits, NO_GOODPUT, percent } from "./format";
 import { anchor, brand, setting } from "./header";
 import { miniature } from "./matrix";
-import type { Cell, CellDetail, Iteration, Json, Matrix, Run } from "./model";
+import type { Cell, CellDetail, Iteration, Run } from "./model";
 import { pathFacts } from "./path";
-import { courses, omission, spans, type Path } from "./received";
+import { courses, omission, spans } from "./received";
 import { traceSection } from "./trace/section";
 import { fragment } from "./trace/window";
 
@@ -16,7 +16,7 @@ export function cellPage(root: HTMLElement, run: Run, detail: CellDetail): void 
   const cell = matrix?.cells.find((one) => one.slug === detail.slug);
   if (!matrix || !cell) throw new Error(`data/run.js does not know the cell ${detail.slug}`);
   const range = timeRange(detail);
-  const figures = courses(detail, path(matrix), range.until);
+  const figures = courses(detail, range.until);
   const trace = traceSection(detail);
   root.replaceChildren(
     h(
@@ -92,12 +92,6 @@ function pair({ client, server }: CellDetail): HTMLElement {
     " ",
     breakable(server),
   );
-}
-
-function path({ summary }: Matrix): Path {
-  const number = (value: Json | undefined) => (typeof value === "number" ? value : null);
-  const rtt_ms = number(summary.rtt_ms);
-  return { rtt_s: rtt_ms === null ? null : rtt_ms / 1e3, forward_rate_bps: number(summary.forward_rate_bps) };
 }
 
 function keyFigures(cell: Cell, detail: CellDetail): HTMLElement {

@@ -108,10 +108,15 @@ export interface CellDetail {
   client: string;
   server: string;
   slug: string;
-  size_bytes: number;
+  /** Of the files whose course is drawn: where there are two connections, those of the second. */
+  measured_bytes: number;
+  /** Who receives them: in an upload, the server. */
+  receiver: "client" | "server";
+  /** Of the link towards the receiver; null where the manifest does not say. */
+  rate_bps: number | null;
   limit_s: number | null;
-  /** What an ideal sender has sent at `limit_s`: the file and its headers. */
-  limit_bytes: number;
+  /** The course of an ideal sender: files and headers; null where the path is not known. */
+  ideal: [s: number, bytes: number][] | null;
   /** The iteration that stands for the cell; null if none succeeded. */
   median: number | null;
   command: string;

@@ -5,7 +5,7 @@ import { goodput, percent } from "./format";
 import { anchor, name } from "./header";
 import type { Margin, Run } from "./model";
 
-/** The scenarios side by side: mean and maximum over the cells, as published measurements give them. */
+/** The scenarios side by side: mean and maximum over the means of cells. */
 export function overview(run: Run): HTMLElement {
   const heads = [
     "scenario",

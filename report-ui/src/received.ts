@@ -7,22 +7,6 @@ import type { CellDetail, Iteration } from "./model";
 
 export type Course = [s: number, value: number][];
 
-/** What is known of the path: null where the manifest does not say. */
-export interface Path {
-  rtt_s: number | null;
-  forward_rate_bps: number | null;
-}
-
-/** An ideal sender: a handshake and a request take a round trip each, then file and headers come at the line rate. */
-export function ideal(cell: Pick<CellDetail, "limit_s" | "limit_bytes">, { rtt_s }: Path): Course | null {
-  if (rtt_s === null || cell.limit_s === null || 2 * rtt_s > cell.limit_s) return null;
-  return [
-    [0, 0],
-    [2 * rtt_s, 0],
-    [cell.limit_s, cell.limit_bytes],
-  ];
-}
-
 /** Bytes received by each step, from nothing at 0. */
 export function received({ received_step_s: step, received_bytes: counts }: Iteration): Course {
   return [[0, 0], ...counts.map((count, i): [number, number] => [(i + 1) * step, count])];
@@ -91,36 +75,31 @@ function hasBytes(iterations: Iteration[]): boolean {
 }
 
 /** The charts for which there is something to draw; `until` gives the end of the time axis at each drawing. */
-export function courses(cell: CellDetail, path: Path, until: () => number): Figure[] {
+export function courses(cell: CellDetail, until: () => number): Figure[] {
   if (!hasBytes(cell.iterations)) return [];
-  const bytes = receivedFigure(cell, path, until);
-  return hasRate(cell.iterations) ? [bytes, rateFigure(cell, path, until)] : [bytes];
+  const bytes = receivedFigure(cell, until);
+  return hasRate(cell.iterations) ? [bytes, rateFigure(cell, until)] : [bytes];
 }
 
-function receivedFigure(cell: CellDetail, path: Path, until: () => number): Figure {
+function receivedFigure(cell: CellDetail, until: () => number): Figure {
   const drawing = {
-    label: `Bytes received over time by the client in ${cell.iterations.length} iterations`,
+    label: `Bytes received over time by the ${cell.receiver} in ${cell.iterations.length} iterations`,
     height: 420,
-    option: (theme: Theme) => receivedOption(cell, path, until(), theme),
+    option: (theme: Theme) => receivedOption(cell, until(), theme),
   };
-  return figure(
-    "Received bytes",
-    `${fileName(cell)}-received`,
-    drawing,
-    legend(ideal(cell, path) !== null, cell),
-  );
+  return figure("Received bytes", `${fileName(cell)}-received`, drawing, legend(cell.ideal !== null, cell));
 }
 
-function rateFigure(cell: CellDetail, path: Path, until: () => number): Figure {
+function rateFigure(cell: CellDetail, until: () => number): Figure {
   const drawing = {
-    label: `Receive rate of the client over time in ${cell.iterations.length} iterations`,
+    label: `Receive rate of the ${cell.receiver} over time in ${cell.iterations.length} iterations`,
     height: 240,
-    option: (theme: Theme) => rateOption(cell, path, until(), theme),
+    option: (theme: Theme) => rateOption(cell, until(), theme),
   };
   const line =
-    path.forward_rate_bps === null
+    cell.rate_bps === null
       ? ""
-      : " The line is the forward rate, which also carries IP and UDP headers.";
+      : ` The line is the ${direction(cell)} rate, which also carries IP and UDP headers.`;
   const window = duration(rateWindow(spans(cell.iterations).ok));
   return figure(
     "Receive rate",
@@ -128,6 +107,10 @@ function rateFigure(cell: CellDetail, path: Path, until: () => number): Figure {
     drawing,
     h("p", { class: "note" }, `UDP payload, mean over ${window} or more.${line}`),
   );
+}
+
+function direction({ receiver }: CellDetail): string {
+  return receiver === "client" ? "forward" : "return";
 }
 
 function fileName(cell: CellDetail): string {
@@ -149,7 +132,7 @@ function legend(hasIdeal: boolean, cell: CellDetail): HTMLElement {
     others && entry("other", "other iterations"),
     failed && entry("failed", "failed"),
     hasIdeal && entry("ideal", "ideal sender, file with 5\u202f% headers"),
-    entry("size", `file size, ${bytes(cell.size_bytes)}`),
+    entry("size", `file size, ${bytes(cell.measured_bytes)}`),
     h("span", { class: "note" }, hint),
   );
 }
@@ -197,8 +180,8 @@ function guide(name: string, data: Course, style: object): object {
   };
 }
 
-function receivedOption(cell: CellDetail, path: Path, until: number, theme: Theme): Option {
-  const perfect = ideal(cell, path);
+function receivedOption(cell: CellDetail, until: number, theme: Theme): Option {
+  const perfect = cell.ideal;
   const all = cell.iterations.map((one) => ({ one, course: received(one) }));
   const names: Named[] = all.map(({ one, course }) => [label(cell, one), course]);
   if (perfect) names.push(["ideal sender, with headers", perfect]);
@@ -211,8 +194,8 @@ function receivedOption(cell: CellDetail, path: Path, until: number, theme: Them
       guide(
         "file size",
         [
-          [0, cell.size_bytes],
-          [until, cell.size_bytes],
+          [0, cell.measured_bytes],
+          [until, cell.measured_bytes],
         ],
         { color: theme.muted, width: 1, type: [2, 4] },
       ),
@@ -220,8 +203,8 @@ function receivedOption(cell: CellDetail, path: Path, until: number, theme: Them
   };
 }
 
-function rateOption(cell: CellDetail, path: Path, until: number, theme: Theme): Option {
-  const limit = path.forward_rate_bps;
+function rateOption(cell: CellDetail, until: number, theme: Theme): Option {
+  const limit = cell.rate_bps;
   const all = cell.iterations.map((one) => ({ one, course: rates(one, rateWindow(until)) }));
   const names: Named[] = all.map(({ one, course }) => [label(cell, one), course]);
   return {
@@ -233,7 +216,7 @@ function rateOption(cell: CellDetail, path: Path, until: number, theme: Theme): 
         ? []
         : [
             guide(
-              "forward rate",
+              `${direction(cell)} rate`,
               [
                 [0, limit],
                 [until, limit],

@@ -2,26 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { axisEnd, ecdf, points, swarm } from "../src/distribution";
 import type { Cell, Iteration } from "../src/model";
-import { hasRate, ideal, rates, rateWindow, received, spans, valueAt } from "../src/received";
+import { hasRate, rates, rateWindow, received, spans, valueAt } from "../src/received";
 
 /** An iteration of which only its course matters. */
 function iteration(outcome: string, received_bytes: number[], completion_s: number | null = null): Iteration {
   return { outcome, received_bytes, received_step_s: 0.5, completion_s } as Iteration;
 }
-
-test("an ideal sender starts after two round trips and ends at the limit", () => {
-  const cell = { limit_s: 5.6, limit_bytes: 11_010_048 };
-  assert.deepEqual(ideal(cell, { rtt_s: 0.6, forward_rate_bps: 20e6 }), [
-    [0, 0],
-    [1.2, 0],
-    [5.6, 11_010_048],
-  ]);
-});
-
-test("without a round-trip time there is no ideal sender to draw", () => {
-  assert.equal(ideal({ limit_s: 5.6, limit_bytes: 1 }, { rtt_s: null, forward_rate_bps: null }), null);
-  assert.equal(ideal({ limit_s: 1, limit_bytes: 1 }, { rtt_s: 0.6, forward_rate_bps: null }), null);
-});
 
 test("a course starts at nothing and has its counts at the ends of steps", () => {
   assert.deepEqual(received(iteration("ok", [10, 30])), [

@@ -83,8 +83,10 @@ class Direction:
     sent: int = 0
     largest: int = 0  # UDP payload
     flying: list[Datagram] = field(default_factory=list)
+    departed: list[Datagram] = field(default_factory=list)
 
     def carry(self, departures: list[Datagram]) -> None:
+        self.departed += departures
         for time, ecn, payload in departures:
             self.sent += 1
             self.largest = max(self.largest, len(payload))
@@ -116,6 +118,7 @@ class Lab:
     folder: Path
     command: list[str] = field(default_factory=lambda: list(AIOQUIC))
     lose_every: int = 0
+    sent: dict[str, list[Datagram]] = field(default_factory=dict)  # in the last run, by role
 
     def __post_init__(self) -> None:
         for name in ("www", "downloads", "qlog"):
@@ -171,6 +174,7 @@ class Lab:
             back.carry(sorted((datagram for ran in rans[:-1] for datagram in ran[2]), key=lambda one: one[0]))
             forward.carry(rans[-1][2])
             wakes, dones, now = [ran[0] for ran in rans], [ran[1] for ran in rans], until
+        self.sent = {"client": back.departed, "server": forward.departed}
         return Outcome(log.hexdigest(), now, [finish(child) for child in children], forward.largest)
 
     def stored(self) -> bytes:
@@ -178,6 +182,14 @@ class Lab:
 
     def served(self) -> bytes:
         return (self.folder / "www" / "file").read_bytes()
+
+
+def sent(lab: Lab, role: str, **options: str) -> list[Datagram]:
+    """What `role` with these options sends in a trial that ends well."""
+    byes = lab.trial(**{role: {"options": options}}).byes
+    assert [bye["error"] for bye in byes] == [None, None]
+    assert lab.stored() == lab.served()
+    return lab.sent[role]
 
 
 def finish(child: Child) -> dict[str, Any]:

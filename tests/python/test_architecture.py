@@ -27,8 +27,8 @@ ENDPOINT_PROGRAMS_MAY_USE = {"bentpipe-endpoint", "bentpipe-units"}
 GOING_UP = re.compile(r"""["'`]([^"'`\s]*\.\./[^"'`\s]*)["'`]""")
 # Where the files of any stack may look: what Rust stacks share, and data that all programs have in common.
 SHARED_BY_STACKS = ("crates/endpoint", "endpoints/certs", "Cargo.lock")
-# Folders beside the stacks' own, for code that a library and its fork are both run with: these two, no other.
-FAMILIES = {"aioquic-family": {"aioquic", "qh3"}}
+# Folders beside the stacks' own, for code that these stacks are run with, and no other.
+FAMILIES = {"aioquic-family": {"aioquic", "qh3"}, "go-family": {"quic-go", "x-net"}}
 
 # What opens sockets or takes packets apart, and the one folder that may.
 PACKET_MODULES = {"socket", "struct", "ssl", "selectors", "select", "asyncio", "aioquic", "scapy", "dpkt"}
@@ -70,7 +70,7 @@ def test_endpoint_programs_share_nothing_but_the_contract() -> None:
 
 
 def test_a_family_is_of_its_stacks_and_knows_none_of_them() -> None:
-    """What a library and its fork share has no stack in it, and each of them puts it on its path, once."""
+    """What stacks share has no stack in it, and each of them brings it in, once."""
     beside = {file.name for file in (ROOT / "endpoints").iterdir() if file.is_dir()} - {"certs"}
     assert {name for name in beside if not (ROOT / "endpoints" / name / "stack.toml").exists()} == set(
         FAMILIES
@@ -80,11 +80,17 @@ def test_a_family_is_of_its_stacks_and_knows_none_of_them() -> None:
         assert_names_none(folder, [f"endpoints/{stack}" for stack in beside - {family}])
         roots = {name.partition(".")[0] for file in folder.glob("*.py") for name in imported(file)}
         assert not roots & members, "only `dialect` and its like may import the library"
+        if (module := folder / "go.mod").exists():
+            assert "require" not in module.read_text(), "only what is in its stacks may know a library"
         for stack in members:
-            on_path = [
-                file.name for file in sources(ROOT / "endpoints" / stack) if "sys.path" in file.read_text()
-            ]
-            assert on_path == ["endpoint.py"], stack
+            assert brings_in(ROOT / "endpoints" / stack, family) == 1, stack
+
+
+def brings_in(stack: Path, family: str) -> int:
+    """How many files of a stack's folder bring in the family: by Python's path, or by a go.mod."""
+    if (module := stack / "go.mod").exists():
+        return f"=> ../{family}\n" in module.read_text()
+    return [file.name for file in sources(stack) if "sys.path" in file.read_text()].count("endpoint.py")
 
 
 def assert_names_none(folder: Path, others: list[str]) -> None:

@@ -60,8 +60,8 @@ def test_a_sweep_gives_a_label_to_each_value(tmp_path: Path) -> None:
         ("iterations = 2", "iteration = 2", 'unknown key "iteration"'),
         ("iterations = 2", "iterations = 0", "iterations: 0"),
         ("seed = 7", 'seed = "seven"', "seed: 'seven'"),
-        ('["transfer:1MiB"]', '["transfer:1 Mebi"]', 'workloads: "1 Mebi" is no size'),
-        ('["transfer:1MiB"]', '["transfer:0"]', 'workloads: "0" is no size'),
+        ('["transfer:1MiB"]', '["transfer:1 Mebi"]', 'workloads: "transfer:1 Mebi": "1 Mebi" is no size'),
+        ('["transfer:1MiB"]', '["transfer:0"]', 'workloads: "transfer:0": "0" is no size'),
         ('["transfer:1MiB"]', "[]", "workloads: []"),
         ('["transfer:1MiB"]', "[1000]", "workloads: [1000]"),
         ('workloads = ["transfer:1MiB"]', 'bytes = "1MiB"', 'unknown key "bytes"'),
@@ -139,7 +139,10 @@ def test_a_campaign_that_comes_along_can_be_run(file: Path) -> None:
     assert all(one.label in plan.labels() for one in scenarios.resolve_all(plan.cases()))
     known = stacks.discover()
     for one in (*plan.clients, *plan.servers):
-        assert stacks.variant(one, known).label == one
+        variant = stacks.variant(one, known)
+        assert variant.label == one
+        for key in variant.options.keys() & {"cc", "ss"}:  # a stack lists their values
+            assert variant.options[key] in re.findall(r"[\w+]+", variant.stack.options[key]), one
 
 
 @pytest.mark.parametrize("file", CAMPAIGNS, ids=lambda file: file.stem)

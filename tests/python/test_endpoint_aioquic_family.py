@@ -101,27 +101,30 @@ def test_a_connection_for_a_ticket_alone(tmp_path: Path, stack: str) -> None:
     assert secrets(lab, "CLIENT_TRAFFIC_SECRET_0") == 2
 
 
-FORGETFUL = """
+FOLDERS = {
+    name: str(ROOT / "endpoints" / folder)
+    for name, folder in (("stack", "aioquic"), ("family", "aioquic-family"))
+}
+# Aioquic, but as a server that knows no ticket again, or as a client that has every file.
+ALTERED = """
 import sys
 sys.path[:0] = [{stack!r}, {family!r}]
-import stack, program
-stack.IssuedTickets.take = lambda self, label: None
+import files, stack, program
+{change}
 sys.exit(program.main("aioquic", sys.argv[1:]))
 """
+FORGETFUL = ALTERED.format(change="stack.IssuedTickets.take = lambda self, label: None", **FOLDERS)
+GENEROUS = ALTERED.format(change="files.load = lambda folder, path: b'anything'", **FOLDERS)
 
 
 @either
 def test_early_data_that_are_rejected_are_sent_again(tmp_path: Path, stack: str) -> None:
     """An aioquic server that issues tickets and knows none of them again."""
     lab = serving(tmp_path, stack)
-    folders = {
-        name: str(ROOT / "endpoints" / folder)
-        for name, folder in (("stack", "aioquic"), ("family", "aioquic-family"))
-    }
     requests = [f"https://server:443/{i}" for i in range(3)]
     keys = {"keylog": str(tmp_path / "keys")}
     client = lab.start(role="client", testcase="zerortt", requests=requests, **keys)
-    lab.command = [sys.executable, "-c", FORGETFUL.format(**folders), "--virtual-time"]
+    lab.command = [sys.executable, "-c", FORGETFUL, "--virtual-time"]
     outcome = lab.run([client, lab.start(role="server", testcase="zerortt")])
     assert outcome.byes[0]["error"] is None
     assert arrived(lab)
@@ -169,3 +172,19 @@ def test_an_upload_that_leads_out_is_refused(tmp_path: Path, stack: str) -> None
     assert outside.read_text() == "mine"
     for name in ("0", "2"):
         assert (tmp_path / "downloads" / name).read_bytes() == (tmp_path / "www" / name).read_bytes()
+
+
+@either
+@pytest.mark.parametrize("name", ["folder", "1/below", "no\0name"])
+def test_an_upload_that_cannot_be_stored_is_refused(tmp_path: Path, stack: str, name: str) -> None:
+    """Where a folder is, below a file, and by a name that no file can have."""
+    lab = serving(tmp_path, stack)
+    (tmp_path / "downloads" / "folder").mkdir()
+    requests = [f"https://server:443/{path}" for path in ("1", name, "2")]
+    lab.command = [sys.executable, "-c", GENEROUS, "--virtual-time"]
+    client = lab.start(role="client", testcase="upload", requests=requests)
+    lab.command = list(COMMANDS[stack])
+    outcome = lab.run([client, lab.start(role="server", testcase="upload")])
+    assert f"/{name}: reset by peer" in outcome.byes[0]["error"]
+    for path in ("1", "2"):
+        assert (tmp_path / "downloads" / path).read_bytes() == b"anything"

@@ -5,47 +5,20 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import laboratory
 import pytest
 from conftest import installed_or_skip
-from laboratory import DELAY_NS, OTHER_SEED, READY, SIZE, Datagram, Lab
+from laboratory import DELAY_NS, OTHER_SEED, READY, SIZE, Datagram, Lab, sent
 
 PACKET_TYPE, INITIAL, ZERO_RTT = 0xF0, 0xC0, 0xD0  # RFC 9000, section 17.2
 MTU = 1350
 
 
-class Link(laboratory.Direction):
-    """A direction that remembers what was sent in it."""
-
-    both: ClassVar[list[Link]] = []
-
-    def __init__(self, lose_every: int) -> None:
-        super().__init__(lose_every)
-        self.log: list[Datagram] = []
-        Link.both.append(self)
-
-    def carry(self, departures: list[Datagram]) -> None:
-        self.log += departures
-        super().carry(departures)
-
-
 @pytest.fixture
-def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
-    monkeypatch.setattr(laboratory, "Direction", Link)
-    monkeypatch.setattr(Link, "both", [])
+def lab(tmp_path: Path) -> Lab:
     return Lab(tmp_path, installed_or_skip("quiche").command("virtual-time"))
-
-
-def sent(lab: Lab, role: str, **options: str) -> list[Datagram]:
-    """What `role` with these options sends in a trial that ends well."""
-    Link.both.clear()
-    byes = lab.trial(**{role: {"options": options}}).byes
-    assert [bye["error"] for bye in byes] == [None, None]
-    assert lab.stored() == lab.served()
-    forward, back = Link.both
-    return back.log if role == "client" else forward.log
 
 
 def exchange(
@@ -61,16 +34,12 @@ def exchange(
         "server": {"testcase": server or testcase},
     }
     ends["client"]["requests"] = [f"https://server:443/{name}" for name in names]
-    if testcase == "upload":
-        ends["client"] |= {"www": str(www), "downloads": None}
-        ends["server"] |= {"www": None, "downloads": str(downloads)}
-    Link.both.clear()
     outcome = lab.trial(**ends)
     assert [bye["error"] for bye in outcome.byes] == [None, None]
     for name in names:
         assert (downloads / name).read_bytes() == (www / name).read_bytes()
         (downloads / name).unlink()
-    return outcome.hash, Link.both[1].log
+    return outcome.hash, lab.sent["client"]
 
 
 def varint(data: bytes, at: int) -> tuple[int, int]:
@@ -147,10 +116,9 @@ def test_congestion_controls_and_slow_starts_differ(lab: Lab) -> None:
 @pytest.mark.parametrize("mtu", [1200, MTU, 1400])
 def test_mtu_is_the_size_of_datagrams(lab: Lab, mtu: int) -> None:
     options = {"mtu": str(mtu)}
-    Link.both.clear()
     lab.trial(client={"options": options}, server={"options": options})
     assert lab.stored() == lab.served()
-    assert max(len(payload) for _, _, payload in Link.both[0].log) == mtu
+    assert max(len(payload) for _, _, payload in lab.sent["server"]) == mtu
 
 
 def test_the_initial_window_is_in_packets(lab: Lab) -> None:

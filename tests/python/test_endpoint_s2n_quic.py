@@ -5,44 +5,16 @@ from __future__ import annotations
 import json
 import tomllib
 from pathlib import Path
-from typing import ClassVar
 
 import laboratory
 import pytest
 from conftest import installed_or_skip
-from laboratory import DELAY_NS, EPOCH_S, OTHER_SEED, RAN, READY, RUN, SECOND_NS, SIZE, Datagram, Lab
-
-
-class Link(laboratory.Direction):
-    """A direction that remembers what was sent in it."""
-
-    both: ClassVar[list[Link]] = []
-
-    def __init__(self, lose_every: int) -> None:
-        super().__init__(lose_every)
-        self.log: list[Datagram] = []
-        Link.both.append(self)
-
-    def carry(self, departures: list[Datagram]) -> None:
-        self.log += departures
-        super().carry(departures)
+from laboratory import DELAY_NS, EPOCH_S, OTHER_SEED, RAN, READY, RUN, SECOND_NS, SIZE, Lab, sent
 
 
 @pytest.fixture
-def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
-    monkeypatch.setattr(laboratory, "Direction", Link)
-    monkeypatch.setattr(Link, "both", [])
+def lab(tmp_path: Path) -> Lab:
     return Lab(tmp_path, installed_or_skip("s2n-quic").command("virtual-time"))
-
-
-def sent(lab: Lab, role: str, **options: str) -> list[Datagram]:
-    """What `role` with these options sends in a trial that ends well."""
-    Link.both.clear()
-    byes = lab.trial(**{role: {"options": options}}).byes
-    assert [bye["error"] for bye in byes] == [None, None]
-    assert lab.stored() == lab.served()
-    forward, back = Link.both
-    return back.log if role == "client" else forward.log
 
 
 def test_the_version_is_the_one_that_is_locked(lab: Lab) -> None:
@@ -115,10 +87,8 @@ def test_more_requests_than_streams_are_all_answered(lab: Lab) -> None:
 
 
 def test_a_file_is_sent_to_the_server(lab: Lab) -> None:
-    www, downloads = str(lab.folder / "www"), str(lab.folder / "downloads")
     case = {"testcase": "upload"}
-    client = {**case, "www": www, "downloads": None}
-    byes = lab.trial(client, {**case, "www": None, "downloads": downloads}).byes
+    byes = lab.trial(case, case).byes
     assert [bye["error"] for bye in byes] == [None, None]
     assert lab.stored() == lab.served()
 

@@ -7,9 +7,8 @@ import struct
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-import laboratory
 import pytest
 from conftest import installed_or_skip
 from laboratory import (
@@ -25,25 +24,11 @@ from laboratory import (
     Datagram,
     Lab,
     encode_run,
+    sent,
 )
 
 PACKET_TYPE, INITIAL, ZERO_RTT = 0xF0, 0xC0, 0xD0  # RFC 9000, section 17.2
 ALGORITHMS = ["cubic", "bbr", "bbr3", "copa"]
-
-
-class Link(laboratory.Direction):
-    """A direction that remembers what was sent in it."""
-
-    both: ClassVar[list[Link]] = []
-
-    def __init__(self, lose_every: int) -> None:
-        super().__init__(lose_every)
-        self.log: list[Datagram] = []
-        Link.both.append(self)
-
-    def carry(self, departures: list[Datagram]) -> None:
-        self.log += departures
-        super().carry(departures)
 
 
 class Successor:
@@ -101,20 +86,8 @@ def source_id(packet: bytes) -> bytes:
 
 
 @pytest.fixture
-def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
-    monkeypatch.setattr(laboratory, "Direction", Link)
-    monkeypatch.setattr(Link, "both", [])
+def lab(tmp_path: Path) -> Lab:
     return Lab(tmp_path, installed_or_skip("tquic").command("virtual-time"))
-
-
-def sent(lab: Lab, role: str, **options: str) -> list[Datagram]:
-    """What `role` with these options sends in a trial that ends well."""
-    Link.both.clear()
-    byes = lab.trial(**{role: {"options": options}}).byes
-    assert [bye["error"] for bye in byes] == [None, None]
-    assert lab.stored() == lab.served()
-    forward, back = Link.both
-    return back.log if role == "client" else forward.log
 
 
 def files(lab: Lab, count: int, size: int) -> dict[str, Any]:
@@ -168,9 +141,6 @@ def test_every_test_case_ends_well_and_repeats(lab: Lab, testcase: str) -> None:
     count, size = (500, 50) if testcase == "multiplexing" else (4, 30_000)
     client = {"testcase": testcase, **files(lab, count, size)}
     server: dict[str, Any] = {"testcase": testcase}
-    if testcase == "upload":
-        client |= {"www": str(lab.folder / "www"), "downloads": None}
-        server |= {"www": None, "downloads": str(lab.folder / "downloads")}
     hashes = set()
     for _ in range(2):
         outcome = lab.trial(client=client, server=server)
@@ -178,7 +148,7 @@ def test_every_test_case_ends_well_and_repeats(lab: Lab, testcase: str) -> None:
         check_files(lab, count)
         hashes.add(outcome.hash)
     assert len(hashes) == 1
-    types = [kind for _, _, datagram in Link.both[-1].log for kind in long_packets(datagram)]
+    types = [kind for _, _, datagram in lab.sent["client"] for kind in long_packets(datagram)]
     assert (ZERO_RTT in types) == (testcase == "zerortt")
 
 
@@ -269,6 +239,6 @@ def test_qlog_says_when_its_time_starts(lab: Lab) -> None:
         fields = json.loads(head.lstrip("\x1e"))["trace"]["common_fields"]
         assert fields["time_format"] == "relative"
         starts[role] = fields["reference_time"]
-    first_arrival_ms = DELAY_NS / 1e6 + (len(Link.both[1].log[0][2]) + 28) * 8 / 20_000
+    first_arrival_ms = DELAY_NS / 1e6 + (len(lab.sent["client"][0][2]) + 28) * 8 / 20_000
     assert starts["client"] == EPOCH_S * 1000
     assert starts["server"] == pytest.approx(EPOCH_S * 1000 + first_arrival_ms, abs=0.001)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from conftest import Command, installed_or_skip
+from laboratory import AIOQUIC, Lab
 
 from bentpipe.testbeds import pipe
 from bentpipe.testbeds.pipe import Program
@@ -194,3 +195,38 @@ def test_a_link_that_leads_out_is_refused(command: list[str], folder: Path) -> N
     assert [request["bytes"] for request in ended.client["requests"]] == [0, 6]
     assert not (folder / "downloads" / "link").exists()
     assert (folder / "downloads" / "file").read_bytes() == b"served"
+
+
+@pytest.mark.parametrize("testcase", ["resumption", "zerortt"])
+def test_its_server_gives_no_tickets(command: list[str], folder: Path, testcase: str) -> None:
+    for role in ("client", "server"):
+        assert pipe.refusal(command, hello(role, folder, ["file", "file"]) | {"testcase": testcase}) is None
+
+
+@pytest.mark.parametrize("x_net", ["client", "server"])
+def test_uploads(command: list[str], tmp_path: Path, x_net: str) -> None:
+    lab = Lab(tmp_path, lose_every=17)
+    ends = []
+    for role in ("client", "server"):
+        lab.command = command if role == x_net else AIOQUIC
+        ends.append(lab.start(role=role, testcase="upload"))
+    client, server = lab.run(ends).byes
+    assert (client["error"], server["error"]) == (None, None)
+    assert lab.stored() == lab.served()
+    assert [request["bytes"] for request in client["requests"]] == [len(lab.served())]
+
+
+def test_a_server_that_takes_no_uploads(command: list[str], tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    client = lab.start(role="client", testcase="upload")
+    lab.command = command
+    assert "reset by peer" in lab.run([client, lab.start(role="server")]).byes[0]["error"]
+    assert not (tmp_path / "downloads" / "file").exists()
+
+
+def test_a_client_whose_upload_is_refused(command: list[str], tmp_path: Path) -> None:
+    lab = Lab(tmp_path, command)
+    client = lab.start(role="client", testcase="upload")
+    lab.command = AIOQUIC
+    error = lab.run([client, lab.start(role="server")]).byes[0]["error"]
+    assert "request /file: stream reset by peer" in error

@@ -104,11 +104,60 @@ def test_only_a_success_is_a_median_iteration(run: Path) -> None:
     assert read_data(run / "report/data/cells/sat--noq--noq.js")["median"] in (1, 2, 3)
 
 
+def test_a_cell_without_goodputs_has_the_median_of_completion(tmp_path: Path) -> None:
+    """As of a file that fits into one flight: the fastest may have none, where slower ones do."""
+    made = [
+        fake_run.change(fake_run.record("sat", "noq", "noq", n), completion_s=s, goodput_bps=bps)
+        for n, s, bps in ((1, 1.9, 1e6), (2, 1.2, None), (3, 1.5, 2e6))
+    ]
+    (cell,) = matrices(made)[0].cells
+    assert cell.median is not None and cell.median.iteration == 3
+    (cell,) = matrices([fake_run.change(one, goodput_bps=None) for one in made])[0].cells
+    assert cell.median is not None and cell.median.iteration == 3
+
+
 def test_an_ideal_sender_sends_headers_too(run: Path) -> None:
+    """It starts after two round trips, and ends at the limit."""
     data = read_data(run / "report/data/cells/sat--noq--noq.js")
-    assert data["limit_bytes"] == pytest.approx(1.05 * data["size_bytes"], abs=1)
-    line = (data["limit_s"] - 2 * 0.6) * 20e6 / 8
-    assert data["limit_bytes"] == pytest.approx(line)
+    assert data["measured_bytes"] == fake_run.SIZE and data["receiver"] == "client"
+    assert (data["rate_bps"], data["ideal"][:2]) == (20e6, [[0, 0], [1.2, 0]])
+    end, sent = data["ideal"][2]
+    assert end == data["limit_s"] and sent == pytest.approx(1.05 * fake_run.SIZE, abs=1)
+    assert sent == pytest.approx((end - 1.2) * 20e6 / 8)
+
+
+@pytest.mark.parametrize(
+    ("workload", "bytes", "rate_bps", "begin_s", "after_s"),
+    [
+        ("upload:1000000", 1_000_000, 2e6, 0.9, 0.3),  # what arrives at the server needs half a round trip
+        ("resumption:3x1000000", 2_000_000, 20e6, 1.2, 0.0),  # the first connection's file does not count
+        ("zerortt:2x1000000", 1_000_000, 20e6, 0.6, 0.0),
+    ],
+)
+def test_an_ideal_sender_does_what_the_workload_asks_for(
+    tmp_path: Path, workload: str, bytes: int, rate_bps: float, begin_s: float, after_s: float
+) -> None:
+    record = next(r for r in fake_run.write(tmp_path, stacks=("noq",)) if r.scenario == "sat")
+    limit_s = begin_s + 8.4 * bytes / rate_bps + after_s  # as the coordinator has it
+    write_records(tmp_path, [fake_run.change(record, workload=workload, limit_s=limit_s)])
+    build(tmp_path)
+    (file,) = (tmp_path / "report/data/cells").iterdir()
+    data = read_data(file)
+    assert (data["measured_bytes"], data["rate_bps"]) == (bytes, rate_bps)
+    assert data["receiver"] == ("server" if workload.startswith("upload") else "client")
+    expected = [(0, 0), (begin_s, 0), (limit_s - after_s, 1.05 * bytes)]
+    assert [tuple(point) for point in data["ideal"]] == [pytest.approx(point) for point in expected]
+
+
+def test_without_a_round_trip_time_there_is_no_ideal_sender(tmp_path: Path) -> None:
+    fake_run.write(tmp_path, stacks=("noq",), iterations=1)
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    manifest["scenarios"]["sat"]["summary"] = {}
+    manifest["scenarios"]["goodput"]["summary"]["rtt_ms"] = 1e6  # of another path than the records' limit
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    build(tmp_path)
+    for name in ("sat", "goodput"):
+        assert read_data(tmp_path / f"report/data/cells/{name}--noq--noq.js")["ideal"] is None
 
 
 def test_summaries_of_nothing_are_none() -> None:

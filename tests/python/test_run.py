@@ -101,7 +101,7 @@ def test_a_folder_that_is_not_empty_is_left_alone(bentpipe: Command, tmp_path: P
         (["--server", "toy,,toy"], '--server: "toy,,toy" has an empty name', "NAME,NAME"),
         (["--out", ""], "Invalid value for '--out'", ""),
         (["--pause-between", ""], "--pause-between", "HH:MM-HH:MM"),
-        (["--bytes", "99999999999999999999"], "--bytes: a file of 93132257461.5 GiB", "TMPDIR"),
+        (["--bytes", "999999999999999999"], "--bytes: a file of 931322574.6 GiB", "TMPDIR"),
         (["--qlog", "--trace", "none"], "--qlog: there is no trace", "--trace median"),
         (["--resume", "nowhere"], "nowhere: there is no such folder", ""),
         (["--out", "/dev/null"], "--out: /dev/null is not a folder", ""),

@@ -73,7 +73,12 @@ def test_every_workload_with_a_count_can_be_read_again(text: str) -> None:
         ("transfer:", '"transfer:" has no size', "transfer:10MiB"),
         ("transfer:3x", '"transfer:3x" has no size', "transfer:10MiB"),
         ("transfer:0x1MB", "transfer needs at least 1 file", "larger"),
-        ("transfer:1 Mbit", '"1 Mbit" is no size', "MiB"),
+        ("transfer:1 Mbit", '"transfer:1 Mbit": "1 Mbit" is no size', "MiB"),
+        ("transfer:" + "9" * 5000, "is no size", "below"),
+        ("transfer:" + "9" * 5000 + "x1", "is no size", "below"),
+        ("transfer:1000000000GB", "is no size", "below"),
+        ("transfer:1\N{SUPERSCRIPT TWO}", "is no size", "MiB"),
+        ("transfer:\N{DEVANAGARI DIGIT ONE}kB", "is no size", "MiB"),
         ("transfer:-3x1MB", '"-3x1MB" is no size', "MiB"),
         ("multiplexing:32B", "multiplexing needs a number of files", "multiplexing:2000x32B"),
         ("multiplexing:1x32B", "multiplexing needs at least 2 files", "larger"),
@@ -115,7 +120,15 @@ def test_many_small_files_need_room_too(tmp_path: Path) -> None:
     free = shutil.disk_usage(tmp_path).free
     small = workload.parse(f"multiplexing:{free // 4000}x1B", "--workload")
     with pytest.raises(UsageError, match=r"--workload: files of .* do not fit"):
-        workload.check_room(tmp_path, [small], "--workload")
+        workload.check_room(tmp_path, [small], "--workload", 1)
+
+
+def test_trials_at_a_time_need_room_side_by_side(tmp_path: Path) -> None:
+    quarter = workload.parse(f"transfer:{shutil.disk_usage(tmp_path).free // 4}", "--workload")
+    workload.check_room(tmp_path, [quarter], "--workload", 1)
+    with pytest.raises(UsageError, match=r"a file of .* and 4 copies of it, .* do not fit") as caught:
+        workload.check_room(tmp_path, [quarter], "--workload", 4)
+    assert "--jobs" in caught.value.hint
 
 
 SAT = ["run", "--scenario", "sat", "--client", "toy", "--server", "toy", "--iterations", "2", "--no-report"]
@@ -225,6 +238,18 @@ def test_many_servers_of_few_clients_are_rows() -> None:
     assert [line.split()[0] for line in lines[2:8]] == [f"quiche:cc=cubic:iw={n}" for n in range(6)]
     mean = records[3].goodput_bps
     assert mean is not None and lines[5].split()[1] == f"{mean / 1e6:.2f}"
+
+
+def test_options_that_are_long_break_no_name() -> None:
+    names = ["quinn:cc=bbr:iw=100", "quiche:cc=cubic:ss=standard", "noq:cc=cubic:iw=100", "x:window=6000000"]
+    made = [fake_run.record("sat", client, server, n) for client in names for server in names for n in (1, 2)]
+    out = io.StringIO()
+    summary.show(made, {}, Console(file=out, width=80, highlight=False))
+    lines = out.getvalue().partition("\ngoodput")[0].splitlines()
+    assert max(map(len, lines)) <= 80
+    for name in names:  # a row in every table; options below each other at the head of a column
+        assert any(line.startswith(f"{name} ") for line in lines)
+        assert all(f":{part}" in "".join(lines) for part in name.split(":")[1:])
 
 
 def test_a_workload_without_goodput_is_told_in_seconds() -> None:

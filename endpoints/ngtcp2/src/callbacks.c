@@ -6,10 +6,15 @@
 #include "endpoint.h"
 
 static int handshake_completed(ngtcp2_conn *quic, void *context) {
-    (void)quic;
     struct connection *connection = context;
     struct endpoint *endpoint = connection->endpoint;
     if (endpoint->handshake_at == NEVER) endpoint->handshake_at = endpoint->now;
+    if (endpoint->setup.server && endpoint->setup.tickets) tickets_send(connection->tls);
+    if (connection->early_data && !early_data_accepted(connection->tls)) {
+        if (early_data_rejected(quic) != 0) return NGTCP2_ERR_CALLBACK_FAILURE;
+        connection_forget_streams(connection);
+        endpoint->application->rejected(endpoint, connection);
+    }
     endpoint->application->streams_allowed(endpoint, connection);
     return 0;
 }

@@ -1,99 +1,20 @@
-#define _GNU_SOURCE
 #include "connection.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "callbacks.h"
 #include "determinism.h"
 #include "endpoint.h"
 #include "fail.h"
+#include "settings.h"
 #include "tls.h"
-
-/* ngtcp2's library has no defaults for these; they are those of its example programs. */
-#define IDLE_TIMEOUT (30 * NGTCP2_SECONDS)
-#define MEBIBYTE (UINT64_C(1) << 20)
-#define CONNECTION_WINDOW (15 * MEBIBYTE)
-#define STREAM_WINDOW (6 * MEBIBYTE)
-#define LARGEST_CONNECTION_WINDOW (24 * MEBIBYTE)
-#define LARGEST_STREAM_WINDOW (16 * MEBIBYTE)
-#define STREAMS 100
-#define CONNECTION_IDS 7
 
 static ngtcp2_conn *connection_of(ngtcp2_crypto_conn_ref *reference) {
     return ((struct connection *)reference->user_data)->quic;
 }
 
-/* The times that ngtcp2 logs are relative to the start of the connection, which it does not tell: it writes 0. */
-static size_t write_reference_time(const struct connection *connection, const char *data, size_t size) {
-    static const char unknown[] = "\"reference_time\":0";
-    const char *at = memmem(data, size, unknown, sizeof unknown - 1);
-    if (!at) return 0;
-    size_t before = (size_t)(at - data) + sizeof unknown - 2;
-    fwrite(data, 1, before, connection->qlog);
-    fprintf(connection->qlog, "%" PRIu64 ".%06" PRIu64, connection->begun / NGTCP2_MILLISECONDS,
-            connection->begun % NGTCP2_MILLISECONDS);
-    return before + 1;
-}
-
-static void write_qlog(void *context, uint32_t flags, const void *data, size_t size) {
-    (void)flags;
-    struct connection *connection = context;
-    size_t written = ftell(connection->qlog) == 0 ? write_reference_time(connection, data, size) : 0;
-    fwrite((const char *)data + written, 1, size - written, connection->qlog);
-}
-
-static void open_qlog(struct connection *connection) {
-    struct endpoint *endpoint = connection->endpoint;
-    const char *role = endpoint->setup.server ? "server" : "client";
-    char *path = ++endpoint->qlog_count == 1
-                     ? format_text("%s/%s.sqlog", endpoint->setup.qlog, role)
-                     : format_text("%s/%s-%zu.sqlog", endpoint->setup.qlog, role, endpoint->qlog_count);
-    connection->qlog = fopen(path, "w");
-    if (!connection->qlog) fail("the qlog %s cannot be written: %s", path, strerror(errno));
-    free(path);
-}
-
-static ngtcp2_settings settings_for(struct connection *connection, const ngtcp2_cid *original, uint64_t now) {
-    const struct setup *setup = &connection->endpoint->setup;
-    const struct options *options = &setup->options;
-    ngtcp2_settings settings;
-    ngtcp2_settings_default(&settings);
-    settings.initial_ts = now;
-    settings.cc_algo = options->congestion;
-    if (!options->window) {
-        settings.max_window = LARGEST_CONNECTION_WINDOW;
-        settings.max_stream_window = LARGEST_STREAM_WINDOW;
-    }
-    if (options->udp_payload) {
-        settings.max_tx_udp_payload_size = options->udp_payload;
-        settings.no_tx_udp_payload_size_shaping = 1;
-        settings.no_pmtud = 1;
-    }
-    if (options->ack_threshold) settings.ack_thresh = options->ack_threshold;
-    if (setup->qlog) {
-        open_qlog(connection);
-        settings_qlog(&settings, *original);
-    }
-    return settings;
-}
-
-static ngtcp2_transport_params params_for(const struct setup *setup) {
-    uint64_t window = setup->options.window;
-    ngtcp2_transport_params params;
-    ngtcp2_transport_params_default(&params);
-    params.initial_max_data = window ? window : CONNECTION_WINDOW;
-    params.initial_max_stream_data_bidi_local = window ? window : STREAM_WINDOW;
-    params.initial_max_stream_data_bidi_remote = window ? window : STREAM_WINDOW;
-    params.initial_max_streams_bidi = setup->server ? STREAMS : 0;
-    params.max_idle_timeout = IDLE_TIMEOUT;
-    params.active_connection_id_limit = CONNECTION_IDS;
-    return params;
-}
-
-static struct connection *new_connection(struct endpoint *endpoint, const struct address *remote) {
+static struct connection *new_connection(struct endpoint *endpoint, const struct address *remote,
+                                         enum resume resume) {
     struct connection *connection = allocate(sizeof *connection);
     connection->endpoint = endpoint;
     connection->begun = endpoint->now;
@@ -104,7 +25,9 @@ static struct connection *new_connection(struct endpoint *endpoint, const struct
         .remote = {(struct sockaddr *)&connection->remote.socket, connection->remote.length},
     };
     connection->reference = (ngtcp2_crypto_conn_ref){connection_of, connection};
-    connection->tls = tls_session(&endpoint->setup, endpoint->credentials, &connection->reference);
+    unsigned flags = tickets_flags(&endpoint->setup, resume);
+    connection->tls = tls_session(&endpoint->setup, endpoint->credentials, &connection->reference, flags);
+    tickets_enable(&endpoint->tickets, &endpoint->setup, connection->tls, resume);
     return connection;
 }
 
@@ -114,8 +37,9 @@ static ngtcp2_cid random_cid(size_t size) {
     return cid;
 }
 
-struct connection *connection_to(struct endpoint *endpoint, const struct address *remote, uint64_t now) {
-    struct connection *connection = new_connection(endpoint, remote);
+struct connection *connection_to(struct endpoint *endpoint, const struct address *remote, enum resume resume,
+                                 uint64_t now) {
+    struct connection *connection = new_connection(endpoint, remote, resume);
     ngtcp2_cid destination = random_cid(INITIAL_CID_BYTES), source = random_cid(CLIENT_CID_BYTES);
     ngtcp2_settings settings = settings_for(connection, &destination, now);
     ngtcp2_transport_params params = params_for(&endpoint->setup);
@@ -123,13 +47,15 @@ struct connection *connection_to(struct endpoint *endpoint, const struct address
                                         NGTCP2_PROTO_VER_V1, &client_callbacks, &settings, &params, NULL, connection);
     if (result != 0) fail("ngtcp2_conn_client_new: %s", ngtcp2_strerror(result));
     ngtcp2_conn_set_tls_native_handle(connection->quic, connection->tls);
+    connection->early_data = resume == EARLY_DATA;
+    if (connection->early_data) tickets_allow_early_data(&endpoint->tickets, connection->quic);
     route_add(endpoint, &source, connection);
     return connection;
 }
 
 struct connection *connection_from(struct endpoint *endpoint, const struct address *remote,
                                    const ngtcp2_pkt_hd *initial, const ngtcp2_cid *original, uint64_t now) {
-    struct connection *connection = new_connection(endpoint, remote);
+    struct connection *connection = new_connection(endpoint, remote, AFRESH);
     ngtcp2_cid source = random_cid(SERVER_CID_BYTES);
     ngtcp2_settings settings = settings_for(connection, original ? original : &initial->dcid, now);
     ngtcp2_transport_params params = params_for(&endpoint->setup);
@@ -256,6 +182,10 @@ void stream_queue(struct stream *stream) {
     connection->last = stream;
 }
 
+size_t stream_unsent(const struct stream *stream) {
+    return stream->unsent[0].len + stream->unsent[1].len;
+}
+
 /* Takes the stream whose turn it is. */
 static struct stream *dequeue(struct connection *connection) {
     struct stream *stream = connection->first;
@@ -276,16 +206,27 @@ void stream_drop(struct stream *stream) {
     stream->queued = false;
 }
 
+void connection_forget_streams(struct connection *connection) {
+    while (connection->first) dequeue(connection);
+}
+
 /* `taken` bytes were sent, or with -1 none, not even the end. */
 static void sent(struct stream *stream, ngtcp2_ssize taken) {
     if (taken < 0) {
         stream_queue(stream);
         return;
     }
-    stream->unsent += taken;
-    stream->unsent_bytes -= (size_t)taken;
-    stream->finished = stream->unsent_bytes == 0;
+    for (size_t left = (size_t)taken; left > 0;) {
+        ngtcp2_vec *part = &stream->unsent[stream->unsent[0].len == 0];
+        size_t size = left < part->len ? left : part->len;
+        part->base += size;
+        part->len -= size;
+        left -= size;
+    }
+    stream->finished = stream_unsent(stream) == 0;
     stream_queue(stream);
+    struct endpoint *endpoint = stream->connection->endpoint;
+    endpoint->application->sent(endpoint, stream);
 }
 
 /* Writes one datagram: its size, 0 if nothing may be sent now, or an error of ngtcp2. */
@@ -294,16 +235,20 @@ static ngtcp2_ssize write_datagram(struct connection *connection, uint64_t now, 
     for (;;) {
         bool allowed = connection->first && ngtcp2_conn_get_max_data_left(connection->quic) > 0;
         struct stream *stream = allowed ? dequeue(connection) : NULL;
-        ngtcp2_vec data = {0};
+        const ngtcp2_vec *data = NULL;
+        size_t parts = 0;
         uint32_t flags = NGTCP2_WRITE_STREAM_FLAG_MORE;
         if (stream) {
-            data = (ngtcp2_vec){(uint8_t *)stream->unsent, stream->unsent_bytes};
+            /* What is empty is left out, but for one part: with it goes the end. */
+            bool first_is_sent = stream->unsent[0].len == 0;
+            data = stream->unsent + first_is_sent;
+            parts = !first_is_sent && stream->unsent[1].len > 0 ? 2 : 1;
             flags |= NGTCP2_WRITE_STREAM_FLAG_FIN;
         }
         ngtcp2_ssize taken = -1;
         ngtcp2_ssize written =
             ngtcp2_conn_writev_stream(connection->quic, NULL, info, buffer, size, &taken, flags,
-                                      stream ? stream->id : -1, &data, stream ? 1 : 0, now);
+                                      stream ? stream->id : -1, data, parts, now);
         /* A stream that is blocked is queued again when the peer extends its limit. */
         if (written == NGTCP2_ERR_STREAM_DATA_BLOCKED || written == NGTCP2_ERR_STREAM_SHUT_WR ||
             written == NGTCP2_ERR_STREAM_NOT_FOUND) {

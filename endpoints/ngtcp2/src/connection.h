@@ -13,6 +13,7 @@
 
 #include "dialect.h"
 #include "setup.h"
+#include "tickets.h"
 
 #define NEVER UINT64_MAX
 /* The application error code for requests that cannot be answered. */
@@ -30,9 +31,8 @@ struct endpoint;
 struct stream {
     int64_t id;
     struct connection *connection;
-    const uint8_t *unsent; /* stays valid until the stream is closed: ngtcp2 sends again from it */
-    size_t unsent_bytes;
-    bool finished; /* the end was sent, or no more is to be sent */
+    ngtcp2_vec unsent[2]; /* one after the other; stay valid until the stream is closed: ngtcp2 sends again from them */
+    bool finished;        /* the end was sent, or no more is to be sent */
     bool queued;
     struct stream *next;
 };
@@ -54,6 +54,7 @@ struct connection {
     struct address local, remote;
     ngtcp2_path path;
     uint64_t begun;
+    bool early_data; /* requests are sent in 0-RTT packets */
     FILE *qlog;
     struct stream *first, *last; /* streams that may have something to send, in turn */
     enum life life;
@@ -65,7 +66,8 @@ struct connection {
 };
 
 /* A client's connection to `remote`. */
-struct connection *connection_to(struct endpoint *endpoint, const struct address *remote, uint64_t now);
+struct connection *connection_to(struct endpoint *endpoint, const struct address *remote, enum resume resume,
+                                 uint64_t now);
 
 /* A server's connection for the Initial packet with header `initial`, which came from `remote`; `original` is the
  * destination connection ID of the Initial packet before a Retry, and NULL if there was none. */
@@ -94,9 +96,14 @@ void connection_send(struct connection *connection, uint64_t now, const struct s
 /* Closes with an application error code. Not within a callback of ngtcp2. */
 void connection_close(struct connection *connection, uint64_t now, uint64_t code);
 
+/* None of its streams has anything to send: the server rejected them all. */
+void connection_forget_streams(struct connection *connection);
+
 /* There is something to send on the stream, or its end. */
 void stream_queue(struct stream *stream);
 /* The stream sends no more. */
 void stream_drop(struct stream *stream);
+/* The bytes that ngtcp2 has not taken yet. */
+size_t stream_unsent(const struct stream *stream);
 
 #endif

@@ -18,6 +18,9 @@ typedef ngtcp2_ccerr close_error;
 #define params_original_dcid(params, cid) ((params)->original_dcid = (cid), (params)->original_dcid_present = 1)
 #define token_of(header) ((ngtcp2_vec){(uint8_t *)(header)->token, (header)->tokenlen})
 #define settings_token(settings, vector) ((settings)->token = (vector).base, (settings)->tokenlen = (vector).len)
+#define early_data_rejected ngtcp2_conn_tls_early_data_rejected
+#define save_parameters ngtcp2_conn_encode_0rtt_transport_params
+#define restore_parameters ngtcp2_conn_decode_and_set_0rtt_transport_params
 
 #else
 
@@ -36,6 +39,21 @@ typedef ngtcp2_connection_close_error close_error;
 #define params_original_dcid(params, cid) ((params)->original_dcid = (cid))
 #define token_of(header) ((header)->token)
 #define settings_token(settings, vector) ((settings)->token = (vector))
+#define early_data_rejected ngtcp2_conn_early_data_rejected
+
+/* What a client remembers of the server's transport parameters, beside a ticket. */
+static inline ngtcp2_ssize save_parameters(ngtcp2_conn *conn, uint8_t *bytes, size_t size) {
+    return ngtcp2_encode_transport_params(bytes, size, NGTCP2_TRANSPORT_PARAMS_TYPE_ENCRYPTED_EXTENSIONS,
+                                          ngtcp2_conn_get_remote_transport_params(conn));
+}
+
+static inline int restore_parameters(ngtcp2_conn *conn, const uint8_t *bytes, size_t size) {
+    ngtcp2_transport_params params;
+    int result =
+        ngtcp2_decode_transport_params(&params, NGTCP2_TRANSPORT_PARAMS_TYPE_ENCRYPTED_EXTENSIONS, bytes, size);
+    if (result == 0) ngtcp2_conn_set_early_remote_transport_params(conn, &params);
+    return result;
+}
 
 #endif
 

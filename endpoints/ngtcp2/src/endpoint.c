@@ -13,6 +13,7 @@ void endpoint_init(struct endpoint *endpoint, struct setup setup) {
     endpoint->application = setup.server ? &server : &client;
     endpoint->credentials = tls_credentials(&endpoint->setup);
     random_bytes(endpoint->retry.secret, sizeof endpoint->retry.secret);
+    tickets_init(&endpoint->tickets, &endpoint->setup);
     endpoint->application->init(endpoint);
 }
 
@@ -25,7 +26,11 @@ static struct connection *keep(struct endpoint *endpoint, struct connection *con
 
 void endpoint_start(struct endpoint *endpoint, uint64_t now) {
     endpoint->now = now;
-    if (!endpoint->setup.server) keep(endpoint, connection_to(endpoint, &endpoint->setup.remote, now));
+    endpoint->application->start(endpoint);
+}
+
+struct connection *endpoint_connect(struct endpoint *endpoint, enum resume resume) {
+    return keep(endpoint, connection_to(endpoint, &endpoint->setup.remote, resume, endpoint->now));
 }
 
 static void forget(struct endpoint *endpoint, size_t index) {

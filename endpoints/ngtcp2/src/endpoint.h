@@ -7,15 +7,22 @@
 #include "connection.h"
 #include "setup.h"
 
-/* What either side of hq-interop does with the events of a connection. Except for `act`, all are called from within
- * ngtcp2. `stream` is NULL for a stream that the application did not start to use yet. */
+/* What either side of hq-interop does with the events of a connection. From `streams_allowed` to `stream_closed`, all
+ * are called from within ngtcp2, but for `sent`. `stream` is NULL for a stream that the application did not start to use
+ * yet. */
 struct application {
     /* Checks what it is asked for, before the first packet. */
     void (*init)(struct endpoint *endpoint);
+    /* Connects, if it is a client. */
+    void (*start)(struct endpoint *endpoint);
     /* The handshake is complete, or the peer allows more streams. */
     void (*streams_allowed)(struct endpoint *endpoint, struct connection *connection);
     void (*received)(struct endpoint *endpoint, struct connection *connection, struct stream *stream, int64_t id,
                      const uint8_t *data, size_t size, bool end);
+    /* ngtcp2 took bytes of the stream, or its end. */
+    void (*sent)(struct endpoint *endpoint, struct stream *stream);
+    /* The server rejected the early data; all streams are gone. */
+    void (*rejected)(struct endpoint *endpoint, struct connection *connection);
     /* The peer reset the stream. */
     void (*reset)(struct endpoint *endpoint, struct stream *stream, uint64_t code);
     /* Nothing more will be heard of the stream. */
@@ -49,6 +56,7 @@ struct endpoint {
     const struct application *application;
     void *requests; /* a client's or a server's, see client.c and server.c */
     gnutls_certificate_credentials_t credentials;
+    struct tickets tickets;
     struct connection **connections;
     size_t connection_count;
     size_t qlog_count;
@@ -66,6 +74,8 @@ extern const struct application client, server;
 void endpoint_init(struct endpoint *endpoint, struct setup setup);
 /* Lets a client connect. */
 void endpoint_start(struct endpoint *endpoint, uint64_t now);
+/* Starts a client's next connection. */
+struct connection *endpoint_connect(struct endpoint *endpoint, enum resume resume);
 void endpoint_receive(struct endpoint *endpoint, uint64_t now, const struct address *remote, uint8_t ecn,
                       const uint8_t *payload, size_t size);
 uint64_t endpoint_expiry(const struct endpoint *endpoint);

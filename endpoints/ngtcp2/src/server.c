@@ -1,15 +1,12 @@
-/* The server of hq-interop (endpoints/CONTRACT.md, section 2): answers `GET /path` with the file, or with RESET_STREAM. */
-#define _GNU_SOURCE
+/* The server of hq-interop (endpoints/CONTRACT.md, section 2): answers `GET /path` with the file, or in `upload` stores
+ * the file of `PUT /path` and answers with FIN; or with RESET_STREAM. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "endpoint.h"
 #include "fail.h"
+#include "files.h"
 
 /* A question longer than this is none. */
 #define LONGEST_QUESTION 4096
@@ -20,61 +17,90 @@ struct exchange {
     size_t question_bytes;
     bool answered;
     struct exchange *next; /* of all exchanges of the endpoint */
-    void *file;            /* mapped; NULL: there is none, or it is empty */
-    size_t file_bytes;
+    struct mapping file; /* the answer */
+    FILE *upload;        /* the file that comes; NULL: its name is not known yet, or it is complete */
 };
 
 /* The real path, so that what is asked for can be compared with it. */
 static void init(struct endpoint *endpoint) {
     struct setup *setup = &endpoint->setup;
+    if (setup->upload) return;
     char *www = realpath(setup->www, NULL);
     if (!www) fail("www: %s: %s", setup->www, strerror(errno));
     setup->www = www;
 }
 
-/* The file that is meant, opened; -1 if there is none within `www`. */
-static int open_file(const char *www, const char *path) {
-    char *asked = format_text("%s/%s", www, path), *real = realpath(asked, NULL);
-    free(asked);
-    size_t length = strlen(www);
-    bool within = real && strncmp(real, www, length) == 0 && real[length] == '/';
-    int file = within ? open(real, O_RDONLY | O_CLOEXEC) : -1;
-    free(real);
-    return file;
+/* Nothing more of the question is wanted, and nothing is answered. */
+static void refuse(struct exchange *exchange) {
+    exchange->answered = true;
+    shutdown_stream(exchange->stream.connection->quic, exchange->stream.id, REFUSED);
 }
 
-/* Maps the file of `GET /path\r\n`: what is not sent is not read, and nothing is copied. */
-static bool load(struct exchange *exchange, const char *www) {
-    char *question = exchange->question;
-    size_t length = exchange->question_bytes;
-    while (length && (question[length - 1] == '\r' || question[length - 1] == '\n')) length--;
-    question[length] = 0;
-    if (strlen(question) != length || strncmp(question, "GET /", 5) != 0 || !question[5]) return false;
-    int file = open_file(www, question + 5);
-    if (file < 0) return false;
-    struct stat status;
-    bool regular = fstat(file, &status) == 0 && S_ISREG(status.st_mode);
-    if (regular && status.st_size > 0) {
-        exchange->file_bytes = (size_t)status.st_size;
-        exchange->file = mmap(NULL, exchange->file_bytes, PROT_READ, MAP_PRIVATE, file, 0);
-        if (exchange->file == MAP_FAILED) fail("a file cannot be mapped: %s", strerror(errno));
-    }
-    close(file);
-    return regular;
-}
-
-static void answer(struct endpoint *endpoint, struct exchange *exchange) {
+static void answer(struct exchange *exchange) {
     struct stream *stream = &exchange->stream;
     exchange->answered = true;
-    if (!load(exchange, endpoint->setup.www)) {
-        stream->finished = true;
-        shutdown_stream(stream->connection->quic, stream->id, REFUSED);
-        return;
-    }
-    stream->unsent = exchange->file ? exchange->file : (const uint8_t *)"";
-    stream->unsent_bytes = exchange->file_bytes;
+    stream->unsent[0] = (ngtcp2_vec){exchange->file.data, exchange->file.size};
     stream->finished = false;
     stream_queue(stream);
+}
+
+/* Adds to the question; false if it gets too long. */
+static bool keep_question(struct exchange *exchange, const uint8_t *data, size_t size) {
+    if (size > LONGEST_QUESTION - exchange->question_bytes) return false;
+    memcpy(exchange->question + exchange->question_bytes, data, size);
+    exchange->question_bytes += size;
+    return true;
+}
+
+/* The path of `METHOD /path\r\n`, without its first slash; NULL if the question is something else. */
+static const char *asked_path(struct exchange *exchange, const char *method) {
+    char *question = exchange->question;
+    size_t length = exchange->question_bytes, start = strlen(method);
+    while (length && (question[length - 1] == '\r' || question[length - 1] == '\n')) length--;
+    question[length] = 0;
+    bool right = strlen(question) == length && length > start && strncmp(question, method, start) == 0;
+    return right ? question + start : NULL;
+}
+
+static void received_get(struct endpoint *endpoint, struct exchange *exchange, const uint8_t *data, size_t size,
+                         bool is_end) {
+    if (!keep_question(exchange, data, size)) {
+        refuse(exchange);
+    } else if (is_end) {
+        const char *path = asked_path(exchange, "GET /");
+        if (path && file_map(endpoint->setup.www, path, &exchange->file)) {
+            answer(exchange);
+        } else {
+            refuse(exchange);
+        }
+    }
+}
+
+/* Opens the file that the question names; NULL if it is no PUT, leads out of the downloads, or cannot be made. */
+static FILE *open_upload(struct exchange *exchange, const char *downloads) {
+    const char *path = asked_path(exchange, "PUT /");
+    return path && path_is_within(path) ? file_create(downloads, path) : NULL;
+}
+
+static void received_put(struct endpoint *endpoint, struct exchange *exchange, const uint8_t *data, size_t size,
+                         bool is_end) {
+    if (!exchange->upload) {
+        const uint8_t *newline = size ? memchr(data, '\n', size) : NULL;
+        size_t line = newline ? (size_t)(newline - data) + 1 : size;
+        bool kept = keep_question(exchange, data, line);
+        if (kept && newline) exchange->upload = open_upload(exchange, endpoint->setup.downloads);
+        if (!kept || ((newline || is_end) && !exchange->upload)) {
+            refuse(exchange);
+            return;
+        }
+        data += line;
+        size -= line;
+    }
+    if (size) file_write(exchange->upload, data, size);
+    if (!is_end) return;
+    file_close(exchange->upload);
+    exchange->upload = NULL;
+    answer(exchange);
 }
 
 static struct exchange *new_exchange(struct connection *connection, int64_t id) {
@@ -93,28 +119,19 @@ static void received(struct endpoint *endpoint, struct connection *connection, s
                      const uint8_t *data, size_t size, bool is_end) {
     struct exchange *exchange = stream ? (struct exchange *)stream : new_exchange(connection, id);
     if (exchange->answered) return;
-    size_t room = LONGEST_QUESTION - exchange->question_bytes;
-    memcpy(exchange->question + exchange->question_bytes, data, size < room ? size : room);
-    exchange->question_bytes += size < room ? size : room;
-    if (size > room) {
-        exchange->answered = true;
-        shutdown_stream(connection->quic, id, REFUSED);
-    } else if (is_end) {
-        answer(endpoint, exchange);
-    }
+    (endpoint->setup.upload ? received_put : received_get)(endpoint, exchange, data, size, is_end);
 }
 
 /* The question will not be completed. */
 static void reset(struct endpoint *endpoint, struct stream *stream, uint64_t code) {
     (void)endpoint, (void)code;
     struct exchange *exchange = (struct exchange *)stream;
-    if (exchange->answered) return;
-    exchange->answered = true;
-    shutdown_stream(stream->connection->quic, stream->id, REFUSED);
+    if (!exchange->answered) refuse(exchange);
 }
 
 static void release(struct exchange *exchange) {
-    if (exchange->file) munmap(exchange->file, exchange->file_bytes);
+    file_unmap(&exchange->file);
+    if (exchange->upload) file_close(exchange->upload);
     free(exchange);
 }
 
@@ -152,6 +169,10 @@ static void no_streams(struct endpoint *endpoint, struct connection *connection)
     (void)endpoint, (void)connection;
 }
 
+static void no_matter(struct endpoint *endpoint, struct stream *stream) {
+    (void)endpoint, (void)stream;
+}
+
 static void no_requests(const struct endpoint *endpoint, FILE *out) {
     (void)endpoint, (void)out;
 }
@@ -165,7 +186,10 @@ static bool is_done(const struct endpoint *endpoint) {
 
 const struct application server = {
     .init = init,
+    .start = nothing,
     .streams_allowed = no_streams,
+    .sent = no_matter,
+    .rejected = no_streams,
     .received = received,
     .reset = reset,
     .stream_closed = stream_closed,

@@ -24,11 +24,14 @@ static uint64_t parse_count(const char *name, const char *value, uint64_t least,
 }
 
 static ngtcp2_cc_algo parse_congestion(const char *value) {
-    if (strcmp(value, "reno") == 0) return NGTCP2_CC_ALGO_RENO;
+    if (strcmp(value, "newreno") == 0) return NGTCP2_CC_ALGO_RENO;
     if (strcmp(value, "cubic") == 0) return NGTCP2_CC_ALGO_CUBIC;
-    if (strcmp(value, "bbr") == 0) return NGTCP2_CC_ALGO_BBR;
 #if NGTCP2_VERSION_NUM < 0x010000
+    if (strcmp(value, "bbr") == 0) return NGTCP2_CC_ALGO_BBR;
     if (strcmp(value, "bbr2") == 0) return NGTCP2_CC_ALGO_BBR2;
+#else
+    /* Version 1 has one of them only, and calls it by the other's name. */
+    if (strcmp(value, "bbr2") == 0) return NGTCP2_CC_ALGO_BBR;
 #endif
     unsupported("option cc=%s: ngtcp2 %s has no such congestion control", value, NGTCP2_VERSION);
 }
@@ -54,8 +57,19 @@ static bool parse_role(const char *role) {
     return strcmp(role, "server") == 0;
 }
 
-static void check_testcase(const char *name) {
-    if (strcmp(name, "transfer") != 0) unsupported("test case \"%s\"; there is only \"transfer\"", name);
+static void set_testcase(struct setup *setup, const char *name) {
+    static const char *const transfers[] = {"transfer", "handshake", "longrtt", "multiplexing"};
+    for (size_t i = 0; i < sizeof transfers / sizeof *transfers; i++) {
+        if (strcmp(name, transfers[i]) == 0) return;
+    }
+    if (strcmp(name, "upload") == 0) {
+        setup->upload = true;
+    } else if (strcmp(name, "resumption") == 0 || strcmp(name, "zerortt") == 0) {
+        setup->tickets = true;
+        setup->second = *name == 'z' ? EARLY_DATA : WITH_TICKET;
+    } else {
+        unsupported("test case \"%s\"", name);
+    }
 }
 
 static void add_request(struct setup *setup, char *url) {
@@ -91,8 +105,10 @@ static FILE *open_keylog(const char *path, const char *mode) {
 }
 
 static void check_folders(const struct setup *setup) {
-    if (setup->server && !setup->www) fail("www (WWW) is missing, but a server needs it");
-    if (!setup->server && !setup->downloads) fail("downloads (DOWNLOADS) is missing, but a client needs it");
+    const char *role = setup->server ? "server" : "client";
+    bool stores = setup->server == setup->upload;
+    if (!stores && !setup->www) fail("www (WWW) is missing, but a %s needs it", role);
+    if (stores && !setup->downloads) fail("downloads (DOWNLOADS) is missing, but a %s needs it", role);
 }
 
 /* Both sides of a trial may be given the same seed, and draw from streams of their own. */
@@ -139,7 +155,7 @@ struct setup setup_from_hello(const char *text) {
     if (contract != CONTRACT) unsupported("version %" PRIu64 " of the contract; this is %d", contract, CONTRACT);
     struct setup setup = {.options.congestion = NGTCP2_CC_ALGO_CUBIC};
     char *testcase = json_string(json_member(hello, "testcase"), "testcase");
-    check_testcase(testcase);
+    set_testcase(&setup, testcase);
     free(testcase);
     char *role = json_string(json_member(hello, "role"), "role");
     setup.server = parse_role(role);
@@ -181,8 +197,9 @@ static struct address address_of(const char *url) {
 }
 
 struct setup setup_from_environment(void) {
-    check_testcase(needed("TESTCASE"));
-    struct setup setup = {.server = parse_role(needed("ROLE")), .options.congestion = NGTCP2_CC_ALGO_CUBIC};
+    struct setup setup = {.options.congestion = NGTCP2_CC_ALGO_CUBIC};
+    set_testcase(&setup, needed("TESTCASE"));
+    setup.server = parse_role(needed("ROLE"));
     char *options = variable("BENTPIPE_OPTIONS");
     for (char *pair = options ? strtok(options, " \t\n") : NULL; pair; pair = strtok(NULL, " \t\n")) {
         char *equals = strchr(pair, '=');

@@ -25,8 +25,18 @@ struct options {
     size_t ack_threshold; /* ack-eliciting packets until an ACK is sent at once */
 };
 
+/* How a connection begins. */
+enum resume {
+    AFRESH,
+    WITH_TICKET,
+    EARLY_DATA, /* with a ticket and 0-RTT packets */
+};
+
 struct setup {
     bool server;
+    bool upload;        /* the client sends the files */
+    bool tickets;       /* the server issues session tickets, and the client takes them */
+    enum resume second; /* how a client's second connection begins; AFRESH: there is none */
     char **requests; /* a client's URLs; ends with NULL */
     size_t request_count;
     struct options options;

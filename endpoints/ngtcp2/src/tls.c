@@ -14,7 +14,7 @@
 /* The callback of GnuTLS has no argument of its own. */
 static FILE *keylog;
 
-static void check(int result, const char *what) {
+void tls_check(int result, const char *what) {
     if (result < 0) fail("%s: %s", what, gnutls_strerror(result));
 }
 
@@ -35,7 +35,7 @@ static int log_secret(gnutls_session_t session, const char *label, const gnutls_
 
 gnutls_certificate_credentials_t tls_credentials(const struct setup *setup) {
     gnutls_certificate_credentials_t credentials;
-    check(gnutls_certificate_allocate_credentials(&credentials), "making TLS credentials");
+    tls_check(gnutls_certificate_allocate_credentials(&credentials), "making TLS credentials");
     keylog = setup->keylog;
     if (setup->server) {
         char *certificate = format_text("%s/cert.pem", setup->certs);
@@ -49,20 +49,20 @@ gnutls_certificate_credentials_t tls_credentials(const struct setup *setup) {
 }
 
 gnutls_session_t tls_session(const struct setup *setup, gnutls_certificate_credentials_t credentials,
-                             ngtcp2_crypto_conn_ref *reference) {
+                             ngtcp2_crypto_conn_ref *reference, unsigned flags) {
     static const char server_name[] = "server", protocol[] = "hq-interop";
     gnutls_session_t session;
-    check(gnutls_init(&session, setup->server ? GNUTLS_SERVER : GNUTLS_CLIENT), "making a TLS session");
-    check(gnutls_priority_set_direct(session, PRIORITIES, NULL), "choosing TLS algorithms");
+    tls_check(gnutls_init(&session, (setup->server ? GNUTLS_SERVER : GNUTLS_CLIENT) | flags), "making a TLS session");
+    tls_check(gnutls_priority_set_direct(session, PRIORITIES, NULL), "choosing TLS algorithms");
     int configured = setup->server ? ngtcp2_crypto_gnutls_configure_server_session(session)
                                    : ngtcp2_crypto_gnutls_configure_client_session(session);
     if (configured != 0) fail("GnuTLS cannot be made ready for QUIC");
     gnutls_session_set_ptr(session, reference);
-    check(gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, credentials), "setting TLS credentials");
+    tls_check(gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, credentials), "setting TLS credentials");
     gnutls_datum_t alpn = {(unsigned char *)protocol, sizeof protocol - 1};
-    check(gnutls_alpn_set_protocols(session, &alpn, 1, GNUTLS_ALPN_MANDATORY), "setting ALPN");
+    tls_check(gnutls_alpn_set_protocols(session, &alpn, 1, GNUTLS_ALPN_MANDATORY), "setting ALPN");
     if (!setup->server) {
-        check(gnutls_server_name_set(session, GNUTLS_NAME_DNS, server_name, sizeof server_name - 1), "setting SNI");
+        tls_check(gnutls_server_name_set(session, GNUTLS_NAME_DNS, server_name, sizeof server_name - 1), "setting SNI");
     }
     if (keylog) gnutls_session_set_keylog_function(session, log_secret);
     return session;

@@ -10,8 +10,11 @@
 /* Reads a server's certificate. */
 gnutls_certificate_credentials_t tls_credentials(const struct setup *setup);
 
-/* A session for one connection, which `reference` finds. `reference` must outlive it. */
+/* A session for one connection, which `reference` finds. `reference` must outlive it. `flags` are GnuTLS'. */
 gnutls_session_t tls_session(const struct setup *setup, gnutls_certificate_credentials_t credentials,
-                             ngtcp2_crypto_conn_ref *reference);
+                             ngtcp2_crypto_conn_ref *reference, unsigned flags);
+
+/* Fails, saying what GnuTLS could not do, if `result` is an error. */
+void tls_check(int result, const char *what);
 
 #endif

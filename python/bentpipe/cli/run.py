@@ -98,7 +98,7 @@ def run(
         silence_s=_silence_s(),
     )
     asked = Asked(name, run_options.changed_keys(given), extra, short=given["size"] is not None)
-    started = _resume(resume, asked) if resume else _start(out, asked)
+    started = _resume(resume, asked, settings.jobs) if resume else _start(out, asked, settings.jobs)
     console = Console(stderr=as_json, highlight=False)
     shown = progress.choose()
     for why in started.manifest.left_out.values():
@@ -123,7 +123,7 @@ def run(
     return 1 if execution.harness_failures else 0
 
 
-def _start(out: Path | None, asked: Asked) -> Started:
+def _start(out: Path | None, asked: Asked, jobs: int) -> Started:
     changes = asked.changes
     plan = campaign.load(DEFAULT_CAMPAIGN if asked.name is None else asked.name).changed(changes)
     if asked.name is None and not changes.keys().isdisjoint(run_options.LISTS.values()):
@@ -139,7 +139,7 @@ def _start(out: Path | None, asked: Asked) -> Started:
     plan.labels()
     resolved = _resolve(plan, asked)
     typed = "--bytes" if asked.short else "--workload"
-    workload.check_room(Path(tempfile.gettempdir()), plan.parsed_workloads, asked.where("workloads", typed))
+    _check_room(plan, asked.where("workloads", typed), jobs)
     values = manifest.new(plan, resolved, cast, _stack_folders(asked.extra))
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     folder = RunFolder.create(out or Path("runs") / f"{plan.name}-{now}")
@@ -169,13 +169,18 @@ def _resolve(plan: campaign.Plan, asked: Asked) -> list[scenarios.Scenario]:
         raise UsageError(text, error.hint) from error
 
 
+def _check_room(plan: campaign.Plan, where: str, jobs: int) -> None:
+    at_a_time = min(jobs, len(plan.trials()))
+    workload.check_room(Path(tempfile.gettempdir()), plan.parsed_workloads, where, at_a_time)
+
+
 def _stack_folders(extra: Sequence[Path]) -> list[str]:
     """The folders of stacks that the user named, for when the run is resumed."""
     named = [entry for entry in os.environ.get("BENTPIPE_STACKS", "").split(":") if entry]
     return [str(folder.resolve()) for folder in (*map(Path, named), *extra)]
 
 
-def _resume(path: Path, asked: Asked) -> Started:
+def _resume(path: Path, asked: Asked, jobs: int) -> Started:
     folder, values, records = RunFolder.reopen(path)
     try:
         plan = values.plan
@@ -186,9 +191,7 @@ def _resume(path: Path, asked: Asked) -> Started:
                 f"--resume {path}: another campaign: {differs}",
                 f"continue it as it is with: {folder.resume_command}",
             )
-        workload.check_room(
-            Path(tempfile.gettempdir()), plan.parsed_workloads, f"{path / manifest.FILE}: workloads"
-        )
+        _check_room(plan, f"{path / manifest.FILE}: workloads", jobs)
         if asked.extra:  # the folders may have moved
             values.stack_folders = _stack_folders(asked.extra)
         known = stacks.discover(Path(one) for one in values.stack_folders)

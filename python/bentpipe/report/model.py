@@ -14,11 +14,13 @@ from typing import Any
 from urllib.parse import quote
 
 import bentpipe
+from bentpipe import workload
 from bentpipe.records import Record
 from bentpipe.report import slugs
 from bentpipe.report.analyses import ReadTrace
 from bentpipe.report.command import reproduce
 from bentpipe.statistics import Cell, Matrix, MatrixKey, efficiency_over, matrices, spread
+from bentpipe.workload import Workload
 
 # What `bentpipe run` calls a run that is no campaign.
 _UNNAMED = "run"
@@ -26,6 +28,10 @@ _NAMED = 4  # names that a heading lists before it counts them
 
 # What an ideal sender adds to each byte of the file for headers; `limit_s` counts on the same.
 _HEADERS = 1.05
+
+# Round trips of an ideal sender's time before the first byte arrives, and after the last one: half of one for
+# the answer to what was sent to the server. As in `limit_s`.
+_ROUND_TRIPS = {"zerortt": (1.0, 0.0), "upload": (1.5, 0.5)}
 
 # Columns shown for each iteration on the page of a cell.
 _ITERATION_COLUMNS = (
@@ -183,12 +189,17 @@ def cell_data(model: RunModel, slug: str) -> dict[str, Any]:
     cell = model.slugs[slug]
     median = cell.median
     first = cell.records[0]
+    moved = workload.parse(first.workload, first.trial)
+    summary = model.summary(first.scenario)
+    upload = moved.testcase == "upload"
     data = {
         **cell.key._asdict(),
         "slug": slug,
-        "size_bytes": first.size_bytes,
+        "measured_bytes": moved.measured_bytes,
+        "receiver": "server" if upload else "client",
+        "rate_bps": _number(summary, "return_rate_bps" if upload else "forward_rate_bps"),
         "limit_s": first.limit_s,
-        "limit_bytes": round(first.size_bytes * _HEADERS),
+        "ideal": _ideal(moved, first.limit_s, _number(summary, "rtt_ms")),
         "median": median.iteration if median and median.ok else None,
         "command": reproduce(cell, model.manifest),
         "endpoints": [
@@ -208,6 +219,19 @@ def cell_data(model: RunModel, slug: str) -> dict[str, Any]:
         "iterations": [_iteration(model, record) for record in cell.records],
     }
     return _finite(data)  # type: ignore[no-any-return]
+
+
+def _ideal(moved: Workload, limit_s: float | None, rtt_ms: float | None) -> list[tuple[float, float]] | None:
+    """The course of an ideal sender, (seconds, bytes received): nothing until handshake and request have had
+    their round trips, then files and headers at the link's rate. None where the path is not known.
+    """
+    if limit_s is None or rtt_ms is None:
+        return None
+    before, after = _ROUND_TRIPS.get(moved.testcase, (2.0, 0.0))
+    begin, end = before * rtt_ms / 1e3, limit_s - after * rtt_ms / 1e3
+    if begin > end:
+        return None
+    return [(0, 0), (begin, 0), (end, round(moved.measured_bytes * _HEADERS))]
 
 
 def _iteration(model: RunModel, record: Record) -> dict[str, Any]:
@@ -243,6 +267,11 @@ def _place(names: list[str], name: str) -> int:
 
 def _mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
+
+
+def _number(values: dict[str, Any], key: str) -> float | None:
+    value = values.get(key)
+    return value if isinstance(value, int | float) else None
 
 
 def _named(names: list[str], plural: str) -> str:

@@ -1,4 +1,4 @@
-package endpoint
+package family
 
 import (
 	"bufio"
@@ -12,12 +12,12 @@ import (
 
 // Frame types of CONTRACT section 4.
 const (
-	frameHello  = 1
-	frameReady  = 2
-	frameRun    = 3
-	frameRan    = 4
-	frameFinish = 5
-	frameBye    = 6
+	FrameHello  = 1
+	FrameReady  = 2
+	FrameRun    = 3
+	FrameRan    = 4
+	FrameFinish = 5
+	FrameBye    = 6
 )
 
 const (
@@ -78,13 +78,14 @@ func (f *frames) writeJSON(kind byte, body any) error {
 // run is a RUN.
 type run struct {
 	until    uint64
-	arrivals []datagram
+	arrivals []Datagram
 }
 
-// datagram is one that arrives. Its ECN bits are left out: see virtualSocket.
-type datagram struct {
+// Datagram is one that arrives.
+type Datagram struct {
+	ECN   byte
+	Bytes []byte
 	time  uint64 // ns since the start of the trial
-	bytes []byte
 }
 
 func parseRun(body []byte) (run, error) {
@@ -101,7 +102,7 @@ func parseRun(body []byte) (run, error) {
 		if len(rest) < end {
 			return run{}, fmt.Errorf("RUN: datagram %d is cut short", i)
 		}
-		r.arrivals = append(r.arrivals, datagram{binary.LittleEndian.Uint64(rest), rest[datagramHeadLen:end]})
+		r.arrivals = append(r.arrivals, Datagram{rest[8], rest[datagramHeadLen:end], binary.LittleEndian.Uint64(rest)})
 		rest = rest[end:]
 	}
 	if len(rest) > 0 {
@@ -121,10 +122,9 @@ func (d *departures) reset() {
 	d.count = 0
 }
 
-// add appends a datagram without an ECN mark: the library sets none.
-func (d *departures) add(now uint64, bytes []byte) {
+func (d *departures) add(now uint64, ecn byte, bytes []byte) {
 	d.frame = binary.LittleEndian.AppendUint64(d.frame, now)
-	d.frame = append(d.frame, 0)
+	d.frame = append(d.frame, ecn)
 	d.frame = binary.LittleEndian.AppendUint16(d.frame, uint16(len(bytes)))
 	d.frame = append(d.frame, bytes...)
 	d.count++

@@ -1,4 +1,4 @@
-package endpoint
+package family
 
 import (
 	"errors"
@@ -13,8 +13,8 @@ import (
 )
 
 // socketHello gathers what HELLO would say from the variables of CONTRACT section 3.
-func socketHello() (*hello, error) {
-	h := &hello{
+func socketHello() (*Hello, error) {
+	h := &Hello{
 		Role:      os.Getenv("ROLE"),
 		Testcase:  os.Getenv("TESTCASE"),
 		Requests:  strings.Fields(os.Getenv("REQUESTS")),
@@ -28,7 +28,7 @@ func socketHello() (*hello, error) {
 	for _, pair := range strings.Fields(os.Getenv("BENTPIPE_OPTIONS")) {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok {
-			return nil, unsupported{fmt.Sprintf("BENTPIPE_OPTIONS: %q: want name=value", pair)}
+			return nil, Unsupported{fmt.Sprintf("BENTPIPE_OPTIONS: %q: want name=value", pair)}
 		}
 		h.Options[name] = value
 	}
@@ -36,78 +36,75 @@ func socketHello() (*hello, error) {
 }
 
 // runSockets is the program in socket mode.
-func runSockets() error {
+func (stack *Stack) runSockets() error {
 	h, err := socketHello()
 	if err != nil {
 		return err
 	}
-	config, err := h.quicConfig()
-	if err != nil {
+	if err := h.check(stack); err != nil {
 		return err
 	}
-	logs := &logs{}
-	config.QLogLogger = logs.qlogger(h.Qlog)
 	start := time.Now()
-	env := environment{hello: h, config: config, eager: true,
-		now: func() uint64 { return uint64(time.Since(start)) }}
-	if h.Keylog != "" {
-		// Secrets go to the file as they become known: whoever captures packets reads them while they come.
-		keylog, err := os.OpenFile(h.Keylog, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-		if err != nil {
-			return fmt.Errorf("SSLKEYLOGFILE: %w", err)
-		}
-		env.keylog = keylog
+	env := Environment{Hello: h, Logs: &Logs{}, eager: true, stack: stack,
+		Now: func() uint64 { return uint64(time.Since(start)) }}
+	if err := env.Logs.keylog(h, true); err != nil {
+		return err
 	}
 	if h.Role == "client" {
 		err = socketClient(env)
 	} else {
 		err = socketServer(env)
 	}
-	return errors.Join(err, logs.write())
+	return errors.Join(err, env.Logs.write())
 }
 
-func socketClient(env environment) error {
-	if len(env.hello.Requests) == 0 {
+func socketClient(env Environment) error {
+	if len(env.Hello.Requests) == 0 {
 		return errors.New("REQUESTS is empty: want URLs")
 	}
-	address, err := url.Parse(env.hello.Requests[0])
+	address, err := url.Parse(env.Hello.Requests[0])
 	if err != nil {
 		return fmt.Errorf("REQUESTS: %w", err)
 	}
-	env.remote = address.Host
-	if address.Port() == "" {
-		env.remote = net.JoinHostPort(address.Hostname(), "443")
+	port := address.Port()
+	if port == "" {
+		port = "443"
 	}
-	if env.socket, err = net.ListenUDP("udp", nil); err != nil {
+	if env.Remote, err = net.ResolveUDPAddr("udp", net.JoinHostPort(address.Hostname(), port)); err != nil {
+		return fmt.Errorf("REQUESTS: %w", err)
+	}
+	if env.Socket, err = net.ListenUDP("udp", nil); err != nil {
 		return err
 	}
-	app, err := newApplication(env)
+	c, err := newClient(env)
 	if err != nil {
 		return err
 	}
-	c := app.(*client)
-	c.run()
-	if why := describe(c.err); why != nil {
+	if err := c.start(); err != nil {
+		return err
+	}
+	<-c.ended
+	if why := c.why(); why != nil {
 		return errors.New(*why)
 	}
 	return nil
 }
 
-func socketServer(env environment) error {
+func socketServer(env Environment) error {
 	address, err := net.ResolveUDPAddr("udp", os.Getenv("BENTPIPE_LISTEN"))
 	if err != nil {
 		return fmt.Errorf("BENTPIPE_LISTEN: %w", err)
 	}
-	if env.socket, err = net.ListenUDP("udp", address); err != nil {
+	if env.Socket, err = net.ListenUDP("udp", address); err != nil {
 		return fmt.Errorf("BENTPIPE_LISTEN: %w", err)
 	}
-	app, err := newApplication(env)
+	s, err := newServer(env)
 	if err != nil {
 		return err
 	}
 	terminated := make(chan os.Signal, 1)
 	signal.Notify(terminated, syscall.SIGTERM)
-	if err := app.start(); err != nil {
+	if err := s.start(); err != nil {
 		return err
 	}
 	fmt.Println("ready")

@@ -3,106 +3,64 @@ package endpoint
 import (
 	"errors"
 	"net"
-	"os"
-	"sync"
 	"syscall"
-	"time"
 	"unsafe"
+
+	family "bentpipe-endpoint-go-family"
 
 	"github.com/quic-go/quic-go"
 	"golang.org/x/net/ipv4"
 	"golang.org/x/sys/unix"
 )
 
-// virtualSocket is what quic-go takes for a UDP socket: datagrams come from and go to the coordinator.
-//
-// quic-go uses path MTU discovery, ECN and segmentation offload only on sockets that take control messages, so this
-// one takes them, as Linux would: otherwise the stack under test would not be the one that people deploy.
-type virtualSocket struct {
-	local, remote *net.UDPAddr
-	clock         *clock
-	arriving      chan datagram
-
-	mu      sync.Mutex
-	leaving departures
+// kernelSocket is a virtual socket that takes control messages, as Linux would: quic-go uses path MTU discovery, ECN and
+// segmentation offload only on sockets that do. Otherwise the stack under test would not be the one that people deploy.
+type kernelSocket struct {
+	*family.VirtualSocket
+	early *earlySecrets // nil: nobody wants them
+	from  *net.UDPAddr  // the peer, as a socket of both IP versions says it: this decides how long a NEW_TOKEN is
 }
 
-var _ quic.OOBCapablePacketConn = &virtualSocket{}
+func newKernelSocket(s *family.VirtualSocket, early *earlySecrets) *kernelSocket {
+	return &kernelSocket{s, early, &net.UDPAddr{IP: s.Remote.IP.To16(), Port: s.Remote.Port}}
+}
+
+var _ quic.OOBCapablePacketConn = &kernelSocket{}
 
 // ReadMsgUDP waits for the next arrival. Its ECN bits are in oob, as the control message that Linux passes.
-func (s *virtualSocket) ReadMsgUDP(b, oob []byte) (n, oobn, flags int, addr *net.UDPAddr, err error) {
-	d := <-s.arriving
-	return copy(b, d.bytes), s.putECN(oob, d.ecn), 0, s.remote, nil
+func (s *kernelSocket) ReadMsgUDP(b, oob []byte) (n, oobn, flags int, addr *net.UDPAddr, err error) {
+	d := s.Receive()
+	return copy(b, d.Bytes), s.putECN(oob, d.ECN), 0, s.from, nil
 }
 
 // ReadBatch is how quic-go reads where it can; it finds one datagram at a time.
-func (s *virtualSocket) ReadBatch(messages []ipv4.Message, _ int) (int, error) {
+func (s *kernelSocket) ReadBatch(messages []ipv4.Message, _ int) (int, error) {
 	m := &messages[0]
 	var err error
 	m.N, m.NN, m.Flags, m.Addr, err = s.ReadMsgUDP(m.Buffers[0], m.OOB)
 	return 1, err
 }
 
-// ReadFrom waits for the next arrival.
-func (s *virtualSocket) ReadFrom(b []byte) (int, net.Addr, error) {
-	n, _, _, addr, err := s.ReadMsgUDP(b, nil)
-	return n, addr, err
-}
-
 // WriteMsgUDP lets datagrams depart now. Control messages say how they are marked, and how long each of them is
 // when b holds several.
-func (s *virtualSocket) WriteMsgUDP(b, oob []byte, _ *net.UDPAddr) (n, oobn int, err error) {
+func (s *kernelSocket) WriteMsgUDP(b, oob []byte, _ *net.UDPAddr) (n, oobn int, err error) {
 	ecn, segment, err := parseControl(oob)
 	if err != nil {
 		return 0, 0, err
 	}
 	if segment == 0 {
-		segment = max(len(b), 1)
+		segment = len(b)
 	}
-	now := s.clock.now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for rest := b; len(rest) > 0; {
-		size := min(segment, len(rest))
-		s.leaving.add(now, ecn, rest[:size])
-		rest = rest[size:]
-	}
+	s.early.sent(b, segment)
+	s.Send(b, segment, ecn)
 	return len(b), len(oob), nil
 }
 
-// WriteTo lets one datagram depart now.
-func (s *virtualSocket) WriteTo(b []byte, _ net.Addr) (int, error) {
-	n, _, err := s.WriteMsgUDP(b, nil, s.remote)
-	return n, err
-}
-
-// beginRan starts the collection of the departures of a RUN.
-func (s *virtualSocket) beginRan() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.leaving.reset()
-}
-
-// endRan returns the answer to a RUN, valid until the next beginRan.
-func (s *virtualSocket) endRan(nextWake uint64, done bool) []byte {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.leaving.finish(nextWake, done)
-}
-
-func (s *virtualSocket) LocalAddr() net.Addr { return s.local }
-
 // SyscallConn returns a connection on which every socket option can be set, and none has an effect: there is no
 // socket below, and the simulated path does not fragment.
-func (s *virtualSocket) SyscallConn() (syscall.RawConn, error) { return noSocket{}, nil }
+func (s *kernelSocket) SyscallConn() (syscall.RawConn, error) { return noSocket{}, nil }
 
-func (s *virtualSocket) SetReadBuffer(int) error { return nil }
-
-func (s *virtualSocket) SetDeadline(time.Time) error      { return os.ErrNoDeadline }
-func (s *virtualSocket) SetReadDeadline(time.Time) error  { return os.ErrNoDeadline }
-func (s *virtualSocket) SetWriteDeadline(time.Time) error { return os.ErrNoDeadline }
-
-func (s *virtualSocket) Close() error { return nil }
+func (s *kernelSocket) SetReadBuffer(int) error { return nil }
 
 type noSocket struct{}
 
@@ -114,9 +72,9 @@ func (noSocket) Read(func(fd uintptr) bool) error  { return errNoSocket }
 func (noSocket) Write(func(fd uintptr) bool) error { return errNoSocket }
 
 // putECN writes the control message that carries the ECN bits of a received datagram, and returns its length.
-func (s *virtualSocket) putECN(oob []byte, ecn byte) int {
+func (s *kernelSocket) putECN(oob []byte, ecn byte) int {
 	level, kind, size := int32(unix.IPPROTO_IP), int32(unix.IP_TOS), 1
-	if s.remote.IP.To4() == nil {
+	if s.from.IP.To4() == nil {
 		level, kind, size = unix.IPPROTO_IPV6, unix.IPV6_TCLASS, 4
 	}
 	if len(oob) < unix.CmsgSpace(size) {

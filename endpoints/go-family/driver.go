@@ -1,4 +1,4 @@
-package endpoint
+package family
 
 import (
 	"errors"
@@ -10,26 +10,14 @@ import (
 	"runtime"
 	"testing/synctest"
 	"time"
-
-	"golang.org/x/net/quic"
 )
 
 // driverText describes the driver in READY.
-const driverText = "goroutines run until all are blocked; the stack takes arrivals one by one and sends after each; " +
+const driverText = "goroutines run until all are blocked, after each instant at which datagrams arrive; " +
 	"next wake is until (never once done, or before a server's first datagram): a bubble does not tell its timers"
 
 // never is a next wake that does not come.
 const never = math.MaxUint64
-
-// application is a role: what the program does with its QUIC stack.
-type application interface {
-	// start begins; it must not block.
-	start() error
-	done() bool
-	// save writes to files what has come in since it was called last.
-	save() error
-	report() bye
-}
 
 // driver lets a role live in the time that the coordinator gives it. It runs in the bubble, as its only goroutine
 // that waits for something outside, and as the only one that touches files: a system call gives the processor away for
@@ -37,9 +25,9 @@ type application interface {
 type driver struct {
 	frames *frames
 	clock  *clock
-	socket *virtualSocket
-	logs   *logs
-	app    application
+	socket *VirtualSocket
+	logs   *Logs
+	role   role
 
 	started bool
 	asleep  bool   // nothing can happen but an arrival
@@ -47,8 +35,8 @@ type driver struct {
 }
 
 // runVirtual answers HELLO and then every question until FINISH.
-func runVirtual(f *frames, h *hello, config *quic.Config) error {
-	// Addresses of four bytes: to the library, one written as IPv6 is another path.
+func (stack *Stack) runVirtual(f *frames, h *Hello) error {
+	// Addresses of four bytes: to x/net/quic, one written as IPv6 is another path.
 	local, err := netip.ParseAddrPort(h.Local)
 	if err != nil {
 		return fmt.Errorf("HELLO: local %q: %w", h.Local, err)
@@ -58,24 +46,23 @@ func runVirtual(f *frames, h *hello, config *quic.Config) error {
 		return fmt.Errorf("HELLO: remote %q: %w", h.Remote, err)
 	}
 	clock := &clock{start: time.Now()}
-	socket := &virtualSocket{
-		local: net.UDPAddrFromAddrPort(local), remote: net.UDPAddrFromAddrPort(remote),
-		clock: clock, arriving: make(chan []byte),
+	socket := &VirtualSocket{
+		local: net.UDPAddrFromAddrPort(local), Remote: net.UDPAddrFromAddrPort(remote),
+		clock: clock, arriving: make(chan Datagram),
 	}
-	d := &driver{frames: f, clock: clock, socket: socket, logs: &logs{}, asleep: h.Role == "server"}
-	config.QLogLogger = d.logs.qlogger(h.Qlog)
-	env := environment{hello: h, config: config, socket: socket, remote: h.Remote, now: clock.now}
-	if h.Keylog != "" {
-		env.keylog = d.logs.file(h.Keylog)
-	}
-	if d.app, err = newApplication(env); err != nil {
+	d := &driver{frames: f, clock: clock, socket: socket, logs: &Logs{}, asleep: h.Role == "server"}
+	if err := d.logs.keylog(h, false); err != nil {
 		return err
 	}
-	hi := ready{Stack: "x-net", Version: version(), Driver: driverText}
+	env := Environment{Hello: h, Socket: socket, Remote: socket.Remote, Logs: d.logs, Now: clock.now, stack: stack}
+	if d.role, err = env.newRole(); err != nil {
+		return err
+	}
+	hi := Ready{Stack: stack.Name, Version: stack.Version, Driver: driverText}
 	if !d.asleep {
 		hi.NextWake = new(uint64)
 	}
-	if err := f.writeJSON(frameReady, hi); err != nil {
+	if err := f.writeJSON(FrameReady, hi); err != nil {
 		return err
 	}
 	return d.serve()
@@ -90,10 +77,10 @@ func (d *driver) serve() error {
 			return errors.New("the coordinator went away before FINISH")
 		case err != nil:
 			return err
-		case kind == frameRun:
+		case kind == FrameRun:
 			err = d.answerRun(body)
-		case kind == frameFinish:
-			return errors.Join(d.logs.write(), d.frames.writeJSON(frameBye, d.app.report()))
+		case kind == FrameFinish:
+			return errors.Join(d.logs.write(), d.frames.writeJSON(FrameBye, d.role.report()))
 		default:
 			err = fmt.Errorf("file descriptor 3: a frame of type %d, want RUN or FINISH", kind)
 		}
@@ -114,7 +101,7 @@ func (d *driver) answerRun(body []byte) error {
 	d.socket.beginRun()
 	if !d.started && r.until > 0 {
 		d.started = true
-		if err := d.app.start(); err != nil {
+		if err := d.role.start(); err != nil {
 			return err
 		}
 		settle()
@@ -122,26 +109,29 @@ func (d *driver) answerRun(body []byte) error {
 	if err := d.live(r); err != nil {
 		return err
 	}
-	if err := d.app.save(); err != nil {
+	if err := d.role.save(); err != nil {
 		return err
 	}
-	wake, done := r.until, d.app.done()
+	wake, done := r.until, d.role.done()
 	if done || d.asleep {
 		wake = never
 	}
-	return d.frames.write(frameRan, d.socket.endRun(wake, done))
+	return d.frames.write(FrameRan, d.socket.endRun(wake, done))
 }
 
 // live hands over the arrivals of a RUN and ends with every event before until behind it.
 func (d *driver) live(r run) error {
-	for _, arrival := range r.arrivals {
+	for i, arrival := range r.arrivals {
 		if arrival.time < d.now || arrival.time >= r.until {
 			return fmt.Errorf("RUN: an arrival at %d, want %d to %d", arrival.time, d.now, r.until-1)
 		}
 		d.asleep = false
-		d.sleepUntil(arrival.time)
+		// All that arrives in one instant is there before the stack reacts to it.
+		if i == 0 || arrival.time > d.now {
+			d.sleepUntil(arrival.time)
+		}
 		d.clock.arrival.Store(arrival.time)
-		d.socket.arriving <- arrival.bytes
+		d.socket.arriving <- arrival
 		d.now = arrival.time
 	}
 	d.sleepUntil(r.until)
@@ -151,10 +141,11 @@ func (d *driver) live(r run) error {
 
 // sleepUntil lets the bubble live through every event before t: its clock ends at t-1.
 func (d *driver) sleepUntil(t uint64) {
+	settle()
 	if delta := int64(t) - 1 - d.clock.bubble(); delta > 0 {
 		time.Sleep(time.Duration(delta))
+		settle()
 	}
-	settle()
 }
 
 // settle waits until the stack and the role have nothing left to do at this instant.

@@ -1,0 +1,3 @@
+module bentpipe-endpoint-go-family
+
+go 1.26.0
