@@ -51,9 +51,7 @@ impl Claim {
                 self.resumed(second)?;
                 early(second)
             }
-            (TestCase::Resumption | TestCase::Zerortt, _) => {
-                other(format!("expected two connections, saw {}", made.len()))
-            }
+            (TestCase::Resumption | TestCase::Zerortt, _) => count("two connections", &made, seen),
             (testcase, [only]) => match testcase {
                 TestCase::Handshake => handshake(only),
                 TestCase::Longrtt => self.long(only),
@@ -61,7 +59,7 @@ impl Claim {
                 TestCase::Upload => self.upload(only),
                 _ => Ok(()),
             },
-            _ => other(format!("expected one connection, saw {}", made.len())),
+            _ => count("one connection", &made, seen),
         }
     }
 
@@ -155,14 +153,23 @@ fn early(second: &Seen) -> Result<(), Flaw> {
                 .to_owned(),
         ),
         (Some(bytes), Some(false)) => other(format!(
-            "expected 0-RTT packets that the server acknowledges; saw {bytes} stream bytes in such packets, \
-             but no acknowledgement of them: the server did not accept 0-RTT"
+            "expected 0-RTT packets that the server accepts; saw {bytes} stream bytes in such packets, \
+             but neither an acknowledgement nor early_data in the server's answer: the server did not accept 0-RTT"
         )),
         (None, _) => Err(Flaw::Sealed("the 0-RTT packets could not be decrypted")),
         (_, None) => Err(Flaw::Sealed(
-            "every 0-RTT packet was lost, and the server's answer to them could not be decrypted",
+            "no 0-RTT packet was acknowledged, and the server's answer to them could not be decrypted",
         )),
     }
+}
+
+/// That there are more connections than `expected`, or fewer.
+fn count(expected: &str, made: &[&Seen], seen: &[Seen]) -> Result<(), Flaw> {
+    let begun = match seen.len() - made.len() {
+        0 => String::new(),
+        begun => format!(", and {begun} of which the client never sent the end of the handshake"),
+    };
+    other(format!("expected {expected}, saw {}{begun}", made.len()))
 }
 
 fn other<T>(what: String) -> Result<T, Flaw> {
@@ -256,7 +263,10 @@ mod tests {
         let two = judge(TestCase::Transfer, &[PLAIN, PLAIN]);
         assert_eq!(two, "expected one connection, saw 2");
         let one = judge(TestCase::Resumption, &[PLAIN, begun]);
-        assert_eq!(one, "expected two connections, saw 1");
+        assert_eq!(
+            one,
+            "expected two connections, saw 1, and 1 of which the client never sent the end of the handshake"
+        );
     }
 
     #[test]

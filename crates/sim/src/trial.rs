@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use bentpipe_endpoint::contract::{self, Bye, Hello, Ready};
 use bentpipe_link::{Direction, Path as LinkPath};
+use bentpipe_trace::KeyLog;
 use bentpipe_units::{Span, Time};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
@@ -237,11 +238,10 @@ impl<'a> Trial<'a> {
 
     /// Whether the streams of each connection can be read.
     fn has_secrets(&self) -> bool {
-        let text = self.secrets();
+        let mut secrets = KeyLog::default();
+        secrets.add(self.secrets().as_bytes());
         let connections = 1 + usize::from(self.job.testcase.has_two_connections());
-        ["CLIENT_TRAFFIC_SECRET_0 ", "SERVER_TRAFFIC_SECRET_0 "]
-            .iter()
-            .all(|label| text.matches(label).count() >= connections)
+        secrets.readable_connections() >= connections
     }
 
     /// Looks at what was on the wire, as far as the client has told how to read it.

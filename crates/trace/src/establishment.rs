@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use crate::connection::{Connection, Fate, Frame, Kind, Packet, Protocol};
+use crate::connection::{Connection, Frame, Kind, Packet, Protocol};
 use crate::ledger::Entry;
 use crate::metrics::Milestones;
 use crate::quic::{End, PacketType};
@@ -25,8 +25,8 @@ pub struct Establishment {
     pub certificate: Option<bool>,
     /// Bytes of stream data in 0-RTT packets of the client. None: some of these could not be decrypted.
     pub zero_rtt_bytes: Option<u64>,
-    /// Whether the server took the 0-RTT packets with stream data: it acknowledged one of them; where none is known to have
-    /// arrived, it said in its handshake that it would. None: there are no such packets, or they could not be decrypted.
+    /// Whether the server took the 0-RTT packets with stream data: it acknowledged one of them, or said in its handshake that
+    /// it takes them. None: there are no such packets, or they could not be decrypted.
     pub zero_rtt_accepted: Option<bool>,
 }
 
@@ -69,18 +69,11 @@ impl Early {
             };
         }
         let with_data = || early.iter().filter(|(_, entry)| entry.stream_bytes > 0);
-        let was_lost = |packet: &Packet| {
-            matches!(
-                packet.fate,
-                Fate::QueueDrop | Fate::Loss | Fate::NotReceived
-            )
-        };
+        // RFC 9001 section 4.6.2. An acknowledgement may be lost, or not be sent before the connection ends.
         let accepted = if with_data().any(|(_, entry)| entry.acked.is_some()) {
             Some(true)
-        } else if with_data().all(|(packet, _)| was_lost(packet)) {
-            connection.handshake.early_data
         } else {
-            Some(false)
+            connection.handshake.early_data
         };
         let bytes = early.iter().map(|(_, it)| u64::from(it.stream_bytes));
         Self {
@@ -118,7 +111,7 @@ fn client_hellos(connection: &Connection) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connection::Vantage;
+    use crate::connection::{Fate, Vantage};
     use crate::quic::Handshake;
 
     /// Packets of the client: type, number, frames, and whether they arrived.
@@ -191,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn early_data_is_taken_if_it_is_acknowledged() {
+    fn early_data_is_taken_if_it_is_acknowledged_or_the_server_says_so() {
         let data = [Frame::Stream {
             id: 0,
             offset: 0,
@@ -206,12 +199,12 @@ mod tests {
             (found.zero_rtt_bytes, found.zero_rtt_accepted)
         };
         assert_eq!(early(true, Some(0), None), (Some(9), Some(true)));
-        assert_eq!(early(true, None, Some(true)), (Some(9), Some(false)));
-        assert_eq!(early(true, Some(1), Some(true)), (Some(9), Some(false)));
-        // What was lost cannot be acknowledged: then the server's word counts.
-        assert_eq!(early(false, None, Some(true)), (Some(9), Some(true)));
-        assert_eq!(early(false, None, Some(false)), (Some(9), Some(false)));
-        assert_eq!(early(false, None, None), (Some(9), None));
+        // An acknowledgement that did not come says little: it may be lost. The server's word counts then.
+        for (arrives, acked) in [(true, None), (true, Some(1)), (false, None)] {
+            for says in [Some(true), Some(false), None] {
+                assert_eq!(early(arrives, acked, says), (Some(9), says));
+            }
+        }
     }
 
     #[test]

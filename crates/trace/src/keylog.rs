@@ -84,6 +84,14 @@ impl KeyLog {
         self.connections.len()
     }
 
+    /// Of how many of them both ends' streams can be read.
+    #[must_use]
+    pub fn readable_connections(&self) -> usize {
+        let kinds = [SecretKind::ClientApplication, SecretKind::ServerApplication];
+        let is_readable = |it: &&Secrets| kinds.iter().all(|kind| it[*kind as usize].is_some());
+        self.connections.values().filter(is_readable).count()
+    }
+
     /// How many lines could not be read.
     #[must_use]
     pub fn damaged_lines(&self) -> usize {
@@ -126,5 +134,19 @@ mod tests {
         assert_eq!(secret(SecretKind::ServerApplication), Some(&[0xab; 48][..]));
         assert_eq!(secret(SecretKind::ClientApplication), None);
         assert_eq!(log.secret(&[0; 32], SecretKind::ServerApplication), None);
+    }
+
+    #[test]
+    fn a_connection_is_readable_by_the_secrets_of_both_ends() {
+        let mut log = KeyLog::default();
+        let mut add = |end: &str, random: &str| {
+            let (random, secret) = (random.repeat(32), "ab".repeat(32));
+            log.add(format!("{end}_TRAFFIC_SECRET_0 {random} {secret}\n").as_bytes());
+            (log.connections(), log.readable_connections())
+        };
+        assert_eq!(add("CLIENT", "11"), (1, 0));
+        assert_eq!(add("SERVER", "22"), (2, 0));
+        assert_eq!(add("SERVER", "11"), (2, 1));
+        assert_eq!(add("SERVER", "11"), (2, 1), "a line that is there twice");
     }
 }

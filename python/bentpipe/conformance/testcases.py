@@ -48,7 +48,7 @@ CASES = {
     ),
     "zerortt": Case(
         "zerortt:2x30000",
-        "0-RTT packets with stream data that the server acknowledges",
+        "0-RTT packets with stream data that the server accepts",
         "the ticket allows early data, the client remembers the server's transport parameters and sends the "
         "requests before the handshake is complete, and the server accepts them",
     ),
