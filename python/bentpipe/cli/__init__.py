@@ -29,10 +29,10 @@ def main() -> None:
             signal.signal(number, signal.default_int_handler)
         sys.unraisablehook = _unraisable
         code = commands.invoke(sys.argv[1:])
-        for number in (signal.SIGINT, signal.SIGALRM):
-            signal.signal(number, signal.SIG_IGN)  # all is done and said
+        _be_deaf()
     except KeyboardInterrupt:  # before or after the command itself
         code = 130
+        _be_deaf()
     sys.exit(code)
 
 
@@ -41,6 +41,12 @@ def invoke(arguments: list[str]) -> int:
     from bentpipe.cli import commands
 
     return commands.invoke(arguments)
+
+
+def _be_deaf() -> None:
+    """All is done and said: a signal that comes while Python winds up would change the exit code."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _unraisable(what: UnraisableHookArgs) -> None:
