@@ -112,6 +112,9 @@ impl Stack for Adapter {
             .connect(self.local, remote, Some("server"), ticket, token, config)
             .map_err(|error| EndpointError::Failed(error.to_string()))?;
         self.read_notes();
+        if let Some(known) = self.known.get_mut(&index) {
+            known.early_data = resume == Resume::EarlyData;
+        }
         Ok(key(index))
     }
 
@@ -259,7 +262,13 @@ impl Stack for Adapter {
         result
     }
 
-    fn close(&mut self, _now: Duration, connection: ConnectionKey, code: u32) {
+    fn close(&mut self, now: Duration, connection: ConnectionKey, code: u32) {
+        let early = |(_, known): (_, &mut Known)| known.early_data;
+        if self.connection(connection).is_some_and(early) {
+            // The replies may be there with the server's handshake. tquic would send neither its Finished nor the close.
+            self.now = now;
+            self.process();
+        }
         if let Some((tquic, known)) = self.connection(connection) {
             known.closed = true;
             // A connection that has ended already needs no close.

@@ -10,6 +10,8 @@ use tquic::Connection;
 #[derive(Default)]
 pub struct Known {
     connected: bool,
+    /// It may have replies before the end of its handshake is sent.
+    pub early_data: bool,
     /// It has heard of the end, or has brought it about.
     pub closed: bool,
     /// Streams of the peer that it has been told of.
