@@ -104,7 +104,10 @@ def test_the_page_on_traces_is_true(bentpipe: Command, trial: Path) -> None:
     assert defined(columns) == pq.read_schema(traces.of_trial(trial).folder / traces.PACKETS).names
     assert set(traces.of_trial(trial).packets["fate"].unique().to_pylist()) <= set(defined(fates))
     whole, one_way = analysis.split("Of each direction:")
-    metrics = traces.of_trial(trial).connection()["metrics"]
+    establishment, whole = whole.split("\n| metric |")
+    connection = traces.of_trial(trial).connection()
+    metrics = connection["metrics"]
+    assert defined(establishment)[1:] == list(connection["establishment"])  # the first heads the table
     assert defined(whole) == list(metrics)
     assert defined(one_way) == list(metrics["forward"])
 
