@@ -15,7 +15,7 @@ import pytest
 from conftest import installed_or_skip
 from fake_trace import SCHEMA
 
-from bentpipe import paths
+from bentpipe import paths, stacks
 from bentpipe.cli import invoke
 
 PAIRS = [("quinn", "noq"), ("noq", "aioquic"), ("aioquic", "quic-go"), ("quic-go", "quinn")]
@@ -46,13 +46,16 @@ def analyze(out: Path, *arguments: str | Path) -> subprocess.CompletedProcess[st
 
 
 def tapped(client: str, place: Path) -> Path:
-    """A stack of the same name whose reports are kept in `place`."""
-    folder = paths.endpoints() / client
-    words = json.dumps([str(Path(__file__).with_name("tap.py")), str(place / "bye.json")])[1:-1]
-    manifest = (folder / "stack.toml").read_text().replace("{folder}", str(folder))
+    """A stack of the same name whose reports are kept in `place`; the program is the installed one."""
+    program = stacks.discover()[client].command("virtual-time")
+    command = ["{python}", str(Path(__file__).with_name("tap.py")), str(place / "bye.json"), *program]
     stack = place / client / "stack.toml"
     stack.parent.mkdir()
-    stack.write_text(manifest.replace("virtual-time = [", f'virtual-time = ["{{python}}", {words}, '))
+    stack.write_text(
+        f'name = "{client}"\ntitle = "{client}, tapped"\nlanguage = "Python"\nhome = "https://example.org"\n'
+        'roles = ["client", "server"]\ntestcases = ["transfer"]\ndeterministic = true\n'
+        f"[commands]\nvirtual-time = {json.dumps(command)}\n"
+    )
     return stack.parent
 
 
