@@ -1,6 +1,6 @@
 //! The contract's options that both libraries have.
 
-use bentpipe_endpoint::{EndpointError, Options};
+use bentpipe_endpoint::{EndpointError, Options, Setup};
 
 use crate::dialect;
 use crate::proto::{AckFrequencyConfig, TransportConfig, VarInt};
@@ -24,13 +24,17 @@ pub struct Tuning {
     pub initial_window: Option<u64>,
 }
 
-pub fn apply(transport: &mut TransportConfig, options: &mut Options) -> Result<(), EndpointError> {
+pub fn apply(
+    transport: &mut TransportConfig,
+    setup: &Setup,
+    options: &mut Options,
+) -> Result<(), EndpointError> {
     let packets = options.take_number("iw", 1..=1_000_000)?;
     let tuning = Tuning {
         cc: options.take("cc"),
         initial_window: packets.map(|packets| packets * BASE_DATAGRAM_SIZE),
     };
-    if let Some(factory) = dialect::congestion_control(&tuning)? {
+    if let Some(factory) = dialect::congestion_control(&tuning, setup, options)? {
         transport.congestion_controller_factory(factory);
     }
     if let Some(window) = options.take_number("window", 1..=LARGEST_WINDOW)? {
