@@ -233,6 +233,11 @@ impl Controller {
         if self.recovery.is_some_and(|start| event.sent <= start) {
             return;
         }
+        let may_be_chance = !event.ecn && !event.persistent;
+        if may_be_chance && self.avoidance.forgives(&self.path, event) {
+            self.tell("forgiven");
+            return;
+        }
         let before = self.remember();
         let response = match self.phase {
             Phase::SlowStart => self.slow_start.on_congestion(&self.path, event),

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use bentpipe_units::Time;
 
-use crate::avoidance::{Avoidance, Cubic, NewReno};
+use crate::avoidance::{Avoidance, Cubic, Hybla, NewReno, Pico, Tolerant};
 use crate::controller::{Controller, Settings};
 use crate::slow_start::{SlowStart, Standard};
 
@@ -32,7 +32,13 @@ type NewAvoidance = fn() -> Box<dyn Avoidance>;
 
 const SLOW_STARTS: [NewSlowStart; 1] = [|| Box::new(Standard)];
 
-const AVOIDANCES: [NewAvoidance; 2] = [|| Box::<NewReno>::default(), || Box::<Cubic>::default()];
+const AVOIDANCES: [NewAvoidance; 5] = [
+    || Box::<NewReno>::default(),
+    || Box::<Cubic>::default(),
+    || Box::<Hybla>::default(),
+    || Box::<Pico>::default(),
+    || Box::<Tolerant>::default(),
+];
 
 /// A slow start and an avoidance.
 #[derive(Debug, Clone, Copy)]
