@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use bentpipe_units::Time;
 
-use crate::avoidance::{Avoidance, NewReno};
+use crate::avoidance::{Avoidance, Cubic, NewReno};
 use crate::controller::{Controller, Settings};
 use crate::slow_start::{HyStart, HyStartPlusPlus, Hybla, Search, Search4, SlowStart, Standard};
 
@@ -42,7 +42,7 @@ const SLOW_STARTS: &[NewSlowStart] = &[
     || Box::<Search4>::default(),
 ];
 
-const AVOIDANCES: [NewAvoidance; 1] = [|| Box::<NewReno>::default()];
+const AVOIDANCES: [NewAvoidance; 2] = [|| Box::<NewReno>::default(), || Box::<Cubic>::default()];
 
 /// A slow start and an avoidance.
 #[derive(Debug, Clone, Copy)]
