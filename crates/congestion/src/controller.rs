@@ -106,6 +106,7 @@ impl Controller {
             lost: 0,
             round: 0,
             limited: false,
+            paced: settings.pacing,
         };
         Self {
             path,
@@ -199,11 +200,14 @@ impl Controller {
         let reason = match step {
             Step::Grow(bytes) => {
                 self.set_window(self.path.window.saturating_add(bytes));
-                "ack"
+                self.slow_start.trigger()
             }
             Step::Window(bytes) => {
                 self.set_window(bytes);
-                "ack"
+                match self.phase {
+                    Phase::SlowStart => self.slow_start.trigger(),
+                    _ => "ack",
+                }
             }
             Step::Leave(exit) => {
                 self.leave(exit);
@@ -335,13 +339,15 @@ impl Controller {
         };
         let phase = self.phase();
         let change = (phase != self.told).then(|| self.phase_note(phase, reason));
-        let note = match self.phase {
-            Phase::SlowStart => self.slow_start.take_note(&self.path),
-            _ => self.avoidance.take_note(&self.path),
-        };
-        if change.is_some() || note.is_some() {
+        // Slow start is asked even when it has just been left: what it saw last is why.
+        let notes = [
+            self.slow_start.take_note(&self.path),
+            change,
+            self.avoidance.take_note(&self.path),
+        ];
+        if notes.iter().any(Option::is_some) {
             let mut watcher = watcher.lock().expect("a watcher does not panic");
-            change.iter().chain(&note).for_each(|it| watcher.note(it));
+            notes.iter().flatten().for_each(|it| watcher.note(it));
         }
         self.told = phase;
         self.window_before = self.path.window;

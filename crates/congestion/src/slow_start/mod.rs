@@ -7,8 +7,19 @@ use crate::note::Note;
 use crate::pacing::Pacing;
 use crate::path::Path;
 
+mod hybla;
+mod hystart;
+mod hystart_plus_plus;
+mod ring;
+mod search;
+mod search4;
 mod standard;
 
+pub use hybla::Hybla;
+pub use hystart::HyStart;
+pub use hystart_plus_plus::HyStartPlusPlus;
+pub use search::Search;
+pub use search4::Search4;
 pub use standard::Standard;
 
 /// What slow start makes of an ACK.
@@ -61,6 +72,11 @@ pub trait SlowStart: Send + Sync + Debug {
         "slow_start"
     }
 
+    /// What made [`SlowStart::phase`] change last, for the log.
+    fn trigger(&self) -> &'static str {
+        "ack"
+    }
+
     /// A packet of so many bytes has left. `path` counts it already.
     fn on_sent(&mut self, path: &Path, bytes: u64) {
         let _ = (path, bytes);
@@ -94,4 +110,10 @@ pub trait SlowStart: Send + Sync + Debug {
 
     /// Duplicates its state.
     fn clone_box(&self) -> Box<dyn SlowStart>;
+}
+
+impl Clone for Box<dyn SlowStart> {
+    fn clone(&self) -> Self {
+        self.clone_box()
+    }
 }
