@@ -6,7 +6,7 @@ use bentpipe_units::Time;
 
 use crate::avoidance::{Avoidance, NewReno};
 use crate::controller::{Controller, Settings};
-use crate::slow_start::{SlowStart, Standard};
+use crate::slow_start::{SlowStart, Standard, Trains};
 
 /// A word that names no algorithm.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -30,7 +30,7 @@ fn choices(known: &[&str]) -> String {
 type NewSlowStart = fn() -> Box<dyn SlowStart>;
 type NewAvoidance = fn() -> Box<dyn Avoidance>;
 
-const SLOW_STARTS: [NewSlowStart; 1] = [|| Box::new(Standard)];
+const SLOW_STARTS: [NewSlowStart; 2] = [|| Box::new(Standard), || Box::<Trains>::default()];
 
 const AVOIDANCES: [NewAvoidance; 1] = [|| Box::<NewReno>::default()];
 

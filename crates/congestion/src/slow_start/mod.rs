@@ -8,8 +8,10 @@ use crate::pacing::Pacing;
 use crate::path::Path;
 
 mod standard;
+mod trains;
 
 pub use standard::Standard;
+pub use trains::Trains;
 
 /// What slow start makes of an ACK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +86,12 @@ pub trait SlowStart: Send + Sync + Debug {
     fn pacing(&self, path: &Path) -> Pacing {
         let _ = path;
         Pacing::Gain(200)
+    }
+
+    /// How fast avoidance sends after [`Step::Leave`] or [`Response::Leave`], until its first reduction; `None`: as it likes. A window that is as large as
+    /// the path needs no more than the path's rate.
+    fn pacing_afterwards(&self) -> Option<Pacing> {
+        None
     }
 
     /// What the log should know; asked after each event, if somebody listens.
