@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use bentpipe_units::Time;
 
-use crate::avoidance::{Avoidance, NewReno};
+use crate::avoidance::{Avoidance, Cubic, NewReno};
 use crate::controller::{Controller, Settings};
 use crate::slow_start::{SlowStart, Standard, Trains};
 
@@ -32,7 +32,7 @@ type NewAvoidance = fn() -> Box<dyn Avoidance>;
 
 const SLOW_STARTS: [NewSlowStart; 2] = [|| Box::new(Standard), || Box::<Trains>::default()];
 
-const AVOIDANCES: [NewAvoidance; 1] = [|| Box::<NewReno>::default()];
+const AVOIDANCES: [NewAvoidance; 2] = [|| Box::<NewReno>::default(), || Box::<Cubic>::default()];
 
 /// A slow start and an avoidance.
 #[derive(Debug, Clone, Copy)]

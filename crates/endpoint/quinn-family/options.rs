@@ -37,7 +37,7 @@ pub fn apply(
     if let Some(factory) = dialect::congestion_control(&tuning, setup, options)? {
         transport.congestion_controller_factory(factory);
     }
-    if let Some(window) = options.take_number("window", 1..=LARGEST_WINDOW)? {
+    if let Some(window) = flow_control_window(options)? {
         let credit = integer(window);
         transport
             .receive_window(credit)
@@ -60,6 +60,20 @@ pub fn apply(
         transport.ack_frequency_config(Some(config));
     }
     Ok(())
+}
+
+/// `None`: the library's own.
+fn flow_control_window(options: &mut Options) -> Result<Option<u64>, EndpointError> {
+    match options.take("window").as_deref() {
+        None => Ok(dialect::DEFAULT_WINDOW),
+        Some("library") => Ok(None),
+        Some(text) => match text.parse() {
+            Ok(window @ 1..=LARGEST_WINDOW) => Ok(Some(window)),
+            _ => Err(EndpointError::Unsupported(format!(
+                "option window = {text:?}: write a whole number of bytes from 1 to {LARGEST_WINDOW}, or library"
+            ))),
+        },
+    }
 }
 
 fn integer(value: u64) -> VarInt {

@@ -15,6 +15,8 @@ use crate::options::Tuning;
 
 pub const NAME: &str = "quinn";
 pub const VERSION: &str = "quinn-proto 0.11.19";
+/// quinn is run as it is.
+pub const DEFAULT_WINDOW: Option<u64> = None;
 
 pub fn endpoint(config: Arc<EndpointConfig>, server: Option<Arc<ServerConfig>>) -> Endpoint {
     Endpoint::new(config, server, true, None)

@@ -7,8 +7,14 @@ use crate::note::Note;
 use crate::pacing::Pacing;
 use crate::path::Path;
 
+mod cubic;
+#[cfg(test)]
+mod feed;
 mod new_reno;
 
+pub use cubic::Cubic;
+#[cfg(test)]
+pub(crate) use feed::Feed;
 pub use new_reno::NewReno;
 
 /// What a congestion event leaves of the window. Windows below the smallest one are raised to it by the controller.
