@@ -150,6 +150,11 @@ impl Dispersion {
         }
     }
 
+    /// Trains begun so far.
+    pub fn trains(&self) -> u64 {
+        self.trains.len() as u64
+    }
+
     /// Packets of the train that is being sent; 0 before the first one.
     pub fn packets_of_last(&self) -> u64 {
         self.trains.last().map_or(0, |train| train.packets)
