@@ -4,7 +4,8 @@ use std::error::Error;
 use std::io::{Write, stdout};
 use std::path::Path;
 
-use bentpipe_link::{Direction, Scenario};
+use bentpipe_link::{Delay, Direction, DirectionConfig, Scenario};
+use bentpipe_units::Rate;
 use serde_json::{Value, json};
 
 use crate::facts::link_facts;
@@ -20,14 +21,11 @@ pub fn print(file: &Path, sets: &[(String, String)]) -> Result<(), Box<dyn Error
     Ok(())
 }
 
-/// The figures of a scenario; queue and loss are those of the satellite segment.
+/// The figures of a scenario; queue, loss, delay and frame are those of the satellite segment. `*_rate_bps` is the highest
+/// rate, and a text says how it changes, if it does.
 fn summary(scenario: &Scenario) -> Value {
     let facts = link_facts(scenario, None);
-    let part = |direction, key: &str| {
-        let link =
-            serde_json::to_value(scenario.satellite.direction(direction)).unwrap_or_default();
-        text(&link[key])
-    };
+    let [forward, back] = Direction::BOTH.map(|direction| part(scenario, direction));
     json!({
         "name": scenario.name,
         "title": scenario.title,
@@ -37,14 +35,53 @@ fn summary(scenario: &Scenario) -> Value {
         "timeout_s": scenario.timeout.as_secs_f64(),
         "forward_rate_bps": facts.forward_rate_bps,
         "return_rate_bps": facts.return_rate_bps,
+        "forward_lowest_rate_bps": forward.lowest_rate_bps,
+        "return_lowest_rate_bps": back.lowest_rate_bps,
+        "forward_rate": forward.rate,
+        "return_rate": back.rate,
         "forward_queue_bytes": facts.forward_queue_bytes,
         "return_queue_bytes": facts.return_queue_bytes,
         "mtu_bytes": facts.mtu_bytes,
-        "forward_queue": part(Direction::Forward, "queue"),
-        "return_queue": part(Direction::Return, "queue"),
-        "forward_loss": part(Direction::Forward, "loss"),
-        "return_loss": part(Direction::Return, "loss"),
+        "forward_queue": forward.queue,
+        "return_queue": back.queue,
+        "forward_loss": forward.loss,
+        "return_loss": back.loss,
+        "forward_delay": forward.delay,
+        "return_delay": back.delay,
     })
+}
+
+/// What is told of one direction.
+struct Part {
+    lowest_rate_bps: Option<u64>,
+    rate: Option<String>,
+    queue: String,
+    loss: String,
+    delay: Option<String>,
+}
+
+fn part(scenario: &Scenario, direction: Direction) -> Part {
+    let link = scenario.satellite.direction(direction);
+    let rate = link
+        .rate
+        .as_ref()
+        .filter(|_| !scenario.is_steady(direction));
+    Part {
+        lowest_rate_bps: scenario.lowest_rate(direction).map(Rate::bps),
+        rate: rate.map(ToString::to_string),
+        queue: text(&serde_json::to_value(link.queue).unwrap_or_default()),
+        loss: link.loss.to_string(),
+        delay: delay(link),
+    }
+}
+
+/// How the time that packets travel changes; None if it doesn't.
+fn delay(link: &DirectionConfig) -> Option<String> {
+    let changes = !matches!(link.delay, Delay::Fixed(_));
+    let delay = changes.then(|| link.delay.to_string());
+    let frame = link.frame.map(|frame| format!("in frames of {frame}"));
+    let both: Vec<String> = delay.into_iter().chain(frame).collect();
+    (!both.is_empty()).then(|| both.join(", "))
 }
 
 /// A field as people read it: a text as it is, a table as `key value, key value`.
@@ -58,7 +95,6 @@ fn text(value: &Value) -> String {
                 .collect();
             fields.join(", ")
         }
-        Value::Null => "none".to_owned(),
         other => other.to_string(),
     }
 }
