@@ -114,7 +114,7 @@ fn reported(job: &Job, finished: &Finished, start: Time) -> Times {
             .handshake_ns
             .filter(|_| !job.testcase.has_two_connections()),
         requests: job.testcase.measured(&whole.requests).to_vec(),
-        error: None,
+        ..Bye::default()
     };
     let round_trip = job.scenario.rtt();
     let earliest = client
@@ -247,6 +247,8 @@ pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
         findings: findings.unwrap_or_default(),
         received_step_s: seconds(step),
         received_bytes,
+        client_statistics: finished.verdict.statistics[0].clone(),
+        server_statistics: finished.verdict.statistics[1].clone(),
         packet_log_sha256: coordinator.map(|it| it.log.sha256()),
     }
 }

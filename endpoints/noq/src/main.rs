@@ -5,9 +5,12 @@
 mod adapter;
 #[path = "../../../crates/endpoint/quinn-family/client.rs"]
 mod client;
+mod congestion;
 mod dialect;
+mod diary;
 #[path = "../../../crates/endpoint/quinn-family/options.rs"]
 mod options;
+mod qlog;
 
 use std::process::ExitCode;
 
