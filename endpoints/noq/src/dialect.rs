@@ -20,8 +20,6 @@ pub const NAME: &str = "noq";
 pub const VERSION: &str = "noq-proto 1.4.0";
 /// In order, overshoot ends connections: see `docs/upstream/gaps.md`.
 pub const READING: Reading = Reading::Unordered;
-/// Whether reading unordered can lose pieces: see `docs/upstream/noq-unordered.md`.
-pub const MAY_LOSE_PIECES: bool = true;
 
 pub fn endpoint(config: Arc<EndpointConfig>, server: Option<Arc<ServerConfig>>) -> Endpoint {
     Endpoint::new(config, server, true)

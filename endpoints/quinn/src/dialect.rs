@@ -16,10 +16,8 @@ use crate::options::Tuning;
 
 pub const NAME: &str = "quinn";
 pub const VERSION: &str = "quinn-proto 0.11.19";
-/// As quinn's own streams are read.
+/// As they are read by default in quinn itself.
 pub const READING: Reading = Reading::Ordered;
-/// Whether reading unordered can lose pieces: see `docs/upstream/noq-unordered.md`.
-pub const MAY_LOSE_PIECES: bool = false;
 
 pub fn endpoint(config: Arc<EndpointConfig>, server: Option<Arc<ServerConfig>>) -> Endpoint {
     Endpoint::new(config, server, true, None)
