@@ -10,8 +10,18 @@ use crate::testcase::TestCase;
 /// is Ethernet.
 const MTU: u64 = 1500;
 
-/// The facts of a scenario and, if one is given, of a test case that moves files of so many bytes over it.
-pub fn link_facts(scenario: &Scenario, files: Option<(TestCase, u64)>) -> LinkFacts {
+/// The facts of a scenario and of a test case that moves files of so many bytes over it; how many may not be known.
+pub fn link_facts(scenario: &Scenario, testcase: TestCase, size_bytes: Option<u64>) -> LinkFacts {
+    LinkFacts {
+        limit_s: size_bytes.map(|size| limit_s(scenario, testcase, size)),
+        size_bytes,
+        sender: Some(testcase.sending_end()),
+        ..path_facts(scenario)
+    }
+}
+
+/// The facts of a scenario alone.
+pub fn path_facts(scenario: &Scenario) -> LinkFacts {
     let rate = |direction| scenario.rate(direction).map(Rate::bps);
     let queue = |direction| scenario.queue(direction).map(Size::bytes);
     LinkFacts {
@@ -21,14 +31,14 @@ pub fn link_facts(scenario: &Scenario, files: Option<(TestCase, u64)>) -> LinkFa
         forward_queue_bytes: queue(Direction::Forward),
         return_queue_bytes: queue(Direction::Return),
         mtu_bytes: Some(MTU),
-        limit_s: files.map(|(testcase, size)| limit_s(scenario, testcase, size)),
-        size_bytes: files.map(|(_, size)| size),
-        sender: files.map(|(testcase, _)| testcase.sending_end()),
+        limit_s: None,
+        size_bytes: None,
+        sender: None,
     }
 }
 
 /// The completion time of an ideal sender.
-pub fn limit_s(scenario: &Scenario, testcase: TestCase, size_bytes: u64) -> f64 {
+fn limit_s(scenario: &Scenario, testcase: TestCase, size_bytes: u64) -> f64 {
     let (direction, round_trips) = (testcase.direction(), testcase.round_trips());
     let limit = scenario.limit_of(size_bytes, direction, round_trips);
     limit.as_secs_f64()

@@ -7,7 +7,7 @@ use std::path::Path;
 use bentpipe_link::{Direction, Scenario};
 use serde_json::{Value, json};
 
-use crate::facts::link_facts;
+use crate::facts::path_facts;
 
 /// Prints the scenario in `file` with `sets` applied, as one JSON object.
 pub fn print(file: &Path, sets: &[(String, String)]) -> Result<(), Box<dyn Error>> {
@@ -22,7 +22,7 @@ pub fn print(file: &Path, sets: &[(String, String)]) -> Result<(), Box<dyn Error
 
 /// The figures of a scenario; queue and loss are those of the satellite segment.
 fn summary(scenario: &Scenario) -> Value {
-    let facts = link_facts(scenario, None);
+    let facts = path_facts(scenario);
     let part = |direction, key: &str| {
         let link =
             serde_json::to_value(scenario.satellite.direction(direction)).unwrap_or_default();
