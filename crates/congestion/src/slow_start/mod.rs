@@ -98,8 +98,11 @@ pub trait SlowStart: Send + Sync + Debug {
 
     /// How fast the window is sent. The window doubles in a round trip, so twice a window per round trip is what never waits.
     fn pacing(&self, path: &Path) -> Pacing {
-        let _ = path;
-        Pacing::Gain(200)
+        if is_first_flight(path) {
+            Pacing::Unpaced
+        } else {
+            Pacing::Gain(200)
+        }
     }
 
     /// What the log should know; asked after each event, if somebody listens.
@@ -116,4 +119,10 @@ impl Clone for Box<dyn SlowStart> {
     fn clone(&self) -> Self {
         self.clone_box()
     }
+}
+
+/// The first packets leave as a burst, as RFC 9002, section 7.7, allows for an initial window. Spread over a long round trip they would
+/// be further apart than a receiver delays an ACK (25 ms), and each of them would seem to take that much longer.
+pub(crate) fn is_first_flight(path: &Path) -> bool {
+    path.window < 2 * path.initial_window
 }
