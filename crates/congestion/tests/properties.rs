@@ -102,6 +102,7 @@ impl Stack {
         }
         let in_flight = self.in_flight();
         self.controller.on_acks_end(self.now, in_flight, limited);
+        assert_eq!(self.controller.path().in_flight, in_flight);
     }
 
     fn lose(&mut self, from: u16, count: u8, ecn: bool, persistent: bool) {
@@ -183,10 +184,11 @@ impl Stack {
         let most = MOST.max(least);
         assert!((least..=most).contains(&path.window), "{}", path.window);
         assert!((least..=most).contains(&self.controller.window()));
-        assert_eq!(path.in_flight, self.in_flight());
         assert!((1..=CAP).contains(&self.controller.pacing_rate()));
         assert!(path.ssthresh.is_none_or(|it| it >= 2 * DATAGRAM));
-        assert!(path.delivered + path.lost + path.in_flight == path.sent);
+        // Packets that nobody has told of for three round trips are forgotten, and count as neither.
+        assert!(path.delivered + path.lost <= path.sent);
+        assert!(path.in_flight <= path.sent);
     }
 }
 

@@ -3,8 +3,6 @@
 //! The script is the same for all: a flight of so many packets; then so many more are sent as an ACK acknowledges, and one packet in a thousand is
 //! lost. As noq does it, the window and the metrics are asked for before each packet.
 
-mod estimator;
-
 use std::collections::VecDeque;
 use std::hint::black_box;
 use std::sync::Arc;
@@ -92,7 +90,7 @@ fn ours(cc: &str, origin: Instant) -> Arc<dyn ControllerFactory> {
 }
 
 fn per_packet(criterion: &mut Criterion) {
-    let rtt = estimator::of_a_real_connection();
+    let rtt = bentpipe_benches::estimator_of_a_real_connection();
     let origin = Instant::now();
     let controllers: [(&str, Arc<dyn ControllerFactory>); 7] = [
         ("noq newreno", Arc::new(NewRenoConfig::default())),

@@ -52,7 +52,8 @@ impl Controller for Spy {
 }
 
 /// What noq's client knows after the server's first flight, 600 ms after its own.
-pub fn of_a_real_connection() -> RttEstimator {
+#[must_use]
+pub fn estimator_of_a_real_connection() -> RttEstimator {
     let (client_config, server_config, seen) = configs();
     let mut ours = Endpoint::new(Arc::new(EndpointConfig::default()), None, false);
     let endpoint_config = Arc::new(EndpointConfig::default());
