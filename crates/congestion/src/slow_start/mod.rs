@@ -98,9 +98,7 @@ pub trait SlowStart: Send + Sync + Debug {
         Response::Reduce
     }
 
-    /// How fast the window is sent. The window doubles in a round trip, so twice a window per round trip is what never waits. The first ten
-    /// packets may leave at once (RFC 9002, section 7.7: "Senders SHOULD limit bursts to the initial congestion window"): spread over a long round
-    /// trip each of them would wait for the receiver's delayed ACK, which HyStart++ takes for a queue.
+    /// How fast the window is sent. The window doubles in a round trip, so twice a window per round trip is what never waits.
     fn pacing(&self, path: &Path) -> Pacing {
         if is_first_flight(path) {
             Pacing::Unpaced
@@ -131,8 +129,8 @@ impl Clone for Box<dyn SlowStart> {
     }
 }
 
-/// The first packets leave as a burst, as RFC 9002, section 7.7, allows for an initial window. Spread over a long round trip they would
+/// The first ten packets leave as a burst, as RFC 9002, section 7.7, allows for an initial window. Spread over a long round trip they would
 /// be further apart than a receiver delays an ACK (25 ms), and each of them would seem to take that much longer.
 pub(crate) fn is_first_flight(path: &Path) -> bool {
-    path.window < 2 * path.initial_window
+    path.window < 2 * path.initial_window.min(10 * path.datagram)
 }
