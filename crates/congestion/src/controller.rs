@@ -75,6 +75,8 @@ pub struct Controller {
     slow_start: Box<dyn SlowStart>,
     avoidance: Box<dyn Avoidance>,
     phase: Phase,
+    /// Slow start left it, for avoidance to keep until its first reduction.
+    pacing: Option<Pacing>,
     /// When the last congestion event was noticed (RFC 9002, section 7.3.2).
     recovery: Option<Time>,
     /// What a spurious congestion event gives back.
@@ -136,6 +138,7 @@ impl Controller {
             slow_start,
             avoidance,
             phase: Phase::SlowStart,
+            pacing: None,
             recovery: None,
             before: None,
             settings,
@@ -177,7 +180,9 @@ impl Controller {
         let pacing = match self.phase {
             _ if !self.settings.pacing => Pacing::Unpaced,
             Phase::SlowStart => self.slow_start.pacing(&self.path),
-            _ => self.avoidance.pacing(&self.path),
+            _ => self
+                .pacing
+                .unwrap_or_else(|| self.avoidance.pacing(&self.path)),
         };
         let rate = pacing.per_second(&self.path);
         rate.min(self.settings.maximum_rate)
@@ -288,6 +293,11 @@ impl Controller {
         if self.recovery.is_some_and(|start| event.sent <= start) {
             return;
         }
+        let may_be_chance = !event.ecn && !event.persistent;
+        if may_be_chance && self.avoidance.forgives(&self.path, event) {
+            self.tell("forgiven");
+            return;
+        }
         let before = self.remember();
         let response = match self.phase {
             Phase::SlowStart => self.slow_start.on_congestion(&self.path, event),
@@ -349,6 +359,7 @@ impl Controller {
     fn leave(&mut self, exit: Exit) {
         self.path.ssthresh = Some(exit.ssthresh.max(self.path.minimum_window()));
         self.set_window(exit.window);
+        self.pacing = self.slow_start.pacing_afterwards();
         self.phase = exit.drain_to.map_or(Phase::Avoidance, Phase::Draining);
         self.avoidance.begin(&self.path);
     }
@@ -356,6 +367,7 @@ impl Controller {
     fn reduce(&mut self, reduction: Reduction, persistent: bool) {
         self.path.ssthresh = Some(reduction.ssthresh.max(self.path.minimum_window()));
         self.phase = Phase::Avoidance;
+        self.pacing = None;
         if persistent {
             // > When persistent congestion is declared, the sender's congestion window MUST be reduced to the minimum congestion window
             // > (kMinimumWindow) … (RFC 9002, section 7.6.2)
@@ -436,6 +448,7 @@ impl Clone for Controller {
             slow_start: self.slow_start.clone_box(),
             avoidance: self.avoidance.clone_box(),
             phase: self.phase,
+            pacing: self.pacing,
             recovery: self.recovery,
             before: None,
             settings: self.settings.clone(),

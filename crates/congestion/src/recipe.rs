@@ -4,9 +4,11 @@ use thiserror::Error;
 
 use bentpipe_units::Time;
 
-use crate::avoidance::{Avoidance, Cubic, NewReno};
+use crate::avoidance::{Avoidance, Cubic, Hybla, NewReno, Pico, Tolerant};
 use crate::controller::{Controller, Settings};
-use crate::slow_start::{HyStart, HyStartPlusPlus, Hybla, Search, Search4, SlowStart, Standard};
+use crate::slow_start::{
+    self, HyStart, HyStartPlusPlus, Search, Search4, SlowStart, Standard, Trains,
+};
 
 /// A word that names no algorithm.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -34,15 +36,22 @@ const SLOW_STARTS: &[NewSlowStart] = &[
     || Box::new(Standard),
     || Box::<HyStart>::default(),
     || Box::<HyStartPlusPlus>::default(),
-    || Box::<Hybla>::default(),
+    || Box::<slow_start::Hybla>::default(),
     || Box::new(Search::new()),
     || Box::new(Search::keeping()),
     || Box::new(Search::log_only()),
     || Box::new(Search::with_hybla()),
     || Box::<Search4>::default(),
+    || Box::<Trains>::default(),
 ];
 
-const AVOIDANCES: [NewAvoidance; 2] = [|| Box::<NewReno>::default(), || Box::<Cubic>::default()];
+const AVOIDANCES: [NewAvoidance; 5] = [
+    || Box::<NewReno>::default(),
+    || Box::<Cubic>::default(),
+    || Box::<Hybla>::default(),
+    || Box::<Pico>::default(),
+    || Box::<Tolerant>::default(),
+];
 
 /// A slow start and an avoidance.
 #[derive(Debug, Clone, Copy)]

@@ -15,6 +15,7 @@ mod ring;
 mod search;
 mod search4;
 mod standard;
+mod trains;
 
 pub use careful_resume::{CarefulResume, Jump, Resume};
 pub use hybla::Hybla;
@@ -23,6 +24,7 @@ pub use hystart_plus_plus::HyStartPlusPlus;
 pub use search::Search;
 pub use search4::Search4;
 pub use standard::Standard;
+pub use trains::Trains;
 
 /// What slow start makes of an ACK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,6 +112,12 @@ pub trait SlowStart: Send + Sync + Debug {
     fn pacing(&self, path: &Path) -> Pacing {
         let _ = path;
         Pacing::Gain(200)
+    }
+
+    /// How fast avoidance sends after [`Step::Leave`] or [`Response::Leave`], until its first reduction; `None`: as it likes. A window that is as large as
+    /// the path needs no more than the path's rate.
+    fn pacing_afterwards(&self) -> Option<Pacing> {
+        None
     }
 
     /// What the log should know; asked after each event, if somebody listens.
