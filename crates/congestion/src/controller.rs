@@ -45,6 +45,8 @@ impl Default for Settings {
 /// What became of a path that an earlier connection knew.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Resumption {
+    /// What was known of it.
+    pub saved: Option<SavedPath>,
     /// The window that was jumped to; `None`: there was nothing known, the path was not confirmed, or the window was never filled.
     pub jump: Option<u64>,
     /// It was too large.
@@ -134,7 +136,10 @@ impl Controller {
             path,
             ledger: Ledger::default(),
             observer: Observer::default(),
-            resumption: Resumption::default(),
+            resumption: Resumption {
+                saved: settings.resume.map(|resume| resume.saved),
+                ..Resumption::default()
+            },
             slow_start,
             avoidance,
             phase: Phase::SlowStart,

@@ -158,7 +158,7 @@ fn absurd_numbers_do_no_harm() {
             assert_eq!(history.resumption.jump, None, "{path:?}");
             assert_eq!(history.completion, cold.completion, "{path:?}");
         }
-        // This one has the right round-trip time: all of the file leaves in a burst, and most of it is lost.
+        // This one has the right round-trip time: all of the file leaves in a burst, and most of it is lost. Twice the time is the price.
         let endless = SavedPath {
             window: u64::MAX,
             ..sane
@@ -167,7 +167,7 @@ fn absurd_numbers_do_no_harm() {
         assert!(history.resumption.retreated);
         assert!(history.resumption.jump.unwrap() <= 64 << 20);
         let share = history.share(&model);
-        assert!(share + 20 >= cold.share(&model), "{jump:?}: {share} %");
+        assert!(share * 2 >= cold.share(&model), "{jump:?}: {share} %");
     }
 }
 
