@@ -209,20 +209,21 @@ impl Controller {
             Phase::SlowStart => self.slow_start.on_sent(&self.path, bytes),
             _ => self.avoidance.on_sent(&self.path, bytes),
         }
-        self.fill();
-        self.tell("sent");
+        let reason = self.fill();
+        self.tell(reason);
     }
 
-    /// Asks slow start for another window if no packet more fits into this one.
-    fn fill(&mut self) {
+    /// Asks slow start for another window if no packet more fits into this one. Says why it has changed.
+    fn fill(&mut self) -> &'static str {
         let full = self.path.in_flight + self.path.datagram > self.path.window;
         if self.phase != Phase::SlowStart || !full {
-            return;
+            return "sent";
         }
         if let Some(window) = self.slow_start.on_full(&self.path) {
             self.set_window(window);
-            self.resumption.jump = Some(self.path.window);
+            self.resumption.jump = self.resumption.jump.max(Some(self.path.window));
         }
+        self.slow_start.trigger()
     }
 
     /// A packet that was sent at `sent` is acknowledged; [`Controller::on_acks_end`] follows.

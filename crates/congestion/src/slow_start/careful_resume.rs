@@ -166,16 +166,10 @@ impl CarefulResume {
     fn on_acks_validating(&mut self, path: &Path, acks: &Acks<'_>, last: u64) -> Step {
         let done = is_last(acks, last);
         if self.resume.jump != Jump::Half {
-            let window = path.window;
-            return match done {
-                false => Step::Grow(0),
-                true => Step::Leave(Exit {
-                    window,
-                    ssthresh: window,
-                    drain_to: None,
-                    reason: "resumed",
-                }),
-            };
+            if !done {
+                return Step::Grow(0);
+            }
+            return leave(path.window, path.window, "resumed");
         }
         let mut step = Step::Grow(0);
         if self.ended.is_none() {
@@ -222,6 +216,15 @@ impl CarefulResume {
         // > The CWND MUST NOT be increased (section 3.5)
         Step::Grow(0)
     }
+}
+
+fn leave(window: u64, ssthresh: u64, reason: &'static str) -> Step {
+    Step::Leave(Exit {
+        window,
+        ssthresh,
+        drain_to: None,
+        reason,
+    })
 }
 
 /// The last packet before `last`, or a later one, is among those acknowledged.
@@ -301,15 +304,10 @@ impl SlowStart for CarefulResume {
             Phase::Retreat { last } => self.on_acks_retreating(path, acks, last),
             Phase::Retreated { ssthresh } => {
                 let window = path.window.saturating_add(acks.credit);
-                match window >= ssthresh {
-                    false => Step::Grow(acks.credit),
-                    true => Step::Leave(Exit {
-                        window,
-                        ssthresh,
-                        drain_to: None,
-                        reason: "ssthresh",
-                    }),
+                if window < ssthresh {
+                    return Step::Grow(acks.credit);
                 }
+                leave(window, ssthresh, "ssthresh")
             }
         }
     }
