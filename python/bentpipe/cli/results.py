@@ -10,7 +10,7 @@ import click
 
 from bentpipe import paths
 
-PAGES = ("reno", "thesis")  # those of `bentpipe.results`, which takes long to import
+PAGES = ("reno", "search", "thesis")  # those of `bentpipe.results`, which takes long to import
 
 
 @click.command(short_help="Write a page of results from the records of a run.")
@@ -29,6 +29,7 @@ def results(page: str, run: Path, out: Path | None) -> None:
     \b
     Pages:
       reno     a run of the campaign reno, beside the known formula and an ideal sender
+      search   a run of the campaign search, beside what was published of SEARCH in QUIC
       thesis   a run of the campaign thesis, beside what was published of these paths
 
     \b

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from bentpipe.results import reno, thesis
+from bentpipe.results import reno, search, thesis
 from bentpipe.results.source import Source
 
 # Name of a page → what writes it: from a run, to a folder; the files that it wrote, the page first.
 PAGES: dict[str, Callable[[Source, Path], list[Path]]] = {
     "reno": reno.write,
+    "search": search.write,
     "thesis": thesis.write,
 }

@@ -20,8 +20,8 @@ from bentpipe.plots import canvas
 from bentpipe.plots.canvas import BLACK, BLUE, PALE, VERMILLION
 from bentpipe.statistics import Cell, Matrix
 
-_MM = 1 / 25.4  # inches
-_WIDTH_MM = 178  # of a page
+MM = 1 / 25.4  # inches
+WIDTH_MM = 178  # of a page
 _PANEL_MM = 78  # height of a heat map with ten stacks
 _ROW_MM, _FRAME_MM = 6.5, 22  # of a distribution: a stack; axis and legend
 _ACROSS = 2
@@ -42,7 +42,7 @@ class Line:
 
 
 @contextmanager
-def _style() -> Iterator[None]:
+def style() -> Iterator[None]:
     """That of all figures, but with texts as texts: thousands of outlines would make large files."""
     with canvas.style(), matplotlib.rc_context({"svg.fonttype": "none", "font.sans-serif": ["DejaVu Sans"]}):
         yield
@@ -52,8 +52,8 @@ def heat_maps(panels: Sequence[tuple[str, Matrix]], path: Path) -> None:
     """A panel per title and matrix: mean efficiency of each pair in percent, clients down, servers across."""
     across = min(_ACROSS, len(panels))
     down = -(-len(panels) // across)
-    with _style():
-        size = (_WIDTH_MM * _MM * across / _ACROSS, _PANEL_MM * _MM * down)
+    with style():
+        size = (WIDTH_MM * MM * across / _ACROSS, _PANEL_MM * MM * down)
         made = Figure(size, layout="constrained")
         grid = made.subplots(down, across, squeeze=False)
         for place, axes in enumerate(grid.flat):
@@ -104,8 +104,8 @@ def distribution(matrix: Matrix, lines: Sequence[Line], path: Path) -> None:
     """The mean goodput of every pair, twice: in the row of its server above, in that of its client below."""
     stacks = sorted({*matrix.clients, *matrix.servers}, key=lambda name: _mean(matrix, name))
     lines = _in_view(matrix, lines)
-    with _style():
-        size = (_WIDTH_MM * _MM * 0.7, (_FRAME_MM + _ROW_MM * len(stacks)) * _MM)
+    with style():
+        size = (WIDTH_MM * MM * 0.7, (_FRAME_MM + _ROW_MM * len(stacks)) * MM)
         made = Figure(size, layout="constrained")
         axes = made.subplots()
         for row, stack in enumerate(stacks):
@@ -129,8 +129,8 @@ def strips(
     """A row per title, with a dot for each of its values. Around the last line a band of what chance allows a
     median, a share of it.
     """
-    with _style():
-        size = (_WIDTH_MM * _MM * 0.7, (_FRAME_MM + _ROW_MM * len(rows)) * _MM)
+    with style():
+        size = (WIDTH_MM * MM * 0.7, (_FRAME_MM + _ROW_MM * len(rows)) * MM)
         made = Figure(size, layout="constrained")
         axes = made.subplots()
         middle = lines[-1].value
