@@ -59,6 +59,8 @@ pub struct Controller {
     slow_start: Box<dyn SlowStart>,
     avoidance: Box<dyn Avoidance>,
     phase: Phase,
+    /// Slow start left it, for avoidance to keep until its first reduction.
+    pacing: Option<Pacing>,
     /// When the last congestion event was noticed (RFC 9002, section 7.3.2).
     recovery: Option<Time>,
     /// What a spurious congestion event gives back.
@@ -106,6 +108,7 @@ impl Controller {
             lost: 0,
             round: 0,
             limited: false,
+            paced: settings.pacing,
         };
         Self {
             path,
@@ -113,6 +116,7 @@ impl Controller {
             slow_start,
             avoidance,
             phase: Phase::SlowStart,
+            pacing: None,
             recovery: None,
             before: None,
             settings,
@@ -142,7 +146,9 @@ impl Controller {
         let pacing = match self.phase {
             _ if !self.settings.pacing => Pacing::Unpaced,
             Phase::SlowStart => self.slow_start.pacing(&self.path),
-            _ => self.avoidance.pacing(&self.path),
+            _ => self
+                .pacing
+                .unwrap_or_else(|| self.avoidance.pacing(&self.path)),
         };
         let rate = pacing.per_second(&self.path);
         rate.min(self.settings.maximum_rate)
@@ -199,11 +205,14 @@ impl Controller {
         let reason = match step {
             Step::Grow(bytes) => {
                 self.set_window(self.path.window.saturating_add(bytes));
-                "ack"
+                self.slow_start.trigger()
             }
             Step::Window(bytes) => {
                 self.set_window(bytes);
-                "ack"
+                match self.phase {
+                    Phase::SlowStart => self.slow_start.trigger(),
+                    _ => "ack",
+                }
             }
             Step::Leave(exit) => {
                 self.leave(exit);
@@ -231,6 +240,11 @@ impl Controller {
         // > A recovery period ends and the sender enters congestion avoidance when a packet sent during the recovery period is
         // > acknowledged. (RFC 9002, section 7.3.2) So there is one reduction for each round trip.
         if self.recovery.is_some_and(|start| event.sent <= start) {
+            return;
+        }
+        let may_be_chance = !event.ecn && !event.persistent;
+        if may_be_chance && self.avoidance.forgives(&self.path, event) {
+            self.tell("forgiven");
             return;
         }
         let before = self.remember();
@@ -288,6 +302,7 @@ impl Controller {
     fn leave(&mut self, exit: Exit) {
         self.path.ssthresh = Some(exit.ssthresh.max(self.path.minimum_window()));
         self.set_window(exit.window);
+        self.pacing = self.slow_start.pacing_afterwards();
         self.phase = exit.drain_to.map_or(Phase::Avoidance, Phase::Draining);
         self.avoidance.begin(&self.path);
     }
@@ -295,6 +310,7 @@ impl Controller {
     fn reduce(&mut self, reduction: Reduction, persistent: bool) {
         self.path.ssthresh = Some(reduction.ssthresh.max(self.path.minimum_window()));
         self.phase = Phase::Avoidance;
+        self.pacing = None;
         if persistent {
             // > When persistent congestion is declared, the sender's congestion window MUST be reduced to the minimum congestion window
             // > (kMinimumWindow) … (RFC 9002, section 7.6.2)
@@ -330,13 +346,15 @@ impl Controller {
         };
         let phase = self.phase();
         let change = (phase != self.told).then(|| self.phase_note(phase, reason));
-        let note = match self.phase {
-            Phase::SlowStart => self.slow_start.take_note(&self.path),
-            _ => self.avoidance.take_note(&self.path),
-        };
-        if change.is_some() || note.is_some() {
+        // Slow start is asked even when it has just been left: what it saw last is why.
+        let notes = [
+            self.slow_start.take_note(&self.path),
+            change,
+            self.avoidance.take_note(&self.path),
+        ];
+        if notes.iter().any(Option::is_some) {
             let mut watcher = watcher.lock().expect("a watcher does not panic");
-            change.iter().chain(&note).for_each(|it| watcher.note(it));
+            notes.iter().flatten().for_each(|it| watcher.note(it));
         }
         self.told = phase;
         self.window_before = self.path.window;
@@ -371,6 +389,7 @@ impl Clone for Controller {
             slow_start: self.slow_start.clone_box(),
             avoidance: self.avoidance.clone_box(),
             phase: self.phase,
+            pacing: self.pacing,
             recovery: self.recovery,
             before: None,
             settings: self.settings.clone(),

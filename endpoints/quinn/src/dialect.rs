@@ -11,12 +11,17 @@ use quinn_proto::{
     ServerConfig, Transmit, TransportConfig, WriteError,
 };
 
+use crate::inbox::Reading;
 use crate::options::Tuning;
 
 pub const NAME: &str = "quinn";
 pub const VERSION: &str = "quinn-proto 0.11.19";
 /// quinn is run as it is.
 pub const DEFAULT_WINDOW: Option<u64> = None;
+/// As quinn's own streams are read.
+pub const READING: Reading = Reading::Ordered;
+/// Whether reading unordered can lose pieces: see `docs/upstream/noq-unordered.md`.
+pub const MAY_LOSE_PIECES: bool = false;
 
 pub fn endpoint(config: Arc<EndpointConfig>, server: Option<Arc<ServerConfig>>) -> Endpoint {
     Endpoint::new(config, server, true, None)

@@ -7,9 +7,22 @@ use crate::note::Note;
 use crate::pacing::Pacing;
 use crate::path::Path;
 
+mod hybla;
+mod hystart;
+mod hystart_plus_plus;
+mod ring;
+mod search;
+mod search4;
 mod standard;
+mod trains;
 
+pub use hybla::Hybla;
+pub use hystart::HyStart;
+pub use hystart_plus_plus::HyStartPlusPlus;
+pub use search::Search;
+pub use search4::Search4;
 pub use standard::Standard;
+pub use trains::Trains;
 
 /// What slow start makes of an ACK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +74,11 @@ pub trait SlowStart: Send + Sync + Debug {
         "slow_start"
     }
 
+    /// What made [`SlowStart::phase`] change last, for the log.
+    fn trigger(&self) -> &'static str {
+        "ack"
+    }
+
     /// A packet of so many bytes has left. `path` counts it already.
     fn on_sent(&mut self, path: &Path, bytes: u64) {
         let _ = (path, bytes);
@@ -86,6 +104,12 @@ pub trait SlowStart: Send + Sync + Debug {
         Pacing::Gain(200)
     }
 
+    /// How fast avoidance sends after [`Step::Leave`] or [`Response::Leave`], until its first reduction; `None`: as it likes. A window that is as large as
+    /// the path needs no more than the path's rate.
+    fn pacing_afterwards(&self) -> Option<Pacing> {
+        None
+    }
+
     /// What the log should know; asked after each event, if somebody listens.
     fn take_note(&mut self, path: &Path) -> Option<Note> {
         let _ = path;
@@ -94,4 +118,10 @@ pub trait SlowStart: Send + Sync + Debug {
 
     /// Duplicates its state.
     fn clone_box(&self) -> Box<dyn SlowStart>;
+}
+
+impl Clone for Box<dyn SlowStart> {
+    fn clone(&self) -> Self {
+        self.clone_box()
+    }
 }
