@@ -38,6 +38,7 @@ impl Feed {
             lost: 0,
             round: 0,
             limited: false,
+            paced: true,
         };
         Self {
             path,
