@@ -98,9 +98,13 @@ pub trait SlowStart: Send + Sync + Debug {
         Response::Reduce
     }
 
-    /// How fast the window is sent. The window doubles in a round trip, so twice a window per round trip is what never waits.
+    /// How fast the window is sent. The window doubles in a round trip, so twice a window per round trip is what never waits. The first ten
+    /// packets may leave at once (RFC 9002, section 7.7: "Senders SHOULD limit bursts to the initial congestion window"): spread over a long round
+    /// trip each of them would wait for the receiver's delayed ACK, which HyStart++ takes for a queue.
     fn pacing(&self, path: &Path) -> Pacing {
-        let _ = path;
+        if path.window <= path.initial_window.min(10 * path.datagram) {
+            return Pacing::Unpaced;
+        }
         Pacing::Gain(200)
     }
 
