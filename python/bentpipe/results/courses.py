@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from bentpipe.plots import canvas
-from bentpipe.plots.canvas import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, SKY, VERMILLION
+from bentpipe.plots.canvas import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION
 from bentpipe.results.figures import MM, WIDTH_MM, Line, style
 from bentpipe.results.quantiles import quantile
 
@@ -27,12 +27,13 @@ _LOOKS = [
     (BLACK, (0, (8, 2))),
 ]
 _HEIGHT_MM = 62
+_ACROSS = 3
 _LEGEND_MM = 8
 
 
 @dataclass(frozen=True)
 class Series:
-    """A name and, of each x, some values; of a distribution one x alone."""
+    """The values of all runs."""
 
     name: str
     values: Sequence[float]
@@ -47,14 +48,16 @@ def distributions(
     unit: str,
     path: Path,
     lines: Sequence[Line] = (),
-    across: int = 3,
     limits: tuple[float, float] | None = None,
 ) -> None:
-    """A panel per title with the distribution function of every series. Infinite values are not drawn, so that a curve ends
-    below 1 where there are any.
+    """A panel per title with the distribution function of every series. A curve ends below 1 where values are
+    infinite, and begins above 0 where they are infinitely small.
     """
-    across = min(across, len(panels))
+    across = min(_ACROSS, len(panels))
     down = -(-len(panels) // across)
+    span = limits or _span(
+        [*(one.values for _, series in panels for one in series), [x.value for x in lines]]
+    )
     with style():
         width = WIDTH_MM * (1 if across > 1 else 0.6)
         made = Figure((width * MM, (_HEIGHT_MM * down + _LEGEND_MM) * MM), layout="constrained")
@@ -63,33 +66,37 @@ def distributions(
             if place >= len(panels):
                 axes.set_axis_off()
                 continue
-            title, series = panels[place]
-            axes.set_title(title)
-            for number, one in enumerate(series):
-                _distribution(axes, one.values, number)
+            axes.set_title(panels[place][0])
+            for number, one in enumerate(panels[place][1]):
+                _distribution(axes, one.values, number, span)
             for line in lines:
                 axes.axvline(line.value, color=line.colour, ls=line.dashes, lw=0.8, zorder=2)
-            axes.set_ylim(0, 1)
-            if limits:
-                axes.set_xlim(*limits)
+            axes.set(xlim=span, ylim=(0, 1.01))
             if place >= len(panels) - across:
                 axes.set_xlabel(unit)
                 axes.tick_params(labelbottom=True)
             if place % across == 0:
                 axes.set_ylabel("share of runs")
-        names = list(dict.fromkeys(one.name for _, series in panels for one in series))
-        _legend(made, names, lines)
+        _legend(made, list(dict.fromkeys(one.name for _, series in panels for one in series)), lines)
         canvas.save(made, path, unit)
 
 
-def _distribution(axes: Axes, values: Sequence[float], number: int) -> None:
+def _span(values: Sequence[Sequence[float]]) -> tuple[float, float]:
+    """From the least finite value to the largest, and a bit to both sides."""
+    known = [value for some in values for value in some if math.isfinite(value)] or [0.0]
+    margin = 0.04 * (max(known) - min(known)) or 1.0
+    return min(known) - margin, max(known) + margin
+
+
+def _distribution(axes: Axes, values: Sequence[float], number: int, span: tuple[float, float]) -> None:
     known = sorted(value for value in values if math.isfinite(value))
     below = sum(value == -math.inf for value in values)
-    if not known:
+    if not values:
         return
     heights = (below + np.arange(len(known) + 1)) / len(values)
     colour, dashes = _look(number)
-    axes.step([known[0], *known], heights, where="post", color=colour, ls=dashes, lw=1, zorder=3)
+    x, y = [span[0], *known, span[1]], [*heights, heights[-1]]
+    axes.step(x, y, where="post", color=colour, ls=dashes, lw=1, zorder=3)
 
 
 def _legend(made: Figure, names: Sequence[str], lines: Sequence[Line]) -> None:
@@ -104,34 +111,35 @@ def _legend(made: Figure, names: Sequence[str], lines: Sequence[Line]) -> None:
 
 @dataclass(frozen=True)
 class Course:
-    """A name, and at each x the values of all runs."""
+    """Some values at each x."""
 
     name: str
     x: Sequence[float]
-    values: Sequence[Sequence[float]]
+    values: Sequence[Sequence[float | None]]
 
 
 def quartiles(courses: Sequence[Course], labels: tuple[str, str], path: Path) -> None:
-    """The median of each course, with a band from quartile to quartile; both end where they are not finite."""
+    """The median of each course, with a band from quartile to quartile; both end where they are not
+    finite."""
     with style():
         made = Figure((0.7 * WIDTH_MM * MM, (_HEIGHT_MM + _LEGEND_MM) * MM), layout="constrained")
         axes = made.subplots()
         for number, course in enumerate(courses):
             colour, dashes = _look(number)
             low, middle, high = (
-                np.array([_finite(quantile(values, share)) for values in course.values])
+                np.array([_finite(quantile(_known(values), share)) for values in course.values])
                 for share in (0.25, 0.5, 0.75)
             )
             axes.plot(course.x, middle, color=colour, ls=dashes, lw=1, zorder=4)
             axes.fill_between(course.x, low, high, color=colour, alpha=0.15, lw=0, zorder=2)
         axes.set_xlabel(labels[0])
         axes.set_ylabel(labels[1])
-        _legend(made, [f"{course.name}, median and quartiles" for course in courses], [])
+        _legend(made, [course.name for course in courses], [])
         canvas.save(made, path, labels[1])
 
 
 def differences(courses: Sequence[Course], labels: tuple[str, str], path: Path) -> None:
-    """Lines about zero: each course has one value at each x, in a band of two others."""
+    """Lines about zero: of three values at each x the middle one, in a band of the others."""
     with style():
         made = Figure((0.7 * WIDTH_MM * MM, (_HEIGHT_MM + _LEGEND_MM) * MM), layout="constrained")
         axes = made.subplots()
@@ -149,3 +157,7 @@ def differences(courses: Sequence[Course], labels: tuple[str, str], path: Path) 
 
 def _finite(value: float | None) -> float:
     return value if value is not None and math.isfinite(value) else math.nan
+
+
+def _known(values: Sequence[float | None]) -> list[float]:
+    return [value for value in values if value is not None]

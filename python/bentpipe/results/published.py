@@ -51,8 +51,8 @@ class Pairs:
 
 @dataclass(frozen=True)
 class SearchRuns:
-    """How many runs of a slow start the source of SEARCH in QUIC has, why it leaves some out, and how many of those that are
-    left reach so many MB.
+    """How many runs of a slow start the source of SEARCH in QUIC has, why it leaves some out, and how
+    many of those that are left reach so many MB.
     """
 
     all: int

@@ -1,8 +1,9 @@
 """The runs of the page on SEARCH: what the source measures of each, out of records.
 
-The source counts a baseline run as clean if its first loss comes later than 9 s, which is when its link begins
-to be full; a loss before that it takes for one of the medium. Here that time is the earliest first loss among all
-runs that lost nothing on the medium. As there, a run of SEARCH that left slow start by itself counts, whenever that was.
+The source counts a baseline run as clean if its first loss comes later than 9 s, which is when its link
+begins to be full; a loss before that it takes for one of the medium. Here that time is the earliest first
+loss among all runs that lost nothing on the medium. As there, a run of SEARCH that left slow start by
+itself counts, whenever that was.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ from bentpipe.results.quantiles import median
 from bentpipe.results.variants import slow_start
 
 MB = 1_000_000
-BASELINE = ("search-log", "standard")  # slow starts that end with the first loss; the first also says what SEARCH would do
+BASELINE = (
+    "search-log",
+    "standard",
+)  # slow starts that end with the first loss; the first also says what SEARCH would do
 
 
 @dataclass(frozen=True)
@@ -54,8 +58,8 @@ class Run:
 
     @property
     def lead_round_trips(self) -> float | None:
-        """How long before the first loss SEARCH said so, in round trips of that time; below zero: after the loss, or not
-        at all, which is minus infinity. None where that cannot be said.
+        """How long before the first loss SEARCH said so, in round trips of that time; below zero: after the
+        loss, or not at all, which is minus infinity. None where that cannot be said.
         """
         loss, declared, rtt_ms = self.first_loss_s, self.declared_s, self._said("search_exit_rtt_ms")
         if loss is None:
@@ -79,7 +83,8 @@ class Run:
         return received[-1] / self.record.size_bytes if self.record.ok and received else None
 
     def reached_s(self, size: int, overhead: float) -> float:
-        """When so many bytes of the file had arrived, in whatever order; infinite if that was not to be seen."""
+        """When so many bytes of the file had arrived, in whatever order; infinite if that was not to be
+        seen."""
         if size >= self.record.size_bytes:
             return self.record.completion_s if self.record.completion_s is not None else math.inf
         wanted, step, curve = size * overhead, self.record.received_step_s, self.record.received_bytes

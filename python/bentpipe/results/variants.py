@@ -16,8 +16,8 @@ def slow_start(label: str) -> str:
 
 
 def short_names(labels: Sequence[str]) -> dict[str, str]:
-    """Label → its slow start and congestion avoidance, without what all of them have in common; the label itself where
-    this would name two of them alike.
+    """Label → its slow start and congestion avoidance, without what all of them have in common; the
+    label itself where this would name two of them alike.
     """
     avoidances = {options(label).get("cc", "") for label in labels if slow_start(label)}
     names = {label: _short(label, len(avoidances) > 1) for label in labels}
