@@ -60,8 +60,9 @@ def exits(before: int, after: int) -> dict[str, Any]:
     return {
         "slow_start_left_s": 7.0,
         "slow_start_left_by": "search",
-        "slow_start_left_from_bytes": before,
-        "slow_start_left_to_bytes": after,
+        "search_exit_s": 7.0,
+        "search_exit_from_bytes": before,
+        "search_exit_to_bytes": after,
     }
 
 
@@ -71,7 +72,7 @@ def records() -> list[Record]:
     """
     made = []
     for number in range(1, RUNS + 1):
-        speaks = {"search_exit_s": 8.5, "search_exit_rtt_ms": 1000.0} if number % 2 == 0 else {}
+        speaks = {"search_exit_s": 8.5, "search_exit_rtt_s": 1.0} if number % 2 == 0 else {}
         baseline = run(LOGS, number, 4.0, **loss(10.0, **speaks))
         if number == 1:
             baseline = fake_run.change(run(LOGS, number, 30.0, **loss(3.0)), forward_losses=2)
@@ -121,7 +122,7 @@ def test_a_loss_before_the_link_is_full_is_one_of_the_medium() -> None:
 
 def test_the_lead_is_counted_in_round_trips() -> None:
     assert (
-        Run(run(LOGS, 1, 4.0, **loss(10.0, search_exit_s=8.5, search_exit_rtt_ms=1000.0))).lead_round_trips
+        Run(run(LOGS, 1, 4.0, **loss(10.0, search_exit_s=8.5, search_exit_rtt_s=1.0))).lead_round_trips
         == 1.5
     )
     assert Run(run(LOGS, 1, 4.0, **loss(10.0))).lead_round_trips == -math.inf

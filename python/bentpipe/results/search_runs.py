@@ -61,20 +61,18 @@ class Run:
         """How long before the first loss SEARCH said so, in round trips of that time; below zero: after the
         loss, or not at all, which is minus infinity. None where that cannot be said.
         """
-        loss, declared, rtt_ms = self.first_loss_s, self.declared_s, self._said("search_exit_rtt_ms")
+        loss, declared, rtt_s = self.first_loss_s, self.declared_s, self._said("search_exit_rtt_s")
         if loss is None:
             return None
-        if declared is None or not rtt_ms:
+        if declared is None or not rtt_s:
             return -math.inf
-        return (loss - declared) / (rtt_ms / 1e3)
+        return (loss - declared) / rtt_s
 
     @property
     def taken_off(self) -> float | None:
-        """Share of the window that SEARCH took off when it ended slow start."""
-        before, after = self._said("slow_start_left_from_bytes"), self._said("slow_start_left_to_bytes")
-        if self.left_by != "search" or not before or after is None:
-            return None
-        return 1 - after / before
+        """Share of the window that SEARCH took off when it found the link full, or would have taken off."""
+        before, after = self._said("search_exit_from_bytes"), self._said("search_exit_to_bytes")
+        return None if not before or after is None else 1 - after / before
 
     @cached_property
     def overhead(self) -> float | None:

@@ -74,7 +74,7 @@ class Study:
 
     @cached_property
     def cuts(self) -> dict[str, list[float]]:
-        """By variant, the shares of the window that SEARCH took off; only those that take off anything."""
+        """By variant, the shares of the window that SEARCH took off, or would have; only those that take off anything."""
         found = {
             self.name(group): [cut for one in group.clean if (cut := one.taken_off) is not None]
             for group in self.groups
