@@ -102,10 +102,11 @@ pub trait SlowStart: Send + Sync + Debug {
     /// packets may leave at once (RFC 9002, section 7.7: "Senders SHOULD limit bursts to the initial congestion window"): spread over a long round
     /// trip each of them would wait for the receiver's delayed ACK, which HyStart++ takes for a queue.
     fn pacing(&self, path: &Path) -> Pacing {
-        if path.window <= path.initial_window.min(10 * path.datagram) {
-            return Pacing::Unpaced;
+        if is_first_flight(path) {
+            Pacing::Unpaced
+        } else {
+            Pacing::Gain(200)
         }
-        Pacing::Gain(200)
     }
 
     /// How fast avoidance sends after [`Step::Leave`] or [`Response::Leave`], until its first reduction; `None`: as it likes. A window that is as large as
@@ -128,4 +129,10 @@ impl Clone for Box<dyn SlowStart> {
     fn clone(&self) -> Self {
         self.clone_box()
     }
+}
+
+/// The first packets leave as a burst, as RFC 9002, section 7.7, allows for an initial window. Spread over a long round trip they would
+/// be further apart than a receiver delays an ACK (25 ms), and each of them would seem to take that much longer.
+pub(crate) fn is_first_flight(path: &Path) -> bool {
+    path.window < 2 * path.initial_window
 }
