@@ -1,7 +1,8 @@
 """Records: the one-line result of a trial, and the files of a run that hold them.
 
 `records.jsonl` gets one line per finished trial, in the order in which they end; it is what a run resumes
-from. `records.parquet` is sealed from it at the end, with the same columns. Every column carries its unit in
+from. `records.parquet` is sealed from it at the end, with the same columns, but for what endpoints say of
+themselves: there every name has a column of its own. Every column carries its unit in
 its name; a value that could not be measured is null. Times are taken at the client and count from its first
 packet.
 """
@@ -92,6 +93,9 @@ class Record:
     server_version: str
     client_driver: str  # how the endpoint program batches and polls
     server_driver: str
+    # What the endpoints say of themselves at the end, by name: numbers, texts or null (CONTRACT.md, BYE).
+    client_statistics: dict[str, Any]
+    server_statistics: dict[str, Any]
     # received_bytes[k]: UDP payload that reached the client (in an upload, the server) by (k + 1) steps
     received_step_s: float
     received_bytes: list[int]
@@ -144,14 +148,31 @@ _ARROW_TYPES: dict[str, pa.DataType] = {
 }
 
 
-def arrow_schema() -> pa.Schema:
-    """The columns of `records.parquet`, in the order of Record's fields."""
-    return pa.schema([(field.name, _ARROW_TYPES[str(field.type)]) for field in dataclasses.fields(Record)])
+def to_arrow(records: list[Record]) -> pa.Table:
+    """The table of `records.parquet`: a column per field of Record, in their order, and a column per name in
+    place of a field that is a dictionary.
+    """
+    columns: dict[str, pa.Array[Any]] = {}
+    for field in dataclasses.fields(Record):
+        values = [getattr(record, field.name) for record in records]
+        if str(field.type) == "dict[str, Any]":
+            for name in sorted({name for value in values for name in value}):
+                columns[f"{field.name}.{name}"] = _said([value.get(name) for value in values])
+        else:
+            columns[field.name] = pa.array(values, _ARROW_TYPES[str(field.type)])
+    return pa.table(columns)
+
+
+def _said(values: list[Any]) -> pa.Array[Any]:
+    """Numbers, or texts if one of them is a text."""
+    if any(isinstance(value, str) for value in values):
+        return pa.array([None if value is None else str(value) for value in values], pa.string())
+    return pa.array([None if value is None else float(value) for value in values], pa.float64())
 
 
 def write_parquet(records: list[Record], path: Path) -> None:
     """Write `records` to `path`, replacing it only once it is complete."""
-    table = pa.Table.from_pylist([dataclasses.asdict(record) for record in records], schema=arrow_schema())
+    table = to_arrow(records)
     partial = path.with_suffix(".partial")
     pq.write_table(table, partial)
     partial.replace(path)

@@ -99,4 +99,5 @@ _NOTHING: Mapping[str, Any] = {
     "bool | None": None,
     "list[int]": [],
     "list[str]": [],
+    "dict[str, Any]": {},
 }

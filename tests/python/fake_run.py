@@ -235,6 +235,8 @@ def _record(label: str, link: Link, pair: tuple[str, str], iteration: int) -> Re
         server_version="1.2.3",
         client_driver="poll after each instant, 10 datagrams a poll",
         server_driver="poll after each instant, 10 datagrams a poll",
+        client_statistics={},
+        server_statistics={},
         received_step_s=STEP_S,
         received_bytes=course,
         packet_log_sha256=f"{draw.getrandbits(256):064x}" if course else None,

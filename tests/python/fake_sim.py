@@ -32,6 +32,8 @@ def scenario(file: str, *settings: str) -> None:
         "name": Path(file).stem, "title": values["title"], "source": "", "notes": "", "rtt_ms": 600.0,
         "forward_rate_bps": 20_000_000, "return_rate_bps": 2_000_000, "forward_queue": "25 packets",
         "return_queue": "25 packets", "forward_loss": "none", "return_loss": "none", "timeout_s": 120,
+        "forward_rate_lowest_bps": None, "return_rate_lowest_bps": None, "forward_rate_changes": None,
+        "return_rate_changes": None, "forward_delay": None, "return_delay": None,
     }  # fmt: skip
     print(
         json.dumps({"scenario": {"name": Path(file).stem, "set": list(settings[1::2])}, "summary": summary})
@@ -89,6 +91,7 @@ def result(job: dict[str, Any]) -> dict[str, Any]:
         "forward_packets": 100, "forward_bytes": 120000, "forward_queue_drops": 0, "forward_losses": 0,
         "return_packets": 50, "return_bytes": 5000, "return_queue_drops": 0, "return_losses": 0,
         "client_version": "toy 1", "server_version": "toy 1", "client_driver": "d", "server_driver": "d",
+        "client_statistics": {}, "server_statistics": {},
         "received_step_s": 0.1, "received_bytes": [1, 2, 3],
         "packet_log_sha256": hashlib.sha256(job["seed"].encode()).hexdigest(),
     }  # fmt: skip

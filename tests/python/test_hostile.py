@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from conftest import STACKS, Command
 
@@ -36,6 +37,9 @@ SERVERS = {
     "stays": ("crashed", "stays as server broke the contract: it did not exit within 5 s of BYE"),
     "fails-late": ("crashed", "exit status: 3; it said: toy: failed after its last word"),
     "bye-rubbish": ("crashed", "bye-rubbish as server broke the contract: BYE"),
+    "tells-nan": ("crashed", "tells-nan as server broke the contract: BYE: expected value"),
+    "tells-nested": ("crashed", """BYE: statistics: "left" is {"s":1.5}, where a number"""),
+    "tells-much": ("crashed", "BYE: statistics has 65 entries, where 64 may be"),
     "mute": ("handshake_timeout", "timeout of 60 s passed"),
     "wrong-byte": ("corrupt_file", "byte 4999 is not the one served"),
     "truncate": ("missing_file", "2500 of 5000 bytes"),
@@ -55,7 +59,7 @@ CLIENTS = {
     "bye-rubbish": ("crashed", "bye-rubbish as client broke the contract: BYE"),
 }
 # Tried below on their own, or by `stacks test` alone.
-OTHERS = ("spin", "no-secrets", "patient", "sleepy", "open", "ignorant", "one-file")
+OTHERS = ("spin", "tells", "no-secrets", "patient", "sleepy", "open", "ignorant", "one-file")
 
 
 @pytest.fixture(autouse=True)
@@ -156,6 +160,19 @@ def test_a_server_that_is_never_done_gets_ten_round_trips(bentpipe: Command) -> 
     assert (done["outcome"], never["outcome"]) == ("ok", "ok")
     assert never["completion_s"] == done["completion_s"]
     assert 0.25 <= never["virtual_s"] - never["completion_s"] <= 0.35
+
+
+def test_what_endpoints_say_of_themselves_is_in_records_and_columns(bentpipe: Command) -> None:
+    silent, told = trials(bentpipe, "toy", "toy,tells")
+    said = {"left_s": 1.5, "left_by": "loss", "cwnd_bytes": 12345, "ssthresh_bytes": None}
+    assert (silent["client_statistics"], silent["server_statistics"]) == ({}, {})
+    assert (told["client_statistics"], told["server_statistics"]) == ({}, said)
+    table = pq.read_table("A/records.parquet").to_pydict()
+    assert table["server_statistics.left_s"] == [None, 1.5]
+    assert table["server_statistics.left_by"] == [None, "loss"]
+    assert table["server_statistics.cwnd_bytes"] == [None, 12345.0]
+    assert table["server_statistics.ssthresh_bytes"] == [None, None]
+    assert not [name for name in table if name.startswith("client_statistics")]
 
 
 def test_an_option_value_that_is_not_known_is_unsupported(bentpipe: Command) -> None:

@@ -56,7 +56,7 @@ impl Stack for Adapter {
 
     fn new(setup: &Setup, words: &mut Options) -> Result<Self, EndpointError> {
         let mut transport = TransportConfig::default();
-        options::apply(&mut transport, words)?;
+        options::apply(&mut transport, setup, words)?;
         let reading = Reading::take(words)?;
         if let Some(folder) = &setup.qlog {
             let start = setup.clock.instant(Duration::ZERO);

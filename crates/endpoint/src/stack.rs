@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 
+use crate::contract::Statistics;
 use crate::error::EndpointError;
 use crate::options::Options;
 use crate::setup::Setup;
@@ -205,4 +206,9 @@ pub trait Stack: Sized {
 
     /// Closes the connection with an application error code.
     fn close(&mut self, now: Duration, connection: ConnectionKey, code: u32);
+
+    /// What only the stack knows of its latest connection, which may be closed by now. It is asked once, at the end.
+    fn statistics(&self) -> Statistics {
+        Statistics::default()
+    }
 }

@@ -1,8 +1,8 @@
 //! What is known of a trial's path and files, for measurements and findings.
 
-use bentpipe_link::{Direction, Scenario};
+use bentpipe_link::{Direction, Ideal, Scenario};
 use bentpipe_trace::LinkFacts;
-use bentpipe_units::{Rate, Size};
+use bentpipe_units::{Rate, Size, Time};
 
 use crate::testcase::TestCase;
 
@@ -10,8 +10,19 @@ use crate::testcase::TestCase;
 /// is Ethernet.
 const MTU: u64 = 1500;
 
-/// The facts of a scenario and, if one is given, of a test case that moves files of so many bytes over it.
-pub fn link_facts(scenario: &Scenario, files: Option<(TestCase, u64)>) -> LinkFacts {
+/// What a trial moves: what an ideal sender's time depends on beside the scenario.
+#[derive(Clone, Copy)]
+pub struct Files {
+    pub testcase: TestCase,
+    pub size_bytes: u64,
+    /// The trial's: rates may be drawn.
+    pub seed: u64,
+    /// When the connection that is measured begins.
+    pub start: Time,
+}
+
+/// The facts of a scenario and, if they are given, of files that are moved over it.
+pub fn link_facts(scenario: &Scenario, files: Option<Files>) -> LinkFacts {
     let rate = |direction| scenario.rate(direction).map(Rate::bps);
     let queue = |direction| scenario.queue(direction).map(Size::bytes);
     LinkFacts {
@@ -21,15 +32,15 @@ pub fn link_facts(scenario: &Scenario, files: Option<(TestCase, u64)>) -> LinkFa
         forward_queue_bytes: queue(Direction::Forward),
         return_queue_bytes: queue(Direction::Return),
         mtu_bytes: Some(MTU),
-        limit_s: files.map(|(testcase, size)| limit_s(scenario, testcase, size)),
-        size_bytes: files.map(|(_, size)| size),
-        sender: files.map(|(testcase, _)| testcase.sending_end()),
+        limit_s: files.map(|files| limit_s(scenario, files)),
+        size_bytes: files.map(|files| files.size_bytes),
+        sender: files.map(|files| files.testcase.sending_end()),
     }
 }
 
 /// The completion time of an ideal sender.
-pub fn limit_s(scenario: &Scenario, testcase: TestCase, size_bytes: u64) -> f64 {
-    let (direction, round_trips) = (testcase.direction(), testcase.round_trips());
-    let limit = scenario.limit_of(size_bytes, direction, round_trips);
+pub fn limit_s(scenario: &Scenario, files: Files) -> f64 {
+    let ideal = Ideal::new(scenario, files.testcase.direction(), files.seed);
+    let limit = ideal.limit(files.size_bytes, files.testcase.round_trips(), files.start);
     limit.as_secs_f64()
 }

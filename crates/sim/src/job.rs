@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
+use bentpipe_endpoint::contract::Statistics;
 use bentpipe_link::Scenario;
 use serde::{Deserialize, Serialize};
 
@@ -183,6 +184,8 @@ pub struct TrialResult {
     pub server_version: String,
     pub client_driver: String,
     pub server_driver: String,
+    pub client_statistics: Statistics,
+    pub server_statistics: Statistics,
     pub received_step_s: f64,
     pub received_bytes: Vec<u64>,
     pub packet_log_sha256: Option<String>,

@@ -4,15 +4,15 @@
 use std::time::Duration;
 
 use bentpipe_endpoint::contract::{Bye, Ready};
-use bentpipe_link::Direction;
+use bentpipe_link::{Direction, Ideal};
 use bentpipe_trace::findings::{self, Findings, View};
 use bentpipe_trace::metrics::OneWay;
 use bentpipe_trace::{LinkFacts, Metrics};
-use bentpipe_units::Time;
+use bentpipe_units::{Span, Time};
 
 use crate::child::Remains;
 use crate::coordinator::Coordinator;
-use crate::facts::{limit_s, link_facts};
+use crate::facts::{Files, limit_s, link_facts};
 use crate::job::{Job, Outcome, TrialResult};
 use crate::testcase::TestCase;
 use crate::times::Times;
@@ -55,17 +55,48 @@ impl Finished {
 
 /// 8 · size / transfer, and its share of the rate of the link. None where that says nothing: the files came in one packet, or
 /// in one flight so short that the first packet, whose own time on the link is not in `transfer_s`, counts for much.
-fn goodput(job: &Job, size_bytes: u64, transfer_s: Option<f64>) -> (Option<f64>, Option<f64>) {
-    let rate = job.scenario.rate(job.testcase.direction());
-    let rate = rate.map(|rate| float(rate.bps()));
-    let goodput = transfer_s
+fn goodput(job: &Job, files: Files, times: &Times) -> (Option<f64>, Option<f64>) {
+    let rate = rate_bps(job, files, times);
+    let goodput = times
+        .transfer_s
         .filter(|transfer| *transfer > 0.0)
-        .map(|transfer| float(8 * size_bytes) / transfer)
+        .map(|transfer| float(8 * files.size_bytes) / transfer)
         .filter(|goodput| rate.is_none_or(|rate| *goodput <= rate));
     (
         goodput,
         goodput.zip(rate).map(|(goodput, rate)| goodput / rate),
     )
+}
+
+/// The rate of the link in the direction of the files; of one that changes the mean over the transfer, as it was in this trial.
+fn rate_bps(job: &Job, files: Files, times: &Times) -> Option<f64> {
+    let (scenario, direction) = (&job.scenario, files.testcase.direction());
+    let nominal = scenario.rate(direction).map(|rate| float(rate.bps()));
+    let span = times.completion_s.zip(times.transfer_s);
+    let Some((completion, transfer)) = span.filter(|_| !scenario.is_steady(direction)) else {
+        return nominal;
+    };
+    // An upload is complete when the client has the answer, and transferred before that.
+    let answer = match direction {
+        Direction::Forward => Span::ZERO,
+        Direction::Return => scenario.min_one_way(Direction::Forward),
+    };
+    let end = files.start + nanos(completion) - answer;
+    let ideal = Ideal::new(scenario, direction, files.seed);
+    let could = ideal.bit_nanos(end - nanos(transfer), end)?;
+    #[expect(clippy::cast_precision_loss, reason = "for a record")]
+    let could = could as f64;
+    Some(could / 1e9 / transfer)
+}
+
+/// Seconds as a span, rounded to a nanosecond.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "times of a trial are not negative, and far below 2^53 ns"
+)]
+fn nanos(seconds: f64) -> Span {
+    Span::from_nanos((seconds * 1e9).round() as u64)
 }
 
 /// Nanoseconds as seconds, for reading; nothing is decided by them any more.
@@ -83,7 +114,7 @@ fn reported(job: &Job, finished: &Finished, start: Time) -> Times {
             .handshake_ns
             .filter(|_| !job.testcase.has_two_connections()),
         requests: job.testcase.measured(&whole.requests).to_vec(),
-        error: None,
+        ..Bye::default()
     };
     let round_trip = job.scenario.rtt();
     let earliest = client
@@ -145,13 +176,19 @@ pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
                 .unwrap_or(Time::ZERO),
         )
     };
-    let facts = link_facts(&job.scenario, Some((job.testcase, finished.measured_bytes)));
+    let files = Files {
+        testcase: job.testcase,
+        size_bytes: finished.measured_bytes,
+        seed: job.seed.0,
+        start: start.unwrap_or(Time::ZERO),
+    };
+    let facts = link_facts(&job.scenario, Some(files));
     let readable = measured.filter(|_| finished.has_secrets);
     let (metrics, findings) = readable.map(|seen| on_wire(seen, &facts)).unzip();
     let times = times(job, finished, metrics.as_ref(), start);
     let sent = metrics.as_ref().map(|it: &Metrics| sent(it, job.testcase));
-    let (goodput_bps, efficiency) = goodput(job, finished.measured_bytes, times.transfer_s);
-    let limit_s = limit_s(&job.scenario, job.testcase, finished.measured_bytes);
+    let (goodput_bps, efficiency) = goodput(job, files, &times);
+    let limit_s = limit_s(&job.scenario, files);
     let connections = finished.connections();
     let second = connections.as_ref().and_then(|all| all.get(1));
     let forward = coordinator
@@ -210,6 +247,8 @@ pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
         findings: findings.unwrap_or_default(),
         received_step_s: seconds(step),
         received_bytes,
+        client_statistics: finished.verdict.statistics[0].clone(),
+        server_statistics: finished.verdict.statistics[1].clone(),
         packet_log_sha256: coordinator.map(|it| it.log.sha256()),
     }
 }

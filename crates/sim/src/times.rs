@@ -70,7 +70,7 @@ mod tests {
                 report(Some(1_400_000_000), Some(2_000_000_000)),
                 report(Some(1_300_000_000), Some(5_100_000_000)),
             ],
-            error: None,
+            ..Bye::default()
         };
         let times = Times::reported(&client, Time::from_nanos(100_000_000), None, true);
         let expected = Times {

@@ -1,6 +1,6 @@
 //! How a trial ended, in one word and a detail (the words: ARCHITECTURE.md, "One trial").
 
-use bentpipe_endpoint::contract::Bye;
+use bentpipe_endpoint::contract::{Bye, Statistics};
 use bentpipe_units::Time;
 
 use crate::child::{ChildError, Remains};
@@ -18,6 +18,8 @@ pub struct Verdict {
     pub detail: String,
     /// The client's last words; empty if it had none.
     pub client: Bye,
+    /// What the client and the server say of themselves.
+    pub statistics: [Statistics; 2],
     /// The side whose program failed, if one did.
     pub culprit: Option<Role>,
 }
@@ -42,13 +44,15 @@ impl Verdict {
         Self {
             outcome,
             detail,
+            statistics: [client.statistics.clone(), Statistics::default()],
             client,
             culprit: None,
         }
     }
 
-    /// Adds what the server says of the end, where the trial did not come to a good one.
+    /// Adds what the server says of itself and, where the trial did not come to a good end, of that.
     pub fn hear_server(&mut self, server: &Bye) {
+        self.statistics[1] = server.statistics.clone();
         if let (false, Some(error)) = (
             self.outcome == Outcome::Ok && self.detail.is_empty(),
             &server.error,
@@ -131,6 +135,7 @@ mod tests {
             handshake_ns,
             requests: Vec::new(),
             error: error.map(str::to_owned),
+            ..Bye::default()
         }
     }
 

@@ -8,11 +8,14 @@ mod adapter;
 mod adversity;
 #[path = "../../../crates/endpoint/quinn-family/client.rs"]
 mod client;
+mod congestion;
 mod dialect;
+mod diary;
 #[path = "../../../crates/endpoint/quinn-family/inbox.rs"]
 mod inbox;
 #[path = "../../../crates/endpoint/quinn-family/options.rs"]
 mod options;
+mod qlog;
 #[cfg(test)]
 #[path = "../../../crates/endpoint/quinn-family/reading.rs"]
 mod reading;

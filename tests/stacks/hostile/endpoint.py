@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import struct
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "toy"))
 
@@ -168,6 +170,27 @@ class ByeRubbish(Toy):
         write(frame(BYE, b"goodbye"))
 
 
+class Tells(Toy):
+    """Keeps the contract, and says something of itself."""
+
+    said: Mapping[str, Any] = {"left_s": 1.5, "left_by": "loss", "cwnd_bytes": 12345, "ssthresh_bytes": None}
+
+    def part(self) -> None:
+        write(frame(BYE, json.dumps(self.end.bye() | {"statistics": self.said}).encode()))
+
+
+class TellsNan(Tells):
+    said: ClassVar = {"left_s": float("nan")}
+
+
+class TellsNested(Tells):
+    said: ClassVar = {"left": {"s": 1.5}}
+
+
+class TellsMuch(Tells):
+    said: ClassVar = {f"s{number}": number for number in range(65)}
+
+
 # What is served and stored.
 
 
@@ -294,7 +317,7 @@ def name(kind: type[Toy]) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "-", kind.__name__).lower()
 
 
-KINDS = {name(kind): kind for kind in Toy.__subclasses__()}
+KINDS = {name(kind): kind for kind in [*Toy.__subclasses__(), *Tells.__subclasses__()]}
 
 if __name__ == "__main__":
     sys.exit(KINDS[sys.argv[1]]().main())

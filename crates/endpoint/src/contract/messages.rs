@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::statistics::Statistics;
+
 /// The version of the contract that this module speaks.
 pub const CONTRACT: u32 = 1;
 
@@ -63,6 +65,9 @@ pub struct Bye {
     pub requests: Vec<RequestReport>,
     /// Why the connection ended early.
     pub error: Option<String>,
+    /// What else the program says of itself; absent: nothing.
+    #[serde(default, skip_serializing_if = "Statistics::is_empty")]
+    pub statistics: Statistics,
 }
 
 /// What became of a request.

@@ -5,6 +5,7 @@
 
 mod frames;
 mod messages;
+mod statistics;
 
 pub use frames::{
     Arrival, BODY_LIMIT, BYE, ContractError, Datagram, FINISH, HEADER_LEN, HELLO, NEVER,
@@ -12,3 +13,4 @@ pub use frames::{
     frame_name,
 };
 pub use messages::{Bye, CONTRACT, Hello, Ready, RequestReport};
+pub use statistics::{STATISTICS_LIMIT, Statistics};

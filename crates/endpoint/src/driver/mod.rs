@@ -63,6 +63,7 @@ impl<S: Stack> Endpoint<S> {
 
     /// Completes all files and says what happened.
     fn finish(self) -> Result<Bye, EndpointError> {
+        let statistics = self.stack.statistics();
         // What a library still holds back, it writes when it is dropped.
         drop(self.stack);
         if let Some(qlog) = &self.qlog {
@@ -71,6 +72,7 @@ impl<S: Stack> Endpoint<S> {
         if let Some(keylog) = &self.keylog {
             keylog.complete()?;
         }
-        self.application.finish()
+        let bye = self.application.finish()?;
+        Ok(Bye { statistics, ..bye })
     }
 }

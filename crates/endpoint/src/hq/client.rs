@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::ops::Range;
 use std::time::Duration;
 
-use crate::contract::Bye;
+use crate::contract::{Bye, Statistics};
 use crate::error::EndpointError;
 use crate::setup::Setup;
 use crate::stack::{ConnectionKey, Event, Resume, Stack, StreamKey};
@@ -155,6 +155,7 @@ impl Client {
             handshake_ns: self.connected_at.map(nanos),
             requests: requests.collect::<Result<_, _>>()?,
             error: self.error,
+            statistics: Statistics::default(),
         })
     }
 

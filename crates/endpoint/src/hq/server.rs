@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::contract::Bye;
+use crate::contract::{Bye, Statistics};
 use crate::error::EndpointError;
 use crate::setup::Setup;
 use crate::stack::{Closing, ConnectionKey, Event, Read, Stack, StreamKey};
@@ -126,6 +126,7 @@ impl Server {
             handshake_ns: self.connected_at.map(nanos),
             requests: Vec::new(),
             error: self.error,
+            statistics: Statistics::default(),
         })
     }
 
