@@ -32,6 +32,8 @@ def scenario(file: str, *settings: str) -> None:
         "name": Path(file).stem, "title": values["title"], "source": "", "notes": "", "rtt_ms": 600.0,
         "forward_rate_bps": 20_000_000, "return_rate_bps": 2_000_000, "forward_queue": "25 packets",
         "return_queue": "25 packets", "forward_loss": "none", "return_loss": "none", "timeout_s": 120,
+        "forward_rate_lowest_bps": None, "return_rate_lowest_bps": None, "forward_rate_changes": None,
+        "return_rate_changes": None, "forward_delay": None, "return_delay": None,
     }  # fmt: skip
     print(
         json.dumps({"scenario": {"name": Path(file).stem, "set": list(settings[1::2])}, "summary": summary})

@@ -17,16 +17,18 @@ LONGEST = 600  # lines
 ALLOWED = {
     "bentpipe-units": set(),
     "bentpipe-link": {"bentpipe-units"},
+    "bentpipe-congestion": {"bentpipe-noq-proto", "bentpipe-units"},
     "bentpipe-trace": {"bentpipe-units"},
     "bentpipe-endpoint": {"bentpipe-units"},
+    "bentpipe-noq-proto": set(),
     "bentpipe-sim": {"bentpipe-link", "bentpipe-endpoint", "bentpipe-trace", "bentpipe-units"},
 }
-ENDPOINT_PROGRAMS_MAY_USE = {"bentpipe-endpoint", "bentpipe-units"}
+ENDPOINT_PROGRAMS_MAY_USE = {"bentpipe-congestion", "bentpipe-endpoint", "bentpipe-noq-proto", "bentpipe-units"}
 
 # A quoted path in a source file that goes up.
 GOING_UP = re.compile(r"""["'`]([^"'`\s]*\.\./[^"'`\s]*)["'`]""")
 # Where the files of any stack may look: what Rust stacks share, and data that all programs have in common.
-SHARED_BY_STACKS = ("crates/endpoint", "endpoints/certs", "Cargo.lock")
+SHARED_BY_STACKS = ("crates/congestion", "crates/endpoint", "crates/units", "endpoints/certs", "Cargo.lock")
 # Folders beside the stacks' own, for code that these stacks are run with, and no other.
 FAMILIES = {"aioquic-family": {"aioquic", "qh3"}, "go-family": {"quic-go", "x-net"}}
 

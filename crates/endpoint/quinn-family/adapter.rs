@@ -21,6 +21,7 @@ use proto::{
 };
 
 use crate::client::{Client, tls_error};
+use crate::inbox::{Inbox, Reading};
 use crate::{dialect, options, proto};
 
 /// An endpoint of the library and its connections.
@@ -30,6 +31,8 @@ pub struct Adapter {
     /// In the order of their handles; `None`: drained.
     connections: Vec<Option<Connection>>,
     events: VecDeque<Event>,
+    /// What was read before the application asked for it; `None`: the library keeps it.
+    inbox: Option<Inbox>,
     /// A connection to be closed once it has sent what it has to send, and the error code.
     leaving: Option<(ConnectionKey, u32)>,
     /// Datagrams that belong to no connection.
@@ -53,7 +56,8 @@ impl Stack for Adapter {
 
     fn new(setup: &Setup, words: &mut Options) -> Result<Self, EndpointError> {
         let mut transport = TransportConfig::default();
-        options::apply(&mut transport, words)?;
+        options::apply(&mut transport, setup, words)?;
+        let reading = Reading::take(words)?;
         if let Some(folder) = &setup.qlog {
             let start = setup.clock.instant(Duration::ZERO);
             dialect::log_to(folder, start, &mut transport);
@@ -76,6 +80,7 @@ impl Stack for Adapter {
             client,
             connections: Vec::new(),
             events: VecDeque::new(),
+            inbox: (reading == Reading::Unordered).then(Inbox::default),
             leaving: None,
             responses: VecDeque::new(),
             clock: setup.clock.clone(),
@@ -107,13 +112,13 @@ impl Stack for Adapter {
                 if let Some(connection) = &mut self.connections[handle.0] {
                     connection.handle_event(event);
                 }
-                self.settle(handle);
+                self.settle(now, handle);
             }
             Some(DatagramEvent::NewConnection(incoming)) => {
                 match self.endpoint.accept(incoming, now, &mut buffer, None) {
                     Ok((handle, connection)) => {
                         self.add(handle, connection);
-                        self.settle(handle);
+                        self.settle(now, handle);
                     }
                     Err(error) => {
                         if let Some(transmit) = &error.response {
@@ -142,7 +147,7 @@ impl Stack for Adapter {
                 && connection.poll_timeout().is_some_and(|time| time <= now)
             {
                 connection.handle_timeout(now);
-                self.settle(ConnectionHandle(index));
+                self.settle(now, ConnectionHandle(index));
             }
         }
     }
@@ -164,7 +169,7 @@ impl Stack for Adapter {
             };
             if let Some(transmit) = dialect::poll_transmit(connection, now, max_datagrams, buffer) {
                 buffer.truncate(transmit.size);
-                self.settle(ConnectionHandle(index));
+                self.settle(now, ConnectionHandle(index));
                 return Some(translate(&transmit));
             }
         }
@@ -223,22 +228,29 @@ impl Stack for Adapter {
         }
     }
 
-    fn stop(&mut self, connection: ConnectionKey, stream: StreamKey, code: u32) {
-        if let Some(connection) = self.connection(connection) {
+    fn stop(&mut self, key: ConnectionKey, stream: StreamKey, code: u32) {
+        if let Some(connection) = self.connection(key) {
             // As above.
             let _ = connection
                 .recv_stream(stream_id(stream))
                 .stop(VarInt::from_u32(code));
         }
+        if let Some(inbox) = &mut self.inbox {
+            inbox.stop((key, stream));
+        }
     }
 
     fn read(
         &mut self,
-        connection: ConnectionKey,
+        key: ConnectionKey,
         stream: StreamKey,
         sink: &mut dyn FnMut(Bytes),
     ) -> Result<Read, StreamEnd> {
-        let connection = self.connection(connection).ok_or(StreamEnd::NotOpen)?;
+        let connection = self.connections.get_mut(key.0).and_then(Option::as_mut);
+        let connection = connection.ok_or(StreamEnd::NotOpen)?;
+        if let Some(inbox) = &mut self.inbox {
+            return inbox.read(connection, (key, stream), sink);
+        }
         let mut receiver = connection.recv_stream(stream_id(stream));
         // Whatever the error says, the stream cannot be read (any longer).
         let mut chunks = receiver.read(true).map_err(|_| StreamEnd::NotOpen)?;
@@ -286,7 +298,7 @@ impl Adapter {
     }
 
     /// Lets the connection and the endpoint talk to each other, and collects what the application should know.
-    fn settle(&mut self, handle: ConnectionHandle) {
+    fn settle(&mut self, now: Instant, handle: ConnectionHandle) {
         let Some(connection) = &mut self.connections[handle.0] else {
             return;
         };
@@ -298,8 +310,16 @@ impl Adapter {
             }
         }
         let key = ConnectionKey(handle.0);
+        let first = self.events.len();
         while let Some(event) = connection.poll() {
             collect(key, connection, event, &mut self.events);
+        }
+        if let Some(inbox) = &mut self.inbox
+            && let Err(why) = inbox.follow(connection, key, self.events.range(first..))
+        {
+            connection.close(now, VarInt::from_u32(0), Bytes::new());
+            self.events
+                .push_back(Event::Closed(key, Closing::Error(why)));
         }
         // Only the connection that was just handled can have brought one.
         if let Some(client) = &self.client
@@ -309,6 +329,9 @@ impl Adapter {
         }
         if drained {
             self.connections[handle.0] = None;
+            if let Some(inbox) = &mut self.inbox {
+                inbox.forget(key);
+            }
         }
     }
 }
@@ -367,7 +390,7 @@ fn closing(reason: &ConnectionError) -> Closing {
     }
 }
 
-fn stream_id(key: StreamKey) -> StreamId {
+pub fn stream_id(key: StreamKey) -> StreamId {
     StreamId::from(VarInt::from_u64(key.0).expect("a stream ID comes from the library"))
 }
 

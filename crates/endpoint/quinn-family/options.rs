@@ -1,6 +1,6 @@
 //! The contract's options that both libraries have.
 
-use bentpipe_endpoint::{EndpointError, Options};
+use bentpipe_endpoint::{EndpointError, Options, Setup};
 
 use crate::dialect;
 use crate::proto::{AckFrequencyConfig, TransportConfig, VarInt};
@@ -24,16 +24,20 @@ pub struct Tuning {
     pub initial_window: Option<u64>,
 }
 
-pub fn apply(transport: &mut TransportConfig, options: &mut Options) -> Result<(), EndpointError> {
+pub fn apply(
+    transport: &mut TransportConfig,
+    setup: &Setup,
+    options: &mut Options,
+) -> Result<(), EndpointError> {
     let packets = options.take_number("iw", 1..=1_000_000)?;
     let tuning = Tuning {
         cc: options.take("cc"),
         initial_window: packets.map(|packets| packets * BASE_DATAGRAM_SIZE),
     };
-    if let Some(factory) = dialect::congestion_control(&tuning)? {
+    if let Some(factory) = dialect::congestion_control(&tuning, setup, options)? {
         transport.congestion_controller_factory(factory);
     }
-    if let Some(window) = options.take_number("window", 1..=LARGEST_WINDOW)? {
+    if let Some(window) = flow_control_window(options)? {
         let credit = integer(window);
         transport
             .receive_window(credit)
@@ -56,6 +60,20 @@ pub fn apply(transport: &mut TransportConfig, options: &mut Options) -> Result<(
         transport.ack_frequency_config(Some(config));
     }
     Ok(())
+}
+
+/// `None`: the library's own.
+fn flow_control_window(options: &mut Options) -> Result<Option<u64>, EndpointError> {
+    match options.take("window").as_deref() {
+        None => Ok(dialect::DEFAULT_WINDOW),
+        Some("library") => Ok(None),
+        Some(text) => match text.parse() {
+            Ok(window @ 1..=LARGEST_WINDOW) => Ok(Some(window)),
+            _ => Err(EndpointError::Unsupported(format!(
+                "option window = {text:?}: write a whole number of bytes from 1 to {LARGEST_WINDOW}, or library"
+            ))),
+        },
+    }
 }
 
 fn integer(value: u64) -> VarInt {

@@ -85,6 +85,13 @@ impl LogFolder {
         copy
     }
 
+    /// The file that was made last; `None`: none was, or it could not be.
+    #[must_use]
+    pub fn latest(&self) -> Option<LogFile> {
+        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        files.last()?.as_ref().ok().cloned()
+    }
+
     /// Writes out all that is buffered.
     pub fn complete(&self) -> Result<(), EndpointError> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);

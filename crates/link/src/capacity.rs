@@ -1,21 +1,30 @@
-//! A fixed rate as an exact virtual clock.
+//! A rate as an exact virtual clock.
+//!
+//! In each nanosecond a link of `bps` bit/s has room for `bps` billionths of a bit. Packets take that room one after the other,
+//! so a rate may change at any nanosecond, also in the middle of a packet, and nothing is rounded on the way.
 
-use bentpipe_units::{Rate, Time};
+use bentpipe_units::Time;
+
+use crate::course::Course;
 
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
-/// When the transmitter will be free: a whole nanosecond and a fraction of `part / rate` of one more.
+/// When the transmitter will be free: of the nanosecond that begins at `free`, `part` of its room is taken.
 pub(crate) struct Capacity {
+    course: Course,
+    /// The rate that holds at `free`, and until when.
     bps: u64,
+    until: u64,
     free: u64,
     part: u64,
 }
 
 impl Capacity {
-    pub fn new(rate: Rate) -> Self {
-        assert!(rate.bps() > 0, "a rate of 0 lets nothing through");
+    pub fn new(course: Course) -> Self {
         Self {
-            bps: rate.bps(),
+            course,
+            bps: 0,
+            until: 0,
             free: 0,
             part: 0,
         }
@@ -26,18 +35,50 @@ impl Capacity {
         now.max(self.free_at())
     }
 
+    /// So many bytes wait now: a rate on demand may rise.
+    pub fn wait(&mut self, now: Time, waiting_bytes: u64) {
+        if let Course::OnDemand(allocation) = &mut self.course
+            && let Some(from) = allocation.wait(now, waiting_bytes)
+        {
+            self.until = self.until.min(from.max(self.free_at()).as_nanos());
+        }
+    }
+
     /// Sends a packet that arrives now after all that came before; returns when its last bit has
     /// left, rounded up.
     pub fn send(&mut self, now: Time, ip_bytes: u32) -> Time {
-        if self.free_at() <= now {
+        let free_at = self.free_at();
+        if free_at <= now {
+            if let Course::OnDemand(allocation) = &mut self.course {
+                allocation.rest(now, now - free_at);
+                self.until = 0;
+            }
             (self.free, self.part) = (now.as_nanos(), 0);
         }
-        let bit_nanos = u128::from(ip_bytes) * 8 * NANOS_PER_SECOND + u128::from(self.part);
-        let bps = u128::from(self.bps);
-        let nanos = u64::try_from(bit_nanos / bps).unwrap_or(u64::MAX);
-        self.free = self.free.saturating_add(nanos);
-        self.part = u64::try_from(bit_nanos % bps).expect("a remainder is below its divisor");
+        self.take(u128::from(ip_bytes) * 8 * NANOS_PER_SECOND);
         self.free_at()
+    }
+
+    /// Takes room for so many billionths of a bit.
+    fn take(&mut self, bit_nanos: u128) {
+        let mut needed = bit_nanos + u128::from(self.part);
+        // At the end of time there is nothing left to take.
+        while self.free < u64::MAX {
+            if self.free >= self.until {
+                let (bps, until) = self.course.at(Time::from_nanos(self.free));
+                (self.bps, self.until) = (bps, until.as_nanos());
+            }
+            let bps = u128::from(self.bps);
+            let room = bps * u128::from(self.until - self.free);
+            if bps > 0 && (needed <= room || self.until == u64::MAX) {
+                let nanos = u64::try_from(needed / bps).unwrap_or(u64::MAX);
+                self.free = self.free.saturating_add(nanos);
+                self.part = u64::try_from(needed % bps).expect("a remainder is below its divisor");
+                return;
+            }
+            needed -= room;
+            (self.free, self.part) = (self.until, 0);
+        }
     }
 
     fn free_at(&self) -> Time {

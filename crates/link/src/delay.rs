@@ -1,13 +1,16 @@
 //! How long a packet travels.
 
+use std::fmt;
 use std::path::Path;
 
 use bentpipe_units::{Span, Time};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use toml::Value;
 
-use crate::fields::{Entry, Problem};
+use crate::fields::{Entry, Fields, Problem};
+use crate::intervals::{Drawn, Intervals};
+use crate::random::Dice;
+use crate::steps;
 
 /// The time that a packet travels, counted from its last bit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +19,23 @@ pub enum Delay {
     Fixed(Span),
     /// `{ trace = "file.csv" }`.
     Trace(DelayTrace),
+    /// `{ base = "300 ms", jitter = "20 ms" }`.
+    Jitter(Jitter),
+}
+
+/// A delay that is drawn from the trial's seed: any whole number of nanoseconds from `base` to `base + jitter`, all alike.
+///
+/// It is drawn for each packet, or, with `every = "15 s"`, for each interval: a packet gets what holds at the instant at which
+/// its last bit is sent. The order is kept, so a packet waits for the one before: where packets are close together, most of them
+/// arrive as late as the latest of those around them, and the delay that is seen is nearer to `base + jitter` than to the middle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Jitter {
+    /// The least.
+    pub base: Span,
+    /// The most that is added to it.
+    pub jitter: Span,
+    /// How long what is drawn holds; None: for a packet.
+    pub intervals: Option<Intervals>,
 }
 
 /// A delay that changes in steps.
@@ -34,6 +54,8 @@ pub struct DelayTrace {
 }
 
 const HEADER: &str = "time_s,delay_ms";
+const EXAMPLES: &str =
+    "\"300 ms\", { base = \"300 ms\", jitter = \"20 ms\" } or { trace = \"file.csv\" }";
 
 impl Default for Delay {
     /// None.
@@ -54,6 +76,7 @@ impl Delay {
                 .map(|(_, delay)| *delay)
                 .min()
                 .unwrap_or(Span::ZERO),
+            Self::Jitter(jitter) => jitter.base,
         }
     }
 
@@ -61,15 +84,39 @@ impl Delay {
         if !entry.is_table() {
             return entry.parse().map(Self::Fixed);
         }
+        let unknown = entry.problem(&format!("not a delay; write {EXAMPLES}"));
         let mut fields = entry.table()?;
+        let delay = if fields.has("trace") {
+            Self::Trace(DelayTrace::read(&mut fields, folder)?)
+        } else if fields.has("base") {
+            Self::Jitter(Jitter::read(&mut fields)?)
+        } else {
+            return Err(unknown);
+        };
+        fields.finish()?;
+        Ok(delay)
+    }
+}
+
+impl DelayTrace {
+    fn read(fields: &mut Fields, folder: &Path) -> Result<Self, Problem> {
         let file = fields.required("trace", "\"file.csv\"")?;
         let trace = file.text()?;
         let steps = match fields.take("steps") {
-            Some(entry) => read_steps(&entry)?,
+            Some(entry) => steps::read(&entry, ["300 ms", "280 ms"])?,
             None => read_file(&folder.join(&trace)).map_err(|wrong| file.problem(&wrong))?,
         };
-        fields.finish()?;
-        Ok(Self::Trace(DelayTrace { trace, steps }))
+        Ok(Self { trace, steps })
+    }
+}
+
+impl Jitter {
+    fn read(fields: &mut Fields) -> Result<Self, Problem> {
+        Ok(Self {
+            base: fields.required("base", "\"300 ms\"")?.parse()?,
+            jitter: fields.required("jitter", "\"20 ms\"")?.parse()?,
+            intervals: Intervals::read(fields, "15 s")?,
+        })
     }
 }
 
@@ -93,46 +140,10 @@ fn read_file(path: &Path) -> Result<Vec<(Time, Span)>, String> {
             wrong("a row is a time in seconds and a delay in milliseconds, like 15,300")
         })?;
         steps.push(step);
-        check_order(&steps).map_err(|what| wrong(&what))?;
+        steps::check_order(&steps).map_err(|what| wrong(&what))?;
     }
     if steps.is_empty() {
         Err("no row after the header".to_owned())
-    } else {
-        Ok(steps)
-    }
-}
-
-/// Whether the last step may follow those before it.
-fn check_order(steps: &[(Time, Span)]) -> Result<(), String> {
-    match steps {
-        [(first, _)] if *first > Time::ZERO => Err("the first time must be 0".to_owned()),
-        [.., (before, _), (last, _)] if before >= last => Err("times must increase".to_owned()),
-        _ => Ok(()),
-    }
-}
-
-fn read_steps(entry: &Entry) -> Result<Vec<(Time, Span)>, Problem> {
-    let wrong =
-        || entry.problem("write steps like [[\"0 s\", \"300 ms\"], [\"15 s\", \"280 ms\"]]");
-    let mut steps = Vec::new();
-    for row in entry.value().as_array().ok_or_else(wrong)? {
-        let row: Option<Vec<_>> = row
-            .as_array()
-            .ok_or_else(wrong)?
-            .iter()
-            .map(Value::as_str)
-            .collect();
-        let Some([time, delay]) = row.as_deref() else {
-            return Err(wrong());
-        };
-        steps.push((
-            time.parse().map_err(|_| wrong())?,
-            delay.parse().map_err(|_| wrong())?,
-        ));
-        check_order(&steps).map_err(|what| entry.problem(&what))?;
-    }
-    if steps.is_empty() {
-        Err(wrong())
     } else {
         Ok(steps)
     }
@@ -148,44 +159,110 @@ impl Serialize for Delay {
                 map.serialize_entry("steps", &trace.steps)?;
                 map.end()
             }
+            Self::Jitter(jitter) => {
+                let mut map = serializer.serialize_map(None)?;
+                map.serialize_entry("base", &jitter.base)?;
+                map.serialize_entry("jitter", &jitter.jitter)?;
+                for (name, value) in jitter.intervals.iter().flat_map(Intervals::fields) {
+                    map.serialize_entry(name, &value)?;
+                }
+                map.end()
+            }
+        }
+    }
+}
+
+/// For people.
+impl fmt::Display for Delay {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Fixed(span) => span.fmt(f),
+            Self::Trace(trace) => write!(f, "as in the trace {}", trace.trace),
+            Self::Jitter(Jitter {
+                base,
+                jitter,
+                intervals,
+            }) => {
+                write!(f, "{base} to {}", *base + *jitter)?;
+                match intervals {
+                    Some(intervals) => write!(f, ", drawn every {}", intervals.every),
+                    None => f.write_str(", drawn for each packet"),
+                }
+            }
         }
     }
 }
 
 /// The delays of one link, which keep the order of packets.
 pub(crate) struct Delays {
-    delay: Delay,
-    /// The step that holds.
-    step: usize,
+    course: Course,
     /// When the last packet arrives.
     last: Time,
 }
 
+enum Course {
+    Fixed(Span),
+    /// The steps, and which of them holds.
+    Steps(Vec<(Time, Span)>, usize),
+    /// The base, and what is added for each packet, at most.
+    PerPacket(Span, u64, Box<Dice>),
+    /// The base, and what is added for an interval.
+    PerInterval(Span, Box<Drawn>),
+}
+
+impl Course {
+    fn new(delay: Delay, dice: Dice) -> Self {
+        match delay {
+            Delay::Fixed(span) => Self::Fixed(span),
+            Delay::Trace(trace) => Self::Steps(trace.steps, 0),
+            Delay::Jitter(Jitter {
+                base,
+                jitter,
+                intervals,
+            }) => match intervals {
+                None => Self::PerPacket(base, jitter.as_nanos(), Box::new(dice)),
+                Some(intervals) => {
+                    let drawn = Drawn::new(intervals, jitter.as_nanos(), dice);
+                    Self::PerInterval(base, Box::new(drawn))
+                }
+            },
+        }
+    }
+
+    /// The delay of the next packet, whose last bit is sent at `departure`.
+    fn next(&mut self, departure: Time) -> Span {
+        match self {
+            Self::Fixed(span) => *span,
+            Self::Steps(steps, step) => {
+                while steps
+                    .get(*step + 1)
+                    .is_some_and(|(from, _)| *from <= departure)
+                {
+                    *step += 1;
+                }
+                steps[*step].1
+            }
+            Self::PerPacket(base, most, dice) => *base + Span::from_nanos(dice.up_to(*most)),
+            Self::PerInterval(base, drawn) => *base + Span::from_nanos(drawn.at(departure).0),
+        }
+    }
+}
+
 impl Delays {
-    pub fn new(delay: Delay) -> Self {
+    pub fn new(delay: Delay, dice: Dice) -> Self {
         Self {
-            delay,
-            step: 0,
+            course: Course::new(delay, dice),
             last: Time::ZERO,
         }
     }
 
-    /// When a packet arrives whose last bit is sent at `departure`.
-    pub fn arrival(&mut self, departure: Time) -> Time {
-        let delay = match &self.delay {
-            Delay::Fixed(span) => *span,
-            Delay::Trace(trace) => {
-                while trace
-                    .steps
-                    .get(self.step + 1)
-                    .is_some_and(|(from, _)| *from <= departure)
-                {
-                    self.step += 1;
-                }
-                trace.steps[self.step].1
-            }
-        };
-        self.last = self.last.max(departure + delay);
-        self.last
+    /// When a packet arrives whose last bit is sent at `departure`. One that is lost has its delay too, so that those of the
+    /// others don't depend on which are lost, but nobody waits for it.
+    pub fn arrival(&mut self, departure: Time, lost: bool) -> Time {
+        let at = self.last.max(departure + self.course.next(departure));
+        if !lost {
+            self.last = at;
+        }
+        at
     }
 }

@@ -54,11 +54,21 @@ impl Fields {
 
     /// Takes a value that must be there; `examples` says what to write if it is not.
     pub fn required(&mut self, name: &'static str, examples: &str) -> Result<Entry, Problem> {
-        let missing = Problem {
+        let missing = self.missing(name, examples);
+        self.take(name).ok_or(missing)
+    }
+
+    /// That a value is not there which must be.
+    pub fn missing(&self, name: &str, examples: &str) -> Problem {
+        Problem {
             key: self.path(name),
             message: format!("missing; write {name} = {examples}"),
-        };
-        self.take(name).ok_or(missing)
+        }
+    }
+
+    /// Whether there is such a value.
+    pub fn has(&self, name: &str) -> bool {
+        self.table.contains_key(name)
     }
 
     /// Takes and parses a value that may be left out.

@@ -3,41 +3,56 @@
 //! A [`Link`] is told of each packet when it arrives and answers at once with its [`Fate`]. In order, a
 //! packet meets
 //!
-//! 1. **capacity**: a fixed rate as a virtual clock, `start = max(free, arrival)`,
-//!    `free = start + bits / rate`. `free` keeps the fraction of a nanosecond exactly, as an integer;
-//!    a packet leaves at the first whole nanosecond not before its last bit has been sent;
+//! 1. **capacity**: a rate as a virtual clock, `start = max(free, arrival)`, `free = start + bits / rate`. `free` keeps the
+//!    fraction of a nanosecond exactly, as an integer. The rate may change, at given times, at random, or on demand, also in the
+//!    middle of a packet ([`LinkRate`]). A packet leaves at the first whole nanosecond not before its last bit has been
+//!    sent, or at the first end of a frame, if the link has frames;
 //! 2. **queue**: what waits for the capacity is limited in packets or bytes. The packet in
 //!    transmission does not count, as in Linux qdiscs and ns-3's point-to-point device;
 //! 3. **loss**: of whole IP packets, after they have used the capacity;
-//! 4. **delay**: fixed or from a trace; the order is kept.
+//! 4. **delay**: fixed, from a trace, or drawn at random; the order is kept.
 //!
-//! A [`Path`] is one direction over all segments of a [`Scenario`]. Nothing here reads a clock, and no
+//! Frames are those of a scheduler that assigns capacity by the frame (DVB-S2, DVB-RCS2): a packet leaves with the end of the frame in
+//! which its last bit is sent. Simplification: it may use the frame in which it arrives, and what leaves later for the frame's sake
+//! counts as sent, not as waiting.
+//!
+//! A [`Path`] is one direction over all segments of a [`Scenario`]; an [`Ideal`] sender is what it is held against. Nothing here reads a clock, and no
 //! float takes part. Packet sizes are those of the IP packet. All randomness is `ChaCha8` keyed with
 //! the trial's seed, a stream for each direction, segment and use (see [`LinkSeed`]).
 
+mod allocation;
 mod capacity;
+mod course;
 mod delay;
 mod direction;
 mod error;
 mod fields;
+mod ideal;
+mod intervals;
 mod link;
 mod loss;
+mod mahimahi;
 mod packets;
 mod path;
 mod queue;
 mod random;
+mod rate;
 mod reading;
 mod scenario;
 mod sets;
+mod steps;
 mod waiting;
 
-pub use delay::{Delay, DelayTrace};
+pub use delay::{Delay, DelayTrace, Jitter};
 pub use direction::{Direction, SegmentName};
 pub use error::ScenarioError;
+pub use ideal::Ideal;
+pub use intervals::Intervals;
 pub use link::{Counters, Fate, Link};
 pub use loss::Loss;
 pub use packets::Packets;
 pub use path::Path;
 pub use queue::{Queue, QueueSize, RandomDrop};
 pub use random::LinkSeed;
+pub use rate::{LinkRate, OnDemand, RandomRate, RateSteps};
 pub use scenario::{DirectionConfig, Scenario, Segment};

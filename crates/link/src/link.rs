@@ -1,11 +1,13 @@
 //! One direction of one segment.
 
-use bentpipe_units::{Size, Time};
+use bentpipe_units::{Size, Span, Time};
 
 use crate::capacity::Capacity;
+use crate::course::Course;
 use crate::delay::Delays;
 use crate::loss::Losses;
 use crate::random::{LinkSeed, Use};
+use crate::rate::LinkRate;
 use crate::scenario::DirectionConfig;
 use crate::waiting::Waiting;
 
@@ -46,6 +48,7 @@ pub struct Counters {
 pub struct Link {
     /// None: no limit, so nothing ever waits.
     capacity: Option<(Capacity, Waiting)>,
+    frame: Option<Span>,
     losses: Losses,
     delays: Delays,
     now: Time,
@@ -57,11 +60,17 @@ impl Link {
     /// the link's rate times the path's round-trip time.
     #[must_use]
     pub fn new(config: &DirectionConfig, bdp: Size, seed: LinkSeed) -> Self {
-        let waiting = |rate| Waiting::new(&config.queue, rate, bdp, seed.stream(Use::Queue));
+        let limited = |rate: &LinkRate| {
+            let dice = seed.stream(Use::Queue);
+            let waiting = Waiting::new(&config.queue, rate.nominal(), bdp, dice);
+            let course = Course::new(rate, seed.stream(Use::Rate));
+            (Capacity::new(course), waiting)
+        };
         Self {
-            capacity: config.rate.map(|rate| (Capacity::new(rate), waiting(rate))),
+            capacity: config.rate.as_ref().map(limited),
+            frame: config.frame,
             losses: Losses::new(config.loss, seed.stream(Use::Loss)),
-            delays: Delays::new(config.delay.clone()),
+            delays: Delays::new(config.delay.clone(), seed.stream(Use::Delay)),
             now: Time::ZERO,
             counters: Counters::default(),
         }
@@ -81,22 +90,38 @@ impl Link {
     }
 
     fn decide(&mut self, now: Time, ip_bytes: u32) -> Fate {
-        let departure = match &mut self.capacity {
+        let sent = match &mut self.capacity {
             None => now,
             Some((capacity, waiting)) => {
-                if !waiting.admit(now, capacity.start(now), ip_bytes) {
+                let start = capacity.start(now);
+                if !waiting.admit(now, start, ip_bytes) {
                     return Fate::QueueDrop;
                 }
                 self.counters.max_queue_bytes = self.counters.max_queue_bytes.max(waiting.bytes());
+                if start > now {
+                    capacity.wait(now, waiting.bytes());
+                }
                 capacity.send(now, ip_bytes)
             }
         };
-        if self.losses.next() {
-            return Fate::Loss;
+        let departure = self.end_of_frame(sent);
+        let lost = self.losses.next(departure);
+        let at = self.delays.arrival(departure, lost);
+        if lost {
+            Fate::Loss
+        } else {
+            Fate::Delivered { at }
         }
-        Fate::Delivered {
-            at: self.delays.arrival(departure),
-        }
+    }
+
+    /// The first end of a frame that is not before a time; the time itself without frames.
+    fn end_of_frame(&self, time: Time) -> Time {
+        let Some(frame) = self.frame else {
+            return time;
+        };
+        let past = time.as_nanos() % frame.as_nanos();
+        let left = frame.as_nanos() - past;
+        time + Span::from_nanos(if past == 0 { 0 } else { left })
     }
 
     /// What has become of the packets so far.

@@ -1,9 +1,12 @@
 //! Which packets are lost on the way.
 
-use bentpipe_units::Ratio;
+use std::fmt;
+
+use bentpipe_units::{Ratio, Span, Time};
 use serde::{Serialize, Serializer};
 
 use crate::fields::{Entry, Fields, Problem};
+use crate::intervals::Intervals;
 use crate::packets::Packets;
 use crate::random::Dice;
 
@@ -36,9 +39,19 @@ pub enum Loss {
         /// How many packets at its end are lost.
         burst: Packets,
     },
+    /// `{ model = "handover", every = "15 s", lasts = "100 ms", loss = "50 %" }`: for 100 ms after each change of the
+    /// intervals, packets whose last bit is sent then are lost, each alike; none at other times.
+    Handover {
+        /// When there is a handover.
+        intervals: Intervals,
+        /// How long packets are lost after it.
+        lasts: Span,
+        /// The loss ratio then, 100 % if left out.
+        loss: Ratio,
+    },
 }
 
-const MODELS: &str = "\"gilbert-elliott\" or \"periodic\"";
+const MODELS: &str = "\"gilbert-elliott\", \"periodic\" or \"handover\"";
 const EXAMPLES: &str = "\"none\", \"1 %\" or { model = \"gilbert-elliott\", \
                         p_bad_given_good = \"1.7 %\", p_bad_given_bad = \"6.5 %\" }";
 
@@ -56,6 +69,8 @@ impl Loss {
             Self::read_gilbert_elliott(&mut fields)?
         } else if model.is_text("periodic") {
             Self::read_periodic(&mut fields)?
+        } else if model.is_text("handover") {
+            Self::read_handover(&mut fields)?
         } else {
             return Err(model.problem(&format!("unknown model of loss; write {EXAMPLES}")));
         };
@@ -86,6 +101,26 @@ impl Loss {
     }
 }
 
+impl Loss {
+    fn read_handover(fields: &mut Fields) -> Result<Self, Problem> {
+        let intervals = Intervals::required(fields, "15 s")?;
+        let entry = fields.required("lasts", "\"100 ms\"")?;
+        let lasts: Span = entry.parse()?;
+        if lasts > intervals.every {
+            let message = format!(
+                "longer than from one handover to the next, {}",
+                intervals.every
+            );
+            return Err(entry.problem(&message));
+        }
+        Ok(Self::Handover {
+            intervals,
+            lasts,
+            loss: fields.optional("loss")?.unwrap_or(Ratio::ONE),
+        })
+    }
+}
+
 impl Serialize for Loss {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -108,6 +143,49 @@ impl Serialize for Loss {
                 ("every", every.to_string()),
                 ("burst", burst.to_string()),
             ]),
+            Self::Handover {
+                intervals,
+                lasts,
+                loss,
+            } => {
+                let fields = [
+                    ("model", "handover".to_owned()),
+                    ("lasts", lasts.to_string()),
+                    ("loss", loss.to_string()),
+                ];
+                serializer.collect_map(fields.into_iter().chain(intervals.fields()))
+            }
+        }
+    }
+}
+
+/// For people.
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Uniform(ratio) => ratio.fmt(f),
+            Self::GilbertElliott {
+                p_bad_given_good,
+                p_bad_given_bad,
+                loss_in_good,
+                loss_in_bad,
+            } => {
+                write!(
+                    f,
+                    "bursts (Gilbert-Elliott, P(b|g) {p_bad_given_good}, P(b|b) {p_bad_given_bad}"
+                )?;
+                if (*loss_in_good, *loss_in_bad) != (Ratio::ZERO, Ratio::ONE) {
+                    write!(f, ", lost {loss_in_good} in g, {loss_in_bad} in b")?;
+                }
+                f.write_str(")")
+            }
+            Self::Periodic { every, burst } => write!(f, "{burst} of {every}"),
+            Self::Handover {
+                intervals,
+                lasts,
+                loss,
+            } => write!(f, "{loss} for {lasts} every {}", intervals.every),
         }
     }
 }
@@ -132,8 +210,8 @@ impl Losses {
         }
     }
 
-    /// Whether the next packet is lost.
-    pub fn next(&mut self) -> bool {
+    /// Whether the next packet is lost, whose last bit is sent at `departure`.
+    pub fn next(&mut self, departure: Time) -> bool {
         match self.model {
             Loss::None => false,
             Loss::Uniform(ratio) => self.dice.chance(ratio),
@@ -155,6 +233,15 @@ impl Losses {
             Loss::Periodic { every, burst } => {
                 self.count = self.count % every.0 + 1;
                 self.count > every.0 - burst.0
+            }
+            Loss::Handover {
+                intervals,
+                lasts,
+                loss,
+            } => {
+                let since = intervals.since_change(departure);
+                let during = since.is_some_and(|since| since < lasts);
+                self.dice.chance(if during { loss } else { Ratio::ZERO })
             }
         }
     }

@@ -11,7 +11,7 @@ use crate::direction::{Direction, SegmentName};
 /// A generator is `ChaCha8`. Its 256-bit key is the trial's seed (8 bytes, little-endian), the ASCII
 /// text `bentpipe link` and zeros; its 64-bit stream number is
 /// `6 * direction + 2 * segment + use`, with forward 0, return 1; access 0, satellite 1, ground 2;
-/// queue 0, loss 1. So no stream moves when another draws more or less: with the same seed the
+/// queue 0, loss 1, rate 12, delay 13. So no stream moves when another draws more or less: with the same seed the
 /// third packet over the satellite has the same luck whatever the queue is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkSeed {
@@ -28,6 +28,8 @@ pub struct LinkSeed {
 pub(crate) enum Use {
     Queue = 0,
     Loss = 1,
+    Rate = 12,
+    Delay = 13,
 }
 
 impl LinkSeed {
@@ -41,7 +43,7 @@ impl LinkSeed {
     }
 }
 
-/// A stream of chances.
+/// A stream of chances and numbers.
 pub(crate) struct Dice(ChaCha8Rng);
 
 impl Dice {
@@ -50,5 +52,11 @@ impl Dice {
     pub fn chance(&mut self, ratio: Ratio) -> bool {
         let limit = (u128::from(ratio.ppb()) << 64) / u128::from(Ratio::ONE.ppb());
         u128::from(self.0.next_u64()) < limit
+    }
+
+    /// A number from 0 to `most`, all alike to 2^-64. One 64-bit draw each.
+    pub fn up_to(&mut self, most: u64) -> u64 {
+        let scaled = u128::from(self.0.next_u64()) * (u128::from(most) + 1);
+        u64::try_from(scaled >> 64).expect("2^64 numbers at most")
     }
 }

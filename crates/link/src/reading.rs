@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use bentpipe_units::{Rate, Span};
+use bentpipe_units::Span;
 use serde::{Deserialize, Deserializer};
 use toml::Table;
 
@@ -12,6 +12,7 @@ use crate::error::ScenarioError;
 use crate::fields::{Entry, Fields, Problem};
 use crate::loss::Loss;
 use crate::queue::Queue;
+use crate::rate::LinkRate;
 use crate::scenario::{DirectionConfig, Scenario, Segment};
 use crate::sets::{self, Set};
 
@@ -94,7 +95,7 @@ impl Scenario {
 
     /// No file is transferred in less than the two round trips of a handshake and a request.
     fn check_timeout(&self) -> Result<(), Problem> {
-        let least = self.limit(0);
+        let least = self.rtt() * 2;
         if self.timeout > least {
             return Ok(());
         }
@@ -150,7 +151,7 @@ impl DirectionConfig {
         let mut fields = entry.table()?;
         let rate = fields
             .take("rate")
-            .map(|entry| read_rate(&entry))
+            .map(|entry| LinkRate::read(entry, folder))
             .transpose()?
             .flatten();
         let delay = fields
@@ -159,24 +160,24 @@ impl DirectionConfig {
             .transpose()?;
         let queue = fields.take("queue").map(Queue::read).transpose()?;
         let loss = fields.take("loss").map(Loss::read).transpose()?;
+        let frame = fields
+            .take("frame")
+            .map(|entry| read_frame(&entry))
+            .transpose()?;
         fields.finish()?;
         Ok(Self {
             rate,
             delay: delay.unwrap_or_default(),
             queue: queue.unwrap_or_default(),
             loss: loss.unwrap_or_default(),
+            frame,
         })
     }
 }
 
-fn read_rate(entry: &Entry) -> Result<Option<Rate>, Problem> {
-    if entry.is_text("unlimited") {
-        return Ok(None);
-    }
-    match entry.parse::<Rate>()? {
-        rate if rate.bps() == 0 => {
-            Err(entry.problem("lets nothing through; write \"20 Mbit/s\" or \"unlimited\""))
-        }
-        rate => Ok(Some(rate)),
+fn read_frame(entry: &Entry) -> Result<Span, Problem> {
+    match entry.parse::<Span>()? {
+        Span::ZERO => Err(entry.problem("a frame takes time; write \"10 ms\", or leave it out")),
+        frame => Ok(frame),
     }
 }

@@ -7,6 +7,7 @@ use crate::delay::Delay;
 use crate::direction::{Direction, SegmentName};
 use crate::loss::Loss;
 use crate::queue::Queue;
+use crate::rate::LinkRate;
 use crate::waiting::Limit;
 
 /// A named path. Its TOML and JSON forms have the same shape; values are texts with units.
@@ -48,13 +49,16 @@ pub struct Segment {
 pub struct DirectionConfig {
     /// None, or `"unlimited"`: no limit, so nothing ever waits and the queue has no effect.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Rate>,
+    pub rate: Option<LinkRate>,
     /// None if left out.
     pub delay: Delay,
     /// 1 BDP if left out.
     pub queue: Queue,
     /// None if left out.
     pub loss: Loss,
+    /// Packets leave only at multiples of this span, each at the first that is not before its last bit is sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frame: Option<Span>,
 }
 
 /// Bytes of the largest IP packets that Ethernet carries.
@@ -98,12 +102,29 @@ impl Scenario {
             .sum()
     }
 
-    /// The smallest rate of a direction, over all segments; none if nothing limits it.
+    /// The smallest rate of a direction, over all segments, where those that change count with their
+    /// [nominal](crate::LinkRate::nominal) rate; none if nothing limits it.
     #[must_use]
     pub fn rate(&self, direction: Direction) -> Option<Rate> {
         self.hops(direction)
-            .filter_map(|(_, config)| config.rate)
+            .filter_map(|(_, config)| config.nominal_rate())
             .min()
+    }
+
+    /// The smallest rate that a direction ever has, over all segments; none if nothing limits it.
+    #[must_use]
+    pub fn lowest_rate(&self, direction: Direction) -> Option<Rate> {
+        self.hops(direction)
+            .filter_map(|(_, config)| Some(config.rate.as_ref()?.lowest()))
+            .min()
+    }
+
+    /// Whether no rate of a direction ever changes.
+    #[must_use]
+    pub fn is_steady(&self, direction: Direction) -> bool {
+        self.hops(direction)
+            .filter_map(|(_, config)| config.rate.as_ref())
+            .all(LinkRate::is_steady)
     }
 
     /// What the queue of the slowest link of a direction holds, if full-sized packets wait in it. None if no link limits
@@ -113,8 +134,9 @@ impl Scenario {
         let links = self.hops(direction).map(|(_, config)| config);
         let slowest = links
             .filter(|it| it.rate.is_some())
-            .min_by_key(|it| it.rate)?;
-        let limit = Limit::new(slowest.queue.size, slowest.rate?, self.bdp(slowest));
+            .min_by_key(|it| it.nominal_rate())?;
+        let rate = slowest.nominal_rate()?;
+        let limit = Limit::new(slowest.queue.size, rate, self.bdp(slowest));
         Some(Size::from_bytes(match limit {
             Limit::Packets(packets) => packets.saturating_mul(FULL_SIZED),
             Limit::Bytes(bytes) => bytes,
@@ -133,29 +155,18 @@ impl Scenario {
         self.rate(Direction::Return)
     }
 
-    /// The bytes in flight that fill a link: its rate times the path's round-trip time. All there are
+    /// The bytes in flight that fill a link: its nominal rate times the path's round-trip time. All there are
     /// if it has no rate.
     #[must_use]
     pub fn bdp(&self, link: &DirectionConfig) -> Size {
-        link.rate
+        link.nominal_rate()
             .map_or(Size::from_bytes(u64::MAX), |rate| rate.bytes_in(self.rtt()))
     }
+}
 
-    /// The completion time of an ideal sender of so many bytes: a round trip for the handshake, one
-    /// for the request, then the forward rate with 5 % of overhead for headers.
-    #[must_use]
-    pub fn limit(&self, size_bytes: u64) -> Span {
-        self.limit_of(size_bytes, Direction::Forward, 2)
-    }
-
-    /// The same in either direction, with so many round trips beside the bytes' time on the link.
-    #[must_use]
-    pub fn limit_of(&self, size_bytes: u64, direction: Direction, round_trips: u64) -> Span {
-        let nanos = self.rate(direction).map_or(0, |rate| {
-            // 8 bits per byte, 1.05 bytes per byte, 10^9 nanoseconds per second.
-            (u128::from(size_bytes) * 8 * 1_050_000_000).div_ceil(u128::from(rate.bps()))
-        });
-        self.rtt() * round_trips + Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+impl DirectionConfig {
+    fn nominal_rate(&self) -> Option<Rate> {
+        self.rate.as_ref().map(LinkRate::nominal)
     }
 }
 

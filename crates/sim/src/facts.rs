@@ -1,8 +1,8 @@
 //! What is known of a trial's path and files, for measurements and findings.
 
-use bentpipe_link::{Direction, Scenario};
+use bentpipe_link::{Direction, Ideal, Scenario};
 use bentpipe_trace::LinkFacts;
-use bentpipe_units::{Rate, Size};
+use bentpipe_units::{Rate, Size, Time};
 
 use crate::testcase::TestCase;
 
@@ -10,12 +10,24 @@ use crate::testcase::TestCase;
 /// is Ethernet.
 const MTU: u64 = 1500;
 
-/// The facts of a scenario and of a test case that moves files of so many bytes over it; how many may not be known.
-pub fn link_facts(scenario: &Scenario, testcase: TestCase, size_bytes: Option<u64>) -> LinkFacts {
+/// What a trial moves: what an ideal sender's time depends on beside the scenario.
+#[derive(Clone, Copy)]
+pub struct Files {
+    pub testcase: TestCase,
+    /// Not known where as much is moved as a time allows.
+    pub size_bytes: Option<u64>,
+    /// The trial's: rates may be drawn.
+    pub seed: u64,
+    /// When the connection that is measured begins.
+    pub start: Time,
+}
+
+/// The facts of a scenario and of files that are moved over it.
+pub fn link_facts(scenario: &Scenario, files: Files) -> LinkFacts {
     LinkFacts {
-        limit_s: size_bytes.map(|size| limit_s(scenario, testcase, size)),
-        size_bytes,
-        sender: Some(testcase.sending_end()),
+        limit_s: files.size_bytes.map(|size| limit_s(scenario, files, size)),
+        size_bytes: files.size_bytes,
+        sender: Some(files.testcase.sending_end()),
         ..path_facts(scenario)
     }
 }
@@ -38,8 +50,8 @@ pub fn path_facts(scenario: &Scenario) -> LinkFacts {
 }
 
 /// The completion time of an ideal sender.
-fn limit_s(scenario: &Scenario, testcase: TestCase, size_bytes: u64) -> f64 {
-    let (direction, round_trips) = (testcase.direction(), testcase.round_trips());
-    let limit = scenario.limit_of(size_bytes, direction, round_trips);
+fn limit_s(scenario: &Scenario, files: Files, size_bytes: u64) -> f64 {
+    let ideal = Ideal::new(scenario, files.testcase.direction(), files.seed);
+    let limit = ideal.limit(size_bytes, files.testcase.round_trips(), files.start);
     limit.as_secs_f64()
 }

@@ -4,15 +4,15 @@
 use std::time::Duration;
 
 use bentpipe_endpoint::contract::{Bye, Ready};
-use bentpipe_link::Direction;
+use bentpipe_link::{Direction, Ideal};
 use bentpipe_trace::findings::{self, Findings, View};
 use bentpipe_trace::metrics::{OneWay, arrivals};
 use bentpipe_trace::{LinkFacts, Metrics};
-use bentpipe_units::Time;
+use bentpipe_units::{Span, Time};
 
 use crate::child::Remains;
 use crate::coordinator::Coordinator;
-use crate::facts::link_facts;
+use crate::facts::{Files, link_facts};
 use crate::fairness::{detail, fairness, outcome};
 use crate::job::{Job, Outcome, TrialResult};
 use crate::testcase::TestCase;
@@ -84,9 +84,11 @@ impl Played {
 
 /// 8 · size / transfer, and its share of the rate of the link. None where that says nothing: the files came in one packet, or
 /// in one flight so short that the first packet, whose own time on the link is not in `transfer_s`, counts for much.
-fn goodput(job: &Job, size_bytes: u64, transfer_s: Option<f64>) -> (Option<f64>, Option<f64>) {
-    let rate = job.scenario.rate(job.measured().testcase.direction());
-    let rate = rate.map(|rate| float(rate.bps()));
+fn goodput(
+    size_bytes: u64,
+    transfer_s: Option<f64>,
+    rate: Option<f64>,
+) -> (Option<f64>, Option<f64>) {
     let goodput = transfer_s
         .filter(|transfer| *transfer > 0.0)
         .map(|transfer| float(8 * size_bytes) / transfer)
@@ -95,6 +97,42 @@ fn goodput(job: &Job, size_bytes: u64, transfer_s: Option<f64>) -> (Option<f64>,
         goodput,
         goodput.zip(rate).map(|(goodput, rate)| goodput / rate),
     )
+}
+
+/// The rate of the link in the direction of the files; of one that changes the mean over the transfer, as it was in this trial. `end` is
+/// when the last byte arrived.
+fn rate_bps(job: &Job, files: Files, end: Option<Time>, transfer_s: Option<f64>) -> Option<f64> {
+    let (scenario, direction) = (&job.scenario, files.testcase.direction());
+    let nominal = scenario.rate(direction).map(|rate| float(rate.bps()));
+    let span = end.zip(transfer_s);
+    let Some((end, transfer)) = span.filter(|_| !scenario.is_steady(direction)) else {
+        return nominal;
+    };
+    let ideal = Ideal::new(scenario, direction, files.seed);
+    let could = ideal.bit_nanos(end - nanos(transfer), end)?;
+    #[expect(clippy::cast_precision_loss, reason = "for a record")]
+    let could = could as f64;
+    Some(could / 1e9 / transfer)
+}
+
+/// When the last byte of files arrived that were complete so many seconds after the start.
+fn last_byte(job: &Job, files: Files, completion_s: f64) -> Time {
+    // An upload is complete when the client has the answer, and transferred before that.
+    let answer = match files.testcase.direction() {
+        Direction::Forward => Span::ZERO,
+        Direction::Return => job.scenario.min_one_way(Direction::Forward),
+    };
+    files.start + nanos(completion_s) - answer
+}
+
+/// Seconds as a span, rounded to a nanosecond.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "times of a trial are not negative, and far below 2^53 ns"
+)]
+fn nanos(seconds: f64) -> Span {
+    Span::from_nanos((seconds * 1e9).round() as u64)
 }
 
 /// Nanoseconds as seconds, for reading; nothing is decided by them any more.
@@ -189,20 +227,25 @@ pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
         Some(flow.and_then(|it| it.first_sent).unwrap_or(Time::ZERO))
     };
     let lasts = job.measured().duration_ns.is_some();
-    let facts = link_facts(
-        &job.scenario,
+    let files = Files {
         testcase,
-        Some(played.measured_bytes).filter(|_| !lasts),
-    );
+        size_bytes: Some(played.measured_bytes).filter(|_| !lasts),
+        seed: job.seed.0,
+        start: start.unwrap_or(Time::ZERO),
+    };
+    let facts = link_facts(&job.scenario, files);
     let readable = measured.filter(|_| played.has_secrets);
     let (metrics, findings) = readable.map(|seen| on_wire(seen, &facts)).unzip();
     let mut times = times(job, finished, metrics.as_ref(), start);
     let mut bytes = played.measured_bytes;
+    let mut end = times.completion_s.map(|s| last_byte(job, files, s));
     if let (true, Some(flow)) = (lasts, flow) {
         (bytes, times.transfer_s) = lasted(played, testcase, flow.now);
+        end = Some(flow.now);
     }
     let sent = metrics.as_ref().map(|it: &Metrics| sent(it, testcase));
-    let (goodput_bps, efficiency) = goodput(job, bytes, times.transfer_s);
+    let rate = rate_bps(job, files, end, times.transfer_s);
+    let (goodput_bps, efficiency) = goodput(bytes, times.transfer_s, rate);
     let limit_s = facts.limit_s;
     let connections = played.connections();
     let second = connections.as_ref().and_then(|all| all.get(1));

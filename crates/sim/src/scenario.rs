@@ -4,7 +4,8 @@ use std::error::Error;
 use std::io::{Write, stdout};
 use std::path::Path;
 
-use bentpipe_link::{Direction, Scenario};
+use bentpipe_link::{Delay, Direction, DirectionConfig, Scenario};
+use bentpipe_units::Rate;
 use serde_json::{Value, json};
 
 use crate::facts::path_facts;
@@ -20,14 +21,11 @@ pub fn print(file: &Path, sets: &[(String, String)]) -> Result<(), Box<dyn Error
     Ok(())
 }
 
-/// The figures of a scenario; queue and loss are those of the satellite segment.
+/// The figures of a scenario; queue, loss, delay and frame are those of the satellite segment. `*_rate_bps` is what
+/// stands for a rate that changes; how it does stands beside it.
 fn summary(scenario: &Scenario) -> Value {
     let facts = path_facts(scenario);
-    let part = |direction, key: &str| {
-        let link =
-            serde_json::to_value(scenario.satellite.direction(direction)).unwrap_or_default();
-        text(&link[key])
-    };
+    let [forward, back] = Direction::BOTH.map(|direction| part(scenario, direction));
     json!({
         "name": scenario.name,
         "title": scenario.title,
@@ -37,14 +35,52 @@ fn summary(scenario: &Scenario) -> Value {
         "timeout_s": scenario.timeout.as_secs_f64(),
         "forward_rate_bps": facts.forward_rate_bps,
         "return_rate_bps": facts.return_rate_bps,
+        "forward_rate_lowest_bps": forward.rate_lowest_bps,
+        "return_rate_lowest_bps": back.rate_lowest_bps,
+        "forward_rate_changes": forward.rate_changes,
+        "return_rate_changes": back.rate_changes,
         "forward_queue_bytes": facts.forward_queue_bytes,
         "return_queue_bytes": facts.return_queue_bytes,
         "mtu_bytes": facts.mtu_bytes,
-        "forward_queue": part(Direction::Forward, "queue"),
-        "return_queue": part(Direction::Return, "queue"),
-        "forward_loss": part(Direction::Forward, "loss"),
-        "return_loss": part(Direction::Return, "loss"),
+        "forward_queue": forward.queue,
+        "return_queue": back.queue,
+        "forward_loss": forward.loss,
+        "return_loss": back.loss,
+        "forward_delay": forward.delay,
+        "return_delay": back.delay,
     })
+}
+
+/// What is told of one direction. What does not change is not told of.
+struct Part {
+    rate_lowest_bps: Option<u64>,
+    rate_changes: Option<String>,
+    queue: String,
+    loss: String,
+    delay: Option<String>,
+}
+
+fn part(scenario: &Scenario, direction: Direction) -> Part {
+    let link = scenario.satellite.direction(direction);
+    let steady = scenario.is_steady(direction);
+    let lowest = scenario.lowest_rate(direction).filter(|_| !steady);
+    let rate = link.rate.as_ref().filter(|rate| !rate.is_steady());
+    Part {
+        rate_lowest_bps: lowest.map(Rate::bps),
+        rate_changes: rate.map(ToString::to_string),
+        queue: text(&serde_json::to_value(link.queue).unwrap_or_default()),
+        loss: link.loss.to_string(),
+        delay: delay(link),
+    }
+}
+
+/// How the time that packets travel changes; None if it doesn't.
+fn delay(link: &DirectionConfig) -> Option<String> {
+    let changes = !matches!(link.delay, Delay::Fixed(_));
+    let delay = changes.then(|| link.delay.to_string());
+    let frame = link.frame.map(|frame| format!("in frames of {frame}"));
+    let both: Vec<String> = delay.into_iter().chain(frame).collect();
+    (!both.is_empty()).then(|| both.join(", "))
 }
 
 /// A field as people read it: a text as it is, a table as `key value, key value`.
@@ -58,7 +94,6 @@ fn text(value: &Value) -> String {
                 .collect();
             fields.join(", ")
         }
-        Value::Null => "none".to_owned(),
         other => other.to_string(),
     }
 }

@@ -1,22 +1,28 @@
 //! What noq says differently from quinn.
 
-use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Instant;
 
-use bentpipe_endpoint::{EndpointError, LogFolder, Received};
+use bentpipe_endpoint::Received;
 use bytes::Bytes;
-use noq_proto::congestion::{Bbr3Config, ControllerFactory, CubicConfig, NewRenoConfig};
 use noq_proto::{
-    Connection, ConnectionId, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, FourTuple,
-    QlogConfig, QlogFactory, SendStream, ServerConfig, Side, Transmit, TransportConfig, WriteError,
+    Connection, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, FourTuple, SendStream,
+    ServerConfig, Transmit, WriteError,
 };
 
-use crate::options::Tuning;
+pub use crate::congestion::congestion_control;
+pub use crate::qlog::log_to;
+use crate::inbox::Reading;
 
 pub const NAME: &str = "noq";
 pub const VERSION: &str = "noq-proto 1.4.0";
+/// In order, overshoot ends connections: see `docs/upstream/gaps.md`.
+pub const READING: Reading = Reading::Unordered;
+
+/// noq is what congestion control is studied on here: its flow control must not be the limit, on any path. Its own window, 1.25 MB for a
+/// stream, lets 16 Mbit/s through where a round trip takes 600 ms.
+pub const DEFAULT_WINDOW: Option<u64> = Some(512 << 20);
 
 pub fn endpoint(config: Arc<EndpointConfig>, server: Option<Arc<ServerConfig>>) -> Endpoint {
     Endpoint::new(config, server, true)
@@ -61,61 +67,6 @@ pub fn write(stream: &mut SendStream<'_>, data: &mut Bytes) -> Result<(), WriteE
     stream
         .write_chunks(&mut std::slice::from_mut(data))
         .map(drop)
-}
-
-pub fn congestion_control(
-    tuning: &Tuning,
-) -> Result<Option<Arc<dyn ControllerFactory + Send + Sync>>, EndpointError> {
-    let window = tuning.initial_window;
-    Ok(Some(match tuning.cc.as_deref() {
-        None if window.is_none() => return Ok(None),
-        None | Some("cubic") => {
-            let mut config = CubicConfig::default();
-            window.map(|bytes| config.initial_window(bytes).clone());
-            Arc::new(config)
-        }
-        Some("newreno") => {
-            let mut config = NewRenoConfig::default();
-            window.map(|bytes| config.initial_window(bytes).clone());
-            Arc::new(config)
-        }
-        Some("bbr3") => {
-            let mut config = Bbr3Config::default();
-            window.map(|bytes| config.initial_window(bytes).clone());
-            Arc::new(config)
-        }
-        Some(other) => {
-            let what = format!("option cc = {other:?}: write newreno, cubic or bbr3");
-            return Err(EndpointError::Unsupported(what));
-        }
-    }))
-}
-
-/// noq writes a file per connection.
-pub fn log_to(folder: &LogFolder, start: Instant, transport: &mut TransportConfig) {
-    transport.qlog_factory(Arc::new(FilePerConnection {
-        folder: folder.clone(),
-        start,
-    }));
-}
-
-struct FilePerConnection {
-    folder: LogFolder,
-    start: Instant,
-}
-
-impl QlogFactory for FilePerConnection {
-    fn for_connection(
-        &self,
-        _side: Side,
-        _remote: SocketAddr,
-        _initial_dst_cid: ConnectionId,
-        _now: Instant,
-    ) -> Option<QlogConfig> {
-        let mut config = QlogConfig::new(Box::new(self.folder.create()?));
-        config.title(Some(NAME.into())).start_time(self.start);
-        Some(config)
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use bentpipe_endpoint::{EndpointError, LogFolder, Received};
+use bentpipe_endpoint::{EndpointError, LogFolder, Options, Received, Setup};
 use bytes::Bytes;
 use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
 use quinn_proto::{
@@ -11,10 +11,15 @@ use quinn_proto::{
     ServerConfig, Transmit, TransportConfig, WriteError,
 };
 
+use crate::inbox::Reading;
 use crate::options::Tuning;
 
 pub const NAME: &str = "quinn";
 pub const VERSION: &str = "quinn-proto 0.11.19";
+/// quinn is run as it is.
+pub const DEFAULT_WINDOW: Option<u64> = None;
+/// As quinn's own streams are read.
+pub const READING: Reading = Reading::Ordered;
 
 pub fn endpoint(config: Arc<EndpointConfig>, server: Option<Arc<ServerConfig>>) -> Endpoint {
     Endpoint::new(config, server, true, None)
@@ -61,6 +66,8 @@ pub fn write(stream: &mut SendStream<'_>, data: &mut Bytes) -> Result<(), WriteE
 
 pub fn congestion_control(
     tuning: &Tuning,
+    _setup: &Setup,
+    _options: &mut Options,
 ) -> Result<Option<Arc<dyn ControllerFactory + Send + Sync>>, EndpointError> {
     let window = tuning.initial_window;
     Ok(Some(match tuning.cc.as_deref() {

@@ -60,6 +60,81 @@ fn the_smallest_step_is_the_base_delay() {
     assert_eq!(scenario.rtt(), Span::from_nanos(1_000_005));
 }
 
+const JITTER: &str = "delay = { base = \"100 ns\", jitter = \"50 ns\" }";
+
+#[test]
+fn jitter_reaches_all_of_its_range_and_no_further() {
+    // Packets are so far apart that none waits for the one before.
+    let times: Vec<u64> = (0..10_000).map(|packet| packet * 1000).collect();
+    let delays = |seed| {
+        let scenario = Scenario::parse(&file(JITTER), "test.toml", &[]).unwrap();
+        let seed = bentpipe_link::LinkSeed { seed, ..SEED };
+        let mut link = Link::new(&scenario.satellite.forward, Size::ZERO, seed);
+        let arrivals = arrivals(&mut link, &times);
+        let both = arrivals.iter().zip(&times);
+        both.map(|(at, sent)| at - sent).collect::<Vec<u64>>()
+    };
+    let mut counts = [0; 51];
+    for delay in delays(7) {
+        counts[usize::try_from(delay - 100).unwrap()] += 1;
+    }
+    // 196 of each are expected; a fair count differs by more than 80 once in 10^8.
+    assert!(
+        counts.iter().all(|count| (116..277).contains(count)),
+        "{counts:?}"
+    );
+    assert_eq!(delays(7), delays(7));
+    assert_ne!(delays(7), delays(8));
+}
+
+#[test]
+fn jitter_keeps_the_order_of_packets_that_are_close() {
+    let arrivals = arrivals(&mut link(JITTER), &(0..1000).collect::<Vec<u64>>());
+    assert!(arrivals.is_sorted());
+    let late = (0..1000)
+        .zip(&arrivals)
+        .filter(|(sent, at)| **at >= sent + 140);
+    // Of packets that are far apart 11 in 51 would be as late; here 3 in 4 are, since they wait for one before them that was.
+    assert!((650..850).contains(&late.count()));
+}
+
+#[test]
+fn jitter_of_an_interval_holds_for_it() {
+    let text =
+        "delay = { base = \"1 ms\", jitter = \"500 us\", every = \"10 ms\", first = \"4 ms\" }";
+    let mut link = link(text);
+    let times: Vec<u64> = (0..400).map(|packet| packet * 100_000).collect();
+    let arrivals = arrivals(&mut link, &times);
+    // Changes are at 4, 14, 24 and 34 ms. The packets that are sent just after a change may wait for those before.
+    for (from, to) in [(0, 4), (4, 14), (14, 24), (24, 34), (34, 40)] {
+        let held = |packet: &usize| packet / 10 >= from && packet / 10 < to;
+        let delays = (0..400)
+            .filter(held)
+            .map(|packet| arrivals[packet] - times[packet]);
+        let mut delays: Vec<u64> = delays.skip(6).collect();
+        delays.dedup();
+        assert_eq!(delays.len(), 1, "from {from} ms: {delays:?}");
+        assert!((1_000_000..=1_500_000).contains(&delays[0]));
+    }
+}
+
+#[test]
+fn jitter_does_not_depend_on_what_is_lost() {
+    let times: Vec<u64> = (0..300).map(|packet| packet * 1000).collect();
+    let fates = |text: &str| {
+        let scenario = Scenario::parse(&file(text), "test.toml", &[]).unwrap();
+        let mut link = Link::new(&scenario.satellite.forward, Size::ZERO, SEED);
+        let admit = |now: &u64| link.admit(ns(*now), 1);
+        times.iter().map(admit).collect::<Vec<Fate>>()
+    };
+    let lossy = fates(&format!("{JITTER}\nloss = \"30 %\""));
+    let both = fates(JITTER).into_iter().zip(lossy);
+    assert!(
+        both.filter(|(_, lossy)| *lossy != Fate::Loss)
+            .all(|(clean, lossy)| clean == lossy)
+    );
+}
+
 fn trace(name: &str, content: &str) -> Result<Scenario, String> {
     let folder = std::env::temp_dir().join(format!("bentpipe-{}-{name}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();

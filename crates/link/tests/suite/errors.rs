@@ -100,11 +100,11 @@ fn a_negative_or_empty_value() {
 fn an_unknown_key() {
     forward_refused(
         "rte = \"20 Mbit/s\"",
-        ".rte: 20 Mbit/s: unknown key; did you mean \"rate\"? Known here: rate, delay, queue, loss",
+        ".rte: 20 Mbit/s: unknown key; did you mean \"rate\"? Known here: rate, delay, queue, loss, frame",
     );
     forward_refused(
         "jitter = \"5 ms\"",
-        ".jitter: 5 ms: unknown key; known here: rate, delay, queue, loss",
+        ".jitter: 5 ms: unknown key; known here: rate, delay, queue, loss, frame",
     );
     forward_refused(
         "queue = { size = \"1 MB\", drop_abov = \"1 kB\" }",
@@ -190,6 +190,120 @@ fn a_value_of_the_wrong_kind() {
 }
 
 #[test]
+fn a_rate_that_changes() {
+    let table = "not a rate; write \"20 Mbit/s\", { steps = [[\"0 s\", \"50 Mbit/s\"], [\"5 s\", \"10 Mbit/s\"]] }, \
+                 { mean = \"150 Mbit/s\", spread = \"20 %\", every = \"1 s\" }, or { full = \"2 Mbit/s\", floor = \
+                 \"128 kbit/s\", request_every = \"1 s\", granted_after = \"550 ms\", hold = \"2 s\" }";
+    let demand = |text: &str| {
+        let whole = "{ full = \"2 Mbit/s\", floor = \"1 Mbit/s\", request_every = \"1 s\", \
+                     granted_after = \"550 ms\", hold = \"2 s\" }";
+        let key = text.split(' ').next().unwrap();
+        let fields = whole.trim_matches(['{', '}', ' ']).split(", ");
+        let others = fields.filter(|field| !field.starts_with(key));
+        format!("{{ {}, {text} }}", others.collect::<Vec<_>>().join(", "))
+    };
+    for (rate, message) in [
+        ("{ }", format!(": {{}}: {table}")),
+        (
+            "{ steps = [] }",
+            ".steps: []: write steps like [[\"0 s\", \"50 Mbit/s\"], [\"15 s\", \"10 Mbit/s\"]]".to_owned(),
+        ),
+        (
+            "{ steps = [[\"0 s\", 5]] }",
+            ".steps: [[\"0 s\", 5]]: write steps like [[\"0 s\", \"50 Mbit/s\"], [\"15 s\", \"10 Mbit/s\"]]".to_owned(),
+        ),
+        (
+            "{ steps = [[\"1 s\", \"1 Mbit/s\"]] }",
+            ".steps: [[\"1 s\", \"1 Mbit/s\"]]: the first time must be 0".to_owned(),
+        ),
+        (
+            "{ steps = [[\"0 s\", \"0 bit/s\"]] }",
+            ".steps: [[\"0 s\", \"0 bit/s\"]]: the last rate holds for ever, so it must be above 0".to_owned(),
+        ),
+        (
+            "{ steps = [[\"0 s\", \"0 bit/s\"]], period = \"1 s\" }",
+            ".steps: [[\"0 s\", \"0 bit/s\"]]: lets nothing through; one rate must be above 0".to_owned(),
+        ),
+        (
+            "{ steps = [[\"0 s\", \"1 bit/s\"], [\"5 s\", \"2 bit/s\"]], period = \"5 s\" }",
+            ".period: 5 s: must be longer than the time of the last step, 5 s".to_owned(),
+        ),
+        (
+            "{ steps = [[\"0 s\", \"1 bit/s\"]], perod = \"5 s\" }",
+            ".perod: 5 s: unknown key; did you mean \"period\"? Known here: trace, steps, period".to_owned(),
+        ),
+        (
+            "{ trace = \"no.mahi\" }",
+            ".trace: no.mahi: cannot read scenarios/no.mahi: No such file or directory (os error 2)".to_owned(),
+        ),
+        (
+            "{ mean = \"0 bit/s\" }",
+            ".mean: 0 bit/s: lets nothing through; write \"150 Mbit/s\"".to_owned(),
+        ),
+        (
+            "{ mean = \"1 Mbit/s\", spread = \"20 %\" }",
+            ".every: missing; write every = \"1 s\"".to_owned(),
+        ),
+        (
+            "{ mean = \"1 Mbit/s\", spread = \"101 %\", every = \"1 s\" }",
+            ".spread: 101 %: more than 100 %, the most that a ratio can be; write a smaller number".to_owned(),
+        ),
+        (
+            "{ mean = \"1 Mbit/s\", spread = \"20 %\", every = \"1 us\" }",
+            ".every: 1 us: too short; write 1 ms or more, as in \"1 s\"".to_owned(),
+        ),
+        (
+            &demand("floor = \"3 Mbit/s\""),
+            ".floor: 3 Mbit/s: above the full rate, 2 Mbit/s".to_owned(),
+        ),
+        (
+            &demand("request_every = \"0 s\""),
+            ".request_every: 0 s: too short; write 1 ms or more, as in \"1 s\"".to_owned(),
+        ),
+        (
+            "{ full = \"2 Mbit/s\" }",
+            ".floor: missing; write floor = \"128 kbit/s\"".to_owned(),
+        ),
+    ] {
+        let forward = format!("delay = \"1 ms\"\nrate = {rate}");
+        forward_refused(&forward, &format!(".rate{message}"));
+    }
+}
+
+#[test]
+fn jitter_frames_and_handovers() {
+    forward_refused(
+        "delay = { jitter = \"2 ms\" }",
+        ".delay: { jitter = \"2 ms\" }: not a delay; write \"300 ms\", { base = \"300 ms\", jitter = \"20 ms\" } or \
+         { trace = \"file.csv\" }",
+    );
+    forward_refused(
+        "delay = { base = \"2 ms\" }",
+        ".delay.jitter: missing; write jitter = \"20 ms\"",
+    );
+    forward_refused(
+        "delay = { base = \"2 ms\", jitter = \"1 ms\", first = \"1 s\" }",
+        ".delay.first: 1 s: needs an every beside it",
+    );
+    forward_refused(
+        "delay = { base = \"0 ms\", jitter = \"1 ms\" }",
+        ".delay: a path needs a delay above 0 in each direction, at all times; write delay = \"300 ms\"",
+    );
+    forward_refused(
+        "delay = \"1 ms\"\nframe = \"0 ms\"",
+        ".frame: 0 ms: a frame takes time; write \"10 ms\", or leave it out",
+    );
+    forward_refused(
+        "loss = { model = \"handover\", every = \"1 s\", lasts = \"2 s\" }",
+        ".loss.lasts: 2 s: longer than from one handover to the next, 1 s",
+    );
+    forward_refused(
+        "loss = { model = \"handover\", lasts = \"2 s\" }",
+        ".loss.every: missing; write every = \"15 s\"",
+    );
+}
+
+#[test]
 fn a_path_without_delay() {
     forward_refused(
         "rate = \"1 Mbit/s\"",
@@ -244,7 +358,7 @@ fn a_change_that_cannot_be_made() {
         "1BDP",
         &format!(
             "{file} forward.quue=1BDP: satellite.forward.quue: 1BDP: unknown key; \
-             did you mean \"queue\"? Known here: rate, delay, queue, loss"
+             did you mean \"queue\"? Known here: rate, delay, queue, loss, frame"
         ),
     );
     set_refused(

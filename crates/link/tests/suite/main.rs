@@ -1,14 +1,17 @@
 //! The link test suite: it should find an error of one nanosecond or one byte.
 
+mod allocation;
 mod capacity;
 mod delay;
 mod errors;
 mod files;
+mod ideal;
 mod loss;
 mod path;
 mod properties;
 mod queue;
 mod scenario;
+mod varying;
 
 use bentpipe_link::{
     Direction, DirectionConfig, Fate, Link, LinkSeed, Scenario, ScenarioError, SegmentName,

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use crate::{SEED, config, ns};
 
 /// A sequence of (arrival, bytes), often at one instant, around the pace of the link.
-fn arrivals() -> impl Strategy<Value = Vec<(u64, u32)>> {
+pub fn arrivals() -> impl Strategy<Value = Vec<(u64, u32)>> {
     let gap = prop_oneof![Just(0_u64), 0_u64..20, 0_u64..2_000_000];
     prop::collection::vec((gap, 1_u32..1501), 1..200).prop_map(|steps| {
         let mut now = 0;

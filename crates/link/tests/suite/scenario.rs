@@ -94,6 +94,33 @@ fn every_model_comes_back_from_json() {
             "forward.delay",
             "{ trace = \"t.csv\", steps = [[\"0 s\", \"1 ms\"], [\"1 s\", \"2 ms\"]] }",
         ),
+        (
+            "forward.rate",
+            "{ steps = [[\"0 s\", \"50 Mbit/s\"], [\"5 s\", \"10 Mbit/s\"]], period = \"9 s\" }",
+        ),
+        (
+            "forward.rate",
+            "{ trace = \"t.mahi\", steps = [[\"0 s\", \"12 Mbit/s\"]], period = \"9 s\" }",
+        ),
+        (
+            "forward.rate",
+            "{ mean = \"5 Mbit/s\", spread = \"20 %\", every = \"1 s\" }",
+        ),
+        (
+            "forward.rate",
+            "{ full = \"5 Mbit/s\", floor = \"1 Mbit/s\", request_every = \"1 s\", granted_after = \"550 ms\", \
+             hold = \"2 s\" }",
+        ),
+        (
+            "forward.loss",
+            "{ model = \"handover\", every = \"15 s\", first = \"2 s\", lasts = \"1 s\", loss = \"7 %\" }",
+        ),
+        ("forward.delay", "{ base = \"9 ms\", jitter = \"1 ms\" }"),
+        (
+            "forward.delay",
+            "{ base = \"9 ms\", jitter = \"1 ms\", every = \"15 s\", first = \"2 s\" }",
+        ),
+        ("forward.frame", "26.5 ms"),
     ] {
         let scenario = set(&[(key, value)]);
         assert_ne!(scenario, set(&[]));
@@ -165,5 +192,76 @@ fn a_bdp_is_of_the_links_rate_and_the_paths_round_trip() {
             .bdp(&scenario.ground.as_ref().unwrap().forward)
             .bytes(),
         341_000
+    );
+}
+
+#[test]
+fn a_part_of_a_rate_may_be_changed() {
+    let random = "{ mean = \"5 Mbit/s\", spread = \"20 %\", every = \"1 s\" }";
+    let scenario = set(&[("forward.rate", random), ("forward.rate.spread", "40 %")]);
+    let rate = scenario.satellite.forward.rate.unwrap();
+    assert_eq!(rate.lowest().bps(), 3_000_000);
+    assert_eq!(rate.nominal().bps(), 7_000_000);
+}
+
+#[test]
+fn one_figure_stands_for_a_rate_that_changes() {
+    let figures = |rate: &str| {
+        let scenario = set(&[("forward.rate", rate), ("forward.queue", "1 BDP")]);
+        let rate = scenario.satellite.forward.rate.clone().unwrap();
+        let queue = scenario.queue(Direction::Forward).unwrap().bytes();
+        assert_eq!(scenario.forward_rate(), Some(rate.nominal()));
+        assert_eq!(
+            scenario.lowest_rate(Direction::Forward),
+            Some(rate.lowest())
+        );
+        assert!(!scenario.is_steady(Direction::Forward) && scenario.is_steady(Direction::Return));
+        (
+            rate.nominal().bps(),
+            rate.lowest().bps(),
+            queue,
+            rate.to_string(),
+        )
+    };
+    // The BDP is of 301 ms.
+    assert_eq!(
+        figures("{ steps = [[\"0 s\", \"8 Mbit/s\"], [\"5 s\", \"2 Mbit/s\"]] }"),
+        (
+            8_000_000,
+            2_000_000,
+            301_000,
+            "8 Mbit/s, from 5 s 2 Mbit/s".to_owned()
+        )
+    );
+    assert_eq!(
+        figures("{ mean = \"10 Mbit/s\", spread = \"50 %\", every = \"1 s\" }"),
+        (
+            15_000_000,
+            5_000_000,
+            564_375,
+            "5 Mbit/s to 15 Mbit/s, drawn every 1 s".to_owned()
+        )
+    );
+    assert_eq!(
+        figures(
+            "{ full = \"8 Mbit/s\", floor = \"1 Mbit/s\", request_every = \"1 s\", granted_after = \"1 s\", hold = \"1 s\" }"
+        ),
+        (
+            8_000_000,
+            1_000_000,
+            301_000,
+            "1 Mbit/s, on demand up to 8 Mbit/s".to_owned()
+        )
+    );
+    assert_eq!(
+        figures(
+            "{ trace = \"t\", steps = [[\"0 s\", \"12 Mbit/s\"], [\"1 ms\", \"0 bit/s\"]], period = \"3 ms\" }"
+        ),
+        (
+            4_000_000,
+            0,
+            150_500,
+            "4 Mbit/s on average as in the trace t".to_owned()
+        )
     );
 }

@@ -1,0 +1,95 @@
+//! Congestion avoidance: how a connection that knows the capacity of its path shares it.
+
+use std::fmt::Debug;
+
+use crate::acks::{Acks, Congestion, Lost};
+use crate::note::Note;
+use crate::pacing::Pacing;
+use crate::path::Path;
+
+mod cubic;
+#[cfg(test)]
+mod feed;
+mod hybla;
+mod new_reno;
+mod pico;
+mod tolerant;
+
+pub use cubic::Cubic;
+#[cfg(test)]
+pub(crate) use feed::Feed;
+pub use hybla::Hybla;
+pub use new_reno::NewReno;
+pub use pico::Pico;
+pub use tolerant::Tolerant;
+
+/// What a congestion event leaves of the window. Windows below the smallest one are raised to it by the controller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reduction {
+    /// The congestion window from now on.
+    pub window: u64,
+    /// The slow start threshold from now on.
+    pub ssthresh: u64,
+}
+
+/// How the window follows the path after slow start.
+pub trait Avoidance: Send + Sync + Debug {
+    /// Its word in a variant, `cc=…`.
+    fn name(&self) -> &'static str;
+
+    /// What it is doing, for the log.
+    fn phase(&self) -> &'static str {
+        "congestion_avoidance"
+    }
+
+    /// Slow start has ended by itself, with the window that `path` has. Not called when a congestion event ended it.
+    fn begin(&mut self, path: &Path);
+
+    /// A packet of so many bytes has left. `path` counts it already.
+    fn on_sent(&mut self, path: &Path, bytes: u64) {
+        let _ = (path, bytes);
+    }
+
+    /// Packets were acknowledged: what is the window now?
+    fn on_acks(&mut self, path: &Path, acks: &Acks<'_>) -> u64;
+
+    /// Packets were acknowledged in slow start. What measures the path from the beginning listens here.
+    fn on_acks_in_slow_start(&mut self, path: &Path, acks: &Acks<'_>) {
+        let _ = (path, acks);
+    }
+
+    /// A packet was lost, in slow start too. A congestion event follows.
+    fn on_lost(&mut self, path: &Path, lost: &Lost) {
+        let _ = (path, lost);
+    }
+
+    /// Whether packets that were lost just now are no sign of congestion: then nothing happens, slow start hears of no congestion event, and there
+    /// is no recovery period. Not asked about ECN marks and persistent congestion.
+    fn forgives(&mut self, path: &Path, event: &Congestion) -> bool {
+        let _ = (path, event);
+        false
+    }
+
+    /// Packets were lost or marked, none of them sent before the last congestion event was noticed.
+    fn on_congestion(&mut self, path: &Path, event: &Congestion) -> Reduction;
+
+    /// Whether a reduction is taken back when all losses that caused it turn out to be spurious.
+    fn undoes_spurious(&self) -> bool {
+        false
+    }
+
+    /// How fast the window is sent.
+    fn pacing(&self, path: &Path) -> Pacing {
+        let _ = path;
+        Pacing::Gain(125)
+    }
+
+    /// What the log should know; asked after each event, if somebody listens.
+    fn take_note(&mut self, path: &Path) -> Option<Note> {
+        let _ = path;
+        None
+    }
+
+    /// Duplicates its state.
+    fn clone_box(&self) -> Box<dyn Avoidance>;
+}

@@ -1,0 +1,400 @@
+//! Slow start and congestion avoidance, put together.
+
+use bentpipe_units::Time;
+
+use crate::acks::{Acks, Congestion};
+use crate::avoidance::{Avoidance, Reduction};
+use crate::ledger::Ledger;
+use crate::note::{Note, Value, Watcher};
+use crate::pacing::{LINE_RATE, Pacing};
+use crate::path::Path;
+use crate::slow_start::{Exit, Response, SlowStart, Standard, Step};
+
+/// What is chosen beside the algorithms.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The initial congestion window in bytes; `None`: that of RFC 9002, section 7.2.
+    pub initial_window: Option<u64>,
+    /// The congestion window grows no larger than so many bytes.
+    pub maximum_window: u64,
+    /// Whether the window is sent at the pace that the algorithms ask for. Else it leaves in bursts.
+    pub pacing: bool,
+    /// No more than so many bytes per second are sent.
+    pub maximum_rate: u64,
+    /// Who hears the notes.
+    pub watcher: Option<Watcher>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            initial_window: None,
+            maximum_window: u64::MAX,
+            pacing: true,
+            maximum_rate: LINE_RATE,
+            watcher: None,
+        }
+    }
+}
+
+/// > Endpoints SHOULD use an initial congestion window of ten times the maximum datagram size (max_datagram_size), while limiting the
+/// > window to the larger of 14,720 bytes or twice the maximum datagram size. (RFC 9002, section 7.2)
+fn initial_window(datagram: u64) -> u64 {
+    (10 * datagram).min(14_720.max(2 * datagram))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    SlowStart,
+    /// Slow start has been left; nothing is sent until no more than so many bytes are in flight.
+    Draining(u64),
+    Avoidance,
+}
+
+/// A congestion controller: told of packets, it says how much may be in flight, and how fast that is sent.
+#[derive(Debug)]
+pub struct Controller {
+    path: Path,
+    ledger: Ledger,
+    slow_start: Box<dyn SlowStart>,
+    avoidance: Box<dyn Avoidance>,
+    phase: Phase,
+    /// Slow start left it, for avoidance to keep until its first reduction.
+    pacing: Option<Pacing>,
+    /// When the last congestion event was noticed (RFC 9002, section 7.3.2).
+    recovery: Option<Time>,
+    /// What a spurious congestion event gives back.
+    before: Option<Before>,
+    settings: Settings,
+    /// The phase that the watcher knows of.
+    told: &'static str,
+    /// The window before the event that is being handled.
+    window_before: u64,
+}
+
+#[derive(Debug)]
+struct Before {
+    slow_start: Box<dyn SlowStart>,
+    avoidance: Box<dyn Avoidance>,
+    phase: Phase,
+    recovery: Option<Time>,
+    window: u64,
+    ssthresh: Option<u64>,
+}
+
+impl Controller {
+    /// A controller for a path that nothing has been sent over yet. `datagram` is the UDP payload of full packets in bytes.
+    #[must_use]
+    pub fn new(
+        slow_start: Box<dyn SlowStart>,
+        avoidance: Box<dyn Avoidance>,
+        settings: Settings,
+        datagram: u64,
+        now: Time,
+    ) -> Self {
+        let initial_window = settings
+            .initial_window
+            .unwrap_or_else(|| initial_window(datagram));
+        let path = Path {
+            now,
+            datagram,
+            rtt: crate::path::Rtt::default(),
+            window: initial_window,
+            initial_window,
+            ssthresh: None,
+            in_flight: 0,
+            sent: 0,
+            delivered: 0,
+            lost: 0,
+            round: 0,
+            limited: false,
+            paced: settings.pacing,
+        };
+        Self {
+            path,
+            ledger: Ledger::default(),
+            slow_start,
+            avoidance,
+            phase: Phase::SlowStart,
+            pacing: None,
+            recovery: None,
+            before: None,
+            settings,
+            told: "initial",
+            window_before: initial_window,
+        }
+    }
+
+    /// The path as it is known now.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How many bytes may be in flight.
+    #[must_use]
+    pub fn window(&self) -> u64 {
+        match self.phase {
+            Phase::Draining(to) => self.path.window.min(to.max(self.path.minimum_window())),
+            _ => self.path.window,
+        }
+    }
+
+    /// Bytes per second at which they may be sent.
+    #[must_use]
+    pub fn pacing_rate(&self) -> u64 {
+        let pacing = match self.phase {
+            _ if !self.settings.pacing => Pacing::Unpaced,
+            Phase::SlowStart => self.slow_start.pacing(&self.path),
+            _ => self
+                .pacing
+                .unwrap_or_else(|| self.avoidance.pacing(&self.path)),
+        };
+        let rate = pacing.per_second(&self.path);
+        rate.min(self.settings.maximum_rate)
+    }
+
+    /// The datagrams become so many bytes long.
+    pub fn on_datagram_size(&mut self, bytes: u64) {
+        self.path.datagram = bytes;
+        self.set_window(self.path.window);
+    }
+
+    /// An ack-eliciting packet leaves.
+    pub fn on_sent(&mut self, now: Time, number: u64, bytes: u64) {
+        self.path.now = now;
+        self.ledger.send(&self.path, number, bytes);
+        self.path.sent += bytes;
+        self.path.in_flight += bytes;
+        match self.phase {
+            Phase::SlowStart => self.slow_start.on_sent(&self.path, bytes),
+            _ => self.avoidance.on_sent(&self.path, bytes),
+        }
+        self.tell("sent");
+    }
+
+    /// A packet that was sent at `sent` is acknowledged; [`Controller::on_acks_end`] follows.
+    pub fn on_ack(&mut self, now: Time, number: u64, sent: Time) {
+        self.path.now = now;
+        self.ledger.acknowledge(&mut self.path, number, sent);
+    }
+
+    /// That was all of an ACK. `limited`: the sender had run out of data or of flow control credit before it came. `in_flight`: bytes on
+    /// their way, as the stack counts them.
+    pub fn on_acks_end(&mut self, now: Time, in_flight: u64, limited: bool) {
+        self.path.now = now;
+        self.path.limited = limited;
+        self.path.in_flight = in_flight;
+        let (slow_start, avoidance) = (&mut self.slow_start, &mut self.avoidance);
+        let phase = self.phase;
+        let hear = |path: &Path, acks: &Acks<'_>| match phase {
+            Phase::SlowStart => {
+                avoidance.on_acks_in_slow_start(path, acks);
+                slow_start.on_acks(path, acks)
+            }
+            _ => Step::Window(avoidance.on_acks(path, acks)),
+        };
+        let Some(step) = self.ledger.read_acks(&mut self.path, self.recovery, hear) else {
+            return;
+        };
+        if let Phase::Draining(to) = self.phase
+            && in_flight <= to
+        {
+            self.phase = Phase::Avoidance;
+        }
+        let reason = match step {
+            Step::Grow(bytes) => {
+                self.set_window(self.path.window.saturating_add(bytes));
+                self.slow_start.trigger()
+            }
+            Step::Window(bytes) => {
+                self.set_window(bytes);
+                match self.phase {
+                    Phase::SlowStart => self.slow_start.trigger(),
+                    _ => "ack",
+                }
+            }
+            Step::Leave(exit) => {
+                self.leave(exit);
+                exit.reason
+            }
+        };
+        self.tell(reason);
+    }
+
+    /// A packet of so many bytes is lost; [`Controller::on_congestion`] follows.
+    pub fn on_lost(&mut self, now: Time, number: u64, bytes: u64) {
+        self.path.now = now;
+        let Some(lost) = self.ledger.lose(&mut self.path, number, bytes) else {
+            return;
+        };
+        self.avoidance.on_lost(&self.path, &lost);
+        if self.phase == Phase::SlowStart {
+            self.slow_start.on_lost(&self.path, &lost);
+        }
+    }
+
+    /// Packets were lost or marked.
+    pub fn on_congestion(&mut self, event: &Congestion) {
+        self.path.now = event.now;
+        // > A recovery period ends and the sender enters congestion avoidance when a packet sent during the recovery period is
+        // > acknowledged. (RFC 9002, section 7.3.2) So there is one reduction for each round trip.
+        if self.recovery.is_some_and(|start| event.sent <= start) {
+            return;
+        }
+        let may_be_chance = !event.ecn && !event.persistent;
+        if may_be_chance && self.avoidance.forgives(&self.path, event) {
+            self.tell("forgiven");
+            return;
+        }
+        let before = self.remember();
+        let response = match self.phase {
+            Phase::SlowStart => self.slow_start.on_congestion(&self.path, event),
+            _ => Response::Reduce,
+        };
+        let reason = match response {
+            Response::Ignore if !event.persistent => "ignored",
+            Response::Leave(exit) if !event.persistent => {
+                self.recovery = Some(event.now);
+                self.leave(exit);
+                exit.reason
+            }
+            _ => {
+                self.recovery = Some(event.now);
+                let reduction = self.avoidance.on_congestion(&self.path, event);
+                self.reduce(reduction, event.persistent);
+                if event.ecn { "ecn" } else { "loss" }
+            }
+        };
+        // A mark cannot be spurious.
+        self.before = (!event.ecn && self.avoidance.undoes_spurious()).then_some(before);
+        self.tell(reason);
+    }
+
+    /// All packets that caused the last congestion event have arrived after all.
+    pub fn on_spurious_congestion(&mut self) {
+        let Some(before) = self.before.take() else {
+            return;
+        };
+        if before.window <= self.path.window {
+            return;
+        }
+        self.slow_start = before.slow_start;
+        self.avoidance = before.avoidance;
+        self.phase = before.phase;
+        self.recovery = before.recovery;
+        self.path.ssthresh = before.ssthresh;
+        self.set_window(before.window);
+        self.tell("spurious_loss");
+    }
+
+    fn remember(&self) -> Before {
+        Before {
+            slow_start: self.slow_start.clone_box(),
+            avoidance: self.avoidance.clone_box(),
+            phase: self.phase,
+            recovery: self.recovery,
+            window: self.path.window,
+            ssthresh: self.path.ssthresh,
+        }
+    }
+
+    fn leave(&mut self, exit: Exit) {
+        self.path.ssthresh = Some(exit.ssthresh.max(self.path.minimum_window()));
+        self.set_window(exit.window);
+        self.pacing = self.slow_start.pacing_afterwards();
+        self.phase = exit.drain_to.map_or(Phase::Avoidance, Phase::Draining);
+        self.avoidance.begin(&self.path);
+    }
+
+    fn reduce(&mut self, reduction: Reduction, persistent: bool) {
+        self.path.ssthresh = Some(reduction.ssthresh.max(self.path.minimum_window()));
+        self.phase = Phase::Avoidance;
+        self.pacing = None;
+        if persistent {
+            // > When persistent congestion is declared, the sender's congestion window MUST be reduced to the minimum congestion window
+            // > (kMinimumWindow) … (RFC 9002, section 7.6.2)
+            self.set_window(0);
+            self.slow_start = Box::new(Standard);
+            self.phase = Phase::SlowStart;
+            // Figure 1: there is no recovery period after it.
+            self.recovery = None;
+        } else {
+            self.set_window(reduction.window);
+        }
+    }
+
+    fn set_window(&mut self, bytes: u64) {
+        let least = self.path.minimum_window();
+        self.path.window = bytes.clamp(least, self.settings.maximum_window.max(least));
+    }
+
+    /// What this controller is doing, in a word.
+    #[must_use]
+    pub fn phase(&self) -> &'static str {
+        match self.phase {
+            Phase::SlowStart => self.slow_start.phase(),
+            Phase::Draining(_) => "drain",
+            Phase::Avoidance => self.avoidance.phase(),
+        }
+    }
+
+    /// Tells the watcher what is new.
+    fn tell(&mut self, reason: &'static str) {
+        let Some(watcher) = &self.settings.watcher else {
+            return;
+        };
+        let phase = self.phase();
+        let change = (phase != self.told).then(|| self.phase_note(phase, reason));
+        // Slow start is asked even when it has just been left: what it saw last is why.
+        let notes = [
+            self.slow_start.take_note(&self.path),
+            change,
+            self.avoidance.take_note(&self.path),
+        ];
+        if notes.iter().any(Option::is_some) {
+            let mut watcher = watcher.lock().expect("a watcher does not panic");
+            notes.iter().flatten().for_each(|it| watcher.note(it));
+        }
+        self.told = phase;
+        self.window_before = self.path.window;
+    }
+
+    fn phase_note(&self, phase: &'static str, reason: &'static str) -> Note {
+        Note {
+            now: self.path.now,
+            name: "phase",
+            data: vec![
+                ("old", Value::Text(self.told)),
+                ("new", Value::Text(phase)),
+                ("trigger", Value::Text(reason)),
+                ("window_before", Value::Integer(self.window_before)),
+                ("congestion_window", Value::Integer(self.path.window)),
+                (
+                    "ssthresh",
+                    Value::Integer(self.path.ssthresh.unwrap_or(u64::MAX)),
+                ),
+                ("pacing_rate", Value::Integer(self.pacing_rate())),
+                ("bytes_in_flight", Value::Integer(self.path.in_flight)),
+            ],
+        }
+    }
+}
+
+impl Clone for Controller {
+    fn clone(&self) -> Self {
+        Self {
+            path: self.path,
+            ledger: self.ledger.clone(),
+            slow_start: self.slow_start.clone_box(),
+            avoidance: self.avoidance.clone_box(),
+            phase: self.phase,
+            pacing: self.pacing,
+            recovery: self.recovery,
+            before: None,
+            settings: self.settings.clone(),
+            told: self.told,
+            window_before: self.window_before,
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! The packets in flight, and what their ACKs tell: bytes delivered, delivery rate, round trips.
+//!
+//! Source of the rate samples: draft-ietf-ccwg-bbr, section 4.1. A stack that plugs us in names a packet by its number and the
+//! time at which it was sent; numbers begin anew in each packet number space (RFC 9000, section 12.3), so a number alone is
+//! ambiguous during the handshake.
+
+use std::collections::VecDeque;
+
+use bentpipe_units::{Span, Time};
+
+use crate::acks::{Acked, Acks, Lost, RateSample};
+use crate::path::Path;
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    number: u64,
+    bytes: u64,
+    sent: Time,
+    sent_before: u64,
+    delivered_before: u64,
+    delivered_at: Time,
+    flight_began: Time,
+    limited: bool,
+    resolved: bool,
+}
+
+/// Every ack-eliciting packet that is neither acknowledged nor lost.
+#[derive(Debug, Clone, Default)]
+pub struct Ledger {
+    /// In the order in which they were sent.
+    entries: VecDeque<Entry>,
+    /// When the last ACK came that delivered something.
+    delivered_at: Time,
+    /// When the packet was sent that was acknowledged last.
+    flight_began: Time,
+    /// What an ACK has acknowledged so far; emptied when it has been read to its end.
+    acked: Vec<Acked>,
+    /// The one among them that was sent last.
+    newest: Option<Entry>,
+    /// When the packet was sent that is the newest of all acknowledged ones.
+    newest_sent: Option<Time>,
+    /// The round ends with the ACK of a packet that was sent after so many bytes had been delivered.
+    round_ends: u64,
+}
+
+impl Ledger {
+    /// A packet leaves.
+    pub fn send(&mut self, path: &Path, number: u64, bytes: u64) {
+        if path.in_flight == 0 {
+            (self.delivered_at, self.flight_began) = (path.now, path.now);
+        }
+        self.entries.push_back(Entry {
+            number,
+            bytes,
+            sent: path.now,
+            sent_before: path.sent,
+            delivered_before: path.delivered,
+            delivered_at: self.delivered_at,
+            flight_began: self.flight_began,
+            limited: path.limited,
+            resolved: false,
+        });
+    }
+
+    /// A packet is acknowledged, by an ACK that [`Ledger::read_acks`] will end. False: no such packet is in flight.
+    pub fn acknowledge(&mut self, path: &mut Path, number: u64, sent: Time) -> bool {
+        let from = self.entries.partition_point(|entry| entry.sent < sent);
+        let same_time = self.entries.range_mut(from..);
+        let Some(entry) = same_time
+            .take_while(|entry| entry.sent == sent)
+            .find(|entry| entry.number == number && !entry.resolved)
+        else {
+            return false;
+        };
+        entry.resolved = true;
+        let entry = *entry;
+        path.delivered += entry.bytes;
+        path.in_flight = path.in_flight.saturating_sub(entry.bytes);
+        self.acked.push(Acked {
+            sent: entry.sent,
+            bytes: entry.bytes,
+            delivered_before: entry.delivered_before,
+            sent_before: entry.sent_before,
+        });
+        if self
+            .newest
+            .is_none_or(|newest| newest.sent_before <= entry.sent_before)
+        {
+            self.newest = Some(entry);
+        }
+        true
+    }
+
+    /// All that an ACK acknowledges has been told: takes samples, and hands the packets to `hear`.
+    ///
+    /// `recovery` is when the last congestion event was noticed.
+    pub fn read_acks<T>(
+        &mut self,
+        path: &mut Path,
+        recovery: Option<Time>,
+        hear: impl FnOnce(&Path, &Acks<'_>) -> T,
+    ) -> Option<T> {
+        let newest = self.newest.take()?;
+        let now = path.now;
+        let mut acked = std::mem::take(&mut self.acked);
+        acked.sort_by_key(|packet| packet.sent_before);
+        let rtt = self
+            .newest_sent
+            .is_none_or(|sent| newest.sent > sent)
+            .then_some(now - newest.sent);
+        if let Some(sample) = rtt {
+            self.newest_sent = Some(newest.sent);
+            path.rtt.add(sample);
+        }
+        self.delivered_at = now;
+        self.flight_began = newest.sent;
+        let new_round = newest.delivered_before >= self.round_ends;
+        if new_round {
+            path.round += 1;
+            self.round_ends = path.delivered;
+        }
+        let eligible = |packet: &&Acked| recovery.is_none_or(|start| packet.sent > start);
+        let sum = |packets: &mut dyn Iterator<Item = &Acked>| packets.map(|it| it.bytes).sum();
+        let acks = Acks {
+            now,
+            packets: &acked,
+            bytes: sum(&mut acked.iter()),
+            credit: if path.limited {
+                0
+            } else {
+                sum(&mut acked.iter().filter(eligible))
+            },
+            rtt,
+            rate: rate_sample(path, &newest),
+            new_round,
+        };
+        let answer = hear(path, &acks);
+        acked.clear();
+        self.acked = acked;
+        self.forget(path);
+        Some(answer)
+    }
+
+    /// A packet is lost. Its number is all that is known; one that is not in flight is ignored.
+    pub fn lose(&mut self, path: &mut Path, number: u64, bytes: u64) -> Option<Lost> {
+        let fits =
+            |entry: &Entry| entry.number == number && entry.bytes == bytes && !entry.resolved;
+        // Numbers rise, but for the handshake, where few packets are in flight.
+        let guess = self.entries.partition_point(|entry| entry.number < number);
+        let index = match self.entries.get(guess) {
+            Some(entry) if fits(entry) => guess,
+            _ => self.entries.iter().position(fits)?,
+        };
+        let entry = &mut self.entries[index];
+        entry.resolved = true;
+        path.lost += bytes;
+        path.in_flight = path.in_flight.saturating_sub(bytes);
+        Some(Lost {
+            now: path.now,
+            sent: entry.sent,
+            bytes,
+            sent_before: entry.sent_before,
+        })
+    }
+
+    /// Lets go of what has been resolved, and of packets whose fate nobody will tell: those in flight when their space's keys were
+    /// discarded (RFC 9002, section 6.4). Loss detection decides within 9/8 of a round trip, so three are enough.
+    fn forget(&mut self, path: &Path) {
+        let patience = path.rtt.smoothed.max(path.rtt.latest) * 3;
+        while let Some(front) = self.entries.front()
+            && (front.resolved || path.now - front.sent > patience)
+        {
+            self.entries.pop_front();
+        }
+    }
+}
+
+fn rate_sample(path: &Path, newest: &Entry) -> Option<RateSample> {
+    let sending = newest.sent - newest.flight_began;
+    let interval = sending.max(path.now - newest.delivered_at);
+    // Shorter than the path is long: ACKs came compressed, or were for packets thought lost.
+    if path.rtt.samples == 0 || interval < path.rtt.min || interval == Span::ZERO {
+        return None;
+    }
+    Some(RateSample {
+        bytes: path.delivered - newest.delivered_before,
+        interval,
+        limited: newest.limited,
+    })
+}

@@ -1,0 +1,138 @@
+//! Slow starts: how a connection finds the capacity of a path that it does not know.
+
+use std::fmt::Debug;
+
+use crate::acks::{Acks, Congestion, Lost};
+use crate::note::Note;
+use crate::pacing::Pacing;
+use crate::path::Path;
+
+mod hybla;
+mod hystart;
+mod hystart_plus_plus;
+mod ring;
+mod search;
+mod search4;
+mod standard;
+mod trains;
+
+pub use hybla::Hybla;
+pub use hystart::HyStart;
+pub use hystart_plus_plus::HyStartPlusPlus;
+pub use search::Search;
+pub use search4::Search4;
+pub use standard::Standard;
+pub use trains::Trains;
+
+/// What slow start makes of an ACK.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// The window grows by so many bytes, perhaps none.
+    Grow(u64),
+    /// The window becomes so many bytes.
+    Window(u64),
+    /// Slow start ends.
+    Leave(Exit),
+}
+
+/// How slow start ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exit {
+    /// The congestion window from now on.
+    pub window: u64,
+    /// The slow start threshold from now on.
+    pub ssthresh: u64,
+    /// Send nothing until no more than so many bytes are in flight, so that a queue that slow start has built drains; `None`: there is
+    /// nothing to drain.
+    pub drain_to: Option<u64>,
+    /// In a word or two, for the log.
+    pub reason: &'static str,
+}
+
+/// What slow start makes of a congestion event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Response {
+    /// Slow start is over: congestion avoidance reduces the window, by its own rule.
+    Reduce,
+    /// Slow start is over, and knows better what the window should be.
+    Leave(Exit),
+    /// It means nothing, and slow start goes on. What is lost is still sent again.
+    Ignore,
+}
+
+/// How the window grows until the capacity of the path has been found.
+///
+/// An implementation decides by what it is told and by `path`, whose window is the one that it has asked for. Only the first slow start of a
+/// connection is its: after persistent congestion the controller takes [`Standard`], as RFC 9406, section 4.3, and the drafts of SEARCH
+/// have it.
+pub trait SlowStart: Send + Sync + Debug {
+    /// Its word in a variant, `ss=…`.
+    fn name(&self) -> &'static str;
+
+    /// What it is doing, for the log.
+    fn phase(&self) -> &'static str {
+        "slow_start"
+    }
+
+    /// What made [`SlowStart::phase`] change last, for the log.
+    fn trigger(&self) -> &'static str {
+        "ack"
+    }
+
+    /// A packet of so many bytes has left. `path` counts it already.
+    fn on_sent(&mut self, path: &Path, bytes: u64) {
+        let _ = (path, bytes);
+    }
+
+    /// Packets were acknowledged.
+    fn on_acks(&mut self, path: &Path, acks: &Acks<'_>) -> Step;
+
+    /// A packet was lost. A congestion event follows, when all that were found lost together have been told.
+    fn on_lost(&mut self, path: &Path, lost: &Lost) {
+        let _ = (path, lost);
+    }
+
+    /// Packets were lost or marked, none of them sent before the last congestion event was noticed.
+    fn on_congestion(&mut self, path: &Path, event: &Congestion) -> Response {
+        let _ = (path, event);
+        Response::Reduce
+    }
+
+    /// How fast the window is sent. The window doubles in a round trip, so twice a window per round trip is what never waits. The first ten
+    /// packets may leave at once (RFC 9002, section 7.7: "Senders SHOULD limit bursts to the initial congestion window"): spread over a long round
+    /// trip each of them would wait for the receiver's delayed ACK, which HyStart++ takes for a queue.
+    fn pacing(&self, path: &Path) -> Pacing {
+        if is_first_flight(path) {
+            Pacing::Unpaced
+        } else {
+            Pacing::Gain(200)
+        }
+    }
+
+    /// How fast avoidance sends after [`Step::Leave`] or [`Response::Leave`], until its first reduction; `None`: as it likes. A window that is as large as
+    /// the path needs no more than the path's rate.
+    fn pacing_afterwards(&self) -> Option<Pacing> {
+        None
+    }
+
+    /// What the log should know; asked after each event, if somebody listens.
+    fn take_note(&mut self, path: &Path) -> Option<Note> {
+        let _ = path;
+        None
+    }
+
+    /// Duplicates its state.
+    fn clone_box(&self) -> Box<dyn SlowStart>;
+}
+
+impl Clone for Box<dyn SlowStart> {
+    fn clone(&self) -> Self {
+        self.clone_box()
+    }
+}
+
+/// The first packets leave as a burst, as RFC 9002, section 7.7, allows for an initial window. Spread over a long round trip they would
+/// be further apart than a receiver delays an ACK (25 ms), and each of them would seem to take that much longer.
+pub(crate) fn is_first_flight(path: &Path) -> bool {
+    path.window < 2 * path.initial_window
+}

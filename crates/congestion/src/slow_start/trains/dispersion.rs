@@ -1,0 +1,188 @@
+//! What the ACKs of packet trains tell of the bottleneck.
+//!
+//! Packets that leave together reach the bottleneck together and leave it one after another, at its rate. The ACKs keep that distance:
+//!
+//! ```text
+//! rate = bytes acknowledged after a train's first ACK / time from its first ACK to its last one
+//! ```
+//!
+//! Source: the dispersion of packet trains is a measure as old as congestion control (Jacobson, Congestion Avoidance and Control, 1988,
+//! figure 1, shows it for one window); the formula leaves out what the first ACK covers, so that it does not matter how many
+//! packets that were. ACK delays are kept out by [`Train::hear`]; several trains are summed, bytes and times apart, because the mean of their
+//! rates would be drawn up by those whose ACKs came compressed.
+
+use bentpipe_units::{Span, Time};
+
+use crate::acks::{Acks, per_second};
+
+/// Packets sent back to back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Train {
+    /// Bytes that had been sent before it.
+    from: u64,
+    bytes: u64,
+    packets: u64,
+    first_sent: Time,
+    last_sent: Time,
+    first_ack: Option<Time>,
+    last_ack: Time,
+    /// Acknowledged between these two.
+    spread_bytes: u64,
+    /// Acknowledged since, by ACKs that may have waited for a timer.
+    late_bytes: u64,
+    /// The most packets of it that one ACK covered.
+    most_packets: u64,
+    /// Acknowledged in all.
+    acked: u64,
+    /// A packet sent later has been acknowledged.
+    overtaken: bool,
+}
+
+impl Train {
+    fn new(now: Time, from: u64) -> Self {
+        Self {
+            from,
+            bytes: 0,
+            packets: 0,
+            first_sent: now,
+            last_sent: now,
+            first_ack: None,
+            last_ack: now,
+            spread_bytes: 0,
+            late_bytes: 0,
+            most_packets: 0,
+            acked: 0,
+            overtaken: false,
+        }
+    }
+
+    /// An ACK covers so many bytes and packets of it.
+    ///
+    /// A receiver acknowledges every so many packets. What is left over at the end of a train waits for the receiver's timer, or for the next
+    /// train: an ACK of less than the usual number counts only once a full one follows.
+    fn hear(&mut self, now: Time, bytes: u64, packets: u64) {
+        self.acked += bytes;
+        if self.first_ack.is_none() {
+            self.first_ack = Some(now);
+            self.last_ack = now;
+        } else if packets >= self.most_packets {
+            self.spread_bytes += self.late_bytes + bytes;
+            self.late_bytes = 0;
+            self.last_ack = now;
+        } else {
+            self.late_bytes += bytes;
+        }
+        self.most_packets = self.most_packets.max(packets);
+    }
+
+    fn complete(&self) -> bool {
+        self.overtaken || self.acked >= self.bytes
+    }
+
+    fn dispersion(&self) -> Span {
+        self.first_ack
+            .map_or(Span::ZERO, |first| self.last_ack - first)
+    }
+
+    /// Whether it says something: most of it left within half of the time in which it was acknowledged, or else the sender was what spread it
+    /// out; and a third of it lies between its first and its last ACK.
+    fn valid(&self, length: u64) -> bool {
+        let burst = (self.last_sent - self.first_sent) * 2 <= self.dispersion();
+        self.packets * 2 > length && burst && self.spread_bytes * 3 >= self.bytes
+    }
+}
+
+/// The rate of the bottleneck as trains have shown it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Estimate {
+    /// Bytes per second.
+    pub rate: u64,
+    /// Trains that it is made of.
+    pub trains: usize,
+    /// The rates of the fastest and the slowest of them.
+    pub fastest: u64,
+    /// See `fastest`.
+    pub slowest: u64,
+}
+
+/// The trains sent so far.
+#[derive(Debug, Clone)]
+pub struct Dispersion {
+    /// Packets in a full train.
+    length: u64,
+    /// A pause of that length ends a train.
+    pause: Span,
+    trains: Vec<Train>,
+}
+
+impl Dispersion {
+    pub fn new(length: u64, pause: Span) -> Self {
+        Self {
+            length,
+            pause,
+            trains: Vec::new(),
+        }
+    }
+
+    /// A packet leaves; `sent` counts it.
+    pub fn on_sent(&mut self, now: Time, sent: u64, bytes: u64) {
+        let begins = |train: &Train| now - train.last_sent >= self.pause;
+        if self.trains.last().is_none_or(begins) {
+            self.trains.push(Train::new(now, sent - bytes));
+        }
+        let train = self.trains.last_mut().expect("there is one now");
+        train.last_sent = now;
+        train.packets += 1;
+        train.bytes += bytes;
+    }
+
+    pub fn on_acks(&mut self, acks: &Acks<'_>) {
+        let newest = acks.newest().sent_before;
+        for train in &mut self.trains {
+            let end = train.from + train.bytes;
+            let of_train = |sent_before: u64| sent_before >= train.from && sent_before < end;
+            let packets = || acks.packets.iter().filter(|it| of_train(it.sent_before));
+            let bytes = packets().map(|packet| packet.bytes).sum();
+            if bytes > 0 && !train.overtaken {
+                train.hear(acks.now, bytes, packets().count() as u64);
+            }
+            train.overtaken |= newest >= end;
+        }
+    }
+
+    /// Trains begun so far.
+    pub fn trains(&self) -> u64 {
+        self.trains.len() as u64
+    }
+
+    /// Packets of the train that is being sent; 0 before the first one.
+    pub fn packets_of_last(&self) -> u64 {
+        self.trains.last().map_or(0, |train| train.packets)
+    }
+
+    /// Full trains of which nothing more is to be heard.
+    pub fn complete(&self) -> usize {
+        let full = |train: &&Train| train.packets * 2 > self.length && train.complete();
+        self.trains.iter().filter(full).count()
+    }
+
+    /// None: no train was valid.
+    pub fn estimate(&self) -> Option<Estimate> {
+        let valid = || {
+            let trains = self.trains.iter().filter(|train| train.complete());
+            trains.filter(|train| train.valid(self.length))
+        };
+        let bytes = valid().map(|train| train.spread_bytes).sum();
+        let time: Span = valid().map(Train::dispersion).sum();
+        if time == Span::ZERO {
+            return None;
+        }
+        let rates = || valid().map(|train| per_second(train.spread_bytes, train.dispersion()));
+        Some(Estimate {
+            rate: per_second(bytes, time),
+            trains: valid().count(),
+            fastest: rates().max()?,
+            slowest: rates().min()?,
+        })
+    }
+}

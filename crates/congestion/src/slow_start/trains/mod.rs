@@ -1,0 +1,228 @@
+//! Packet trains: the first flight measures the path, and the second one uses it.
+//!
+//! Source: our own. [`dispersion`] has the measure, [`trial`] what is made of it; `docs/packet-trains.md` explains it and shows what it does.
+//!
+//! 1. *Trains.* After the handshake up to five trains of 20 packets leave back to back, with growing gaps between them. Their ACKs come a round trip
+//!    later, spread out by the bottleneck: its rate is the bytes acknowledged after each train's first ACK, divided by the time that this took.
+//! 2. *Trial.* As soon as two trains agree, or three are complete, 95 % of this rate is sent for a round trip, and 98 % for two more, in a window of rate ·
+//!    (smallest RTT + ACK delay). If the trains did not agree, the rate grows by a quarter per round trip meanwhile, since what disturbs
+//!    them, jitter above all, makes them look slow.
+//! 3. *Handing over.* Avoidance begins with 0.98 · rate · smallest RTT, paced at 1.02 windows per RTT until its first reduction, so that a
+//!    queue of a few packets does not overflow.
+//!
+//! What can go wrong, and what then happens:
+//!
+//! | hazard | answer |
+//! |---|---|
+//! | loss at random (up to 2 %) | does not count, neither in the trains nor in the trial |
+//! | a queue that is shorter than a train | what is left of a train shows the rate as well; it is sent again |
+//! | a slow path, filled by the trains alone | no trial: the window is set to what the path holds, and the queue drains |
+//! | the estimate is too high, or the link becomes slower: queue | RTT samples longer than 9/8 of the smallest: down to what is delivered, and the queue drains |
+//! | the same, without a queue: losses beyond 2 % | down to 0.85 of what is delivered |
+//! | an estimate that is absurd (ACKs that come compressed) | no window beyond 256 times what has been delivered |
+//! | ACKs for a timer's sake, at the end of a train | do not count ([`dispersion`]) |
+//! | so few ACKs that a train has but one; a sender that cannot send a burst | no estimate: standard slow start, from the window that the trains had |
+//! | the application has too little to send | short trains do not count, the next ones do; what was not sent in the trial is not taken for granted |
+//! | short round trips | below 100 ms standard slow start |
+//! | congestion marks (ECN) | in the trains as a loss in slow start; in the trial as too many losses |
+//!
+//! What is sent without any knowledge is bounded by the trains, 105 packets over half a round trip; what is sent on an estimate that
+//! has not been tried out, by one round trip at 0.95 of it.
+//!
+//! What it does not see: an estimate that is too low though the trains agree, as a return path that spreads the ACKs gives it (the peer should then send
+//! fewer), is left for avoidance to raise.
+
+mod dispersion;
+mod trial;
+
+use bentpipe_units::Span;
+
+use crate::acks::{Acks, Congestion};
+use crate::note::{Note, Value};
+use crate::pacing::Pacing;
+use crate::path::Path;
+use crate::slow_start::{Response, SlowStart, Standard, Step};
+use dispersion::{Dispersion, Estimate};
+use trial::Trial;
+
+/// Packets in a train. A queue of 25 packets, as many networks and the scenarios of the literature have it, must hold one; and it has to be twice as
+/// long as the peer's ACK interval, of which ten packets are the most that is usual.
+const LENGTH: u64 = 20;
+/// Trains that are sent: enough to fill the time until more is known, and few enough for a path of 1 Mbit/s, which needs a second for them.
+const TRAINS: u64 = 5;
+/// Complete trains that suffice if they agree. One could be disturbed; each further one costs its gap.
+const ENOUGH: usize = 2;
+/// They agree if the fastest is no faster than so many percent of the slowest: more than what packets that grow meanwhile (path MTU discovery) change.
+const AGREEMENT: u64 = 110;
+/// Complete trains that are used even if they do not.
+const MORE: usize = 3;
+/// The first gap between trains as a part of the round trip; the second one is twice as long, and so on. The first one costs everybody time; the later
+/// ones give a slow path time to drain. All trains leave before the first ACK can come.
+const GAPS_PER_RTT: u64 = 16;
+/// Longer than a train takes at 10 Mbit/s; and no longer than what is a small part of any transfer.
+const SHORTEST_GAP: Span = Span::from_millis(25);
+/// See above.
+const LONGEST_GAP: Span = Span::from_millis(150);
+/// On shorter paths slow start is quick, and trains would meet the ACKs of the ones before: four gaps do not fit.
+const SHORTEST_RTT: Span = Span::from_millis(100);
+
+/// See the head of this file.
+#[derive(Debug, Clone)]
+pub struct Trains {
+    state: State,
+    dispersion: Dispersion,
+    fallback: Standard,
+    news: bool,
+}
+
+#[derive(Debug, Clone)]
+enum State {
+    Measuring,
+    Trying(Trial),
+    /// Nothing could be measured.
+    GivenUp,
+}
+
+impl Default for Trains {
+    fn default() -> Self {
+        let longest_pause_within = Span::from_nanos(SHORTEST_GAP.as_nanos() / 2);
+        Self {
+            state: State::Measuring,
+            dispersion: Dispersion::new(LENGTH, longest_pause_within),
+            fallback: Standard,
+            news: false,
+        }
+    }
+}
+
+impl Trains {
+    /// Room for all trains, and for what is left of the handshake.
+    fn window(path: &Path) -> u64 {
+        let trains = TRAINS * (LENGTH + 1) * path.datagram;
+        trains.max(path.initial_window)
+    }
+
+    fn gap(&self, path: &Path) -> Span {
+        let part = Span::from_nanos(path.rtt.min.as_nanos() / GAPS_PER_RTT);
+        (part * self.dispersion.trains()).clamp(SHORTEST_GAP, LONGEST_GAP)
+    }
+
+    fn measure(&mut self, path: &Path, acks: &Acks<'_>) -> Step {
+        self.dispersion.on_acks(acks);
+        let complete = self.dispersion.complete();
+        match self.dispersion.estimate() {
+            _ if path.rtt.min < SHORTEST_RTT => self.give_up(path, acks),
+            Some(estimate) if complete >= MORE || agree(&estimate) => self.use_it(path, &estimate),
+            None if complete as u64 >= TRAINS => self.give_up(path, acks),
+            _ => Step::Window(Self::window(path)),
+        }
+    }
+
+    fn give_up(&mut self, path: &Path, acks: &Acks<'_>) -> Step {
+        self.state = State::GivenUp;
+        self.fallback.on_acks(path, acks)
+    }
+
+    fn use_it(&mut self, path: &Path, estimate: &Estimate) -> Step {
+        self.news = true;
+        // A queue that overflows was never empty: then what is left of a train shows the bottleneck well.
+        let overflown = Trial::too_much(path, path.lost, path.lost + path.delivered);
+        let trial = Trial::new(path, estimate.rate, agree(estimate) || overflown);
+        let trial = match trial.handed_over(path) <= Self::window(path) && trial.sure {
+            true => trial.filled(path),
+            false => trial,
+        };
+        let window = trial.window(path);
+        self.state = State::Trying(trial);
+        Step::Window(window)
+    }
+}
+
+fn agree(estimate: &Estimate) -> bool {
+    estimate.trains >= ENOUGH && estimate.fastest * 100 <= estimate.slowest * AGREEMENT
+}
+
+impl SlowStart for Trains {
+    fn name(&self) -> &'static str {
+        "trains"
+    }
+
+    fn phase(&self) -> &'static str {
+        match self.state {
+            State::Measuring => "packet_trains",
+            State::Trying(_) => "packet_trains_trial",
+            State::GivenUp => "slow_start",
+        }
+    }
+
+    fn on_sent(&mut self, path: &Path, bytes: u64) {
+        if path.rtt.samples > 0 {
+            self.dispersion.on_sent(path.now, path.sent, bytes);
+        }
+    }
+
+    fn on_acks(&mut self, path: &Path, acks: &Acks<'_>) -> Step {
+        match &mut self.state {
+            State::Measuring => self.measure(path, acks),
+            State::GivenUp => self.fallback.on_acks(path, acks),
+            State::Trying(trial) => {
+                if !trial.judging() {
+                    // The other trains are still coming in.
+                    self.dispersion.on_acks(acks);
+                    if let Some(estimate) = self.dispersion.estimate() {
+                        trial.correct(estimate.rate, agree(&estimate));
+                    }
+                }
+                trial.on_acks(path, acks)
+            }
+        }
+    }
+
+    fn on_congestion(&mut self, path: &Path, event: &Congestion) -> Response {
+        match &mut self.state {
+            // All trains have left before the first loss can be known, and what they say is worth more than what is lost of them.
+            State::Measuring if !event.ecn => Response::Ignore,
+            State::Trying(trial) => trial.on_congestion(path, event),
+            _ => Response::Reduce,
+        }
+    }
+
+    fn pacing(&self, path: &Path) -> Pacing {
+        match &self.state {
+            State::Measuring if path.rtt.samples == 0 => Pacing::Unpaced,
+            // The pacer may keep what one more packet costs when the rate falls.
+            State::Measuring if self.dispersion.packets_of_last() < LENGTH => Pacing::Unpaced,
+            State::Measuring => {
+                Pacing::Rate(crate::acks::per_second(path.datagram, self.gap(path)))
+            }
+            State::Trying(trial) => trial.pacing(),
+            State::GivenUp => self.fallback.pacing(path),
+        }
+    }
+
+    fn take_note(&mut self, path: &Path) -> Option<Note> {
+        if !std::mem::take(&mut self.news) {
+            return None;
+        }
+        let estimate = self.dispersion.estimate()?;
+        Some(Note {
+            now: path.now,
+            name: "packet_trains",
+            data: vec![
+                ("rate_bytes_per_second", Value::Integer(estimate.rate)),
+                ("trains", Value::Integer(estimate.trains as u64)),
+                ("fastest", Value::Integer(estimate.fastest)),
+                ("slowest", Value::Integer(estimate.slowest)),
+                ("lost_bytes", Value::Integer(path.lost)),
+            ],
+        })
+    }
+
+    fn pacing_afterwards(&self) -> Option<Pacing> {
+        Some(Pacing::Gain(trial::PACE_AFTER))
+    }
+
+    fn clone_box(&self) -> Box<dyn SlowStart> {
+        Box::new(self.clone())
+    }
+}

@@ -1,0 +1,251 @@
+//! Whether the estimate is right: a round trip in which the path carries it, or does not.
+
+use bentpipe_units::{Span, Time};
+
+use crate::acks::{Acks, Congestion, per_second};
+use crate::pacing::Pacing;
+use crate::path::Path;
+use crate::slow_start::{Exit, Response, Step};
+
+/// Percent of the estimate that are sent in the first round trip of the trial: trains overestimate by a few percent at most, and then even the
+/// shortest queue does not grow.
+const TRIAL: u64 = 95;
+/// Percent of it that are sent afterwards, and that avoidance begins with, if all goes well.
+const HANDED_OVER: u64 = 98;
+/// Round trips in which the estimate must hold. One would do; as long as the path shows that it carries the rate, random losses
+/// mean nothing, and avoidance might take them for more.
+const ROUNDS: u32 = 3;
+/// Percent of what was delivered that it begins with after losses, so that the full queue drains.
+const AFTER_LOSS: u64 = 85;
+/// Percent of a window per round trip at which avoidance sends until its first reduction.
+pub const PACE_AFTER: u64 = 102;
+/// The window is at most so many times what has been delivered: five trains may open 1 Gbit/s over 250 ms, or 400 Mbit/s over 600 ms.
+const LEAP: u64 = 256;
+/// Lost packets that mean nothing: so many, and so many percent of all, as BBR has it (draft-ietf-ccwg-bbr, `LossThresh`).
+const STRAY_PACKETS: u64 = 8;
+const STRAY_PERCENT: u64 = 2;
+/// Packets that must be acknowledged before anything is judged: a rate of fewer says little.
+const JUDGED_FROM: u64 = 32;
+/// A receiver may wait so long with an ACK (RFC 9000, section 18.2).
+const MAX_ACK_DELAY: Span = Span::from_millis(25);
+/// The queue grows if so many RTT samples in a row exceed the smallest one by an eighth.
+const LONG_SAMPLES: u32 = 8;
+/// An estimate that is not sure grows by a part of what is acknowledged.
+const GROWTH_DIVISOR: u64 = 4;
+
+/// The estimate is being tried out.
+#[derive(Debug, Clone, Copy)]
+pub struct Trial {
+    /// Bytes per second.
+    estimate: u64,
+    /// The trains agreed. Else the estimate is taken for too low, and grows until the path says no.
+    pub sure: bool,
+    /// What was sent later than so many bytes belongs to the trial.
+    from: u64,
+    round: Option<Round>,
+    /// Round trips that have been judged.
+    rounds: u32,
+    /// The fastest delivery over a round trip.
+    best: u64,
+    long_samples: u32,
+    retreat: Option<Retreat>,
+}
+
+/// There is a queue, which drains; what it drops meanwhile has been answered already.
+#[derive(Debug, Clone, Copy)]
+struct Retreat {
+    window: u64,
+    /// It ends with the ACK of what is sent after so many bytes.
+    until: u64,
+}
+
+/// A round trip's ACKs of packets that belong to the trial.
+#[derive(Debug, Clone, Copy)]
+struct Round {
+    began: Time,
+    /// Bytes delivered and lost before it.
+    delivered: u64,
+    lost: u64,
+    /// It ends with the ACK of what is sent after so many bytes.
+    until: u64,
+    /// The sender ran dry.
+    limited: bool,
+}
+
+impl Round {
+    fn new(path: &Path) -> Self {
+        Self {
+            began: path.now,
+            delivered: path.delivered,
+            lost: path.lost,
+            until: path.sent,
+            limited: false,
+        }
+    }
+
+    fn delivered(&self, path: &Path) -> u64 {
+        path.delivered - self.delivered
+    }
+
+    /// Enough is known of it.
+    fn judged(&self, path: &Path) -> bool {
+        self.delivered(path) >= JUDGED_FROM * path.datagram
+    }
+}
+
+impl Trial {
+    pub fn new(path: &Path, estimate: u64, sure: bool) -> Self {
+        Self {
+            estimate,
+            sure,
+            from: path.sent,
+            round: None,
+            rounds: 0,
+            best: 0,
+            long_samples: 0,
+            retreat: None,
+        }
+    }
+
+    /// There is nothing to try out: the trains have filled the path.
+    pub fn filled(mut self, path: &Path) -> Self {
+        self.retreat(path, self.handed_over(path));
+        self
+    }
+
+    fn retreat(&mut self, path: &Path, window: u64) {
+        // The last of what was sent before is known to be lost when a few packets sent later have arrived.
+        let until = path.sent + STRAY_PACKETS * path.datagram;
+        self.retreat = Some(Retreat { window, until });
+    }
+
+    /// ACKs of the trial itself are coming in.
+    pub fn judging(&self) -> bool {
+        self.round.is_some() || self.retreat.is_some()
+    }
+
+    /// More trains have been measured.
+    pub fn correct(&mut self, estimate: u64, sure: bool) {
+        self.estimate = estimate;
+        self.sure = sure;
+    }
+
+    /// At which the trial is sent.
+    pub fn pacing(&self) -> Pacing {
+        match self.retreat {
+            None if self.rounds == 0 => Pacing::Rate(percent(self.estimate, TRIAL)),
+            None => Pacing::Rate(percent(self.estimate, HANDED_OVER)),
+            Some(_) => Pacing::Gain(PACE_AFTER),
+        }
+    }
+
+    /// Room for what is sent at this rate until its ACK comes. What has not been delivered yet does not count for much: an
+    /// estimate that is far too high is stopped here.
+    pub fn window(&self, path: &Path) -> u64 {
+        if let Some(retreat) = self.retreat {
+            return retreat.window;
+        }
+        let target = Path::bytes_in(self.estimate, path.rtt.min + MAX_ACK_DELAY);
+        target.min(path.delivered.saturating_mul(LEAP))
+    }
+
+    /// The window of avoidance if all goes well.
+    pub fn handed_over(&self, path: &Path) -> u64 {
+        percent(Path::bytes_in(self.estimate, path.rtt.min), HANDED_OVER)
+    }
+
+    pub fn on_acks(&mut self, path: &Path, acks: &Acks<'_>) -> Step {
+        let newest = acks.newest().sent_before;
+        if let Some(retreat) = self.retreat {
+            return match newest < retreat.until {
+                true => Step::Window(retreat.window),
+                false => leave(retreat.window, "queue_drained"),
+            };
+        }
+        if newest < self.from {
+            return Step::Window(self.window(path));
+        }
+        let mut round = *self.round.get_or_insert_with(|| Round::new(path));
+        round.limited |= path.limited;
+        self.best = self.best.max(acks.rate.map_or(0, |rate| rate.per_second()));
+        self.count_long_samples(path, acks.rtt);
+        if self.long_samples >= LONG_SAMPLES && round.judged(path) {
+            let window = Path::bytes_in(self.delivery_rate(path, &round), path.rtt.min);
+            self.retreat(path, percent(window, HANDED_OVER));
+            return Step::Window(self.window(path));
+        }
+        if !self.sure {
+            let growth = per_second(acks.credit / GROWTH_DIVISOR, path.rtt.min);
+            self.estimate = self.estimate.saturating_add(growth);
+        }
+        self.round = Some(round);
+        if newest < round.until {
+            return Step::Window(self.window(path));
+        }
+        if round.limited {
+            // What was not sent has not been tried out: twice what was delivered, as slow start would have it.
+            let tried = (2 * round.delivered(path)).max(path.initial_window);
+            return leave(tried.min(self.handed_over(path)), "limited");
+        }
+        self.rounds += 1;
+        if self.sure && self.rounds >= ROUNDS {
+            return leave(self.handed_over(path), "estimate_holds");
+        }
+        self.round = Some(Round::new(path));
+        Step::Window(self.window(path))
+    }
+
+    fn count_long_samples(&mut self, path: &Path, sample: Option<Span>) {
+        let eighth = Span::from_nanos(path.rtt.min.as_nanos() / 8);
+        let long = path.rtt.min + eighth.max(MAX_ACK_DELAY);
+        match sample {
+            Some(rtt) if rtt <= long => self.long_samples = 0,
+            Some(_) => self.long_samples += 1,
+            None => {}
+        }
+    }
+
+    /// How fast the path delivers now.
+    fn delivery_rate(&self, path: &Path, round: &Round) -> u64 {
+        let measured = per_second(round.delivered(path), path.now - round.began);
+        // The first moments of a round exaggerate.
+        measured.max(self.best).min(self.estimate)
+    }
+
+    /// More has been lost, of so many bytes in all, than what bit errors explain.
+    pub fn too_much(path: &Path, lost: u64, all: u64) -> bool {
+        lost > STRAY_PACKETS * path.datagram + percent(all, STRAY_PERCENT)
+    }
+
+    pub fn on_congestion(&mut self, path: &Path, event: &Congestion) -> Response {
+        let round = self.round.filter(|round| round.judged(path));
+        let Some(round) = round.filter(|_| self.retreat.is_none()) else {
+            return Response::Ignore;
+        };
+        let lost = path.lost - round.lost;
+        if !Self::too_much(path, lost, lost + round.delivered(path)) && !event.ecn {
+            return Response::Ignore;
+        }
+        let window = Path::bytes_in(self.delivery_rate(path, &round), path.rtt.min);
+        let window = percent(window, AFTER_LOSS);
+        Response::Leave(Exit {
+            window,
+            ssthresh: window,
+            drain_to: None,
+            reason: if event.ecn { "ecn" } else { "loss" },
+        })
+    }
+}
+
+fn percent(bytes: u64, percent: u64) -> u64 {
+    u64::try_from(u128::from(bytes) * u128::from(percent) / 100).unwrap_or(u64::MAX)
+}
+
+fn leave(window: u64, reason: &'static str) -> Step {
+    Step::Leave(Exit {
+        window,
+        ssthresh: window,
+        drain_to: None,
+        reason,
+    })
+}

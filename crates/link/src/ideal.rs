@@ -1,0 +1,131 @@
+//! The ideal sender: one that knows the capacity of every instant, and uses all of it without a queue.
+
+use bentpipe_units::{Span, Time};
+
+use crate::allocation::Allocation;
+use crate::course::Course;
+use crate::direction::Direction;
+use crate::random::{LinkSeed, Use};
+use crate::rate::LinkRate;
+use crate::scenario::Scenario;
+
+/// The ideal sender of one direction in the trial with one seed: what rates that are drawn turn out to be, it knows.
+///
+/// What it sends at a time meets each link after the delays before it, and may not exceed the rate that the link then has. Delays
+/// count with their smallest values, and frames do not count.
+pub struct Ideal<'a> {
+    scenario: &'a Scenario,
+    direction: Direction,
+    seed: u64,
+}
+
+/// The rate of a link, and how long a packet travels from the sender until it meets it.
+type Hop = (Span, Course);
+
+impl<'a> Ideal<'a> {
+    /// `seed` is the trial's.
+    #[must_use]
+    pub fn new(scenario: &'a Scenario, direction: Direction, seed: u64) -> Self {
+        Self {
+            scenario,
+            direction,
+            seed,
+        }
+    }
+
+    /// The completion time for so many bytes: so many round trips, of which the last begins with the request, and the
+    /// time that the bytes take with 5 % of overhead for headers. `start` is when the connection's first packet is sent.
+    ///
+    /// A link with capacity on demand is asked for all of it with the first of these bytes.
+    #[must_use]
+    pub fn limit(&self, size_bytes: u64, round_trips: u64, start: Time) -> Span {
+        let request = match self.direction {
+            Direction::Forward => self.scenario.min_one_way(Direction::Return),
+            Direction::Return => Span::ZERO,
+        };
+        let begin = start + self.scenario.rtt() * round_trips.saturating_sub(1) + request;
+        // 8 bits per byte, 1.05 bytes per byte, 10^9 billionths of a bit.
+        let bit_nanos = u128::from(size_bytes) * 8 * 1_050_000_000;
+        let end = time_for(bit_nanos, begin, &mut self.hops(Some(begin)));
+        self.scenario.rtt() * round_trips + (end - begin)
+    }
+
+    /// The billionths of bits that it could deliver between two times at the receiver; None if nothing limits it. A link with
+    /// capacity on demand counts with its full rate.
+    #[must_use]
+    pub fn bit_nanos(&self, from: Time, to: Time) -> Option<u128> {
+        let one_way = self.scenario.min_one_way(self.direction);
+        let (mut at, end) = (from - one_way, to - one_way);
+        let mut hops = self.hops(None);
+        if hops.is_empty() {
+            return None;
+        }
+        let mut sum = 0;
+        while at < end {
+            let (bps, until) = slowest(&mut hops, at);
+            let until = until.min(end);
+            sum += u128::from(bps) * u128::from((until - at).as_nanos());
+            at = until;
+        }
+        Some(sum)
+    }
+
+    /// The links that limit the rate. `asked`: when everything is asked for; None: it has been granted long ago.
+    fn hops(&self, asked: Option<Time>) -> Vec<Hop> {
+        let (direction, seed) = (self.direction, self.seed);
+        let mut before = Span::ZERO;
+        let mut hops = Vec::new();
+        for (segment, config) in self.scenario.hops(direction) {
+            let stream = LinkSeed {
+                seed,
+                direction,
+                segment,
+            };
+            let course = config.rate.as_ref().map(|rate| match (rate, asked) {
+                (LinkRate::OnDemand(demand), Some(asked)) => {
+                    Course::OnDemand(Allocation::all_asked(*demand, asked + before))
+                }
+                (LinkRate::OnDemand(demand), None) => Course::Fixed(demand.full.bps()),
+                _ => Course::new(rate, stream.stream(Use::Rate)),
+            });
+            hops.extend(course.map(|course| (before, course)));
+            before = before + config.delay.min();
+        }
+        hops
+    }
+}
+
+/// The rate that the slowest link has for what is sent at a time, and until when no link changes.
+fn slowest(hops: &mut [Hop], at: Time) -> (u64, Time) {
+    let at_hop = |(before, course): &mut Hop| {
+        let (bps, until) = course.at(at + *before);
+        let until = if until == Time::NEVER {
+            until
+        } else {
+            until - *before
+        };
+        (bps, until)
+    };
+    let both = |one: (u64, Time), other: (u64, Time)| (one.0.min(other.0), one.1.min(other.1));
+    hops.iter_mut()
+        .map(at_hop)
+        .fold((u64::MAX, Time::NEVER), both)
+}
+
+/// When so many billionths of a bit are sent that begin to be sent at a time, rounded up.
+fn time_for(bit_nanos: u128, begin: Time, hops: &mut [Hop]) -> Time {
+    let (mut left, mut at) = (bit_nanos, begin);
+    if hops.is_empty() {
+        return begin;
+    }
+    loop {
+        let (bps, until) = slowest(hops, at);
+        let room = u128::from(bps) * u128::from((until - at).as_nanos());
+        if left <= room || until == Time::NEVER {
+            let nanos = left.div_ceil(u128::from(bps.max(1)));
+            return at + Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
+        }
+        left -= room;
+        at = until;
+    }
+}

@@ -1,0 +1,319 @@
+//! How many bits a link carries in a second, and how that changes.
+
+use std::fmt;
+use std::path::Path;
+
+use bentpipe_units::{Rate, Ratio, Span, Time};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use crate::fields::{Entry, Fields, Problem};
+use crate::intervals::Intervals;
+use crate::mahimahi;
+use crate::steps;
+
+/// The rate of a link over time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkRate {
+    /// `"20 Mbit/s"`.
+    Fixed(Rate),
+    /// `{ steps = [["0 s", "50 Mbit/s"], ["5 s", "10 Mbit/s"]] }`, or from a file.
+    Steps(RateSteps),
+    /// `{ mean = "150 Mbit/s", spread = "20 %", every = "1 s" }`.
+    Random(RandomRate),
+    /// `{ full = "2 Mbit/s", floor = "128 kbit/s", request_every = "1 s", granted_after = "550 ms", hold = "2 s" }`.
+    OnDemand(OnDemand),
+}
+
+/// A rate that changes at given times, to the nanosecond and in the middle of a packet if need be. The last rate holds for ever,
+/// or until the steps begin again: `period = "10 s"`. A rate of 0 lets nothing through as long as it holds.
+///
+/// `{ trace = "file" }` takes the steps from a trace in mahimahi's format. In JSON the content travels along as `steps` and
+/// `period`, and the file is not read again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RateSteps {
+    /// The file that the steps come from.
+    pub trace: Option<String>,
+    /// From when on which rate holds; not empty, from time 0, in order.
+    pub steps: Vec<(Time, Rate)>,
+    /// When the steps begin again.
+    pub period: Option<Span>,
+}
+
+/// A rate that is drawn anew at intervals from the trial's seed: any whole number of bit/s from `mean - spread` to
+/// `mean + spread`, all alike, so that its mean in the long run is `mean`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RandomRate {
+    /// The mean in the long run.
+    pub mean: Rate,
+    /// The largest difference from it, as a share of it.
+    pub spread: Ratio,
+    /// When it changes.
+    pub intervals: Intervals,
+}
+
+/// Capacity that is assigned on demand; `allocation.rs` says how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OnDemand {
+    /// The most that is granted.
+    pub full: Rate,
+    /// What is always granted.
+    pub floor: Rate,
+    /// From one opportunity to request to the next; the first is at 0.
+    pub request_every: Span,
+    /// From the request to its grant.
+    pub granted_after: Span,
+    /// How long a link must have been silent to be back at the floor.
+    pub hold: Span,
+}
+
+const EXAMPLES: &str = "\"20 Mbit/s\", { steps = [[\"0 s\", \"50 Mbit/s\"], [\"5 s\", \"10 Mbit/s\"]] }, \
+                        { mean = \"150 Mbit/s\", spread = \"20 %\", every = \"1 s\" }, or { full = \"2 Mbit/s\", \
+                        floor = \"128 kbit/s\", request_every = \"1 s\", granted_after = \"550 ms\", hold = \"2 s\" }";
+const STEPS: [&str; 2] = ["50 Mbit/s", "10 Mbit/s"];
+
+impl LinkRate {
+    /// None: `"unlimited"`.
+    pub(crate) fn read(entry: Entry, folder: &Path) -> Result<Option<Self>, Problem> {
+        if entry.is_text("unlimited") {
+            return Ok(None);
+        }
+        if !entry.is_table() {
+            let hint = "\"20 Mbit/s\" or \"unlimited\"";
+            return above_zero(&entry, hint).map(|rate| Some(Self::Fixed(rate)));
+        }
+        let unknown = entry.problem(&format!("not a rate; write {EXAMPLES}"));
+        let mut fields = entry.table()?;
+        let rate = if fields.has("steps") || fields.has("trace") {
+            Self::Steps(RateSteps::read(&mut fields, folder)?)
+        } else if fields.has("mean") {
+            Self::Random(RandomRate::read(&mut fields)?)
+        } else if fields.has("full") {
+            Self::OnDemand(OnDemand::read(&mut fields)?)
+        } else {
+            return Err(unknown);
+        };
+        fields.finish()?;
+        Ok(Some(rate))
+    }
+
+    /// The one figure that stands for this rate: what queue sizes in BDP or time refer to, and what is told of the link.
+    /// The highest it can be; of a trace, whose single milliseconds say little, the mean.
+    #[must_use]
+    pub fn nominal(&self) -> Rate {
+        match self {
+            Self::Fixed(rate) => *rate,
+            Self::Steps(steps) if steps.trace.is_some() => steps.mean(),
+            Self::Steps(steps) => steps.rates().max().unwrap_or(Rate::from_bps(0)),
+            Self::Random(random) => {
+                Rate::from_bps(random.mean.bps().saturating_add(random.deviation()))
+            }
+            Self::OnDemand(demand) => demand.full,
+        }
+    }
+
+    /// Whether it never changes.
+    #[must_use]
+    pub fn is_steady(&self) -> bool {
+        matches!(self, Self::Fixed(_))
+    }
+
+    /// The lowest rate it can be.
+    #[must_use]
+    pub fn lowest(&self) -> Rate {
+        match self {
+            Self::Fixed(rate) => *rate,
+            Self::Steps(steps) => steps.rates().min().unwrap_or(Rate::from_bps(0)),
+            Self::Random(random) => Rate::from_bps(random.lowest()),
+            Self::OnDemand(demand) => demand.floor,
+        }
+    }
+}
+
+fn above_zero(entry: &Entry, hint: &str) -> Result<Rate, Problem> {
+    let rate: Rate = entry.parse()?;
+    if rate.bps() == 0 {
+        return Err(entry.problem(&format!("lets nothing through; write {hint}")));
+    }
+    Ok(rate)
+}
+
+impl RateSteps {
+    fn read(fields: &mut Fields, folder: &Path) -> Result<Self, Problem> {
+        let file = fields.take("trace");
+        let given = fields.take("steps");
+        let trace = file.as_ref().map(Entry::text).transpose()?;
+        if let (Some(file), Some(name), None) = (&file, &trace, &given) {
+            let read = mahimahi::read(&folder.join(name));
+            let (steps, period) = read.map_err(|wrong| file.problem(&wrong))?;
+            let (period, trace) = (Some(period), trace);
+            return Ok(Self {
+                trace,
+                steps,
+                period,
+            });
+        }
+        let entry = given.ok_or_else(|| fields.missing("steps", EXAMPLES))?;
+        let steps: Vec<(Time, Rate)> = steps::read(&entry, STEPS)?;
+        let period = fields.take("period");
+        let read = Self {
+            trace,
+            steps,
+            period: period.as_ref().map(Entry::parse).transpose()?,
+        };
+        read.check(&entry, period.as_ref())?;
+        Ok(read)
+    }
+
+    fn check(&self, steps: &Entry, period: Option<&Entry>) -> Result<(), Problem> {
+        let last = self.steps[self.steps.len() - 1];
+        match (self.period, period) {
+            (Some(length), Some(entry)) if Time::ZERO + length <= last.0 => {
+                let message = format!("must be longer than the time of the last step, {}", last.0);
+                Err(entry.problem(&message))
+            }
+            (None, _) if last.1.bps() == 0 => {
+                Err(steps.problem("the last rate holds for ever, so it must be above 0"))
+            }
+            _ if self.rates().all(|rate| rate.bps() == 0) => {
+                Err(steps.problem("lets nothing through; one rate must be above 0"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn rates(&self) -> impl Iterator<Item = Rate> {
+        self.steps.iter().map(|(_, rate)| *rate)
+    }
+
+    /// The mean over a period; without one, the last rate.
+    fn mean(&self) -> Rate {
+        let Some(period) = self.period else {
+            return self.steps[self.steps.len() - 1].1;
+        };
+        let ends = self.steps.iter().skip(1).map(|(from, _)| *from);
+        let ends = ends.chain(std::iter::once(Time::ZERO + period));
+        let bit_nanos: u128 = self
+            .steps
+            .iter()
+            .zip(ends)
+            .map(|((from, rate), end)| {
+                u128::from(rate.bps()) * u128::from((end - *from).as_nanos())
+            })
+            .sum();
+        let bps = bit_nanos / u128::from(period.as_nanos());
+        Rate::from_bps(u64::try_from(bps).unwrap_or(u64::MAX))
+    }
+}
+
+impl RandomRate {
+    fn read(fields: &mut Fields) -> Result<Self, Problem> {
+        let mean = fields.required("mean", "\"150 Mbit/s\"")?;
+        Ok(Self {
+            mean: above_zero(&mean, "\"150 Mbit/s\"")?,
+            spread: fields.required("spread", "\"20 %\"")?.parse()?,
+            intervals: Intervals::required(fields, "1 s")?,
+        })
+    }
+
+    /// The largest difference from the mean.
+    pub(crate) fn deviation(&self) -> u64 {
+        let share = u128::from(self.mean.bps()) * u128::from(self.spread.ppb());
+        u64::try_from(share / u128::from(Ratio::ONE.ppb())).unwrap_or(u64::MAX)
+    }
+
+    pub(crate) fn lowest(&self) -> u64 {
+        self.mean.bps() - self.deviation()
+    }
+}
+
+impl OnDemand {
+    fn read(fields: &mut Fields) -> Result<Self, Problem> {
+        let full = fields.required("full", "\"2 Mbit/s\"")?;
+        let floor = fields.required("floor", "\"128 kbit/s\"")?;
+        let every = fields.required("request_every", "\"1 s\"")?;
+        let demand = Self {
+            full: above_zero(&full, "\"2 Mbit/s\"")?,
+            floor: above_zero(&floor, "\"128 kbit/s\"")?,
+            request_every: every.parse()?,
+            granted_after: fields.required("granted_after", "\"550 ms\"")?.parse()?,
+            hold: fields.required("hold", "\"2 s\"")?.parse()?,
+        };
+        if demand.floor > demand.full {
+            let message = format!("above the full rate, {}", demand.full);
+            return Err(floor.problem(&message));
+        }
+        if demand.request_every < Span::from_millis(1) {
+            return Err(every.problem("too short; write 1 ms or more, as in \"1 s\""));
+        }
+        Ok(demand)
+    }
+}
+
+impl Serialize for LinkRate {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = match self {
+            Self::Fixed(rate) => return rate.serialize(serializer),
+            _ => serializer.serialize_map(None)?,
+        };
+        match self {
+            Self::Fixed(_) => {}
+            Self::Steps(steps) => {
+                if let Some(trace) = &steps.trace {
+                    map.serialize_entry("trace", trace)?;
+                }
+                map.serialize_entry("steps", &steps.steps)?;
+                if let Some(period) = steps.period {
+                    map.serialize_entry("period", &period)?;
+                }
+            }
+            Self::Random(random) => {
+                map.serialize_entry("mean", &random.mean)?;
+                map.serialize_entry("spread", &random.spread)?;
+                for (name, value) in random.intervals.fields() {
+                    map.serialize_entry(name, &value)?;
+                }
+            }
+            Self::OnDemand(demand) => {
+                map.serialize_entry("full", &demand.full)?;
+                map.serialize_entry("floor", &demand.floor)?;
+                map.serialize_entry("request_every", &demand.request_every)?;
+                map.serialize_entry("granted_after", &demand.granted_after)?;
+                map.serialize_entry("hold", &demand.hold)?;
+            }
+        }
+        map.end()
+    }
+}
+
+/// For people.
+impl fmt::Display for LinkRate {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Fixed(rate) => rate.fmt(f),
+            Self::Steps(RateSteps {
+                trace: Some(file), ..
+            }) => write!(f, "{} on average as in the trace {file}", self.nominal()),
+            Self::Steps(steps) => {
+                write!(f, "{}", steps.steps[0].1)?;
+                for (from, rate) in &steps.steps[1..] {
+                    write!(f, ", from {from} {rate}")?;
+                }
+                match steps.period {
+                    Some(period) => write!(f, ", again every {period}"),
+                    None => Ok(()),
+                }
+            }
+            Self::Random(random) => write!(
+                f,
+                "{} to {}, drawn every {}",
+                self.lowest(),
+                self.nominal(),
+                random.intervals.every
+            ),
+            Self::OnDemand(demand) => {
+                write!(f, "{}, on demand up to {}", demand.floor, demand.full)
+            }
+        }
+    }
+}

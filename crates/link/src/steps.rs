@@ -1,0 +1,54 @@
+//! Values that hold from a time on until the next.
+
+use std::str::FromStr;
+
+use bentpipe_units::Time;
+use toml::Value;
+
+use crate::fields::{Entry, Problem};
+
+/// Whether the last step may follow those before it.
+pub(crate) fn check_order<T>(steps: &[(Time, T)]) -> Result<(), String> {
+    match steps {
+        [(first, _)] if *first > Time::ZERO => Err("the first time must be 0".to_owned()),
+        [.., (before, _), (last, _)] if before >= last => Err("times must increase".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+/// Reads steps: at least one, from time 0, in order. `examples` are two values.
+pub(crate) fn read<T: FromStr>(
+    entry: &Entry,
+    examples: [&str; 2],
+) -> Result<Vec<(Time, T)>, Problem> {
+    let [first, second] = examples;
+    let message = format!("write steps like [[\"0 s\", \"{first}\"], [\"15 s\", \"{second}\"]]");
+    let wrong = || entry.problem(&message);
+    let mut steps = Vec::new();
+    for row in entry.value().as_array().ok_or_else(wrong)? {
+        let row: Option<Vec<_>> = row
+            .as_array()
+            .ok_or_else(wrong)?
+            .iter()
+            .map(Value::as_str)
+            .collect();
+        let Some([time, value]) = row.as_deref() else {
+            return Err(wrong());
+        };
+        steps.push((
+            time.parse().map_err(|_| wrong())?,
+            value.parse().map_err(|_| wrong())?,
+        ));
+        check_order(&steps).map_err(|what| entry.problem(&what))?;
+    }
+    if steps.is_empty() {
+        Err(wrong())
+    } else {
+        Ok(steps)
+    }
+}
+
+/// The step that holds at a time: its index. The first step must be at 0.
+pub(crate) fn holding<T>(steps: &[(Time, T)], at: Time) -> usize {
+    steps.partition_point(|(from, _)| *from <= at) - 1
+}

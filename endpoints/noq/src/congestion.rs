@@ -1,0 +1,91 @@
+//! The options of congestion control: noq's own controllers, and with `ss` those of `bentpipe-congestion`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bentpipe_congestion::noq::Factory;
+use bentpipe_congestion::{Recipe, Settings};
+use bentpipe_endpoint::{EndpointError, Options, Setup};
+use noq_proto::congestion::{Bbr3Config, ControllerFactory, CubicConfig, NewRenoConfig};
+
+use crate::diary::Diary;
+use crate::options::Tuning;
+
+/// What a connection of noq is controlled by.
+type Control = Arc<dyn ControllerFactory + Send + Sync>;
+
+/// `None`: the library's default.
+pub fn congestion_control(
+    tuning: &Tuning,
+    setup: &Setup,
+    options: &mut Options,
+) -> Result<Option<Control>, EndpointError> {
+    match (tuning.cc.as_deref(), options.take("ss")) {
+        (None, None) if tuning.initial_window.is_none() => Ok(None),
+        (cc, None) => of_the_library(cc.unwrap_or("cubic"), tuning.initial_window).map(Some),
+        (cc, Some(ss)) => of_ours(cc.unwrap_or("cubic"), &ss, tuning, setup, options).map(Some),
+    }
+}
+
+fn of_the_library(cc: &str, window: Option<u64>) -> Result<Control, EndpointError> {
+    Ok(match cc {
+        "cubic" => {
+            let mut config = CubicConfig::default();
+            window.map(|bytes| config.initial_window(bytes).clone());
+            Arc::new(config)
+        }
+        "newreno" => {
+            let mut config = NewRenoConfig::default();
+            window.map(|bytes| config.initial_window(bytes).clone());
+            Arc::new(config)
+        }
+        "bbr3" => {
+            let mut config = Bbr3Config::default();
+            window.map(|bytes| config.initial_window(bytes).clone());
+            Arc::new(config)
+        }
+        other => {
+            let ours = Recipe::avoidances().join(", ");
+            let what = format!(
+                "option cc = {other:?}: write newreno, cubic or bbr3; with ss, one of {ours}"
+            );
+            return Err(EndpointError::Unsupported(what));
+        }
+    })
+}
+
+fn of_ours(
+    cc: &str,
+    ss: &str,
+    tuning: &Tuning,
+    setup: &Setup,
+    options: &mut Options,
+) -> Result<Control, EndpointError> {
+    let recipe = Recipe::new(cc, ss)
+        .map_err(|error| EndpointError::Unsupported(format!("option {error}")))?;
+    let mut settings = Settings {
+        initial_window: tuning.initial_window,
+        ..Settings::default()
+    };
+    match options.take("pacing").as_deref() {
+        None | Some("on") => {}
+        Some("off") => settings.pacing = false,
+        Some(other) => {
+            let what = format!("option pacing = {other:?}: write on or off");
+            return Err(EndpointError::Unsupported(what));
+        }
+    }
+    if let Some(rate) = options.take_number("rate", 1000..=100_000_000_000)? {
+        settings.maximum_rate = rate / 8;
+    }
+    if let Some(bytes) = options.take_number("cwnd", 2400..=u64::MAX)? {
+        settings.maximum_window = bytes;
+    }
+    let diary = Diary::new(setup.qlog.clone());
+    Ok(Arc::new(Factory {
+        recipe,
+        settings,
+        origin: setup.clock.instant(Duration::ZERO),
+        watch: Some(Arc::new(move || diary.of_a_new_path())),
+    }))
+}
