@@ -130,6 +130,12 @@ impl CarefulResume {
         }
     }
 
+    /// Whether the jump comes when the window is full.
+    fn is_next(&self, path: &Path) -> bool {
+        let larger = self.resume.window() > path.window;
+        larger && self.is_ready(path) && self.confirmed(path) != Some(false)
+    }
+
     /// The jump has been sent, or the first of it has been acknowledged, or a round trip has passed.
     fn validate(&mut self, path: &Path, trigger: &'static str) -> u64 {
         let flight = path.in_flight;
@@ -333,14 +339,16 @@ impl SlowStart for CarefulResume {
     }
 
     fn pacing(&self, path: &Path) -> Pacing {
+        // Section 4.3: the window over the current round-trip time, not the saved one.
+        let rtt = match path.rtt.smoothed {
+            Span::ZERO => self.resume.saved.rtt,
+            rtt => rtt,
+        };
         match self.phase {
-            // Section 4.3: the window over the current round-trip time, not the saved one.
-            Phase::Unvalidated { .. } => {
-                let rtt = match path.rtt.smoothed {
-                    Span::ZERO => self.resume.saved.rtt,
-                    rtt => rtt,
-                };
-                Pacing::Rate(per_second(path.window, rtt))
+            Phase::Unvalidated { .. } => Pacing::Rate(per_second(path.window, rtt)),
+            // What goes before the jump, no more than an initial window, need not wait if the jump need not.
+            Phase::Reconnaissance if self.is_next(path) => {
+                Pacing::Rate(per_second(self.resume.window(), rtt))
             }
             Phase::Validating { .. } if self.resume.jump != Jump::Half => Pacing::Gain(125),
             _ => self.inner.pacing(path),
