@@ -328,7 +328,7 @@ impl Adapter {
             collect(key, connection, event, &mut self.events);
         }
         if let Some(inbox) = &mut self.inbox
-            && let Err(why) = inbox.follow(connection, key, self.events.range_mut(first..))
+            && let Err(why) = inbox.follow(connection, key, self.events.range(first..))
         {
             connection.close(now, VarInt::from_u32(0), Bytes::new());
             self.events

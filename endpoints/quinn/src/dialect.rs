@@ -21,8 +21,6 @@ pub const VERSION: &str = "quinn-proto 0.11.19";
 pub const DEFAULT_WINDOW: Option<u64> = None;
 /// As quinn's own streams are read.
 pub const READING: Reading = Reading::Ordered;
-/// Whether reading unordered can lose pieces: see `docs/upstream/noq-unordered.md`.
-pub const MAY_LOSE_PIECES: bool = false;
 
 pub fn endpoint(config: Arc<EndpointConfig>, server: Option<Arc<ServerConfig>>) -> Endpoint {
     Endpoint::new(config, server, true, None)

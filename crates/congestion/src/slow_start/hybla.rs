@@ -7,17 +7,17 @@
 //! - ρ is rounded down to an integer, and 2^ρ − 1 is capped at 7, so that the window grows eightfold in a round trip at most.
 //! - The rate is that at which a flight's ACKs came back, over the whole flight, not between two of them: a receiver that acknowledges
 //!   every second packet, late, would make a pair say anything. It counts when the flight was sent at least twice as fast, so that it was
-//!   the path that spread it, and when it had eight packets or more. The last such flight decides.
+//!   the path that spread it, and from its eighth packet on. The last such flight decides.
 //! - Slow start ends when the window reaches that rate times the least RTT, and not before; jitter of some milliseconds spoils the
 //!   measurement of the first flight, which lasts 5 ms at 20 Mbit/s, and slow start then ends early.
 
 use bentpipe_units::{Span, Time};
 
-use crate::acks::{Acked, Acks, per_second};
+use crate::acks::{Acks, per_second};
 use crate::note::{Note, Value};
 use crate::pacing::Pacing;
 use crate::path::Path;
-use crate::slow_start::{Exit, SlowStart, Step};
+use crate::slow_start::{Exit, SlowStart, Step, is_first_flight};
 
 /// The RTT of the path that is the equal of all others.
 const RTT0: Span = Span::from_millis(25);
@@ -48,19 +48,20 @@ struct Flight {
 }
 
 impl Flight {
-    fn begin(now: Time, packets: &[Acked], newest: &Acked) -> Self {
+    fn begin(acks: &Acks<'_>) -> Self {
+        let sent = acks.newest().sent;
         Self {
-            first_ack: now,
-            last_ack: now,
-            first_sent: newest.sent,
-            last_sent: newest.sent,
+            first_ack: acks.now,
+            last_ack: acks.now,
+            first_sent: sent,
+            last_sent: sent,
             bytes: 0,
-            packets: packets.len() as u64,
+            packets: acks.packets.len() as u64,
         }
     }
 
-    fn add(&mut self, now: Time, acks: &Acks<'_>) {
-        self.last_ack = now;
+    fn add(&mut self, acks: &Acks<'_>) {
+        self.last_ack = acks.now;
         self.last_sent = self.last_sent.max(acks.newest().sent);
         self.bytes += acks.bytes;
         self.packets += acks.packets.len() as u64;
@@ -84,10 +85,19 @@ fn growth_factor(path: &Path) -> u64 {
 }
 
 impl Hybla {
-    /// A flight has ended: what did it tell?
-    fn judge(&mut self, path: &Path, flight: &Flight) {
-        let rate = flight.rate();
+    fn measure(&mut self, path: &Path, acks: &Acks<'_>) {
+        match &mut self.flight {
+            Some(flight) if !acks.new_round => flight.add(acks),
+            _ => {
+                let ended = self.flight.replace(Flight::begin(acks));
+                self.note = ended.map(|flight| self.flight_note(path, &flight));
+            }
+        }
+        let rate = self.flight.as_ref().and_then(Flight::rate);
         self.rate = rate.or(self.rate);
+    }
+
+    fn flight_note(&self, path: &Path, flight: &Flight) -> Note {
         let mut data = vec![
             ("round", Value::Integer(path.round)),
             ("packets", Value::Integer(flight.packets)),
@@ -99,17 +109,21 @@ impl Hybla {
                 "acked_in_ms",
                 Value::milliseconds(flight.last_ack - flight.first_ack),
             ),
+            ("congestion_window", Value::Integer(path.window)),
         ];
-        data.extend(rate.map(|rate| ("rate_bytes_per_second", Value::Integer(rate))));
+        data.extend(
+            self.rate
+                .map(|rate| ("rate_bytes_per_second", Value::Integer(rate))),
+        );
         data.extend(
             self.ssthresh(path)
                 .map(|bytes| ("ssthresh", Value::Integer(bytes))),
         );
-        self.note = Some(Note {
+        Note {
             now: path.now,
             name: "hybla_round",
             data,
-        });
+        }
     }
 
     fn ssthresh(&self, path: &Path) -> Option<u64> {
@@ -124,15 +138,7 @@ impl SlowStart for Hybla {
     }
 
     fn on_acks(&mut self, path: &Path, acks: &Acks<'_>) -> Step {
-        match &mut self.flight {
-            Some(flight) if !acks.new_round => flight.add(acks.now, acks),
-            _ => {
-                let begun = Flight::begin(acks.now, acks.packets, acks.newest());
-                if let Some(ended) = self.flight.replace(begun) {
-                    self.judge(path, &ended);
-                }
-            }
-        }
+        self.measure(path, acks);
         let growth = acks.credit.saturating_mul(growth_factor(path));
         match self.ssthresh(path) {
             Some(ssthresh) if path.window.saturating_add(growth) >= ssthresh => Step::Leave(Exit {
@@ -148,7 +154,8 @@ impl SlowStart for Hybla {
     fn pacing(&self, path: &Path) -> Pacing {
         match self.rate {
             Some(rate) => Pacing::Rate(rate),
-            // A flight is not spread before the next one is to leave.
+            None if is_first_flight(path) => Pacing::Unpaced,
+            // As fast as the window grows, so that none of it has to wait.
             None => Pacing::Gain(100 * (1 + growth_factor(path))),
         }
     }

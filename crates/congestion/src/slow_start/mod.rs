@@ -110,8 +110,11 @@ pub trait SlowStart: Send + Sync + Debug {
 
     /// How fast the window is sent. The window doubles in a round trip, so twice a window per round trip is what never waits.
     fn pacing(&self, path: &Path) -> Pacing {
-        let _ = path;
-        Pacing::Gain(200)
+        if is_first_flight(path) {
+            Pacing::Unpaced
+        } else {
+            Pacing::Gain(200)
+        }
     }
 
     /// How fast avoidance sends after [`Step::Leave`] or [`Response::Leave`], until its first reduction; `None`: as it likes. A window that is as large as
@@ -134,4 +137,10 @@ impl Clone for Box<dyn SlowStart> {
     fn clone(&self) -> Self {
         self.clone_box()
     }
+}
+
+/// The first ten packets leave as a burst, as RFC 9002, section 7.7, allows for an initial window. Spread over a long round trip they would
+/// be further apart than a receiver delays an ACK (25 ms), and each of them would seem to take that much longer.
+pub(crate) fn is_first_flight(path: &Path) -> bool {
+    path.window < 2 * path.initial_window.min(10 * path.datagram)
 }

@@ -14,7 +14,7 @@ use crate::note::{Note, Value};
 use crate::pacing::Pacing;
 use crate::path::Path;
 use crate::slow_start::ring::Ring;
-use crate::slow_start::{Exit, SlowStart, Step};
+use crate::slow_start::{Exit, SlowStart, Standard, Step};
 
 /// Bins in a window.
 const W: u64 = 10;
@@ -263,9 +263,8 @@ impl SlowStart for Search4 {
     }
 
     fn pacing(&self, path: &Path) -> Pacing {
-        let _ = path;
         match self.drain {
-            None => Pacing::Gain(200),
+            None => Standard.pacing(path),
             Some(_) => Pacing::Gain(125),
         }
     }

@@ -349,15 +349,10 @@ impl<'a> Run<'a> {
         let rtt = self.controller.path().rtt;
         let patience = Span::from_nanos(rtt.smoothed.max(rtt.latest).as_nanos() / 8 * 9);
         let is_lost = |(number, sent): &(&u64, &Time)| {
-            **number < largest
-                && (**number + PACKET_THRESHOLD <= largest || now - **sent >= patience)
+            **number + PACKET_THRESHOLD <= largest || now - **sent >= patience
         };
-        let lost: Vec<_> = self
-            .in_flight
-            .iter()
-            .filter(is_lost)
-            .map(|(n, t)| (*n, *t))
-            .collect();
+        let older = self.in_flight.range(..largest);
+        let lost: Vec<_> = older.filter(is_lost).map(|(n, t)| (*n, *t)).collect();
         let Some(&(_, sent)) = lost.last() else {
             return;
         };
