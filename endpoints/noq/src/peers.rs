@@ -110,7 +110,9 @@ impl Peers {
         let controller = plugin.controller();
         let resumption = controller.resumption();
         // What has been wrong is not used again; what has been right is not forgotten because this connection had little to send.
-        let known = resumption.saved.filter(|_| !resumption.retreated);
+        let rtt = controller.path().rtt;
+        let is_right = |path: &SavedPath| !resumption.retreated && path.fits(&rtt);
+        let known = resumption.saved.filter(is_right);
         let window = |path: &SavedPath| path.window;
         let best = controller.observed().into_iter().chain(known);
         if let Some(path) = best.max_by_key(window) {

@@ -110,12 +110,7 @@ impl CarefulResume {
 
     /// Whether the round-trip times are those of the saved path. `None`: there is none yet.
     fn confirmed(&self, path: &Path) -> Option<bool> {
-        let saved = self.resume.saved.rtt;
-        // The smallest round-trip time, if it is half of the saved one or less, ends Careful Resume (section 3.2).
-        let longer = path.rtt.min * 2 > saved;
-        // > A current RTT that is more than ten times the saved_rtt is indicative of a path change. (section 4.2.1)
-        let shorter = path.rtt.latest.as_nanos() <= saved.as_nanos().saturating_mul(10);
-        (path.rtt.samples > 0).then_some(longer && shorter)
+        (path.rtt.samples > 0).then(|| self.resume.saved.fits(&path.rtt))
     }
 
     /// Whether as much has been acknowledged as is to be seen before the jump.
