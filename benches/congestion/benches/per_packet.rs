@@ -85,6 +85,7 @@ fn ours(cc: &str, origin: Instant) -> Arc<dyn ControllerFactory> {
         recipe: Recipe::new(cc, "standard").expect("both exist"),
         settings: Settings::default(),
         origin,
+        resume: None,
         watch: None,
     })
 }
