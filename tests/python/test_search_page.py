@@ -67,8 +67,8 @@ def exits(before: int, after: int) -> dict[str, Any]:
 
 
 def records() -> list[Record]:
-    """Of the baseline's twenty runs one loses on the medium, and in half of the others SEARCH speaks one round trip
-    and a half before the loss. Those with SEARCH are two seconds sooner; one of them stops at 120 MB.
+    """Of the baseline's twenty runs one loses on the medium, and in half of the others SEARCH speaks one and
+    a half round trips before the loss. Those with SEARCH are two seconds sooner; one of them stops at 120 MB.
     """
     made = []
     for number in range(1, RUNS + 1):
@@ -122,8 +122,7 @@ def test_a_loss_before_the_link_is_full_is_one_of_the_medium() -> None:
 
 def test_the_lead_is_counted_in_round_trips() -> None:
     assert (
-        Run(run(LOGS, 1, 4.0, **loss(10.0, search_exit_s=8.5, search_exit_rtt_s=1.0))).lead_round_trips
-        == 1.5
+        Run(run(LOGS, 1, 4.0, **loss(10.0, search_exit_s=8.5, search_exit_rtt_s=1.0))).lead_round_trips == 1.5
     )
     assert Run(run(LOGS, 1, 4.0, **loss(10.0))).lead_round_trips == -math.inf
     assert Run(run(LOGS, 1, 4.0)).lead_round_trips is None

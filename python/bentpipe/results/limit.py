@@ -36,7 +36,7 @@ class Page:
 
     @cached_property
     def cells(self) -> list[Cell]:
-        known = [one for one in cells(self.source.records) if one.key.workload.startswith("transfer:")]
+        known = [one for one in cells(self.source.in_order) if one.key.workload.startswith("transfer:")]
         return [one for one in known if "x" not in one.key.workload]
 
     @cached_property

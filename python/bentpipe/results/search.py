@@ -224,8 +224,8 @@ def _window(study: Study) -> str:
     for name, cuts in study.cuts.items():
         low, middle, high = (percent(quantile(cuts, share)) for share in QUARTILES)
         lines.append(
-            f"`{name}`, {several(len(cuts), 'run')}: it takes off {middle} in the median, quartiles {low} and "
-            f"{high}; more than CUBIC's {percent(beta)} in {percent(share_of(cuts, beta))} of the runs."
+            f"`{name}`, {several(len(cuts), 'run')}: it takes off {middle} in the median, quartiles {low} "
+            f"and {high}; more than CUBIC's {percent(beta)} in {percent(share_of(cuts, beta))} of the runs."
         )
     if any(name.startswith("search-log") for name in study.cuts):
         lines.append("Of `search-log` this is what SEARCH would have taken off.")

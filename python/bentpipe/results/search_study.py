@@ -26,7 +26,7 @@ class Study:
     @cached_property
     def groups(self) -> list[Group]:
         """All variants, the baseline first."""
-        found = groups(self.source.records)
+        found = groups(self.source.in_order)
         return sorted(found, key=lambda one: one is not _baseline(found))
 
     @property
@@ -74,7 +74,9 @@ class Study:
 
     @cached_property
     def cuts(self) -> dict[str, list[float]]:
-        """By variant, the shares of the window that SEARCH took off, or would have; only those that take off anything."""
+        """By variant, the shares of the window that SEARCH took off, or would have taken off. Variants that
+        never do are left out.
+        """
         found = {
             self.name(group): [cut for one in group.clean if (cut := one.taken_off) is not None]
             for group in self.groups
