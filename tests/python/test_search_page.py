@@ -178,5 +178,7 @@ def test_published_counts_agree_with_each_other() -> None:
 
 def test_short_names_tell_variants_apart() -> None:
     assert list(short_names([LOGS, KEEPS]).values()) == ["search-log", "search-keep"]
-    labels = ["noq:cc=cubic:ss=trains", "noq:cc=pico:ss=trains", "noq:cc=bbr3", "noq:cc=bbr3:iw=20"]
-    assert list(short_names(labels).values()) == ["trains, cubic", "trains, pico", *labels[2:]]
+    labels = ["noq:cc=cubic:ss=trains", "noq:cc=pico:ss=trains:ack=10", "noq:cc=bbr3"]
+    assert list(short_names(labels).values()) == ["trains + cubic", "trains + pico, ack=10", "noq's own bbr3"]
+    alike = ["noq:cc=bbr3", "noq:cc=bbr3:ss=standard:iw=10", "noq:iw=10:ss=standard:cc=bbr3"]
+    assert list(short_names(alike).values()) == ["noq's own bbr3", *alike[1:]]
