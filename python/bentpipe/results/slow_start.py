@@ -119,7 +119,7 @@ def _opening(page: Page) -> str:
     return (
         f"{several(len(page.variants), 'variant')} as the server, each over "
         f"{several(len(page.paths), 'path')} with queues from a tenth of "
-        f"what the path holds to several times as much; files of {sizes}, {several(max(count), 'trial')} each."
+        f"what the path holds to several times that; files of {sizes}, {several(max(count), 'trial')} each."
     )
 
 

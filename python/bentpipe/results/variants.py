@@ -16,7 +16,7 @@ def slow_start(label: str) -> str:
 
 
 def short_names(labels: Sequence[str]) -> dict[str, str]:
-    """Label → its slow start, its congestion avoidance and what else it chooses, without what all of them have
+    """Label → its slow start, its congestion avoidance and what else it chooses, without what all have
     in common; the label itself where this would name two of them alike.
     """
     common = set.intersection(*(set(options(label).items()) for label in labels)) if labels else set()
