@@ -6,7 +6,7 @@ use bentpipe_units::Time;
 
 use crate::avoidance::{Avoidance, Cubic, NewReno};
 use crate::controller::{Controller, Settings};
-use crate::slow_start::{SlowStart, Standard, Trains};
+use crate::slow_start::{JumpStart, RapidStart, SlowStart, Standard, Trains};
 
 /// A word that names no algorithm.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -30,7 +30,12 @@ fn choices(known: &[&str]) -> String {
 type NewSlowStart = fn() -> Box<dyn SlowStart>;
 type NewAvoidance = fn() -> Box<dyn Avoidance>;
 
-const SLOW_STARTS: [NewSlowStart; 2] = [|| Box::new(Standard), || Box::<Trains>::default()];
+const SLOW_STARTS: [NewSlowStart; 4] = [
+    || Box::new(Standard),
+    || Box::<Trains>::default(),
+    || Box::<RapidStart>::default(),
+    || Box::<JumpStart>::default(),
+];
 
 const AVOIDANCES: [NewAvoidance; 2] = [|| Box::<NewReno>::default(), || Box::<Cubic>::default()];
 

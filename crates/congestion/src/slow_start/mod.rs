@@ -7,9 +7,13 @@ use crate::note::Note;
 use crate::pacing::Pacing;
 use crate::path::Path;
 
+mod jump_start;
+mod rapid_start;
 mod standard;
 mod trains;
 
+pub use jump_start::JumpStart;
+pub use rapid_start::RapidStart;
 pub use standard::Standard;
 pub use trains::Trains;
 
@@ -45,6 +49,8 @@ pub enum Response {
     Reduce,
     /// Slow start is over, and knows better what the window should be.
     Leave(Exit),
+    /// A recovery period begins, in which slow start goes on by its own rule, with a window of so many bytes.
+    Window(u64),
     /// It means nothing, and slow start goes on. What is lost is still sent again.
     Ignore,
 }
