@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 
-use bentpipe_units::Time;
+use bentpipe_units::{Span, Time};
 
 /// A value in a [`Note`].
 #[derive(Debug, Clone, PartialEq)]
@@ -16,6 +16,14 @@ pub enum Value {
     Number(f64),
     /// Counts, or bytes.
     List(Vec<u64>),
+}
+
+impl Value {
+    /// A span in milliseconds, as qlog has times.
+    #[must_use]
+    pub fn milliseconds(span: Span) -> Self {
+        Self::Number(span.as_secs_f64() * 1e3)
+    }
 }
 
 /// Something worth a line in a log.

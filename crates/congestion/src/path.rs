@@ -66,6 +66,8 @@ pub struct Path {
     pub round: u64,
     /// The sender had nothing to send, or no flow control credit, when the last ACK came.
     pub limited: bool,
+    /// Packets are paced; else a window leaves as fast as the stack can send it.
+    pub paced: bool,
 }
 
 impl Path {

@@ -4,9 +4,12 @@ use thiserror::Error;
 
 use bentpipe_units::Time;
 
-use crate::avoidance::{Avoidance, Cubic, NewReno};
+use crate::avoidance::{Avoidance, Cubic, Hybla, NewReno, Pico, Tolerant};
 use crate::controller::{Controller, Settings};
-use crate::slow_start::{JumpStart, RapidStart, SlowStart, Standard, Trains};
+use crate::slow_start::{
+    self, HyStart, HyStartPlusPlus, JumpStart, RapidStart, Search, Search4, SlowStart, Standard,
+    Trains,
+};
 
 /// A word that names no algorithm.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -30,14 +33,28 @@ fn choices(known: &[&str]) -> String {
 type NewSlowStart = fn() -> Box<dyn SlowStart>;
 type NewAvoidance = fn() -> Box<dyn Avoidance>;
 
-const SLOW_STARTS: [NewSlowStart; 4] = [
+const SLOW_STARTS: &[NewSlowStart] = &[
     || Box::new(Standard),
+    || Box::<HyStart>::default(),
+    || Box::<HyStartPlusPlus>::default(),
+    || Box::<slow_start::Hybla>::default(),
+    || Box::new(Search::new()),
+    || Box::new(Search::keeping()),
+    || Box::new(Search::log_only()),
+    || Box::new(Search::with_hybla()),
+    || Box::<Search4>::default(),
     || Box::<Trains>::default(),
     || Box::<RapidStart>::default(),
     || Box::<JumpStart>::default(),
 ];
 
-const AVOIDANCES: [NewAvoidance; 2] = [|| Box::<NewReno>::default(), || Box::<Cubic>::default()];
+const AVOIDANCES: [NewAvoidance; 5] = [
+    || Box::<NewReno>::default(),
+    || Box::<Cubic>::default(),
+    || Box::<Hybla>::default(),
+    || Box::<Pico>::default(),
+    || Box::<Tolerant>::default(),
+];
 
 /// A slow start and an avoidance.
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +71,7 @@ impl Recipe {
     /// Either names nothing.
     pub fn new(cc: &str, ss: &str) -> Result<Self, UnknownName> {
         let avoidance = AVOIDANCES.into_iter().find(|make| make().name() == cc);
-        let slow_start = SLOW_STARTS.into_iter().find(|make| make().name() == ss);
+        let slow_start = SLOW_STARTS.iter().copied().find(|make| make().name() == ss);
         Ok(Self {
             avoidance: avoidance.ok_or_else(|| UnknownName {
                 option: "cc",
@@ -72,7 +89,7 @@ impl Recipe {
     /// The words for `ss`.
     #[must_use]
     pub fn slow_starts() -> Vec<&'static str> {
-        SLOW_STARTS.into_iter().map(|make| make().name()).collect()
+        SLOW_STARTS.iter().map(|make| make().name()).collect()
     }
 
     /// The words for `cc`.

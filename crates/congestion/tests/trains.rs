@@ -148,14 +148,14 @@ fn a_slow_path_loses_less_than_the_trains_and_ends_not_much_later() {
 }
 
 #[test]
-fn below_100_ms_it_is_standard_slow_start() {
+fn below_100_ms_it_is_hystart_plus_plus() {
     for rtt in [1, 30, 95] {
         let model = Model {
             rate: mbit(10),
             rtt: Span::from_millis(rtt),
             ..Model::sat(25)
         };
-        let (ours, standard) = (run(&model), model.run(CC, "standard"));
+        let (ours, standard) = (run(&model), model.run(CC, "hystart++"));
         assert_eq!(
             (ours.completion, ours.drops),
             (standard.completion, standard.drops)

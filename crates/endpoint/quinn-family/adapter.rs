@@ -21,6 +21,7 @@ use proto::{
 };
 
 use crate::client::{Client, tls_error};
+use crate::inbox::{Inbox, Reading};
 use crate::{dialect, options, proto};
 
 /// An endpoint of the library and its connections.
@@ -30,10 +31,14 @@ pub struct Adapter {
     /// In the order of their handles; `None`: drained.
     connections: Vec<Option<Connection>>,
     events: VecDeque<Event>,
+    /// What was read before the application asked for it; `None`: the library keeps it.
+    inbox: Option<Inbox>,
     /// A connection to be closed once it has sent what it has to send, and the error code.
     leaving: Option<(ConnectionKey, u32)>,
     /// Datagrams that belong to no connection.
     responses: VecDeque<(Transmit, Vec<u8>)>,
+    /// What is remembered of the paths to the other sides.
+    peers: dialect::Peers,
     clock: Clock,
 }
 
@@ -53,7 +58,9 @@ impl Stack for Adapter {
 
     fn new(setup: &Setup, words: &mut Options) -> Result<Self, EndpointError> {
         let mut transport = TransportConfig::default();
-        options::apply(&mut transport, setup, words)?;
+        let peers = dialect::Peers::default();
+        options::apply(&mut transport, setup, words, &peers)?;
+        let reading = Reading::take(words)?;
         if let Some(folder) = &setup.qlog {
             let start = setup.clock.instant(Duration::ZERO);
             dialect::log_to(folder, start, &mut transport);
@@ -76,8 +83,10 @@ impl Stack for Adapter {
             client,
             connections: Vec::new(),
             events: VecDeque::new(),
+            inbox: (reading == Reading::Unordered).then(Inbox::default),
             leaving: None,
             responses: VecDeque::new(),
+            peers,
             clock: setup.clock.clone(),
         })
     }
@@ -91,6 +100,7 @@ impl Stack for Adapter {
         let client = self.client.as_ref().expect("only a client connects");
         let config = client.config(resume)?;
         let now = self.clock.instant(now);
+        self.peers.meet(remote);
         let (handle, connection) = self
             .endpoint
             .connect(now, config, remote, "server")
@@ -107,13 +117,14 @@ impl Stack for Adapter {
                 if let Some(connection) = &mut self.connections[handle.0] {
                     connection.handle_event(event);
                 }
-                self.settle(handle);
+                self.settle(now, handle);
             }
             Some(DatagramEvent::NewConnection(incoming)) => {
+                self.peers.meet(incoming.remote_address());
                 match self.endpoint.accept(incoming, now, &mut buffer, None) {
                     Ok((handle, connection)) => {
                         self.add(handle, connection);
-                        self.settle(handle);
+                        self.settle(now, handle);
                     }
                     Err(error) => {
                         if let Some(transmit) = &error.response {
@@ -142,7 +153,7 @@ impl Stack for Adapter {
                 && connection.poll_timeout().is_some_and(|time| time <= now)
             {
                 connection.handle_timeout(now);
-                self.settle(ConnectionHandle(index));
+                self.settle(now, ConnectionHandle(index));
             }
         }
     }
@@ -164,7 +175,7 @@ impl Stack for Adapter {
             };
             if let Some(transmit) = dialect::poll_transmit(connection, now, max_datagrams, buffer) {
                 buffer.truncate(transmit.size);
-                self.settle(ConnectionHandle(index));
+                self.settle(now, ConnectionHandle(index));
                 return Some(translate(&transmit));
             }
         }
@@ -223,22 +234,29 @@ impl Stack for Adapter {
         }
     }
 
-    fn stop(&mut self, connection: ConnectionKey, stream: StreamKey, code: u32) {
-        if let Some(connection) = self.connection(connection) {
+    fn stop(&mut self, key: ConnectionKey, stream: StreamKey, code: u32) {
+        if let Some(connection) = self.connection(key) {
             // As above.
             let _ = connection
                 .recv_stream(stream_id(stream))
                 .stop(VarInt::from_u32(code));
         }
+        if let Some(inbox) = &mut self.inbox {
+            inbox.stop((key, stream));
+        }
     }
 
     fn read(
         &mut self,
-        connection: ConnectionKey,
+        key: ConnectionKey,
         stream: StreamKey,
         sink: &mut dyn FnMut(Bytes),
     ) -> Result<Read, StreamEnd> {
-        let connection = self.connection(connection).ok_or(StreamEnd::NotOpen)?;
+        let connection = self.connections.get_mut(key.0).and_then(Option::as_mut);
+        let connection = connection.ok_or(StreamEnd::NotOpen)?;
+        if let Some(inbox) = &mut self.inbox {
+            return inbox.read(connection, (key, stream), sink);
+        }
         let mut receiver = connection.recv_stream(stream_id(stream));
         // Whatever the error says, the stream cannot be read (any longer).
         let mut chunks = receiver.read(true).map_err(|_| StreamEnd::NotOpen)?;
@@ -273,7 +291,10 @@ impl Adapter {
     }
 
     fn close_at_once(&mut self, now: Instant, connection: ConnectionKey, code: u32) {
-        if let Some(connection) = self.connection(connection) {
+        let open = |it: &&mut Connection| !it.is_closed();
+        let connection = self.connections.get_mut(connection.0);
+        if let Some(connection) = connection.and_then(Option::as_mut).filter(open) {
+            self.peers.part(connection);
             connection.close(now, VarInt::from_u32(code), Bytes::new());
         }
     }
@@ -286,7 +307,7 @@ impl Adapter {
     }
 
     /// Lets the connection and the endpoint talk to each other, and collects what the application should know.
-    fn settle(&mut self, handle: ConnectionHandle) {
+    fn settle(&mut self, now: Instant, handle: ConnectionHandle) {
         let Some(connection) = &mut self.connections[handle.0] else {
             return;
         };
@@ -298,8 +319,20 @@ impl Adapter {
             }
         }
         let key = ConnectionKey(handle.0);
+        let first = self.events.len();
         while let Some(event) = connection.poll() {
+            if matches!(&event, proto::Event::ConnectionLost { reason } if *reason != ConnectionError::LocallyClosed)
+            {
+                self.peers.part(connection);
+            }
             collect(key, connection, event, &mut self.events);
+        }
+        if let Some(inbox) = &mut self.inbox
+            && let Err(why) = inbox.follow(connection, key, self.events.range(first..))
+        {
+            connection.close(now, VarInt::from_u32(0), Bytes::new());
+            self.events
+                .push_back(Event::Closed(key, Closing::Error(why)));
         }
         // Only the connection that was just handled can have brought one.
         if let Some(client) = &self.client
@@ -309,6 +342,9 @@ impl Adapter {
         }
         if drained {
             self.connections[handle.0] = None;
+            if let Some(inbox) = &mut self.inbox {
+                inbox.forget(key);
+            }
         }
     }
 }
@@ -367,7 +403,7 @@ fn closing(reason: &ConnectionError) -> Closing {
     }
 }
 
-fn stream_id(key: StreamKey) -> StreamId {
+pub fn stream_id(key: StreamKey) -> StreamId {
     StreamId::from(VarInt::from_u64(key.0).expect("a stream ID comes from the library"))
 }
 

@@ -28,13 +28,14 @@ pub fn apply(
     transport: &mut TransportConfig,
     setup: &Setup,
     options: &mut Options,
+    peers: &dialect::Peers,
 ) -> Result<(), EndpointError> {
     let packets = options.take_number("iw", 1..=1_000_000)?;
     let tuning = Tuning {
         cc: options.take("cc"),
         initial_window: packets.map(|packets| packets * BASE_DATAGRAM_SIZE),
     };
-    if let Some(factory) = dialect::congestion_control(&tuning, setup, options)? {
+    if let Some(factory) = dialect::congestion_control(&tuning, setup, options, peers)? {
         transport.congestion_controller_factory(factory);
     }
     if let Some(window) = flow_control_window(options)? {

@@ -28,6 +28,8 @@ mod options;
 #[cfg(feature = "program")]
 mod program;
 #[cfg(feature = "program")]
+mod reassembly;
+#[cfg(feature = "program")]
 mod setup;
 #[cfg(feature = "program")]
 mod stack;
@@ -45,6 +47,7 @@ pub use self::{
     log_file::{LogFile, LogFolder},
     options::Options,
     program::run,
+    reassembly::{Reassembly, ReassemblyError},
     setup::{Role, Setup},
     stack::{
         Closing, ConnectionKey, Event, Read, Received, Resume, Stack, StreamEnd, StreamKey,

@@ -112,6 +112,12 @@ impl LinkRate {
         }
     }
 
+    /// Whether it never changes.
+    #[must_use]
+    pub fn is_steady(&self) -> bool {
+        matches!(self, Self::Fixed(_))
+    }
+
     /// The lowest rate it can be.
     #[must_use]
     pub fn lowest(&self) -> Rate {

@@ -119,11 +119,12 @@ impl Scenario {
             .min()
     }
 
-    /// Whether a rate of a direction ever changes.
+    /// Whether no rate of a direction ever changes.
     #[must_use]
     pub fn is_steady(&self, direction: Direction) -> bool {
         self.hops(direction)
-            .all(|(_, config)| matches!(config.rate, None | Some(LinkRate::Fixed(_))))
+            .filter_map(|(_, config)| config.rate.as_ref())
+            .all(LinkRate::is_steady)
     }
 
     /// What the queue of the slowest link of a direction holds, if full-sized packets wait in it. None if no link limits

@@ -8,7 +8,7 @@ use bentpipe_link::{Delay, Direction, DirectionConfig, Scenario};
 use bentpipe_units::Rate;
 use serde_json::{Value, json};
 
-use crate::facts::link_facts;
+use crate::facts::path_facts;
 
 /// Prints the scenario in `file` with `sets` applied, as one JSON object.
 pub fn print(file: &Path, sets: &[(String, String)]) -> Result<(), Box<dyn Error>> {
@@ -21,10 +21,10 @@ pub fn print(file: &Path, sets: &[(String, String)]) -> Result<(), Box<dyn Error
     Ok(())
 }
 
-/// The figures of a scenario; queue, loss, delay and frame are those of the satellite segment. `*_rate_bps` is the highest
-/// rate, and a text says how it changes, if it does.
+/// The figures of a scenario; queue, loss, delay and frame are those of the satellite segment. `*_rate_bps` is what
+/// stands for a rate that changes; how it does stands beside it.
 fn summary(scenario: &Scenario) -> Value {
-    let facts = link_facts(scenario, None);
+    let facts = path_facts(scenario);
     let [forward, back] = Direction::BOTH.map(|direction| part(scenario, direction));
     json!({
         "name": scenario.name,
@@ -35,10 +35,10 @@ fn summary(scenario: &Scenario) -> Value {
         "timeout_s": scenario.timeout.as_secs_f64(),
         "forward_rate_bps": facts.forward_rate_bps,
         "return_rate_bps": facts.return_rate_bps,
-        "forward_lowest_rate_bps": forward.lowest_rate_bps,
-        "return_lowest_rate_bps": back.lowest_rate_bps,
-        "forward_rate": forward.rate,
-        "return_rate": back.rate,
+        "forward_rate_lowest_bps": forward.rate_lowest_bps,
+        "return_rate_lowest_bps": back.rate_lowest_bps,
+        "forward_rate_changes": forward.rate_changes,
+        "return_rate_changes": back.rate_changes,
         "forward_queue_bytes": facts.forward_queue_bytes,
         "return_queue_bytes": facts.return_queue_bytes,
         "mtu_bytes": facts.mtu_bytes,
@@ -51,10 +51,10 @@ fn summary(scenario: &Scenario) -> Value {
     })
 }
 
-/// What is told of one direction.
+/// What is told of one direction. What does not change is not told of.
 struct Part {
-    lowest_rate_bps: Option<u64>,
-    rate: Option<String>,
+    rate_lowest_bps: Option<u64>,
+    rate_changes: Option<String>,
     queue: String,
     loss: String,
     delay: Option<String>,
@@ -62,13 +62,12 @@ struct Part {
 
 fn part(scenario: &Scenario, direction: Direction) -> Part {
     let link = scenario.satellite.direction(direction);
-    let rate = link
-        .rate
-        .as_ref()
-        .filter(|_| !scenario.is_steady(direction));
+    let steady = scenario.is_steady(direction);
+    let lowest = scenario.lowest_rate(direction).filter(|_| !steady);
+    let rate = link.rate.as_ref().filter(|rate| !rate.is_steady());
     Part {
-        lowest_rate_bps: scenario.lowest_rate(direction).map(Rate::bps),
-        rate: rate.map(ToString::to_string),
+        rate_lowest_bps: lowest.map(Rate::bps),
+        rate_changes: rate.map(ToString::to_string),
         queue: text(&serde_json::to_value(link.queue).unwrap_or_default()),
         loss: link.loss.to_string(),
         delay: delay(link),

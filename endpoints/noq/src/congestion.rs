@@ -10,6 +10,7 @@ use noq_proto::congestion::{Bbr3Config, ControllerFactory, CubicConfig, NewRenoC
 
 use crate::diary::Diary;
 use crate::options::Tuning;
+use crate::peers::Peers;
 
 /// What a connection of noq is controlled by.
 type Control = Arc<dyn ControllerFactory + Send + Sync>;
@@ -19,11 +20,16 @@ pub fn congestion_control(
     tuning: &Tuning,
     setup: &Setup,
     options: &mut Options,
+    peers: &Peers,
 ) -> Result<Option<Control>, EndpointError> {
     match (tuning.cc.as_deref(), options.take("ss")) {
         (None, None) if tuning.initial_window.is_none() => Ok(None),
         (cc, None) => of_the_library(cc.unwrap_or("cubic"), tuning.initial_window).map(Some),
-        (cc, Some(ss)) => of_ours(cc.unwrap_or("cubic"), &ss, tuning, setup, options).map(Some),
+        (cc, Some(ss)) => {
+            peers.take(setup, options)?;
+            let cc = cc.unwrap_or("cubic");
+            of_ours(cc, &ss, tuning, setup, options, peers).map(Some)
+        }
     }
 }
 
@@ -60,6 +66,7 @@ fn of_ours(
     tuning: &Tuning,
     setup: &Setup,
     options: &mut Options,
+    peers: &Peers,
 ) -> Result<Control, EndpointError> {
     let recipe = Recipe::new(cc, ss)
         .map_err(|error| EndpointError::Unsupported(format!("option {error}")))?;
@@ -81,11 +88,13 @@ fn of_ours(
     if let Some(bytes) = options.take_number("cwnd", 2400..=u64::MAX)? {
         settings.maximum_window = bytes;
     }
+    let peers = peers.clone();
     let diary = Diary::new(setup.qlog.clone());
     Ok(Arc::new(Factory {
         recipe,
         settings,
         origin: setup.clock.instant(Duration::ZERO),
+        resume: Some(Arc::new(move || peers.recall())),
         watch: Some(Arc::new(move || diary.of_a_new_path())),
     }))
 }

@@ -8,7 +8,7 @@ use bentpipe_endpoint::{LogFile, LogFolder};
 use bentpipe_units::Time;
 use serde_json::{Map, Value as Json, json};
 
-/// How slow start ended on the path that was begun last, and when the first loss was noticed.
+/// How slow start and Careful Resume ended on the path that was begun last.
 pub type Statistics = Map<String, Json>;
 
 /// The diaries of all paths of this endpoint.
@@ -53,6 +53,7 @@ impl Watch for Page {
     fn note(&mut self, note: &Note) {
         if note.name == "phase" {
             self.remember(note);
+            self.follow_resume(note);
         }
         let Some(log) = &mut self.log else { return };
         let milliseconds = seconds(note) * 1e3;
@@ -63,6 +64,29 @@ impl Watch for Page {
 }
 
 impl Page {
+    /// Keeps how far Careful Resume got, and how it ended.
+    fn follow_resume(&self, note: &Note) {
+        let text = |name| match note.get(name) {
+            Some(Value::Text(text)) => *text,
+            _ => "",
+        };
+        let mut statistics = self.diary.lock();
+        let (old, new) = (text("old"), text("new"));
+        let ended = match (old, new) {
+            (_, "unvalidated") => {
+                let jump = note.get("congestion_window").map_or(Json::Null, to_json);
+                statistics.insert("resume_jump_bytes".into(), jump);
+                statistics.insert("resume_jump_s".into(), json!(seconds(note)));
+                new
+            }
+            (_, "reconnaissance" | "validating" | "safe_retreat") => new,
+            ("validating", _) => "validated",
+            ("reconnaissance" | "unvalidated", _) => text("trigger"),
+            _ => return,
+        };
+        statistics.insert("resume_ended_as".into(), json!(ended));
+    }
+
     /// Keeps how slow start was left for the first time.
     fn remember(&self, note: &Note) {
         let mut statistics = self.diary.lock();

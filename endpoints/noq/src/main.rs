@@ -3,14 +3,23 @@
 /// noq is a fork of quinn; one adapter serves both.
 #[path = "../../../crates/endpoint/quinn-family/adapter.rs"]
 mod adapter;
+#[cfg(test)]
+#[path = "../../../crates/endpoint/quinn-family/adversity.rs"]
+mod adversity;
 #[path = "../../../crates/endpoint/quinn-family/client.rs"]
 mod client;
 mod congestion;
 mod dialect;
 mod diary;
+#[path = "../../../crates/endpoint/quinn-family/inbox.rs"]
+mod inbox;
 #[path = "../../../crates/endpoint/quinn-family/options.rs"]
 mod options;
+mod peers;
 mod qlog;
+#[cfg(test)]
+#[path = "../../../crates/endpoint/quinn-family/reading.rs"]
+mod reading;
 
 use std::process::ExitCode;
 

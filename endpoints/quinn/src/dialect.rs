@@ -1,5 +1,6 @@
 //! What quinn says differently from noq.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -11,12 +12,15 @@ use quinn_proto::{
     ServerConfig, Transmit, TransportConfig, WriteError,
 };
 
+use crate::inbox::Reading;
 use crate::options::Tuning;
 
 pub const NAME: &str = "quinn";
 pub const VERSION: &str = "quinn-proto 0.11.19";
 /// quinn is run as it is.
 pub const DEFAULT_WINDOW: Option<u64> = None;
+/// As quinn's own streams are read.
+pub const READING: Reading = Reading::Ordered;
 
 pub fn endpoint(config: Arc<EndpointConfig>, server: Option<Arc<ServerConfig>>) -> Endpoint {
     Endpoint::new(config, server, true, None)
@@ -65,6 +69,7 @@ pub fn congestion_control(
     tuning: &Tuning,
     _setup: &Setup,
     _options: &mut Options,
+    _peers: &Peers,
 ) -> Result<Option<Arc<dyn ControllerFactory + Send + Sync>>, EndpointError> {
     let window = tuning.initial_window;
     Ok(Some(match tuning.cc.as_deref() {
@@ -89,6 +94,17 @@ pub fn congestion_control(
             return Err(EndpointError::Unsupported(what));
         }
     }))
+}
+
+/// quinn remembers no paths.
+#[derive(Debug, Default)]
+pub struct Peers(());
+
+#[expect(clippy::unused_self, reason = "noq's does something")]
+impl Peers {
+    pub fn meet(&self, _: SocketAddr) {}
+
+    pub fn part(&self, _: &Connection) {}
 }
 
 /// quinn writes all connections of a configuration into one file.

@@ -49,13 +49,16 @@ def _list(summaries: dict[str, dict[str, Any]]) -> None:
     """A scenario takes two lines, since its title is as long as all the rest: the numbers, then the title."""
     width = min(shutil.get_terminal_size().columns, WIDTH)
     column = max(map(len, summaries), default=0)
-    click.echo(f"{'name':<{column}}  {'RTT ms':>6}  {'Mbit/s':>11}  {'loss':<5}  queue")
+    rates = {name: _rates(one) for name, one in summaries.items()}
+    rate = max(map(len, rates.values()), default=0)
+    click.echo(f"{'name':<{column}}  {'RTT ms':>6}  {'Mbit/s':>{rate}}  {'loss':<6}  queue")
     for name, one in summaries.items():
-        numbers = f"{one['rtt_ms']:>6g}  {_rates(one):>11}  {_both(one, 'loss'):<5}  {_both(one, 'queue')}"
+        numbers = f"{one['rtt_ms']:>6g}  {rates[name]:>{rate}}  {_loss(one):<6}  {_both(one, 'queue')}"
         line = f"{name:<{column}}  {numbers}"
         click.echo(line if len(line) <= width else f"{line[: width - 1]}…")
         click.echo(textwrap.fill(one["title"], width, initial_indent="    ", subsequent_indent="    "))
-    click.echo("Rates are forward (server → client) / return. More: bentpipe scenarios show NAME")
+    click.echo("Rates are forward (server → client) / return, LOWEST-HIGHEST where they change.")
+    click.echo("More: bentpipe scenarios show NAME")
 
 
 @scenarios.command()
@@ -81,11 +84,9 @@ def show(name: str, settings: tuple[str, ...], as_json: bool) -> None:
     click.echo(f"{found.label}: {one['title']}")
     for heading, text in (
         ("round trip", f"{one['rtt_ms']:g} ms"),
-        (
-            "forward",
-            f"{_mbit(one['forward_rate_bps'])} Mbit/s, queue {one['forward_queue']} (server → client)",
-        ),
-        ("return", f"{_mbit(one['return_rate_bps'])} Mbit/s, queue {one['return_queue']} (client → server)"),
+        ("forward", f"{_rate(one, 'forward')}, queue {one['forward_queue']} (server → client)"),
+        ("return", f"{_rate(one, 'return')}, queue {one['return_queue']} (client → server)"),
+        ("delay", _delays(one)),
         ("loss", _both(one, "loss")),
         ("timeout", f"{one['timeout_s']:g} s"),
         ("source", one["source"]),
@@ -102,7 +103,30 @@ def show(name: str, settings: tuple[str, ...], as_json: bool) -> None:
 
 
 def _rates(summary: dict[str, Any]) -> str:
-    return f"{_mbit(summary['forward_rate_bps'])} / {_mbit(summary['return_rate_bps'])}"
+    return " / ".join(_range(summary, direction) for direction in ("forward", "return"))
+
+
+def _range(summary: dict[str, Any], direction: str) -> str:
+    """A rate in Mbit/s, or the lowest and the highest of one that changes."""
+    lowest, rate = summary[f"{direction}_rate_lowest_bps"], _mbit(summary[f"{direction}_rate_bps"])
+    return rate if lowest is None else f"{_mbit(lowest)}-{rate}"
+
+
+def _rate(summary: dict[str, Any], direction: str) -> str:
+    changes: str | None = summary[f"{direction}_rate_changes"]
+    return changes or f"{_range(summary, direction)} Mbit/s"
+
+
+def _delays(summary: dict[str, Any]) -> str | None:
+    """How delays change, if they do."""
+    delays = [(direction, summary[f"{direction}_delay"]) for direction in ("forward", "return")]
+    return "; ".join(f"{direction} {delay}" for direction, delay in delays if delay) or None
+
+
+def _loss(summary: dict[str, Any]) -> str:
+    """A ratio as it is; a model of bursts takes a line of its own, in `show`."""
+    loss = _both(summary, "loss")
+    return loss if len(loss) <= len("0.01 % / 0.01 %") else "bursts"
 
 
 def _both(summary: dict[str, Any], what: str) -> str:

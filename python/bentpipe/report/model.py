@@ -6,6 +6,7 @@ Keys carry their unit, as in records. `report-ui/src/model.ts` declares the same
 from __future__ import annotations
 
 import math
+import statistics
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -192,14 +193,17 @@ def cell_data(model: RunModel, slug: str) -> dict[str, Any]:
     moved = workload.parse(first.workload, first.trial)
     summary = model.summary(first.scenario)
     upload = moved.testcase == "upload"
+    # Over a link whose rate is drawn, each iteration has its own.
+    limits = [record.limit_s for record in cell.records if record.limit_s is not None]
+    limit_s = statistics.median(limits) if limits else None
     data = {
         **cell.key._asdict(),
         "slug": slug,
         "measured_bytes": moved.measured_bytes,
         "receiver": "server" if upload else "client",
         "rate_bps": _number(summary, "return_rate_bps" if upload else "forward_rate_bps"),
-        "limit_s": first.limit_s,
-        "ideal": _ideal(moved, first.limit_s, _number(summary, "rtt_ms")),
+        "limit_s": limit_s,
+        "ideal": _ideal(moved, limit_s, _number(summary, "rtt_ms")),
         "median": median.iteration if median and median.ok else None,
         "command": reproduce(cell, model.manifest),
         "endpoints": [
@@ -223,7 +227,8 @@ def cell_data(model: RunModel, slug: str) -> dict[str, Any]:
 
 def _ideal(moved: Workload, limit_s: float | None, rtt_ms: float | None) -> list[tuple[float, float]] | None:
     """The course of an ideal sender, (seconds, bytes received): nothing until handshake and request have had
-    their round trips, then files and headers at the link's rate. None where the path is not known.
+    their round trips, then files and headers at the link's rate, or the mean of one that changes. None where
+    the path is not known.
     """
     if limit_s is None or rtt_ms is None:
         return None

@@ -95,6 +95,44 @@ impl Cubic {
         }
         self.stage.as_mut().expect("it has just been begun")
     }
+
+    /// A congestion event after which the window is so many bytes, since that is what the path carries: the curve is flat there.
+    pub(super) fn restart_at(&mut self, bytes: u64) -> Reduction {
+        (self.plateau, self.prior) = (float(bytes), float(bytes));
+        self.stage = None;
+        Reduction {
+            window: bytes,
+            ssthresh: bytes,
+        }
+    }
+
+    /// The next congestion event is not to count as one below the plateau if it is within 1/20 of it.
+    pub(super) fn round_plateau_down_to(&mut self, bytes: u64) {
+        let window = float(bytes);
+        if window < self.plateau && window > 0.95 * self.plateau {
+            self.plateau = window;
+        }
+    }
+
+    /// A congestion event at a window of so many bytes.
+    pub(super) fn reduce_from(&mut self, bytes: u64) -> Reduction {
+        let window = float(bytes);
+        // > With fast convergence, when a congestion event occurs, *W_max* is updated as follows, before the window reduction described in
+        // > Section 4.6. (section 4.7)
+        self.plateau = if window < self.plateau {
+            window * f64::midpoint(1.0, BETA)
+        } else {
+            window
+        };
+        self.prior = window;
+        self.stage = None;
+        // In whole numbers, so that 70 of 100 remain and not 69.99….
+        let reduced = u64::try_from(u128::from(bytes) * 7 / 10).expect("less than before");
+        Reduction {
+            window: reduced,
+            ssthresh: reduced,
+        }
+    }
 }
 
 impl Avoidance for Cubic {
@@ -148,22 +186,7 @@ impl Avoidance for Cubic {
     }
 
     fn on_congestion(&mut self, path: &Path, _event: &Congestion) -> Reduction {
-        let window = float(path.window);
-        // > With fast convergence, when a congestion event occurs, *W_max* is updated as follows, before the window reduction described in
-        // > Section 4.6. (section 4.7)
-        self.plateau = if window < self.plateau {
-            window * f64::midpoint(1.0, BETA)
-        } else {
-            window
-        };
-        self.prior = window;
-        self.stage = None;
-        // In whole numbers, so that 70 of 100 remain and not 69.99….
-        let reduced = u64::try_from(u128::from(path.window) * 7 / 10).expect("less than before");
-        Reduction {
-            window: reduced,
-            ssthresh: reduced,
-        }
+        self.reduce_from(path.window)
     }
 
     /// Section 4.9.2: the whole state is restored, and so the curve goes on where it was.

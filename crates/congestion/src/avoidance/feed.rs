@@ -2,7 +2,7 @@
 
 use bentpipe_units::{Span, Time};
 
-use crate::acks::{Acked, Acks, Congestion, RateSample};
+use crate::acks::{Acked, Acks, Congestion, Lost, RateSample};
 use crate::avoidance::Avoidance;
 use crate::path::{Path, Rtt};
 
@@ -12,6 +12,8 @@ pub struct Feed {
     pub path: Path,
     /// What the next ACKs measure.
     pub rate: Option<RateSample>,
+    /// The next ACKs begin a round trip.
+    pub new_round: bool,
 }
 
 impl Feed {
@@ -36,8 +38,13 @@ impl Feed {
             lost: 0,
             round: 0,
             limited: false,
+            paced: true,
         };
-        Self { path, rate: None }
+        Self {
+            path,
+            rate: None,
+            new_round: false,
+        }
     }
 
     /// One ACK of so many bytes; they are credited.
@@ -56,21 +63,36 @@ impl Feed {
             credit: bytes,
             rtt: Some(self.path.rtt.latest),
             rate: self.rate,
-            new_round: false,
+            new_round: self.new_round,
         };
         self.path.window = avoidance.on_acks(&self.path, &acks);
     }
 
-    /// Something sent just now is lost.
-    pub fn congest(&mut self, avoidance: &mut impl Avoidance) {
-        let event = Congestion {
+    /// A packet sent just now is lost; no congestion event yet.
+    pub fn lose(&self, avoidance: &mut impl Avoidance) {
+        let lost = Lost {
+            now: self.path.now,
+            sent: self.path.now,
+            bytes: self.path.datagram,
+            sent_before: 0,
+        };
+        avoidance.on_lost(&self.path, &lost);
+    }
+
+    /// The congestion event of such a packet.
+    pub fn event(&self) -> Congestion {
+        Congestion {
             now: self.path.now,
             sent: self.path.now,
             lost: self.path.datagram,
             ecn: false,
             persistent: false,
-        };
-        let reduction = avoidance.on_congestion(&self.path, &event);
+        }
+    }
+
+    /// That event happens.
+    pub fn congest(&mut self, avoidance: &mut impl Avoidance) {
+        let reduction = avoidance.on_congestion(&self.path, &self.event());
         self.path.window = reduction.window;
         self.path.ssthresh = Some(reduction.ssthresh);
     }

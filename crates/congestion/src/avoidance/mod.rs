@@ -10,12 +10,18 @@ use crate::path::Path;
 mod cubic;
 #[cfg(test)]
 mod feed;
+mod hybla;
 mod new_reno;
+mod pico;
+mod tolerant;
 
 pub use cubic::Cubic;
 #[cfg(test)]
 pub(crate) use feed::Feed;
+pub use hybla::Hybla;
 pub use new_reno::NewReno;
+pub use pico::Pico;
+pub use tolerant::Tolerant;
 
 /// What a congestion event leaves of the window. Windows below the smallest one are raised to it by the controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +61,13 @@ pub trait Avoidance: Send + Sync + Debug {
     /// A packet was lost, in slow start too. A congestion event follows.
     fn on_lost(&mut self, path: &Path, lost: &Lost) {
         let _ = (path, lost);
+    }
+
+    /// Whether packets that were lost just now are no sign of congestion: then nothing happens, slow start hears of no congestion event, and there
+    /// is no recovery period. Not asked about ECN marks and persistent congestion.
+    fn forgives(&mut self, path: &Path, event: &Congestion) -> bool {
+        let _ = (path, event);
+        false
     }
 
     /// Packets were lost or marked, none of them sent before the last congestion event was noticed.

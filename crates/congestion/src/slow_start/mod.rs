@@ -7,13 +7,26 @@ use crate::note::Note;
 use crate::pacing::Pacing;
 use crate::path::Path;
 
+mod careful_resume;
+mod hybla;
+mod hystart;
+mod hystart_plus_plus;
 mod jump_start;
 mod rapid_start;
+mod ring;
+mod search;
+mod search4;
 mod standard;
 mod trains;
 
+pub use careful_resume::{CarefulResume, Jump, Resume};
+pub use hybla::Hybla;
+pub use hystart::HyStart;
+pub use hystart_plus_plus::HyStartPlusPlus;
 pub use jump_start::JumpStart;
 pub use rapid_start::RapidStart;
+pub use search::Search;
+pub use search4::Search4;
 pub use standard::Standard;
 pub use trains::Trains;
 
@@ -53,6 +66,8 @@ pub enum Response {
     Window(u64),
     /// It means nothing, and slow start goes on. What is lost is still sent again.
     Ignore,
+    /// The window becomes so many bytes, and slow start goes on from there: it had tried something bold and takes it back.
+    Retreat(u64),
 }
 
 /// How the window grows until the capacity of the path has been found.
@@ -69,9 +84,20 @@ pub trait SlowStart: Send + Sync + Debug {
         "slow_start"
     }
 
+    /// What made [`SlowStart::phase`] change last, for the log.
+    fn trigger(&self) -> &'static str {
+        "ack"
+    }
+
     /// A packet of so many bytes has left. `path` counts it already.
     fn on_sent(&mut self, path: &Path, bytes: u64) {
         let _ = (path, bytes);
+    }
+
+    /// The window has been filled by what has just left. The window that is wanted instead, if the path is known to be larger.
+    fn on_full(&mut self, path: &Path) -> Option<u64> {
+        let _ = path;
+        None
     }
 
     /// Packets were acknowledged.
@@ -90,8 +116,11 @@ pub trait SlowStart: Send + Sync + Debug {
 
     /// How fast the window is sent. The window doubles in a round trip, so twice a window per round trip is what never waits.
     fn pacing(&self, path: &Path) -> Pacing {
-        let _ = path;
-        Pacing::Gain(200)
+        if is_first_flight(path) {
+            Pacing::Unpaced
+        } else {
+            Pacing::Gain(200)
+        }
     }
 
     /// How fast avoidance sends after [`Step::Leave`] or [`Response::Leave`], until its first reduction; `None`: as it likes. A window that is as large as
@@ -108,4 +137,16 @@ pub trait SlowStart: Send + Sync + Debug {
 
     /// Duplicates its state.
     fn clone_box(&self) -> Box<dyn SlowStart>;
+}
+
+impl Clone for Box<dyn SlowStart> {
+    fn clone(&self) -> Self {
+        self.clone_box()
+    }
+}
+
+/// The first ten packets leave as a burst, as RFC 9002, section 7.7, allows for an initial window. Spread over a long round trip they would
+/// be further apart than a receiver delays an ACK (25 ms), and each of them would seem to take that much longer.
+pub(crate) fn is_first_flight(path: &Path) -> bool {
+    path.window < 2 * path.initial_window.min(10 * path.datagram)
 }

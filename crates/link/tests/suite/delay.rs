@@ -94,8 +94,8 @@ fn jitter_keeps_the_order_of_packets_that_are_close() {
     let late = (0..1000)
         .zip(&arrivals)
         .filter(|(sent, at)| **at >= sent + 140);
-    // Nearly all wait for one of the 50 before them that drew much.
-    assert!(late.count() > 900);
+    // Of packets that are far apart 11 in 51 would be as late; here 3 in 4 are, since they wait for one before them that was.
+    assert!((650..850).contains(&late.count()));
 }
 
 #[test]

@@ -61,8 +61,8 @@ fn on_demand_it_asks_for_all_with_the_first_byte() {
     // It asks at 1 s, and is granted at 1.1 s: 799 ms at 1 byte/us, then 10 bytes/us.
     assert_eq!(limit(&scenario, 105_000, 0), Span::from_millis(705));
     assert_eq!(
-        limit(&scenario, 1_849_000, 0),
-        Span::from_millis(600 + 799 + 105)
+        limit(&scenario, 1_849_050, 0),
+        Span::from_nanos((600 + 799 + 105) * MS + 5_000)
     );
     // What could have come through is counted with the full rate.
     let ideal = Ideal::new(&scenario, Direction::Forward, 1);

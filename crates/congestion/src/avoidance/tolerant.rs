@@ -1,0 +1,246 @@
+//! An avoidance that stands random loss: CUBIC, which is told only of losses that congestion explains.
+//!
+//! Source: our own, put together from three that are published. That a loss without a queue is no congestion is the idea of TCP Veno (C. P. Fu,
+//! S. C. Liew, IEEE JSAC 21, 2003); that up to 2 % of the packets of a round trip may be lost, that of BBR (draft-ietf-ccwg-bbr, `LossThresh`); and
+//! that after congestion the window follows from what the path has delivered, that of TCP Westwood (C. Casetti and others, Wireless Networks 8, 2002). CUBIC
+//! (RFC 9438) does the rest, so that this is a CUBIC on a path that loses packets from full queues alone.
+//!
+//! A loss is forgiven, in slow start too, unless one of these holds:
+//!
+//! - **A queue stands.** Every sample of the RTT in this round trip and the last one is more than 4 ms above the smallest one ever. It is the smallest of so
+//!   many because a sender's own bursts and jitter move single samples, and not these.
+//! - **Too much is lost**: in this round trip and the last one more than 2 % of the packets, and two packets. Two, since one packet of ten that is lost by chance
+//!   says nothing; only one if there were fewer than 32.
+//!
+//! ECN marks and persistent congestion are never forgiven. What is not forgiven reduces the window as CUBIC does, or, if that is less, to what the path was
+//! seen to carry: the largest delivery rate of these two round trips times the smallest RTT. When a link has become much slower, this is the right size at
+//! once, where CUBIC needs several round trips.
+//!
+//! Limits. With a queue so short that it never delays by 4 ms, up to 2 % of the packets may be lost to a full queue before the window is reduced, and other flows there
+//! that take every loss for congestion get little. If the path itself becomes longer by more than 4 ms, or jitter holds up
+//! every packet of two round trips, no loss is forgiven any more: then this is CUBIC. More than 2 % of random loss is congestion to it too.
+
+use bentpipe_units::{Span, Time};
+
+use crate::acks::{Acks, Congestion, Lost};
+use crate::avoidance::{Avoidance, Cubic, Reduction};
+use crate::pacing::Pacing;
+use crate::path::Path;
+
+/// A delay that is a queue; the least that slow start takes for one in RFC 9406 (`MIN_RTT_THRESH`).
+const QUEUE: Span = Span::from_millis(4);
+/// One packet in so many may be lost.
+const LOSS: u64 = 50;
+/// Fewer packets than that say little.
+const FEW: u64 = 32;
+
+/// CUBIC that forgives losses which a full queue does not explain.
+#[derive(Debug, Clone, Default)]
+pub struct Tolerant {
+    cubic: Cubic,
+    /// The last round trip and this one.
+    rounds: [Round; 2],
+    /// What was sent before does not count: it was sent with the window that has been reduced.
+    since: Time,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Round {
+    acked: u64,
+    lost: u64,
+    /// The smallest sample of the RTT; none yet.
+    least: Option<Span>,
+    /// The largest delivery rate.
+    rate: u64,
+}
+
+impl Tolerant {
+    fn listen(&mut self, acks: &Acks<'_>) {
+        if acks.new_round {
+            self.rounds = [self.rounds[1], Round::default()];
+        }
+        let since = self.since;
+        let counted = acks.packets.iter().filter(|it| it.sent >= since).count() as u64;
+        let round = &mut self.rounds[1];
+        round.acked += counted;
+        if let Some(sample) = acks.rtt {
+            round.least = Some(round.least.map_or(sample, |least| least.min(sample)));
+        }
+        if let Some(sample) = acks.rate.filter(|it| !it.limited) {
+            round.rate = round.rate.max(sample.per_second());
+        }
+    }
+
+    /// A queue has been there for more than a round trip.
+    fn queue_stands(&self, path: &Path) -> bool {
+        let [Some(last), Some(this)] = self.rounds.map(|round| round.least) else {
+            return false;
+        };
+        last.min(this) > path.rtt.min + QUEUE
+    }
+
+    fn loses_too_much(&self) -> bool {
+        let lost: u64 = self.rounds.iter().map(|round| round.lost).sum();
+        let packets = lost + self.rounds.iter().map(|round| round.acked).sum::<u64>();
+        let slack = if packets < FEW { 1 } else { 2 };
+        lost > packets / LOSS + slack
+    }
+
+    /// The window that the path was seen to carry without a queue; none if the sender did not fill it, or in slow start, where what is
+    /// delivered lags behind by a round trip.
+    fn carried(&self, path: &Path) -> Option<u64> {
+        path.ssthresh?;
+        let rate = self.rounds.iter().map(|round| round.rate).max();
+        let rate = rate.filter(|&rate| rate > 0)?;
+        Some(Path::bytes_in(rate, path.rtt.min))
+    }
+}
+
+impl Avoidance for Tolerant {
+    fn name(&self) -> &'static str {
+        "tolerant"
+    }
+
+    fn begin(&mut self, path: &Path) {
+        self.cubic.begin(path);
+    }
+
+    fn on_acks(&mut self, path: &Path, acks: &Acks<'_>) -> u64 {
+        self.listen(acks);
+        self.cubic.on_acks(path, acks)
+    }
+
+    fn on_acks_in_slow_start(&mut self, _path: &Path, acks: &Acks<'_>) {
+        self.listen(acks);
+    }
+
+    fn on_lost(&mut self, _path: &Path, lost: &Lost) {
+        if lost.sent >= self.since {
+            self.rounds[1].lost += 1;
+        }
+    }
+
+    fn forgives(&mut self, path: &Path, _event: &Congestion) -> bool {
+        !self.loses_too_much() && !self.queue_stands(path)
+    }
+
+    fn on_congestion(&mut self, path: &Path, _event: &Congestion) -> Reduction {
+        // Chance decides at which window a loss meets the queue: a little less than the last time is not yet another flow that asks for its
+        // share, for which fast convergence would lower the plateau.
+        self.cubic.round_plateau_down_to(path.window);
+        let mut reduction = self.cubic.reduce_from(path.window);
+        if let Some(carried) = self.carried(path)
+            && carried < reduction.window
+        {
+            reduction = self.cubic.restart_at(carried);
+        }
+        self.since = path.now;
+        for round in &mut self.rounds {
+            (round.acked, round.lost) = (0, 0);
+        }
+        reduction
+    }
+
+    fn undoes_spurious(&self) -> bool {
+        true
+    }
+
+    /// Evenly over the round trip. At the usual 1.25 the window goes round in one long burst, at the rate of the bottleneck, with a pause behind
+    /// it; what the window grows by then queues although the path is not full, and a short queue overflows.
+    fn pacing(&self, _path: &Path) -> Pacing {
+        Pacing::Gain(105)
+    }
+
+    fn clone_box(&self) -> Box<dyn Avoidance> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::acks::RateSample;
+    use crate::avoidance::Feed;
+
+    const SEGMENT: u64 = 1_000;
+
+    /// Two round trips of 100 packets.
+    fn settled(rtt: Span) -> (Tolerant, Feed) {
+        let mut feed = Feed::new(SEGMENT, 100 * SEGMENT, Span::from_millis(600));
+        feed.path.rtt.latest = rtt;
+        feed.rate = Some(RateSample {
+            bytes: 100 * SEGMENT,
+            interval: Span::from_millis(600),
+            limited: false,
+        });
+        let mut tolerant = Tolerant::default();
+        tolerant.begin(&feed.path);
+        for _ in 0..2 {
+            feed.new_round = true;
+            for _ in 0..100 {
+                feed.ack(&mut tolerant, SEGMENT);
+                feed.new_round = false;
+            }
+        }
+        feed.path.window = 100 * SEGMENT;
+        (tolerant, feed)
+    }
+
+    fn forgives(tolerant: &mut Tolerant, feed: &Feed, losses: u64) -> bool {
+        for _ in 0..losses {
+            feed.lose(tolerant);
+        }
+        tolerant.forgives(&feed.path, &feed.event())
+    }
+
+    #[test]
+    fn forgives_two_percent_and_two_packets_without_a_queue() {
+        // 200 packets were acknowledged.
+        let (mut tolerant, feed) = settled(Span::from_millis(603));
+        assert!(forgives(&mut tolerant, &feed, 1));
+        assert!(forgives(&mut tolerant, &feed, 5));
+        assert!(!forgives(&mut tolerant, &feed, 1), "7 of 207");
+    }
+
+    #[test]
+    fn forgives_nothing_while_a_queue_stands() {
+        let (mut tolerant, mut feed) = settled(Span::from_millis(605));
+        assert!(!forgives(&mut tolerant, &feed, 1));
+        // One packet that found it empty is enough to doubt it.
+        feed.path.rtt.latest = Span::from_millis(601);
+        feed.ack(&mut tolerant, SEGMENT);
+        assert!(forgives(&mut tolerant, &feed, 1));
+    }
+
+    #[test]
+    fn reduces_to_what_was_delivered() {
+        // The window is twice what comes through.
+        let (mut tolerant, mut feed) = settled(Span::from_millis(600));
+        feed.path.ssthresh = Some(100 * SEGMENT);
+        feed.path.window = 200 * SEGMENT;
+        feed.congest(&mut tolerant);
+        assert_eq!(feed.path.window, 99_999);
+        // Losses of what was sent before the reduction are not held against it.
+        feed.path.now += Span::from_millis(100);
+        assert!(forgives(&mut tolerant, &feed, 0));
+    }
+
+    #[test]
+    fn reduces_as_cubic_does_if_the_path_carries_the_window() {
+        let (mut tolerant, mut feed) = settled(Span::from_millis(600));
+        feed.path.ssthresh = Some(100 * SEGMENT);
+        feed.congest(&mut tolerant);
+        assert_eq!(feed.path.window, 70 * SEGMENT);
+    }
+
+    #[test]
+    fn one_loss_of_ten_says_nothing() {
+        let mut feed = Feed::new(SEGMENT, 10 * SEGMENT, Span::from_millis(600));
+        let mut tolerant = Tolerant::default();
+        for _ in 0..9 {
+            feed.ack(&mut tolerant, SEGMENT);
+        }
+        assert!(forgives(&mut tolerant, &feed, 1));
+        assert!(!forgives(&mut tolerant, &feed, 1));
+    }
+}
