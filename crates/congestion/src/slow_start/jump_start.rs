@@ -1,7 +1,7 @@
 //! Jump Start: the first flight is as large as what the receiver takes, paced over the round trip of the handshake.
 //!
 //! Source: the WPI report on SEARCH in QUIC (2024, section 3.3), which describes D. Liu, M. Allman, S. Jin, L. Wang, Congestion Control
-//! Without a Startup Phase (PFLDnet 2007). What follows the jump is as later QUIC implementations have it: with the first ACK of the jump the window
+//! Without a Startup Phase (`PFLDnet` 2007). What follows the jump is as later QUIC implementations have it: with the first ACK of the jump the window
 //! becomes what is in flight, and standard slow start goes on from there; after a loss it becomes what the jump delivered, as soon as
 //! the jump's last packet is accounted for. Departures: a plug-in knows neither the data to be sent nor the receiver's window, so the jump is of the window that noq grants a
 //! stream by itself, or of the largest congestion window that is set, if that is less.
@@ -83,10 +83,13 @@ impl SlowStart for JumpStart {
                 until,
                 delivered,
                 lost,
-            } if newest < until => match lost {
-                true => Step::Window(Self::come_through(path, delivered)),
-                false => Step::Grow(0),
-            },
+            } if newest < until => {
+                if lost {
+                    Step::Window(Self::come_through(path, delivered))
+                } else {
+                    Step::Grow(0)
+                }
+            }
             State::Landed {
                 delivered,
                 lost: true,

@@ -117,11 +117,12 @@ impl SlowStart for RapidStart {
             return Step::Grow(2 * acks.credit);
         }
         self.follow_floor(acks);
-        match self.queue_builds_up(path) {
+        if self.queue_builds_up(path) {
             // > If rtt_floor is greater than queue_buildup_thresh, the sender SHOULD increase the congestion window as in classic slow
             // > start; i.e., by 1 byte for every byte that is newly acknowledged …
-            true => Step::Grow(acks.credit),
-            false => Step::Grow(2 * acks.credit),
+            Step::Grow(acks.credit)
+        } else {
+            Step::Grow(2 * acks.credit)
         }
     }
 
@@ -150,9 +151,10 @@ impl SlowStart for RapidStart {
         // > the sender SHOULD pace the packets over a full RTT, using the current RTT estimate, when it first sends more data than
         // > classic slow start with pacing would permit.
         let first = self.first_flight.is_some_and(|end| path.sent < end);
-        match first || self.recovery.is_some() {
-            true => Pacing::Gain(100),
-            false => Pacing::Gain(200),
+        if first || self.recovery.is_some() {
+            Pacing::Gain(100)
+        } else {
+            Pacing::Gain(200)
         }
     }
 

@@ -21,9 +21,9 @@
 //! | the same, without a queue: losses beyond 2 % | down to 0.85 of what is delivered |
 //! | an estimate that is absurd (ACKs that come compressed) | no window beyond 256 times what has been delivered |
 //! | ACKs for a timer's sake, at the end of a train | do not count ([`dispersion`]) |
-//! | so few ACKs that a train has but one; a sender that cannot send a burst | no estimate: HyStart++, from the window that the trains had |
+//! | so few ACKs that a train has but one; a sender that cannot send a burst | no estimate: `HyStart++`, from the window that the trains had |
 //! | the application has too little to send | short trains do not count, the next ones do; what was not sent in the trial is not taken for granted |
-//! | short round trips | below 100 ms HyStart++ |
+//! | short round trips | below 100 ms `HyStart++` |
 //! | congestion marks (ECN) | in the trains as a loss in slow start; in the trial as too many losses |
 //!
 //! What is sent without any knowledge is bounded by the trains, 105 packets over half a round trip; what is sent on an estimate that
@@ -128,10 +128,8 @@ impl Trains {
         // A queue that overflows was never empty: then what is left of a train shows the bottleneck well.
         let overflown = Trial::too_much(path, path.lost, path.lost + path.delivered);
         let trial = Trial::new(path, estimate.rate, agree(estimate) || overflown);
-        let trial = match trial.handed_over(path) <= Self::window(path) && trial.sure {
-            true => trial.filled(path),
-            false => trial,
-        };
+        let filled = trial.sure && trial.handed_over(path) <= Self::window(path);
+        let trial = if filled { trial.filled(path) } else { trial };
         let window = trial.window(path);
         self.state = State::Trying(trial);
         Step::Window(window)
