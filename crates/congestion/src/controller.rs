@@ -311,6 +311,11 @@ impl Controller {
         };
         let reason = match response {
             Response::Ignore if !event.persistent => "ignored",
+            Response::Window(bytes) if !event.persistent => {
+                self.recovery = Some(event.now);
+                self.set_window(bytes);
+                "recovery"
+            }
             Response::Retreat(window) if !event.persistent => {
                 self.recovery = Some(event.now);
                 self.resumption.retreated = true;
