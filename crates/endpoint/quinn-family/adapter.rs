@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use bentpipe_endpoint::contract::Statistics;
 use bentpipe_endpoint::{
     Clock, Closing, ConnectionKey, EndpointError, Event, Options, Read, Received, Resume, Role,
     Setup, Stack, StreamEnd, StreamKey, TestCase, Transmit,
@@ -38,6 +39,8 @@ pub struct Adapter {
     /// Datagrams that belong to no connection.
     responses: VecDeque<(Transmit, Vec<u8>)>,
     clock: Clock,
+    /// What congestion control has to say at the end.
+    report: Option<options::Report>,
 }
 
 /// A token's age is counted in the trial's time.
@@ -56,7 +59,7 @@ impl Stack for Adapter {
 
     fn new(setup: &Setup, words: &mut Options) -> Result<Self, EndpointError> {
         let mut transport = TransportConfig::default();
-        options::apply(&mut transport, setup, words)?;
+        let report = options::apply(&mut transport, setup, words)?;
         let reading = Reading::take(words)?;
         if let Some(folder) = &setup.qlog {
             let start = setup.clock.instant(Duration::ZERO);
@@ -84,6 +87,7 @@ impl Stack for Adapter {
             leaving: None,
             responses: VecDeque::new(),
             clock: setup.clock.clone(),
+            report,
         })
     }
 
@@ -276,6 +280,12 @@ impl Stack for Adapter {
         } else {
             self.close_at_once(self.clock.instant(now), connection, code);
         }
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.report
+            .as_ref()
+            .map_or_else(Statistics::default, |report| report())
     }
 }
 

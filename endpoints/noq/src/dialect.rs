@@ -12,8 +12,8 @@ use noq_proto::{
 };
 
 pub use crate::congestion::congestion_control;
-pub use crate::qlog::log_to;
 use crate::inbox::Reading;
+pub use crate::qlog::log_to;
 
 pub const NAME: &str = "noq";
 pub const VERSION: &str = "noq-proto 1.4.0";

@@ -123,15 +123,41 @@ fn jitter_of_20_ms_does_not_make_it_careful_early() {
 #[test]
 #[ignore]
 fn print_sweep() {
-    for ss in ["search-keep", "search", "search4", "hystart", "hystart++", "hybla"] {
+    for ss in [
+        "search-keep",
+        "search",
+        "search4",
+        "hystart",
+        "hystart++",
+        "hybla",
+    ] {
         for queue in [5u64, 25, 50, 100, 150, 200, 300, 400, 500] {
             let m = sat(queue);
             let n = notes(&m, ss);
             let bdp = (m.bdp_packets() * DATAGRAM) as f64;
-            let ex = n.iter().find(|x| x.name == "search_exit").map(|x| ((x.now - Time::ZERO).as_secs_f64(), integer(x, "window_before") as f64 / bdp, integer(x, "congestion_window") as f64 / bdp));
-            let left = n.iter().find(|x| x.name == "phase" && text(x, "new") == "congestion_avoidance").map(|x| ((x.now - Time::ZERO).as_secs_f64(), text(x, "trigger"), integer(x, "window_before") as f64 / bdp, integer(x, "congestion_window") as f64 / bdp));
+            let ex = n.iter().find(|x| x.name == "search_exit").map(|x| {
+                (
+                    (x.now - Time::ZERO).as_secs_f64(),
+                    integer(x, "window_before") as f64 / bdp,
+                    integer(x, "congestion_window") as f64 / bdp,
+                )
+            });
+            let left = n
+                .iter()
+                .find(|x| x.name == "phase" && text(x, "new") == "congestion_avoidance")
+                .map(|x| {
+                    (
+                        (x.now - Time::ZERO).as_secs_f64(),
+                        text(x, "trigger"),
+                        integer(x, "window_before") as f64 / bdp,
+                        integer(x, "congestion_window") as f64 / bdp,
+                    )
+                });
             let c = css(&n).map(|x| integer(x, "congestion_window") as f64 / bdp);
-            println!("{ss} q={queue}% norm={:.3} exit={ex:.2?} left={left:.2?} css={c:.2?}", largest_norm(&n));
+            println!(
+                "{ss} q={queue}% norm={:.3} exit={ex:.2?} left={left:.2?} css={c:.2?}",
+                largest_norm(&n)
+            );
         }
     }
 }
