@@ -1,7 +1,8 @@
 # make setup   what is needed to run, into .venv and target, and four stacks into the cache
 # make demo    sets up and runs the main job
 # make test    sets up and passes every test
-# make bench   what a trial costs, beside the same stacks over loopback UDP; decoding, beside tshark
+# make bench   what a trial costs, beside the same stacks over loopback UDP; decoding, beside tshark;
+#              congestion controllers, beside noq's
 # make lint    formatters and linters, changing nothing
 
 PYTHON ?= python3
@@ -22,6 +23,7 @@ test: setup
 bench: setup
 	$(BIN)/python benches/pairs.py
 	$(BIN)/python benches/traces.py
+	cargo bench --quiet -p bentpipe-benches
 
 lint:
 	cargo fmt --all --check

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bentpipe import paths, scenarios, stacks, strict, workload
+from bentpipe import flows, paths, scenarios, stacks, strict, workload
 from bentpipe.errors import UsageError, one_of
+from bentpipe.flows import AND
 from bentpipe.stacks import Stack, Variant
 from bentpipe.trial import Trial
 from bentpipe.workload import Workload
@@ -36,6 +37,7 @@ class Plan:
     seed: int = 1
     iterations: int = 10
     workloads: tuple[str, ...] = ("transfer:10485760",)  # in canonical form
+    flows: tuple[str, ...] = ()  # sets of further flows, in canonical form; each workload is run with each
     trace: str = "none"  # one of TRACES
     qlog: bool = False  # traces come with the endpoints' qlogs
     set: tuple[str, ...] = ()  # `KEY=VALUE`, for every scenario
@@ -94,8 +96,14 @@ class Plan:
 
     @property
     def parsed_workloads(self) -> list[Workload]:
-        """The plan's workloads; UsageError for one in a manifest that is none."""
-        return [workload.parse(one, "workloads") for one in self.workloads]
+        """The plan's workloads, with their further flows; UsageError for one in a manifest that is none."""
+        return [
+            dataclasses.replace(
+                workload.parse(one, "workloads"), flows=tuple(text for text in beside.split(AND) if text)
+            )
+            for one in self.workloads
+            for beside in self.flows or ("",)
+        ]
 
     def trials(self, left_out: Sequence[str] = ()) -> list[Trial]:
         """Every trial, in the order in which a table reads. Variants of the stacks `left_out` are passed
@@ -164,6 +172,8 @@ def load(argument: str) -> Plan:
         values["workloads"] = workload.canonical(table.texts("workloads"), f"{table.file}: workloads")
         if not values["workloads"]:
             raise table.wrong("workloads", [], 'at least one, as in "transfer:10MiB"')
+    if "flows" in table.values:
+        values["flows"] = flows.from_table(table.values["flows"], f"{table.file}: flows")
     values["title"] = table.text("title", "")
     values["trace"] = table.text("trace", "none")
     if values["trace"] not in TRACES:
@@ -224,13 +234,17 @@ def cast(
     """Find the plan's variants among the stacks that are known, passing over those of `left_out`.
 
     A stack that cannot be started is left out as well, unless its variant is among `named`, those that the
-    command line asks for: then it is a UsageError.
+    command line asks for, or that of a further flow: then it is a UsageError.
     """
     left_out = dict(left_out or {})
     found: dict[str, dict[str, Variant]] = {"client": {}, "server": {}}
+    further: dict[str, list[str]] = {"client": [], "server": []}
+    for flow in flows.every(plan.parsed_workloads):
+        for role, label in flow.variants.items():
+            further[role].append(label)
     for role, labels in (("client", plan.clients), ("server", plan.servers)):
-        for label in labels:
-            if label.partition(":")[0] in left_out:
+        for label in (*labels, *further[role]):
+            if label.partition(":")[0] in left_out and label not in further[role]:
                 continue
             name = label.partition(":")[0]
             if name not in known:
@@ -242,7 +256,7 @@ def cast(
                     f"{label}: {variant.stack.name} has no role {role}", "leave it out of this list"
                 )
             why = variant.stack.missing("virtual-time")
-            if why and label in named:
+            if why and (label in named or label in further[role]):
                 raise UsageError(why, variant.stack.how_to_install)
             if why:
                 left_out[variant.stack.name] = why

@@ -48,6 +48,6 @@ def of_trial(summary: dict[str, Any], record: Record) -> LinkFacts:
     return LinkFacts(
         **known,
         limit_s=record.limit_s,
-        size_bytes=of_files.measured_bytes,
+        size_bytes=None if of_files.duration_ms is not None else of_files.measured_bytes,
         sender="client" if of_files.testcase == "upload" else "server",
     )

@@ -99,6 +99,10 @@ class Record:
     # received_bytes[k]: UDP payload that reached the client (in an upload, the server) by (k + 1) steps
     received_step_s: float
     received_bytes: list[int]
+    jain_index: float | None  # of the flows' goodputs; null where there is one flow
+    flows: list[
+        dict[str, Any]
+    ]  # all of them, the one that is measured first; empty where that is the only one
     packet_log_sha256: str | None
 
     @property
@@ -145,6 +149,25 @@ _ARROW_TYPES: dict[str, pa.DataType] = {
     "bool | None": pa.bool_(),
     "list[int]": pa.list_(pa.int64()),
     "list[str]": pa.list_(pa.string()),
+    "list[dict[str, Any]]": pa.list_(
+        pa.struct(
+            [
+                ("client", pa.string()),
+                ("server", pa.string()),
+                ("start_s", pa.float64()),
+                ("end_s", pa.float64()),
+                ("outcome", pa.string()),
+                ("detail", pa.string()),
+                ("goodput_bps", pa.float64()),
+                *(
+                    (f"{way}_{what}", pa.int64())
+                    for way in ("forward", "return")
+                    for what in ("packets", "queue_drops", "losses")
+                ),
+                ("received_bytes", pa.list_(pa.int64())),
+            ]
+        )
+    ),
 }
 
 

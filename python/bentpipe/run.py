@@ -21,16 +21,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
+from bentpipe import flows
 from bentpipe.campaign import Cast
 from bentpipe.errors import BentpipeError, Interrupted, is_full
 from bentpipe.manifest import Manifest, now, stack_versions
 from bentpipe.pause import Pause
 from bentpipe.records import Record
 from bentpipe.run_folder import RunFolder
-from bentpipe.stacks import Variant
 from bentpipe.statistics import Cell, CellKey, cells
 from bentpipe.testbeds import pipe
-from bentpipe.testbeds.sim import Answer, Job, Sim
+from bentpipe.testbeds.sim import Answer, Flow, Job, Sim
 from bentpipe.trial import Trial
 from bentpipe.workload import write_files
 
@@ -111,7 +111,8 @@ class Execution:
 
     def _execute(self, scratch: Path, pool: ThreadPoolExecutor) -> None:
         self._scratch, self._www = scratch, scratch / "www"
-        for workload in self._workloads.values():
+        further = [flow.workload for flow in flows.every(self._workloads.values()) if flow.workload]
+        for workload in dict.fromkeys(one.alone for one in (*self._workloads.values(), *further)):
             write_files(self._www, workload, lambda: self._stop)
         if self._stop:
             return
@@ -214,7 +215,9 @@ class Execution:
                 running[pool.submit(self._sim.trial, self._job(trial))] = trial
 
     def _breach(self, trial: Trial) -> str | None:
-        for role, variant in self._variants(trial).items():
+        ends = [("client", flow.client) for flow in self._flows(trial)]
+        ends += [("server", flow.server) for flow in self._flows(trial)]
+        for role, variant in ends:
             name = f"{variant.stack.name} as {role}"
             if name in self.manifest.contract_breaches:
                 return f"{name} breaks the contract: {self.manifest.contract_breaches[name]}"
@@ -224,17 +227,34 @@ class Execution:
         """Why a trial need not be started: an end does not even promise its test case. What is promised and
         not kept shows in the trial.
         """
-        testcase = self._workloads[trial.workload].testcase
-        for role, variant in self._variants(trial).items():
-            if testcase not in variant.stack.testcases:
-                return f"{variant.stack.name} as {role}: its stack.toml does not list {testcase}; not started"
+        for flow in self._flows(trial):
+            for role, variant in (("client", flow.client), ("server", flow.server)):
+                name = variant.stack.name
+                if flow.testcase not in variant.stack.testcases:
+                    return f"{name} as {role}: its stack.toml does not list {flow.testcase}; not started"
         return None
 
-    def _variants(self, trial: Trial) -> dict[str, Variant]:
-        return {"client": self.cast.clients[trial.client], "server": self.cast.servers[trial.server]}
+    def _flows(self, trial: Trial) -> list[Flow]:
+        """Those of a trial, its own first."""
+        own = self._workloads[trial.workload]
+        found = []
+        for flow in (flows.Flow(), *flows.of(own)):
+            moved = flow.workload or own
+            found.append(
+                Flow(
+                    testcase=moved.testcase,
+                    requests=moved.requests,
+                    client=self.cast.clients[flow.client or trial.client],
+                    server=self.cast.servers[flow.server or trial.server],
+                    start_ms=flow.start_ms,
+                    duration_ms=moved.duration_ms,
+                )
+            )
+        return found
 
     def _job(self, trial: Trial) -> Job:
         workload = self._workloads[trial.workload]
+        own, *others = self._flows(trial)
         return Job(
             scenario=self.manifest.scenarios[trial.scenario]["scenario"],
             testcase=workload.testcase,
@@ -246,7 +266,10 @@ class Execution:
             trace=self._trace != "none",
             qlog=self.manifest.plan.qlog,
             silence_s=self.settings.silence_s,
-            **self._variants(trial),
+            client=own.client,
+            server=own.server,
+            duration_ms=own.duration_ms,
+            others=tuple(others),
         )
 
     def _take(self, trial: Trial, answer: Answer) -> None:

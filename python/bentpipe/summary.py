@@ -24,7 +24,7 @@ _FEW = 4  # names across: with deviations, they fit the width
 _WIDTH = 80
 _LINES = 30  # of failures
 _NAMED = 3  # pairs, before they are counted
-_BULK = ("transfer", "upload")  # test cases that are about goodput
+_BULK = ("transfer", "upload", "duration")  # test cases that are about goodput
 # Where many servers share a line, an outcome is a letter.
 _LETTERS = {
     "unsupported": "U",
@@ -112,6 +112,8 @@ def _legend(shown: Sequence[Matrix]) -> str:
         words += "; !: some trials failed"
     if rates and times:
         words += "\ns: seconds until all has arrived, mean, where goodput says little"
+    if any(" J" in one for one in texts):
+        words += "\nJ: Jain's index of how even the flows' shares were, mean; 1 is even"
     if any(one.startswith("-") for one in texts):
         words += "\n-: no goodput, as the file came in one flight"
     letters = [f"{letter}: {word.replace('_', ' ')}" for word, letter in _LETTERS.items() if letter in texts]
@@ -206,6 +208,9 @@ def cell_text(cell: Cell | None) -> str:
     text = "-" if mean is None else f"{mean / 1e6:.2f}"
     if deviation is not None and sum(record.goodput_bps is not None for record in cell.ok) > 1:
         text += f" ±{deviation / 1e6:.2f}"
+    even = [record.jain_index for record in cell.ok if record.jain_index is not None]
+    if even:
+        text += f" J{statistics.fmean(even):.2f}"
     return f"{text} ({failed}!)" if failed else text
 
 

@@ -100,4 +100,5 @@ _NOTHING: Mapping[str, Any] = {
     "list[int]": [],
     "list[str]": [],
     "dict[str, Any]": {},
+    "list[dict[str, Any]]": [],
 }

@@ -2,22 +2,29 @@
 
 A workload is written `TESTCASE:SIZE` or `TESTCASE:COUNTxSIZE`, as in `transfer:10MiB` or
 `multiplexing:2000x32B`; SIZE is that of each file. The canonical form, in bytes and with the count unless it
-is 1, is what records hold and what seeds come from.
+is 1, is what records hold and what seeds come from. `duration:30s` is a file that is too large to go through
+in that time, and cut then. Where further flows share the path, they stand behind it (`bentpipe.flows`).
 """
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import re
 import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 
 from bentpipe.errors import UsageError, one_of
 
 _SIZE = re.compile(r"([0-9]{1,18})\s*(|B|kB|KiB|MB|MiB|GB|GiB)")
 _FACTORS = {"": 1, "B": 1, "kB": 10**3, "KiB": 2**10, "MB": 10**6, "MiB": 2**20, "GB": 10**9, "GiB": 2**30}
+_TIME = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)\s*(ms|s|min)")
+_MILLISECONDS = {"ms": 1, "s": 1000, "min": 60_000}
+DURATION = "duration"
+AND = " + "  # between a workload and further flows"
 _COUNTED = re.compile(r"(?:([0-9]{1,18})\s*x\s*)?(.*)", re.DOTALL)
 _MOST = 10**18  # bytes of a file: more is a slip of the hand
 _CHUNK = 1 << 20
@@ -49,17 +56,33 @@ class Workload:
 
     testcase: str
     count: int
-    file_bytes: int
+    file_bytes: int  # 0 of a duration: nobody knows beforehand how much comes
+    duration_ms: int | None = None
+    flows: tuple[str, ...] = ()  # in canonical form
 
     def __str__(self) -> str:
         """The canonical form."""
+        return AND.join((self._own, *self.flows))
+
+    @property
+    def alone(self) -> Workload:
+        """Without further flows."""
+        return dataclasses.replace(self, flows=())
+
+    @property
+    def _own(self) -> str:
+        if self.duration_ms is not None:
+            return f"{DURATION}:{shown_time(self.duration_ms)}"
         return f"{self.testcase}:{self._counted()}{self.file_bytes}"
 
     @property
     def title(self) -> str:
         """In words: `transfer of 10 MiB`, `multiplexing of 2000 files of 32 B`."""
         many = f"{self.count} files of " if self.count > 1 else ""
-        return f"{self.testcase} of {many}{shown_size(self.file_bytes)}"
+        own = f"{self.testcase} of {many}{shown_size(self.file_bytes)}"
+        if self.duration_ms is not None:
+            own = f"{DURATION} of {shown_time(self.duration_ms)}"
+        return f"{own} beside {AND.join(self.flows)}" if self.flows else own
 
     @property
     def size_bytes(self) -> int:
@@ -74,6 +97,8 @@ class Workload:
     @property
     def files(self) -> tuple[str, ...]:
         """The names of the files: one file is called by its size, several also have a number."""
+        if self.duration_ms is not None:
+            return (DURATION,)
         if self.count == 1:
             return (str(self.file_bytes),)
         return tuple(f"{self.file_bytes}-{number}" for number in range(1, self.count + 1))
@@ -94,9 +119,15 @@ class Workload:
 
 def parse(text: str, where: str) -> Workload:
     """The workload that `text` names; UsageError that names `where` it was given otherwise."""
-    testcase, colon, files = (part.strip() for part in text.partition(":"))
+    own, *flows = text.split(AND)
+    testcase, colon, files = (part.strip() for part in own.partition(":"))
+    if testcase == DURATION:
+        lasts_ms = milliseconds(files, f'{where}: "{text}"')
+        if lasts_ms == 0:
+            raise UsageError(f'{where}: "{text}" lasts no time', "give a time above 0")
+        return Workload("transfer", 1, 0, lasts_ms, tuple(flows))
     if testcase not in TESTCASES:
-        hint = one_of(testcase, TESTCASES, "test cases") + "; as in transfer:10MiB"
+        hint = one_of(testcase, (*TESTCASES, DURATION), "test cases") + "; as in transfer:10MiB"
         raise UsageError(f'{where}: "{text}": unknown test case "{testcase}"', hint)
     counts = TESTCASES[testcase]
     match = _COUNTED.fullmatch(files)
@@ -109,11 +140,16 @@ def parse(text: str, where: str) -> Workload:
     if count < counts.least:
         what = "1 file" if counts.least == 1 else f"{counts.least} files"
         raise UsageError(f'{where}: "{text}": {testcase} needs at least {what}', "give a larger count")
-    return Workload(testcase, count, size(match[2], f'{where}: "{text}"'))
+    bytes_each = size(match[2], f'{where}: "{text}"')
+    return Workload(testcase, count, bytes_each, flows=tuple(flows))
 
 
 def canonical(texts: Iterable[str], where: str) -> tuple[str, ...]:
     """Workloads in canonical form, each once. UsageError, naming `where`, for what is none."""
+    texts = list(texts)
+    for text in texts:
+        if AND.strip() in text:
+            raise UsageError(f'{where}: "{text}" has a + in it', "give further flows by themselves: --flow")
     return tuple(dict.fromkeys(str(parse(text, where)) for text in texts))
 
 
@@ -135,6 +171,20 @@ def size(text: str, where: str) -> int:
             "write a positive whole number below 10^18 bytes, with B, kB, MB, GB, KiB, MiB or GiB",
         )
     return count
+
+
+def milliseconds(text: str, where: str) -> int:
+    """A time, as in `30s` or `1500 ms`; UsageError that names `where` otherwise."""
+    match = _TIME.fullmatch(text.strip())
+    value = Decimal(match[1]) * _MILLISECONDS[match[2]] if match else None
+    if value is None or value != int(value):
+        raise UsageError(f'{where}: "{text}" is no time', "write whole milliseconds, as in 30s or 1500 ms")
+    return int(value)
+
+
+def shown_time(time_ms: int) -> str:
+    """In the largest unit that leaves a whole number, as `30s` or `1500ms`."""
+    return f"{time_ms}ms" if time_ms % 1000 else f"{time_ms // 1000}s"
 
 
 def shown_size(count: int) -> str:
@@ -163,6 +213,8 @@ def check_room(scratch: Path, workloads: Iterable[Workload], where: str, trials:
 
 def write_files(folder: Path, workload: Workload, stopped: Callable[[], bool] = lambda: False) -> None:
     """The files of a workload, as `www_file` makes them; each has bytes of its own."""
+    if workload.duration_ms is not None:
+        return  # bentpipe-sim makes it
     for name in workload.files:
         if stopped():
             break

@@ -239,5 +239,7 @@ def _record(label: str, link: Link, pair: tuple[str, str], iteration: int) -> Re
         server_statistics={},
         received_step_s=STEP_S,
         received_bytes=course,
+        jain_index=None,
+        flows=[],
         packet_log_sha256=f"{draw.getrandbits(256):064x}" if course else None,
     )

@@ -44,7 +44,7 @@ def trial(job: dict[str, Any]) -> None:
     if "log" in HOW:
         with Path(os.environ["FAKE_SIM_LOG"]).open("a") as log:
             log.write(f"{Path(job['folder']).name} trace={job['trace']}\n")
-    if "slow" in HOW and job["server"]["name"] == "toy:speed=slow":
+    if "slow" in HOW and job["flows"][0]["server"]["name"] == "toy:speed=slow":
         time.sleep(3600)
     if "full" in HOW:
         sys.exit("error: trace.pcapng: No space left on device (os error 28)")
@@ -75,7 +75,7 @@ def result(job: dict[str, Any]) -> dict[str, Any]:
         folder = Path(job["folder"])
         folder.mkdir(parents=True)
         (folder / "trace.pcapng").write_bytes(b"trace")
-    size = sum(int(request.lstrip("/").partition("-")[0]) for request in job["requests"])
+    size = sum(int(request.lstrip("/").partition("-")[0]) for request in job["flows"][0]["requests"])
     transfer_s = 8 * size / goodput
     return {
         "outcome": "crashed" if flaky else "ok", "detail": "the server ended" if flaky else "",
@@ -92,7 +92,7 @@ def result(job: dict[str, Any]) -> dict[str, Any]:
         "return_packets": 50, "return_bytes": 5000, "return_queue_drops": 0, "return_losses": 0,
         "client_version": "toy 1", "server_version": "toy 1", "client_driver": "d", "server_driver": "d",
         "client_statistics": {}, "server_statistics": {},
-        "received_step_s": 0.1, "received_bytes": [1, 2, 3],
+        "received_step_s": 0.1, "received_bytes": [1, 2, 3], "jain_index": None, "flows": [],
         "packet_log_sha256": hashlib.sha256(job["seed"].encode()).hexdigest(),
     }  # fmt: skip
 

@@ -17,12 +17,13 @@ LONGEST = 600  # lines
 ALLOWED = {
     "bentpipe-units": set(),
     "bentpipe-link": {"bentpipe-units"},
-    "bentpipe-congestion": {"bentpipe-units"},
+    "bentpipe-congestion": {"bentpipe-noq-proto", "bentpipe-units"},
     "bentpipe-trace": {"bentpipe-units"},
     "bentpipe-endpoint": {"bentpipe-units"},
+    "bentpipe-noq-proto": set(),
     "bentpipe-sim": {"bentpipe-link", "bentpipe-endpoint", "bentpipe-trace", "bentpipe-units"},
 }
-ENDPOINT_PROGRAMS_MAY_USE = {"bentpipe-congestion", "bentpipe-endpoint", "bentpipe-units"}
+ENDPOINT_PROGRAMS_MAY_USE = {"bentpipe-congestion", "bentpipe-endpoint", "bentpipe-noq-proto", "bentpipe-units"}
 
 # A quoted path in a source file that goes up.
 GOING_UP = re.compile(r"""["'`]([^"'`\s]*\.\./[^"'`\s]*)["'`]""")

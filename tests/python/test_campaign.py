@@ -105,7 +105,7 @@ def test_a_folder_is_no_campaign_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("block", BLOCKS)
 def test_the_examples_of_the_reference_are_campaigns(tmp_path: Path, block: str) -> None:
     plan = load(tmp_path, block)
-    assert plan.sweep
+    assert plan.sweep or plan.flows
     assert all(label.startswith("sat") for label in plan.labels())
     known = stacks.discover()
     for one in (*plan.clients, *plan.servers):
@@ -123,7 +123,9 @@ def test_the_reference_has_every_key_and_its_default(tmp_path: Path) -> None:
         elif key == "workloads":
             assert workload.canonical(json.loads(rows[key]), key) == field.default
         else:
-            assert json.loads(rows[key]) == (list(field.default) if key == "set" else field.default)
+            assert json.loads(rows[key]) == (
+                list(field.default) if key in ("set", "flows") else field.default
+            )
     example = load(tmp_path, BLOCKS[0])
     assert f"= {len(example.trials())} trials" in PAGE.replace("\n", " ")
 

@@ -120,6 +120,34 @@ def test_option_values_that_a_stack_does_not_know_are_unsupported(
     assert {record["outcome"] for record in done.records()} == {"unsupported"}
 
 
+def test_over_links_that_vary_each_trial_has_its_own_limit(bentpipe: Command) -> None:
+    """And no transfer is better than it, whatever varies; the same seed draws the same."""
+    varying = "4sat-variable,sat-allocation,starlink-like,viasat-varying"
+    run = ["run", "--scenario", varying, "--client", "noq", "--server", "noq", "--iterations", "3",
+           "--trace", "none", *SMALL]  # fmt: skip
+    done = bentpipe(*run, "--out", "A")
+    assert done.code == 0, done.err
+    for record in done.records():
+        assert record["outcome"] == "ok" and record["limit_s"] <= record["completion_s"]
+        assert record["efficiency"] is None or 0 < record["efficiency"] <= 1
+    limits = {
+        scenario: len({r["limit_s"] for r in done.records() if r["scenario"] == scenario})
+        for scenario in varying.split(",")
+    }
+    assert limits == {"4sat-variable": 1, "sat-allocation": 1, "starlink-like": 3, "viasat-varying": 3}
+    assert by_trial(bentpipe(*run, "--out", "B").records()) == by_trial(done.records())
+
+
+def test_a_rate_may_be_set_to_one_that_changes(bentpipe: Command) -> None:
+    steps = 'forward.rate={ steps = [["0 s", "20 Mbit/s"], ["1 s", "2 Mbit/s"]] }'
+    run = ["run", "--scenario", "sat", "--client", "noq", "--server", "noq", "--iterations", "1", *SMALL]
+    fixed = bentpipe(*run, "--out", "A", "--trace", "none").records()[0]
+    changed = bentpipe(*run, "--out", "B", "--trace", "none", "--set", steps).records()[0]
+    # The request arrives at 0.9 s: 100 ms at 20 Mbit/s are enough for the file.
+    assert changed["limit_s"] == fixed["limit_s"] < 1.3 < fixed["completion_s"] < changed["completion_s"]
+    assert changed["scenario"].startswith('sat,forward.rate={steps=[["0s","20Mbit/s"]')
+
+
 def test_stacks_and_scenarios_are_listed(bentpipe: Command) -> None:
     listed = bentpipe("stacks")
     assert listed.code == 0

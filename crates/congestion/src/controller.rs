@@ -6,9 +6,11 @@ use crate::acks::{Acks, Congestion};
 use crate::avoidance::{Avoidance, Reduction};
 use crate::ledger::Ledger;
 use crate::note::{Note, Value, Watcher};
+use crate::observer::Observer;
 use crate::pacing::{LINE_RATE, Pacing};
 use crate::path::Path;
-use crate::slow_start::{Exit, Response, SlowStart, Standard, Step};
+use crate::saved::SavedPath;
+use crate::slow_start::{CarefulResume, Exit, Response, Resume, SlowStart, Standard, Step};
 
 /// What is chosen beside the algorithms.
 #[derive(Debug, Clone)]
@@ -21,6 +23,8 @@ pub struct Settings {
     pub pacing: bool,
     /// No more than so many bytes per second are sent.
     pub maximum_rate: u64,
+    /// What an earlier connection knew of the path, and what is to be made of it.
+    pub resume: Option<Resume>,
     /// Who hears the notes.
     pub watcher: Option<Watcher>,
 }
@@ -32,9 +36,21 @@ impl Default for Settings {
             maximum_window: u64::MAX,
             pacing: true,
             maximum_rate: LINE_RATE,
+            resume: None,
             watcher: None,
         }
     }
+}
+
+/// What became of a path that an earlier connection knew.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Resumption {
+    /// What was known of it.
+    pub saved: Option<SavedPath>,
+    /// The window that was jumped to; `None`: there was nothing known, the path was not confirmed, or the window was never filled.
+    pub jump: Option<u64>,
+    /// It was too large.
+    pub retreated: bool,
 }
 
 /// > Endpoints SHOULD use an initial congestion window of ten times the maximum datagram size (max_datagram_size), while limiting the
@@ -56,6 +72,8 @@ enum Phase {
 pub struct Controller {
     path: Path,
     ledger: Ledger,
+    observer: Observer,
+    resumption: Resumption,
     slow_start: Box<dyn SlowStart>,
     avoidance: Box<dyn Avoidance>,
     phase: Phase,
@@ -110,9 +128,18 @@ impl Controller {
             limited: false,
             paced: settings.pacing,
         };
+        let slow_start = match settings.resume {
+            Some(resume) => Box::new(CarefulResume::new(slow_start, resume)),
+            None => slow_start,
+        };
         Self {
             path,
             ledger: Ledger::default(),
+            observer: Observer::default(),
+            resumption: Resumption {
+                saved: settings.resume.map(|resume| resume.saved),
+                ..Resumption::default()
+            },
             slow_start,
             avoidance,
             phase: Phase::SlowStart,
@@ -129,6 +156,18 @@ impl Controller {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// What a later connection may know of the path; `None`: too little was sent to tell.
+    #[must_use]
+    pub fn observed(&self) -> Option<SavedPath> {
+        self.observer.observed(&self.path)
+    }
+
+    /// What became of that which an earlier connection knew.
+    #[must_use]
+    pub fn resumption(&self) -> Resumption {
+        self.resumption
     }
 
     /// How many bytes may be in flight.
@@ -170,7 +209,21 @@ impl Controller {
             Phase::SlowStart => self.slow_start.on_sent(&self.path, bytes),
             _ => self.avoidance.on_sent(&self.path, bytes),
         }
-        self.tell("sent");
+        let reason = self.fill();
+        self.tell(reason);
+    }
+
+    /// Asks slow start for another window if no packet more fits into this one. Says why it has changed.
+    fn fill(&mut self) -> &'static str {
+        let full = self.path.in_flight + self.path.datagram > self.path.window;
+        if self.phase != Phase::SlowStart || !full {
+            return "sent";
+        }
+        if let Some(window) = self.slow_start.on_full(&self.path) {
+            self.set_window(window);
+            self.resumption.jump = self.resumption.jump.max(Some(self.path.window));
+        }
+        self.slow_start.trigger()
     }
 
     /// A packet that was sent at `sent` is acknowledged; [`Controller::on_acks_end`] follows.
@@ -186,13 +239,17 @@ impl Controller {
         self.path.limited = limited;
         self.path.in_flight = in_flight;
         let (slow_start, avoidance) = (&mut self.slow_start, &mut self.avoidance);
+        let observer = &mut self.observer;
         let phase = self.phase;
-        let hear = |path: &Path, acks: &Acks<'_>| match phase {
-            Phase::SlowStart => {
-                avoidance.on_acks_in_slow_start(path, acks);
-                slow_start.on_acks(path, acks)
+        let hear = |path: &Path, acks: &Acks<'_>| {
+            observer.on_acks(path, acks);
+            match phase {
+                Phase::SlowStart => {
+                    avoidance.on_acks_in_slow_start(path, acks);
+                    slow_start.on_acks(path, acks)
+                }
+                _ => Step::Window(avoidance.on_acks(path, acks)),
             }
-            _ => Step::Window(avoidance.on_acks(path, acks)),
         };
         let Some(step) = self.ledger.read_acks(&mut self.path, self.recovery, hear) else {
             return;
@@ -257,6 +314,12 @@ impl Controller {
         };
         let reason = match response {
             Response::Ignore if !event.persistent => "ignored",
+            Response::Retreat(window) if !event.persistent => {
+                self.recovery = Some(event.now);
+                self.resumption.retreated = true;
+                self.set_window(window);
+                if event.ecn { "ecn" } else { "loss" }
+            }
             Response::Leave(exit) if !event.persistent => {
                 self.recovery = Some(event.now);
                 self.leave(exit);
@@ -409,6 +472,8 @@ impl Clone for Controller {
         Self {
             path: self.path,
             ledger: self.ledger.clone(),
+            observer: self.observer.clone(),
+            resumption: self.resumption,
             slow_start: self.slow_start.clone_box(),
             avoidance: self.avoidance.clone_box(),
             phase: self.phase,

@@ -17,9 +17,11 @@ pub mod avoidance;
 mod controller;
 mod ledger;
 mod note;
+mod observer;
 mod pacing;
 mod path;
 mod recipe;
+mod saved;
 pub mod slow_start;
 
 #[cfg(feature = "noq")]
@@ -27,10 +29,11 @@ pub mod noq;
 
 pub use acks::{Acked, Acks, Congestion, Lost, RateSample};
 pub use avoidance::{Avoidance, Reduction};
-pub use controller::{Controller, Settings};
+pub use controller::{Controller, Resumption, Settings};
 pub use ledger::Ledger;
 pub use note::{Note, Value, Watch, Watcher};
 pub use pacing::Pacing;
 pub use path::{Path, Rtt};
 pub use recipe::{Recipe, UnknownName};
-pub use slow_start::{Exit, Response, SlowStart, Step};
+pub use saved::{LIFETIME, SavedError, SavedPath, SavedPaths};
+pub use slow_start::{Exit, Jump, Response, Resume, SlowStart, Step};

@@ -17,6 +17,7 @@ use crate::acks::Congestion;
 use crate::controller::{Controller, Settings};
 use crate::note::Watcher;
 use crate::recipe::Recipe;
+use crate::slow_start::Resume;
 
 /// Makes a [`Plugin`] for each path.
 #[derive(Clone)]
@@ -27,6 +28,8 @@ pub struct Factory {
     pub settings: Settings,
     /// What is time 0.
     pub origin: Instant,
+    /// What each path is to know of an earlier one; takes the place of that in the settings.
+    pub resume: Option<Arc<dyn Fn() -> Option<Resume> + Send + Sync>>,
     /// Makes the watcher of each path; takes the place of that in the settings.
     pub watch: Option<Arc<dyn Fn() -> Watcher + Send + Sync>>,
 }
@@ -41,6 +44,9 @@ impl ControllerFactory for Factory {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn congestion::Controller> {
         let time = since(self.origin, now);
         let mut settings = self.settings.clone();
+        if let Some(resume) = &self.resume {
+            settings.resume = resume();
+        }
         if let Some(watch) = &self.watch {
             settings.watcher = Some(watch());
         }
@@ -65,6 +71,12 @@ pub struct Plugin {
 }
 
 impl Plugin {
+    /// What it plugs in.
+    #[must_use]
+    pub fn controller(&self) -> &Controller {
+        &self.controller
+    }
+
     fn time(&self, now: Instant) -> Time {
         since(self.origin, now)
     }

@@ -38,6 +38,8 @@ pub struct Adapter {
     leaving: Option<(ConnectionKey, u32)>,
     /// Datagrams that belong to no connection.
     responses: VecDeque<(Transmit, Vec<u8>)>,
+    /// What is remembered of the paths to the other sides.
+    peers: dialect::Peers,
     clock: Clock,
     /// What congestion control has to say at the end.
     report: Option<options::Report>,
@@ -59,7 +61,8 @@ impl Stack for Adapter {
 
     fn new(setup: &Setup, words: &mut Options) -> Result<Self, EndpointError> {
         let mut transport = TransportConfig::default();
-        let report = options::apply(&mut transport, setup, words)?;
+        let peers = dialect::Peers::default();
+        let report = options::apply(&mut transport, setup, words, &peers)?;
         let reading = Reading::take(words)?;
         if let Some(folder) = &setup.qlog {
             let start = setup.clock.instant(Duration::ZERO);
@@ -86,6 +89,7 @@ impl Stack for Adapter {
             inbox: (reading == Reading::Unordered).then(Inbox::default),
             leaving: None,
             responses: VecDeque::new(),
+            peers,
             clock: setup.clock.clone(),
             report,
         })
@@ -100,6 +104,7 @@ impl Stack for Adapter {
         let client = self.client.as_ref().expect("only a client connects");
         let config = client.config(resume)?;
         let now = self.clock.instant(now);
+        self.peers.meet(remote);
         let (handle, connection) = self
             .endpoint
             .connect(now, config, remote, "server")
@@ -119,6 +124,7 @@ impl Stack for Adapter {
                 self.settle(now, handle);
             }
             Some(DatagramEvent::NewConnection(incoming)) => {
+                self.peers.meet(incoming.remote_address());
                 match self.endpoint.accept(incoming, now, &mut buffer, None) {
                     Ok((handle, connection)) => {
                         self.add(handle, connection);
@@ -295,7 +301,10 @@ impl Adapter {
     }
 
     fn close_at_once(&mut self, now: Instant, connection: ConnectionKey, code: u32) {
-        if let Some(connection) = self.connection(connection) {
+        let open = |it: &&mut Connection| !it.is_closed();
+        let connection = self.connections.get_mut(connection.0);
+        if let Some(connection) = connection.and_then(Option::as_mut).filter(open) {
+            self.peers.part(connection);
             connection.close(now, VarInt::from_u32(code), Bytes::new());
         }
     }
@@ -322,10 +331,14 @@ impl Adapter {
         let key = ConnectionKey(handle.0);
         let first = self.events.len();
         while let Some(event) = connection.poll() {
+            if matches!(&event, proto::Event::ConnectionLost { reason } if *reason != ConnectionError::LocallyClosed)
+            {
+                self.peers.part(connection);
+            }
             collect(key, connection, event, &mut self.events);
         }
         if let Some(inbox) = &mut self.inbox
-            && let Err(why) = inbox.follow(connection, key, self.events.range_mut(first..))
+            && let Err(why) = inbox.follow(connection, key, self.events.range(first..))
         {
             connection.close(now, VarInt::from_u32(0), Bytes::new());
             self.events

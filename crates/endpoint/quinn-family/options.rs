@@ -52,6 +52,7 @@ pub fn apply(
     transport: &mut TransportConfig,
     setup: &Setup,
     options: &mut Options,
+    peers: &dialect::Peers,
 ) -> Result<Option<Report>, EndpointError> {
     let packets = options.take_number("iw", 1..=1_000_000)?;
     let tuning = Tuning {
@@ -59,7 +60,7 @@ pub fn apply(
         initial_window: packets.map(|packets| packets * BASE_DATAGRAM_SIZE),
     };
     let mut report = None;
-    if let Some(control) = dialect::congestion_control(&tuning, setup, options)? {
+    if let Some(control) = dialect::congestion_control(&tuning, setup, options, peers)? {
         transport.congestion_controller_factory(control.factory);
         report = control.report;
     }

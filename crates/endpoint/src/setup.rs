@@ -66,6 +66,8 @@ pub struct Setup {
     pub keylog: Option<LogFile>,
     /// For qlog.
     pub qlog: Option<LogFolder>,
+    /// Real time and sockets; else virtual time.
+    pub real_time: bool,
     /// The time, as the driver sets it.
     pub clock: Clock,
 }
@@ -94,6 +96,7 @@ impl Setup {
             certs: hello.certs,
             keylog: hello.keylog.as_deref().map(LogFile::create).transpose()?,
             qlog: hello.qlog.map(|path| LogFolder::new(path, role.name())),
+            real_time: false,
             clock: Clock::new(Duration::from_secs(hello.epoch_unix_s)),
         })
     }
@@ -141,6 +144,7 @@ impl Setup {
                 .map(LogFile::append)
                 .transpose()?,
             qlog: folder("QLOGDIR").map(|path| LogFolder::new(path, role.name())),
+            real_time: true,
             clock: Clock::start_now(),
         })
     }

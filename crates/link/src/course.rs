@@ -13,7 +13,7 @@ pub(crate) enum Course {
     Fixed(u64),
     Steps(RateSteps),
     /// The lowest rate, and what is drawn above it.
-    Random(u64, Drawn),
+    Random(u64, Box<Drawn>),
     OnDemand(Allocation),
 }
 
@@ -25,7 +25,7 @@ impl Course {
             LinkRate::Random(random) => {
                 let most = random.deviation().saturating_mul(2);
                 let drawn = Drawn::new(random.intervals, most, dice);
-                Self::Random(random.lowest(), drawn)
+                Self::Random(random.lowest(), Box::new(drawn))
             }
             LinkRate::OnDemand(demand) => Self::OnDemand(Allocation::new(*demand)),
         }

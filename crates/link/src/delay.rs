@@ -205,9 +205,9 @@ enum Course {
     /// The steps, and which of them holds.
     Steps(Vec<(Time, Span)>, usize),
     /// The base, and what is added for each packet, at most.
-    PerPacket(Span, u64, Dice),
+    PerPacket(Span, u64, Box<Dice>),
     /// The base, and what is added for an interval.
-    PerInterval(Span, Drawn),
+    PerInterval(Span, Box<Drawn>),
 }
 
 impl Course {
@@ -220,9 +220,10 @@ impl Course {
                 jitter,
                 intervals,
             }) => match intervals {
-                None => Self::PerPacket(base, jitter.as_nanos(), dice),
+                None => Self::PerPacket(base, jitter.as_nanos(), Box::new(dice)),
                 Some(intervals) => {
-                    Self::PerInterval(base, Drawn::new(intervals, jitter.as_nanos(), dice))
+                    let drawn = Drawn::new(intervals, jitter.as_nanos(), dice);
+                    Self::PerInterval(base, Box::new(drawn))
                 }
             },
         }

@@ -1,246 +1,116 @@
-//! Virtual time: both endpoint programs run an epoch at a time, in parallel, and the coordinator owns the links.
+//! Virtual time: all endpoint programs run an epoch at a time, in parallel, and the coordinator owns the links.
 //!
-//! The model is conservative parallel discrete-event simulation (Chandy and Misra 1979) with two processes. A packet
-//! takes at least `L`, the smaller of the two one-way delays, to cross. If neither side can act before `e`, then nothing
-//! that either will send can arrive before `e + L`: both may run up to there without hearing of each other. Idle
+//! The model is conservative parallel discrete-event simulation (Chandy and Misra 1979) with two processes for each flow. A
+//! packet takes at least `L`, the smaller of the two one-way delays, to cross. If no side can act before `e`, then nothing
+//! that any will send can arrive before `e + L`: all may run up to there without hearing of each other. Idle
 //! time is skipped, since `e` is the time of the next wake or arrival, not the clock.
+//!
+//! All flows share the links. What they sent in an epoch meets these in the order of time; of packets that were sent at the
+//! same instant, that of the earlier flow comes first.
 
-use std::collections::VecDeque;
-
-use bentpipe_endpoint::contract::{self, Arrival, Ready};
+use bentpipe_endpoint::contract::Arrival;
 use bentpipe_link::{Direction, Fate, Path};
 use bentpipe_trace::IPV4_UDP_HEADER;
 use bentpipe_units::{Span, Time};
-use bytes::Bytes;
 
-use crate::child::{Child, ChildError};
+use crate::flow::{Departure, Flow};
 use crate::job::Role;
 use crate::packet_log::{Packet, PacketLog};
 
-/// Once the client is done its outcome stands; the server gets this many round trips to hear of it.
+/// Once a client is done its outcome stands; its server gets this many round trips to hear of it.
 const DRAIN_ROUND_TRIPS: u64 = 10;
-
-/// How the conversation came to an end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    /// The client is done, and so is the server, or it had time enough.
-    Done,
-    /// The scenario's timeout passed in virtual time.
-    TimeLimit,
-    /// Neither side will ever wake, and nothing is under way.
-    Deadlock,
-}
-
-/// One side of the trial: its program and what is on its way to it.
-#[derive(Debug)]
-pub struct Side {
-    pub child: Child,
-    pub next_wake: Time,
-    done: bool,
-    pending: VecDeque<Arrival>,
-    /// When its current run begins in effect: the first event for which it was asked. Before that it sleeps.
-    awake: Time,
-}
-
-impl Side {
-    /// A program that has answered READY.
-    pub fn new(child: Child, ready: &Ready) -> Self {
-        let next_wake = ready.next_wake.map_or(Time::NEVER, Time::from_nanos);
-        Self {
-            child,
-            next_wake,
-            done: false,
-            pending: VecDeque::new(),
-            awake: Time::ZERO,
-        }
-    }
-
-    /// The first time at which anything happens here.
-    fn next_event(&self) -> Time {
-        let arrival = self
-            .pending
-            .front()
-            .map_or(Time::NEVER, |arrival| Time::from_nanos(arrival.time));
-        arrival.min(self.next_wake)
-    }
-}
 
 /// A trial under way.
 pub struct Coordinator {
-    pub client: Side,
-    pub server: Side,
+    pub flows: Vec<Flow>,
     pub forward: Path,
     pub back: Path,
     pub log: PacketLog,
-    /// When the client sent its first packet.
-    pub first_sent: Option<Time>,
     pub now: Time,
     pub epochs: u64,
 }
 
 impl Coordinator {
     /// A trial at time zero.
-    pub fn new([client, server]: [Side; 2], [forward, back]: [Path; 2], log: PacketLog) -> Self {
-        let (first_sent, now, epochs) = (None, Time::ZERO, 0);
+    pub fn new(flows: Vec<Flow>, [forward, back]: [Path; 2]) -> Self {
         Self {
-            client,
-            server,
+            log: PacketLog::new(flows.len()),
+            flows,
             forward,
             back,
-            log,
-            first_sent,
-            now,
-            epochs,
+            now: Time::ZERO,
+            epochs: 0,
         }
     }
 
-    /// Runs until both sides are done or the trial can't go on; no longer than until `limit`.
-    pub fn run(&mut self, limit: Time) -> Result<End, ChildError> {
+    /// Runs until every flow has come to its end.
+    pub fn run(&mut self) {
         let one_way = self.forward.min_delay().min(self.back.min_delay());
         assert!(
             one_way > Span::ZERO,
             "a scenario without delay gives no lookahead; the job's check refuses it"
         );
         let round_trip = self.forward.min_delay() + self.back.min_delay();
-        let drain = round_trip * DRAIN_ROUND_TRIPS;
-        let mut limit = limit;
-        let mut end_at_limit = End::TimeLimit;
         loop {
-            if self.client.done && self.server.done {
-                return Ok(End::Done);
+            for flow in &mut self.flows {
+                flow.settle(round_trip * DRAIN_ROUND_TRIPS);
             }
-            if self.client.done && end_at_limit == End::TimeLimit {
-                limit = limit.min(self.now + drain);
-                end_at_limit = End::Done;
-            }
-            let next = self.client.next_event().min(self.server.next_event());
-            if next == Time::NEVER {
-                return Ok(if self.client.done {
-                    End::Done
-                } else {
-                    End::Deadlock
-                });
-            }
-            if next >= limit {
-                self.now = limit;
-                return Ok(end_at_limit);
-            }
-            self.epoch((next + one_way).min(limit))?;
+            let open = self.flows.iter().filter(|flow| flow.end.is_none());
+            let Some(next) = open.map(Flow::next_event).min() else {
+                break;
+            };
+            self.epoch(next + one_way);
         }
+        let ends = self.flows.iter().map(|flow| flow.now);
+        self.now = ends.max().unwrap_or(Time::ZERO);
     }
 
-    /// Lets both sides live until `until`, in parallel, and sends on what they sent.
-    fn epoch(&mut self, until: Time) -> Result<(), ChildError> {
+    /// Lets all sides live until `until`, in parallel, and sends on what they sent.
+    fn epoch(&mut self, until: Time) {
         self.epochs += 1;
-        self.now = until;
-        let asked = [ask(&mut self.client, until)?, ask(&mut self.server, until)?];
-        if asked[0] {
-            self.answer(Role::Client, until)?;
+        for flow in &mut self.flows {
+            flow.ask(until);
         }
-        if asked[1] {
-            self.answer(Role::Server, until)?;
+        let mut sent: [Vec<(usize, Departure)>; 2] = [Vec::new(), Vec::new()];
+        for (number, flow) in self.flows.iter_mut().enumerate() {
+            for role in [Role::Client, Role::Server] {
+                let departures = flow.answer(role).into_iter();
+                sent[role.index()].extend(departures.map(|departure| (number, departure)));
+            }
         }
-        Ok(())
+        for (role, mut departures) in [Role::Client, Role::Server].into_iter().zip(sent) {
+            departures.sort_by_key(|(_, departure)| departure.sent);
+            for (number, departure) in departures {
+                self.carry(role, number, departure);
+            }
+        }
     }
 
-    fn answer(&mut self, role: Role, until: Time) -> Result<(), ChildError> {
-        let (side, other, path, direction) = match role {
-            Role::Client => (
-                &mut self.client,
-                &mut self.server,
-                &mut self.back,
-                Direction::Return,
-            ),
-            Role::Server => (
-                &mut self.server,
-                &mut self.client,
-                &mut self.forward,
-                Direction::Forward,
-            ),
+    /// Puts a packet of the flow with that number on the way from `role` to the other side.
+    fn carry(&mut self, role: Role, number: usize, departure: Departure) {
+        let (path, direction, receiver) = match role {
+            Role::Client => (&mut self.back, Direction::Return, Role::Server),
+            Role::Server => (&mut self.forward, Direction::Forward, Role::Client),
         };
-        let body = side.child.receive(contract::RAN)?;
-        let ran =
-            contract::Ran::decode(&body).map_err(|error| side.child.rubbish(error.to_string()))?;
-        let next_wake = Time::from_nanos(ran.next_wake);
-        if next_wake < until {
-            let what = format!("RAN until {until} wants to wake at {next_wake}, before that");
-            return Err(side.child.rubbish(what));
+        let Departure { sent, ecn, payload } = departure;
+        let ip_bytes =
+            u32::try_from(payload.len() + IPV4_UDP_HEADER).expect("the length field has 16 bits");
+        let fate = path.admit(sent, ip_bytes);
+        if let Fate::Delivered { at } = fate {
+            let arrival = Arrival {
+                time: at.as_nanos(),
+                ecn,
+                payload: payload.clone(),
+            };
+            self.flows[number].side(receiver).expect(arrival);
         }
-        let mut earliest = side.awake;
-        for departure in &ran.departures {
-            let sent = Time::from_nanos(departure.time);
-            if sent < earliest || sent >= until {
-                let what = format!(
-                    "RAN until {until} has a departure at {sent}, where none can be before {earliest}"
-                );
-                return Err(side.child.rubbish(what));
-            }
-            earliest = sent;
-            let payload = body.slice(departure.payload.clone());
-            if payload.len() > contract::PAYLOAD_LIMIT {
-                let what = format!(
-                    "a datagram of {} bytes, more than IPv4 carries",
-                    payload.len()
-                );
-                return Err(side.child.rubbish(what));
-            }
-            let ip_bytes = u32::try_from(payload.len() + IPV4_UDP_HEADER)
-                .expect("the length field has 16 bits");
-            let fate = path.admit(sent, ip_bytes);
-            if let Fate::Delivered { at } = fate {
-                other.pending.push_back(Arrival {
-                    time: at.as_nanos(),
-                    ecn: departure.ecn,
-                    payload: payload.clone(),
-                });
-            }
-            if role == Role::Client && self.first_sent.is_none() {
-                self.first_sent = Some(sent);
-            }
-            self.log.add(Packet {
-                direction,
-                sent,
-                ecn: departure.ecn,
-                payload,
-                fate,
-            });
-        }
-        side.next_wake = next_wake;
-        side.done = ran.done;
-        Ok(())
+        self.log.add(Packet {
+            flow: number,
+            direction,
+            sent,
+            ecn,
+            payload,
+            fate,
+        });
     }
-
-    /// The side that plays `role`.
-    pub fn side(&mut self, role: Role) -> &mut Side {
-        match role {
-            Role::Client => &mut self.client,
-            Role::Server => &mut self.server,
-        }
-    }
-
-    /// Asks both sides for their last words, BYE in JSON: the client's and the server's.
-    pub fn finish(&mut self) -> Result<[Bytes; 2], ChildError> {
-        let finish = contract::encode_frame(contract::FINISH, &[]);
-        self.client.child.send(finish.clone())?;
-        self.server.child.send(finish)?;
-        Ok([
-            self.client.child.receive(contract::BYE)?,
-            self.server.child.receive(contract::BYE)?,
-        ])
-    }
-}
-
-/// Sends RUN, unless nothing can happen on this side before `until`; says whether it did.
-fn ask(side: &mut Side, until: Time) -> Result<bool, ChildError> {
-    side.awake = side.next_event();
-    if side.awake >= until {
-        return Ok(false);
-    }
-    let due = side
-        .pending
-        .partition_point(|arrival| arrival.time < until.as_nanos());
-    let frame = contract::encode_run(until.as_nanos(), side.pending.iter().take(due));
-    side.pending.drain(..due);
-    side.child.send(frame)?;
-    Ok(true)
 }

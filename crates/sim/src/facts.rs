@@ -14,15 +14,26 @@ const MTU: u64 = 1500;
 #[derive(Clone, Copy)]
 pub struct Files {
     pub testcase: TestCase,
-    pub size_bytes: u64,
+    /// Not known where as much is moved as a time allows.
+    pub size_bytes: Option<u64>,
     /// The trial's: rates may be drawn.
     pub seed: u64,
     /// When the connection that is measured begins.
     pub start: Time,
 }
 
-/// The facts of a scenario and, if they are given, of files that are moved over it.
-pub fn link_facts(scenario: &Scenario, files: Option<Files>) -> LinkFacts {
+/// The facts of a scenario and of files that are moved over it.
+pub fn link_facts(scenario: &Scenario, files: Files) -> LinkFacts {
+    LinkFacts {
+        limit_s: files.size_bytes.map(|size| limit_s(scenario, files, size)),
+        size_bytes: files.size_bytes,
+        sender: Some(files.testcase.sending_end()),
+        ..path_facts(scenario)
+    }
+}
+
+/// The facts of a scenario alone.
+pub fn path_facts(scenario: &Scenario) -> LinkFacts {
     let rate = |direction| scenario.rate(direction).map(Rate::bps);
     let queue = |direction| scenario.queue(direction).map(Size::bytes);
     LinkFacts {
@@ -32,15 +43,15 @@ pub fn link_facts(scenario: &Scenario, files: Option<Files>) -> LinkFacts {
         forward_queue_bytes: queue(Direction::Forward),
         return_queue_bytes: queue(Direction::Return),
         mtu_bytes: Some(MTU),
-        limit_s: files.map(|files| limit_s(scenario, files)),
-        size_bytes: files.map(|files| files.size_bytes),
-        sender: files.map(|files| files.testcase.sending_end()),
+        limit_s: None,
+        size_bytes: None,
+        sender: None,
     }
 }
 
 /// The completion time of an ideal sender.
-pub fn limit_s(scenario: &Scenario, files: Files) -> f64 {
+fn limit_s(scenario: &Scenario, files: Files, size_bytes: u64) -> f64 {
     let ideal = Ideal::new(scenario, files.testcase.direction(), files.seed);
-    let limit = ideal.limit(files.size_bytes, files.testcase.round_trips(), files.start);
+    let limit = ideal.limit(size_bytes, files.testcase.round_trips(), files.start);
     limit.as_secs_f64()
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use bentpipe_endpoint::contract::Statistics;
 use bentpipe_link::Scenario;
+use bentpipe_units::{Span, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::testcase::TestCase;
@@ -56,14 +57,48 @@ pub struct Variant {
     pub options: BTreeMap<String, String>,
 }
 
+/// As many flows a trial may have: each has an address of its own.
+pub const FLOW_LIMIT: usize = 64;
+
+/// A client and a server of its own, and what is transferred between them.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    pub testcase: TestCase,
+    /// Paths below `www`, each with a leading slash.
+    pub requests: Vec<String>,
+    /// When it begins.
+    #[serde(default)]
+    pub start_ns: u64,
+    /// How long it lasts: it is cut then, and its files, which are made here, are too large to go through before.
+    #[serde(default)]
+    pub duration_ns: Option<u64>,
+    pub client: Variant,
+    pub server: Variant,
+}
+
+impl Flow {
+    /// The variant that plays `role`.
+    pub fn variant(&self, role: Role) -> &Variant {
+        match role {
+            Role::Client => &self.client,
+            Role::Server => &self.server,
+        }
+    }
+
+    /// The last time that is known to belong to it.
+    pub fn last(&self) -> Time {
+        Time::from_nanos(self.start_ns) + Span::from_nanos(self.duration_ns.unwrap_or(0))
+    }
+}
+
 /// Everything that a trial depends on.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
     pub scenario: Scenario,
-    pub testcase: TestCase,
-    /// Paths below `www`, each with a leading slash.
-    pub requests: Vec<String>,
+    /// Those that share the path. The first is the one that is measured.
+    pub flows: Vec<Flow>,
     pub www: PathBuf,
     pub certs: PathBuf,
     /// 64 bits in hexadecimal.
@@ -77,8 +112,6 @@ pub struct Job {
     /// Wall time after which a silent program is given up.
     #[serde(default = "default_silence_s")]
     pub silence_s: u64,
-    pub client: Variant,
-    pub server: Variant,
 }
 
 fn default_silence_s() -> u64 {
@@ -86,12 +119,9 @@ fn default_silence_s() -> u64 {
 }
 
 impl Job {
-    /// The variant that plays `role`.
-    pub fn variant(&self, role: Role) -> &Variant {
-        match role {
-            Role::Client => &self.client,
-            Role::Server => &self.server,
-        }
+    /// The flow that is measured.
+    pub fn measured(&self) -> &Flow {
+        &self.flows[0]
     }
 }
 
@@ -134,6 +164,45 @@ pub enum Outcome {
     Unproven,
 }
 
+impl Outcome {
+    /// The word of records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Unsupported => "unsupported",
+            Self::HandshakeTimeout => "handshake_timeout",
+            Self::TransferTimeout => "transfer_timeout",
+            Self::MissingFile => "missing_file",
+            Self::CorruptFile => "corrupt_file",
+            Self::Crashed => "crashed",
+            Self::NoSecrets => "no_secrets",
+            Self::Unproven => "unproven",
+        }
+    }
+}
+
+/// What became of one of several flows. Times count from the start of the trial.
+#[derive(Debug, Serialize)]
+pub struct FlowResult {
+    pub client: String,
+    pub server: String,
+    pub start_s: f64,
+    /// When its last byte arrived, if it is complete; else until when it was there.
+    pub end_s: f64,
+    pub outcome: Outcome,
+    pub detail: String,
+    /// Of its streams, while all flows were there.
+    pub goodput_bps: Option<f64>,
+    pub forward_packets: u64,
+    pub forward_queue_drops: u64,
+    pub forward_losses: u64,
+    pub return_packets: u64,
+    pub return_queue_drops: u64,
+    pub return_losses: u64,
+    /// By the steps of the trial's own curve.
+    pub received_bytes: Vec<u64>,
+}
+
 /// The result of a trial: the measured columns of its record. Times in seconds from the client's first packet, of the second
 /// connection where the test case has two.
 #[derive(Debug, Serialize)]
@@ -148,7 +217,7 @@ pub struct TrialResult {
     pub transfer_s: Option<f64>,
     pub goodput_bps: Option<f64>,
     pub efficiency: Option<f64>,
-    pub limit_s: f64,
+    pub limit_s: Option<f64>,
     pub share_of_limit: Option<f64>,
     /// Those that completed a handshake; null where none could be made out.
     pub connections: Option<u64>,
@@ -188,5 +257,8 @@ pub struct TrialResult {
     pub server_statistics: Statistics,
     pub received_step_s: f64,
     pub received_bytes: Vec<u64>,
+    pub jain_index: Option<f64>,
+    /// All of them, the one that is measured first; empty where that is the only one.
+    pub flows: Vec<FlowResult>,
     pub packet_log_sha256: Option<String>,
 }

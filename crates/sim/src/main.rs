@@ -8,9 +8,12 @@ mod child;
 mod cli;
 mod coordinator;
 mod facts;
+mod fairness;
+mod flow;
 mod job;
 mod measure;
 mod packet_log;
+mod play;
 mod proof;
 mod replay;
 mod scenario;
@@ -21,6 +24,7 @@ mod trial;
 mod verdict;
 mod verify;
 mod wire;
+mod www;
 
 use std::process::ExitCode;
 

@@ -6,13 +6,14 @@ use std::time::Duration;
 use bentpipe_endpoint::contract::{Bye, Ready};
 use bentpipe_link::{Direction, Ideal};
 use bentpipe_trace::findings::{self, Findings, View};
-use bentpipe_trace::metrics::OneWay;
+use bentpipe_trace::metrics::{OneWay, arrivals};
 use bentpipe_trace::{LinkFacts, Metrics};
 use bentpipe_units::{Span, Time};
 
 use crate::child::Remains;
 use crate::coordinator::Coordinator;
-use crate::facts::{Files, limit_s, link_facts};
+use crate::facts::{Files, link_facts};
+use crate::fairness::{detail, fairness, outcome};
 use crate::job::{Job, Outcome, TrialResult};
 use crate::testcase::TestCase;
 use crate::times::Times;
@@ -21,11 +22,17 @@ use crate::wire::Seen;
 
 /// A trial that has run.
 pub struct Finished {
-    pub verdict: Verdict,
-    /// Of the files that are measured.
-    pub measured_bytes: u64,
+    /// The first is the one that is measured.
+    pub flows: Vec<Played>,
     /// None: it did not get past the greeting.
     pub coordinator: Option<Coordinator>,
+}
+
+/// A flow that has run.
+pub struct Played {
+    pub verdict: Verdict,
+    /// Of the files that are measured; 0 of a duration, whose files are never there as a whole.
+    pub measured_bytes: u64,
     /// Of the client and the server, here and below.
     pub remains: [Remains; 2],
     pub ready: Option<[Ready; 2]>,
@@ -36,6 +43,13 @@ pub struct Finished {
 }
 
 impl Finished {
+    /// The flow that is measured.
+    fn measured(&self) -> &Played {
+        &self.flows[0]
+    }
+}
+
+impl Played {
     /// The connections that completed a handshake; None if there is none at all, complete or not.
     fn connections(&self) -> Option<Vec<&Seen>> {
         let complete = self.wire.iter().filter(|it| it.establishment.complete);
@@ -51,16 +65,33 @@ impl Finished {
             .iter()
             .max_by_key(|it| it.connection.packets.len())
     }
+
+    /// When bytes of streams arrived that had not been there before, and how many, in order. None if they cannot be read.
+    pub fn arrivals(&self, testcase: TestCase) -> Option<Vec<(Time, u64)>> {
+        if !self.has_secrets {
+            return None;
+        }
+        let of = |seen: &Seen| {
+            let start = seen.start().as_nanos().cast_signed();
+            let arrivals = arrivals(&seen.connection, testcase.sending_end()).into_iter();
+            arrivals.map(move |(at, bytes)| (Time::from_nanos((start + at).cast_unsigned()), bytes))
+        };
+        let mut all: Vec<(Time, u64)> = self.wire.iter().flat_map(of).collect();
+        all.sort_by_key(|(at, _)| *at);
+        Some(all)
+    }
 }
 
 /// 8 · size / transfer, and its share of the rate of the link. None where that says nothing: the files came in one packet, or
 /// in one flight so short that the first packet, whose own time on the link is not in `transfer_s`, counts for much.
-fn goodput(job: &Job, files: Files, times: &Times) -> (Option<f64>, Option<f64>) {
-    let rate = rate_bps(job, files, times);
-    let goodput = times
-        .transfer_s
+fn goodput(
+    size_bytes: u64,
+    transfer_s: Option<f64>,
+    rate: Option<f64>,
+) -> (Option<f64>, Option<f64>) {
+    let goodput = transfer_s
         .filter(|transfer| *transfer > 0.0)
-        .map(|transfer| float(8 * files.size_bytes) / transfer)
+        .map(|transfer| float(8 * size_bytes) / transfer)
         .filter(|goodput| rate.is_none_or(|rate| *goodput <= rate));
     (
         goodput,
@@ -68,25 +99,30 @@ fn goodput(job: &Job, files: Files, times: &Times) -> (Option<f64>, Option<f64>)
     )
 }
 
-/// The rate of the link in the direction of the files; of one that changes the mean over the transfer, as it was in this trial.
-fn rate_bps(job: &Job, files: Files, times: &Times) -> Option<f64> {
+/// The rate of the link in the direction of the files; of one that changes the mean over the transfer, as it was in this trial. `end` is
+/// when the last byte arrived.
+fn rate_bps(job: &Job, files: Files, end: Option<Time>, transfer_s: Option<f64>) -> Option<f64> {
     let (scenario, direction) = (&job.scenario, files.testcase.direction());
     let nominal = scenario.rate(direction).map(|rate| float(rate.bps()));
-    let span = times.completion_s.zip(times.transfer_s);
-    let Some((completion, transfer)) = span.filter(|_| !scenario.is_steady(direction)) else {
+    let span = end.zip(transfer_s);
+    let Some((end, transfer)) = span.filter(|_| !scenario.is_steady(direction)) else {
         return nominal;
     };
-    // An upload is complete when the client has the answer, and transferred before that.
-    let answer = match direction {
-        Direction::Forward => Span::ZERO,
-        Direction::Return => scenario.min_one_way(Direction::Forward),
-    };
-    let end = files.start + nanos(completion) - answer;
     let ideal = Ideal::new(scenario, direction, files.seed);
     let could = ideal.bit_nanos(end - nanos(transfer), end)?;
     #[expect(clippy::cast_precision_loss, reason = "for a record")]
     let could = could as f64;
     Some(could / 1e9 / transfer)
+}
+
+/// When the last byte of files arrived that were complete so many seconds after the start.
+fn last_byte(job: &Job, files: Files, completion_s: f64) -> Time {
+    // An upload is complete when the client has the answer, and transferred before that.
+    let answer = match files.testcase.direction() {
+        Direction::Forward => Span::ZERO,
+        Direction::Return => job.scenario.min_one_way(Direction::Forward),
+    };
+    files.start + nanos(completion_s) - answer
 }
 
 /// Seconds as a span, rounded to a nanosecond.
@@ -108,12 +144,13 @@ pub fn seconds(nanos: u64) -> f64 {
 /// What the client reports, where nothing better is known. It does not know when its files arrived, nor when a second handshake
 /// was complete.
 fn reported(job: &Job, finished: &Finished, start: Time) -> Times {
-    let whole = &finished.verdict.client;
+    let (testcase, played) = (job.measured().testcase, finished.measured());
+    let whole = &played.verdict.client;
     let client = Bye {
         handshake_ns: whole
             .handshake_ns
-            .filter(|_| !job.testcase.has_two_connections()),
-        requests: job.testcase.measured(&whole.requests).to_vec(),
+            .filter(|_| !testcase.has_two_connections()),
+        requests: testcase.measured(&whole.requests).to_vec(),
         ..Bye::default()
     };
     let round_trip = job.scenario.rtt();
@@ -124,9 +161,9 @@ fn reported(job: &Job, finished: &Finished, start: Time) -> Times {
     let reply = coordinator
         .zip(earliest)
         .and_then(|(it, earliest)| it.log.first_of_reply(earliest));
-    let complete = finished.verdict.outcome == Outcome::Ok;
+    let complete = played.verdict.outcome == Outcome::Ok;
     let times = Times::reported(&client, start, reply, complete);
-    if job.testcase == TestCase::Upload {
+    if testcase == TestCase::Upload {
         return Times {
             ttfb_s: None,
             transfer_s: None,
@@ -155,7 +192,7 @@ fn on_wire(seen: &Seen, facts: &LinkFacts) -> (Metrics, Vec<&'static str>) {
 
 /// The end of a trial with two connections of which the second never began has nothing to measure.
 fn times(job: &Job, finished: &Finished, metrics: Option<&Metrics>, start: Option<Time>) -> Times {
-    let ok = finished.verdict.outcome == Outcome::Ok;
+    let ok = finished.measured().verdict.outcome == Outcome::Ok;
     match (metrics, start) {
         (Some(metrics), _) => Times::on_wire(metrics, ok),
         (None, Some(start)) => reported(job, finished, start),
@@ -163,33 +200,54 @@ fn times(job: &Job, finished: &Finished, metrics: Option<&Metrics>, start: Optio
     }
 }
 
+/// Of a transfer that was cut at `end`: its bytes, and the time since the first of them.
+fn lasted(played: &Played, testcase: TestCase, end: Time) -> (u64, Option<f64>) {
+    let (first, bytes) = if let Some(arrivals) = played.arrivals(testcase) {
+        let arrived = arrivals.iter().take_while(|(at, _)| *at < end);
+        let bytes = arrived.map(|(_, bytes)| bytes).sum();
+        (arrivals.first().map(|(at, _)| *at), bytes)
+    } else {
+        let said = &played.verdict.client.requests;
+        let first = said.iter().filter_map(|it| it.first_byte_ns).min();
+        let bytes = said.iter().map(|it| it.bytes).sum();
+        (first.map(Time::from_nanos), bytes)
+    };
+    (bytes, first.map(|first| (end - first).as_secs_f64()))
+}
+
 /// Puts together what was measured.
 pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
     let coordinator = finished.coordinator.as_ref();
-    let measured = finished.measured(job.testcase);
-    let start = if job.testcase.has_two_connections() {
+    let (flow, played) = (coordinator.map(|it| &it.flows[0]), finished.measured());
+    let testcase = job.measured().testcase;
+    let measured = played.measured(testcase);
+    let start = if testcase.has_two_connections() {
         measured.map(Seen::start)
     } else {
-        Some(
-            coordinator
-                .and_then(|it| it.first_sent)
-                .unwrap_or(Time::ZERO),
-        )
+        Some(flow.and_then(|it| it.first_sent).unwrap_or(Time::ZERO))
     };
+    let lasts = job.measured().duration_ns.is_some();
     let files = Files {
-        testcase: job.testcase,
-        size_bytes: finished.measured_bytes,
+        testcase,
+        size_bytes: Some(played.measured_bytes).filter(|_| !lasts),
         seed: job.seed.0,
         start: start.unwrap_or(Time::ZERO),
     };
-    let facts = link_facts(&job.scenario, Some(files));
-    let readable = measured.filter(|_| finished.has_secrets);
+    let facts = link_facts(&job.scenario, files);
+    let readable = measured.filter(|_| played.has_secrets);
     let (metrics, findings) = readable.map(|seen| on_wire(seen, &facts)).unzip();
-    let times = times(job, finished, metrics.as_ref(), start);
-    let sent = metrics.as_ref().map(|it: &Metrics| sent(it, job.testcase));
-    let (goodput_bps, efficiency) = goodput(job, files, &times);
-    let limit_s = limit_s(&job.scenario, files);
-    let connections = finished.connections();
+    let mut times = times(job, finished, metrics.as_ref(), start);
+    let mut bytes = played.measured_bytes;
+    let mut end = times.completion_s.map(|s| last_byte(job, files, s));
+    if let (true, Some(flow)) = (lasts, flow) {
+        (bytes, times.transfer_s) = lasted(played, testcase, flow.now);
+        end = Some(flow.now);
+    }
+    let sent = metrics.as_ref().map(|it: &Metrics| sent(it, testcase));
+    let rate = rate_bps(job, files, end, times.transfer_s);
+    let (goodput_bps, efficiency) = goodput(bytes, times.transfer_s, rate);
+    let limit_s = facts.limit_s;
+    let connections = played.connections();
     let second = connections.as_ref().and_then(|all| all.get(1));
     let forward = coordinator
         .map(|it| it.forward.counters())
@@ -197,14 +255,18 @@ pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
     let back = coordinator.map(|it| it.back.counters()).unwrap_or_default();
     let (step, received_bytes) = coordinator
         .zip(start)
-        .map(|(it, start)| it.log.received(job.testcase.direction(), start, it.now))
+        .map(|(it, start)| {
+            let end = it.flows[0].now;
+            it.log.received(testcase.direction(), start, end)
+        })
         .unwrap_or_default();
-    let ready = |side: usize| finished.ready.as_ref().map(|ready| &ready[side]);
+    let (jain_index, flows) = fairness(job, finished, start, step);
+    let ready = |side: usize| played.ready.as_ref().map(|ready| &ready[side]);
     let version = |side| ready(side).map(|it| it.version.clone()).unwrap_or_default();
     let driver = |side| ready(side).map(|it| it.driver.clone()).unwrap_or_default();
     TrialResult {
-        outcome: finished.verdict.outcome,
-        detail: finished.verdict.detail.clone(),
+        outcome: outcome(finished),
+        detail: detail(job, finished),
         measured_from: if metrics.is_some() { "wire" } else { "client" },
         handshake_s: times.handshake_s,
         ttfb_s: times.ttfb_s,
@@ -213,14 +275,16 @@ pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
         goodput_bps,
         efficiency,
         limit_s,
-        share_of_limit: times.completion_s.map(|completion| limit_s / completion),
+        share_of_limit: limit_s
+            .zip(times.completion_s)
+            .map(|(limit, completion)| limit / completion),
         connections: connections.as_ref().map(|all| all.len() as u64),
         resumed: second.and_then(|it| it.establishment.resumed),
         zero_rtt_bytes: measured.and_then(|it| it.establishment.zero_rtt_bytes),
         virtual_s: coordinator.map_or(0.0, |it| seconds(it.now.as_nanos())),
         wall_s: wall.as_secs_f64(),
-        cpu_client_s: finished.remains[0].cpu.as_secs_f64(),
-        cpu_server_s: finished.remains[1].cpu.as_secs_f64(),
+        cpu_client_s: played.remains[0].cpu.as_secs_f64(),
+        cpu_server_s: played.remains[1].cpu.as_secs_f64(),
         cpu_sim_s: own_cpu_s(),
         epochs: coordinator.map_or(0, |it| it.epochs),
         forward_packets: forward.packets,
@@ -247,8 +311,10 @@ pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
         findings: findings.unwrap_or_default(),
         received_step_s: seconds(step),
         received_bytes,
-        client_statistics: finished.verdict.statistics[0].clone(),
-        server_statistics: finished.verdict.statistics[1].clone(),
+        jain_index,
+        flows,
+        client_statistics: played.verdict.statistics[0].clone(),
+        server_statistics: played.verdict.statistics[1].clone(),
         packet_log_sha256: coordinator.map(|it| it.log.sha256()),
     }
 }
@@ -272,6 +338,6 @@ fn own_cpu_s() -> f64 {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "for a record, far below 2^53")]
-fn float(count: u64) -> f64 {
+pub fn float(count: u64) -> f64 {
     count as f64
 }

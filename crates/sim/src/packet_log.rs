@@ -16,6 +16,8 @@ const FULL_SIZED: u64 = 1000;
 /// A packet with its fate.
 #[derive(Debug, Clone)]
 pub struct Packet {
+    /// Its number, from 0.
+    pub flow: usize,
     pub direction: Direction,
     pub sent: Time,
     pub ecn: u8,
@@ -35,17 +37,17 @@ struct Received {
 #[derive(Debug)]
 pub struct PacketLog {
     hash: Sha256,
-    /// By the server and by the client: of either direction.
-    received: [Vec<Received>; 2],
+    /// Of each flow, by the server and by the client: of either direction.
+    received: Vec<[Vec<Received>; 2]>,
     packets: Vec<Packet>,
 }
 
 impl PacketLog {
-    /// An empty log.
-    pub fn new() -> Self {
+    /// An empty log of so many flows.
+    pub fn new(flows: usize) -> Self {
         Self {
             hash: Sha256::new(),
-            received: [Vec::new(), Vec::new()],
+            received: vec![<[Vec<Received>; 2]>::default(); flows],
             packets: Vec::new(),
         }
     }
@@ -58,7 +60,8 @@ impl PacketLog {
             Fate::Loss => (2, Time::NEVER),
         };
         let mut head = [0_u8; 23];
-        head[0] = u8::from(packet.direction == Direction::Forward);
+        let flow = u8::try_from(packet.flow).expect("a job has fewer flows");
+        head[0] = u8::from(packet.direction == Direction::Forward) | flow << 1;
         head[1..9].copy_from_slice(&packet.sent.as_nanos().to_le_bytes());
         head[9] = fate;
         head[10..18].copy_from_slice(&at.as_nanos().to_le_bytes());
@@ -72,7 +75,8 @@ impl PacketLog {
                 .payload
                 .first()
                 .is_some_and(|first| first & 0x80 == 0);
-            self.received[usize::from(packet.direction == Direction::Forward)].push(Received {
+            let way = usize::from(packet.direction == Direction::Forward);
+            self.received[packet.flow][way].push(Received {
                 at,
                 bytes: u64::from(length),
                 short_header,
@@ -86,30 +90,39 @@ impl PacketLog {
         &self.packets
     }
 
-    /// The curve of bytes that arrived by way of `direction` from `start` until before `end`: its step in nanoseconds, and the
-    /// sum after each. What was still under way when the trial ended does not count.
+    /// The curve of the first flow's bytes that arrived by way of `direction` from `start` until before `end`: its step in
+    /// nanoseconds, and the sum after each. What was still under way when the flow ended does not count.
     pub fn received(&self, direction: Direction, start: Time, end: Time) -> (u64, Vec<u64>) {
-        let since = |time: Time| (time - start).as_nanos();
-        let all = self.arrived(direction);
-        let by = |time: Time| all.partition_point(|arrival| arrival.at < time);
-        let arrived = &all[by(start).min(by(end))..by(end)];
+        let arrived = self.between(0, direction, start, end);
         let Some(last) = arrived.last() else {
             return (0, Vec::new());
         };
-        let step = since(last.at).div_ceil(CURVE_POINTS).max(1);
-        let mut sum = 0;
-        let mut packets = arrived.iter().peekable();
-        let curve = (1..=CURVE_POINTS).map(|point| {
-            while let Some(arrival) = packets.next_if(|arrival| since(arrival.at) <= point * step) {
-                sum += arrival.bytes;
-            }
-            sum
-        });
-        (step, curve.collect())
+        let step = (last.at - start).as_nanos().div_ceil(CURVE_POINTS).max(1);
+        (step, curve(arrived, start, step, CURVE_POINTS))
     }
 
-    fn arrived(&self, direction: Direction) -> &[Received] {
-        &self.received[usize::from(direction == Direction::Forward)]
+    /// The same of any flow, by steps that are given, until all of it has arrived.
+    pub fn received_by(
+        &self,
+        (flow, direction): (usize, Direction),
+        step: u64,
+        start: Time,
+        end: Time,
+    ) -> Vec<u64> {
+        let arrived = self.between(flow, direction, start, end);
+        let points = arrived.last().filter(|_| step > 0);
+        let points = points.map_or(0, |last| (last.at - start).as_nanos().div_ceil(step).max(1));
+        curve(arrived, start, step, points)
+    }
+
+    fn between(&self, flow: usize, way: Direction, start: Time, end: Time) -> &[Received] {
+        let all = self.arrived(flow, way);
+        let by = |time: Time| all.partition_point(|arrival| arrival.at < time);
+        &all[by(start).min(by(end))..by(end)]
+    }
+
+    fn arrived(&self, flow: usize, direction: Direction) -> &[Received] {
+        &self.received[flow][usize::from(direction == Direction::Forward)]
     }
 
     /// When the first packet of a reply reached the client: the first full-sized one with a short header (RFC 9000
@@ -117,7 +130,7 @@ impl PacketLog {
     pub fn first_of_reply(&self, earliest: Time) -> Option<Time> {
         let is_reply =
             |it: &&Received| it.at >= earliest && it.short_header && it.bytes >= FULL_SIZED;
-        self.arrived(Direction::Forward)
+        self.arrived(0, Direction::Forward)
             .iter()
             .find(is_reply)
             .map(|arrival| arrival.at)
@@ -136,6 +149,20 @@ impl PacketLog {
     }
 }
 
+/// The sums of bytes after each of so many steps.
+fn curve(arrived: &[Received], start: Time, step: u64, points: u64) -> Vec<u64> {
+    let mut sum = 0;
+    let mut packets = arrived.iter().peekable();
+    let sums = (1..=points).map(|point| {
+        let by = |arrival: &&Received| (arrival.at - start).as_nanos() <= point * step;
+        while let Some(arrival) = packets.next_if(by) {
+            sum += arrival.bytes;
+        }
+        sum
+    });
+    sums.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,6 +173,7 @@ mod tests {
         });
         let (direction, sent) = (Direction::Forward, Time::from_nanos(sent));
         Packet {
+            flow: 0,
             direction,
             sent,
             ecn: 0,
@@ -168,12 +196,16 @@ mod tests {
                 ..reference.clone()
             },
             Packet {
+                flow: 1,
+                ..reference.clone()
+            },
+            Packet {
                 direction: Direction::Return,
                 ..reference.clone()
             },
         ];
         let hash = |packet: &Packet| {
-            let mut log = PacketLog::new();
+            let mut log = PacketLog::new(2);
             log.add(packet.clone());
             log.sha256()
         };
@@ -185,7 +217,7 @@ mod tests {
 
     #[test]
     fn the_curve_ends_with_all_bytes_and_counts_from_the_start() {
-        let mut log = PacketLog::new();
+        let mut log = PacketLog::new(1);
         log.add(packet(0, Some(1_000), b"12345"));
         log.add(packet(0, None, b"lost"));
         log.add(packet(0, Some(21_000), b"678"));
@@ -209,7 +241,7 @@ mod tests {
     fn a_reply_begins_with_a_full_sized_packet_behind_the_handshake() {
         const LONG: [u8; 1200] = [0xc0; 1200];
         const SHORT: [u8; 1200] = [0x40; 1200];
-        let mut log = PacketLog::new();
+        let mut log = PacketLog::new(1);
         log.add(packet(0, Some(10), &SHORT)); // half a round trip early: not in answer to the request
         log.add(packet(0, Some(20), &LONG));
         log.add(packet(0, Some(21), &SHORT[..999]));

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(24 * 3600);
 pub fn replay(file: &Path, command: &[String]) -> Result<(), Box<dyn Error>> {
     let frames = fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let role = match file.file_stem() {
-        Some(stem) if stem == Role::Server.name() => Role::Server,
+        Some(stem) if stem.to_string_lossy().ends_with(Role::Server.name()) => Role::Server,
         _ => Role::Client,
     };
     let mut child = Child::start(role, command, PATIENCE)?;

@@ -8,7 +8,7 @@ use bentpipe_link::{Delay, Direction, DirectionConfig, Scenario};
 use bentpipe_units::Rate;
 use serde_json::{Value, json};
 
-use crate::facts::link_facts;
+use crate::facts::path_facts;
 
 /// Prints the scenario in `file` with `sets` applied, as one JSON object.
 pub fn print(file: &Path, sets: &[(String, String)]) -> Result<(), Box<dyn Error>> {
@@ -24,7 +24,7 @@ pub fn print(file: &Path, sets: &[(String, String)]) -> Result<(), Box<dyn Error
 /// The figures of a scenario; queue, loss, delay and frame are those of the satellite segment. `*_rate_bps` is what
 /// stands for a rate that changes; how it does stands beside it.
 fn summary(scenario: &Scenario) -> Value {
-    let facts = link_facts(scenario, None);
+    let facts = path_facts(scenario);
     let [forward, back] = Direction::BOTH.map(|direction| part(scenario, direction));
     json!({
         "name": scenario.name,

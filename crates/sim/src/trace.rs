@@ -21,8 +21,8 @@ use crate::packet_log::Packet;
 pub struct Trace<'a> {
     pub packets: &'a [Packet],
     pub key_log: &'a [u8],
-    pub client: SocketAddrV4,
-    pub server: SocketAddrV4,
+    /// Addresses of each flow's client and server.
+    pub ends: Vec<[SocketAddrV4; 2]>,
 }
 
 impl Trace<'_> {
@@ -40,14 +40,16 @@ impl Trace<'_> {
         let mut bytes = Vec::new();
         for sighting in self.sightings(client, server) {
             let Packet {
+                flow,
                 direction,
                 ecn,
                 payload,
                 ..
             } = &self.packets[sighting.packet];
+            let [client_end, server_end] = self.ends[*flow];
             let (source, destination) = match direction {
-                Direction::Return => (self.client, self.server),
-                Direction::Forward => (self.server, self.client),
+                Direction::Return => (client_end, server_end),
+                Direction::Forward => (server_end, client_end),
             };
             let ends = Endpoints {
                 source,

@@ -4,7 +4,7 @@ use bentpipe_endpoint::contract::{Bye, Statistics};
 use bentpipe_units::Time;
 
 use crate::child::{ChildError, Remains};
-use crate::coordinator::End;
+use crate::flow::End;
 use crate::job::{Outcome, Role};
 use crate::proof::Flaw;
 
@@ -16,6 +16,8 @@ const TIMEOUTS: [&str; 2] = ["idle timeout", "handshake timeout"];
 pub struct Verdict {
     pub outcome: Outcome,
     pub detail: String,
+    /// None: it did not get that far.
+    pub end: Option<End>,
     /// The client's last words; empty if it had none.
     pub client: Bye,
     /// What the client and the server say of themselves.
@@ -31,7 +33,13 @@ impl Verdict {
             None => Outcome::HandshakeTimeout,
             Some(_) => Outcome::TransferTimeout,
         };
+        let came = client.requests.iter().any(|request| request.bytes > 0);
         let (outcome, detail) = match (end, client.error.as_deref()) {
+            (End::Cut, error) if came => (Outcome::Ok, error.unwrap_or_default().to_owned()),
+            (End::Cut, _) => (
+                timeout,
+                format!("no byte had come when the time was over at {now}"),
+            ),
             (End::TimeLimit, _) => (timeout, format!("the scenario's timeout of {now} passed")),
             (End::Deadlock, _) => (
                 timeout,
@@ -44,6 +52,7 @@ impl Verdict {
         Self {
             outcome,
             detail,
+            end: Some(end),
             statistics: [client.statistics.clone(), Statistics::default()],
             client,
             culprit: None,
@@ -101,6 +110,14 @@ impl Verdict {
                 }
                 self.add(&what);
             }
+        }
+    }
+
+    /// Lets the end decide on a transfer that was to last for a time: it is `ok` only if it was there until that was over.
+    pub fn take_duration_into_account(&mut self) {
+        if self.outcome == Outcome::Ok && self.end != Some(End::Cut) {
+            self.outcome = Outcome::MissingFile;
+            self.add("the transfer ended before its time was over");
         }
     }
 

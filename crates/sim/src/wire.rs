@@ -14,13 +14,16 @@ use crate::packet_log::Packet;
 /// Time zero of a trial, since the Unix epoch.
 const EPOCH_NS: u64 = EPOCH_UNIX_S * 1_000_000_000;
 
-/// The packets of a trial and the secrets to read them.
+/// The packets of a trial, and the secrets to read those of one of its flows.
 #[derive(Debug)]
 pub struct Wire<'a> {
+    /// Of all flows.
     pub packets: &'a [Packet],
+    /// The one that is looked at.
+    pub flow: usize,
     pub key_log: &'a [u8],
-    pub client: SocketAddrV4,
-    pub server: SocketAddrV4,
+    /// Addresses of its client and its server.
+    pub ends: [SocketAddrV4; 2],
 }
 
 /// A QUIC connection of a trial.
@@ -63,7 +66,8 @@ impl Wire<'_> {
     pub fn connections(&self) -> Vec<Seen> {
         let mut secrets = KeyLog::default();
         secrets.add(self.key_log);
-        let mut order: Vec<&Packet> = self.packets.iter().collect();
+        let own = self.packets.iter().filter(|it| it.flow == self.flow);
+        let mut order: Vec<&Packet> = own.collect();
         order.sort_by_key(|packet| packet.sent);
         let mut recorder = Recorder::new(&secrets);
         for (frame, packet) in (1..).zip(&order) {
@@ -89,8 +93,8 @@ impl Wire<'_> {
 
     fn datagram<'a>(&self, packet: &'a Packet) -> Datagram<'a> {
         let way_back = Path {
-            source: self.client.into(),
-            destination: self.server.into(),
+            source: self.ends[0].into(),
+            destination: self.ends[1].into(),
         };
         Datagram {
             path: match packet.direction {

@@ -10,17 +10,23 @@ use noq_proto::congestion::{Bbr3Config, CubicConfig, NewRenoConfig};
 
 use crate::diary::Diary;
 use crate::options::{Control, Tuning};
+use crate::peers::Peers;
 
 /// `None`: the library's default.
 pub fn congestion_control(
     tuning: &Tuning,
     setup: &Setup,
     options: &mut Options,
+    peers: &Peers,
 ) -> Result<Option<Control>, EndpointError> {
     match (tuning.cc.as_deref(), options.take("ss")) {
         (None, None) if tuning.initial_window.is_none() => Ok(None),
         (cc, None) => of_the_library(cc.unwrap_or("cubic"), tuning.initial_window).map(Some),
-        (cc, Some(ss)) => of_ours(cc.unwrap_or("cubic"), &ss, tuning, setup, options).map(Some),
+        (cc, Some(ss)) => {
+            peers.take(setup, options)?;
+            let cc = cc.unwrap_or("cubic");
+            of_ours(cc, &ss, tuning, setup, options, peers).map(Some)
+        }
     }
 }
 
@@ -57,6 +63,7 @@ fn of_ours(
     tuning: &Tuning,
     setup: &Setup,
     options: &mut Options,
+    peers: &Peers,
 ) -> Result<Control, EndpointError> {
     let recipe = Recipe::new(cc, ss)
         .map_err(|error| EndpointError::Unsupported(format!("option {error}")))?;
@@ -78,12 +85,14 @@ fn of_ours(
     if let Some(bytes) = options.take_number("cwnd", 2400..=u64::MAX)? {
         settings.maximum_window = bytes;
     }
+    let peers = peers.clone();
     let diary = Diary::new(setup.qlog.clone());
     let pages = diary.clone();
     let factory = Factory {
         recipe,
         settings,
         origin: setup.clock.instant(Duration::ZERO),
+        resume: Some(Arc::new(move || peers.recall())),
         watch: Some(Arc::new(move || pages.of_a_new_path())),
     };
     Ok(Control {

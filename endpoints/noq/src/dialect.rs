@@ -13,14 +13,13 @@ use noq_proto::{
 
 pub use crate::congestion::congestion_control;
 use crate::inbox::Reading;
+pub use crate::peers::Peers;
 pub use crate::qlog::log_to;
 
 pub const NAME: &str = "noq";
 pub const VERSION: &str = "noq-proto 1.4.0";
 /// In order, overshoot ends connections: see `docs/upstream/gaps.md`.
 pub const READING: Reading = Reading::Unordered;
-/// Whether reading unordered can lose pieces: see `docs/upstream/noq-unordered.md`.
-pub const MAY_LOSE_PIECES: bool = true;
 
 /// noq is what congestion control is studied on here: its flow control must not be the limit, on any path. Its own window, 1.25 MB for a
 /// stream, lets 16 Mbit/s through where a round trip takes 600 ms.

@@ -13,7 +13,7 @@ use serde_json::{Map, Value as Json, json};
 #[derive(Debug, Clone)]
 pub struct Diary {
     folder: Option<LogFolder>,
-    /// How slow start ended on the path that was begun last, and when the first loss was noticed.
+    /// How slow start and Careful Resume ended on the path that was begun last, and when the first loss was noticed.
     statistics: Arc<Mutex<Map<String, Json>>>,
 }
 
@@ -60,6 +60,9 @@ struct Page {
 impl Watch for Page {
     fn note(&mut self, note: &Note) {
         self.remember(note);
+        if note.name == "phase" {
+            self.follow_resume(note);
+        }
         let Some(log) = &mut self.log else { return };
         let milliseconds = seconds(note) * 1e3;
         let record = json!({"time": milliseconds, "name": name(note), "data": data(note)});
@@ -69,6 +72,29 @@ impl Watch for Page {
 }
 
 impl Page {
+    /// Keeps how far Careful Resume got, and how it ended.
+    fn follow_resume(&self, note: &Note) {
+        let text = |name| match note.get(name) {
+            Some(Value::Text(text)) => *text,
+            _ => "",
+        };
+        let mut statistics = self.diary.lock();
+        let (old, new) = (text("old"), text("new"));
+        let ended = match (old, new) {
+            (_, "unvalidated") => {
+                let jump = note.get("congestion_window").map_or(Json::Null, to_json);
+                statistics.insert("resume_jump_bytes".into(), jump);
+                statistics.insert("resume_jump_s".into(), json!(seconds(note)));
+                new
+            }
+            (_, "reconnaissance" | "validating" | "safe_retreat") => new,
+            ("validating", _) => "validated",
+            ("reconnaissance" | "unvalidated", _) => text("trigger"),
+            _ => return,
+        };
+        statistics.insert("resume_ended_as".into(), json!(ended));
+    }
+
     /// Keeps what a record should say: the first of each kind of note counts.
     fn remember(&self, note: &Note) {
         let (subject, values): (_, &[_]) = match note.name {

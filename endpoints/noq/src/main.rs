@@ -15,6 +15,7 @@ mod diary;
 mod inbox;
 #[path = "../../../crates/endpoint/quinn-family/options.rs"]
 mod options;
+mod peers;
 mod qlog;
 #[cfg(test)]
 #[path = "../../../crates/endpoint/quinn-family/reading.rs"]

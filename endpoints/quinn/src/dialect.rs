@@ -1,5 +1,6 @@
 //! What quinn says differently from noq.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -20,8 +21,6 @@ pub const VERSION: &str = "quinn-proto 0.11.19";
 pub const DEFAULT_WINDOW: Option<u64> = None;
 /// As quinn's own streams are read.
 pub const READING: Reading = Reading::Ordered;
-/// Whether reading unordered can lose pieces: see `docs/upstream/noq-unordered.md`.
-pub const MAY_LOSE_PIECES: bool = false;
 
 pub fn endpoint(config: Arc<EndpointConfig>, server: Option<Arc<ServerConfig>>) -> Endpoint {
     Endpoint::new(config, server, true, None)
@@ -70,6 +69,7 @@ pub fn congestion_control(
     tuning: &Tuning,
     _setup: &Setup,
     _options: &mut Options,
+    _peers: &Peers,
 ) -> Result<Option<Control>, EndpointError> {
     let window = tuning.initial_window;
     Ok(Some(match tuning.cc.as_deref() {
@@ -94,6 +94,17 @@ pub fn congestion_control(
             return Err(EndpointError::Unsupported(what));
         }
     }))
+}
+
+/// quinn remembers no paths.
+#[derive(Debug, Default)]
+pub struct Peers(());
+
+#[expect(clippy::unused_self, reason = "noq's does something")]
+impl Peers {
+    pub fn meet(&self, _: SocketAddr) {}
+
+    pub fn part(&self, _: &Connection) {}
 }
 
 /// quinn writes all connections of a configuration into one file.

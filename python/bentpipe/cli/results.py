@@ -10,7 +10,13 @@ import click
 
 from bentpipe import paths
 
-PAGES = ("reno", "thesis")  # those of `bentpipe.results`, which takes long to import
+PAGES = (
+    "limit",
+    "reno",
+    "search",
+    "slow-start",
+    "thesis",
+)  # those of `bentpipe.results`, which takes long to import
 
 
 @click.command(short_help="Write a page of results from the records of a run.")
@@ -28,8 +34,11 @@ def results(page: str, run: Path, out: Path | None) -> None:
 
     \b
     Pages:
-      reno     a run of the campaign reno, beside the known formula and an ideal sender
-      thesis   a run of the campaign thesis, beside what was published of these paths
+      limit       a run of the campaign limit: how near variants come to an ideal sender
+      reno        a run of the campaign reno, beside the known formula and an ideal sender
+      search      a run of the campaign search, beside what was published of SEARCH in QUIC
+      slow-start  a run of the campaign slow-start: slow starts side by side, over queues
+      thesis      a run of the campaign thesis, beside what was published of these paths
 
     \b
     Examples:

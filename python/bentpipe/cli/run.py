@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
 import shlex
 import tempfile
@@ -16,7 +17,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from bentpipe import campaign, manifest, progress, scenarios, stacks, summary, workload
+from bentpipe import campaign, flows, manifest, progress, scenarios, stacks, summary, workload
 from bentpipe.campaign import Cast
 from bentpipe.cli import run_options
 from bentpipe.cli.stacks import note_replaced
@@ -83,6 +84,7 @@ def run(
       bentpipe run --scenario sat,satloss --client quinn --server quic-go --iterations 30
       bentpipe run --scenario sat --set forward.queue=1BDP --client quinn:iw=10,quinn:iw=100 --server quinn
       bentpipe run --scenario sat --workload transfer:1MB,upload:1MB --client quinn --server noq
+      bentpipe run --scenario sat --workload duration:30s --client noq --server noq --flow start=1s
       bentpipe run my-campaign.toml --jobs 8 --out runs/mine
       bentpipe run --resume runs/mine
     """
@@ -138,6 +140,7 @@ def _start(out: Path | None, asked: Asked, jobs: int) -> Started:
     cast = campaign.cast(plan, known, _named(changes))
     plan.labels()
     resolved = _resolve(plan, asked)
+    _check_times(plan, resolved, asked)
     typed = "--bytes" if asked.short else "--workload"
     _check_room(plan, asked.where("workloads", typed), jobs)
     values = manifest.new(plan, resolved, cast, _stack_folders(asked.extra))
@@ -169,9 +172,29 @@ def _resolve(plan: campaign.Plan, asked: Asked) -> list[scenarios.Scenario]:
         raise UsageError(text, error.hint) from error
 
 
+def _check_times(plan: campaign.Plan, resolved: Sequence[scenarios.Scenario], asked: Asked) -> None:
+    """Every flow begins, and lasts as long as it is to, before a trial's timeout."""
+    for scenario, moved in itertools.product(resolved, plan.parsed_workloads):
+        timeout_s = scenario.summary["timeout_s"]
+        for flow in (flows.Flow(), *flows.of(moved)):
+            lasts_ms = (flow.workload or moved).duration_ms
+            if flow.start_ms + (lasts_ms or 1) <= timeout_s * 1000:
+                continue
+            further = flow != flows.Flow()
+            where = asked.where("flows", "--flow") if further else asked.where("workloads", "--workload")
+            ends = "begins" if lasts_ms is None else "ends"
+            raise UsageError(
+                f'{where}: "{flow if further else moved.alone}" {ends} after {scenario.label}\'s timeout of '
+                f"{timeout_s:g} s",
+                'choose an earlier time, or set a later timeout, as in --set "timeout=300 s"',
+            )
+
+
 def _check_room(plan: campaign.Plan, where: str, jobs: int) -> None:
     at_a_time = min(jobs, len(plan.trials()))
-    workload.check_room(Path(tempfile.gettempdir()), plan.parsed_workloads, where, at_a_time)
+    workloads = plan.parsed_workloads
+    workloads += [flow.workload for flow in flows.every(workloads) if flow.workload]
+    workload.check_room(Path(tempfile.gettempdir()), workloads, where, at_a_time)
 
 
 def _stack_folders(extra: Sequence[Path]) -> list[str]:

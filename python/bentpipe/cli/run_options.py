@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from bentpipe import campaign, workload
+from bentpipe import campaign, flows, workload
 from bentpipe.errors import UsageError
 from bentpipe.workload import Workload
 
@@ -78,7 +78,15 @@ PLAN = _options(
         callback=split,
         metavar="WHAT,…",
         help="TESTCASE:SIZE or TESTCASE:COUNTxSIZE, as in transfer:10MiB, upload:1MiB or "
-        "multiplexing:2000x32B; comma-separated, can be repeated.",
+        "multiplexing:2000x32B, or duration:TIME, as in duration:30s; comma-separated, can be repeated.",
+    ),
+    click.option(
+        "--flow",
+        "flow",
+        multiple=True,
+        metavar="KEY=VALUE,…",
+        help="A further flow through the same links, as in server=noq:cc=cubic,start=1s; what it leaves out "
+        "of client, server, workload and start is as in the trial's own flow. Can be repeated.",
     ),
     click.option("--bytes", "size", metavar="SIZE", help="Short for --workload transfer:SIZE."),
     click.option(
@@ -138,6 +146,9 @@ def changed_keys(given: dict[str, Any]) -> dict[str, Any]:
         changes["workloads"] = workload.canonical(given["workload"], "--workload")
     if given["size"] is not None:
         changes["workloads"] = (str(Workload("transfer", 1, workload.size(given["size"], "--bytes"))),)
+    if given["flow"]:
+        own = [flows.parse(text, "--flow") for text in given["flow"]]
+        changes["flows"] = (flows.canonical(own, "--flow"),)
     if given["set_"]:
         changes["set"] = given["set_"]
     return changes

@@ -57,7 +57,7 @@ def _list(summaries: dict[str, dict[str, Any]]) -> None:
         line = f"{name:<{column}}  {numbers}"
         click.echo(line if len(line) <= width else f"{line[: width - 1]}…")
         click.echo(textwrap.fill(one["title"], width, initial_indent="    ", subsequent_indent="    "))
-    click.echo("Rates are forward (server → client) / return; of one that changes, the lowest and the highest.")
+    click.echo("Rates are forward (server → client) / return, LOWEST-HIGHEST where they change.")
     click.echo("More: bentpipe scenarios show NAME")
 
 

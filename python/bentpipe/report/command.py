@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+from bentpipe import workload
 from bentpipe.statistics import Cell
 
 
@@ -32,7 +33,10 @@ def reproduce(cell: Cell, manifest: dict[str, Any]) -> str:
         key.server,
     ]
     words += ["--iterations", str(options.get("iterations") or len(cell.records))]
-    words += ["--workload", key.workload]
+    moved = workload.parse(key.workload, "workload")
+    words += ["--workload", str(moved.alone)]
+    for flow in moved.flows:
+        words += ["--flow", flow]
     if options.get("seed") is not None:
         words += ["--seed", str(options["seed"])]
     for setting in settings:

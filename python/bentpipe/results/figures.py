@@ -20,8 +20,8 @@ from bentpipe.plots import canvas
 from bentpipe.plots.canvas import BLACK, BLUE, PALE, VERMILLION
 from bentpipe.statistics import Cell, Matrix
 
-_MM = 1 / 25.4  # inches
-_WIDTH_MM = 178  # of a page
+MM = 1 / 25.4  # inches
+WIDTH_MM = 178  # of a page
 _PANEL_MM = 78  # height of a heat map with ten stacks
 _ROW_MM, _FRAME_MM = 6.5, 22  # of a distribution: a stack; axis and legend
 _ACROSS = 2
@@ -42,7 +42,7 @@ class Line:
 
 
 @contextmanager
-def _style() -> Iterator[None]:
+def style() -> Iterator[None]:
     """That of all figures, but with texts as texts: thousands of outlines would make large files."""
     with canvas.style(), matplotlib.rc_context({"svg.fonttype": "none", "font.sans-serif": ["DejaVu Sans"]}):
         yield
@@ -52,8 +52,8 @@ def heat_maps(panels: Sequence[tuple[str, Matrix]], path: Path) -> None:
     """A panel per title and matrix: mean efficiency of each pair in percent, clients down, servers across."""
     across = min(_ACROSS, len(panels))
     down = -(-len(panels) // across)
-    with _style():
-        size = (_WIDTH_MM * _MM * across / _ACROSS, _PANEL_MM * _MM * down)
+    with style():
+        size = (WIDTH_MM * MM * across / _ACROSS, _PANEL_MM * MM * down)
         made = Figure(size, layout="constrained")
         grid = made.subplots(down, across, squeeze=False)
         for place, axes in enumerate(grid.flat):
@@ -66,46 +66,77 @@ def heat_maps(panels: Sequence[tuple[str, Matrix]], path: Path) -> None:
 
 def _heat_map(axes: Axes, title: str, matrix: Matrix) -> None:
     by_pair = {(cell.key.client, cell.key.server): cell for cell in matrix.cells}
-    shares = [[_share(by_pair.get((c, s))) for s in matrix.servers] for c in matrix.clients]
-    colours = matplotlib.colormaps[_MAP].with_extremes(bad="white")
-    axes.pcolormesh(np.ma.masked_invalid(shares), cmap=colours, vmin=0, vmax=1, edgecolors="white", lw=0.5)
-    axes.invert_yaxis()
-    for row, client in enumerate(matrix.clients):
-        for column, server in enumerate(matrix.servers):
-            text, colour = _written(by_pair.get((client, server)), shares[row][column])
-            axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", fontsize=5.5, color=colour)
+    squares = [[_square(by_pair.get((c, s))) for s in matrix.servers] for c in matrix.clients]
+    draw_squares(axes, squares, matrix.clients, matrix.servers)
     axes.set_title(title)
-    axes.set_xticks(np.arange(len(matrix.servers)) + 0.5, matrix.servers)
-    for label in axes.get_xticklabels():
-        label.set(rotation=45, ha="right", rotation_mode="anchor")
-    axes.set_yticks(np.arange(len(matrix.clients)) + 0.5, matrix.clients)
     axes.set_xlabel("server")
     axes.set_ylabel("client")
+
+
+@dataclass(frozen=True)
+class Square:
+    """Of a heat map: from 0 to 1, or NaN for a white one; and what is written on it."""
+
+    share: float
+    text: str
+
+
+def draw_squares(
+    axes: Axes, squares: Sequence[Sequence[Square]], rows: Sequence[str], columns: Sequence[str]
+) -> None:
+    """A heat map with named rows, the first one above, and named columns."""
+    colours = matplotlib.colormaps[_MAP].with_extremes(bad="white")
+    shares = np.ma.masked_invalid([[one.share for one in row] for row in squares])
+    axes.pcolormesh(shares, cmap=colours, vmin=0, vmax=1, edgecolors="white", lw=0.5)
+    axes.invert_yaxis()
+    for y, row in enumerate(squares):
+        for x, one in enumerate(row):
+            unknown = VERMILLION if np.isnan(one.share) else BLACK
+            colour = "white" if one.share < _DARK else unknown
+            axes.text(x + 0.5, y + 0.5, one.text, ha="center", va="center", fontsize=5.5, color=colour)
+    axes.set_xticks(np.arange(len(columns)) + 0.5, columns)
+    for label in axes.get_xticklabels():
+        label.set(rotation=45, ha="right", rotation_mode="anchor")
+    axes.set_yticks(np.arange(len(rows)) + 0.5, rows)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
 
 
-def _share(cell: Cell | None) -> float:
-    """Mean efficiency; NaN if there is none."""
-    mean = None if cell is None else cell.efficiency_mean
-    return float("nan") if mean is None else mean
-
-
-def _written(cell: Cell | None, share: float) -> tuple[str, str]:
-    """Text and colour of a cell."""
+def _square(cell: Cell | None) -> Square:
+    """Mean efficiency in percent, of a pair."""
     if cell is None:
-        return "", BLACK
-    if np.isnan(share):
-        return _MARK, VERMILLION
-    return f"{100 * share:.0f}" + ("!" if cell.failures else ""), "white" if share < _DARK else BLACK
+        return Square(float("nan"), "")
+    mean = cell.efficiency_mean
+    if mean is None:
+        return Square(float("nan"), _MARK)
+    return Square(mean, f"{100 * mean:.0f}" + ("!" if cell.failures else ""))
+
+
+def grids(panels: Sequence[tuple[str, Sequence[Sequence[Square]]]], rows: Sequence[str],
+          columns: Sequence[Sequence[str]], path: Path, title: str) -> None:  # fmt: skip
+    """Heat maps beside each other that have their rows in common; `columns` of each."""
+    across = min(_ACROSS, len(panels))
+    down = -(-len(panels) // across)
+    with style():
+        height = (_ROW_MM * len(rows) * 0.65 + _FRAME_MM) * down
+        made = Figure((WIDTH_MM * MM * (1 if across > 1 else 0.7), height * MM), layout="constrained")
+        for place, axes in enumerate(made.subplots(down, across, squeeze=False).flat):
+            if place >= len(panels):
+                axes.set_axis_off()
+                continue
+            draw_squares(axes, panels[place][1], rows, columns[place])
+            axes.set_title(panels[place][0])
+            if place % across:
+                axes.set_yticklabels([])
+        canvas.save(made, path, title)
 
 
 def distribution(matrix: Matrix, lines: Sequence[Line], path: Path) -> None:
     """The mean goodput of every pair, twice: in the row of its server above, in that of its client below."""
     stacks = sorted({*matrix.clients, *matrix.servers}, key=lambda name: _mean(matrix, name))
     lines = _in_view(matrix, lines)
-    with _style():
-        size = (_WIDTH_MM * _MM * 0.7, (_FRAME_MM + _ROW_MM * len(stacks)) * _MM)
+    with style():
+        size = (WIDTH_MM * MM * 0.7, (_FRAME_MM + _ROW_MM * len(stacks)) * MM)
         made = Figure(size, layout="constrained")
         axes = made.subplots()
         for row, stack in enumerate(stacks):
@@ -129,8 +160,8 @@ def strips(
     """A row per title, with a dot for each of its values. Around the last line a band of what chance allows a
     median, a share of it.
     """
-    with _style():
-        size = (_WIDTH_MM * _MM * 0.7, (_FRAME_MM + _ROW_MM * len(rows)) * _MM)
+    with style():
+        size = (WIDTH_MM * MM * 0.7, (_FRAME_MM + _ROW_MM * len(rows)) * MM)
         made = Figure(size, layout="constrained")
         axes = made.subplots()
         middle = lines[-1].value

@@ -50,6 +50,37 @@ class Pairs:
 
 
 @dataclass(frozen=True)
+class SearchRuns:
+    """How many runs of a slow start the source of SEARCH in QUIC has, why it leaves some out, and how
+    many of those that are left reach so many MB.
+    """
+
+    all: int
+    first_round_trip: int
+    medium: int
+    clean: int
+    reaching: dict[int, int]
+
+
+@dataclass(frozen=True)
+class Search:
+    """What was published of SEARCH in QUIC; shares in percent, `runs` by slow start."""
+
+    source: str
+    threshold_s: float
+    loss_first: float
+    exit_first: float
+    exit_a_round_trip_before: float
+    saved_s: float
+    saved_beyond_mb: int
+    alike: float
+    sooner: float
+    later: float
+    beta_cut: float
+    runs: dict[str, SearchRuns]
+
+
+@dataclass(frozen=True)
 class Published:
     """All of it; scenarios by name, in the order of the source's table."""
 
@@ -57,6 +88,7 @@ class Published:
     scenarios: dict[str, Overview]
     stacks: dict[str, PublishedStack]
     pairs: dict[str, Pairs]
+    search: Search
 
 
 def load() -> Published:
@@ -66,6 +98,7 @@ def load() -> Published:
         scenarios={name: Overview(**one) for name, one in values["scenarios"].items()},
         stacks={name: PublishedStack(**one) for name, one in values["stacks"].items()},
         pairs={name: _pairs(dict(one)) for name, one in values["pairs"].items()},
+        search=_search(dict(values["search"])),
     )
 
 
@@ -73,3 +106,12 @@ def _pairs(table: dict[str, Any]) -> Pairs:
     source = table.pop("source")
     bps = {(client, server): 1000.0 * kbps for client, row in table.items() for server, kbps in row.items()}
     return Pairs(source, bps)
+
+
+def _search(table: dict[str, Any]) -> Search:
+    runs = {name: SearchRuns(**(one | {"reaching": _by_mb(one)})) for name, one in table.pop("runs").items()}
+    return Search(runs=runs, **table)
+
+
+def _by_mb(table: dict[str, Any]) -> dict[int, int]:
+    return {int(size): count for size, count in table["reaching"].items()}

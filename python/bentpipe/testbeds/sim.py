@@ -35,6 +35,28 @@ class Answer:
 
 
 @dataclass(frozen=True)
+class Flow:
+    """A client and a server, and what is transferred between them."""
+
+    testcase: str
+    requests: tuple[str, ...]  # paths
+    client: Variant
+    server: Variant
+    start_ms: int = 0
+    duration_ms: int | None = None
+
+    def to_mapping(self) -> dict[str, Any]:
+        return {
+            "testcase": self.testcase,
+            "requests": list(self.requests),
+            "start_ns": self.start_ms * 10**6,
+            "duration_ns": None if self.duration_ms is None else self.duration_ms * 10**6,
+            "client": self.client.endpoint(),
+            "server": self.server.endpoint(),
+        }
+
+
+@dataclass(frozen=True)
 class Job:
     """What `bentpipe-sim trial` is started with."""
 
@@ -50,13 +72,16 @@ class Job:
     silence_s: int = 30
     testcase: str = "transfer"
     requests: tuple[str, ...] = ()  # paths; none: of the one file, which is called by its size
+    duration_ms: int | None = None
+    others: tuple[Flow, ...] = ()  # that share the path with it
 
     def to_mapping(self) -> dict[str, Any]:
         """As `crates/sim/src/job.rs` reads it."""
+        requests = self.requests or (f"/{self.size_bytes}",)
+        own = Flow(self.testcase, requests, self.client, self.server, duration_ms=self.duration_ms)
         return {
             "scenario": self.scenario,
-            "testcase": self.testcase,
-            "requests": list(self.requests or (f"/{self.size_bytes}",)),
+            "flows": [flow.to_mapping() for flow in (own, *self.others)],
             "www": str(self.www),
             "certs": str(paths.certs()),
             "seed": self.seed,
@@ -64,8 +89,6 @@ class Job:
             "trace": self.trace,
             "qlog": self.qlog,
             "silence_s": self.silence_s,
-            "client": self.client.endpoint(),
-            "server": self.server.endpoint(),
         }
 
 

@@ -7,6 +7,7 @@ use crate::note::Note;
 use crate::pacing::Pacing;
 use crate::path::Path;
 
+mod careful_resume;
 mod hybla;
 mod hystart;
 mod hystart_plus_plus;
@@ -16,6 +17,7 @@ mod search4;
 mod standard;
 mod trains;
 
+pub use careful_resume::{CarefulResume, Jump, Resume};
 pub use hybla::Hybla;
 pub use hystart::HyStart;
 pub use hystart_plus_plus::HyStartPlusPlus;
@@ -58,6 +60,8 @@ pub enum Response {
     Leave(Exit),
     /// It means nothing, and slow start goes on. What is lost is still sent again.
     Ignore,
+    /// The window becomes so many bytes, and slow start goes on from there: it had tried something bold and takes it back.
+    Retreat(u64),
 }
 
 /// How the window grows until the capacity of the path has been found.
@@ -82,6 +86,12 @@ pub trait SlowStart: Send + Sync + Debug {
     /// A packet of so many bytes has left. `path` counts it already.
     fn on_sent(&mut self, path: &Path, bytes: u64) {
         let _ = (path, bytes);
+    }
+
+    /// The window has been filled by what has just left. The window that is wanted instead, if the path is known to be larger.
+    fn on_full(&mut self, path: &Path) -> Option<u64> {
+        let _ = path;
+        None
     }
 
     /// Packets were acknowledged.
@@ -129,8 +139,8 @@ impl Clone for Box<dyn SlowStart> {
     }
 }
 
-/// The first packets leave as a burst, as RFC 9002, section 7.7, allows for an initial window. Spread over a long round trip they would
+/// The first ten packets leave as a burst, as RFC 9002, section 7.7, allows for an initial window. Spread over a long round trip they would
 /// be further apart than a receiver delays an ACK (25 ms), and each of them would seem to take that much longer.
 pub(crate) fn is_first_flight(path: &Path) -> bool {
-    path.window < 2 * path.initial_window
+    path.window < 2 * path.initial_window.min(10 * path.datagram)
 }

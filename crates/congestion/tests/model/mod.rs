@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use bentpipe_congestion::{Congestion, Controller, Recipe, Settings};
+use bentpipe_congestion::{Congestion, Controller, Recipe, Resumption, SavedPath, Settings};
 use bentpipe_units::{Rate, Span, Time};
 
 /// UDP payload of each packet.
@@ -89,6 +89,8 @@ impl Model {
             );
             run.handle(now, event);
         }
+        run.history.observed = run.controller.observed();
+        run.history.resumption = run.controller.resumption();
         run.history
     }
 }
@@ -106,6 +108,10 @@ pub struct History {
     pub sent: u64,
     /// The most packets that ever waited.
     pub longest_queue: u64,
+    /// What the controller would save of the path.
+    pub observed: Option<SavedPath>,
+    /// What became of what it had been told.
+    pub resumption: Resumption,
 }
 
 /// The state of the sender at some time.
@@ -168,6 +174,8 @@ impl<'a> Run<'a> {
             drops: 0,
             sent: 0,
             longest_queue: 0,
+            observed: None,
+            resumption: Resumption::default(),
         };
         let mut run = Self {
             model,
@@ -341,15 +349,10 @@ impl<'a> Run<'a> {
         let rtt = self.controller.path().rtt;
         let patience = Span::from_nanos(rtt.smoothed.max(rtt.latest).as_nanos() / 8 * 9);
         let is_lost = |(number, sent): &(&u64, &Time)| {
-            **number < largest
-                && (**number + PACKET_THRESHOLD <= largest || now - **sent >= patience)
+            **number + PACKET_THRESHOLD <= largest || now - **sent >= patience
         };
-        let lost: Vec<_> = self
-            .in_flight
-            .iter()
-            .filter(is_lost)
-            .map(|(n, t)| (*n, *t))
-            .collect();
+        let older = self.in_flight.range(..largest);
+        let lost: Vec<_> = older.filter(is_lost).map(|(n, t)| (*n, *t)).collect();
         let Some(&(_, sent)) = lost.last() else {
             return;
         };

@@ -80,9 +80,10 @@ fn rtts_of_slow_start(rate: &str) -> Vec<u64> {
                 panic!("dropped at {now}");
             };
             underway.push_back((now, at.as_nanos() + 599 * MS));
-            while let Some((sent, acked)) = underway.pop_front_if(|(_, acked)| *acked <= now) {
+            while let Some((sent, acked)) = underway.front().filter(|(_, acked)| *acked <= now) {
                 rtt = acked - sent;
                 samples.push(rtt / MS);
+                underway.pop_front();
             }
             now += (rtt / window).max(12_000 * 1_000 / 19);
         }

@@ -10,6 +10,7 @@
 //! hands them over: a byte behind a gap later than it arrived here, and the end of the handshake at once, while here it is
 //! seen by what the client sends next.
 
+mod arrivals;
 mod milestones;
 mod one_way;
 mod reply;
@@ -23,6 +24,7 @@ use crate::ledger::Entry;
 use crate::link_facts::LinkFacts;
 use crate::quic::End;
 
+pub use arrivals::arrivals;
 pub use milestones::Milestones;
 pub use one_way::OneWay;
 

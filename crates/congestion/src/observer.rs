@@ -1,0 +1,80 @@
+//! What a connection learns of its path for the next one: the Observe Phase of Careful Resume.
+//!
+//! Source: RFC 9959, sections 3.1 and 4.1. What is saved is the smallest round-trip time, and the rate at which data is acknowledged times that:
+//! the highest rate over a quarter of a round trip, in the last ten of them. Unlike the congestion window it does not know of slow start's
+//! overshoot: what the path does not carry is not acknowledged. Why not the volume of a whole round trip: slow start fills a part of one, and
+//! overflows the queue in the next; with a short queue there is none in between.
+
+use std::collections::VecDeque;
+
+use bentpipe_units::{Span, Time};
+
+use crate::acks::Acks;
+use crate::path::Path;
+use crate::saved::SavedPath;
+
+/// Round trips after which a volume is forgotten.
+const ROUNDS: u64 = 10;
+
+/// A rate is taken over the quarter of a round trip, in so many steps …
+const STEPS: u64 = 16;
+
+/// … but not over less than this, if the round trip is not shorter: ACKs come in bursts.
+const LEAST_SPAN: Span = Span::from_millis(50);
+
+/// Initial windows that a path must have carried in a round trip to be worth remembering (section 3.1).
+const LEAST_WINDOWS: u64 = 4;
+
+/// Watches the bytes that are acknowledged.
+#[derive(Debug, Clone, Default)]
+pub struct Observer {
+    /// Bytes delivered by some time, over the last quarter of a round trip.
+    marks: VecDeque<(Time, u64)>,
+    /// Rounds, and the largest volume in each of them.
+    volumes: VecDeque<(u64, u64)>,
+}
+
+impl Observer {
+    /// Packets were acknowledged.
+    pub fn on_acks(&mut self, path: &Path, acks: &Acks<'_>) {
+        let rtt = path.rtt.min;
+        let quarter = Span::from_nanos(rtt.as_nanos() / 4);
+        let span = quarter.max(LEAST_SPAN).min(rtt);
+        let is_step = |(last, _): &(Time, u64)| (acks.now - *last) * STEPS >= span;
+        if self.marks.back().is_none_or(is_step) {
+            self.marks.push_back((acks.now, path.delivered));
+        }
+        while self.marks.get(1).is_some_and(|it| acks.now - it.0 >= span) {
+            self.marks.pop_front();
+        }
+        let Some(&(since, before)) = self.marks.front() else {
+            return;
+        };
+        let taken = acks.now - since;
+        if taken < span || taken.as_nanos() == 0 {
+            return;
+        }
+        let bytes = u128::from(path.delivered - before) * u128::from(rtt.as_nanos());
+        let volume = u64::try_from(bytes / u128::from(taken.as_nanos())).unwrap_or(u64::MAX);
+        self.note(path.round, volume);
+    }
+
+    fn note(&mut self, round: u64, volume: u64) {
+        self.volumes.retain(|(old, _)| old + ROUNDS > round);
+        match self.volumes.back_mut() {
+            Some((last, largest)) if *last == round => *largest = volume.max(*largest),
+            _ => self.volumes.push_back((round, volume)),
+        }
+    }
+
+    /// What is worth to be remembered.
+    pub fn observed(&self, path: &Path) -> Option<SavedPath> {
+        let volumes = self.volumes.iter().map(|(_, volume)| *volume);
+        let window = volumes.max()?;
+        let enough = window >= LEAST_WINDOWS * path.initial_window;
+        enough.then_some(SavedPath {
+            window,
+            rtt: path.rtt.min,
+        })
+    }
+}

@@ -1,0 +1,75 @@
+//! Copies the source of noq-proto from where cargo keeps it, and mends it.
+//!
+//! `docs/upstream/noq-unordered.md` is the report of what is mended. Should a release have the mend, this crate goes away.
+//! With `BENTPIPE_NOQ_PLAIN` set in the environment, nothing is mended: that shows what happens without.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+const SOURCE: &str = "noq-proto-1.4.0";
+
+/// In which file, what is written there, how often, and what it has to be.
+///
+/// `defragment` takes the number of bytes read for the offset before which all has been read. That holds in ordered mode only:
+/// unordered, it throws away chunks that fill a gap.
+const MENDS: [(&str, &str, usize, &str); 1] = [(
+    "connection/assembler.rs",
+    "let mut offset = self.bytes_read;",
+    2,
+    "let mut offset = if self.state.is_ordered() { self.bytes_read } else { 0 };",
+)];
+
+fn main() {
+    println!("cargo::rerun-if-env-changed=BENTPIPE_NOQ_PLAIN");
+    println!("cargo::rerun-if-changed=build.rs");
+    let copy = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo")).join("src");
+    if copy.exists() {
+        fs::remove_dir_all(&copy).expect("the old copy goes");
+    }
+    copy_folder(&source().join("src"), &copy).expect("the source is copied");
+    // Attributes of the crate cannot be included; src/lib.rs has them.
+    edit(&copy.join("lib.rs"), |text| {
+        let start = text.find("extern crate alloc;").expect("where items begin");
+        text[start..].to_owned()
+    });
+    if env::var_os("BENTPIPE_NOQ_PLAIN").is_some() {
+        return;
+    }
+    for (file, wrong, count, right) in MENDS {
+        edit(&copy.join(file), |text| {
+            assert_eq!(text.matches(wrong).count(), count, "{file}: {wrong}");
+            text.replace(wrong, right)
+        });
+    }
+}
+
+/// Where cargo keeps the sources that it fetched.
+fn source() -> PathBuf {
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cargo")));
+    let registries = home.expect("CARGO_HOME or HOME").join("registry/src");
+    let sources = fs::read_dir(&registries).into_iter().flatten().flatten();
+    let mut found = sources.map(|registry| registry.path().join(SOURCE));
+    found
+        .find(|folder| folder.is_dir())
+        .unwrap_or_else(|| panic!("no {SOURCE} in {}", registries.display()))
+}
+
+fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_folder(&entry.path(), &target)?;
+        } else {
+            fs::write(target, fs::read(entry.path())?)?;
+        }
+    }
+    Ok(())
+}
+
+fn edit(file: &Path, change: impl Fn(&str) -> String) {
+    let text = fs::read_to_string(file).expect("a file of the copy");
+    fs::write(file, change(&text)).expect("a file of the copy");
+}

@@ -1,0 +1,163 @@
+//! The paths to the peers of this program, remembered from one connection to the next: Careful Resume.
+//!
+//! noq makes a controller without telling it for whom. So the adapter says whom it is about to meet, and shows each connection
+//! when it has ended.
+
+use std::any::Any;
+use std::collections::BTreeSet;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bentpipe_congestion::noq::Plugin;
+use bentpipe_congestion::{Jump, Resume, SavedPath, SavedPaths};
+use bentpipe_endpoint::{Clock, EndpointError, Options, Role, Setup};
+use bentpipe_units::Span;
+use noq_proto::{Connection, PathId};
+
+/// A saved window of the options, in bytes: more than a gigabyte is no path's.
+const LARGEST_WINDOW: u64 = 1 << 30;
+
+/// What is remembered, if anything is to be; clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct Peers(Arc<Mutex<Option<Memory>>>);
+
+#[derive(Debug)]
+struct Memory {
+    jump: Jump,
+    /// What the first connection to each peer is told, as if there had been one before.
+    given: Option<SavedPath>,
+    paths: SavedPaths,
+    file: Option<PathBuf>,
+    role: Role,
+    clock: Clock,
+    /// Whom the next controller is for.
+    next: Option<String>,
+    /// Those that `given` has been used for.
+    met: BTreeSet<String>,
+}
+
+impl Peers {
+    /// Takes the options `resume`, `saved` and `memory`.
+    pub fn take(&self, setup: &Setup, options: &mut Options) -> Result<(), EndpointError> {
+        let jump = match options.take("resume").as_deref() {
+            None | Some("off") => return Ok(()),
+            Some("on") => Jump::Half,
+            Some("full") => Jump::Whole,
+            Some("early") => Jump::Early,
+            Some(other) => {
+                let what = format!("option resume = {other:?}: write on, full, early or off");
+                return Err(EndpointError::Unsupported(what));
+            }
+        };
+        let given = options.take("saved").map(|text| parse(&text)).transpose()?;
+        let file = options.take("memory").map(PathBuf::from);
+        if file.is_some() && !setup.real_time {
+            let what = "option memory: in virtual time the result would depend on the file; write saved=BYTES@MILLISECONDSms";
+            return Err(EndpointError::Unsupported(what.into()));
+        }
+        let paths = match &file {
+            Some(file) => SavedPaths::load(file).map_err(failed)?,
+            None => SavedPaths::default(),
+        };
+        *self.lock() = Some(Memory {
+            jump,
+            given,
+            paths,
+            file,
+            role: setup.role,
+            clock: setup.clock.clone(),
+            next: None,
+            met: BTreeSet::new(),
+        });
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Memory>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next connection is with `remote`.
+    pub fn meet(&self, remote: SocketAddr) {
+        if let Some(memory) = &mut *self.lock() {
+            memory.next = Some(memory.key(remote.ip()));
+        }
+    }
+
+    /// What a controller that is being made is to know of its path.
+    pub fn recall(&self) -> Option<Resume> {
+        let mut memory = self.lock();
+        let memory = memory.as_mut()?;
+        // A path that the connection migrates to is not known.
+        let peer = memory.next.take()?;
+        let saved = memory.paths.take(&peer, memory.clock.unix());
+        let given = memory.given.filter(|_| memory.met.insert(peer));
+        let saved = saved.or(given)?;
+        let jump = memory.jump;
+        Some(Resume { saved, jump })
+    }
+
+    /// This connection has ended.
+    pub fn part(&self, connection: &Connection) {
+        let mut memory = self.lock();
+        let (Some(memory), Some(plugin)) = (memory.as_mut(), plugin(connection)) else {
+            return;
+        };
+        let Ok(network) = connection.network_path(PathId::ZERO) else {
+            return;
+        };
+        let peer = memory.key(network.remote().ip());
+        let controller = plugin.controller();
+        let resumption = controller.resumption();
+        // What has been wrong is not used again; what has been right is not forgotten because this connection had little to send.
+        let known = resumption.saved.filter(|_| !resumption.retreated);
+        let window = |path: &SavedPath| path.window;
+        let best = controller.observed().into_iter().chain(known);
+        if let Some(path) = best.max_by_key(window) {
+            memory.paths.put(&peer, path, memory.clock.unix());
+        }
+        if let Some(file) = &memory.file
+            && let Err(error) = memory.paths.store(file)
+        {
+            eprintln!("the path to {peer} is not remembered: {error}");
+        }
+    }
+}
+
+impl Memory {
+    /// A client knows its server by address and name (RFC 9959 leaves it open), a server its client by the address alone.
+    fn key(&self, ip: IpAddr) -> String {
+        match self.role {
+            Role::Client => format!("server@{ip}"),
+            Role::Server => ip.to_string(),
+        }
+    }
+}
+
+fn plugin(connection: &Connection) -> Option<Box<Plugin>> {
+    let controller = connection.congestion_state(PathId::ZERO)?.clone_box();
+    let any: Box<dyn Any> = controller.into_any();
+    any.downcast().ok()
+}
+
+fn parse(text: &str) -> Result<SavedPath, EndpointError> {
+    let parts = text.strip_suffix("ms").and_then(|it| it.split_once('@'));
+    let numbers = parts.and_then(|(bytes, ms)| Some((bytes.parse().ok()?, ms.parse().ok()?)));
+    match numbers {
+        Some((window @ 1..=LARGEST_WINDOW, ms @ 1..=60_000)) => Ok(SavedPath {
+            window,
+            rtt: Span::from_millis(ms),
+        }),
+        _ => Err(EndpointError::Unsupported(format!(
+            "option saved = {text:?}: write bytes and a round-trip time, such as 1500000@600ms, up to {LARGEST_WINDOW} and 60000ms"
+        ))),
+    }
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the signature that map_err wants"
+)]
+fn failed(error: bentpipe_congestion::SavedError) -> EndpointError {
+    EndpointError::Failed(error.to_string())
+}
