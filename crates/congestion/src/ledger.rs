@@ -24,6 +24,9 @@ struct Entry {
     resolved: bool,
 }
 
+/// Entries that are looked at one by one before a search by time.
+const NEAR: usize = 4;
+
 /// Every ack-eliciting packet that is neither acknowledged nor lost.
 #[derive(Debug, Clone, Default)]
 pub struct Ledger {
@@ -64,14 +67,26 @@ impl Ledger {
 
     /// A packet is acknowledged, by an ACK that [`Ledger::read_acks`] will end. False: no such packet is in flight.
     pub fn acknowledge(&mut self, path: &mut Path, number: u64, sent: Time) -> bool {
-        let from = self.entries.partition_point(|entry| entry.sent < sent);
-        let same_time = self.entries.range_mut(from..);
-        let Some(entry) = same_time
-            .take_while(|entry| entry.sent == sent)
-            .find(|entry| entry.number == number && !entry.resolved)
-        else {
-            return false;
+        let is_it = |entry: &Entry| entry.number == number && entry.sent == sent;
+        // An ACK names packets in the order in which they were sent, and those before it are resolved: the first entries are the usual place.
+        let index = match self.entries.iter().take(NEAR).position(is_it) {
+            Some(index) => index,
+            None => {
+                let from = self.entries.partition_point(|entry| entry.sent < sent);
+                let same_time = self.entries.range(from..);
+                let after = same_time
+                    .take_while(|entry| entry.sent == sent)
+                    .position(is_it);
+                match after {
+                    Some(after) => from + after,
+                    None => return false,
+                }
+            }
         };
+        let entry = &mut self.entries[index];
+        if entry.resolved {
+            return false;
+        }
         entry.resolved = true;
         let entry = *entry;
         path.delivered += entry.bytes;
