@@ -144,7 +144,7 @@ def test_a_campaign_that_comes_along_can_be_run(file: Path) -> None:
         variant = stacks.variant(one, known)
         assert variant.label == one
         for key in variant.options.keys() & {"cc", "ss"}:  # a stack lists their values
-            assert variant.options[key] in re.findall(r"[\w+]+", variant.stack.options[key]), one
+            assert variant.options[key] in re.findall(r"[\w+-]+", variant.stack.options[key]), one
 
 
 @pytest.mark.parametrize("file", CAMPAIGNS, ids=lambda file: file.stem)

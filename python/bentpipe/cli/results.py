@@ -10,13 +10,8 @@ import click
 
 from bentpipe import paths
 
-PAGES = (
-    "limit",
-    "reno",
-    "search",
-    "slow-start",
-    "thesis",
-)  # those of `bentpipe.results`, which takes long to import
+# Those of `bentpipe.results`, which takes long to import.
+PAGES = ("fairness", "limit", "reno", "search", "slow-start", "thesis")
 
 
 @click.command(short_help="Write a page of results from the records of a run.")
@@ -34,6 +29,7 @@ def results(page: str, run: Path, out: Path | None) -> None:
 
     \b
     Pages:
+      fairness    a run of the campaign fairness: what flows leave each other
       limit       a run of the campaign limit: how near variants come to an ideal sender
       reno        a run of the campaign reno, beside the known formula and an ideal sender
       search      a run of the campaign search, beside what was published of SEARCH in QUIC

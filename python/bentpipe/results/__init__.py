@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from bentpipe.results import limit, reno, search, slow_start, thesis
+from bentpipe.results import fairness, limit, reno, search, slow_start, thesis
 from bentpipe.results.source import Source
 
 # Name of a page → what writes it: from a run, to a folder; the files that it wrote, the page first.
 PAGES: dict[str, Callable[[Source, Path], list[Path]]] = {
+    "fairness": fairness.write,
     "limit": limit.write,
     "reno": reno.write,
     "search": search.write,

@@ -33,10 +33,11 @@ _LEGEND_MM = 8
 
 @dataclass(frozen=True)
 class Series:
-    """The values of all runs."""
+    """The values of all runs. Its number decides how it looks."""
 
     name: str
     values: Sequence[float]
+    number: int = 0
 
 
 def _look(number: int) -> tuple[str, object]:
@@ -67,8 +68,8 @@ def distributions(
                 axes.set_axis_off()
                 continue
             axes.set_title(panels[place][0])
-            for number, one in enumerate(panels[place][1]):
-                _distribution(axes, one.values, number, span)
+            for one in panels[place][1]:
+                _distribution(axes, one, span)
             for line in lines:
                 axes.axvline(line.value, color=line.colour, ls=line.dashes, lw=0.8, zorder=2)
             axes.set(xlim=span, ylim=(0, 1.01))
@@ -77,7 +78,7 @@ def distributions(
                 axes.tick_params(labelbottom=True)
             if place % across == 0:
                 axes.set_ylabel("share of runs")
-        _legend(made, list(dict.fromkeys(one.name for _, series in panels for one in series)), lines)
+        _legend(made, [one for _, series in panels for one in series], lines)
         canvas.save(made, path, unit)
 
 
@@ -88,21 +89,21 @@ def _span(values: Sequence[Sequence[float]]) -> tuple[float, float]:
     return min(known) - margin, max(known) + margin
 
 
-def _distribution(axes: Axes, values: Sequence[float], number: int, span: tuple[float, float]) -> None:
-    known = sorted(value for value in values if math.isfinite(value))
-    below = sum(value == -math.inf for value in values)
-    if not values:
+def _distribution(axes: Axes, series: Series, span: tuple[float, float]) -> None:
+    known = sorted(value for value in series.values if math.isfinite(value))
+    below = sum(value == -math.inf for value in series.values)
+    if not series.values:
         return
-    heights = (below + np.arange(len(known) + 1)) / len(values)
-    colour, dashes = _look(number)
+    heights = (below + np.arange(len(known) + 1)) / len(series.values)
+    colour, dashes = _look(series.number)
     x, y = [span[0], *known, span[1]], [*heights, heights[-1]]
     axes.step(x, y, where="post", color=colour, ls=dashes, lw=1, zorder=3)
 
 
-def _legend(made: Figure, names: Sequence[str], lines: Sequence[Line]) -> None:
+def _legend(made: Figure, drawn: Sequence[Series | Course], lines: Sequence[Line]) -> None:
+    looks = {one.name: _look(one.number) for one in drawn}
     handles = [
-        Line2D([], [], color=_look(number)[0], ls=_look(number)[1], lw=1, label=name)
-        for number, name in enumerate(names)
+        Line2D([], [], color=colour, ls=dashes, lw=1, label=name) for name, (colour, dashes) in looks.items()
     ]
     handles += [Line2D([], [], color=one.colour, ls=one.dashes, lw=0.8, label=one.label) for one in lines]
     if len(handles) > 1:
@@ -111,11 +112,12 @@ def _legend(made: Figure, names: Sequence[str], lines: Sequence[Line]) -> None:
 
 @dataclass(frozen=True)
 class Course:
-    """Some values at each x."""
+    """Some values at each x. Its number decides how it looks."""
 
     name: str
     x: Sequence[float]
     values: Sequence[Sequence[float | None]]
+    number: int = 0
 
 
 def quartiles(courses: Sequence[Course], labels: tuple[str, str], path: Path) -> None:
@@ -124,8 +126,8 @@ def quartiles(courses: Sequence[Course], labels: tuple[str, str], path: Path) ->
     with style():
         made = Figure((0.7 * WIDTH_MM * MM, (_HEIGHT_MM + _LEGEND_MM) * MM), layout="constrained")
         axes = made.subplots()
-        for number, course in enumerate(courses):
-            colour, dashes = _look(number)
+        for course in courses:
+            colour, dashes = _look(course.number)
             low, middle, high = (
                 np.array([_finite(quantile(_known(values), share)) for values in course.values])
                 for share in (0.25, 0.5, 0.75)
@@ -134,7 +136,7 @@ def quartiles(courses: Sequence[Course], labels: tuple[str, str], path: Path) ->
             axes.fill_between(course.x, low, high, color=colour, alpha=0.15, lw=0, zorder=2)
         axes.set_xlabel(labels[0])
         axes.set_ylabel(labels[1])
-        _legend(made, [course.name for course in courses], [])
+        _legend(made, courses, [])
         canvas.save(made, path, labels[1])
 
 
@@ -144,14 +146,14 @@ def differences(courses: Sequence[Course], labels: tuple[str, str], path: Path) 
         made = Figure((0.7 * WIDTH_MM * MM, (_HEIGHT_MM + _LEGEND_MM) * MM), layout="constrained")
         axes = made.subplots()
         axes.axhline(0, color=GREY, lw=0.6, zorder=1)
-        for number, course in enumerate(courses):
-            colour, dashes = _look(number)
+        for course in courses:
+            colour, dashes = _look(course.number)
             low, middle, high = (np.array([_finite(v[place]) for v in course.values]) for place in range(3))
             axes.plot(course.x, middle, color=colour, ls=dashes, lw=1, zorder=4)
             axes.fill_between(course.x, low, high, color=colour, alpha=0.12, lw=0, zorder=2)
         axes.set_xlabel(labels[0])
         axes.set_ylabel(labels[1])
-        _legend(made, [course.name for course in courses], [Line(0, "no difference", "-", GREY)])
+        _legend(made, courses, [Line(0, "no difference", "-", GREY)])
         canvas.save(made, path, labels[1])
 
 

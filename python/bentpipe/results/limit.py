@@ -36,7 +36,7 @@ class Page:
 
     @cached_property
     def cells(self) -> list[Cell]:
-        known = [one for one in cells(self.source.records) if one.key.workload.startswith("transfer:")]
+        known = [one for one in cells(self.source.in_order) if one.key.workload.startswith("transfer:")]
         return [one for one in known if "x" not in one.key.workload]
 
     @cached_property
@@ -119,11 +119,11 @@ def _sections(page: Page) -> list[str]:
 def _opening(page: Page) -> str:
     (client,) = {one.key.client for one in page.cells}
     count = {len(one.records) for one in page.cells}
-    trials = f"{min(count)}" if len(count) == 1 else f"{min(count)} to {max(count)}"
+    trials = ("" if len(count) == 1 else f"{min(count)} to ") + several(max(count), "trial")
     text = (
         f"Files of {', '.join(page.sizes)} over {several(len(page.scenarios), 'path')}, with "
         f"{several(len(page.variants), 'variant')} "
-        f"as the server and {literal(client)} as the client; {trials} trials of each. With "
+        f"as the server and {literal(client)} as the client; {trials} of each. With "
         "`ss=`, slow start and congestion avoidance are Bentpipe's own; without, the controller is the "
         "stack's."
     )

@@ -110,15 +110,28 @@ def _glance(study: Study) -> str:
              f"{known.exit_a_round_trip_before:g} %"],
         ]  # fmt: skip
     for one in study.others:
-        most = study.most_saved(one)
-        here = "-" if most is None else f"{most[0]:.1f} s, at {most[1]} MB"
+        most, end_mb = study.most_saved(one), study.sizes_mb[-1]
+        here = "-" if most is None else f"{_sooner(most[0])}, at {most[1]} MB"
         same = one.slow_start == "search-keep"
-        then = f"up to {known.saved_s:g} s, beyond {known.saved_beyond_mb} MB" if same else "-"
-        rows.append([f"sooner by medians, at most: {study.name(one)}", here, then])
-    for name, cuts in study.cuts.items():
+        then = f"up to {known.saved_s:g} s sooner, beyond {known.saved_beyond_mb} MB" if same else "-"
+        rows.append([f"by medians, at best: {study.name(one)}", here, then])
+        rows.append(
+            [f"by medians, at {end_mb} MB: {study.name(one)}", _sooner(study.saved(one, end_mb)[1]), "-"]
+        )
+    for one, cuts in study.cuts:
         few = percent(share_of(cuts, known.beta_cut))
-        rows.append([f"runs in which more is taken off than by CUBIC: {name}", few, '"a small fraction"'])
+        rows.append(
+            [f"runs in which more is taken off than by CUBIC: {study.name(one)}", few, '"a small fraction"']
+        )
     return table(["", "here", "published"], rows)
+
+
+def _sooner(seconds: float | None) -> str:
+    if seconds is None:
+        return "-"
+    if abs(seconds) < 0.05:
+        return "alike"
+    return f"{abs(seconds):.1f} s {'sooner' if seconds > 0 else 'later'}"
 
 
 def _runs(study: Study) -> str:
@@ -221,12 +234,13 @@ def _window(study: Study) -> str:
     if not study.cuts:
         return "In no run of this campaign did SEARCH lower the window."
     lines, beta = [], study.known.beta_cut
-    for name, cuts in study.cuts.items():
+    for one, cuts in study.cuts:
         low, middle, high = (percent(quantile(cuts, share)) for share in QUARTILES)
         lines.append(
-            f"`{name}`, {several(len(cuts), 'run')}: it takes off {middle} in the median, quartiles {low} and "
-            f"{high}; more than CUBIC's {percent(beta)} in {percent(share_of(cuts, beta))} of the runs."
+            f"`{study.name(one)}`, {several(len(cuts), 'run')}: it takes off {middle} in the median, "
+            f"quartiles {low} "
+            f"and {high}; more than CUBIC's {percent(beta)} in {percent(share_of(cuts, beta))} of the runs."
         )
-    if any(name.startswith("search-log") for name in study.cuts):
+    if any(one.slow_start == "search-log" for one, _ in study.cuts):
         lines.append("Of `search-log` this is what SEARCH would have taken off.")
     return "\n\n".join(lines)

@@ -48,7 +48,12 @@ def _exit(study: Study, path: Path) -> bool:
 
 def _times(study: Study, path: Path) -> bool:
     made = [
-        Course(study.name(one), study.sizes_mb, [one.times(size * MB) for size in study.sizes_mb])
+        Course(
+            study.name(one),
+            study.sizes_mb,
+            [one.times(size * MB) for size in study.sizes_mb],
+            study.number(one),
+        )
         for one in study.groups
     ]
     courses.quartiles(made, ("delivered (MB)", "time (s), median and quartiles"), path)
@@ -57,7 +62,12 @@ def _times(study: Study, path: Path) -> bool:
 
 def _saved(study: Study, path: Path) -> bool:
     made = [
-        Course(study.name(one), study.sizes_mb, [study.saved(one, size) for size in study.sizes_mb])
+        Course(
+            study.name(one),
+            study.sizes_mb,
+            [study.saved(one, size) for size in study.sizes_mb],
+            study.number(one),
+        )
         for one in study.others
     ]
     courses.differences(made, ("delivered (MB)", "sooner than the baseline (s)"), path)
@@ -66,7 +76,10 @@ def _saved(study: Study, path: Path) -> bool:
 
 def _distributions(study: Study, path: Path) -> bool:
     panels = [
-        (f"{size} MB", [Series(study.name(one), one.times(size * MB)) for one in study.groups])
+        (
+            f"{size} MB",
+            [Series(study.name(one), one.times(size * MB), study.number(one)) for one in study.groups],
+        )
         for size in _PANELS_MB
         if size in study.sizes_mb
     ]
@@ -80,6 +93,6 @@ def _window(study: Study, path: Path) -> bool:
     if not study.cuts:
         return False
     beta = Line(study.known.beta_cut, "what CUBIC takes off after a loss", "--")
-    series = [Series(name, cuts) for name, cuts in study.cuts.items()]
+    series = [Series(study.name(one), cuts, study.number(one)) for one, cuts in study.cuts]
     courses.distributions([("", series)], "share of the window that is taken off", path, [beta], (0, 1))
     return True

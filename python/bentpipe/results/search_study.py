@@ -26,7 +26,7 @@ class Study:
     @cached_property
     def groups(self) -> list[Group]:
         """All variants, the baseline first."""
-        found = groups(self.source.records)
+        found = groups(self.source.in_order)
         return sorted(found, key=lambda one: one is not _baseline(found))
 
     @property
@@ -49,6 +49,10 @@ class Study:
 
     def name(self, group: Group) -> str:
         return self._names[group.server]
+
+    def number(self, group: Group) -> int:
+        """Its place in all figures."""
+        return self.groups.index(group)
 
     @cached_property
     def sizes_mb(self) -> range:
@@ -73,13 +77,15 @@ class Study:
         return [lead for one in self.baseline.clean if (lead := one.lead_round_trips) is not None]
 
     @cached_property
-    def cuts(self) -> dict[str, list[float]]:
-        """By variant, the shares of the window that SEARCH took off, or would have; only those that take off anything."""
-        found = {
-            self.name(group): [cut for one in group.clean if (cut := one.taken_off) is not None]
+    def cuts(self) -> list[tuple[Group, list[float]]]:
+        """By variant, the shares of the window that SEARCH took off, or would have taken off. Variants that
+        never do are left out.
+        """
+        found = [
+            (group, [cut for one in group.clean if (cut := one.taken_off) is not None])
             for group in self.groups
-        }
-        return {name: cuts for name, cuts in found.items() if any(cut > 0 for cut in cuts)}
+        ]
+        return [(group, cuts) for group, cuts in found if any(cut > 0 for cut in cuts)]
 
     def saved(self, group: Group, size_mb: int) -> list[float | None]:
         """How many seconds sooner than the baseline it has so many MB, by the lower quartile, the median and

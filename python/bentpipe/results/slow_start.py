@@ -22,9 +22,10 @@ _KEY = "forward.queue="
 _HOW = """Share of the limit, medians of `limit_s` / `completion_s`: 100 % is a sender that knows the path.
 *dropped*: what the queue dropped, in percent of the file. In bold, the best of a column among
 those that drop no more than CUBIC with HyStart++ does there."""
-_LEFT = """What ended slow start, most frequently, and when (median, from the client's first packet). `loss`
-means that the slow start did not see the full link before its queue overflowed, or that a packet
-was lost on the medium; *not left*: the transfer ended before."""
+_LEFT = """The second table of each path has what ended slow start most frequently, and when: the median,
+from the client's first packet on. `loss` means that the slow start did not see the full link
+before its queue overflowed, or that a packet was lost on the medium; *not left* that the file was
+there before."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Page:
     def cells(self) -> list[Cell]:
         return [
             one
-            for one in cells(self.source.records)
+            for one in cells(self.source.in_order)
             if slow_start(one.key.server) and queue(one.key.scenario)
         ]
 
@@ -49,6 +50,11 @@ class Page:
     def paths(self) -> list[tuple[str, str]]:
         """Scenario, without its queue, and workload."""
         return list(dict.fromkeys((without_queue(one.key.scenario), one.key.workload) for one in self.cells))
+
+    @property
+    def tells(self) -> bool:
+        """Whether any server said how it left slow start."""
+        return any(Run(record).left_by for cell in self.cells for record in cell.records)
 
     def over(self, path: tuple[str, str]) -> Grid:
         """Slow starts against queues."""
@@ -96,11 +102,12 @@ def write(source: Source, folder: Path) -> list[Path]:
 
 
 def _sections(page: Page) -> list[str]:
-    parts = ["# Slow starts side by side", _opening(page), _HOW]
+    parts = ["# Slow starts side by side", _opening(page), _HOW, *([_LEFT] if page.tells else [])]
     parts.append(f"![Share of the limit of every slow start, over queues, in percent]({_FIGURE})")
     for path in page.paths:
         grid = page.over(path)
-        parts += [f"## {path[0]}", _title(page, path[0]), grid.markdown("server"), _LEFT, _left(page, grid)]
+        parts += [f"## {path[0]}", _title(page, path[0]), grid.markdown("server")]
+        parts += [_left(page, grid)] if page.tells else []
     return [*parts, *footing.failures(page.source.records), *footing.made(page.source, {})]
 
 
@@ -112,7 +119,7 @@ def _opening(page: Page) -> str:
     return (
         f"{several(len(page.variants), 'variant')} as the server, each over "
         f"{several(len(page.paths), 'path')} with queues from a tenth of "
-        f"what the path holds to several times as much; files of {sizes}, {max(count)} trials of each."
+        f"what the path holds to several times that; files of {sizes}, {several(max(count), 'trial')} each."
     )
 
 

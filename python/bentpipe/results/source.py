@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from bentpipe import manifest
@@ -39,6 +40,22 @@ class Source:
             hint = f"continue it with: bentpipe run --resume {folder}"
             raise BentpipeError(f"{folder}: no trial of this run has finished, so there are no records", hint)
         return cls(folder, found, records, command)
+
+    @cached_property
+    def in_order(self) -> list[Record]:
+        """The records in the order of the run's plan: they were written as trials ended."""
+        plan = self.manifest.plan
+        orders = [
+            {label: place for place, label in enumerate(labels)}
+            for labels in (plan.labels(), map(str, plan.parsed_workloads), plan.clients, plan.servers)
+        ]
+
+        def place(one: Record) -> tuple[int, ...]:
+            labels = (one.scenario, one.workload, one.client, one.server)
+            known = [order.get(label, len(order)) for order, label in zip(orders, labels, strict=True)]
+            return (*known, one.iteration)
+
+        return sorted(self.records, key=place)
 
 
 def without_folders(text: str) -> str:

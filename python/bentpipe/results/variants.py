@@ -16,18 +16,20 @@ def slow_start(label: str) -> str:
 
 
 def short_names(labels: Sequence[str]) -> dict[str, str]:
-    """Label → its slow start and congestion avoidance, without what all of them have in common; the
-    label itself where this would name two of them alike.
+    """Label → its slow start, its congestion avoidance and what else it chooses, without what all have
+    in common; the label itself where this would name two of them alike.
     """
-    avoidances = {options(label).get("cc", "") for label in labels if slow_start(label)}
-    names = {label: _short(label, len(avoidances) > 1) for label in labels}
+    common = set.intersection(*(set(options(label).items()) for label in labels)) if labels else set()
+    names = {label: _short(label, dict(common)) for label in labels}
     taken = list(names.values())
     return {label: name if taken.count(name) == 1 else label for label, name in names.items()}
 
 
-def _short(label: str, with_avoidance: bool) -> str:
+def _short(label: str, common: dict[str, str]) -> str:
     stack, chosen = label.partition(":")[0], options(label)
-    avoidance = chosen.get("cc", "default")
-    if "ss" not in chosen:
-        return f"{stack}'s own {avoidance}"
-    return f"{chosen['ss']}, {avoidance}" if with_avoidance else chosen["ss"]
+    avoidance, start = chosen.pop("cc", "default"), chosen.pop("ss", None)
+    if start is None:
+        first = f"{stack}'s own {avoidance}"
+    else:
+        first = start if "cc" in common else f"{start} + {avoidance}"
+    return ", ".join([first, *(f"{key}={value}" for key, value in chosen.items() if key not in common)])

@@ -1,0 +1,87 @@
+"""`bentpipe results fairness`: the page on flows that share a path, from made-up runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import fake_run
+import pytest
+from conftest import Command
+
+from bentpipe.records import Record
+
+EQUALS = "duration:30s + start=1s"
+BESIDE = "duration:30s + server=noq:cc=cubic:ss=standard,start=1s"
+FIRST = "noq:cc=cubic:ss=search"
+
+
+def flow(start_s: float, goodput_bps: float | None, drops: int) -> dict[str, Any]:
+    counts = {
+        f"{way}_{what}": 0 for way in ("forward", "return") for what in ("packets", "queue_drops", "losses")
+    }
+    return {
+        "client": "noq",
+        "server": FIRST,
+        "start_s": start_s,
+        "end_s": 31.0,
+        "outcome": "ok",
+        "detail": "",
+        "goodput_bps": goodput_bps,
+        "received_bytes": [],
+        **counts,
+        "forward_packets": 1000,
+        "forward_queue_drops": drops,
+    }
+
+
+def trial(workload: str, iteration: int, index: float | None, goodputs: tuple[float, ...]) -> Record:
+    flows = [flow(number, bps, 20 * number) for number, bps in enumerate(goodputs)]
+    made = fake_run.record("sat", "noq", FIRST, iteration)
+    return fake_run.change(made, workload=workload, jain_index=index, flows=flows, outcome="ok", detail="")
+
+
+def write(records: list[Record]) -> None:
+    fake_run.write(Path("run"))
+    manifest = json.loads(Path("run/manifest.json").read_text())
+    manifest["options"] |= {"workloads": ["duration:30s"], "flows": ["start=1s"]}
+    Path("run/manifest.json").write_text(json.dumps(manifest))
+    Path("run/records.jsonl").write_text("".join(f"{one.to_json()}\n" for one in records))
+
+
+def page(bentpipe: Command) -> str:
+    done = bentpipe("results", "fairness", "run", "-o", "out")
+    assert done.code == 0, done.err
+    return Path("out/fairness.md").read_text()
+
+
+def test_each_setting_has_its_median_and_its_worst_trial(bentpipe: Command) -> None:
+    records = [trial(EQUALS, number, 0.94 + number / 100, (10e6, 9e6)) for number in (1, 2, 3)]
+    records += [trial(BESIDE, number, 0.5 + number / 10, (15e6, number * 1e6)) for number in (1, 2, 3)]
+    write(records)
+    text = page(bentpipe)
+    first = (
+        "| noq:cc=cubic:ss=search | one of its own kind from 1 s on | **0.96 (0.95)** | 10.00 / 9.00 | 1 % |"
+    )
+    assert first in text
+    other = (
+        "| noq:cc=cubic:ss=search | noq:cc=cubic:ss=standard from 1 s on | 0.70 (0.60) | 15.00 / 2.00 | 1 % |"
+    )
+    assert other in text
+    assert "Among equals the index is at least 0.9 in every trial of 1 setting." in text
+
+
+def test_a_flow_that_starves_is_named(bentpipe: Command) -> None:
+    write([trial(EQUALS, 1, 0.95, (10e6, 9e6)), trial(EQUALS, 2, 0.51, (19e6, 1e6))])
+    assert "falls below 0.9 in at least a trial of 1 of 1 setting: noq:cc=cubic:ss=search over sat." in page(
+        bentpipe
+    )
+
+
+@pytest.mark.parametrize("flows", [[], [trial(EQUALS, 1, None, ())]])
+def test_single_flows_make_no_page(bentpipe: Command, flows: list[Record]) -> None:
+    write([*flows, fake_run.record("sat", "noq", "quinn", 1)])
+    done = bentpipe("results", "fairness", "run", "-o", "out")
+    assert done.code != 0
+    assert "trials of several flows" in done.err and "bentpipe run fairness" in done.err
