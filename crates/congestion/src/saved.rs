@@ -217,7 +217,7 @@ mod tests {
         for (now, expected) in [
             (NOW + LIFETIME, Some(PATH)),
             (NOW + LIFETIME + second, None),
-            (NOW - second, None),
+            (Duration::from_secs(946_684_799), None),
         ] {
             paths.put("192.0.2.1", PATH, NOW);
             assert_eq!(paths.take("192.0.2.1", now), expected);
