@@ -34,6 +34,7 @@ TRACE = "trace.pcapng"
 PACKETS = "packets.parquet"
 SUMMARY = "analysis.json"
 FORMAT = 1  # of analysis.json
+FIRST_FLOW = "192.0.2.1:"  # where the client of a trial's first flow is, which is the one that is measured
 
 _VISIBLE = 0.05  # of a transfer: a shorter span is hardly seen in a figure
 _SHORTEST_S = 0.1  # likewise, where neither transfer nor RTT are known
@@ -137,12 +138,14 @@ class Analysis:
         return pq.read_table(self.folder / PACKETS)
 
     def connection(self, number: int | None = None) -> Connection:
-        """A connection by its number; without one, that with the most packets."""
+        """A connection by its number; without one, that with the most packets, of a trial's first flow."""
         known = self.summary["connections"]
         if not known:
             raise BentpipeError(*with_hint("; ".join(self.summary["errors"])))
         if number is None:
-            return max(known, key=lambda one: (one["packets"], -one["connection"]))
+            first = FIRST_FLOW if self.trial is not None else ""
+            own = [one for one in known if one["client"].startswith(first)]
+            return max(own or known, key=lambda one: (one["packets"], -one["connection"]))
         for one in known:
             if one["connection"] == number:
                 return one

@@ -156,6 +156,8 @@ type Column = [heading: string, value: (one: Iteration) => Child];
 
 const maybe = (value: number | null, show: (value: number) => string) => (value === null ? "–" : show(value));
 
+const JAIN = "Jain's index";
+
 const COLUMNS: Column[] = [
   [
     "outcome",
@@ -174,6 +176,7 @@ const COLUMNS: Column[] = [
   ["first byte", (one) => maybe(one.ttfb_s, duration)],
   ["completion", (one) => maybe(one.completion_s, duration)],
   ["share of limit", (one) => maybe(one.share_of_limit, percent)],
+  [JAIN, (one) => maybe(one.jain_index, (index) => index.toFixed(2))],
   ["packets forward, return", (one) => stacked(String(one.forward_packets), String(one.return_packets))],
   ["queue drops", (one) => stacked(String(one.forward_queue_drops), String(one.return_queue_drops))],
   ["losses", (one) => stacked(String(one.forward_losses), String(one.return_losses))],
@@ -207,11 +210,18 @@ function files(one: Iteration): HTMLElement {
   return h("span", { class: "files" }, plots, ...one.files.map(({ label, href }) => h("a", { href }, label)));
 }
 
+/** How even flows shared is shown where there are several. */
+function columns(detail: CellDetail): Column[] {
+  const shared = detail.iterations.some((one) => one.jain_index !== null);
+  return COLUMNS.filter(([heading]) => shared || heading !== JAIN);
+}
+
 function iterationTable(detail: CellDetail, figures: Figure[]): HTMLElement {
+  const shown = columns(detail);
   const head = h(
     "tr",
     {},
-    ...["iteration", ...COLUMNS.map(([heading]) => heading)].map((text) => h("th", { scope: "col" }, text)),
+    ...["iteration", ...shown.map(([heading]) => heading)].map((text) => h("th", { scope: "col" }, text)),
   );
   const several = detail.iterations.length > 1;
   const rows = detail.iterations.map((one, i) => {
@@ -225,7 +235,7 @@ function iterationTable(detail: CellDetail, figures: Figure[]): HTMLElement {
       "tr",
       { class: several && one.iteration === detail.median ? "median" : "" },
       name,
-      ...COLUMNS.map(([, value]) => h("td", {}, value(one))),
+      ...shown.map(([, value]) => h("td", {}, value(one))),
     );
     for (const [event, type] of [
       ["mouseenter", "highlight"],

@@ -79,6 +79,8 @@ export interface Iteration extends Trial {
   completion_s: number | null;
   transfer_s: number | null;
   share_of_limit: number | null;
+  /** Null where there is one flow. */
+  jain_index: number | null;
   virtual_s: number;
   wall_s: number;
   cpu_client_s: number;

@@ -132,7 +132,7 @@ function legend(hasIdeal: boolean, cell: CellDetail): HTMLElement {
     others && entry("other", "other iterations"),
     failed && entry("failed", "failed"),
     hasIdeal && entry("ideal", "ideal sender, file with 5\u202f% headers"),
-    entry("size", `file size, ${bytes(cell.measured_bytes)}`),
+    cell.measured_bytes > 0 && entry("size", `file size, ${bytes(cell.measured_bytes)}`),
     h("span", { class: "note" }, hint),
   );
 }

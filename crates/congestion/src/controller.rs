@@ -285,6 +285,9 @@ impl Controller {
         let Some(lost) = self.ledger.lose(&mut self.path, number, bytes) else {
             return;
         };
+        if self.path.lost == lost.bytes {
+            self.tell_of_first_loss();
+        }
         self.avoidance.on_lost(&self.path, &lost);
         if self.phase == Phase::SlowStart {
             self.slow_start.on_lost(&self.path, &lost);
@@ -311,6 +314,11 @@ impl Controller {
         };
         let reason = match response {
             Response::Ignore if !event.persistent => "ignored",
+            Response::Window(bytes) if !event.persistent => {
+                self.recovery = Some(event.now);
+                self.set_window(bytes);
+                "recovery"
+            }
             Response::Retreat(window) if !event.persistent => {
                 self.recovery = Some(event.now);
                 self.resumption.retreated = true;
@@ -423,6 +431,24 @@ impl Controller {
         self.window_before = self.path.window;
     }
 
+    fn tell_of_first_loss(&self) {
+        let Some(watcher) = &self.settings.watcher else {
+            return;
+        };
+        let note = Note {
+            now: self.path.now,
+            name: "first_loss",
+            data: vec![
+                ("latest_rtt", Value::milliseconds(self.path.rtt.latest)),
+                ("min_rtt", Value::milliseconds(self.path.rtt.min)),
+                ("congestion_window", Value::Integer(self.path.window)),
+                ("bytes_in_flight", Value::Integer(self.path.in_flight)),
+            ],
+        };
+        let mut watcher = watcher.lock().expect("a watcher does not panic");
+        watcher.note(&note);
+    }
+
     fn phase_note(&self, phase: &'static str, reason: &'static str) -> Note {
         Note {
             now: self.path.now,
@@ -439,6 +465,8 @@ impl Controller {
                 ),
                 ("pacing_rate", Value::Integer(self.pacing_rate())),
                 ("bytes_in_flight", Value::Integer(self.path.in_flight)),
+                ("latest_rtt", Value::milliseconds(self.path.rtt.latest)),
+                ("min_rtt", Value::milliseconds(self.path.rtt.min)),
             ],
         }
     }

@@ -7,7 +7,8 @@ use bentpipe_units::Time;
 use crate::avoidance::{Avoidance, Cubic, Hybla, NewReno, Pico, Tolerant};
 use crate::controller::{Controller, Settings};
 use crate::slow_start::{
-    self, HyStart, HyStartPlusPlus, Search, Search4, SlowStart, Standard, Trains,
+    self, HyStart, HyStartPlusPlus, JumpStart, RapidStart, Search, Search4, SlowStart, Standard,
+    Trains,
 };
 
 /// A word that names no algorithm.
@@ -43,6 +44,8 @@ const SLOW_STARTS: &[NewSlowStart] = &[
     || Box::new(Search::with_hybla()),
     || Box::<Search4>::default(),
     || Box::<Trains>::default(),
+    || Box::<RapidStart>::default(),
+    || Box::<JumpStart>::default(),
 ];
 
 const AVOIDANCES: [NewAvoidance; 5] = [

@@ -10,6 +10,8 @@ use bentpipe_units::Span;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::path::Rtt;
+
 /// For so long a path is remembered. RFC 9959, section 4.3.1, leaves it open: minutes where paths change, hours where they don't.
 pub const LIFETIME: Duration = Duration::from_secs(3600);
 
@@ -23,6 +25,18 @@ pub struct SavedPath {
     pub window: u64,
     /// `saved_rtt`: its smallest round-trip time.
     pub rtt: Span,
+}
+
+impl SavedPath {
+    /// Whether these may be round-trip times of this path.
+    #[must_use]
+    pub fn fits(&self, rtt: &Rtt) -> bool {
+        // The smallest round-trip time, if it is half of the saved one or less, ends Careful Resume (RFC 9959, section 3.2).
+        let longer = u128::from(rtt.min.as_nanos()) * 2 > u128::from(self.rtt.as_nanos());
+        // > A current RTT that is more than ten times the saved_rtt is indicative of a path change. (section 4.2.1)
+        let shorter = rtt.latest.as_nanos() <= self.rtt.as_nanos().saturating_mul(10);
+        longer && shorter
+    }
 }
 
 /// What is wrong with a file of saved paths.

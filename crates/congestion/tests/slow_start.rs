@@ -8,6 +8,7 @@ mod hybla;
 mod hystart;
 #[path = "slow_start/hystart_plus_plus.rs"]
 mod hystart_plus_plus;
+#[expect(dead_code, reason = "the notes say what the samples and shares would")]
 mod model;
 #[path = "slow_start/paths.rs"]
 mod paths;

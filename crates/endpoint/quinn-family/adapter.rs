@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use bentpipe_endpoint::contract::Statistics;
 use bentpipe_endpoint::{
     Clock, Closing, ConnectionKey, EndpointError, Event, Options, Read, Received, Resume, Role,
     Setup, Stack, StreamEnd, StreamKey, TestCase, Transmit,
@@ -40,6 +41,8 @@ pub struct Adapter {
     /// What is remembered of the paths to the other sides.
     peers: dialect::Peers,
     clock: Clock,
+    /// What congestion control has to say at the end.
+    report: Option<options::Report>,
 }
 
 /// A token's age is counted in the trial's time.
@@ -59,7 +62,7 @@ impl Stack for Adapter {
     fn new(setup: &Setup, words: &mut Options) -> Result<Self, EndpointError> {
         let mut transport = TransportConfig::default();
         let peers = dialect::Peers::default();
-        options::apply(&mut transport, setup, words, &peers)?;
+        let report = options::apply(&mut transport, setup, words, &peers)?;
         let reading = Reading::take(words)?;
         if let Some(folder) = &setup.qlog {
             let start = setup.clock.instant(Duration::ZERO);
@@ -88,6 +91,7 @@ impl Stack for Adapter {
             responses: VecDeque::new(),
             peers,
             clock: setup.clock.clone(),
+            report,
         })
     }
 
@@ -282,6 +286,12 @@ impl Stack for Adapter {
         } else {
             self.close_at_once(self.clock.instant(now), connection, code);
         }
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.report
+            .as_ref()
+            .map_or_else(Statistics::default, |report| report())
     }
 }
 

@@ -188,8 +188,10 @@ impl Adversity {
             }
             let written = size - piece.len();
             self.unsent = self.unsent.slice(written..);
+            let before = self.sent;
             self.transmit(1);
-            if written < size {
+            // What is paced goes on later, so that pieces do not pile up into large ones.
+            if written < size || self.sent == before {
                 return;
             }
         }

@@ -1,8 +1,12 @@
 //! The contract's options that both libraries have.
 
+use std::sync::Arc;
+
+use bentpipe_endpoint::contract::Statistics;
 use bentpipe_endpoint::{EndpointError, Options, Setup};
 
 use crate::dialect;
+use crate::proto::congestion::ControllerFactory;
 use crate::proto::{AckFrequencyConfig, TransportConfig, VarInt};
 
 /// The datagram size in which both libraries count their initial windows, and the smallest that QUIC allows.
@@ -24,19 +28,41 @@ pub struct Tuning {
     pub initial_window: Option<u64>,
 }
 
+/// Congestion control that the variant asks for.
+pub struct Control {
+    pub factory: Arc<dyn ControllerFactory + Send + Sync>,
+    /// What it has to say for the record, if anything.
+    pub report: Option<Report>,
+}
+
+/// Asked at the end.
+pub type Report = Box<dyn Fn() -> Statistics>;
+
+impl Control {
+    /// One of the library's, which says nothing.
+    pub fn of(config: impl ControllerFactory + Send + Sync + 'static) -> Self {
+        Self {
+            factory: Arc::new(config),
+            report: None,
+        }
+    }
+}
+
 pub fn apply(
     transport: &mut TransportConfig,
     setup: &Setup,
     options: &mut Options,
     peers: &dialect::Peers,
-) -> Result<(), EndpointError> {
+) -> Result<Option<Report>, EndpointError> {
     let packets = options.take_number("iw", 1..=1_000_000)?;
     let tuning = Tuning {
         cc: options.take("cc"),
         initial_window: packets.map(|packets| packets * BASE_DATAGRAM_SIZE),
     };
-    if let Some(factory) = dialect::congestion_control(&tuning, setup, options, peers)? {
-        transport.congestion_controller_factory(factory);
+    let mut report = None;
+    if let Some(control) = dialect::congestion_control(&tuning, setup, options, peers)? {
+        transport.congestion_controller_factory(control.factory);
+        report = control.report;
     }
     if let Some(window) = flow_control_window(options)? {
         let credit = integer(window);
@@ -60,7 +86,7 @@ pub fn apply(
         config.ack_eliciting_threshold(integer(packets - 1));
         transport.ack_frequency_config(Some(config));
     }
-    Ok(())
+    Ok(report)
 }
 
 /// `None`: the library's own.

@@ -6,14 +6,11 @@ use std::time::Duration;
 use bentpipe_congestion::noq::Factory;
 use bentpipe_congestion::{Recipe, Settings};
 use bentpipe_endpoint::{EndpointError, Options, Setup};
-use noq_proto::congestion::{Bbr3Config, ControllerFactory, CubicConfig, NewRenoConfig};
+use noq_proto::congestion::{Bbr3Config, CubicConfig, NewRenoConfig};
 
 use crate::diary::Diary;
-use crate::options::Tuning;
+use crate::options::{Control, Tuning};
 use crate::peers::Peers;
-
-/// What a connection of noq is controlled by.
-type Control = Arc<dyn ControllerFactory + Send + Sync>;
 
 /// `None`: the library's default.
 pub fn congestion_control(
@@ -38,17 +35,17 @@ fn of_the_library(cc: &str, window: Option<u64>) -> Result<Control, EndpointErro
         "cubic" => {
             let mut config = CubicConfig::default();
             window.map(|bytes| config.initial_window(bytes).clone());
-            Arc::new(config)
+            Control::of(config)
         }
         "newreno" => {
             let mut config = NewRenoConfig::default();
             window.map(|bytes| config.initial_window(bytes).clone());
-            Arc::new(config)
+            Control::of(config)
         }
         "bbr3" => {
             let mut config = Bbr3Config::default();
             window.map(|bytes| config.initial_window(bytes).clone());
-            Arc::new(config)
+            Control::of(config)
         }
         other => {
             let ours = Recipe::avoidances().join(", ");
@@ -90,11 +87,16 @@ fn of_ours(
     }
     let peers = peers.clone();
     let diary = Diary::new(setup.qlog.clone());
-    Ok(Arc::new(Factory {
+    let pages = diary.clone();
+    let factory = Factory {
         recipe,
         settings,
         origin: setup.clock.instant(Duration::ZERO),
         resume: Some(Arc::new(move || peers.recall())),
-        watch: Some(Arc::new(move || diary.of_a_new_path())),
-    }))
+        watch: Some(Arc::new(move || pages.of_a_new_path())),
+    };
+    Ok(Control {
+        factory: Arc::new(factory),
+        report: Some(Box::new(move || diary.statistics())),
+    })
 }

@@ -4,18 +4,17 @@ use std::io::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bentpipe_congestion::{Note, Value, Watch, Watcher};
+use bentpipe_endpoint::contract::Statistics;
 use bentpipe_endpoint::{LogFile, LogFolder};
 use bentpipe_units::Time;
 use serde_json::{Map, Value as Json, json};
-
-/// How slow start and Careful Resume ended on the path that was begun last.
-pub type Statistics = Map<String, Json>;
 
 /// The diaries of all paths of this endpoint.
 #[derive(Debug, Clone)]
 pub struct Diary {
     folder: Option<LogFolder>,
-    statistics: Arc<Mutex<Statistics>>,
+    /// How slow start and Careful Resume ended on the path that was begun last, and when the first loss was noticed.
+    statistics: Arc<Mutex<Map<String, Json>>>,
 }
 
 impl Diary {
@@ -36,7 +35,16 @@ impl Diary {
         }))
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Statistics> {
+    /// What a record should say.
+    pub fn statistics(&self) -> Statistics {
+        let mut said = Statistics::default();
+        for (name, value) in self.lock().iter() {
+            said.say(name, value.clone());
+        }
+        said
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Map<String, Json>> {
         self.statistics
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -51,8 +59,8 @@ struct Page {
 
 impl Watch for Page {
     fn note(&mut self, note: &Note) {
+        self.remember(note);
         if note.name == "phase" {
-            self.remember(note);
             self.follow_resume(note);
         }
         let Some(log) = &mut self.log else { return };
@@ -87,24 +95,49 @@ impl Page {
         statistics.insert("resume_ended_as".into(), json!(ended));
     }
 
-    /// Keeps how slow start was left for the first time.
+    /// Keeps what a record should say: the first of each kind of note counts.
     fn remember(&self, note: &Note) {
+        let (subject, values): (_, &[_]) = match note.name {
+            "first_loss" => ("first_loss", &[("rtt_s", "latest_rtt")]),
+            "search_exit" => ("search_exit", &SEARCH_EXIT),
+            "phase" => match note.get("new") {
+                Some(Value::Text("conservative_slow_start")) => ("css_entered", &WINDOW),
+                Some(Value::Text("congestion_avoidance" | "drain")) => ("slow_start_left", &LEFT),
+                _ => return,
+            },
+            _ => return,
+        };
         let mut statistics = self.diary.lock();
-        let left = note.get("new") == Some(&Value::Text("congestion_avoidance"))
-            || note.get("new") == Some(&Value::Text("drain"));
-        if !left || statistics.contains_key("slow_start_left_s") {
+        let time = format!("{subject}_s");
+        if statistics.contains_key(&time) {
             return;
         }
-        statistics.insert("slow_start_left_s".into(), json!(seconds(note)));
-        for (theirs, ours) in [
-            ("trigger", "slow_start_left_by"),
-            ("window_before", "slow_start_left_from_bytes"),
-            ("congestion_window", "slow_start_left_to_bytes"),
-        ] {
-            statistics.insert(ours.into(), note.get(theirs).map_or(Json::Null, to_json));
+        statistics.insert(time, json!(seconds(note)));
+        for (name, from) in values {
+            let value = match note.get(from) {
+                Some(Value::Number(milliseconds)) => json!(milliseconds / 1e3),
+                Some(value) => to_json(value),
+                None => Json::Null,
+            };
+            statistics.insert(format!("{subject}_{name}"), value);
         }
     }
 }
+
+const WINDOW: [(&str, &str); 1] = [("at_bytes", "congestion_window")];
+const LEFT: [(&str, &str); 5] = [
+    ("by", "trigger"),
+    ("from_bytes", "window_before"),
+    ("to_bytes", "congestion_window"),
+    ("rtt_s", "latest_rtt"),
+    ("min_rtt_s", "min_rtt"),
+];
+/// When SEARCH found the choke point, also if it only looked on.
+const SEARCH_EXIT: [(&str, &str); 3] = [
+    ("from_bytes", "window_before"),
+    ("to_bytes", "congestion_window"),
+    ("rtt_s", "latest_rtt"),
+];
 
 /// A change of phase is an event of qlog's own (draft-ietf-quic-qlog-quic-events, section 7.4); the others are ours.
 fn name(note: &Note) -> String {

@@ -110,7 +110,9 @@ impl Peers {
         let controller = plugin.controller();
         let resumption = controller.resumption();
         // What has been wrong is not used again; what has been right is not forgotten because this connection had little to send.
-        let known = resumption.saved.filter(|_| !resumption.retreated);
+        let rtt = controller.path().rtt;
+        let is_right = |path: &SavedPath| !resumption.retreated && path.fits(&rtt);
+        let known = resumption.saved.filter(is_right);
         let window = |path: &SavedPath| path.window;
         let best = controller.observed().into_iter().chain(known);
         if let Some(path) = best.max_by_key(window) {
@@ -160,4 +162,85 @@ fn parse(text: &str) -> Result<SavedPath, EndpointError> {
 )]
 fn failed(error: bentpipe_congestion::SavedError) -> EndpointError {
     EndpointError::Failed(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const PATH: SavedPath = SavedPath {
+        window: 1_500_000,
+        rtt: Span::from_millis(600),
+    };
+
+    fn peers(given: Option<SavedPath>) -> Peers {
+        Peers(Arc::new(Mutex::new(Some(Memory {
+            jump: Jump::Half,
+            given,
+            paths: SavedPaths::default(),
+            file: None,
+            role: Role::Server,
+            clock: Clock::new(Duration::from_secs(946_684_800)),
+            next: None,
+            met: BTreeSet::new(),
+        }))))
+    }
+
+    fn saved(peers: &Peers) -> Option<SavedPath> {
+        peers.recall().map(|resume| resume.saved)
+    }
+
+    #[test]
+    fn what_is_given_is_for_the_first_connection_with_each_peer() {
+        let peers = peers(Some(PATH));
+        for port in [1, 2] {
+            for ip in ["192.0.2.1", "192.0.2.2"] {
+                peers.meet(format!("{ip}:{port}").parse().unwrap());
+                assert_eq!(saved(&peers), (port == 1).then_some(PATH));
+                assert_eq!(saved(&peers), None, "nobody new was met");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_remembered_is_for_one_connection() {
+        let peers = peers(None);
+        let remote: SocketAddr = "192.0.2.1:1".parse().unwrap();
+        let put = |at: Duration| {
+            let mut memory = peers.lock();
+            let paths = &mut memory.as_mut().unwrap().paths;
+            paths.put("192.0.2.1", PATH, at);
+        };
+        let now = Duration::from_secs(946_684_800);
+        put(now);
+        for expected in [Some(PATH), None] {
+            peers.meet(remote);
+            assert_eq!(saved(&peers), expected);
+        }
+        put(now - bentpipe_congestion::LIFETIME - Duration::from_secs(1));
+        peers.meet(remote);
+        assert_eq!(saved(&peers), None, "it is too old");
+    }
+
+    #[test]
+    fn a_path_in_words() {
+        assert_eq!(parse("1500000@600ms").unwrap(), PATH);
+        let wrong = [
+            "",
+            "1500000",
+            "@ms",
+            "0@600ms",
+            "1@0ms",
+            "-1@600ms",
+            "1500000@600",
+            "1500000@60001ms",
+            "18446744073709551615@600ms",
+            "99999999999999999999@600ms",
+        ];
+        for text in wrong {
+            assert_eq!(parse(text).unwrap_err().exit_code(), 127, "{text}");
+        }
+    }
 }

@@ -6,14 +6,14 @@ use std::time::Instant;
 
 use bentpipe_endpoint::{EndpointError, LogFolder, Options, Received, Setup};
 use bytes::Bytes;
-use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
+use quinn_proto::congestion::{BbrConfig, CubicConfig, NewRenoConfig};
 use quinn_proto::{
     Connection, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig, QlogConfig, SendStream,
     ServerConfig, Transmit, TransportConfig, WriteError,
 };
 
 use crate::inbox::Reading;
-use crate::options::Tuning;
+use crate::options::{Control, Tuning};
 
 pub const NAME: &str = "quinn";
 pub const VERSION: &str = "quinn-proto 0.11.19";
@@ -70,24 +70,24 @@ pub fn congestion_control(
     _setup: &Setup,
     _options: &mut Options,
     _peers: &Peers,
-) -> Result<Option<Arc<dyn ControllerFactory + Send + Sync>>, EndpointError> {
+) -> Result<Option<Control>, EndpointError> {
     let window = tuning.initial_window;
     Ok(Some(match tuning.cc.as_deref() {
         None if window.is_none() => return Ok(None),
         None | Some("cubic") => {
             let mut config = CubicConfig::default();
             window.map(|bytes| config.initial_window(bytes).clone());
-            Arc::new(config)
+            Control::of(config)
         }
         Some("newreno") => {
             let mut config = NewRenoConfig::default();
             window.map(|bytes| config.initial_window(bytes).clone());
-            Arc::new(config)
+            Control::of(config)
         }
         Some("bbr") => {
             let mut config = BbrConfig::default();
             window.map(|bytes| config.initial_window(bytes).clone());
-            Arc::new(config)
+            Control::of(config)
         }
         Some(other) => {
             let what = format!("option cc = {other:?}: write newreno, cubic or bbr");

@@ -48,6 +48,7 @@ _ITERATION_COLUMNS = (
     "completion_s",
     "transfer_s",
     "share_of_limit",
+    "jain_index",
     "virtual_s",
     "wall_s",
     "cpu_client_s",

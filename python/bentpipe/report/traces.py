@@ -42,7 +42,9 @@ def script(trial: str, analysis: Analysis) -> dict[str, Any]:
 def _notes(analysis: Summary) -> list[str]:
     notes = []
     if (connections := len(analysis["connections"])) > 1:
-        notes.append(f"The trace holds {connections} connections; this is the one with the most packets.")
+        several = len({one["client"] for one in analysis["connections"]}) > 1
+        this = "of the flow that is measured" if several else "the one with the most packets"
+        notes.append(f"The trace holds {connections} connections; this is {this}.")
     if analysis["sides"] != "both":
         side = {"client": "at the client's side alone", "server": "at the server's side alone"}
         where = side.get(analysis["sides"], "at one unknown place")

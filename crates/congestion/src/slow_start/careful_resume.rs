@@ -110,12 +110,7 @@ impl CarefulResume {
 
     /// Whether the round-trip times are those of the saved path. `None`: there is none yet.
     fn confirmed(&self, path: &Path) -> Option<bool> {
-        let saved = self.resume.saved.rtt;
-        // The smallest round-trip time, if it is half of the saved one or less, ends Careful Resume (section 3.2).
-        let longer = path.rtt.min * 2 > saved;
-        // > A current RTT that is more than ten times the saved_rtt is indicative of a path change. (section 4.2.1)
-        let shorter = path.rtt.latest.as_nanos() <= saved.as_nanos().saturating_mul(10);
-        (path.rtt.samples > 0).then_some(longer && shorter)
+        (path.rtt.samples > 0).then(|| self.resume.saved.fits(&path.rtt))
     }
 
     /// Whether as much has been acknowledged as is to be seen before the jump.
@@ -128,6 +123,12 @@ impl CarefulResume {
             Jump::Whole => path.rtt.samples > 0,
             Jump::Early => true,
         }
+    }
+
+    /// Whether the jump comes when the window is full.
+    fn is_next(&self, path: &Path) -> bool {
+        let larger = self.resume.window() > path.window;
+        larger && self.is_ready(path) && self.confirmed(path) != Some(false)
     }
 
     /// The jump has been sent, or the first of it has been acknowledged, or a round trip has passed.
@@ -333,14 +334,16 @@ impl SlowStart for CarefulResume {
     }
 
     fn pacing(&self, path: &Path) -> Pacing {
+        // Section 4.3: the window over the current round-trip time, not the saved one.
+        let rtt = match path.rtt.smoothed {
+            Span::ZERO => self.resume.saved.rtt,
+            rtt => rtt,
+        };
         match self.phase {
-            // Section 4.3: the window over the current round-trip time, not the saved one.
-            Phase::Unvalidated { .. } => {
-                let rtt = match path.rtt.smoothed {
-                    Span::ZERO => self.resume.saved.rtt,
-                    rtt => rtt,
-                };
-                Pacing::Rate(per_second(path.window, rtt))
+            Phase::Unvalidated { .. } => Pacing::Rate(per_second(path.window, rtt)),
+            // What goes before the jump, no more than an initial window, need not wait if the jump need not.
+            Phase::Reconnaissance if self.is_next(path) => {
+                Pacing::Rate(per_second(self.resume.window(), rtt))
             }
             Phase::Validating { .. } if self.resume.jump != Jump::Half => Pacing::Gain(125),
             _ => self.inner.pacing(path),

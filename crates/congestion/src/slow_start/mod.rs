@@ -11,6 +11,8 @@ mod careful_resume;
 mod hybla;
 mod hystart;
 mod hystart_plus_plus;
+mod jump_start;
+mod rapid_start;
 mod ring;
 mod search;
 mod search4;
@@ -21,6 +23,8 @@ pub use careful_resume::{CarefulResume, Jump, Resume};
 pub use hybla::Hybla;
 pub use hystart::HyStart;
 pub use hystart_plus_plus::HyStartPlusPlus;
+pub use jump_start::JumpStart;
+pub use rapid_start::RapidStart;
 pub use search::Search;
 pub use search4::Search4;
 pub use standard::Standard;
@@ -58,6 +62,8 @@ pub enum Response {
     Reduce,
     /// Slow start is over, and knows better what the window should be.
     Leave(Exit),
+    /// A recovery period begins, in which slow start goes on by its own rule, with a window of so many bytes.
+    Window(u64),
     /// It means nothing, and slow start goes on. What is lost is still sent again.
     Ignore,
     /// The window becomes so many bytes, and slow start goes on from there: it had tried something bold and takes it back.

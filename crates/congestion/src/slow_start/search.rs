@@ -244,7 +244,7 @@ impl Check {
             ("delivered_bytes", Value::Integer(self.bytes)),
             ("window_bytes", Value::Integer(self.window)),
             ("look_back_bins", Value::Integer(self.shift)),
-            ("latest_rtt_ms", Value::milliseconds(path.rtt.latest)),
+            ("latest_rtt", Value::milliseconds(path.rtt.latest)),
         ];
         data.extend(
             self.earlier

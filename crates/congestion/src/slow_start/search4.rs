@@ -181,7 +181,7 @@ impl Check {
             ("sent_bytes", Value::Integer(path.sent)),
             ("acked_bytes", Value::Integer(path.delivered)),
             ("look_back_bins", Value::Integer(self.look_back)),
-            ("latest_rtt_ms", Value::milliseconds(path.rtt.latest)),
+            ("latest_rtt", Value::milliseconds(path.rtt.latest)),
         ];
         data.extend(
             self.delivered

@@ -23,6 +23,10 @@ pub struct Model {
     pub rate: Rate,
     /// There and back, without any queue.
     pub rtt: Span,
+    /// The rate becomes another one at this time.
+    pub change: Option<(Time, Rate)>,
+    /// Of others, who know no congestion control.
+    pub cross_traffic: Rate,
     /// What may wait, in packets.
     pub queue: u64,
     /// Every packet is delayed further by up to so much, in order.
@@ -43,6 +47,8 @@ impl Model {
         Self {
             rate: Rate::from_bps(20_000_000),
             rtt: Span::from_millis(600),
+            change: None,
+            cross_traffic: Rate::from_bps(0),
             queue,
             jitter: Span::ZERO,
             loss_one_in: 0,
@@ -60,12 +66,14 @@ impl Model {
     /// The time of an ideal sender: a round trip for the handshake, one for the request, then the rate.
     pub fn limit(&self) -> Span {
         let packets = self.bytes.div_ceil(DATAGRAM);
-        self.rtt * 2 + self.transmission() * packets
+        self.rtt * 2 + transmission(self.rate) * packets
     }
 
-    fn transmission(&self) -> Span {
-        let bits = (DATAGRAM + OVERHEAD) * 8;
-        Span::from_nanos(bits * 1_000_000_000 / self.rate.bps())
+    fn rate_at(&self, now: Time) -> Rate {
+        match self.change {
+            Some((from, rate)) if now >= from => rate,
+            _ => self.rate,
+        }
     }
 
     /// Sends everything.
@@ -93,6 +101,12 @@ impl Model {
         run.history.resumption = run.controller.resumption();
         run.history
     }
+}
+
+/// Of one packet.
+fn transmission(rate: Rate) -> Span {
+    let bits = (DATAGRAM + OVERHEAD) * 8;
+    Span::from_nanos(bits * 1_000_000_000 / rate.bps())
 }
 
 /// What happened.
@@ -154,6 +168,7 @@ struct Run<'a> {
     to_arrive: u64,
     largest_acked: Option<u64>,
     bottleneck_free: Time,
+    next_of_others: Time,
     last_arrival: Time,
     unacked: Vec<u64>,
     ack_timer: u64,
@@ -189,6 +204,7 @@ impl<'a> Run<'a> {
             to_arrive: packets,
             largest_acked: None,
             bottleneck_free: Time::ZERO,
+            next_of_others: Time::ZERO,
             last_arrival: Time::ZERO,
             unacked: Vec::new(),
             ack_timer: 0,
@@ -283,14 +299,11 @@ impl<'a> Run<'a> {
         self.controller.on_sent(now, number, DATAGRAM);
         self.in_flight.insert(number, now);
         self.set_loss_timer(now);
-        let transmission = self.model.transmission();
-        let waiting = (self.bottleneck_free - now).as_nanos() / transmission.as_nanos();
-        self.history.longest_queue = self.history.longest_queue.max(waiting);
-        if waiting > self.model.queue {
+        self.enqueue_others(now);
+        if !self.enqueue(now) {
             self.history.drops += 1;
             return;
         }
-        self.bottleneck_free = self.bottleneck_free.max(now) + transmission;
         if !handshake && self.model.loss_one_in > 0 && self.random(self.model.loss_one_in) == 0 {
             return;
         }
@@ -298,6 +311,31 @@ impl<'a> Run<'a> {
         let half = Span::from_nanos(self.model.rtt.as_nanos() / 2 + jitter);
         self.last_arrival = self.last_arrival.max(self.bottleneck_free + half);
         self.at(self.last_arrival, Event::Arrival(number));
+    }
+
+    /// False: there was no room.
+    fn enqueue(&mut self, now: Time) -> bool {
+        let transmission = transmission(self.model.rate_at(now));
+        let waiting = (self.bottleneck_free - now).as_nanos() / transmission.as_nanos();
+        self.history.longest_queue = self.history.longest_queue.max(waiting);
+        if waiting > self.model.queue {
+            return false;
+        }
+        self.bottleneck_free = self.bottleneck_free.max(now) + transmission;
+        true
+    }
+
+    fn enqueue_others(&mut self, now: Time) {
+        if self.model.cross_traffic.bps() == 0 {
+            return;
+        }
+        while self.next_of_others <= now {
+            self.enqueue(self.next_of_others);
+            // At random, or else the queue would always drop the packets of the same sender.
+            let twice = transmission(self.model.cross_traffic) * 2;
+            let distance = self.random(twice.as_nanos());
+            self.next_of_others += Span::from_nanos(distance);
+        }
     }
 
     fn arrive(&mut self, now: Time, number: u64) {

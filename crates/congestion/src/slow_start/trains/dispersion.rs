@@ -186,3 +186,122 @@ impl Dispersion {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::acks::Acked;
+
+    const MS: u64 = 1_000_000;
+
+    fn at(ms: u64) -> Time {
+        Time::from_nanos(ms * MS)
+    }
+
+    /// Trains of `length` packets of 1000 bytes; each begins at one of these times.
+    fn sent(length: u64, starts: &[u64]) -> Dispersion {
+        let mut dispersion = Dispersion::new(length, Span::from_millis(10));
+        for number in 0..length * starts.len() as u64 {
+            let start = starts[usize::try_from(number / length).unwrap()];
+            dispersion.on_sent(at(start), (number + 1) * 1000, 1000);
+        }
+        dispersion
+    }
+
+    /// An ACK of the packets with these numbers.
+    fn acknowledge(dispersion: &mut Dispersion, ms: u64, numbers: std::ops::Range<u64>) {
+        let packet = |number| Acked {
+            sent: at(0),
+            bytes: 1000,
+            delivered_before: 0,
+            sent_before: number * 1000,
+        };
+        let packets: Vec<Acked> = numbers.map(packet).collect();
+        dispersion.on_acks(&Acks {
+            now: at(ms),
+            packets: &packets,
+            bytes: packets.len() as u64 * 1000,
+            credit: 0,
+            rtt: None,
+            rate: None,
+            new_round: false,
+        });
+    }
+
+    #[test]
+    fn the_rate_is_what_follows_the_first_ack_over_its_time() {
+        let mut dispersion = sent(8, &[0, 30]);
+        for pair in 0..4 {
+            acknowledge(&mut dispersion, 600 + pair * 2, pair * 2..pair * 2 + 2);
+        }
+        // 3 ACKs of 2000 bytes each in 6 ms after the first one: 1000 bytes per ms.
+        let estimate = dispersion.estimate().unwrap();
+        assert_eq!((estimate.rate, estimate.trains), (1_000_000, 1));
+        // The second train takes twice as long: 12,000 bytes in 18 ms altogether.
+        for pair in 4..8 {
+            acknowledge(
+                &mut dispersion,
+                630 + (pair - 4) * 4,
+                pair * 2..pair * 2 + 2,
+            );
+        }
+        let estimate = dispersion.estimate().unwrap();
+        assert_eq!((estimate.rate, estimate.trains), (666_666, 2));
+        assert_eq!((estimate.fastest, estimate.slowest), (1_000_000, 500_000));
+    }
+
+    #[test]
+    fn an_ack_that_waited_for_a_timer_does_not_count() {
+        let mut dispersion = sent(9, &[0]);
+        for pair in 0..4 {
+            acknowledge(&mut dispersion, 600 + pair * 2, pair * 2..pair * 2 + 2);
+        }
+        acknowledge(&mut dispersion, 633, 8..9);
+        assert_eq!(dispersion.estimate().unwrap().rate, 1_000_000);
+    }
+
+    #[test]
+    fn a_lost_packet_makes_a_train_no_slower() {
+        let mut dispersion = sent(10, &[0, 30]);
+        // Packet 4 is lost, and was on the link nevertheless.
+        for (ms, numbers) in [
+            (600, 0..2),
+            (602, 2..4),
+            (604, 5..6),
+            (605, 6..8),
+            (607, 8..10),
+        ] {
+            acknowledge(&mut dispersion, ms, numbers);
+        }
+        acknowledge(&mut dispersion, 640, 10..12);
+        let estimate = dispersion.estimate().unwrap();
+        assert_eq!(estimate.rate, 1_000_000);
+    }
+
+    #[test]
+    fn what_was_not_sent_at_once_or_is_too_short_says_nothing() {
+        let mut slow = Dispersion::new(4, Span::from_millis(10));
+        for number in 0..4 {
+            slow.on_sent(at(number * 2), (number + 1) * 1000, 1000);
+        }
+        for number in 0..4 {
+            acknowledge(&mut slow, 600 + number * 2, number..number + 1);
+        }
+        assert_eq!((slow.complete(), slow.estimate()), (1, None));
+        let mut short = sent(20, &[0]);
+        short.trains[0].packets = 10;
+        for pair in 0..10 {
+            acknowledge(&mut short, 600 + pair * 2, pair * 2..pair * 2 + 2);
+        }
+        assert_eq!((short.complete(), short.estimate()), (0, None));
+    }
+
+    #[test]
+    fn acks_that_come_at_once_say_nothing() {
+        let mut dispersion = sent(8, &[0]);
+        for pair in 0..4 {
+            acknowledge(&mut dispersion, 600, pair * 2..pair * 2 + 2);
+        }
+        assert_eq!(dispersion.estimate(), None);
+    }
+}

@@ -21,9 +21,9 @@
 //! | the same, without a queue: losses beyond 2 % | down to 0.85 of what is delivered |
 //! | an estimate that is absurd (ACKs that come compressed) | no window beyond 256 times what has been delivered |
 //! | ACKs for a timer's sake, at the end of a train | do not count ([`dispersion`]) |
-//! | so few ACKs that a train has but one; a sender that cannot send a burst | no estimate: standard slow start, from the window that the trains had |
+//! | so few ACKs that a train has but one; a sender that cannot send a burst | no estimate: `HyStart++`, from the window that the trains had |
 //! | the application has too little to send | short trains do not count, the next ones do; what was not sent in the trial is not taken for granted |
-//! | short round trips | below 100 ms standard slow start |
+//! | short round trips | below 100 ms `HyStart++` |
 //! | congestion marks (ECN) | in the trains as a loss in slow start; in the trial as too many losses |
 //!
 //! What is sent without any knowledge is bounded by the trains, 105 packets over half a round trip; what is sent on an estimate that
@@ -41,7 +41,7 @@ use crate::acks::{Acks, Congestion};
 use crate::note::{Note, Value};
 use crate::pacing::Pacing;
 use crate::path::Path;
-use crate::slow_start::{Response, SlowStart, Standard, Step};
+use crate::slow_start::{HyStartPlusPlus, Response, SlowStart, Step};
 use dispersion::{Dispersion, Estimate};
 use trial::Trial;
 
@@ -71,7 +71,7 @@ const SHORTEST_RTT: Span = Span::from_millis(100);
 pub struct Trains {
     state: State,
     dispersion: Dispersion,
-    fallback: Standard,
+    fallback: HyStartPlusPlus,
     news: bool,
 }
 
@@ -89,7 +89,7 @@ impl Default for Trains {
         Self {
             state: State::Measuring,
             dispersion: Dispersion::new(LENGTH, longest_pause_within),
-            fallback: Standard,
+            fallback: HyStartPlusPlus::default(),
             news: false,
         }
     }
@@ -128,10 +128,8 @@ impl Trains {
         // A queue that overflows was never empty: then what is left of a train shows the bottleneck well.
         let overflown = Trial::too_much(path, path.lost, path.lost + path.delivered);
         let trial = Trial::new(path, estimate.rate, agree(estimate) || overflown);
-        let trial = match trial.handed_over(path) <= Self::window(path) && trial.sure {
-            true => trial.filled(path),
-            false => trial,
-        };
+        let filled = trial.sure && trial.handed_over(path) <= Self::window(path);
+        let trial = if filled { trial.filled(path) } else { trial };
         let window = trial.window(path);
         self.state = State::Trying(trial);
         Step::Window(window)
@@ -151,7 +149,7 @@ impl SlowStart for Trains {
         match self.state {
             State::Measuring => "packet_trains",
             State::Trying(_) => "packet_trains_trial",
-            State::GivenUp => "slow_start",
+            State::GivenUp => self.fallback.phase(),
         }
     }
 

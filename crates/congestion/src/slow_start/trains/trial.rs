@@ -157,10 +157,10 @@ impl Trial {
     pub fn on_acks(&mut self, path: &Path, acks: &Acks<'_>) -> Step {
         let newest = acks.newest().sent_before;
         if let Some(retreat) = self.retreat {
-            return match newest < retreat.until {
-                true => Step::Window(retreat.window),
-                false => leave(retreat.window, "queue_drained"),
-            };
+            if newest < retreat.until {
+                return Step::Window(retreat.window);
+            }
+            return leave(retreat.window, "queue_drained");
         }
         if newest < self.from {
             return Step::Window(self.window(path));
