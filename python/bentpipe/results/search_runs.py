@@ -47,6 +47,11 @@ class Run:
         return word if isinstance(word, str) else None
 
     @property
+    def acted(self) -> bool:
+        """Whether slow start ended by itself, or slowed down, as HyStart++ does, before a loss ended it."""
+        return self.left_by not in (None, "loss") or self._said("css_entered_s") is not None
+
+    @property
     def first_loss_s(self) -> float | None:
         """When the server noticed its first loss."""
         return self._said("first_loss_s")

@@ -27,9 +27,8 @@ from the client's first packet on. `loss` means that the slow start did not see 
 before its queue overflowed, or that a packet was lost on the medium; *not left* that the file was
 there before."""
 
-_ALONE = (
-    """The least queue from which on a slow start ends by itself, before the first loss, in most trials:"""
-)
+_ACTS = """The least queue from which on a slow start acts before the first loss in most trials: it ends, or, as
+HyStart++ does, it slows down for a while first:"""
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ def _sections(page: Page) -> list[str]:
     parts = ["# Slow starts side by side", _opening(page), _HOW, *([_LEFT] if page.tells else [])]
     parts.append(f"![Share of the limit of every slow start, over queues, in percent]({_FIGURE})")
     if page.tells:
-        parts += [_ALONE, _alone(page)]
+        parts += [_ACTS, _acting(page)]
     for path in page.paths:
         grid = page.over(path)
         parts += [f"## {path[0]}", _title(page, path[0]), grid.markdown("server")]
@@ -129,7 +128,7 @@ def _opening(page: Page) -> str:
     )
 
 
-def _alone(page: Page) -> str:
+def _acting(page: Page) -> str:
     """Slow starts against paths: the least queue."""
     grids = [page.over(path) for path in page.paths]
     rows = [[literal(name), *(_from(grid, one) for grid in grids)] for one, name in page.variants.items()]
@@ -137,20 +136,19 @@ def _alone(page: Page) -> str:
 
 
 def _from(grid: Grid, variant: str) -> str:
-    """The queue from which on a slow start ends by itself in most trials; the queues grow from left to
+    """The queue from which on a slow start acts in most trials; the queues grow from left to
     right."""
     least = None
     for setting in reversed(grid.settings):
         cell = grid.cells.get((variant, setting))
-        if cell is None or not _ends_by_itself(cell):
+        if cell is None or not _acts(cell):
             break
         least = setting
     return least or "never"
 
 
-def _ends_by_itself(cell: Cell) -> bool:
-    by = [Run(one).left_by for one in cell.records]
-    return sum(word not in (None, "loss") for word in by) > len(by) / 2
+def _acts(cell: Cell) -> bool:
+    return sum(Run(one).acted for one in cell.records) > len(cell.records) / 2
 
 
 def _title(page: Page, scenario: str) -> str:
