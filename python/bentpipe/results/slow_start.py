@@ -27,8 +27,8 @@ from the client's first packet on. `loss` means that the slow start did not see 
 before its queue overflowed, or that a packet was lost on the medium; *not left* that the file was
 there before."""
 
-_ACTS = """The least queue from which on a slow start acts before the first loss in most trials: it ends, or, as
-HyStart++ does, it slows down for a while first:"""
+_ACTS = """The least queue from which on a slow start acts before the first loss in most trials: it ends, or
+first slows down, as HyStart++ does:"""
 
 
 @dataclass(frozen=True)
