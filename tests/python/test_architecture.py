@@ -21,6 +21,7 @@ ALLOWED = {
     "bentpipe-trace": {"bentpipe-units"},
     "bentpipe-endpoint": {"bentpipe-units"},
     "bentpipe-noq-proto": set(),
+    "bentpipe-benches": {"bentpipe-congestion", "bentpipe-noq-proto"},
     "bentpipe-sim": {"bentpipe-link", "bentpipe-endpoint", "bentpipe-trace", "bentpipe-units"},
 }
 ENDPOINT_PROGRAMS_MAY_USE = {"bentpipe-congestion", "bentpipe-endpoint", "bentpipe-noq-proto", "bentpipe-units"}

@@ -92,6 +92,10 @@ fn ours(cc: &str, origin: Instant) -> Arc<dyn ControllerFactory> {
 
 fn per_packet(criterion: &mut Criterion) {
     let rtt = bentpipe_benches::estimator_of_a_real_connection();
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "std has no other way to make an Instant"
+    )]
     let origin = Instant::now();
     let controllers: [(&str, Arc<dyn ControllerFactory>); 7] = [
         ("noq newreno", Arc::new(NewRenoConfig::default())),
