@@ -8,7 +8,7 @@ use crate::adversity::{Path, carry};
 
 /// Bytes of no pattern, so that a shifted or lost block shows.
 fn content(size: usize) -> Vec<u8> {
-    let byte = |index: usize| (index.wrapping_mul(0x9e37_79b9) >> 13) as u8;
+    let byte = |index: usize| index.wrapping_mul(0x9e37_79b9).to_le_bytes()[1];
     (0..size).map(byte).collect()
 }
 
