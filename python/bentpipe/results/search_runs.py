@@ -48,8 +48,10 @@ class Run:
 
     @property
     def acted(self) -> bool:
-        """Whether slow start ended by itself, or slowed down, as HyStart++ does, before a loss ended it."""
-        return self.left_by not in (None, "loss") or self._said("css_entered_s") is not None
+        """Whether slow start ended by itself, or slowed down, as HyStart++ does, before the first loss."""
+        slowed_s, ended_s = self._said("css_entered_s"), None if self.left_by == "loss" else self.left_s
+        times = [one for one in (slowed_s, ended_s) if one is not None]
+        return bool(times) and min(times) <= (math.inf if self.first_loss_s is None else self.first_loss_s)
 
     @property
     def first_loss_s(self) -> float | None:
