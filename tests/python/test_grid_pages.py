@@ -135,16 +135,21 @@ def test_the_page_on_slow_starts(bentpipe: Command) -> None:
 
     small, large = "sat,forward.queue=0.1BDP", "sat,forward.queue=5BDP"
     records = [trial(REFERENCE, number, small, **left("loss", 4.0 + number)) for number in (1, 2, 3)]
-    records += [trial(REFERENCE, number, large, **left("hystart++", 6.0)) for number in (1, 2)]
+    records += [trial(REFERENCE, number, large, **left("css_rounds", 6.0)) for number in (1, 2)]
     records += [trial(REFERENCE, 3, large, **left("loss", 1.0))]
     records += [trial(GOOD, number, small) for number in (1, 2, 3)]
+    slowed = left("loss", 3.0)
+    slowed["server_statistics"]["css_entered_s"] = 2.0
+    records += [trial(RASH, 1, small, **slowed), trial(RASH, 1, large, **slowed)]
     records += [trial(OWN, 1, small)]  # its slow start is not chosen
     write(records)
     text = page(bentpipe, "slow-start")
-    assert "2 variants as the server, each over 1 path" in text
+    assert "3 variants as the server, each over 1 path" in text
     assert "| server | 0.1 BDP | dropped | 5 BDP | dropped |" in text
     assert "| noq:cc=cubic:ss=trains | **85 %** | 0 % |  |  |" in text
-    assert "| hystart++ | loss 6.0 s | hystart++ 6.0 s (2 of 3) |" in text
+    assert "| hystart++ | loss 6.0 s | css rounds 6.0 s (2 of 3) |" in text
+    assert "| hystart++ | 5 BDP |" in text and "| trains | never |" in text
+    assert "| hybla | 0.1 BDP |" in text
     assert "| trains | not left |  |" in text
 
 

@@ -128,6 +128,21 @@ def test_the_lead_is_counted_in_round_trips() -> None:
     assert Run(run(LOGS, 1, 4.0)).lead_round_trips is None
 
 
+@pytest.mark.parametrize(
+    ("said", "acts"),
+    [
+        ({}, False),
+        (loss(3.0), False),
+        (loss(3.0, css_entered_s=2.0), True),
+        ({"slow_start_left_s": 3.0, "slow_start_left_by": "search"}, True),
+        ({"slow_start_left_s": 3.0, "slow_start_left_by": "search", "first_loss_s": 3.5}, True),
+        ({"slow_start_left_s": 3.0, "slow_start_left_by": "recovered", "first_loss_s": 2.5}, False),
+    ],
+)
+def test_a_slow_start_acts_before_the_first_loss(said: dict[str, Any], acts: bool) -> None:
+    assert Run(run(LOGS, 1, 4.0, **said)).acted == acts
+
+
 def test_the_page_has_what_the_runs_came_to(bentpipe: Command) -> None:
     write()
     text = page(bentpipe)

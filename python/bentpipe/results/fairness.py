@@ -10,9 +10,11 @@ from pathlib import Path
 
 from bentpipe import flows, workload
 from bentpipe.errors import BentpipeError
+from bentpipe.flows import Flow
 from bentpipe.records import Record
 from bentpipe.results import footing
 from bentpipe.results.markdown import literal, mbit, percent, several, table
+from bentpipe.results.slow_start import queue, without_queue
 from bentpipe.results.source import Source
 from bentpipe.statistics import Cell, cells
 
@@ -70,50 +72,63 @@ def write(source: Source, folder: Path) -> list[Path]:
 
 
 def _sections(page: Page) -> list[str]:
-    parts = ["# Flows that share a path", _opening(page), _HOW.format(_FAIR), _unfair(page)]
+    parts = ["# Flows that share a path", _opening(page), _HOW.format(_FAIR), _equals(page)]
     for scenario in page.scenarios:
-        parts += [f"## {literal(scenario)}", _over(page, scenario)]
+        parts += [f"## {_path(scenario)}", _over(page, scenario)]
     return [*parts, *footing.failures(page.source.records), *footing.made(page.source, SOURCES)]
 
 
 def _opening(page: Page) -> str:
     count = max(len(one.records) for one in page.cells)
-    listed = "\n".join(f"- {_beside(one)}" for one in page.sets)
+    listed = "\n".join(f"- {_starts(one)}" for one in page.sets)
     return (
         f"{several(len(page.servers), 'variant')} as the server of the flow that starts first, over "
         f"{several(len(page.scenarios), 'path')}, {several(count, 'trial')} of each, beside:\n\n{listed}"
     )
 
 
+def _starts(label: str) -> str:
+    """A set of further flows, with when they start."""
+    starts = [f"{one.start_ms / 1000:g}" for one in _further(label)]
+    listed = starts[0] if len(starts) == 1 else f"{', '.join(starts[:-1])} and {starts[-1]}"
+    return f"{_beside(label)}, from {listed} s on"
+
+
 def _beside(label: str) -> str:
     """A set of further flows, in words."""
-    moved = workload.parse(label, "the run")
-    texts = []
-    for one in flows.of(moved):
-        who = "one of its own kind" if one.server is None else literal(one.server)
-        texts.append(f"{who} from {one.start_ms / 1000:g} s on")
-    return ", ".join(texts)
-
-
-def _unfair(page: Page) -> str:
-    """Where the worst trial among equals starves one."""
-    found = [
-        f"{literal(one.key.server)} over {literal(one.key.scenario)}"
-        for one in page.cells
-        if _among_equals(one) and min(_indices(one)) < _FAIR
-    ]
-    equal = sum(_among_equals(one) for one in page.cells)
-    if not found:
-        return f"Among equals the index is at least {_FAIR} in every trial of {several(equal, 'setting')}."
-    return (
-        f"Among equals it falls below {_FAIR} in at least a trial of {len(found)} of "
-        f"{several(equal, 'setting')}: "
-        f"{'; '.join(dict.fromkeys(found))}."
+    kinds = ["of its kind" if one.server is None else literal(one.server) for one in _further(label)]
+    counts = {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
+    return ", ".join(
+        kind if kind != "of its kind" and n == 1 else f"{n} {kind}" for kind, n in counts.items()
     )
 
 
-def _among_equals(cell: Cell) -> bool:
-    return all(one.server is None for one in flows.of(workload.parse(cell.key.workload, "the run")))
+def _further(label: str) -> list[Flow]:
+    return flows.of(workload.parse(label, "the run"))
+
+
+def _among_equals(label: str) -> bool:
+    return all(one.server is None for one in _further(label))
+
+
+def _equals(page: Page) -> str:
+    """Each server beside its own kind, over all paths."""
+    sets = [one for one in page.sets if _among_equals(one)]
+    if not sets:
+        return "No flow of this run is beside others of its kind alone."
+    by_key = {(one.key.server, one.key.scenario, one.key.workload): one for one in page.cells}
+    columns = [(scenario, one) for scenario in page.scenarios for one in sets]
+    rows = [
+        [literal(server), *(_index(by_key.get((server, *column))) for column in columns)]
+        for server in page.servers
+    ]
+    head = ["server", *(f"{_path(scenario)}, {len(_further(one)) + 1} flows" for scenario, one in columns)]
+    return "Jain's index among equals:\n\n" + table(head, rows)
+
+
+def _path(scenario: str) -> str:
+    size = queue(scenario)
+    return literal(without_queue(scenario)) + (f", queue {size}" if size else "")
 
 
 def _over(page: Page, scenario: str) -> str:
@@ -128,13 +143,19 @@ def _over(page: Page, scenario: str) -> str:
 
 
 def _measured(cell: Cell) -> list[str]:
-    indices = _indices(cell)
-    middle, worst = statistics.median(indices), min(indices)
-    index = f"{middle:.2f} ({worst:.2f})"
     known = [one for one in cell.records if one.jain_index is not None]
     each = zip(*(_goodputs(one) for one in known), strict=True)
     goodputs = " / ".join(mbit(statistics.median(values)) for values in each)
-    return [f"**{index}**" if worst >= _FAIR else index, goodputs, percent(_dropped(known))]
+    return [_index(cell), goodputs, percent(_dropped(known))]
+
+
+def _index(cell: Cell | None) -> str:
+    """The median, and the worst."""
+    if cell is None:
+        return ""
+    indices = _indices(cell)
+    text = f"{statistics.median(indices):.2f} ({min(indices):.2f})"
+    return f"**{text}**" if min(indices) >= _FAIR else text
 
 
 def _indices(cell: Cell) -> list[float]:

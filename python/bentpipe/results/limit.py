@@ -131,9 +131,9 @@ def _opening(page: Page) -> str:
     if page.reference is None:
         return f"{text}. Look at what is dropped beside it: speed that is bought with loss is no gain."
     return (
-        f"{text} among those that drop no more than CUBIC with HyStart++ ({literal(page.reference)}): "
-        f"speed that is bought with "
-        "loss is no gain."
+        f"{text} among those that never failed there and drop no more than CUBIC with HyStart++ "
+        f"({literal(page.reference)}) does, where that one succeeds: speed that is bought with loss is "
+        f"no gain."
     )
 
 

@@ -27,9 +27,11 @@ _STACK = """- **The stack.** The source's is quicly of October 2023, without pac
   default is Reno); it compares with CUBIC, which is used here."""
 _COUNTS = """- **The first round trip.** A tenth to a quarter of the source's runs lost packets there, for a
   reason that it did not find, and are left out. Here that does not happen.
-- **What is counted.** The source counts MB that its client program got. Here a curve of 200
-  points counts UDP payload that reached the client, in whatever order, less the mean overhead of
-  packets; the whole file is counted by its completion.
+- **What is counted.** The source counts MB that were delivered to its client program. Here a
+  curve of 200 points counts UDP payload that reached the client, in whatever order, less the mean
+  overhead of packets; the whole file is counted by its completion. A client that waits for what
+  was lost, while what follows has come, shows here at the whole file alone: losses cost less by
+  this count.
 - **Quartiles.** The source's are of the runs that reach so many MB before they are cut. Here they
   are of all clean runs, and those that do not reach it count as later than all others."""
 

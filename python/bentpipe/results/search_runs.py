@@ -47,6 +47,13 @@ class Run:
         return word if isinstance(word, str) else None
 
     @property
+    def acted(self) -> bool:
+        """Whether slow start ended by itself, or slowed down, as HyStart++ does, before the first loss."""
+        slowed_s, ended_s = self._said("css_entered_s"), None if self.left_by == "loss" else self.left_s
+        times = [one for one in (slowed_s, ended_s) if one is not None]
+        return bool(times) and min(times) <= (math.inf if self.first_loss_s is None else self.first_loss_s)
+
+    @property
     def first_loss_s(self) -> float | None:
         """When the server noticed its first loss."""
         return self._said("first_loss_s")

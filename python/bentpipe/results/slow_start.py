@@ -27,6 +27,9 @@ from the client's first packet on. `loss` means that the slow start did not see 
 before its queue overflowed, or that a packet was lost on the medium; *not left* that the file was
 there before."""
 
+_ACTS = """The least queue from which on a slow start acts before the first loss in most trials: it ends, or
+first slows down, as HyStart++ does:"""
+
 
 @dataclass(frozen=True)
 class Page:
@@ -104,6 +107,8 @@ def write(source: Source, folder: Path) -> list[Path]:
 def _sections(page: Page) -> list[str]:
     parts = ["# Slow starts side by side", _opening(page), _HOW, *([_LEFT] if page.tells else [])]
     parts.append(f"![Share of the limit of every slow start, over queues, in percent]({_FIGURE})")
+    if page.tells:
+        parts += [_ACTS, _acting(page)]
     for path in page.paths:
         grid = page.over(path)
         parts += [f"## {path[0]}", _title(page, path[0]), grid.markdown("server")]
@@ -121,6 +126,29 @@ def _opening(page: Page) -> str:
         f"{several(len(page.paths), 'path')} with queues from a tenth of "
         f"what the path holds to several times that; files of {sizes}, {several(max(count), 'trial')} each."
     )
+
+
+def _acting(page: Page) -> str:
+    """Slow starts against paths: the least queue."""
+    grids = [page.over(path) for path in page.paths]
+    rows = [[literal(name), *(_from(grid, one) for grid in grids)] for one, name in page.variants.items()]
+    return table(["", *(path[0] for path in page.paths)], rows, left=1 + len(grids))
+
+
+def _from(grid: Grid, variant: str) -> str:
+    """The queue from which on a slow start acts in most trials; the queues grow from left to
+    right."""
+    least = None
+    for setting in reversed(grid.settings):
+        cell = grid.cells.get((variant, setting))
+        if cell is None or not _acts(cell):
+            break
+        least = setting
+    return least or "never"
+
+
+def _acts(cell: Cell) -> bool:
+    return sum(Run(one).acted for one in cell.records) > len(cell.records) / 2
 
 
 def _title(page: Page, scenario: str) -> str:
@@ -144,5 +172,6 @@ def _ended(cell: Cell | None) -> str:
     if word is None:
         return "not left"
     times = sorted(one.left_s for one in runs if one.left_by == word and one.left_s is not None)
-    text = f"{literal(word)} {times[len(times) // 2]:.1f} s" if times else literal(word)
+    said = literal(word.replace("_", " "))
+    text = f"{said} {times[len(times) // 2]:.1f} s" if times else said
     return text if count == len(runs) else f"{text} ({count} of {len(runs)})"
