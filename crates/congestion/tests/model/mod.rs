@@ -96,6 +96,10 @@ impl Model {
                 "an hour has passed: {run:?}"
             );
             run.handle(now, event);
+            let phase = run.controller.phase();
+            if run.history.phases.last() != Some(&phase) {
+                run.history.phases.push(phase);
+            }
         }
         run.history.observed = run.controller.observed();
         run.history.resumption = run.controller.resumption();
@@ -114,6 +118,8 @@ fn transmission(rate: Rate) -> Span {
 pub struct History {
     /// The window, the bytes in flight and the phase at the end of each round trip time.
     pub samples: Vec<Sample>,
+    /// The phases in their order.
+    pub phases: Vec<&'static str>,
     /// When everything had arrived.
     pub completion: Time,
     /// Packets that the queue dropped.
@@ -185,6 +191,7 @@ impl<'a> Run<'a> {
         let packets = model.bytes.div_ceil(DATAGRAM);
         let history = History {
             samples: Vec::new(),
+            phases: Vec::new(),
             completion: Time::NEVER,
             drops: 0,
             sent: 0,
