@@ -24,7 +24,12 @@ ALLOWED = {
     "bentpipe-benches": {"bentpipe-congestion", "bentpipe-noq-proto"},
     "bentpipe-sim": {"bentpipe-link", "bentpipe-endpoint", "bentpipe-trace", "bentpipe-units"},
 }
-ENDPOINT_PROGRAMS_MAY_USE = {"bentpipe-congestion", "bentpipe-endpoint", "bentpipe-noq-proto", "bentpipe-units"}
+ENDPOINT_PROGRAMS_MAY_USE = {
+    "bentpipe-congestion",
+    "bentpipe-endpoint",
+    "bentpipe-noq-proto",
+    "bentpipe-units",
+}
 
 # A quoted path in a source file that goes up.
 GOING_UP = re.compile(r"""["'`]([^"'`\s]*\.\./[^"'`\s]*)["'`]""")
