@@ -8,6 +8,7 @@ Bentpipe is installed from its checkout (`make setup`), so that the checkout is 
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -24,6 +25,18 @@ def root() -> Path:
             "install with `make setup` from a checkout, or name one with BENTPIPE_ROOT",
         )
     return place
+
+
+def is_file(name: str) -> bool:
+    """Whether there is a file of this name. A text that is too long for a name, as a list of many variants
+    may be, is none.
+    """
+    try:
+        return Path(name).is_file()
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        return False
 
 
 def bin_folder() -> Path:

@@ -39,7 +39,7 @@ def names() -> list[str]:
 def file_of(name: str) -> Path:
     """The file of a scenario given by name or as a path to a .toml file."""
     if name.endswith(".toml"):
-        if not Path(name).is_file():
+        if not paths.is_file(name):
             raise UsageError(f"{name}: there is no such scenario file", one_of(name, names(), "scenarios"))
         return Path(name)
     file = paths.scenarios() / f"{name}.toml"

@@ -95,6 +95,7 @@ def test_a_folder_that_is_not_empty_is_left_alone(bentpipe: Command, tmp_path: P
     [
         (["--scenario", "satt"], 'unknown scenario "satt"', 'did you mean "sat'),
         (["--scenario", "none.toml"], "none.toml: there is no such scenario file", ""),
+        (["--scenario", f"{'n' * 300}.toml"], "n.toml: there is no such scenario file", ""),
         (["--client", "quin"], 'unknown stack "quin"', "--stacks"),
         (["--scenario", ""], '--scenario: "" has an empty name', "NAME,NAME"),
         (["--client", ""], '--client: "" has an empty name', "NAME,NAME"),
@@ -128,6 +129,14 @@ def test_usage_errors_start_nothing(
     assert done.err.startswith("error: ") and error in done.err and hint in done.err
     assert "Traceback" not in done.err
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_list_may_be_longer_than_the_name_of_a_file(bentpipe: Command) -> None:
+    workloads = [f"transfer:{1000 + more}" for more in range(40)]
+    done = bentpipe(
+        *TOY_RUN[:7], "--no-report", "--iterations", "1", "--workload", ",".join(workloads), "--json"
+    )
+    assert [record["workload"] for record in done.records()] == workloads
 
 
 def test_a_missing_simulator_is_named(bentpipe: Command, fake_sim: Path) -> None:

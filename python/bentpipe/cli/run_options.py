@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from bentpipe import campaign, flows, workload
+from bentpipe import campaign, flows, paths, workload
 from bentpipe.errors import UsageError
 from bentpipe.workload import Workload
 
@@ -19,7 +19,7 @@ def split(_context: click.Context, parameter: click.Parameter, values: tuple[str
     """Comma-separated and repeated values as one list, each once."""
     option = parameter.opts[0]
     for value in values:
-        if "," in value and Path(value).is_file():
+        if "," in value and paths.is_file(value):
             raise UsageError(f'{option}: the path "{value}" has a comma in it', "commas separate: rename it")
         if not all(part.strip() for part in value.split(",")):
             raise UsageError(f'{option}: "{value}" has an empty name in it', "write NAME,NAME")
