@@ -350,6 +350,13 @@ impl SlowStart for CarefulResume {
         }
     }
 
+    fn pacing_afterwards(&self) -> Option<Pacing> {
+        match self.phase {
+            Phase::Reconnaissance | Phase::Normal => self.inner.pacing_afterwards(),
+            _ => None,
+        }
+    }
+
     fn take_note(&mut self, path: &Path) -> Option<Note> {
         self.inner.take_note(path)
     }

@@ -128,6 +128,10 @@ impl Dispersion {
     pub fn on_sent(&mut self, now: Time, sent: u64, bytes: u64) {
         let begins = |train: &Train| now - train.last_sent >= self.pause;
         if self.trains.last().is_none_or(begins) {
+            // Who sends little sends many short trains. They say nothing, and need not be kept once they have been acknowledged.
+            let length = self.length;
+            let may_count = |train: &Train| train.packets * 2 > length || !train.complete();
+            self.trains.retain(may_count);
             self.trains.push(Train::new(now, sent - bytes));
         }
         let train = self.trains.last_mut().expect("there is one now");

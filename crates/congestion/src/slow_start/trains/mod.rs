@@ -154,7 +154,12 @@ impl SlowStart for Trains {
     }
 
     fn on_sent(&mut self, path: &Path, bytes: u64) {
-        if path.rtt.samples > 0 {
+        let measures = match &self.state {
+            State::Measuring => path.rtt.samples > 0,
+            State::Trying(trial) => !trial.judging(),
+            State::GivenUp => false,
+        };
+        if measures {
             self.dispersion.on_sent(path.now, path.sent, bytes);
         }
     }
