@@ -87,7 +87,9 @@ impl Train {
     /// Whether it says something: most of it left within half of the time in which it was acknowledged, or else the sender was what spread it
     /// out; and a third of it lies between its first and its last ACK.
     fn valid(&self, length: u64) -> bool {
-        let burst = (self.last_sent - self.first_sent) * 2 <= self.dispersion();
+        // ACKs that come at once say nothing.
+        let spread = self.dispersion() > Span::ZERO;
+        let burst = spread && (self.last_sent - self.first_sent) * 2 <= self.dispersion();
         self.packets * 2 > length && burst && self.spread_bytes * 3 >= self.bytes
     }
 }
@@ -307,5 +309,15 @@ mod tests {
             acknowledge(&mut dispersion, 600, pair * 2..pair * 2 + 2);
         }
         assert_eq!(dispersion.estimate(), None);
+        // Nor do they beside a train whose ACKs are spread.
+        let mut dispersion = sent(8, &[0, 30]);
+        for pair in 0..4 {
+            acknowledge(&mut dispersion, 600, pair * 2..pair * 2 + 2);
+        }
+        for pair in 4..8 {
+            acknowledge(&mut dispersion, 630 + pair * 2, pair * 2..pair * 2 + 2);
+        }
+        let estimate = dispersion.estimate().unwrap();
+        assert_eq!((estimate.fastest, estimate.trains), (1_000_000, 1));
     }
 }

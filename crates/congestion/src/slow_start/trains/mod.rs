@@ -137,7 +137,8 @@ impl Trains {
 }
 
 fn agree(estimate: &Estimate) -> bool {
-    estimate.trains >= ENOUGH && estimate.fastest * 100 <= estimate.slowest * AGREEMENT
+    let [fastest, slowest] = [estimate.fastest, estimate.slowest].map(u128::from);
+    estimate.trains >= ENOUGH && fastest * 100 <= slowest * u128::from(AGREEMENT)
 }
 
 impl SlowStart for Trains {
