@@ -31,7 +31,7 @@ pub enum Jump {
     /// To all that was saved, as soon as there is one sample of the round-trip time, that of the handshake. Once it has been validated slow start is
     /// over: the path carries no more.
     Whole,
-    /// As `Whole`, and without any sample, at the pace of the saved round-trip time: the „0-RTT-BDP“ of earlier drafts.
+    /// As `Whole`, and without any sample, at the pace of the saved round-trip time: the "0-RTT-BDP" of earlier drafts.
     Early,
 }
 
@@ -214,7 +214,7 @@ impl CarefulResume {
             };
             self.enter(Phase::Retreated { ssthresh }, "exit_recovery");
         }
-        // > The CWND MUST NOT be increased (section 3.5)
+        // The window does not grow in this phase (section 3.5).
         Step::Grow(0)
     }
 }

@@ -24,7 +24,7 @@
 //! | so few ACKs that a train has but one; a sender that cannot send a burst | no estimate: `HyStart++`, from the window that the trains had |
 //! | the application has too little to send | short trains do not count, the next ones do; what was not sent in the trial is not taken for granted |
 //! | short round trips | below 100 ms `HyStart++` |
-//! | congestion marks (ECN) | in the trains as a loss in slow start; in the trial as too many losses |
+//! | congestion marks (ECN) | in the trains as a loss in slow start; in the trial as too many losses, from its 32nd packet on |
 //!
 //! What is sent without any knowledge is bounded by the trains, 105 packets over half a round trip; what is sent on an estimate that
 //! has not been tried out, by one round trip at 0.95 of it.
