@@ -96,7 +96,9 @@ impl Train {
     /// Whether it says something: most of it left within half of the time in which it was acknowledged, or else the sender was what spread it
     /// out; and a third of it lies between its first and its last ACK.
     fn valid(&self, length: u64) -> bool {
-        let burst = (self.last_sent - self.first_sent) * 2 <= self.dispersion();
+        // ACKs that come at once say nothing.
+        let spread = self.dispersion() > Span::ZERO;
+        let burst = spread && (self.last_sent - self.first_sent) * 2 <= self.dispersion();
         self.packets * 2 > length && burst && self.spread_bytes * 3 >= self.bytes
     }
 }
@@ -137,6 +139,10 @@ impl Dispersion {
     pub fn on_sent(&mut self, now: Time, sent: u64, bytes: u64) {
         let begins = |train: &Train| now - train.last_sent >= self.pause;
         if self.trains.last().is_none_or(begins) {
+            // Who sends little sends many short trains. They say nothing, and need not be kept once they have been acknowledged.
+            let length = self.length;
+            let may_count = |train: &Train| train.packets * 2 > length || !train.complete();
+            self.trains.retain(may_count);
             self.trains.push(Train::new(now, sent - bytes));
         }
         let train = self.trains.last_mut().expect("there is one now");
@@ -337,5 +343,15 @@ mod tests {
             acknowledge(&mut dispersion, 600, pair * 2..pair * 2 + 2);
         }
         assert_eq!(dispersion.estimate(), None);
+        // Nor do they beside a train whose ACKs are spread.
+        let mut dispersion = sent(8, &[0, 30]);
+        for pair in 0..4 {
+            acknowledge(&mut dispersion, 600, pair * 2..pair * 2 + 2);
+        }
+        for pair in 4..8 {
+            acknowledge(&mut dispersion, 630 + pair * 2, pair * 2..pair * 2 + 2);
+        }
+        let estimate = dispersion.estimate().unwrap();
+        assert_eq!((estimate.fastest, estimate.trains), (1_000_000, 1));
     }
 }
