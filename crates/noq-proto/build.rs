@@ -12,12 +12,24 @@ const SOURCE: &str = "noq-proto-1.4.0";
 ///
 /// `defragment` takes the number of bytes read for the offset before which all has been read. That holds in ordered mode only:
 /// unordered, it throws away chunks that fill a gap.
-const MENDS: [(&str, &str, usize, &str); 1] = [(
-    "connection/assembler.rs",
-    "let mut offset = self.bytes_read;",
-    2,
-    "let mut offset = if self.state.is_ordered() { self.bytes_read } else { 0 };",
-)];
+///
+/// The pacer holds back packets with nothing but an ACK, too, where RFC 9002, section 7.7, says: "packets containing only ACK frames SHOULD NOT
+/// be paced". Over a long round trip a receiver's ACKs then come in bursts.
+const MENDS: [(&str, &str, usize, &str); 2] = [
+    (
+        "connection/assembler.rs",
+        "let mut offset = self.bytes_read;",
+        2,
+        "let mut offset = if self.state.is_ordered() { self.bytes_read } else { 0 };",
+    ),
+    (
+        "connection/mod.rs",
+        "if let Some(delay) = self.path_data_mut(path_id).pacing_delay(bytes_to_send, now) {",
+        1,
+        "let only_acks = !can_send.other && !need_loss_probe && !can_send.close;
+        if !only_acks && let Some(delay) = self.path_data_mut(path_id).pacing_delay(bytes_to_send, now) {",
+    ),
+];
 
 fn main() {
     println!("cargo::rerun-if-env-changed=BENTPIPE_NOQ_PLAIN");

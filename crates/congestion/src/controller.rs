@@ -95,7 +95,9 @@ struct Before {
     slow_start: Box<dyn SlowStart>,
     avoidance: Box<dyn Avoidance>,
     phase: Phase,
+    pacing: Option<Pacing>,
     recovery: Option<Time>,
+    resumption: Resumption,
     window: u64,
     ssthresh: Option<u64>,
 }
@@ -298,12 +300,15 @@ impl Controller {
     pub fn on_congestion(&mut self, event: &Congestion) {
         self.path.now = event.now;
         // > A recovery period ends and the sender enters congestion avoidance when a packet sent during the recovery period is
-        // > acknowledged. (RFC 9002, section 7.3.2) So there is one reduction for each round trip.
-        if self.recovery.is_some_and(|start| event.sent <= start) {
+        // > acknowledged. (RFC 9002, section 7.3.2) So there is one reduction for each round trip; persistent congestion collapses the window
+        // in a recovery period too (section B.8).
+        if !event.persistent && self.recovery.is_some_and(|start| event.sent <= start) {
             return;
         }
         let may_be_chance = !event.ecn && !event.persistent;
         if may_be_chance && self.avoidance.forgives(&self.path, event) {
+            // The stack does not say which losses were spurious: it may mean these.
+            self.before = None;
             self.tell("forgiven");
             return;
         }
@@ -337,8 +342,9 @@ impl Controller {
                 if event.ecn { "ecn" } else { "loss" }
             }
         };
-        // A mark cannot be spurious.
-        self.before = (!event.ecn && self.avoidance.undoes_spurious()).then_some(before);
+        // A mark cannot be spurious, and what has been ignored leaves nothing to be taken back.
+        let undoable = !event.ecn && reason != "ignored" && self.avoidance.undoes_spurious();
+        self.before = undoable.then_some(before);
         self.tell(reason);
     }
 
@@ -353,7 +359,9 @@ impl Controller {
         self.slow_start = before.slow_start;
         self.avoidance = before.avoidance;
         self.phase = before.phase;
+        self.pacing = before.pacing;
         self.recovery = before.recovery;
+        self.resumption = before.resumption;
         self.path.ssthresh = before.ssthresh;
         self.set_window(before.window);
         self.tell("spurious_loss");
@@ -364,7 +372,9 @@ impl Controller {
             slow_start: self.slow_start.clone_box(),
             avoidance: self.avoidance.clone_box(),
             phase: self.phase,
+            pacing: self.pacing,
             recovery: self.recovery,
+            resumption: self.resumption,
             window: self.path.window,
             ssthresh: self.path.ssthresh,
         }

@@ -26,6 +26,8 @@ struct Entry {
 
 /// Entries that are looked at one by one before a search by time.
 const NEAR: usize = 4;
+/// A receiver may wait so long with an ACK unless it says otherwise (RFC 9000, section 18.2).
+const MAX_ACK_DELAY: Span = Span::from_millis(25);
 
 /// Every ack-eliciting packet that is neither acknowledged nor lost.
 #[derive(Debug, Clone, Default)]
@@ -67,21 +69,8 @@ impl Ledger {
 
     /// A packet is acknowledged, by an ACK that [`Ledger::read_acks`] will end. False: no such packet is in flight.
     pub fn acknowledge(&mut self, path: &mut Path, number: u64, sent: Time) -> bool {
-        let is_it = |entry: &Entry| entry.number == number && entry.sent == sent;
-        // An ACK names packets in the order in which they were sent, and those before it are resolved: the first entries are the usual place.
-        let index = match self.entries.iter().take(NEAR).position(is_it) {
-            Some(index) => index,
-            None => {
-                let from = self.entries.partition_point(|entry| entry.sent < sent);
-                let same_time = self.entries.range(from..);
-                let after = same_time
-                    .take_while(|entry| entry.sent == sent)
-                    .position(is_it);
-                match after {
-                    Some(after) => from + after,
-                    None => return false,
-                }
-            }
+        let Some(index) = self.find(number, sent) else {
+            return false;
         };
         let entry = &mut self.entries[index];
         if entry.resolved {
@@ -104,6 +93,20 @@ impl Ledger {
             self.newest = Some(entry);
         }
         true
+    }
+
+    fn find(&self, number: u64, sent: Time) -> Option<usize> {
+        let is_it = |entry: &Entry| entry.number == number && entry.sent == sent;
+        // An ACK names packets in the order in which they were sent, and those before it are resolved: the first entries are the usual place.
+        let near = self.entries.iter().take(NEAR).position(is_it);
+        near.or_else(|| {
+            let from = self.entries.partition_point(|entry| entry.sent < sent);
+            let same_time = self.entries.range(from..);
+            let after = same_time
+                .take_while(|entry| entry.sent == sent)
+                .position(is_it)?;
+            Some(from + after)
+        })
     }
 
     /// All that an ACK acknowledges has been told: takes samples, and hands the packets to `hear`.
@@ -179,9 +182,11 @@ impl Ledger {
     }
 
     /// Lets go of what has been resolved, and of packets whose fate nobody will tell: those in flight when their space's keys were
-    /// discarded (RFC 9002, section 6.4). Loss detection decides within 9/8 of a round trip, so three are enough.
+    /// discarded (RFC 9002, section 6.4). The last packets of a flight are found lost by the ACK of a probe, a round trip after the first or the
+    /// second probe timeout, thus after up to three of them and a round trip (section 6.2); what is older is persistent congestion.
     fn forget(&mut self, path: &Path) {
-        let patience = path.rtt.smoothed.max(path.rtt.latest) * 3;
+        let probe_timeout = path.rtt.smoothed + path.rtt.variation * 4 + MAX_ACK_DELAY;
+        let patience = probe_timeout * 3 + path.rtt.smoothed.max(path.rtt.latest);
         while let Some(front) = self.entries.front()
             && (front.resolved || path.now - front.sent > patience)
         {

@@ -64,7 +64,7 @@ pub struct Path {
     pub lost: u64,
     /// Round trips that have passed, counted in packets: one ends when a packet that was sent after its beginning is acknowledged.
     pub round: u64,
-    /// The sender had nothing to send, or no flow control credit, when the last ACK came.
+    /// The sender had nothing to send, or no flow control credit, when the last ACK came; noq does not say which.
     pub limited: bool,
     /// Packets are paced; else a window leaves as fast as the stack can send it.
     pub paced: bool,

@@ -31,7 +31,7 @@ pub enum Jump {
     /// To all that was saved, as soon as there is one sample of the round-trip time, that of the handshake. Once it has been validated slow start is
     /// over: the path carries no more.
     Whole,
-    /// As `Whole`, and without any sample, at the pace of the saved round-trip time: the „0-RTT-BDP“ of earlier drafts.
+    /// As `Whole`, and without any sample, at the pace of the saved round-trip time: the "0-RTT-BDP" of earlier drafts.
     Early,
 }
 
@@ -214,7 +214,7 @@ impl CarefulResume {
             };
             self.enter(Phase::Retreated { ssthresh }, "exit_recovery");
         }
-        // > The CWND MUST NOT be increased (section 3.5)
+        // The window does not grow in this phase (section 3.5).
         Step::Grow(0)
     }
 }
@@ -347,6 +347,13 @@ impl SlowStart for CarefulResume {
             }
             Phase::Validating { .. } if self.resume.jump != Jump::Half => Pacing::Gain(125),
             _ => self.inner.pacing(path),
+        }
+    }
+
+    fn pacing_afterwards(&self) -> Option<Pacing> {
+        match self.phase {
+            Phase::Reconnaissance | Phase::Normal => self.inner.pacing_afterwards(),
+            _ => None,
         }
     }
 

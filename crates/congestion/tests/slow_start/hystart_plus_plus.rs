@@ -1,7 +1,7 @@
-//! HyStart++ by the pseudocode of RFC 9406, section 4.2.
+//! `HyStart++` by the pseudocode of RFC 9406, section 4.2.
 
+use bentpipe_congestion::Step;
 use bentpipe_congestion::slow_start::HyStartPlusPlus;
-use bentpipe_congestion::{SlowStart as _, Step};
 
 use super::feed::{DATAGRAM, Feed};
 

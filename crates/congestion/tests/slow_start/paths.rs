@@ -33,8 +33,8 @@ fn notes(model: &Model, ss: &str) -> Vec<Note> {
     };
     let recipe = Recipe::new("cubic", ss).unwrap();
     model.run_with(recipe.controller(settings, DATAGRAM, Time::ZERO));
-    let notes = heard.lock().unwrap().0.clone();
-    notes
+    let mut heard = heard.lock().unwrap();
+    std::mem::take(&mut heard.0)
 }
 
 fn text(note: &Note, name: &str) -> &'static str {

@@ -13,14 +13,14 @@ fn all() -> Vec<Feed> {
         feed
     };
     vec![
-        feed(Box::new(HyStart::default())),
-        feed(Box::new(HyStartPlusPlus::default())),
-        feed(Box::new(Hybla::default())),
+        feed(Box::<HyStart>::default()),
+        feed(Box::<HyStartPlusPlus>::default()),
+        feed(Box::<Hybla>::default()),
         feed(Box::new(Search::new())),
         feed(Box::new(Search::keeping())),
         feed(Box::new(Search::log_only())),
         feed(Box::new(Search::with_hybla())),
-        feed(Box::new(Search4::default())),
+        feed(Box::<Search4>::default()),
     ]
 }
 

@@ -1,7 +1,7 @@
 //! SEARCH 4.0. At an RTT of 600 ms a bin lasts 210 ms; 600 ms are 2 bins and 180 ms.
 
 use bentpipe_congestion::slow_start::Search4;
-use bentpipe_congestion::{Exit, SlowStart as _, Step, Value};
+use bentpipe_congestion::{Exit, Step, Value};
 
 use super::feed::{DATAGRAM, Feed, INITIAL_WINDOW};
 

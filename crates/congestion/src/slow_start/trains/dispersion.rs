@@ -9,11 +9,15 @@
 //! Source: the dispersion of packet trains is a measure as old as congestion control (Jacobson, Congestion Avoidance and Control, 1988,
 //! figure 1, shows it for one window); the formula leaves out what the first ACK covers, so that it does not matter how many
 //! packets that were. ACK delays are kept out by [`Train::hear`]; several trains are summed, bytes and times apart, because the mean of their
-//! rates would be drawn up by those whose ACKs came compressed.
+//! rates would be drawn up by those whose ACKs came compressed; of three or more, those that are far faster than the median are left out.
 
 use bentpipe_units::{Span, Time};
 
 use crate::acks::{Acks, per_second};
+
+/// A train that seems faster than the median one by half again had its ACKs compressed, by something large that they waited behind on their way
+/// back: a probe of the path MTU takes as long on a slow return link as a whole train's ACKs. Such a train is left out.
+const COMPRESSED_PERCENT: u64 = 150;
 
 /// Packets sent back to back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,10 +88,17 @@ impl Train {
             .map_or(Span::ZERO, |first| self.last_ack - first)
     }
 
+    /// Bytes per second.
+    fn rate(&self) -> u64 {
+        per_second(self.spread_bytes, self.dispersion())
+    }
+
     /// Whether it says something: most of it left within half of the time in which it was acknowledged, or else the sender was what spread it
     /// out; and a third of it lies between its first and its last ACK.
     fn valid(&self, length: u64) -> bool {
-        let burst = (self.last_sent - self.first_sent) * 2 <= self.dispersion();
+        // ACKs that come at once say nothing.
+        let spread = self.dispersion() > Span::ZERO;
+        let burst = spread && (self.last_sent - self.first_sent) * 2 <= self.dispersion();
         self.packets * 2 > length && burst && self.spread_bytes * 3 >= self.bytes
     }
 }
@@ -128,6 +139,10 @@ impl Dispersion {
     pub fn on_sent(&mut self, now: Time, sent: u64, bytes: u64) {
         let begins = |train: &Train| now - train.last_sent >= self.pause;
         if self.trains.last().is_none_or(begins) {
+            // Who sends little sends many short trains. They say nothing, and need not be kept once they have been acknowledged.
+            let length = self.length;
+            let may_count = |train: &Train| train.packets * 2 > length || !train.complete();
+            self.trains.retain(may_count);
             self.trains.push(Train::new(now, sent - bytes));
         }
         let train = self.trains.last_mut().expect("there is one now");
@@ -168,21 +183,25 @@ impl Dispersion {
 
     /// None: no train was valid.
     pub fn estimate(&self) -> Option<Estimate> {
-        let valid = || {
-            let trains = self.trains.iter().filter(|train| train.complete());
-            trains.filter(|train| train.valid(self.length))
-        };
-        let bytes = valid().map(|train| train.spread_bytes).sum();
-        let time: Span = valid().map(Train::dispersion).sum();
+        let trains = self.trains.iter().filter(|train| train.complete());
+        let mut valid: Vec<&Train> = trains.filter(|train| train.valid(self.length)).collect();
+        valid.sort_by_key(|train| train.rate());
+        let median = valid.get(valid.len().saturating_sub(1) / 2)?.rate();
+        // Of two that differ nobody knows which is wrong.
+        if valid.len() > 2 {
+            let limit = median / 100 * COMPRESSED_PERCENT;
+            valid.retain(|train| train.rate() <= limit);
+        }
+        let bytes = valid.iter().map(|train| train.spread_bytes).sum();
+        let time: Span = valid.iter().map(|train| train.dispersion()).sum();
         if time == Span::ZERO {
             return None;
         }
-        let rates = || valid().map(|train| per_second(train.spread_bytes, train.dispersion()));
         Some(Estimate {
             rate: per_second(bytes, time),
-            trains: valid().count(),
-            fastest: rates().max()?,
-            slowest: rates().min()?,
+            trains: valid.len(),
+            fastest: valid.last()?.rate(),
+            slowest: valid.first()?.rate(),
         })
     }
 }
@@ -297,11 +316,42 @@ mod tests {
     }
 
     #[test]
+    fn a_train_whose_acks_came_compressed_is_left_out_of_three() {
+        let mut dispersion = sent(8, &[0, 30, 60]);
+        for (train, gap) in [(0, 4), (1, 1), (2, 4)] {
+            for pair in 0..4 {
+                let first = train * 8 + pair * 2;
+                acknowledge(
+                    &mut dispersion,
+                    600 + train * 30 + pair * gap,
+                    first..first + 2,
+                );
+            }
+            if train == 1 {
+                // Of two nobody knows which is wrong: 12,000 bytes in 15 ms.
+                assert_eq!(dispersion.estimate().unwrap().rate, 800_000);
+            }
+        }
+        let estimate = dispersion.estimate().unwrap();
+        assert_eq!((estimate.rate, estimate.trains), (500_000, 2));
+    }
+
+    #[test]
     fn acks_that_come_at_once_say_nothing() {
         let mut dispersion = sent(8, &[0]);
         for pair in 0..4 {
             acknowledge(&mut dispersion, 600, pair * 2..pair * 2 + 2);
         }
         assert_eq!(dispersion.estimate(), None);
+        // Nor do they beside a train whose ACKs are spread.
+        let mut dispersion = sent(8, &[0, 30]);
+        for pair in 0..4 {
+            acknowledge(&mut dispersion, 600, pair * 2..pair * 2 + 2);
+        }
+        for pair in 4..8 {
+            acknowledge(&mut dispersion, 630 + pair * 2, pair * 2..pair * 2 + 2);
+        }
+        let estimate = dispersion.estimate().unwrap();
+        assert_eq!((estimate.fastest, estimate.trains), (1_000_000, 1));
     }
 }

@@ -24,7 +24,7 @@
 //! | so few ACKs that a train has but one; a sender that cannot send a burst | no estimate: `HyStart++`, from the window that the trains had |
 //! | the application has too little to send | short trains do not count, the next ones do; what was not sent in the trial is not taken for granted |
 //! | short round trips | below 100 ms `HyStart++` |
-//! | congestion marks (ECN) | in the trains as a loss in slow start; in the trial as too many losses |
+//! | congestion marks (ECN) | in the trains as a loss in slow start; in the trial as too many losses, from its 32nd packet on |
 //!
 //! What is sent without any knowledge is bounded by the trains, 105 packets over half a round trip; what is sent on an estimate that
 //! has not been tried out, by one round trip at 0.95 of it.
@@ -137,7 +137,8 @@ impl Trains {
 }
 
 fn agree(estimate: &Estimate) -> bool {
-    estimate.trains >= ENOUGH && estimate.fastest * 100 <= estimate.slowest * AGREEMENT
+    let [fastest, slowest] = [estimate.fastest, estimate.slowest].map(u128::from);
+    estimate.trains >= ENOUGH && fastest * 100 <= slowest * u128::from(AGREEMENT)
 }
 
 impl SlowStart for Trains {
@@ -154,7 +155,12 @@ impl SlowStart for Trains {
     }
 
     fn on_sent(&mut self, path: &Path, bytes: u64) {
-        if path.rtt.samples > 0 {
+        let measures = match &self.state {
+            State::Measuring => path.rtt.samples > 0,
+            State::Trying(trial) => !trial.judging(),
+            State::GivenUp => false,
+        };
+        if measures {
             self.dispersion.on_sent(path.now, path.sent, bytes);
         }
     }
