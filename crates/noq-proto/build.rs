@@ -13,8 +13,8 @@ const SOURCE: &str = "noq-proto-1.4.0";
 /// `defragment` takes the number of bytes read for the offset before which all has been read. That holds in ordered mode only:
 /// unordered, it throws away chunks that fill a gap.
 ///
-/// The pacer holds back packets with nothing but an ACK, too, where RFC 9002, section 7.7, says: "packets containing only ACK frames SHOULD NOT
-/// be paced". Over a long round trip a receiver's ACKs then come in bursts.
+/// The pacer holds back packets with nothing but an ACK, too, which RFC 9002, section 7.7, advises against: `docs/upstream/noq-acks.md`. Over a
+/// long round trip a receiver's ACKs then come in bursts.
 const MENDS: [(&str, &str, usize, &str); 2] = [
     (
         "connection/assembler.rs",
