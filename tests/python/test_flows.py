@@ -36,7 +36,7 @@ def record(bentpipe: Command, out: str, *arguments: str) -> dict[str, Any]:
 @pytest.fixture
 def noq() -> tuple[str, ...]:
     installed_or_skip("noq")
-    return ("--client", "noq", "--server", "noq:cc=cubic", "--set", "forward.queue=1BDP")
+    return ("--client", "noq", "--server", "noq:cc=cubic:ss=trains", "--set", "forward.queue=1BDP")
 
 
 def test_two_equal_flows_share_a_link(bentpipe: Command, noq: tuple[str, ...]) -> None:
