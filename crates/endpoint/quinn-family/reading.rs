@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bentpipe_endpoint::Closing;
 use proptest::prelude::*;
 
 use crate::adversity::{Path, carry};
@@ -31,7 +32,11 @@ proptest! {
         let reading = if ordered { "ordered" } else { "unordered" };
         let (received, result) = carry(reading, &content, piece, path);
         prop_assert!(content.starts_with(&received), "other bytes than were written");
-        prop_assert_eq!((result, received.len()), (Ok(()), size));
+        // Under heavy loss eight answers in a row are lost now and then, which lasts longer than the idle timeout of 30 s.
+        let gave_up = loss > 10 && result == Err(Closing::IdleTimeout);
+        if !gave_up {
+            prop_assert_eq!((result, received.len()), (Ok(()), size));
+        }
     }
 }
 
