@@ -62,8 +62,6 @@ fn initial_window(datagram: u64) -> u64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     SlowStart,
-    /// Slow start has been left; nothing is sent until no more than so many bytes are in flight.
-    Draining(u64),
     Avoidance,
 }
 
@@ -175,10 +173,7 @@ impl Controller {
     /// How many bytes may be in flight.
     #[must_use]
     pub fn window(&self) -> u64 {
-        match self.phase {
-            Phase::Draining(to) => self.path.window.min(to.max(self.path.minimum_window())),
-            _ => self.path.window,
-        }
+        self.path.window
     }
 
     /// Bytes per second at which they may be sent.
@@ -187,7 +182,7 @@ impl Controller {
         let pacing = match self.phase {
             _ if !self.settings.pacing => Pacing::Unpaced,
             Phase::SlowStart => self.slow_start.pacing(&self.path),
-            _ => self
+            Phase::Avoidance => self
                 .pacing
                 .unwrap_or_else(|| self.avoidance.pacing(&self.path)),
         };
@@ -207,9 +202,8 @@ impl Controller {
         self.ledger.send(&self.path, number, bytes);
         self.path.sent += bytes;
         self.path.in_flight += bytes;
-        match self.phase {
-            Phase::SlowStart => self.slow_start.on_sent(&self.path, bytes),
-            _ => self.avoidance.on_sent(&self.path, bytes),
+        if self.phase == Phase::SlowStart {
+            self.slow_start.on_sent(&self.path, bytes);
         }
         let reason = self.fill();
         self.tell(reason);
@@ -250,17 +244,12 @@ impl Controller {
                     avoidance.on_acks_in_slow_start(path, acks);
                     slow_start.on_acks(path, acks)
                 }
-                _ => Step::Window(avoidance.on_acks(path, acks)),
+                Phase::Avoidance => Step::Window(avoidance.on_acks(path, acks)),
             }
         };
         let Some(step) = self.ledger.read_acks(&mut self.path, self.recovery, hear) else {
             return;
         };
-        if let Phase::Draining(to) = self.phase
-            && in_flight <= to
-        {
-            self.phase = Phase::Avoidance;
-        }
         let reason = match step {
             Step::Grow(bytes) => {
                 self.set_window(self.path.window.saturating_add(bytes));
@@ -270,7 +259,7 @@ impl Controller {
                 self.set_window(bytes);
                 match self.phase {
                     Phase::SlowStart => self.slow_start.trigger(),
-                    _ => "ack",
+                    Phase::Avoidance => "ack",
                 }
             }
             Step::Leave(exit) => {
@@ -315,7 +304,7 @@ impl Controller {
         let before = self.remember();
         let response = match self.phase {
             Phase::SlowStart => self.slow_start.on_congestion(&self.path, event),
-            _ => Response::Reduce,
+            Phase::Avoidance => Response::Reduce,
         };
         let reason = match response {
             Response::Ignore if !event.persistent => "ignored",
@@ -384,7 +373,7 @@ impl Controller {
         self.path.ssthresh = Some(exit.ssthresh.max(self.path.minimum_window()));
         self.set_window(exit.window);
         self.pacing = self.slow_start.pacing_afterwards();
-        self.phase = exit.drain_to.map_or(Phase::Avoidance, Phase::Draining);
+        self.phase = Phase::Avoidance;
         self.avoidance.begin(&self.path);
     }
 
@@ -415,8 +404,7 @@ impl Controller {
     pub fn phase(&self) -> &'static str {
         match self.phase {
             Phase::SlowStart => self.slow_start.phase(),
-            Phase::Draining(_) => "drain",
-            Phase::Avoidance => self.avoidance.phase(),
+            Phase::Avoidance => "congestion_avoidance",
         }
     }
 
@@ -428,11 +416,7 @@ impl Controller {
         let phase = self.phase();
         let change = (phase != self.told).then(|| self.phase_note(phase, reason));
         // Slow start is asked even when it has just been left: what it saw last is why.
-        let notes = [
-            self.slow_start.take_note(&self.path),
-            change,
-            self.avoidance.take_note(&self.path),
-        ];
+        let notes = [self.slow_start.take_note(&self.path), change];
         if notes.iter().any(Option::is_some) {
             let mut watcher = watcher.lock().expect("a watcher does not panic");
             notes.iter().flatten().for_each(|it| watcher.note(it));

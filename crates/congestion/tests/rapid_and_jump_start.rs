@@ -121,7 +121,6 @@ fn rapid_start_leaves_beta_of_what_came_through() {
     let exit = Exit {
         window: 280_000,
         ssthresh: 280_000,
-        drain_to: None,
         reason: "recovered",
     };
     assert_eq!(trace.ack(1000, 1_000_000, 700), Step::Leave(exit));
@@ -161,7 +160,6 @@ fn jump_start_is_left_with_seven_tenths_of_what_came_through() {
     let exit = Exit {
         window: 420_000,
         ssthresh: 420_000,
-        drain_to: None,
         reason: "jump_lost",
     };
     assert_eq!(trace.ack(10_000, 1_001_200, 600), Step::Leave(exit));

@@ -3,7 +3,6 @@
 use std::fmt::Debug;
 
 use crate::acks::{Acks, Congestion, Lost};
-use crate::note::Note;
 use crate::pacing::Pacing;
 use crate::path::Path;
 
@@ -37,18 +36,8 @@ pub trait Avoidance: Send + Sync + Debug {
     /// Its word in a variant, `cc=…`.
     fn name(&self) -> &'static str;
 
-    /// What it is doing, for the log.
-    fn phase(&self) -> &'static str {
-        "congestion_avoidance"
-    }
-
     /// Slow start has ended by itself, with the window that `path` has. Not called when a congestion event ended it.
     fn begin(&mut self, path: &Path);
-
-    /// A packet of so many bytes has left. `path` counts it already.
-    fn on_sent(&mut self, path: &Path, bytes: u64) {
-        let _ = (path, bytes);
-    }
 
     /// Packets were acknowledged: what is the window now?
     fn on_acks(&mut self, path: &Path, acks: &Acks<'_>) -> u64;
@@ -82,12 +71,6 @@ pub trait Avoidance: Send + Sync + Debug {
     fn pacing(&self, path: &Path) -> Pacing {
         let _ = path;
         Pacing::Gain(125)
-    }
-
-    /// What the log should know; asked after each event, if somebody listens.
-    fn take_note(&mut self, path: &Path) -> Option<Note> {
-        let _ = path;
-        None
     }
 
     /// Duplicates its state.

@@ -223,7 +223,6 @@ fn leave(window: u64, ssthresh: u64, reason: &'static str) -> Step {
     Step::Leave(Exit {
         window,
         ssthresh,
-        drain_to: None,
         reason,
     })
 }

@@ -144,7 +144,6 @@ impl SlowStart for Hybla {
             Some(ssthresh) if path.window.saturating_add(growth) >= ssthresh => Step::Leave(Exit {
                 window: ssthresh,
                 ssthresh,
-                drain_to: None,
                 reason: "ssthresh",
             }),
             _ => Step::Grow(growth),

@@ -123,7 +123,6 @@ impl SlowStart for HyStart {
         Step::Leave(Exit {
             window: path.window,
             ssthresh: path.window,
-            drain_to: None,
             reason: if train { "ack_train" } else { "delay_increase" },
         })
     }

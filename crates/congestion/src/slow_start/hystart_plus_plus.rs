@@ -163,7 +163,6 @@ impl SlowStart for HyStartPlusPlus {
             return Step::Leave(Exit {
                 window,
                 ssthresh: window,
-                drain_to: None,
                 reason: "css_rounds",
             });
         }

@@ -99,7 +99,6 @@ impl SlowStart for JumpStart {
                 Step::Leave(Exit {
                     window,
                     ssthresh: window,
-                    drain_to: None,
                     reason: "jump_lost",
                 })
             }

@@ -41,16 +41,13 @@ pub enum Step {
     Leave(Exit),
 }
 
-/// How slow start ends.
+/// How slow start ends. One that has built a queue lets it drain before it leaves, as [`Search4`] does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exit {
     /// The congestion window from now on.
     pub window: u64,
     /// The slow start threshold from now on.
     pub ssthresh: u64,
-    /// Send nothing until no more than so many bytes are in flight, so that a queue that slow start has built drains; `None`: there is
-    /// nothing to drain.
-    pub drain_to: Option<u64>,
     /// In a word or two, for the log.
     pub reason: &'static str,
 }

@@ -81,7 +81,6 @@ impl RapidStart {
         let exit = Exit {
             window: recovery.window,
             ssthresh: recovery.window,
-            drain_to: None,
             reason: "recovered",
         };
         (recovery, Step::Leave(exit))

@@ -116,7 +116,6 @@ impl Search {
         (found && self.found != Found::Note).then_some(Exit {
             window,
             ssthresh: window,
-            drain_to: None,
             reason: "search",
         })
     }

@@ -58,7 +58,6 @@ impl Drain {
         Step::Leave(Exit {
             window: self.target,
             ssthresh: self.target,
-            drain_to: None,
             reason: "drained",
         })
     }

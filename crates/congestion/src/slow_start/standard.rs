@@ -25,7 +25,6 @@ impl SlowStart for Standard {
             Some(ssthresh) if window >= ssthresh => Step::Leave(Exit {
                 window,
                 ssthresh,
-                drain_to: None,
                 reason: "ssthresh",
             }),
             _ => Step::Grow(acks.credit),

@@ -38,7 +38,6 @@ fn leaves_by_the_delay_after_eight_samples_of_a_round() {
         let exit = Exit {
             window,
             ssthresh: window,
-            drain_to: None,
             reason: "delay_increase",
         };
         assert_eq!(step, Step::Leave(exit), "{rtt} ms");

@@ -36,7 +36,6 @@ fn leaves_when_the_rate_no_longer_grows_as_soon_as_it_can_tell() {
     let exit = Exit {
         window,
         ssthresh: window,
-        drain_to: None,
         reason: "search",
     };
     assert_eq!(last, Step::Leave(exit));

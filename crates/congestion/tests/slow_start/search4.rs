@@ -68,7 +68,6 @@ fn drains_a_datagram_for_three_down_to_what_a_round_trip_delivered() {
         Step::Leave(Exit {
             window: target,
             ssthresh: target,
-            drain_to: None,
             reason: "drained",
         })
     );

@@ -231,7 +231,6 @@ impl Trial {
         Response::Leave(Exit {
             window,
             ssthresh: window,
-            drain_to: None,
             reason: if event.ecn { "ecn" } else { "loss" },
         })
     }
@@ -245,7 +244,6 @@ fn leave(window: u64, reason: &'static str) -> Step {
     Step::Leave(Exit {
         window,
         ssthresh: window,
-        drain_to: None,
         reason,
     })
 }
