@@ -22,6 +22,7 @@ ALLOWED = {
     "bentpipe-endpoint": {"bentpipe-units"},
     "bentpipe-noq-proto": set(),
     "bentpipe-benches": {"bentpipe-congestion", "bentpipe-noq-proto"},
+    "bentpipe-emulator": {"bentpipe-endpoint", "bentpipe-link", "bentpipe-trace", "bentpipe-units"},
     "bentpipe-sim": {"bentpipe-link", "bentpipe-endpoint", "bentpipe-trace", "bentpipe-units"},
 }
 ENDPOINT_PROGRAMS_MAY_USE = {
