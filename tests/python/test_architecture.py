@@ -30,6 +30,13 @@ ALLOWED = {
         "bentpipe-trial",
         "bentpipe-units",
     },
+    "bentpipe-emulator": {
+        "bentpipe-endpoint",
+        "bentpipe-link",
+        "bentpipe-trace",
+        "bentpipe-trial",
+        "bentpipe-units",
+    },
 }
 ENDPOINT_PROGRAMS_MAY_USE = {
     "bentpipe-congestion",
