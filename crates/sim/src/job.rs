@@ -209,6 +209,8 @@ pub struct FlowResult {
 pub struct TrialResult {
     pub outcome: Outcome,
     pub detail: String,
+    /// The application protocol: virtual time has hq-interop alone.
+    pub alpn: &'static str,
     /// "wire" or "client": what the times and rates were taken from. What only the wire tells is null with the latter.
     pub measured_from: &'static str,
     pub handshake_s: Option<f64>,

@@ -267,6 +267,7 @@ pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
     TrialResult {
         outcome: outcome(finished),
         detail: detail(job, finished),
+        alpn: "hq-interop",
         measured_from: if metrics.is_some() { "wire" } else { "client" },
         handshake_s: times.handshake_s,
         ttfb_s: times.ttfb_s,
