@@ -50,6 +50,9 @@ class Record:
     seed: str  # 64 bits in hexadecimal
     outcome: str  # one of OUTCOMES
     detail: str
+    alpn: (
+        str  # the application protocol: "hq-interop", in real time perhaps "h3"; "" where nothing was started
+    )
     measured_from: str  # "wire", or "client" where it could not be decoded: what times and rates come from
     handshake_s: float | None  # until the client's handshake is complete
     ttfb_s: float | None  # until the first stream byte

@@ -195,6 +195,7 @@ def _record(label: str, link: Link, pair: tuple[str, str], iteration: int) -> Re
         seed=f"{draw.getrandbits(64):016x}",
         outcome=outcome,
         detail=detail,
+        alpn="hq-interop",
         measured_from="wire",
         handshake_s=link.rtt_s * 1.01 if course and outcome != "handshake_timeout" else None,
         ttfb_s=link.rtt_s * 2.02 if course and outcome != "handshake_timeout" else None,

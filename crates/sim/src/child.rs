@@ -16,7 +16,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use wait4::Wait4;
 
-use crate::job::Role;
+use bentpipe_trial::{Remains, Role};
 
 /// A pipe as large as an ordinary user may make it: an epoch's datagrams then pass in one or two writes.
 const PIPE_BYTES: usize = 1 << 20;
@@ -74,29 +74,6 @@ impl ChildError {
             | Self::Rubbish { role, .. }
             | Self::Io { role, .. } => *role,
         }
-    }
-}
-
-/// What a child used and said, known when it is gone.
-#[derive(Debug, Default)]
-pub struct Remains {
-    /// User and system CPU time.
-    pub cpu: Duration,
-    /// Standard output and standard error.
-    pub log: Vec<u8>,
-    /// Every frame that it was sent, so that it can be replayed alone.
-    pub frames: Vec<Vec<u8>>,
-}
-
-impl Remains {
-    /// The last line that it printed, if it printed any: where programs say why they fail.
-    pub fn last_line(&self) -> Option<String> {
-        let text = String::from_utf8_lossy(&self.log);
-        text.lines()
-            .rev()
-            .map(str::trim)
-            .find(|line| !line.is_empty())
-            .map(str::to_owned)
     }
 }
 

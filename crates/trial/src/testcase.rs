@@ -9,6 +9,7 @@ use crate::job::Role;
 /// A test case of section 2 of the contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the contract describes them")]
 pub enum TestCase {
     Transfer,
     Handshake,
@@ -21,6 +22,7 @@ pub enum TestCase {
 
 impl TestCase {
     /// The word of the contract.
+    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Transfer => "transfer",
@@ -34,6 +36,7 @@ impl TestCase {
     }
 
     /// Whether the first request has a connection of its own, and the others a second one, which is what is measured.
+    #[must_use]
     pub fn has_two_connections(self) -> bool {
         matches!(self, Self::Resumption | Self::Zerortt)
     }
@@ -44,6 +47,7 @@ impl TestCase {
     }
 
     /// The side that has the files.
+    #[must_use]
     pub fn sender(self) -> Role {
         match self {
             Self::Upload => Role::Client,
@@ -52,6 +56,7 @@ impl TestCase {
     }
 
     /// The side that stores them.
+    #[must_use]
     pub fn receiver(self) -> Role {
         match self.sender() {
             Role::Client => Role::Server,
@@ -60,6 +65,7 @@ impl TestCase {
     }
 
     /// The end of the connection that has the files.
+    #[must_use]
     pub fn sending_end(self) -> End {
         match self.sender() {
             Role::Client => End::Client,
@@ -68,6 +74,7 @@ impl TestCase {
     }
 
     /// The way that they go.
+    #[must_use]
     pub fn direction(self) -> Direction {
         match self.sender() {
             Role::Client => Direction::Return,
@@ -77,6 +84,7 @@ impl TestCase {
 
     /// Round trips that an ideal sender needs beside the time that the files take on the link: one for the handshake, unless
     /// the requests go with the client's first packets, and one from the request to the end of the answer.
+    #[must_use]
     pub fn round_trips(self) -> u64 {
         if self == Self::Zerortt { 1 } else { 2 }
     }

@@ -33,6 +33,7 @@ pub fn link_facts(scenario: &Scenario, files: Files) -> LinkFacts {
 }
 
 /// The facts of a scenario alone.
+#[must_use]
 pub fn path_facts(scenario: &Scenario) -> LinkFacts {
     let rate = |direction| scenario.rate(direction).map(Rate::bps);
     let queue = |direction| scenario.queue(direction).map(Size::bytes);

@@ -17,12 +17,15 @@ pub const EPOCH_UNIX_S: u64 = 946_684_800;
 /// Which end of the connection a program is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
+    /// It opens connections.
     Client,
+    /// It accepts them.
     Server,
 }
 
 impl Role {
     /// The word of the contract.
+    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Client => "client",
@@ -31,6 +34,7 @@ impl Role {
     }
 
     /// Its place in arrays of the client's and the server's.
+    #[must_use]
     pub fn index(self) -> usize {
         match self {
             Self::Client => 0,
@@ -53,6 +57,7 @@ pub struct Variant {
     pub name: String,
     /// The program and its arguments.
     pub command: Vec<String>,
+    /// Those of its `stack.toml`, by name.
     #[serde(default)]
     pub options: BTreeMap<String, String>,
 }
@@ -64,6 +69,7 @@ pub const FLOW_LIMIT: usize = 64;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Flow {
+    /// What it is to do.
     pub testcase: TestCase,
     /// Paths below `www`, each with a leading slash.
     pub requests: Vec<String>,
@@ -73,12 +79,15 @@ pub struct Flow {
     /// How long it lasts: it is cut then, and its files, which are made here, are too large to go through before.
     #[serde(default)]
     pub duration_ns: Option<u64>,
+    /// The stack that opens its connection.
     pub client: Variant,
+    /// The stack that accepts it.
     pub server: Variant,
 }
 
 impl Flow {
     /// The variant that plays `role`.
+    #[must_use]
     pub fn variant(&self, role: Role) -> &Variant {
         match role {
             Role::Client => &self.client,
@@ -87,6 +96,7 @@ impl Flow {
     }
 
     /// The last time that is known to belong to it.
+    #[must_use]
     pub fn last(&self) -> Time {
         Time::from_nanos(self.start_ns) + Span::from_nanos(self.duration_ns.unwrap_or(0))
     }
@@ -96,10 +106,13 @@ impl Flow {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
+    /// The path, resolved.
     pub scenario: Scenario,
     /// Those that share the path. The first is the one that is measured.
     pub flows: Vec<Flow>,
+    /// The folder with the files that are served.
     pub www: PathBuf,
+    /// The folder of the contract's certificates.
     pub certs: PathBuf,
     /// 64 bits in hexadecimal.
     pub seed: Seed,
@@ -119,7 +132,23 @@ fn default_silence_s() -> u64 {
 }
 
 impl Job {
+    /// What every testbed asks of a job.
+    pub fn check(&self) -> Result<(), String> {
+        if !(1..=FLOW_LIMIT).contains(&self.flows.len()) {
+            let count = self.flows.len();
+            return Err(format!("{count} flows, where 1 to {FLOW_LIMIT} can be"));
+        }
+        let timeout = Time::ZERO + self.scenario.timeout;
+        if let Some(late) = self.flows.iter().find(|flow| flow.last() > timeout) {
+            let (name, at) = (&self.scenario.name, late.last());
+            let what = format!("its timeout of {timeout} passes before a flow's {at}");
+            return Err(format!("scenario {name}: {what}"));
+        }
+        Ok(())
+    }
+
     /// The flow that is measured.
+    #[must_use]
     pub fn measured(&self) -> &Flow {
         &self.flows[0]
     }
@@ -148,9 +177,13 @@ impl fmt::Display for Seed {
     }
 }
 
-/// How a trial ended, in one word. The others of the project's outcomes are no business of virtual time.
+/// How a trial ended, in one word. The project's other outcomes are said outside of trials.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(
+    missing_docs,
+    reason = "ARCHITECTURE.md, \"One trial\", says when each is said"
+)]
 pub enum Outcome {
     #[default]
     Ok,
@@ -166,6 +199,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// The word of records.
+    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -181,8 +215,12 @@ impl Outcome {
     }
 }
 
-/// What became of one of several flows. Times count from the start of the trial.
+/// What became of one of several flows (columns: ARCHITECTURE.md, "Records"). Times count from the start of the trial.
 #[derive(Debug, Serialize)]
+#[expect(
+    missing_docs,
+    reason = "ARCHITECTURE.md defines the columns of records"
+)]
 pub struct FlowResult {
     pub client: String,
     pub server: String,
@@ -206,9 +244,15 @@ pub struct FlowResult {
 /// The result of a trial: the measured columns of its record. Times in seconds from the client's first packet, of the second
 /// connection where the test case has two.
 #[derive(Debug, Serialize)]
+#[expect(
+    missing_docs,
+    reason = "ARCHITECTURE.md defines the columns of records"
+)]
 pub struct TrialResult {
     pub outcome: Outcome,
     pub detail: String,
+    /// The application protocol: virtual time has hq-interop alone.
+    pub alpn: &'static str,
     /// "wire" or "client": what the times and rates were taken from. What only the wire tells is null with the latter.
     pub measured_from: &'static str,
     pub handshake_s: Option<f64>,

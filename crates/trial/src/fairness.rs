@@ -7,7 +7,7 @@
 use bentpipe_link::{Direction, Fate};
 use bentpipe_units::Time;
 
-use crate::coordinator::Coordinator;
+use crate::course::Course;
 use crate::job::{Flow, FlowResult, Job, Outcome};
 use crate::measure::{Finished, Played, float, seconds};
 
@@ -48,25 +48,25 @@ pub fn fairness(
     start: Option<Time>,
     step: u64,
 ) -> (Option<f64>, Vec<FlowResult>) {
-    let coordinator = finished.coordinator.as_ref();
-    let Some(coordinator) = coordinator.filter(|_| job.flows.len() > 1) else {
+    let course = finished.course.as_ref();
+    let Some(course) = course.filter(|_| job.flows.len() > 1) else {
         return (None, Vec::new());
     };
     let all = job.flows.iter().zip(&finished.flows).enumerate();
-    let lives = all.map(|(number, (flow, played))| Life::of(coordinator, number, flow, played));
+    let lives = all.map(|(number, (flow, played))| Life::of(course, number, flow, played));
     let lives: Vec<Life> = lives.collect();
     let goodputs = goodputs(job, &lives);
     let curve = |number: usize| {
         let of = (number, job.flows[number].testcase.direction());
-        let until = coordinator.flows[number].now;
-        let log = &coordinator.log;
+        let until = course.flows[number].end;
+        let log = &course.log;
         log.received_by(of, step, start.unwrap_or_default(), until)
     };
     let results = lives.iter().zip(&goodputs).enumerate();
     let results = results.map(|(number, (life, goodput))| FlowResult {
         goodput_bps: *goodput,
         received_bytes: curve(number),
-        ..life.result(coordinator, number)
+        ..life.result(course, number)
     });
     let results = results.collect();
     let known = goodputs.into_iter().collect::<Option<Vec<f64>>>();
@@ -85,7 +85,7 @@ struct Life<'a> {
 }
 
 impl<'a> Life<'a> {
-    fn of(coordinator: &Coordinator, number: usize, flow: &'a Flow, played: &'a Played) -> Self {
+    fn of(course: &Course, number: usize, flow: &'a Flow, played: &'a Played) -> Self {
         let arrivals = played.arrivals(flow.testcase);
         let complete = played.verdict.outcome == Outcome::Ok && flow.duration_ns.is_none();
         let last = arrivals.as_ref().and_then(|all| Some(all.last()?.0));
@@ -95,7 +95,7 @@ impl<'a> Life<'a> {
             start: Time::from_nanos(flow.start_ns),
             end: last
                 .filter(|_| complete)
-                .unwrap_or(coordinator.flows[number].now),
+                .unwrap_or(course.flows[number].end),
             arrivals,
         }
     }
@@ -106,8 +106,8 @@ impl<'a> Life<'a> {
     }
 
     /// Without what depends on other flows.
-    fn result(&self, coordinator: &Coordinator, number: usize) -> FlowResult {
-        let own = coordinator.log.packets().iter();
+    fn result(&self, course: &Course, number: usize) -> FlowResult {
+        let own = course.log.packets().iter();
         let mut counts = [[0; 3]; 2];
         for packet in own.filter(|packet| packet.flow == number) {
             let counts = &mut counts[packet.direction as usize];

@@ -1,6 +1,8 @@
 //! The measures of a record (definitions: ARCHITECTURE.md, "Records"). Where the test case has two connections, they are of
 //! the second.
 
+use std::error::Error;
+use std::fs;
 use std::time::Duration;
 
 use bentpipe_endpoint::contract::{Bye, Ready};
@@ -10,13 +12,15 @@ use bentpipe_trace::metrics::{OneWay, arrivals};
 use bentpipe_trace::{LinkFacts, Metrics};
 use bentpipe_units::{Span, Time};
 
-use crate::child::Remains;
-use crate::coordinator::Coordinator;
+use crate::course::Course;
 use crate::facts::{Files, link_facts};
 use crate::fairness::{detail, fairness, outcome};
 use crate::job::{Job, Outcome, TrialResult};
+use crate::play::Play;
+use crate::remains::Remains;
 use crate::testcase::TestCase;
 use crate::times::Times;
+use crate::trace::Trace;
 use crate::verdict::Verdict;
 use crate::wire::Seen;
 
@@ -24,17 +28,19 @@ use crate::wire::Seen;
 pub struct Finished {
     /// The first is the one that is measured.
     pub flows: Vec<Played>,
-    /// None: it did not get past the greeting.
-    pub coordinator: Option<Coordinator>,
+    /// What the testbed saw; None: it did not get past the greeting.
+    pub course: Option<Course>,
 }
 
 /// A flow that has run.
 pub struct Played {
+    /// How it ended.
     pub verdict: Verdict,
     /// Of the files that are measured; 0 of a duration, whose files are never there as a whole.
     pub measured_bytes: u64,
     /// Of the client and the server, here and below.
     pub remains: [Remains; 2],
+    /// What they answered to HELLO.
     pub ready: Option<[Ready; 2]>,
     /// The connections that could be made out.
     pub wire: Vec<Seen>,
@@ -43,6 +49,40 @@ pub struct Played {
 }
 
 impl Finished {
+    /// Looks at what arrived and at what was on the wire, which decide what became of each flow. Nothing to look at is there if
+    /// the programs did not get past the greeting.
+    pub fn examine(&mut self, plays: &[Play]) -> Result<(), Box<dyn Error>> {
+        if let Some(course) = &self.course {
+            for (play, played) in plays.iter().zip(&mut self.flows) {
+                play.examine(played, &course.log)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves in the trial's folder its trace, if that is wanted, and what is needed to find out why programs failed. `program` is
+    /// the testbed's, which the trace names.
+    pub fn leave_files(&self, plays: &[Play], program: &'static str) -> Result<(), Box<dyn Error>> {
+        if let (Some(course), Some(job)) = (&self.course, plays.first().map(Play::job))
+            && job.trace
+        {
+            fs::create_dir_all(&job.folder)?;
+            let key_logs: Vec<String> = plays.iter().map(Play::secrets).collect();
+            let key_log = key_logs.join("\n");
+            let trace = Trace {
+                program,
+                log: &course.log,
+                key_log: key_log.as_bytes(),
+                ends: plays.iter().map(Play::addresses).collect(),
+            };
+            trace.write(&job.folder.join("trace.pcapng"))?;
+        }
+        for (play, played) in plays.iter().zip(&self.flows) {
+            play.leave_files(played)?;
+        }
+        Ok(())
+    }
+
     /// The flow that is measured.
     fn measured(&self) -> &Played {
         &self.flows[0]
@@ -67,6 +107,7 @@ impl Played {
     }
 
     /// When bytes of streams arrived that had not been there before, and how many, in order. None if they cannot be read.
+    #[must_use]
     pub fn arrivals(&self, testcase: TestCase) -> Option<Vec<(Time, u64)>> {
         if !self.has_secrets {
             return None;
@@ -157,8 +198,8 @@ fn reported(job: &Job, finished: &Finished, start: Time) -> Times {
     let earliest = client
         .handshake_ns
         .map(|at| Time::from_nanos(at) + round_trip);
-    let coordinator = finished.coordinator.as_ref();
-    let reply = coordinator
+    let course = finished.course.as_ref();
+    let reply = course
         .zip(earliest)
         .and_then(|(it, earliest)| it.log.first_of_reply(earliest));
     let complete = played.verdict.outcome == Outcome::Ok;
@@ -217,8 +258,8 @@ fn lasted(played: &Played, testcase: TestCase, end: Time) -> (u64, Option<f64>) 
 
 /// Puts together what was measured.
 pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
-    let coordinator = finished.coordinator.as_ref();
-    let (flow, played) = (coordinator.map(|it| &it.flows[0]), finished.measured());
+    let course = finished.course.as_ref();
+    let (flow, played) = (course.map(|it| &it.flows[0]), finished.measured());
     let testcase = job.measured().testcase;
     let measured = played.measured(testcase);
     let start = if testcase.has_two_connections() {
@@ -240,8 +281,8 @@ pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
     let mut bytes = played.measured_bytes;
     let mut end = times.completion_s.map(|s| last_byte(job, files, s));
     if let (true, Some(flow)) = (lasts, flow) {
-        (bytes, times.transfer_s) = lasted(played, testcase, flow.now);
-        end = Some(flow.now);
+        (bytes, times.transfer_s) = lasted(played, testcase, flow.end);
+        end = Some(flow.end);
     }
     let sent = metrics.as_ref().map(|it: &Metrics| sent(it, testcase));
     let rate = rate_bps(job, files, end, times.transfer_s);
@@ -249,14 +290,12 @@ pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
     let limit_s = facts.limit_s;
     let connections = played.connections();
     let second = connections.as_ref().and_then(|all| all.get(1));
-    let forward = coordinator
-        .map(|it| it.forward.counters())
-        .unwrap_or_default();
-    let back = coordinator.map(|it| it.back.counters()).unwrap_or_default();
-    let (step, received_bytes) = coordinator
+    let forward = course.map(|it| it.forward).unwrap_or_default();
+    let back = course.map(|it| it.back).unwrap_or_default();
+    let (step, received_bytes) = course
         .zip(start)
         .map(|(it, start)| {
-            let end = it.flows[0].now;
+            let end = it.flows[0].end;
             it.log.received(testcase.direction(), start, end)
         })
         .unwrap_or_default();
@@ -267,6 +306,7 @@ pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
     TrialResult {
         outcome: outcome(finished),
         detail: detail(job, finished),
+        alpn: "hq-interop",
         measured_from: if metrics.is_some() { "wire" } else { "client" },
         handshake_s: times.handshake_s,
         ttfb_s: times.ttfb_s,
@@ -281,12 +321,12 @@ pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
         connections: connections.as_ref().map(|all| all.len() as u64),
         resumed: second.and_then(|it| it.establishment.resumed),
         zero_rtt_bytes: measured.and_then(|it| it.establishment.zero_rtt_bytes),
-        virtual_s: coordinator.map_or(0.0, |it| seconds(it.now.as_nanos())),
+        virtual_s: course.map_or(0.0, |it| seconds(it.end.as_nanos())),
         wall_s: wall.as_secs_f64(),
         cpu_client_s: played.remains[0].cpu.as_secs_f64(),
         cpu_server_s: played.remains[1].cpu.as_secs_f64(),
         cpu_sim_s: own_cpu_s(),
-        epochs: coordinator.map_or(0, |it| it.epochs),
+        epochs: course.map_or(0, |it| it.epochs),
         forward_packets: forward.packets,
         forward_bytes: forward.bytes,
         forward_queue_drops: forward.queue_drops,
@@ -315,7 +355,7 @@ pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
         flows,
         client_statistics: played.verdict.statistics[0].clone(),
         server_statistics: played.verdict.statistics[1].clone(),
-        packet_log_sha256: coordinator.map(|it| it.log.sha256()),
+        packet_log_sha256: course.map(|it| it.log.sha256()),
     }
 }
 

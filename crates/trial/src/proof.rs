@@ -231,6 +231,7 @@ mod tests {
             ranges: Vec::new(),
         };
         Seen {
+            epoch_unix_ns: 0,
             connection,
             entries: Vec::new(),
             establishment,

@@ -8,17 +8,13 @@ use bentpipe_trace::quic::{End, PacketType};
 use bentpipe_trace::{Datagram, Entry, Establishment, KeyLog, Path};
 use bentpipe_units::Time;
 
-use crate::job::EPOCH_UNIX_S;
-use crate::packet_log::Packet;
-
-/// Time zero of a trial, since the Unix epoch.
-const EPOCH_NS: u64 = EPOCH_UNIX_S * 1_000_000_000;
+use crate::packet_log::{Packet, PacketLog};
 
 /// The packets of a trial, and the secrets to read those of one of its flows.
 #[derive(Debug)]
 pub struct Wire<'a> {
     /// Of all flows.
-    pub packets: &'a [Packet],
+    pub log: &'a PacketLog,
     /// The one that is looked at.
     pub flow: usize,
     pub key_log: &'a [u8],
@@ -29,17 +25,22 @@ pub struct Wire<'a> {
 /// A QUIC connection of a trial.
 #[derive(Debug)]
 pub struct Seen {
+    /// Time zero of the trial, in nanoseconds since the Unix epoch.
+    pub epoch_unix_ns: u64,
+    /// Its packets.
     pub connection: Connection,
     /// Its ledger.
     pub entries: Vec<Entry>,
+    /// How it came about.
     pub establishment: Establishment,
 }
 
 impl Seen {
-    fn of(connection: Connection) -> Option<Self> {
+    fn of(connection: Connection, epoch_unix_ns: u64) -> Option<Self> {
         let entries = connection.ledger();
         let establishment = Establishment::of(&connection, &entries)?;
         Some(Self {
+            epoch_unix_ns,
             connection,
             entries,
             establishment,
@@ -47,6 +48,7 @@ impl Seen {
     }
 
     /// Whether its streams could be decrypted.
+    #[must_use]
     pub fn is_readable(&self) -> bool {
         let one_rtt = Kind::Quic(PacketType::OneRtt);
         let mut packets = self.connection.packets.iter();
@@ -54,8 +56,9 @@ impl Seen {
     }
 
     /// When its first packet was sent.
+    #[must_use]
     pub fn start(&self) -> Time {
-        Time::from_nanos(self.connection.start.saturating_sub(EPOCH_NS))
+        Time::from_nanos(self.connection.start.saturating_sub(self.epoch_unix_ns))
     }
 }
 
@@ -66,13 +69,14 @@ impl Wire<'_> {
     pub fn connections(&self) -> Vec<Seen> {
         let mut secrets = KeyLog::default();
         secrets.add(self.key_log);
-        let own = self.packets.iter().filter(|it| it.flow == self.flow);
+        let epoch = self.log.epoch_unix_ns();
+        let own = self.log.packets().iter().filter(|it| it.flow == self.flow);
         let mut order: Vec<&Packet> = own.collect();
         order.sort_by_key(|packet| packet.sent);
         let mut recorder = Recorder::new(&secrets);
         for (frame, packet) in (1..).zip(&order) {
             let passing = Passing {
-                time: EPOCH_NS + packet.sent.as_nanos(),
+                time: epoch + packet.sent.as_nanos(),
                 frame,
                 fate: None,
             };
@@ -80,7 +84,7 @@ impl Wire<'_> {
         }
         let fate = |captured: u32| match order[captured as usize - 1].fate {
             Fate::Delivered { at } => {
-                let arrival = EPOCH_NS + at.as_nanos();
+                let arrival = epoch + at.as_nanos();
                 (connection::Fate::Delivered, Some(arrival))
             }
             Fate::QueueDrop => (connection::Fate::QueueDrop, None),
@@ -88,7 +92,7 @@ impl Wire<'_> {
         };
         let found = recorder.finish().connections.into_iter();
         let connections = found.map(|it| Connection::of_senders(it, fate));
-        connections.filter_map(Seen::of).collect()
+        connections.filter_map(|it| Seen::of(it, epoch)).collect()
     }
 
     fn datagram<'a>(&self, packet: &'a Packet) -> Datagram<'a> {

@@ -3,18 +3,31 @@
 use bentpipe_endpoint::contract::{Bye, Statistics};
 use bentpipe_units::Time;
 
-use crate::child::{ChildError, Remains};
-use crate::flow::End;
 use crate::job::{Outcome, Role};
 use crate::proof::Flaw;
 
 /// The contract's words for the end of RFC 9000 section 10.1, and for a stack that gives up on a handshake.
 const TIMEOUTS: [&str; 2] = ["idle timeout", "handshake timeout"];
 
+/// How a conversation came to an end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The client is done, and so is the server, or it had time enough.
+    Done,
+    /// The time that it was to last is over.
+    Cut,
+    /// The scenario's timeout passed.
+    TimeLimit,
+    /// Neither side will ever wake, and nothing is under way.
+    Deadlock,
+}
+
 /// Why a trial ended as it did.
 #[derive(Debug, Default)]
 pub struct Verdict {
+    /// The word.
     pub outcome: Outcome,
+    /// What there is to say of it; may be empty.
     pub detail: String,
     /// None: it did not get that far.
     pub end: Option<End>,
@@ -28,6 +41,7 @@ pub struct Verdict {
 
 impl Verdict {
     /// On a conversation that ended in order; the files may still change it.
+    #[must_use]
     pub fn of_end(end: End, client: Bye, now: Time) -> Self {
         let timeout = match client.handshake_ns {
             None => Outcome::HandshakeTimeout,
@@ -70,21 +84,13 @@ impl Verdict {
         }
     }
 
-    /// On the program `name`, which failed the contract and left `remains`.
-    pub fn of_failure(name: &str, error: &ChildError, remains: &Remains) -> Self {
-        let outcome = match error {
-            ChildError::Unsupported(_) => Outcome::Unsupported,
-            _ => Outcome::Crashed,
-        };
-        let last_line = remains
-            .last_line()
-            .map(|line| format!("; it said: {line}"))
-            .unwrap_or_default();
-        let detail = format!("{name} as {error}{last_line}");
+    /// On a program that failed the contract.
+    #[must_use]
+    pub fn of_failure(culprit: Role, outcome: Outcome, detail: String) -> Self {
         Self {
             outcome,
             detail,
-            culprit: Some(error.role()),
+            culprit: Some(culprit),
             ..Self::default()
         }
     }

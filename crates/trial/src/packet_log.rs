@@ -18,10 +18,15 @@ const FULL_SIZED: u64 = 1000;
 pub struct Packet {
     /// Its number, from 0.
     pub flow: usize,
+    /// The way that it goes.
     pub direction: Direction,
+    /// When it left its sender.
     pub sent: Time,
+    /// The two ECN bits.
     pub ecn: u8,
+    /// Of the UDP datagram.
     pub payload: Bytes,
+    /// What became of it.
     pub fate: Fate,
 }
 
@@ -36,6 +41,8 @@ struct Received {
 /// The log of a trial.
 #[derive(Debug)]
 pub struct PacketLog {
+    /// Time zero of the trial, since the Unix epoch.
+    epoch_unix_ns: u64,
     hash: Sha256,
     /// Of each flow, by the server and by the client: of either direction.
     received: Vec<[Vec<Received>; 2]>,
@@ -43,9 +50,11 @@ pub struct PacketLog {
 }
 
 impl PacketLog {
-    /// An empty log of so many flows.
-    pub fn new(flows: usize) -> Self {
+    /// An empty log of so many flows, of a trial whose time zero is `epoch_unix_ns`.
+    #[must_use]
+    pub fn new(flows: usize, epoch_unix_ns: u64) -> Self {
         Self {
+            epoch_unix_ns,
             hash: Sha256::new(),
             received: vec![<[Vec<Received>; 2]>::default(); flows],
             packets: Vec::new(),
@@ -85,13 +94,21 @@ impl PacketLog {
         self.packets.push(packet);
     }
 
+    /// Time zero of the trial, in nanoseconds since the Unix epoch.
+    #[must_use]
+    pub fn epoch_unix_ns(&self) -> u64 {
+        self.epoch_unix_ns
+    }
+
     /// The packets.
+    #[must_use]
     pub fn packets(&self) -> &[Packet] {
         &self.packets
     }
 
     /// The curve of the first flow's bytes that arrived by way of `direction` from `start` until before `end`: its step in
     /// nanoseconds, and the sum after each. What was still under way when the flow ended does not count.
+    #[must_use]
     pub fn received(&self, direction: Direction, start: Time, end: Time) -> (u64, Vec<u64>) {
         let arrived = self.between(0, direction, start, end);
         let Some(last) = arrived.last() else {
@@ -102,6 +119,7 @@ impl PacketLog {
     }
 
     /// The same of any flow, by steps that are given, until all of it has arrived.
+    #[must_use]
     pub fn received_by(
         &self,
         (flow, direction): (usize, Direction),
@@ -127,6 +145,7 @@ impl PacketLog {
 
     /// When the first packet of a reply reached the client: the first full-sized one with a short header (RFC 9000
     /// section 17.3) that came at `earliest` or later.
+    #[must_use]
     pub fn first_of_reply(&self, earliest: Time) -> Option<Time> {
         let is_reply =
             |it: &&Received| it.at >= earliest && it.short_header && it.bytes >= FULL_SIZED;
@@ -137,6 +156,7 @@ impl PacketLog {
     }
 
     /// SHA-256 over direction, times, fate, ECN and bytes of every packet, in hexadecimal.
+    #[must_use]
     pub fn sha256(&self) -> String {
         self.hash
             .clone()
@@ -205,7 +225,7 @@ mod tests {
             },
         ];
         let hash = |packet: &Packet| {
-            let mut log = PacketLog::new(2);
+            let mut log = PacketLog::new(2, 0);
             log.add(packet.clone());
             log.sha256()
         };
@@ -217,7 +237,7 @@ mod tests {
 
     #[test]
     fn the_curve_ends_with_all_bytes_and_counts_from_the_start() {
-        let mut log = PacketLog::new(1);
+        let mut log = PacketLog::new(1, 0);
         log.add(packet(0, Some(1_000), b"12345"));
         log.add(packet(0, None, b"lost"));
         log.add(packet(0, Some(21_000), b"678"));
@@ -241,7 +261,7 @@ mod tests {
     fn a_reply_begins_with_a_full_sized_packet_behind_the_handshake() {
         const LONG: [u8; 1200] = [0xc0; 1200];
         const SHORT: [u8; 1200] = [0x40; 1200];
-        let mut log = PacketLog::new(1);
+        let mut log = PacketLog::new(1, 0);
         log.add(packet(0, Some(10), &SHORT)); // half a round trip early: not in answer to the request
         log.add(packet(0, Some(20), &LONG));
         log.add(packet(0, Some(21), &SHORT[..999]));

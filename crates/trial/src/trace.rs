@@ -13,13 +13,16 @@ use bentpipe_link::{Direction, Fate};
 use bentpipe_trace::connection as trace;
 use bentpipe_trace::{Endpoints, Interface, Writer, encapsulate};
 
-use crate::job::EPOCH_UNIX_S;
-use crate::packet_log::Packet;
+use crate::packet_log::{Packet, PacketLog};
 
 /// What a trace is made of.
 #[derive(Debug)]
 pub struct Trace<'a> {
-    pub packets: &'a [Packet],
+    /// Which program writes it.
+    pub program: &'static str,
+    /// The packets.
+    pub log: &'a PacketLog,
+    /// The TLS secrets.
     pub key_log: &'a [u8],
     /// Addresses of each flow's client and server.
     pub ends: Vec<[SocketAddrV4; 2]>,
@@ -30,7 +33,7 @@ impl Trace<'_> {
     pub fn write(&self, path: &Path) -> io::Result<()> {
         let mut writer = Writer::new(
             BufWriter::with_capacity(1 << 20, File::create(path)?),
-            "bentpipe-sim",
+            self.program,
         )?;
         let client = writer.interface("client")?;
         let server = writer.interface("server")?;
@@ -45,7 +48,7 @@ impl Trace<'_> {
                 ecn,
                 payload,
                 ..
-            } = &self.packets[sighting.packet];
+            } = &self.log.packets()[sighting.packet];
             let [client_end, server_end] = self.ends[*flow];
             let (source, destination) = match direction {
                 Direction::Return => (client_end, server_end),
@@ -61,7 +64,7 @@ impl Trace<'_> {
             encapsulate(&mut bytes, ends, *ecn, identification, payload);
             writer.packet(
                 sighting.interface,
-                EPOCH_UNIX_S * 1_000_000_000 + sighting.time,
+                self.log.epoch_unix_ns() + sighting.time,
                 &bytes,
                 sighting.comment,
             )?;
@@ -72,8 +75,9 @@ impl Trace<'_> {
 
     /// Every packet where it was seen: by the time of sending, its arrival right behind.
     fn sightings(&self, client: Interface, server: Interface) -> Vec<Sighting> {
-        let mut order: Vec<usize> = (0..self.packets.len()).collect();
-        order.sort_by_key(|&number| self.packets[number].sent);
+        let packets = self.log.packets();
+        let mut order: Vec<usize> = (0..packets.len()).collect();
+        order.sort_by_key(|&number| packets[number].sent);
         let mut sightings = Vec::with_capacity(2 * order.len());
         for packet in order {
             let Packet {
@@ -81,7 +85,7 @@ impl Trace<'_> {
                 sent,
                 fate,
                 ..
-            } = &self.packets[packet];
+            } = &packets[packet];
             let (from, to) = match direction {
                 Direction::Return => (client, server),
                 Direction::Forward => (server, client),

@@ -1,0 +1,1 @@
+//! Links, addresses, routes and neighbours over netlink.
