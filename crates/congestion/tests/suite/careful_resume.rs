@@ -1,11 +1,8 @@
 //! What a connection gains from what an earlier one knew of the path, and what it costs if that was wrong.
 
-#[expect(dead_code, reason = "each test uses a part of the model")]
-mod model;
-
+use crate::model::{DATAGRAM, History, Model};
 use bentpipe_congestion::{Jump, Recipe, Resume, SavedPath, Settings};
 use bentpipe_units::{Rate, Span, Time};
-use model::{DATAGRAM, History, Model};
 use proptest::prelude::*;
 
 const QUARTER: u64 = 4;

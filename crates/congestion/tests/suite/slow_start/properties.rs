@@ -4,12 +4,12 @@ use bentpipe_congestion::slow_start::{HyStart, HyStartPlusPlus, Hybla, Search, S
 use bentpipe_congestion::{SlowStart, Step};
 use proptest::prelude::*;
 
-use super::feed::{DATAGRAM, Feed, INITIAL_WINDOW};
+use crate::feed::{DATAGRAM, Feed, INITIAL_WINDOW};
 
 fn all() -> Vec<Feed> {
     let feed = |it: Box<dyn SlowStart>| {
-        let mut feed = Feed::new(Search4::default(), 600);
-        feed.slow_start = it;
+        let mut feed = Feed::slow_start(Search4::default(), 600);
+        feed.algorithm = it;
         feed
     };
     vec![
@@ -37,7 +37,7 @@ proptest! {
                 now += gap;
                 let (bytes, before) = (packets * DATAGRAM, feed.path.window);
                 feed.send(bytes);
-                let most = if feed.slow_start.name().contains("hybla") { 7 * bytes } else { bytes };
+                let most = if feed.algorithm.name().contains("hybla") { 7 * bytes } else { bytes };
                 let step = if *round {
                     feed.ack_of_a_new_round(now, bytes, *rtt)
                 } else {
@@ -46,13 +46,13 @@ proptest! {
                 match step {
                     Step::Grow(growth) => prop_assert!(growth <= most),
                     Step::Window(window) => {
-                        prop_assert_eq!(feed.slow_start.phase(), "drain");
+                        prop_assert_eq!(feed.algorithm.phase(), "drain");
                         prop_assert!(window <= feed.path.in_flight + bytes + DATAGRAM);
                     }
                     Step::Leave(exit) => {
                         prop_assert_eq!(exit.window, exit.ssthresh);
                         prop_assert!(exit.window >= INITIAL_WINDOW);
-                        prop_assert!(exit.window <= before.saturating_add(most) || feed.slow_start.phase() == "drain");
+                        prop_assert!(exit.window <= before.saturating_add(most) || feed.algorithm.phase() == "drain");
                         break;
                     }
                 }

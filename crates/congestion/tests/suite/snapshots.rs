@@ -1,16 +1,14 @@
 //! How each slow start grows the window, and what comes of it: one table per path, to be read by people.
 //!
-//! `UPDATE_SNAPSHOTS=1 cargo test -p bentpipe-congestion --test snapshots` writes them anew.
-
-mod model;
+//! `UPDATE_SNAPSHOTS=1 cargo test -p bentpipe-congestion snapshots` writes them anew.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::{env, fs};
 
+use crate::model::{DATAGRAM, History, Model};
 use bentpipe_congestion::Recipe;
 use bentpipe_units::Time;
-use model::{DATAGRAM, History, Model};
 
 /// Round trips that are shown.
 const ROUNDS: usize = 16;

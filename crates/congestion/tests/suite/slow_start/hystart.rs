@@ -3,11 +3,11 @@
 use bentpipe_congestion::slow_start::HyStart;
 use bentpipe_congestion::{Exit, Step};
 
-use super::feed::{DATAGRAM, Feed};
+use crate::feed::{DATAGRAM, Feed};
 
 /// With a window that is large enough to be looked at.
 fn feed(rtt_ms: u64) -> Feed {
-    let mut feed = Feed::new(HyStart::default(), rtt_ms);
+    let mut feed = Feed::slow_start(HyStart::default(), rtt_ms);
     feed.path.window = 16 * DATAGRAM;
     feed
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use bentpipe_congestion::{Note, Recipe, Settings, Value, Watch};
 use bentpipe_units::{Span, Time};
 
-use super::model::{DATAGRAM, Model};
+use crate::model::{DATAGRAM, Model};
 
 #[derive(Debug, Default)]
 struct Heard(Vec<Note>);

@@ -3,10 +3,10 @@
 use bentpipe_congestion::Step;
 use bentpipe_congestion::slow_start::HyStartPlusPlus;
 
-use super::feed::{DATAGRAM, Feed};
+use crate::feed::{DATAGRAM, Feed};
 
 fn feed(rtt_ms: u64) -> Feed {
-    Feed::new(HyStartPlusPlus::default(), rtt_ms)
+    Feed::slow_start(HyStartPlusPlus::default(), rtt_ms)
 }
 
 /// So many ACKs with one RTT, the first of which begins a round.
@@ -23,7 +23,7 @@ fn enters(rtt_ms: u64, more: u64) -> bool {
     let mut feed = feed(rtt_ms);
     round(&mut feed, rtt_ms, 8);
     round(&mut feed, rtt_ms + more, 8);
-    feed.slow_start.phase() == "conservative_slow_start"
+    feed.algorithm.phase() == "conservative_slow_start"
 }
 
 #[test]
@@ -39,10 +39,10 @@ fn seven_samples_say_nothing_and_the_least_of_them_counts() {
     let mut few = feed(600);
     round(&mut few, 600, 8);
     round(&mut few, 700, 7);
-    assert_eq!(few.slow_start.phase(), "slow_start");
+    assert_eq!(few.algorithm.phase(), "slow_start");
     few.ack(0, DATAGRAM, 700);
-    assert_eq!(few.slow_start.phase(), "conservative_slow_start");
-    assert_eq!(few.slow_start.trigger(), "delay_increase");
+    assert_eq!(few.algorithm.phase(), "conservative_slow_start");
+    assert_eq!(few.algorithm.trigger(), "delay_increase");
 
     let mut one_low = feed(600);
     round(&mut one_low, 600, 8);
@@ -50,7 +50,7 @@ fn seven_samples_say_nothing_and_the_least_of_them_counts() {
     for _ in 0..20 {
         one_low.ack(0, DATAGRAM, 700);
     }
-    assert_eq!(one_low.slow_start.phase(), "slow_start");
+    assert_eq!(one_low.algorithm.phase(), "slow_start");
 }
 
 #[test]
@@ -78,18 +78,18 @@ fn slow_start_resumes_when_the_rtt_falls_below_that_which_began_css() {
     round(&mut feed, 600, 8);
     round(&mut feed, 620, 8);
     round(&mut feed, 620, 8);
-    assert_eq!(feed.slow_start.phase(), "conservative_slow_start");
+    assert_eq!(feed.algorithm.phase(), "conservative_slow_start");
     round(&mut feed, 619, 7);
-    assert_eq!(feed.slow_start.phase(), "conservative_slow_start");
+    assert_eq!(feed.algorithm.phase(), "conservative_slow_start");
     feed.ack(0, DATAGRAM, 619);
     assert_eq!(
-        (feed.slow_start.phase(), feed.slow_start.trigger()),
+        (feed.algorithm.phase(), feed.algorithm.trigger()),
         ("slow_start", "delay_decrease")
     );
     assert_eq!(feed.ack(0, DATAGRAM, 619), Step::Grow(DATAGRAM));
     // It looks on, and counts the rounds of CSS from the beginning.
     round(&mut feed, 640, 8);
-    assert_eq!(feed.slow_start.phase(), "conservative_slow_start");
+    assert_eq!(feed.algorithm.phase(), "conservative_slow_start");
     for _ in 0..4 {
         assert!(matches!(round(&mut feed, 640, 8), Step::Grow(_)));
     }

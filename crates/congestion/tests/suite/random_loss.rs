@@ -1,11 +1,8 @@
 //! What `tolerant` is for, and what it must not do: over the model of a path, from a window that fits.
 
-#[expect(dead_code, reason = "each test uses a part of the model")]
-mod model;
-
+use crate::model::{DATAGRAM, History, Model};
 use bentpipe_congestion::{Recipe, Settings};
 use bentpipe_units::Time;
-use model::{DATAGRAM, History, Model};
 
 /// Sends 50 MiB from an initial window of 900 packets: what slow start does is not the question.
 fn send(cc: &str, model: &Model) -> History {

@@ -4,7 +4,7 @@
 use bentpipe_congestion::slow_start::Search;
 use bentpipe_congestion::{Exit, Note, Step, Value};
 
-use super::feed::{Feed, INITIAL_WINDOW};
+use crate::feed::{Feed, INITIAL_WINDOW};
 
 /// An ACK at the beginning, and one just after the end of each bin: the n-th of these falls into bin n.
 fn fill(feed: &mut Feed, bins: &[u64]) -> Vec<Step> {
@@ -14,7 +14,7 @@ fn fill(feed: &mut Feed, bins: &[u64]) -> Vec<Step> {
 
 /// What `bins` are is known when the bin after them has begun.
 fn outcome(slow_start: Search, bins: &[u64]) -> (Feed, Step, Vec<Step>) {
-    let mut feed = Feed::new(slow_start, 600);
+    let mut feed = Feed::slow_start(slow_start, 600);
     let mut bins = bins.to_vec();
     bins.push(1000);
     let mut steps = fill(&mut feed, &bins);
@@ -59,7 +59,7 @@ fn goes_on_while_delivery_doubles_in_a_round_trip() {
     let bins: Vec<u64> = (0..24)
         .map(|n| 10_000 * (1 << (n / 3)) * [100, 126, 159][n % 3] / 100)
         .collect();
-    let mut feed = Feed::new(Search::new(), 600);
+    let mut feed = Feed::slow_start(Search::new(), 600);
     assert!(!fill(&mut feed, &bins).iter().any(leaves));
 }
 
@@ -72,7 +72,7 @@ fn keeps_the_window_if_it_is_told_to() {
 
 #[test]
 fn never_takes_the_initial_window() {
-    let mut feed = Feed::new(Search::new(), 600);
+    let mut feed = Feed::slow_start(Search::new(), 600);
     let mut last = Step::Grow(0);
     for n in 0..15 {
         // Somebody else keeps the window small.
@@ -122,7 +122,7 @@ fn notes_each_completed_bin_with_its_windows_and_the_norm() {
 
 #[test]
 fn looks_back_by_the_latest_rtt_and_not_at_all_if_that_is_beyond_its_bins() {
-    let mut feed = Feed::new(Search::new(), 600);
+    let mut feed = Feed::slow_start(Search::new(), 600);
     fill(&mut feed, &[1000; 13]);
     // 15 bins are 3150 ms, and 14.5 of them are 15.
     let step = feed.ack(210 * 40, 1000, 3100);
@@ -132,7 +132,7 @@ fn looks_back_by_the_latest_rtt_and_not_at_all_if_that_is_beyond_its_bins() {
 
 #[test]
 fn begins_anew_after_a_pause_of_more_bins_than_it_has() {
-    let mut feed = Feed::new(Search::new(), 600);
+    let mut feed = Feed::slow_start(Search::new(), 600);
     fill(&mut feed, &[1000; 13]);
     let resumed = 210 * 13 + 210 * 26;
     for n in 0..14 {
@@ -144,7 +144,7 @@ fn begins_anew_after_a_pause_of_more_bins_than_it_has() {
 
 #[test]
 fn bins_that_were_skipped_are_empty() {
-    let mut feed = Feed::new(Search::new(), 600);
+    let mut feed = Feed::slow_start(Search::new(), 600);
     fill(&mut feed, &[1000; 14]);
     let step = feed.ack(210 * 17 + 1, 1000, 600);
     // Bins 7 to 16, of which 14 to 16 are empty, against bins 4 to 13.

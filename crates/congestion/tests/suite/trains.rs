@@ -1,11 +1,7 @@
 //! Packet trains on all kinds of paths: what each hazard costs, and that none is a disaster.
 
-#![allow(dead_code, reason = "the model can show more than is looked at here")]
-
-mod model;
-
+use crate::model::{DATAGRAM, History, Model};
 use bentpipe_units::{Rate, Span, Time};
-use model::{History, Model};
 
 const TRAINS: &str = "trains";
 const CC: &str = "cubic";
@@ -204,10 +200,7 @@ fn random_loss_does_not_end_the_trial() {
             let history = run(&model);
             let fourth = history.samples[3];
             assert_eq!(fourth.phase, "packet_trains_trial", "seed {seed}");
-            assert!(
-                fourth.window / model::DATAGRAM >= 1000,
-                "seed {seed}: {fourth:?}"
-            );
+            assert!(fourth.window / DATAGRAM >= 1000, "seed {seed}: {fourth:?}");
         }
     }
 }
@@ -234,7 +227,7 @@ fn an_estimate_that_is_too_high_is_taken_back_within_a_round_trip() {
         let what = format!("{rate} Mbit/s, queue {queue}");
         assert!(history.drops <= 1100, "{what}: {} lost", history.drops);
         let bdp = rate * 1_000_000 * 6 / 10 / 8 / 1480;
-        let sixth = history.samples[5].window / model::DATAGRAM;
+        let sixth = history.samples[5].window / DATAGRAM;
         assert!(
             (bdp / 2..=bdp * 3 / 2).contains(&sixth),
             "{what}: window {sixth}, BDP {bdp}"
@@ -276,7 +269,7 @@ fn with_cross_traffic_it_settles_at_what_is_left() {
         let history = run(&model);
         let what = format!("{others} Mbit/s of others, queue {queue}");
         assert!(history.drops <= 1100, "{what}: {} lost", history.drops);
-        let eighth = history.samples[7.min(history.samples.len() - 1)].window / model::DATAGRAM;
+        let eighth = history.samples[7.min(history.samples.len() - 1)].window / DATAGRAM;
         assert!(
             (left / 3..=left * 2 + 25).contains(&eighth),
             "{what}: window {eighth}"
