@@ -10,13 +10,29 @@
 //! ([`SegmentPorts`]) in a namespace of its own; a transparent one is a plain pair of devices. Programs are started on a
 //! [`Host`].
 
+mod capture;
+mod clock;
+mod engine;
 mod error;
+mod fidelity;
+mod forward;
+mod histogram;
 mod host;
+mod lane;
+mod meters;
 mod namespace;
 mod netlink;
+mod option;
+mod port;
+mod priority;
+mod ring;
 mod topology;
 
+pub use capture::Packet;
 pub use error::EmulatorError;
+pub use fidelity::{Fidelity, LaneError, MOST_LATE, ReleaseError};
+pub use forward::{Forwarder, Options, Report, Running};
 pub use host::{Host, HostName};
+pub use meters::Passed;
 pub use namespace::Namespace;
 pub use topology::{SegmentPorts, Topology};
