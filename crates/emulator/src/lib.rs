@@ -10,6 +10,7 @@
 //! ([`SegmentPorts`]) in a namespace of its own; a transparent one is a plain pair of devices. Programs are started on a
 //! [`Host`].
 
+mod bench;
 mod capture;
 mod clock;
 mod engine;
@@ -27,7 +28,9 @@ mod port;
 mod priority;
 mod ring;
 mod topology;
+mod wake;
 
+pub use bench::{Bench, Delay, Gigabit, RateKept, bench};
 pub use capture::Packet;
 pub use error::EmulatorError;
 pub use fidelity::{Fidelity, LaneError, MOST_LATE, ReleaseError};
