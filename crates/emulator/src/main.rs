@@ -3,7 +3,7 @@
 //! `shell` runs a command on one of the hosts of a scenario. People use the `bentpipe` command, which starts this one.
 
 mod cli;
-mod meters;
+mod display;
 mod shell;
 
 use std::env;
