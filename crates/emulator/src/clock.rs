@@ -4,6 +4,7 @@
 //! set or slewed meanwhile: so a stamp is understood by its age, at each look at a port anew.
 
 use bentpipe_units::{Span, Time};
+use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// Tells the time of a trial.
@@ -79,6 +80,13 @@ impl Clock for TrialClock {
             unix,
         }
     }
+}
+
+/// Sleeps until the later of two times.
+pub(crate) fn sleep_until(one: Time, other: Time, clock: &TrialClock) {
+    let until = clock.monotonic(one.max(other));
+    // A signal may end it early; whoever sleeps looks at the clock again.
+    let _ = clock_nanosleep_absolute(ClockId::Monotonic, &until);
 }
 
 /// The processor time that this thread has used.

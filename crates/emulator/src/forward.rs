@@ -5,7 +5,7 @@
 //! request it stays awake for the last moments before a packet is due.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,11 +13,7 @@ use std::thread::{self, JoinHandle};
 
 use bentpipe_link::{Direction, DirectionConfig, Link, LinkSeed, Scenario, SegmentName};
 use bentpipe_units::{Span, Time};
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
-use rustix::time::{
-    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
-    timerfd_settime,
-};
+use rustix::event::{EventfdFlags, eventfd};
 
 use crate::capture::{Packet, Place, Recording, Wanted, record};
 use crate::clock::{Clock, TrialClock, thread_cpu_time};
@@ -29,6 +25,7 @@ use crate::meters::{Meter, Passed};
 use crate::port::PacketPort;
 use crate::priority::raise_priority;
 use crate::topology::SegmentPorts;
+use crate::wake::Wake;
 
 /// How to forward.
 #[derive(Clone, Debug, Default)]
@@ -108,7 +105,7 @@ impl Forwarder {
         let (record, recording) = is_wanted.then(|| record(&wanted)).transpose()?.unzip();
         let stop = Arc::new(Stop::new().doing("making an event")?);
         let forwarding = Forwarding {
-            wake: Wake::new(options.spin, &crossings).doing("making a timer")?,
+            wake: wake(options.spin, &crossings).doing("making a timer")?,
             engine: Engine::new(crossings, record),
             clock,
             stop: Arc::clone(&stop),
@@ -180,6 +177,13 @@ fn crossing(
         return_: return_.0,
     };
     Ok((crossing, [forward.1, return_.1]))
+}
+
+fn wake(spin: Span, crossings: &[Crossing<PacketPort>]) -> io::Result<Wake> {
+    let ports = crossings
+        .iter()
+        .flat_map(|it| [&it.client_side, &it.server_side]);
+    Wake::new(spin, ports)
 }
 
 /// A link of a scenario, as [`bentpipe_link::Path`] makes it.
@@ -307,77 +311,4 @@ impl Forwarding {
 
 fn copy(error: &io::Error) -> io::Error {
     io::Error::other(error.to_string())
-}
-
-/// A timer set to this is off.
-const NONE: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 0,
-};
-
-/// What ends the thread's sleep.
-struct Wake {
-    timer: OwnedFd,
-    /// What the timer is set to.
-    set: Option<Time>,
-    spin: Span,
-    ports: Vec<OwnedFd>,
-}
-
-impl Wake {
-    fn new(spin: Span, crossings: &[Crossing<PacketPort>]) -> io::Result<Self> {
-        let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?;
-        let ports = crossings
-            .iter()
-            .flat_map(|it| [&it.client_side, &it.server_side]);
-        let copies = ports.map(|port| port.as_fd().try_clone_to_owned());
-        Ok(Self {
-            timer,
-            set: None,
-            spin,
-            ports: copies.collect::<io::Result<_>>()?,
-        })
-    }
-
-    /// Sleeps until a port has something, a packet is due, or the end is asked for.
-    fn wait(&mut self, next: Option<Time>, clock: &TrialClock, stop: &OwnedFd) -> io::Result<()> {
-        let wake = next.map(|due| due - self.spin);
-        if wake.is_some_and(|wake| wake <= clock.now()) {
-            return Ok(());
-        }
-        self.set(wake, clock)?;
-        let own = [self.timer.as_fd(), stop.as_fd()];
-        let ports = self.ports.iter().map(AsFd::as_fd);
-        let mut all: Vec<PollFd<'_>> = own
-            .into_iter()
-            .chain(ports)
-            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
-            .collect();
-        match poll(&mut all, None) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let failed = all[2..].iter().any(|it| {
-            it.revents()
-                .intersects(PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL)
-        });
-        if failed {
-            return Err(io::Error::other("a device is gone, or down"));
-        }
-        Ok(())
-    }
-
-    /// Sets the timer; nothing clears it. A timer that has gone off stays so until it is set anew.
-    fn set(&mut self, wake: Option<Time>, clock: &TrialClock) -> io::Result<()> {
-        if wake == self.set {
-            return Ok(());
-        }
-        let time = Itimerspec {
-            it_interval: NONE,
-            it_value: wake.map_or(NONE, |wake| clock.monotonic(wake)),
-        };
-        timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &time)?;
-        self.set = wake;
-        Ok(())
-    }
 }

@@ -11,6 +11,7 @@
 //! [`Host`].
 
 mod addresses;
+mod bench;
 mod capture;
 mod clock;
 mod enclosure;
@@ -30,7 +31,9 @@ mod port;
 mod priority;
 mod ring;
 mod topology;
+mod wake;
 
+pub use bench::{Bench, Delay, Gigabit, RateKept, bench};
 pub use capture::Packet;
 pub use enclosure::{INSIDE, arrive, exit_code, run_inside};
 pub use error::EmulatorError;
