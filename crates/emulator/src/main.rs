@@ -3,8 +3,8 @@
 //! `shell` runs a command on one of the hosts of a scenario. People use the `bentpipe` command, which starts this one.
 
 mod cli;
+mod display;
 mod shell;
-mod shown;
 mod trial;
 
 use std::env;
