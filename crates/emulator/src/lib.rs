@@ -10,9 +10,11 @@
 //! ([`SegmentPorts`]) in a namespace of its own; a transparent one is a plain pair of devices. Programs are started on a
 //! [`Host`].
 
+mod addresses;
 mod bench;
 mod capture;
 mod clock;
+mod enclosure;
 mod engine;
 mod error;
 mod fidelity;
@@ -20,10 +22,11 @@ mod forward;
 mod histogram;
 mod host;
 mod lane;
-mod meters;
 mod namespace;
 mod netlink;
+mod offload;
 mod option;
+mod passed;
 mod port;
 mod priority;
 mod ring;
@@ -32,10 +35,11 @@ mod wake;
 
 pub use bench::{Bench, Delay, Gigabit, RateKept, bench};
 pub use capture::Packet;
+pub use enclosure::{INSIDE, arrive, exit_code, run_inside};
 pub use error::EmulatorError;
 pub use fidelity::{Fidelity, LaneError, MOST_LATE, ReleaseError};
 pub use forward::{Forwarder, Options, Report, Running};
 pub use host::{Host, HostName};
-pub use meters::Passed;
 pub use namespace::Namespace;
+pub use passed::Passed;
 pub use topology::{SegmentPorts, Topology};

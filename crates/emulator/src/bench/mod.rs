@@ -212,8 +212,8 @@ fn run(scenario: &Scenario, load: Load) -> Result<Run, EmulatorError> {
     let clock = TrialClock::start();
     let topology = Topology::build(scenario)?;
     let device = SegmentName::Satellite.name();
-    let [terminal, gateway] = [HostName::Terminal, HostName::Gateway]
-        .map(|host| (topology.host(host).network(), device));
+    let [terminal, gateway] =
+        [HostName::Terminal, HostName::Gateway].map(|host| (topology.host(host).network(), device));
     let start = || Forwarder::start(topology.segments(), scenario, 1, &Options::default());
     let running = topology.emulator().within(start)?;
     let ended = AtomicBool::new(false);
