@@ -125,7 +125,7 @@ def environment(role: str, transfer: Transfer, port: int) -> dict[str, str]:
         "BENTPIPE_OPTIONS": " ".join(f"{name}={value}" for name, value in transfer.options.items()),
         "WWW": str(transfer.www),
         "DOWNLOADS": str(transfer.folder / "downloads"),
-        "CERTS": str(paths.certs()),
+        "CERTS": str(paths.socket_certs()),
     }
     if role == "server":
         values["BENTPIPE_LISTEN"] = f"127.0.0.1:{port}"
