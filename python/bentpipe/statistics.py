@@ -42,7 +42,7 @@ class Cell:
 
     @property
     def h3(self) -> bool:
-        """Whether it is over HTTP/3, with whose frames goodput and times are not quite those of hq-interop."""
+        """Whether it is over HTTP/3, whose frames make goodput and times other than hq-interop does."""
         return any(record.alpn == "h3" for record in self.records)
 
     @property
