@@ -14,6 +14,7 @@ Real programs behind an emulated satellite link
 Usage:
   bentpipe-emu shell --scenario FILE [OPTION]... [-- COMMAND...]
                                         run a command, or $SHELL, on a host of the scenario
+  bentpipe-emu trial < job.json         run one trial; its result is printed as JSON
 
 Options of shell:
   --scenario FILE     a scenario's TOML file
@@ -33,6 +34,7 @@ Examples:
 pub enum Command {
     Help,
     Shell(Shell),
+    Trial,
 }
 
 /// A command behind the link of a scenario.
@@ -62,7 +64,11 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Command, lexopt::Error> {
         None | Some(Short('h') | Long("help")) => Ok(Command::Help),
         Some(Value(word)) => match word.string()?.as_str() {
             "shell" => parse_shell(&mut parser),
-            other => Err(format!("{other:?} is none of: shell").into()),
+            "trial" => match parser.next()? {
+                None => Ok(Command::Trial),
+                Some(other) => Err(other.unexpected()),
+            },
+            other => Err(format!("{other:?} is none of: shell, trial").into()),
         },
         Some(other) => Err(other.unexpected()),
     }

@@ -3,8 +3,9 @@
 //! `shell` runs a command on one of the hosts of a scenario. People use the `bentpipe` command, which starts this one.
 
 mod cli;
-mod meters;
+mod display;
 mod shell;
+mod trial;
 
 use std::env;
 use std::error::Error;
@@ -28,7 +29,8 @@ fn main() -> ExitCode {
     let result = match cli::parse(lexopt::Parser::from_args(arguments.clone())) {
         Ok(Command::Help) => cli::print_help().map(|()| ExitCode::SUCCESS),
         Ok(Command::Shell(shell)) if is_inside => run_shell(&shell),
-        Ok(Command::Shell(_)) => run_inside(&arguments)
+        Ok(Command::Trial) if is_inside => run_trial(),
+        Ok(Command::Shell(_) | Command::Trial) => run_inside(&arguments)
             .map(|status| exit_code(status).into())
             .map_err(Into::into),
         Err(error) => {
@@ -46,6 +48,12 @@ fn run_shell(shell: &Shell) -> Result<ExitCode, Box<dyn Error>> {
     let scenario = read(&shell.scenario)?;
     arrive()?;
     shell::run(shell, &scenario)
+}
+
+fn run_trial() -> Result<ExitCode, Box<dyn Error>> {
+    arrive()?;
+    trial::from_standard_input()?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn read(source: &Source) -> Result<Scenario, Box<dyn Error>> {
