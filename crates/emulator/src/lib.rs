@@ -10,12 +10,16 @@
 //! ([`SegmentPorts`]) in a namespace of its own; a transparent one is a plain pair of devices. Programs are started on a
 //! [`Host`].
 
+mod addresses;
+mod enclosure;
 mod error;
 mod host;
 mod namespace;
 mod netlink;
+mod offload;
 mod topology;
 
+pub use enclosure::{INSIDE, arrive, exit_code, run_inside};
 pub use error::EmulatorError;
 pub use host::{Host, HostName};
 pub use namespace::Namespace;

@@ -14,7 +14,7 @@ use bentpipe_trace::IPV4_UDP_HEADER;
 use bentpipe_units::{Span, Time};
 
 use crate::flow::{Departure, Flow};
-use bentpipe_trial::{Course, EPOCH_UNIX_S, Lifetime, Packet, PacketLog, Role};
+use bentpipe_trial::{Course, EPOCH_UNIX_S, Fidelity, Lifetime, Packet, PacketLog, Role};
 
 /// Once a client is done its outcome stands; its server gets this many round trips to hear of it.
 const DRAIN_ROUND_TRIPS: u64 = 10;
@@ -77,6 +77,7 @@ impl Coordinator {
             back: self.back.counters(),
             end: self.now,
             epochs: self.epochs,
+            fidelity: Fidelity::default(),
         }
     }
 

@@ -20,9 +20,17 @@ pub fn outcome(finished: &Finished) -> Outcome {
     let mut others = others.iter().map(|played| played.verdict.outcome);
     let failed = others.find(|it| matches!(it, Outcome::Crashed | Outcome::Unsupported));
     match measured.verdict.outcome {
+        Outcome::Unsupported => Outcome::Unsupported,
+        _ if is_invalid(finished) => Outcome::Invalid,
         Outcome::Ok => failed.unwrap_or_default(),
         other => other,
     }
+}
+
+/// Whether nothing can be said of the programs, since the testbed did not do what it was asked for.
+fn is_invalid(finished: &Finished) -> bool {
+    let course = finished.course.as_ref();
+    course.is_some_and(|course| !course.fidelity.reasons.is_empty())
 }
 
 /// What there is to say of that, and of every other flow that did not come to a good end.
@@ -36,6 +44,8 @@ pub fn detail(job: &Job, finished: &Finished) -> String {
             said.push(format!("flow {number} ({server}): {outcome}: {detail}"));
         }
     }
+    let course = finished.course.iter();
+    said.extend(course.flat_map(|it| it.fidelity.reasons.clone()));
     said.retain(|it| !it.is_empty());
     said.join("; ")
 }

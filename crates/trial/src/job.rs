@@ -9,6 +9,7 @@ use bentpipe_link::Scenario;
 use bentpipe_units::{Span, Time};
 use serde::{Deserialize, Serialize};
 
+use crate::course::Fidelity;
 use crate::testcase::TestCase;
 
 /// The wall-clock time of virtual time zero: 1 January 2000, where Go's bubbles begin.
@@ -60,6 +61,9 @@ pub struct Variant {
     /// Those of its `stack.toml`, by name.
     #[serde(default)]
     pub options: BTreeMap<String, String>,
+    /// Of the stack, as it gave it when it was installed. In virtual time each program gives it anew.
+    #[serde(default)]
+    pub version: Option<String>,
 }
 
 /// As many flows a trial may have: each has an address of its own.
@@ -71,6 +75,9 @@ pub const FLOW_LIMIT: usize = 64;
 pub struct Flow {
     /// What it is to do.
     pub testcase: TestCase,
+    /// The application protocol, by its ALPN.
+    #[serde(default = "hq_interop")]
+    pub alpn: String,
     /// Paths below `www`, each with a leading slash.
     pub requests: Vec<String>,
     /// When it begins.
@@ -125,6 +132,10 @@ pub struct Job {
     /// Wall time after which a silent program is given up.
     #[serde(default = "default_silence_s")]
     pub silence_s: u64,
+}
+
+fn hq_interop() -> String {
+    "hq-interop".to_owned()
 }
 
 fn default_silence_s() -> u64 {
@@ -195,6 +206,7 @@ pub enum Outcome {
     Crashed,
     NoSecrets,
     Unproven,
+    Invalid,
 }
 
 impl Outcome {
@@ -211,6 +223,7 @@ impl Outcome {
             Self::Crashed => "crashed",
             Self::NoSecrets => "no_secrets",
             Self::Unproven => "unproven",
+            Self::Invalid => "invalid",
         }
     }
 }
@@ -252,7 +265,7 @@ pub struct TrialResult {
     pub outcome: Outcome,
     pub detail: String,
     /// The application protocol: virtual time has hq-interop alone.
-    pub alpn: &'static str,
+    pub alpn: String,
     /// "wire" or "client": what the times and rates were taken from. What only the wire tells is null with the latter.
     pub measured_from: &'static str,
     pub handshake_s: Option<f64>,
@@ -274,6 +287,8 @@ pub struct TrialResult {
     pub cpu_client_s: f64,
     pub cpu_server_s: f64,
     pub cpu_sim_s: f64,
+    pub memory_client_bytes: u64,
+    pub memory_server_bytes: u64,
     pub epochs: u64,
     pub forward_packets: u64,
     pub forward_bytes: u64,
@@ -305,4 +320,6 @@ pub struct TrialResult {
     /// All of them, the one that is measured first; empty where that is the only one.
     pub flows: Vec<FlowResult>,
     pub packet_log_sha256: Option<String>,
+    #[serde(flatten)]
+    pub fidelity: Fidelity,
 }

@@ -24,7 +24,7 @@ mod verify;
 mod wire;
 mod www;
 
-pub use course::{Course, Lifetime};
+pub use course::{Course, Fidelity, Lifetime};
 pub use facts::path_facts;
 pub use job::{
     EPOCH_UNIX_S, FLOW_LIMIT, Flow, FlowResult, Job, Outcome, Role, Seed, TrialResult, Variant,
@@ -32,7 +32,7 @@ pub use job::{
 pub use measure::{Finished, Played, result};
 pub use packet_log::{Packet, PacketLog};
 pub use play::Play;
-pub use remains::Remains;
+pub use remains::{Reaped, Remains};
 pub use testcase::TestCase;
 pub use trace::Trace;
 pub use verdict::{End, Verdict};

@@ -90,6 +90,12 @@ impl Finished {
 }
 
 impl Played {
+    /// Whether a handshake was completed.
+    #[must_use]
+    pub fn is_connected(&self) -> bool {
+        self.wire.iter().any(|it| it.establishment.complete)
+    }
+
     /// The connections that completed a handshake; None if there is none at all, complete or not.
     fn connections(&self) -> Option<Vec<&Seen>> {
         let complete = self.wire.iter().filter(|it| it.establishment.complete);
@@ -306,7 +312,7 @@ pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
     TrialResult {
         outcome: outcome(finished),
         detail: detail(job, finished),
-        alpn: "hq-interop",
+        alpn: job.measured().alpn.clone(),
         measured_from: if metrics.is_some() { "wire" } else { "client" },
         handshake_s: times.handshake_s,
         ttfb_s: times.ttfb_s,
@@ -326,6 +332,8 @@ pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
         cpu_client_s: played.remains[0].cpu.as_secs_f64(),
         cpu_server_s: played.remains[1].cpu.as_secs_f64(),
         cpu_sim_s: own_cpu_s(),
+        memory_client_bytes: played.remains[0].peak_memory_bytes,
+        memory_server_bytes: played.remains[1].peak_memory_bytes,
         epochs: course.map_or(0, |it| it.epochs),
         forward_packets: forward.packets,
         forward_bytes: forward.bytes,
@@ -356,6 +364,7 @@ pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
         client_statistics: played.verdict.statistics[0].clone(),
         server_statistics: played.verdict.statistics[1].clone(),
         packet_log_sha256: course.map(|it| it.log.sha256()),
+        fidelity: course.map(|it| it.fidelity.clone()).unwrap_or_default(),
     }
 }
 

@@ -159,6 +159,7 @@ impl<'a> Play<'a> {
         };
         played.wire = wire.connections();
         played.has_secrets = self.has_secrets();
+        played.verdict.take_handshake_into_account(played.is_connected());
         self.prove(played);
         Ok(())
     }

@@ -127,6 +127,14 @@ impl Verdict {
         }
     }
 
+    /// Tells the timeouts apart by the wire, where nobody else can: a program in real time does not say when its handshake was
+    /// complete.
+    pub fn take_handshake_into_account(&mut self, is_connected: bool) {
+        if self.outcome == Outcome::HandshakeTimeout && is_connected {
+            self.outcome = Outcome::TransferTimeout;
+        }
+    }
+
     /// Lets the wire decide on a trial whose files all arrived; `flaw` is what it lacks.
     pub fn take_wire_into_account(&mut self, flaw: Flaw) {
         match flaw {

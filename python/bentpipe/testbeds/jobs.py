@@ -1,6 +1,7 @@
-"""The testbed of virtual time: one process `bentpipe-sim trial` per trial, started with a JSON job.
+"""Trials as jobs: a process for each, `bentpipe-sim trial` in virtual time and `bentpipe-emu trial` in real
+time, started with the same JSON.
 
-The coordinator answers with one JSON object for every outcome that has a name. If it fails itself, or answers
+It answers with one JSON object for every outcome that has a name. If it fails itself, or answers
 nonsense, that is a failure of the harness, not of a stack.
 """
 
@@ -14,19 +15,20 @@ import signal
 import subprocess
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from bentpipe import paths
-from bentpipe.stacks import Variant
+from bentpipe.stacks import PROTOCOLS, Variant
+from bentpipe.testbed import SIM, Testbed
 
-KILL_AFTER_S = 2.0  # what a coordinator that was told to stop gets for stopping its children
+KILL_AFTER_S = 2.0  # what a program that was told to stop gets for stopping its children
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of a job: `values` from the coordinator, or `failure` of the coordinator in words."""
+    """What came of a job: `values` from the testbed's program, or its `failure` in words."""
 
     values: dict[str, Any] | None
     failure: str = ""
@@ -44,21 +46,23 @@ class Flow:
     server: Variant
     start_ms: int = 0
     duration_ms: int | None = None
+    alpn: str = PROTOCOLS[0]
 
-    def to_mapping(self) -> dict[str, Any]:
+    def to_mapping(self, mode: str, versions: Mapping[str, str | None]) -> dict[str, Any]:
         return {
             "testcase": self.testcase,
+            "alpn": self.alpn,
             "requests": list(self.requests),
             "start_ns": self.start_ms * 10**6,
             "duration_ns": None if self.duration_ms is None else self.duration_ms * 10**6,
-            "client": self.client.endpoint(),
-            "server": self.server.endpoint(),
+            "client": self.client.endpoint(mode, versions.get(self.client.stack.name)),
+            "server": self.server.endpoint(mode, versions.get(self.server.stack.name)),
         }
 
 
 @dataclass(frozen=True)
 class Job:
-    """What `bentpipe-sim trial` is started with."""
+    """What a testbed's program is started with."""
 
     scenario: Mapping[str, Any]  # resolved
     size_bytes: int  # of all files
@@ -74,16 +78,22 @@ class Job:
     requests: tuple[str, ...] = ()  # paths; none: of the one file, which is called by its size
     duration_ms: int | None = None
     others: tuple[Flow, ...] = ()  # that share the path with it
+    alpn: str = PROTOCOLS[0]
+    testbed: Testbed = SIM
+    versions: Mapping[str, str | None] = field(default_factory=dict)  # of stacks, as far as they are known
 
     def to_mapping(self) -> dict[str, Any]:
-        """As `crates/sim/src/job.rs` reads it."""
+        """As `crates/trial/src/job.rs` reads it."""
         requests = self.requests or (f"/{self.size_bytes}",)
-        own = Flow(self.testcase, requests, self.client, self.server, duration_ms=self.duration_ms)
+        own = Flow(
+            self.testcase, requests, self.client, self.server, duration_ms=self.duration_ms, alpn=self.alpn
+        )
+        certs = paths.socket_certs if self.testbed.is_real_time else paths.certs
         return {
             "scenario": self.scenario,
-            "flows": [flow.to_mapping() for flow in (own, *self.others)],
+            "flows": [flow.to_mapping(self.testbed.mode, self.versions) for flow in (own, *self.others)],
             "www": str(self.www),
-            "certs": str(paths.certs()),
+            "certs": str(certs()),
             "seed": self.seed,
             "folder": str(self.folder),
             "trace": self.trace,
@@ -92,13 +102,12 @@ class Job:
         }
 
 
-class Sim:
+class Trials:
     """Runs jobs, each in a process group of its own, from any number of threads; `kill` ends all of them."""
 
     def __init__(self, scratch: Path) -> None:
-        """`scratch` is where coordinators put what they need for a trial; it is the caller's to remove."""
+        """`scratch` is where what is needed for a trial is put; it is the caller's to remove."""
         self._environment = {**os.environ, "TMPDIR": str(scratch)}
-        self._program = str(paths.program("bentpipe-sim"))
         self._lock = threading.Lock()
         self._running: set[subprocess.Popen[str]] = set()
         self._killed = False
@@ -109,7 +118,7 @@ class Sim:
             if self._killed:
                 return Answer(None, killed=True)
             process = subprocess.Popen(
-                [self._program, "trial"],
+                [str(paths.program(job.testbed.program)), "trial"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -124,11 +133,11 @@ class Sim:
         finally:
             with self._lock:
                 self._running.discard(process)
-            # An endpoint program may have left children of its own behind, in the coordinator's group.
+            # An endpoint program may have left children of its own behind, in this group.
             _signal(process, signal.SIGKILL)
         if self._killed:
             return Answer(None, killed=True)
-        return _answer(process.returncode, out, err)
+        return _answer(job.testbed.program, process.returncode, out, err)
 
     def kill(self) -> None:
         """End all running jobs; they answer `killed`. Jobs started later answer so at once."""
@@ -140,7 +149,7 @@ class Sim:
         for process in running:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(KILL_AFTER_S)
-            # Children of a coordinator that is gone already are still in its group.
+            # Children of a program that is gone already are still in its group.
             _signal(process, signal.SIGKILL)
 
 
@@ -149,17 +158,17 @@ def _signal(process: subprocess.Popen[str], number: signal.Signals) -> None:
         os.killpg(process.pid, number)
 
 
-def _answer(code: int, out: str, err: str) -> Answer:
+def _answer(program: str, code: int, out: str, err: str) -> Answer:
     if code != 0 and _tells_of_full_disk(err):
         return Answer(None, err.strip().removeprefix("error: "), disk_full=True)
     if code != 0:
-        return Answer(None, f"bentpipe-sim ended with {code}: {err.strip() or 'no message'}")
+        return Answer(None, f"{program} ended with {code}: {err.strip() or 'no message'}")
     try:
         values = json.loads(out)
     except json.JSONDecodeError as error:
-        return Answer(None, f"bentpipe-sim answered no JSON ({error}): {out[:200]!r}")
+        return Answer(None, f"{program} answered no JSON ({error}): {out[:200]!r}")
     if not isinstance(values, dict):
-        return Answer(None, f"bentpipe-sim answered no object: {out[:200]!r}")
+        return Answer(None, f"{program} answered no object: {out[:200]!r}")
     # A program that cannot write what it received has not crashed: the disk is full.
     detail = str(values.get("detail"))
     if values.get("outcome") != "ok" and _tells_of_full_disk(detail):
