@@ -14,6 +14,7 @@ Real programs behind an emulated satellite link
 Usage:
   bentpipe-emu shell --scenario FILE [OPTION]... [-- COMMAND...]
                                         run a command, or $SHELL, on a host of the scenario
+  bentpipe-emu probe                    print as JSON whether real time works here
 
 Options of shell:
   --scenario FILE     a scenario's TOML file
@@ -33,6 +34,7 @@ Examples:
 pub enum Command {
     Help,
     Shell(Shell),
+    Probe,
 }
 
 /// A command behind the link of a scenario.
@@ -62,8 +64,16 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Command, lexopt::Error> {
         None | Some(Short('h') | Long("help")) => Ok(Command::Help),
         Some(Value(word)) => match word.string()?.as_str() {
             "shell" => parse_shell(&mut parser),
-            other => Err(format!("{other:?} is none of: shell").into()),
+            "probe" => parse_probe(&mut parser),
+            other => Err(format!("{other:?} is none of: shell, probe").into()),
         },
+        Some(other) => Err(other.unexpected()),
+    }
+}
+
+fn parse_probe(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
+    match parser.next()? {
+        None => Ok(Command::Probe),
         Some(other) => Err(other.unexpected()),
     }
 }
@@ -139,7 +149,7 @@ mod tests {
     fn mistakes_are_named() {
         assert_eq!(
             parse_words(&["shel"]).unwrap_err(),
-            "\"shel\" is none of: shell"
+            "\"shel\" is none of: shell, probe"
         );
         assert!(parse_words(&["shell"]).unwrap_err().contains("--scenario"));
         let place = parse_words(&["shell", "--on", "moon", "--scenario", "a"]).unwrap_err();

@@ -1,9 +1,10 @@
 //! `bentpipe-emu`: real programs behind an emulated satellite link.
 //!
-//! `shell` runs a command on one of the hosts of a scenario. People use the `bentpipe` command, which starts this one.
+//! `shell` runs a command on one of the hosts of a scenario; `probe` says whether that works here. People use the `bentpipe` command, which starts this one.
 
 mod cli;
-mod display;
+mod meters;
+mod probe;
 mod shell;
 
 use std::env;
@@ -28,7 +29,8 @@ fn main() -> ExitCode {
     let result = match cli::parse(lexopt::Parser::from_args(arguments.clone())) {
         Ok(Command::Help) => cli::print_help().map(|()| ExitCode::SUCCESS),
         Ok(Command::Shell(shell)) if is_inside => run_shell(&shell),
-        Ok(Command::Shell(_)) => run_inside(&arguments)
+        Ok(Command::Probe) if is_inside => probe::run(),
+        Ok(Command::Shell(_) | Command::Probe) => run_inside(&arguments)
             .map(|status| exit_code(status).into())
             .map_err(Into::into),
         Err(error) => {

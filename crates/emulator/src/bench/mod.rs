@@ -111,8 +111,8 @@ pub fn bench(each: Span) -> Result<Bench, EmulatorError> {
     })
 }
 
-/// Sleeps a millisecond at a time, each until a given instant.
-fn timer(each: Span) -> Result<ReleaseError, EmulatorError> {
+/// How late this machine wakes a thread of the emulator's priority that sleeps a millisecond at a time, each until a given instant.
+pub fn timer(each: Span) -> Result<ReleaseError, EmulatorError> {
     let clock = TrialClock::start();
     let measure = || {
         raise_priority();
@@ -212,8 +212,8 @@ fn run(scenario: &Scenario, load: Load) -> Result<Run, EmulatorError> {
     let clock = TrialClock::start();
     let topology = Topology::build(scenario)?;
     let device = SegmentName::Satellite.name();
-    let [terminal, gateway] = [HostName::Terminal, HostName::Gateway]
-        .map(|host| (topology.host(host).network(), device));
+    let [terminal, gateway] =
+        [HostName::Terminal, HostName::Gateway].map(|host| (topology.host(host).network(), device));
     let start = || Forwarder::start(topology.segments(), scenario, 1, &Options::default());
     let running = topology.emulator().within(start)?;
     let ended = AtomicBool::new(false);
