@@ -59,7 +59,10 @@ pub(crate) struct Wake {
 
 impl Wake {
     /// Stays awake for the last `spin` before an instant.
-    pub fn new<'a>(spin: Span, ports: impl Iterator<Item = &'a (impl AsFd + 'a)>) -> io::Result<Self> {
+    pub fn new<'a>(
+        spin: Span,
+        ports: impl Iterator<Item = &'a (impl AsFd + 'a)>,
+    ) -> io::Result<Self> {
         let copies = ports.map(|port| port.as_fd().try_clone_to_owned());
         Ok(Self {
             timer: Timer::new()?,

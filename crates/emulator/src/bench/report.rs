@@ -19,12 +19,21 @@ impl fmt::Display for Bench {
             "{} processors, for which tasks waited {pressure} of the time; forwarding runs as {}",
             self.cpus, self.delay.scheduling
         )?;
-        writeln!(f, "{:34} {:>8} {:>8} {:>8} {:>8}", "late by ms", "p50", "p99", "p99.9", "max")?;
+        writeln!(
+            f,
+            "{:34} {:>8} {:>8} {:>8} {:>8}",
+            "late by ms", "p50", "p99", "p99.9", "max"
+        )?;
         line(f, "this machine's timer", &self.timer, "")?;
         let release = &self.delay.release_error;
         let met = release.p99_ms <= P99_MS && release.p999_ms <= P999_MS;
         line(f, "release, 20 Mbit/s and 300 ms", release, verdict(met))?;
-        line(f, "  as the receiver's kernel saw it", &self.delay.seen_error, "")?;
+        line(
+            f,
+            "  as the receiver's kernel saw it",
+            &self.delay.seen_error,
+            "",
+        )?;
         line(f, "release, 1 Gbit/s", &self.gigabit.release_error, "")?;
         for rate in &self.rates {
             let asked = rate.asked_bps / 1_000_000;
@@ -64,7 +73,10 @@ fn line(f: &mut fmt::Formatter<'_>, what: &str, error: &ReleaseError, end: &str)
         max_ms,
         ..
     } = error;
-    writeln!(f, "{what:34} {p50_ms:8.3} {p99_ms:8.3} {p999_ms:8.3} {max_ms:8.3}{end}")
+    writeln!(
+        f,
+        "{what:34} {p50_ms:8.3} {p99_ms:8.3} {p999_ms:8.3} {max_ms:8.3}{end}"
+    )
 }
 
 fn verdict(met: bool) -> &'static str {
