@@ -33,7 +33,7 @@ mod ring;
 mod topology;
 mod wake;
 
-pub use bench::{Bench, Delay, Gigabit, RateKept, bench};
+pub use bench::{Bench, Delay, Gigabit, RateKept, bench, timer};
 pub use capture::Packet;
 pub use enclosure::{INSIDE, arrive, exit_code, run_inside};
 pub use error::EmulatorError;

@@ -111,8 +111,8 @@ pub fn bench(each: Span) -> Result<Bench, EmulatorError> {
     })
 }
 
-/// Sleeps a millisecond at a time, each until a given instant.
-fn timer(each: Span) -> Result<ReleaseError, EmulatorError> {
+/// How late this machine wakes a thread of the emulator's priority that sleeps a millisecond at a time, each until a given instant.
+pub fn timer(each: Span) -> Result<ReleaseError, EmulatorError> {
     let clock = TrialClock::start();
     let measure = || {
         raise_priority();
