@@ -1,9 +1,10 @@
 //! `bentpipe-emu`: real programs behind an emulated satellite link.
 //!
-//! `shell` runs a command on one of the hosts of a scenario; `bench` measures how exact the emulator is here. People use the `bentpipe` command, which starts this one.
+//! `shell` runs a command on one of the hosts of a scenario; `bench` measures how exact the emulator is here. People use the
+//! `bentpipe` command, which starts this one.
 
 mod cli;
-mod meters;
+mod display;
 mod shell;
 
 use std::env;
