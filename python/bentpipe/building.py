@@ -24,7 +24,7 @@ from typing import IO
 from bentpipe import installed, needs, stacks
 from bentpipe.errors import is_full
 from bentpipe.stacks import Build, Stack
-from bentpipe.testbeds import pipe
+from bentpipe.testbeds import loopback, pipe
 
 LAST_LINES = 12  # of the log of a build that failed
 _TAIL = 1 << 14  # bytes of a log that are looked at
@@ -183,12 +183,12 @@ class Job:
         for program in self._programs():
             if not (place / program).is_file():
                 raise _Failed(f"the build ended well, but there is no {{bin}}/{program}")
-        if "virtual-time" not in self.stack.commands:
-            return None, None
+        commands = {mode: self.stack.fill(words, place) for mode, words in self.stack.commands.items()}
         try:
-            command = self.stack.fill(self.stack.commands["virtual-time"], place)
-            return pipe.version(command, self.stack.roles[0]), None
-        except (OSError, pipe.PipeError) as error:
+            if "virtual-time" in commands:
+                return pipe.version(commands["virtual-time"], self.stack.roles[0]), None
+            return loopback.version(commands["sockets"]), None
+        except (OSError, pipe.PipeError, loopback.LoopbackError) as error:
             return None, f"it gives no version: {error} (see: bentpipe stacks test {self.stack.name})"
 
     def _programs(self) -> list[str]:

@@ -72,7 +72,7 @@ class Installed:
 
     stack: str
     inputs_sha256: str
-    version: str | None  # of the stack, as its READY gives it; null: it offers no virtual time
+    version: str | None  # of the stack, as it gives it; null: it gives none
     programs: Mapping[str, str]  # those that its commands start → SHA-256
     tools: Mapping[str, str]  # what it was built with → version
     packages: Mapping[str, str]  # of Python, inside the folder → version

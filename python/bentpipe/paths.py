@@ -81,4 +81,10 @@ def endpoints() -> Path:
 
 
 def certs() -> Path:
+    """The certificates of virtual time, whose signatures always have the same length."""
     return endpoints() / "certs"
+
+
+def socket_certs() -> Path:
+    """The certificates of real time, of a kind that every TLS library takes."""
+    return certs() / "p256"

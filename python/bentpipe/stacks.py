@@ -22,6 +22,8 @@ from bentpipe.workload import TESTCASES
 
 ROLES = ("client", "server")
 MODES = ("virtual-time", "sockets")
+PROTOCOLS = ("hq-interop", "h3")  # of applications, by their ALPN; what comes first is preferred
+LOGS = ("keylog", "qlog")
 _NEED = re.compile(r"([A-Za-z0-9_.+-]+)(?:\s*>=\s*(\d+(?:\.\d+)*))?")
 _NAME = re.compile(r"[A-Za-z0-9-]+")
 _PLACE = re.compile(r"\{(bin|python|folder|root)\}")
@@ -67,6 +69,9 @@ class Stack:
     build: Build | None
     repeats_except: str = ""  # when a deterministic one does not repeat all the same
     packages: tuple[str, ...] = ()  # Python packages of Bentpipe's own environment that it runs with
+    alpn: tuple[str, ...] = PROTOCOLS[:1]  # application protocols in socket mode, of PROTOCOLS
+    logs: tuple[str, ...] = LOGS  # those that it writes when it is asked to
+    weight: float = 1.0  # how much of a processor it takes in real time, where most take 1
 
     def command(self, mode: str) -> list[str]:
         """The argument list that starts the stack in `mode`, placeholders filled in."""
@@ -145,12 +150,13 @@ class Variant:
     stack: Stack
     options: Mapping[str, str]
 
-    def endpoint(self) -> dict[str, object]:
-        """What a job of `bentpipe-sim trial` says about an end."""
+    def endpoint(self, mode: str, version: str | None = None) -> dict[str, object]:
+        """What a job says about an end that is started in `mode`, and is of a version that is known."""
         return {
             "name": self.label,
-            "command": self.stack.command("virtual-time"),
+            "command": self.stack.command(mode),
             "options": dict(self.options),
+            "version": version,
         }
 
 
@@ -171,6 +177,9 @@ def load(folder: Path) -> Stack:
         "commands",
         "build",
         "packages",
+        "alpn",
+        "logs",
+        "weight",
     )
     options, commands, build = table.table("options"), table.table("commands"), table.table("build")
     commands.allow(*MODES)
@@ -190,6 +199,9 @@ def load(folder: Path) -> Stack:
         build=_build(build) if build.values else None,
         repeats_except=table.text("repeats_except", ""),
         packages=tuple(table.texts("packages", [])),
+        alpn=tuple(table.texts("alpn", ["hq-interop"])),
+        logs=tuple(table.texts("logs", list(LOGS))),
+        weight=table.number("weight", 1.0),
     )
     if not _NAME.fullmatch(stack.name):
         raise table.wrong("name", stack.name, "letters, digits and -")
@@ -197,6 +209,12 @@ def load(folder: Path) -> Stack:
         raise table.wrong("roles", list(stack.roles), 'one or both of "client", "server"')
     if not stack.testcases or not set(stack.testcases) <= set(TESTCASES):
         raise table.wrong("testcases", list(stack.testcases), f"some of {', '.join(TESTCASES)}")
+    if not stack.alpn or not set(stack.alpn) <= set(PROTOCOLS):
+        raise table.wrong("alpn", list(stack.alpn), f"some of {', '.join(PROTOCOLS)}")
+    if "virtual-time" in stack.commands and "hq-interop" not in stack.alpn:
+        raise table.wrong("alpn", list(stack.alpn), "hq-interop too: virtual time has nothing else")
+    if not set(stack.logs) <= set(LOGS):
+        raise table.wrong("logs", list(stack.logs), f"some of {', '.join(LOGS)}, or none")
     if not stack.commands or not all(stack.commands.values()):
         raise UsageError(
             f"{table.file}: commands: no command", "give `virtual-time` or `sockets` an argument list"

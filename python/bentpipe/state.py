@@ -7,9 +7,8 @@ from typing import Any
 
 from bentpipe import installed, needs
 from bentpipe.stacks import Stack
-from bentpipe.testbeds import pipe
-
-TESTBEDS = {"virtual-time": "sim", "sockets": "loopback"}  # mode → where it is used
+from bentpipe.testbed import TESTBEDS
+from bentpipe.testbeds import loopback, pipe
 
 
 @dataclass(frozen=True)
@@ -17,13 +16,13 @@ class State:
     """A stack, and what there is of it."""
 
     stack: Stack
-    version: str | None  # None: it is not installed, or offers no virtual time to give one in
+    version: str | None  # None: it is not installed, or gives none
     why_not: str | None  # why it is not installed; None: it is
     found: installed.Installed | None  # None as well for stacks that need not be built
 
     @property
     def testbeds(self) -> list[str]:
-        return [testbed for mode, testbed in TESTBEDS.items() if mode in self.stack.commands]
+        return [one.name for one in TESTBEDS.values() if one.mode in self.stack.commands]
 
     @property
     def repeats(self) -> str:
@@ -51,6 +50,8 @@ class State:
             "notes": stack.notes,
             "options": dict(stack.options),
             "modes": list(stack.commands),
+            "alpn": list(stack.alpn),
+            "logs": list(stack.logs),
             "testbeds": self.testbeds,
             "installed": self.why_not is None,
             "why_not_installed": self.why_not,
@@ -91,9 +92,9 @@ def _not_startable(stack: Stack) -> str | None:
 
 
 def _version(stack: Stack) -> str | None:
-    if "virtual-time" not in stack.commands:
-        return None
     try:
-        return pipe.version(stack.command("virtual-time"), stack.roles[0])
-    except (OSError, pipe.PipeError):
+        if "virtual-time" in stack.commands:
+            return pipe.version(stack.command("virtual-time"), stack.roles[0])
+        return loopback.version(stack.command("sockets"))
+    except (OSError, pipe.PipeError, loopback.LoopbackError):
         return None

@@ -1,12 +1,13 @@
 """stack.toml, variants, and where stacks are looked for."""
 
+import dataclasses
 import json
 from pathlib import Path
 
 import pytest
 from conftest import STACKS, Command
 
-from bentpipe import stacks
+from bentpipe import protocol, stacks
 from bentpipe.errors import UsageError
 
 GOOD = (STACKS / "toy" / "stack.toml").read_text()
@@ -46,6 +47,9 @@ def test_a_stack_is_read() -> None:
         ("[commands]", '[build]\ncommand = ["x"]\nmemory = "2 GB"\n[commands]', "build.memory: '2 GB'"),
         ("[commands]", '[build]\ncommand = ["x"]\ninputs = ["../x"]\n[commands]', "build.inputs: ['../x']"),
         ('testcases = ["transfer"]', 'testcases = ["transfers"]', "testcases: ['transfers']"),
+        ("deterministic = true", 'deterministic = true\nalpn = ["h2"]', "alpn: ['h2']"),
+        ("deterministic = true", 'deterministic = true\nalpn = ["h3"]', "alpn: ['h3']"),
+        ("deterministic = true", 'deterministic = true\nlogs = ["pcap"]', "logs: ['pcap']"),
         ('"{folder}/endpoint.py"', '"{bin}/endpoint.py"', "commands: {bin} is of stacks that are built"),
     ],
 )
@@ -67,8 +71,8 @@ def test_an_unknown_key_comes_with_the_nearest_one(tmp_path: Path) -> None:
 def test_a_variant_has_its_options() -> None:
     known = stacks.discover([STACKS / "toy"])
     variant = stacks.variant("toy:speed=slow", known)
-    assert variant.endpoint()["options"] == {"speed": "slow"}
-    assert variant.endpoint()["name"] == "toy:speed=slow"
+    assert variant.endpoint("virtual-time")["options"] == {"speed": "slow"}
+    assert variant.endpoint("virtual-time")["name"] == "toy:speed=slow"
 
 
 @pytest.mark.parametrize(
@@ -141,3 +145,19 @@ def test_a_stack_without_options_says_so(bentpipe: Command, tmp_path: Path) -> N
     options = GOOD[GOOD.index("[options]") : GOOD.index("[commands]")]
     folder = write(tmp_path / "plain", GOOD.replace(options, "").replace('"toy"', '"plain"', 1))
     assert "options: none" in bentpipe("stacks", "show", "plain", "--stacks", folder).out
+
+
+def test_hq_interop_is_spoken_where_both_ends_have_it() -> None:
+    toy = stacks.load(STACKS / "toy")
+    both, h3 = dataclasses.replace(toy, alpn=("h3", "hq-interop")), dataclasses.replace(toy, alpn=("h3",))
+    assert [protocol.common(both, one) for one in (toy, both, h3)] == ["hq-interop", "hq-interop", "h3"]
+    assert protocol.lack(both, h3) is None
+    assert protocol.common(toy, h3) is None
+    assert protocol.lack(toy, h3) == "no common protocol: toy speaks hq-interop, toy speaks h3"
+
+
+def test_there_is_h3_in_some_test_cases_alone() -> None:
+    h3 = dataclasses.replace(stacks.load(STACKS / "toy"), alpn=("h3",))
+    assert protocol.common(h3, h3, "multiplexing") == "h3"
+    assert protocol.common(h3, h3, "upload") is None
+    assert protocol.lack(h3, h3, "upload") == "toy and toy have h3 in common, in which there is no upload"

@@ -1,97 +1,44 @@
-//! Counters that other threads can read while packets are on the move.
+//! What crosses the link, once a second.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
 
-use bentpipe_link::{Direction, SegmentName};
+use bentpipe_emulator::{Passed, Running};
+use bentpipe_link::Direction;
 use bentpipe_units::Time;
-use serde::Serialize;
 
-use crate::lane::Lane;
+const INTERVAL: Duration = Duration::from_secs(1);
 
-/// What has passed one direction of one segment so far. `packets = delivered + queue_drops + losses`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Passed {
-    /// Which segment.
-    pub segment: SegmentName,
-    /// Which direction.
-    pub direction: Direction,
-    /// Packets that came in.
-    pub packets: u64,
-    /// Their bytes, of IP packets, here and below.
-    pub bytes: u64,
-    /// Packets that came out, or will.
-    pub delivered: u64,
-    /// Their bytes.
-    pub delivered_bytes: u64,
-    /// Packets dropped by a full queue.
-    pub queue_drops: u64,
-    /// Packets lost.
-    pub losses: u64,
-    /// Packets that came out.
-    pub released: u64,
-    /// Their bytes.
-    pub released_bytes: u64,
-    /// Bytes that wait for the link's capacity now.
-    pub queue_bytes: u64,
-    /// The most that ever waited.
-    pub max_queue_bytes: u64,
+/// Prints a line for each second until the other end of `stopped` is gone.
+pub fn show(running: &Running, stopped: Receiver<()>) {
+    let mut before = (running.now(), running.passed());
+    while stopped.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
+        let now = (running.now(), running.passed());
+        eprintln!("{}", line(&before, &now));
+        before = now;
+    }
 }
 
-/// The counters of one lane. Those of one moment may be read with some of the next.
-#[derive(Debug)]
-pub(crate) struct Meter {
-    segment: SegmentName,
-    direction: Direction,
-    counts: [AtomicU64; 10],
-}
-
-impl Meter {
-    /// Of a lane that nothing has passed yet.
-    pub fn new(segment: SegmentName, direction: Direction) -> Self {
-        Self {
-            segment,
-            direction,
-            counts: Default::default(),
-        }
+/// Both directions of all segments between two moments.
+fn line(before: &(Time, Vec<Passed>), now: &(Time, Vec<Passed>)) -> String {
+    let seconds = (now.0 - before.0).as_secs_f64();
+    let mut text = format!("{:7.1} s", (now.0 - Time::ZERO).as_secs_f64());
+    let is_only = now.1.len() == Direction::BOTH.len();
+    for (then, one) in before.1.iter().zip(&now.1) {
+        let segment = if is_only {
+            String::new()
+        } else {
+            format!("{} ", one.segment.name())
+        };
+        #[expect(clippy::cast_precision_loss, reason = "shown with three digits")]
+        let rate = (one.released_bytes - then.released_bytes) as f64 * 8e-6 / seconds;
+        text += &format!(
+            " | {segment}{} {rate:7.3} Mbit/s, queue {:4} kB, drops {}, losses {}",
+            one.direction.name(),
+            one.queue_bytes / 1000,
+            one.queue_drops - then.queue_drops,
+            one.losses - then.losses,
+        );
     }
-
-    /// Shows what has passed `lane`.
-    pub fn show(&self, lane: &Lane, now: Time) {
-        let link = lane.counters();
-        let (released, released_bytes) = lane.released();
-        let counts = [
-            link.packets,
-            link.bytes,
-            link.delivered,
-            link.delivered_bytes,
-            link.queue_drops,
-            link.losses,
-            released,
-            released_bytes,
-            lane.queue_bytes(now),
-            link.max_queue_bytes,
-        ];
-        for (shown, count) in self.counts.iter().zip(counts) {
-            shown.store(count, Ordering::Relaxed);
-        }
-    }
-
-    /// What was shown last.
-    pub fn read(&self) -> Passed {
-        let count = |index: usize| self.counts[index].load(Ordering::Relaxed);
-        Passed {
-            segment: self.segment,
-            direction: self.direction,
-            packets: count(0),
-            bytes: count(1),
-            delivered: count(2),
-            delivered_bytes: count(3),
-            queue_drops: count(4),
-            losses: count(5),
-            released: count(6),
-            released_bytes: count(7),
-            queue_bytes: count(8),
-            max_queue_bytes: count(9),
-        }
-    }
+    text
 }

@@ -60,13 +60,13 @@ def shown(value: object) -> str:
     return text if len(text) <= 200 else f"{text[:200]}…"
 
 
-def partner_of(stack: Stack) -> Stack | None:
+def partner_of(stack: Stack, mode: str = "virtual-time", alpn: str = "hq-interop") -> Stack | None:
     """The stack itself if it has both roles, else one that comes with Bentpipe and is built."""
     if set(stack.roles) == set(stacks.ROLES):
         return stack
     known = stacks.discover()
-    ready = (known[name] for name in PARTNERS if name in known and not known[name].missing("virtual-time"))
-    return next(ready, None)
+    speak = (known[name] for name in PARTNERS if name in known and alpn in known[name].alpn)
+    return next((partner for partner in speak if not partner.missing(mode)), None)
 
 
 def hello(role: str, folder: Path, testcase: str = "transfer") -> dict[str, Any]:

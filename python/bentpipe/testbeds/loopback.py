@@ -14,7 +14,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -37,6 +37,7 @@ class Transfer:
     testcase: str = "transfer"
     options: Mapping[str, str] = field(default_factory=dict)
     logs: bool = False  # whether TLS secrets and qlog shall be written
+    alpn: str = "hq-interop"  # or "h3"
 
 
 @dataclass(frozen=True)
@@ -120,10 +121,11 @@ def environment(role: str, transfer: Transfer, port: int) -> dict[str, str]:
     values = {
         "ROLE": role,
         "TESTCASE": transfer.testcase,
+        "BENTPIPE_ALPN": transfer.alpn,
         "BENTPIPE_OPTIONS": " ".join(f"{name}={value}" for name, value in transfer.options.items()),
         "WWW": str(transfer.www),
         "DOWNLOADS": str(transfer.folder / "downloads"),
-        "CERTS": str(paths.certs()),
+        "CERTS": str(paths.socket_certs()),
     }
     if role == "server":
         values["BENTPIPE_LISTEN"] = f"127.0.0.1:{port}"
@@ -152,6 +154,25 @@ def refusal(stack: Stack, role: str, transfer: Transfer) -> str | None:
         except LoopbackError as error:
             return str(error)
         return None if code == 127 else f"it exited with {code}{process.said()}"
+
+
+def version(command: Sequence[str], patience_s: float = 10.0) -> str:
+    """What a program in socket mode says of its stack when it is started with `--version`; LoopbackError or
+    OSError if it says nothing.
+    """
+    try:
+        done = subprocess.run(
+            [*command, "--version"], capture_output=True, text=True, timeout=patience_s, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise LoopbackError(f"with --version it did not exit within {patience_s:g} s") from None
+    lines = done.stdout.strip().splitlines()
+    if done.returncode != 0 or len(lines) != 1:
+        said = f"; it wrote: {done.stderr.strip()[-600:]}" if done.stderr.strip() else ""
+        raise LoopbackError(
+            f"with --version it printed {len(lines)} lines and exited with {done.returncode}{said}"
+        )
+    return lines[0]
 
 
 def run(client: Stack, server: Stack, transfer: Transfer, patience_s: float = 60.0) -> tuple[Ending, Ending]:
