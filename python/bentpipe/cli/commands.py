@@ -15,6 +15,7 @@ from pathlib import Path
 import click
 
 import bentpipe
+from bentpipe.cli.perf import perf
 from bentpipe.cli.plot import plot
 from bentpipe.cli.qlog import qlog
 from bentpipe.cli.results import results
@@ -36,6 +37,7 @@ def cli() -> None:
       bentpipe run --scenario sat --client quinn --server quic-go
       bentpipe scenarios                            which paths there are
       bentpipe stacks                               which QUIC implementations there are
+      bentpipe perf server                          and `bentpipe perf client HOST`: an iperf3 for QUIC
     """
 
 
@@ -53,7 +55,7 @@ def report(folder: Path) -> None:
     click.echo(build_report(folder))
 
 
-for command in (run, scenarios, stacks, report, results, trace, plot, qlog):
+for command in (run, scenarios, stacks, report, results, trace, plot, qlog, perf):
     cli.add_command(command)
 
 
