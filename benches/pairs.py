@@ -27,7 +27,7 @@ from typing import Any
 from bentpipe import scenarios, stacks
 from bentpipe.stacks import Stack, Variant
 from bentpipe.testbeds import loopback
-from bentpipe.testbeds.sim import Job, Sim
+from bentpipe.testbeds.jobs import Job, Trials
 from bentpipe.trial import Trial
 from bentpipe.workload import www_file
 
@@ -138,7 +138,7 @@ def trial(client: Stack, server: Stack, folder: Path) -> dict[str, Any]:
         client=Variant(client.name, client, {}),
         server=Variant(server.name, server, {}),
     )
-    answer = Sim(folder).trial(job)
+    answer = Trials(folder).trial(job)
     values = answer.values or {"outcome": "invalid", "detail": answer.failure}
     if values["outcome"] != "ok":
         sys.exit(f"error: {client.name} → {server.name}: {values['outcome']}: {values['detail']}")

@@ -32,7 +32,7 @@ from pathlib import Path
 
 from bentpipe import paths, scenarios, stacks
 from bentpipe.stacks import Variant
-from bentpipe.testbeds.sim import Job, Sim
+from bentpipe.testbeds.jobs import Job, Trials
 from bentpipe.trial import Trial
 from bentpipe.workload import www_file
 
@@ -131,7 +131,7 @@ def make_trace(folder: Path, size: int) -> Path:
         server=Variant(STACK, stack, {}),
         trace=True,
     )
-    answer = Sim(folder).trial(job)
+    answer = Trials(folder).trial(job)
     if answer.values is None or answer.values["outcome"] != "ok":
         sys.exit(f"error: the transfer failed: {answer.values or answer.failure}")
     return job.folder / "trace.pcapng"

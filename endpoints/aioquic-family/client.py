@@ -23,7 +23,7 @@ from dialect import (
     StreamReset,
 )
 from failures import Failed
-from job import ZERORTT, Job
+from job import HQ, ZERORTT, Job
 
 
 class Request:
@@ -70,7 +70,8 @@ class Client:
         if opened:
             self._configuration.session_ticket = self.sessions[-1].ticket
         wants_ticket = opened + 1 < len(self._parts)
-        self.sessions.append(ClientSession(self._job, self._configuration, self._parts[opened], wants_ticket))
+        session = _session_class(self._job)
+        self.sessions.append(session(self._job, self._configuration, self._parts[opened], wants_ticket))
         return self.sessions[-1]
 
     def explain(self) -> str | None:
@@ -83,8 +84,18 @@ class Client:
             session.close_files()
 
 
+def _session_class(job: Job) -> type[ClientSession]:
+    if job.alpn == HQ:
+        return ClientSession
+    import h3
+
+    return h3.H3ClientSession
+
+
 class ClientSession:
     """One connection: asks for its requests; closes when they have ended and it has the ticket it wants."""
+
+    no_error = 0  # the code of a connection that has done its work
 
     def __init__(
         self, job: Job, configuration: QuicConfiguration, requests: list[Request], wants_ticket: bool
@@ -122,7 +133,7 @@ class ClientSession:
     def handle(self, event: QuicEvent, now_ns: int) -> None:
         """Takes an event that the connection gave out at `now_ns`."""
         if isinstance(event, StreamDataReceived):
-            self._receive(event, now_ns)
+            self._receive(event.stream_id, event.data, event.end_stream, now_ns)
         elif isinstance(event, HandshakeCompleted):
             self.handshake_ns = now_ns
             self._may_ask = True
@@ -161,19 +172,22 @@ class ClientSession:
             request = self._unasked.popleft()
             stream = self.connection.get_next_available_stream_id()
             self._by_stream[stream] = request
-            question = f"{'PUT' if self._upload else 'GET'} {request.path}\r\n".encode()
-            if self._upload:
-                content = files.load(self._folder, request.path)
-                if content is None:
-                    raise Failed(f"REQUESTS: {request.path}: no such file in {self._folder}")
-                request.size, request.first_byte_ns = len(content), now_ns
-                question += content
-            self.connection.send_stream_data(stream, question, end_stream=True)
+            self._question(stream, request, now_ns)
 
-    def _receive(self, event: StreamDataReceived, now_ns: int) -> None:
-        request = self._by_stream[event.stream_id]
+    def _question(self, stream: int, request: Request, now_ns: int) -> None:
+        question = f"{'PUT' if self._upload else 'GET'} {request.path}\r\n".encode()
         if self._upload:
-            if event.end_stream:
+            content = files.load(self._folder, request.path)
+            if content is None:
+                raise Failed(f"REQUESTS: {request.path}: no such file in {self._folder}")
+            request.size, request.first_byte_ns = len(content), now_ns
+            question += content
+        self.connection.send_stream_data(stream, question, end_stream=True)
+
+    def _receive(self, stream: int, data: bytes, is_end: bool, now_ns: int) -> None:
+        request = self._by_stream[stream]
+        if self._upload:
+            if is_end:
                 request.last_byte_ns = now_ns
                 self._finish(request)
             return
@@ -181,13 +195,13 @@ class ClientSession:
             request.store = files.create(self._folder, request.path)
             if request.store is None:
                 raise Failed(f"REQUESTS: {request.path}: leads out of the folder for downloads")
-        if event.data:
+        if data:
             if request.first_byte_ns is None:
                 request.first_byte_ns = now_ns
             request.last_byte_ns = now_ns
-            request.size += len(event.data)
-            request.store.write(event.data)
-        if event.end_stream:
+            request.size += len(data)
+            request.store.write(data)
+        if is_end:
             self._finish(request)
 
     def _finish(self, request: Request) -> None:
@@ -199,4 +213,4 @@ class ClientSession:
 
     def _close_if_ended(self) -> None:
         if self.ended:
-            self.connection.close()
+            self.connection.close(error_code=self.no_error)

@@ -17,6 +17,7 @@ ROLES = ("client", "server")
 # Those in which a second connection begins with a ticket from the first.
 RESUMPTION, ZERORTT = "resumption", "zerortt"
 UPLOAD = "upload"
+HQ, H3 = "hq-interop", "h3"  # application protocols; virtual time has the first alone
 TESTCASES = ("transfer", "handshake", "longrtt", "multiplexing", RESUMPTION, ZERORTT, UPLOAD)
 
 
@@ -31,6 +32,7 @@ class Job(NamedTuple):
     certs: str
     keylog: str | None
     qlog: str | None
+    alpn: str = HQ
 
     @property
     def tickets(self) -> bool:
@@ -90,6 +92,7 @@ def from_environment() -> Job:
         certs=os.environ.get("CERTS", ""),
         keylog=os.environ.get("SSLKEYLOGFILE") or None,
         qlog=os.environ.get("QLOGDIR") or None,
+        alpn=_alpn(testcase),
     )
 
 
@@ -108,6 +111,15 @@ def _check(role: str, testcase: str) -> None:
         raise Unsupported(f"role {role!r}: unknown; known are {', '.join(ROLES)}")
     if testcase not in TESTCASES:
         raise Unsupported(f"test case {testcase!r}: not supported; known are {', '.join(TESTCASES)}")
+
+
+def _alpn(testcase: str) -> str:
+    alpn = os.environ.get("BENTPIPE_ALPN") or HQ
+    if alpn not in dialect.ALPN:
+        raise Unsupported(f"application protocol {alpn!r}: unknown; known are {', '.join(dialect.ALPN)}")
+    if alpn == H3 and testcase in (RESUMPTION, ZERORTT, UPLOAD):
+        raise Unsupported(f"test case {testcase!r}: not supported in h3")
+    return alpn
 
 
 def _text(value: object) -> str | None:

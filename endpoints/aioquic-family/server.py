@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 import files
 from dialect import QuicConfiguration, QuicConnection, QuicEvent, StreamDataReceived, StreamReset
-from job import Job
+from job import HQ, Job
 from stack import IssuedTickets
 
 # hq-interop has no error codes of its own; this is HTTP/3's H3_REQUEST_CANCELLED, which qlog viewers know by
@@ -40,13 +40,21 @@ class Server:
 
     def speak(self, connection: QuicConnection) -> ServerSession:
         """The session over a new connection."""
-        self.sessions.append(ServerSession(self._job, connection))
+        self.sessions.append(_session_class(self._job)(self._job, connection))
         return self.sessions[-1]
 
     def close_files(self) -> None:
         """Writes out what has been received of files that will never be whole."""
         for session in self.sessions:
             session.close_files()
+
+
+def _session_class(job: Job) -> type[ServerSession]:
+    if job.alpn == HQ:
+        return ServerSession
+    import h3
+
+    return h3.H3ServerSession
 
 
 class ServerSession:

@@ -24,8 +24,8 @@ from dialect import (
 )
 from job import Job
 
-ALPN = "hq-interop"
 SERVER_NAME = "server"
+H3_NO_ERROR = 0x100  # RFC 9114 section 8.1
 CERT_NONE = 0  # ssl.CERT_NONE, without the import of ssl: the contract asks for no verification
 IDLE_TIMEOUT = "idle timeout"  # the contract's words
 KEYLOG_BUFFER = 1 << 16  # bytes; a connection has a few hundred of secrets
@@ -77,7 +77,7 @@ def configure(job: Job) -> QuicConfiguration:
     """The library's configuration for the job's role and options; it opens the key log."""
     configuration = QuicConfiguration(
         is_client=job.role == "client",
-        alpn_protocols=[ALPN],
+        alpn_protocols=[job.alpn],
         server_name=SERVER_NAME if job.role == "client" else None,
         verify_mode=CERT_NONE,
         quic_logger=QlogFiles(job.qlog) if job.qlog else None,
@@ -95,9 +95,9 @@ def configure(job: Job) -> QuicConfiguration:
 
 
 def reason(connection: QuicConnection) -> str | None:
-    """Why a connection that has just ended did so early, in words; None for error code 0 of either side."""
+    """Why a connection that has just ended did so early, in words; None for an end without error."""
     event = connection._close_event
-    if event is None or event.error_code == 0:
+    if event is None or event.error_code in (0, H3_NO_ERROR):
         return None
     if event.reason_phrase == "Idle timeout":
         return IDLE_TIMEOUT

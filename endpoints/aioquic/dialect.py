@@ -24,6 +24,7 @@ from options import LARGEST_MTU, LARGEST_WINDOW, SMALLEST_MTU, Options, Whole, W
 from shortcut import nothing_to_send
 
 __all__ = [
+    "ALPN",
     "NAME",
     "OPTIONS",
     "QLOG_VERSION",
@@ -52,6 +53,7 @@ __all__ = [
     "pull_quic_header",
 ]
 NAME = "aioquic"
+ALPN = ("hq-interop", "h3")
 BEFORE_END = (QuicConnectionState.FIRSTFLIGHT, QuicConnectionState.CONNECTED)
 # The contract's words for congestion control, and aioquic's.
 CONGESTION_CONTROLS = {"newreno": "reno", "cubic": "cubic"}

@@ -12,8 +12,11 @@ import (
 // bubbleEpoch is the wall-clock time at which every synctest bubble starts, in Unix seconds: 1 January 2000.
 const bubbleEpoch = 946684800
 
-// ALPN is the application protocol of every test case.
-const ALPN = "hq-interop"
+// The application protocols. Virtual time has the first alone.
+const (
+	HQ = "hq-interop"
+	H3 = "h3"
+)
 
 // Unsupported is a role, test case, option or option value that the program does not offer: exit code 127.
 type Unsupported struct{ What string }
@@ -47,6 +50,7 @@ type Hello struct {
 	Certs     string            `json:"certs"`
 	Keylog    string            `json:"keylog"`
 	Qlog      string            `json:"qlog"`
+	ALPN      string            `json:"-"` // in virtual time HQ
 }
 
 // Ready is the body of READY.
@@ -74,7 +78,7 @@ type Answer struct {
 
 // parseHello reads HELLO, with its seed, and checks what matters in virtual time only.
 func parseHello(body []byte) (*Hello, uint64, error) {
-	var h Hello
+	h := Hello{ALPN: HQ}
 	if err := json.Unmarshal(body, &h); err != nil {
 		return nil, 0, fmt.Errorf("HELLO: %w", err)
 	}
@@ -91,13 +95,19 @@ func parseHello(body []byte) (*Hello, uint64, error) {
 	return &h, seed, nil
 }
 
-// check holds role, test case and options against what the stack offers.
+// check holds role, test case, application protocol and options against what the stack offers.
 func (h *Hello) check(stack *Stack) error {
 	if h.Role != "client" && h.Role != "server" {
 		return Unsupported{fmt.Sprintf("role %q: want client or server", h.Role)}
 	}
 	if !slices.Contains(stack.Testcases, h.Testcase) {
 		return Unsupported{fmt.Sprintf("test case %q: want %s", h.Testcase, strings.Join(stack.Testcases, ", "))}
+	}
+	if h.ALPN != HQ && !slices.Contains(stack.ALPN, h.ALPN) {
+		return Unsupported{fmt.Sprintf("application protocol %q: want %s", h.ALPN, strings.Join(append([]string{HQ}, stack.ALPN...), ", "))}
+	}
+	if h.ALPN == H3 && (h.Resumes() || h.uploads()) {
+		return Unsupported{fmt.Sprintf("test case %s in h3: it is of hq-interop", h.Testcase)}
 	}
 	for name, value := range h.Options {
 		if err := stack.CheckOption(name, value); err != nil {

@@ -23,6 +23,7 @@ type Stack struct {
 	Name      string
 	Version   string
 	Testcases []string
+	ALPN      []string // application protocols beside HQ
 	// CheckOption returns an error of type Unsupported for an option or value that the library does not take.
 	CheckOption func(name, value string) error
 	// NewClient prepares a client. What it returns is the client's life, which ends when nothing is left to do.

@@ -64,6 +64,12 @@ func (s *Server) Serve(accept func() (Stream, error)) {
 	}
 }
 
+// File is the file that a path asks for, which begins with a slash; false if there is none.
+func (s *Server) File(path string) ([]byte, bool) {
+	body, found := s.files[path]
+	return body, found
+}
+
 func (s *Server) answer(stream Stream) {
 	exchange := s.send
 	if s.Hello.uploads() {
@@ -81,7 +87,7 @@ func (s *Server) send(stream Stream) error {
 	text, err := io.ReadAll(io.LimitReader(stream, maxRequest+1))
 	line, whole := strings.CutSuffix(string(text), "\r\n")
 	path, get := strings.CutPrefix(line, "GET ")
-	body, found := s.files[path]
+	body, found := s.File(path)
 	if err != nil || !whole || !get || !found {
 		return errRefused
 	}

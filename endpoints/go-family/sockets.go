@@ -1,6 +1,7 @@
 package family
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -24,6 +25,7 @@ func socketHello() (*Hello, error) {
 		Certs:     os.Getenv("CERTS"),
 		Keylog:    os.Getenv("SSLKEYLOGFILE"),
 		Qlog:      os.Getenv("QLOGDIR"),
+		ALPN:      cmp.Or(os.Getenv("BENTPIPE_ALPN"), HQ),
 	}
 	for _, pair := range strings.Fields(os.Getenv("BENTPIPE_OPTIONS")) {
 		name, value, ok := strings.Cut(pair, "=")

@@ -28,6 +28,7 @@ from qh3.quic.packet import (
 from qh3.tls import SessionTicket, SignatureAlgorithm
 
 __all__ = [
+    "ALPN",
     "NAME",
     "OPTIONS",
     "QLOG_VERSION",
@@ -56,6 +57,7 @@ __all__ = [
     "pull_quic_header",
 ]
 NAME = "qh3"
+ALPN = ("hq-interop",)
 OPTIONS: dict[str, Words | Whole] = {
     "cc": Words(("cubic",)),  # the native core has no other
     "window": Whole("bytes", 1, LARGEST_WINDOW),

@@ -11,6 +11,7 @@ import (
 	family "bentpipe-endpoint-go-family"
 
 	"github.com/quic-go/quic-go"
+	"github.com/quic-go/quic-go/http3"
 )
 
 // client opens the connections of a test case, one after the other, on one socket.
@@ -68,8 +69,16 @@ func (c *client) connect(requests []*family.Request, last bool) error {
 		}
 	}
 	err = context.Cause(conn.Context())
-	conn.CloseWithError(0, "")
+	conn.CloseWithError(c.noError(), "")
 	return err
+}
+
+// noError is the code with which a connection is closed that has done its work.
+func (c *client) noError() quic.ApplicationErrorCode {
+	if c.Hello.ALPN == family.H3 {
+		return quic.ApplicationErrorCode(http3.ErrCodeNoError)
+	}
+	return 0
 }
 
 // ask sends the requests, again after the handshake if they went out in 0-RTT packets that the server has rejected.
@@ -77,6 +86,9 @@ func (c *client) ask(conn *quic.Conn, requests []*family.Request) {
 	open := func() (family.Stream, error) {
 		s, err := conn.OpenStreamSync(context.Background())
 		return stream{s}, err
+	}
+	if c.Hello.ALPN == family.H3 {
+		open = openH3(conn)
 	}
 	c.Ask(open, requests)
 	for _, r := range requests {

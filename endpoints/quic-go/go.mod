@@ -8,7 +8,11 @@ require (
 	golang.org/x/sys v0.47.0
 )
 
-require golang.org/x/crypto v0.54.0 // indirect
+require (
+	github.com/quic-go/qpack v0.6.0 // indirect
+	golang.org/x/crypto v0.54.0 // indirect
+	golang.org/x/text v0.40.0 // indirect
+)
 
 require bentpipe-endpoint-go-family v0.0.0
 

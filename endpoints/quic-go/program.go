@@ -13,6 +13,7 @@ import (
 	family "bentpipe-endpoint-go-family"
 
 	"github.com/quic-go/quic-go"
+	"github.com/quic-go/quic-go/http3"
 )
 
 // goMod pins the library.
@@ -24,11 +25,15 @@ var program = &family.Stack{
 	Name:        "quic-go",
 	Version:     "quic-go " + family.Version(goMod, "github.com/quic-go/quic-go"),
 	Testcases:   []string{"transfer", "handshake", "longrtt", "multiplexing", "resumption", "zerortt", "upload"},
+	ALPN:        []string{family.H3},
 	CheckOption: func(name, value string) error { return setOption(&quic.Config{}, name, value) },
 	NewClient:   newClient,
 	NewServer:   newServer,
 	Describe:    describe,
 }
+
+// serverName is what a client calls its server, whatever its address.
+const serverName = "server"
 
 // largestPacket is the size, in bytes, for which quic-go's pacer waits until it is told another by path MTU discovery
 // (newPacer). With larger packets from the start the sender asks again and again, at one instant, whether it may send: it
@@ -91,8 +96,8 @@ func newTransport(env *family.Environment, early *earlySecrets) *quic.Transport 
 
 func clientTLS(env *family.Environment) *tls.Config {
 	return &tls.Config{
-		ServerName: "server",
-		NextProtos: []string{family.ALPN},
+		ServerName: serverName,
+		NextProtos: []string{env.Hello.ALPN},
 		// The contract leaves verification to the client; results do not depend on it.
 		InsecureSkipVerify: true,
 		KeyLogWriter:       env.Logs.Keylog,
@@ -107,7 +112,7 @@ func serverTLS(env *family.Environment) (*tls.Config, error) {
 	}
 	return &tls.Config{
 		Certificates: []tls.Certificate{pair},
-		NextProtos:   []string{family.ALPN},
+		NextProtos:   []string{env.Hello.ALPN},
 		KeyLogWriter: env.Logs.Keylog,
 	}, nil
 }
@@ -136,7 +141,7 @@ func describe(err error) *string {
 	case err == nil || errors.Is(err, context.Canceled):
 		return nil
 	case errors.As(err, &application):
-		if application.ErrorCode == 0 {
+		if application.ErrorCode == 0 || application.ErrorCode == quic.ApplicationErrorCode(http3.ErrCodeNoError) {
 			return nil
 		}
 		text = fmt.Sprintf("application error %#x: %s", uint64(application.ErrorCode), application.ErrorMessage)

@@ -46,12 +46,17 @@ func newServer(s *family.Server) (func() error, error) {
 	}, nil
 }
 
-// serve answers every connection.
+// serve answers every connection, in the application protocol of the trial.
 func serve(s *family.Server, accept func(context.Context) (*quic.Conn, error)) {
+	h3 := serveH3(s)
 	for {
 		conn, err := accept(context.Background())
 		if err != nil {
 			return
+		}
+		if s.Hello.ALPN == family.H3 {
+			go h3(conn)
+			continue
 		}
 		go s.Serve(func() (family.Stream, error) {
 			next, err := conn.AcceptStream(context.Background())

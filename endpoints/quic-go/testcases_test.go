@@ -75,7 +75,7 @@ func TestFixedPacketSize(t *testing.T) {
 // loopback is a client connection of this process.
 func loopback(t *testing.T, address string) *quic.Conn {
 	t.Helper()
-	config := &tls.Config{InsecureSkipVerify: true, NextProtos: []string{family.ALPN}}
+	config := &tls.Config{InsecureSkipVerify: true, NextProtos: []string{family.HQ}}
 	conn, err := quic.DialAddr(t.Context(), address, config, nil)
 	check(t, err)
 	t.Cleanup(func() { conn.CloseWithError(0, "") })

@@ -65,7 +65,7 @@ func configure(env *family.Environment) (*quic.Config, error) {
 		QLogLogger: qlogger(env),
 		TLSConfig: &tls.Config{
 			ServerName: "server",
-			NextProtos: []string{family.ALPN},
+			NextProtos: []string{family.HQ},
 			MinVersion: tls.VersionTLS13,
 			// The contract leaves verification to the client; results do not depend on it.
 			InsecureSkipVerify: true,

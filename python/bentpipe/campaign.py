@@ -17,6 +17,7 @@ from bentpipe import flows, paths, scenarios, stacks, strict, workload
 from bentpipe.errors import UsageError, one_of
 from bentpipe.flows import AND
 from bentpipe.stacks import Stack, Variant
+from bentpipe.testbed import TESTBEDS
 from bentpipe.trial import Trial
 from bentpipe.workload import Workload
 
@@ -39,6 +40,7 @@ class Plan:
     workloads: tuple[str, ...] = ("transfer:10485760",)  # in canonical form
     flows: tuple[str, ...] = ()  # sets of further flows, in canonical form; each workload is run with each
     trace: str = "none"  # one of TRACES
+    testbed: str = "sim"  # one of TESTBEDS
     qlog: bool = False  # traces come with the endpoints' qlogs
     set: tuple[str, ...] = ()  # `KEY=VALUE`, for every scenario
     sweep: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
@@ -121,6 +123,7 @@ class Plan:
                 client=client,
                 server=server,
                 iteration=iteration,
+                testbed=self.testbed,
             )
             for scenario, moved, client, server, iteration in itertools.product(*axes)
         ]
@@ -180,6 +183,12 @@ def load(argument: str) -> Plan:
         raise UsageError(
             f'{table.file}: trace: "{values["trace"]}" is not valid',
             one_of(values["trace"], TRACES, "one of"),
+        )
+    values["testbed"] = table.text("testbed", "sim")
+    if values["testbed"] not in TESTBEDS:
+        raise UsageError(
+            f'{table.file}: testbed: "{values["testbed"]}" is not valid',
+            one_of(values["testbed"], TESTBEDS, "one of"),
         )
     values["qlog"] = table.values.get("qlog", False)
     if not isinstance(values["qlog"], bool):
@@ -255,7 +264,7 @@ def cast(
                 raise UsageError(
                     f"{label}: {variant.stack.name} has no role {role}", "leave it out of this list"
                 )
-            why = variant.stack.missing("virtual-time")
+            why = variant.stack.missing(TESTBEDS[plan.testbed].mode)
             if why and (label in named or label in further[role]):
                 raise UsageError(why, variant.stack.how_to_install)
             if why:

@@ -65,12 +65,16 @@ class Record:
     connections: int | None  # that completed a handshake; null where none could be made out
     resumed: bool | None  # whether the second connection was; null where there is none
     zero_rtt_bytes: int | None  # stream data in the 0-RTT packets of the connection that is measured
-    virtual_s: float  # virtual time at the end of the last epoch, when both sides were done
+    virtual_s: (
+        float  # the trial's time when both sides were done; in virtual time, at the end of the last epoch
+    )
     wall_s: float
     cpu_client_s: float
     cpu_server_s: float
-    cpu_sim_s: float  # the coordinator's own
-    epochs: int  # rounds of the coordinator
+    cpu_sim_s: float  # the testbed's own
+    memory_client_bytes: int  # the most that its process had at once, in RAM
+    memory_server_bytes: int
+    epochs: int  # rounds of the coordinator of virtual time; 0 in real time
     forward_packets: int  # sent by the server
     forward_bytes: int  # of IP packets
     forward_queue_drops: int
@@ -107,6 +111,13 @@ class Record:
         dict[str, Any]
     ]  # all of them, the one that is measured first; empty where that is the only one
     packet_log_sha256: str | None
+    # Of real time, null elsewhere: how well the links kept to the model.
+    release_error_p50_ms: float | None  # by how much packets came out later than the model says
+    release_error_p99_ms: float | None
+    release_error_p999_ms: float | None
+    release_error_max_ms: float | None
+    kernel_drops: int | None  # packets that the kernel dropped on the way to the emulator or from it
+    cpu_pressure: float | None  # share of the time in which some task waited for a processor
 
     @property
     def ok(self) -> bool:

@@ -8,6 +8,7 @@ can be resumed.
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import tempfile
@@ -21,16 +22,19 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from bentpipe import flows
+from bentpipe import flows, protocol, state
 from bentpipe.campaign import Cast
 from bentpipe.errors import BentpipeError, Interrupted, is_full
+from bentpipe.guard import TRIES, Guard
 from bentpipe.manifest import Manifest, now, stack_versions
 from bentpipe.pause import Pause
 from bentpipe.records import Record
 from bentpipe.run_folder import RunFolder
+from bentpipe.stacks import PROTOCOLS, Stack
 from bentpipe.statistics import Cell, CellKey, cells
-from bentpipe.testbeds import pipe
-from bentpipe.testbeds.sim import Answer, Flow, Job, Sim
+from bentpipe.testbed import TESTBEDS, Testbed
+from bentpipe.testbeds import loopback, pipe
+from bentpipe.testbeds.jobs import Answer, Flow, Job, Trials
 from bentpipe.trial import Trial
 from bentpipe.workload import write_files
 
@@ -41,10 +45,17 @@ _TICK_S = 0.25  # how soon a signal or the end of a pause is noticed
 class Settings:
     """How a campaign is executed. None of it changes a result."""
 
-    jobs: int
+    jobs: int | None = None  # trials at a time; None: as many as suit the testbed
     shuffle: bool = False
     pause: Pause | None = None
     silence_s: int = 30
+
+
+def jobs_for(testbed: Testbed, asked: int | None) -> int:
+    """How many trials run at a time, at most."""
+    cores = os.cpu_count() or 1
+    # A trial's programs wait for each other at times; in real time for the link, and a guard sets the limit.
+    return asked or (8 * cores if testbed.is_real_time else cores + 1)
 
 
 class Progress(Protocol):
@@ -79,6 +90,11 @@ class Execution:
         self._open: dict[CellKey, int] = {}  # cell → trials without a record
         self._queue: deque[Trial] = deque()
         self._executed: set[str] = set()  # trials that ended since this process began
+        self._testbed = TESTBEDS[plan.testbed]
+        self._jobs = jobs_for(self._testbed, self.settings.jobs)
+        self._guard = Guard(self._jobs) if self._testbed.is_real_time else None
+        self._tries: dict[str, int] = {}  # trial → how often its testbed did not keep to the model
+        self._versions: dict[str, str | None] = {}
         self._paused = False
 
     @property
@@ -94,7 +110,7 @@ class Execution:
         with (
             _signals(self._ask_to_stop),
             tempfile.TemporaryDirectory(prefix="bentpipe-", ignore_cleanup_errors=True) as scratch,
-            ThreadPoolExecutor(self.settings.jobs) as pool,
+            ThreadPoolExecutor(self._jobs) as pool,
         ):
             try:
                 self._execute(Path(scratch), pool)
@@ -116,7 +132,9 @@ class Execution:
             write_files(self._www, workload, lambda: self._stop)
         if self._stop:
             return
-        self._sim = Sim(scratch)
+        self._sim = Trials(scratch)
+        if self._testbed.is_real_time:  # in virtual time each program says it anew
+            self._versions = {name: state.of(stack).version for name, stack in self.cast.stacks.items()}
         self._check_contract(pool)
         self.progress.start(len(self._queue))
         self._work_off(pool)
@@ -159,12 +177,8 @@ class Execution:
         wanted = {}
         for role, variants in (("client", self.cast.clients), ("server", self.cast.servers)):
             for variant in variants.values():
-                wanted[f"{variant.stack.name} as {role}"] = (variant.stack.command("virtual-time"), role)
-        patience_s = min(10.0, self.settings.silence_s)
-        asked = {
-            name: pool.submit(pipe.refusal, command, pipe.hello(role, word, {}, self._www.parent), patience_s)
-            for name, (command, role) in wanted.items()
-        }
+                wanted[f"{variant.stack.name} as {role}"] = (variant.stack, role)
+        asked = {name: pool.submit(self._refusal, *which, word) for name, which in wanted.items()}
         breaches = {name: answer for name, future in asked.items() if (answer := future.result())}
         if self._stop:  # a Ctrl-C may have ended what was asked
             return
@@ -172,6 +186,16 @@ class Execution:
             self.progress.note(f"{name} breaks the contract: asked for an unknown test case, {answer}")
         self.manifest.contract_breaches = breaches
         self.folder.write_manifest(self.manifest)
+
+    def _refusal(self, stack: Stack, role: str, word: str) -> str | None:
+        """None if the program says that it does not know the test case `word`; else what it did, in words."""
+        if self._testbed.is_real_time:
+            folder = self._scratch / f"{stack.name}-{role}"
+            asked = loopback.Transfer(self._www, ("/1000",), folder, testcase=word, alpn=stack.alpn[0])
+            return loopback.refusal(stack, role, asked)
+        patience_s = min(10.0, self.settings.silence_s)
+        greeting = pipe.hello(role, word, {}, self._scratch)
+        return pipe.refusal(stack.command("virtual-time"), greeting, patience_s)
 
     def _work_off(self, pool: ThreadPoolExecutor) -> None:
         running: dict[Future[Answer], Trial] = {}
@@ -199,20 +223,29 @@ class Execution:
                 self.folder.drop_trial(trial.id)
 
     def _hand_out(self, pool: ThreadPoolExecutor, running: dict[Future[Answer], Trial]) -> None:
-        while self._queue and len(running) < self.settings.jobs:
+        while self._queue and len(running) < self._jobs:
             if self.settings.pause is not None and self.settings.pause.holds(datetime.now()):
                 if not self._paused:
                     self.progress.note(f"paused until {self.settings.pause.until}")
                 self._paused = True
                 return
             self._paused = False
+            weight = self._weight(self._queue[0])
+            if self._guard and not self._guard.admits(weight):
+                return
             trial = self._queue.popleft()
             if breach := self._breach(trial):
                 self._keep(trial, trial.unmeasured("invalid", breach))
             elif lack := self._lack(trial):
                 self._keep(trial, trial.unmeasured("unsupported", lack))
             else:
+                if self._guard:
+                    self._guard.start(weight)
                 running[pool.submit(self._sim.trial, self._job(trial))] = trial
+
+    def _weight(self, trial: Trial) -> float:
+        """How much of the machine a trial in real time takes, where one of two light stacks takes 1."""
+        return max(max(flow.client.stack.weight, flow.server.stack.weight) for flow in self._flows(trial))
 
     def _breach(self, trial: Trial) -> str | None:
         ends = [("client", flow.client) for flow in self._flows(trial)]
@@ -232,6 +265,10 @@ class Execution:
                 name = variant.stack.name
                 if flow.testcase not in variant.stack.testcases:
                     return f"{name} as {role}: its stack.toml does not list {flow.testcase}; not started"
+            if self._testbed.is_real_time and (
+                lack := protocol.lack(flow.client.stack, flow.server.stack, flow.testcase)
+            ):
+                return f"{lack}; not started"
         return None
 
     def _flows(self, trial: Trial) -> list[Flow]:
@@ -240,12 +277,16 @@ class Execution:
         found = []
         for flow in (flows.Flow(), *flows.of(own)):
             moved = flow.workload or own
+            client = self.cast.clients[flow.client or trial.client]
+            server = self.cast.servers[flow.server or trial.server]
+            common = protocol.common(client.stack, server.stack, moved.testcase)
             found.append(
                 Flow(
                     testcase=moved.testcase,
                     requests=moved.requests,
-                    client=self.cast.clients[flow.client or trial.client],
-                    server=self.cast.servers[flow.server or trial.server],
+                    client=client,
+                    server=server,
+                    alpn=common or PROTOCOLS[0],
                     start_ms=flow.start_ms,
                     duration_ms=moved.duration_ms,
                 )
@@ -270,14 +311,32 @@ class Execution:
             server=own.server,
             duration_ms=own.duration_ms,
             others=tuple(others),
+            alpn=own.alpn,
+            testbed=self._testbed,
+            versions=self._versions,
         )
 
     def _take(self, trial: Trial, answer: Answer) -> None:
         if answer.disk_full:
             raise self.folder.disk_full(answer.failure, str(self._scratch))
         record = self._record(trial, answer)
+        if self._guard:
+            self._guard.end(self._weight(trial))
+            self._guard.learn(record)
+            if answer.values is not None and record.outcome == "invalid" and self._try_again(trial, record):
+                return
         self.folder.keep_trial(trial.id)
         self._keep(trial, record)
+
+    def _try_again(self, trial: Trial, record: Record) -> bool:
+        """Queue a trial again whose testbed did not keep to the model, unless that was so too often."""
+        tries = self._tries[trial.id] = self._tries.get(trial.id, 0) + 1
+        if tries >= TRIES or self._stop:
+            return False
+        self.folder.drop_trial(trial.id)
+        self._queue.append(trial)
+        self.progress.note(f"{trial.id}: runs again: {record.detail}")
+        return True
 
     def _record(self, trial: Trial, answer: Answer) -> Record:
         try:
@@ -315,7 +374,13 @@ class Execution:
         for record in cell.records:
             if record is not median:
                 self.folder.forget_trace(record.trial)
-        if not median.ok or median.trial in self._executed or self.folder.has_trace(median.trial):
+        again = not self._testbed.is_real_time  # there it would be another trial
+        if (
+            not again
+            or not median.ok
+            or median.trial in self._executed
+            or self.folder.has_trace(median.trial)
+        ):
             return 0
         self._open[cell.key] = 1
         self._queue.append(self._trials[median.trial])

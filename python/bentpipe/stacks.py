@@ -71,6 +71,7 @@ class Stack:
     packages: tuple[str, ...] = ()  # Python packages of Bentpipe's own environment that it runs with
     alpn: tuple[str, ...] = PROTOCOLS[:1]  # application protocols in socket mode, of PROTOCOLS
     logs: tuple[str, ...] = LOGS  # those that it writes when it is asked to
+    weight: float = 1.0  # how much of a processor it takes in real time, where most take 1
 
     def command(self, mode: str) -> list[str]:
         """The argument list that starts the stack in `mode`, placeholders filled in."""
@@ -149,12 +150,13 @@ class Variant:
     stack: Stack
     options: Mapping[str, str]
 
-    def endpoint(self) -> dict[str, object]:
-        """What a job of `bentpipe-sim trial` says about an end."""
+    def endpoint(self, mode: str, version: str | None = None) -> dict[str, object]:
+        """What a job says about an end that is started in `mode`, and is of a version that is known."""
         return {
             "name": self.label,
-            "command": self.stack.command("virtual-time"),
+            "command": self.stack.command(mode),
             "options": dict(self.options),
+            "version": version,
         }
 
 
@@ -177,6 +179,7 @@ def load(folder: Path) -> Stack:
         "packages",
         "alpn",
         "logs",
+        "weight",
     )
     options, commands, build = table.table("options"), table.table("commands"), table.table("build")
     commands.allow(*MODES)
@@ -198,6 +201,7 @@ def load(folder: Path) -> Stack:
         packages=tuple(table.texts("packages", [])),
         alpn=tuple(table.texts("alpn", ["hq-interop"])),
         logs=tuple(table.texts("logs", list(LOGS))),
+        weight=table.number("weight", 1.0),
     )
     if not _NAME.fullmatch(stack.name):
         raise table.wrong("name", stack.name, "letters, digits and -")

@@ -7,9 +7,8 @@ from typing import Any
 
 from bentpipe import installed, needs
 from bentpipe.stacks import Stack
+from bentpipe.testbed import TESTBEDS
 from bentpipe.testbeds import loopback, pipe
-
-TESTBEDS = {"virtual-time": "sim", "sockets": "loopback"}  # mode → where it is used
 
 
 @dataclass(frozen=True)
@@ -23,7 +22,7 @@ class State:
 
     @property
     def testbeds(self) -> list[str]:
-        return [testbed for mode, testbed in TESTBEDS.items() if mode in self.stack.commands]
+        return [one.name for one in TESTBEDS.values() if one.mode in self.stack.commands]
 
     @property
     def repeats(self) -> str:

@@ -39,6 +39,13 @@ class Table:
             raise self.wrong(key, value, "true or false")
         return value
 
+    def number(self, key: str, default: float | None = None) -> float:
+        """A number above 0."""
+        value = self._get(key, default)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
+            raise self.wrong(key, value, "a number above 0")
+        return float(value)
+
     def texts(self, key: str, default: list[str] | None = None) -> list[str]:
         value = self._get(key, default)
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):

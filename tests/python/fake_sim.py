@@ -89,12 +89,15 @@ def result(job: dict[str, Any]) -> dict[str, Any]:
         "connections": 1, "resumed": None, "zero_rtt_bytes": None,
         "limit_s": 5.6, "share_of_limit": None if flaky else 0.6, "virtual_s": 2.0 + transfer_s,
         "wall_s": 0.01, "cpu_client_s": 0.01, "cpu_server_s": 0.01, "cpu_sim_s": 0.001, "epochs": 30,
+        "memory_client_bytes": 1000, "memory_server_bytes": 1000,
         "forward_packets": 100, "forward_bytes": 120000, "forward_queue_drops": 0, "forward_losses": 0,
         "return_packets": 50, "return_bytes": 5000, "return_queue_drops": 0, "return_losses": 0,
         "client_version": "toy 1", "server_version": "toy 1", "client_driver": "d", "server_driver": "d",
         "client_statistics": {}, "server_statistics": {},
         "received_step_s": 0.1, "received_bytes": [1, 2, 3], "jain_index": None, "flows": [],
         "packet_log_sha256": hashlib.sha256(job["seed"].encode()).hexdigest(),
+        "release_error_p50_ms": None, "release_error_p99_ms": None, "release_error_p999_ms": None,
+        "release_error_max_ms": None, "kernel_drops": None, "cpu_pressure": None,
     }  # fmt: skip
 
 

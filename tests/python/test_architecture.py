@@ -22,7 +22,21 @@ ALLOWED = {
     "bentpipe-endpoint": {"bentpipe-units"},
     "bentpipe-noq-proto": set(),
     "bentpipe-benches": {"bentpipe-congestion", "bentpipe-noq-proto"},
-    "bentpipe-sim": {"bentpipe-link", "bentpipe-endpoint", "bentpipe-trace", "bentpipe-units"},
+    "bentpipe-trial": {"bentpipe-link", "bentpipe-endpoint", "bentpipe-trace", "bentpipe-units"},
+    "bentpipe-sim": {
+        "bentpipe-link",
+        "bentpipe-endpoint",
+        "bentpipe-trace",
+        "bentpipe-trial",
+        "bentpipe-units",
+    },
+    "bentpipe-emulator": {
+        "bentpipe-endpoint",
+        "bentpipe-link",
+        "bentpipe-trace",
+        "bentpipe-trial",
+        "bentpipe-units",
+    },
 }
 ENDPOINT_PROGRAMS_MAY_USE = {
     "bentpipe-congestion",

@@ -37,3 +37,15 @@ impl Direction {
         }
     }
 }
+
+impl SegmentName {
+    /// The key in scenario files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Access => "access",
+            Self::Satellite => "satellite",
+            Self::Ground => "ground",
+        }
+    }
+}

@@ -14,9 +14,8 @@ use bytes::Bytes;
 use command_fds::{CommandFdExt, FdMapping};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use wait4::Wait4;
 
-use crate::job::Role;
+use bentpipe_trial::{Reaped, Remains, Role};
 
 /// A pipe as large as an ordinary user may make it: an epoch's datagrams then pass in one or two writes.
 const PIPE_BYTES: usize = 1 << 20;
@@ -77,29 +76,6 @@ impl ChildError {
     }
 }
 
-/// What a child used and said, known when it is gone.
-#[derive(Debug, Default)]
-pub struct Remains {
-    /// User and system CPU time.
-    pub cpu: Duration,
-    /// Standard output and standard error.
-    pub log: Vec<u8>,
-    /// Every frame that it was sent, so that it can be replayed alone.
-    pub frames: Vec<Vec<u8>>,
-}
-
-impl Remains {
-    /// The last line that it printed, if it printed any: where programs say why they fail.
-    pub fn last_line(&self) -> Option<String> {
-        let text = String::from_utf8_lossy(&self.log);
-        text.lines()
-            .rev()
-            .map(str::trim)
-            .find(|line| !line.is_empty())
-            .map(str::to_owned)
-    }
-}
-
 /// A running endpoint program.
 #[derive(Debug)]
 pub struct Child {
@@ -113,7 +89,7 @@ pub struct Child {
     patience: Duration,
     frames: Vec<Vec<u8>>,
     inbox: Vec<u8>,
-    reaped: Option<(ExitStatus, Duration)>,
+    reaped: Option<Reaped>,
 }
 
 impl Child {
@@ -228,7 +204,7 @@ impl Child {
                 EXIT_PATIENCE.as_secs()
             )));
         }
-        let (status, _) = self.kill_and_reap();
+        let status = self.kill_and_reap().status;
         if status.success() {
             Ok(())
         } else {
@@ -241,14 +217,15 @@ impl Child {
 
     /// Kills it if it still lives, and returns what is left of it.
     pub fn remains(&mut self) -> Remains {
-        let (_, cpu) = self.kill_and_reap();
+        let reaped = self.kill_and_reap();
         let mut log = Vec::new();
         if self.log.seek(SeekFrom::Start(0)).is_ok() {
             // A log that cannot be read is no reason to lose the trial: it stays as far as it was read.
             let _ = (&self.log).take(LOG_BYTES).read_to_end(&mut log);
         }
         Remains {
-            cpu,
+            cpu: reaped.cpu,
+            peak_memory_bytes: reaped.peak_memory_bytes,
             log,
             frames: std::mem::take(&mut self.frames),
         }
@@ -315,7 +292,7 @@ impl Child {
             Ok(false) => return ChildError::Closed(self.role),
             Err(error) => return error,
         }
-        let (status, _) = self.kill_and_reap();
+        let status = self.kill_and_reap().status;
         let before_ready = self.frames.len() <= 1;
         match status.code() {
             Some(127) if before_ready => ChildError::Unsupported(self.role),
@@ -326,18 +303,10 @@ impl Child {
         }
     }
 
-    fn kill_and_reap(&mut self) -> (ExitStatus, Duration) {
-        if let Some(reaped) = self.reaped {
-            return reaped;
-        }
-        // It may be gone already; killing a child that is not yet reaped cannot hit another process.
-        let _ = self.process.kill();
-        let reaped = match self.process.wait4() {
-            Ok(usage) => (usage.status, usage.rusage.utime + usage.rusage.stime),
-            Err(_) => (ExitStatus::default(), Duration::ZERO),
-        };
-        self.reaped = Some(reaped);
-        reaped
+    fn kill_and_reap(&mut self) -> Reaped {
+        *self
+            .reaped
+            .get_or_insert_with(|| Reaped::kill(&mut self.process))
     }
 
     fn io(&self, source: io::Error) -> ChildError {

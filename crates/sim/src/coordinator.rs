@@ -14,8 +14,7 @@ use bentpipe_trace::IPV4_UDP_HEADER;
 use bentpipe_units::{Span, Time};
 
 use crate::flow::{Departure, Flow};
-use crate::job::Role;
-use crate::packet_log::{Packet, PacketLog};
+use bentpipe_trial::{Course, EPOCH_UNIX_S, Fidelity, Lifetime, Packet, PacketLog, Role};
 
 /// Once a client is done its outcome stands; its server gets this many round trips to hear of it.
 const DRAIN_ROUND_TRIPS: u64 = 10;
@@ -34,7 +33,7 @@ impl Coordinator {
     /// A trial at time zero.
     pub fn new(flows: Vec<Flow>, [forward, back]: [Path; 2]) -> Self {
         Self {
-            log: PacketLog::new(flows.len()),
+            log: PacketLog::new(flows.len(), EPOCH_UNIX_S * 1_000_000_000),
             flows,
             forward,
             back,
@@ -63,6 +62,23 @@ impl Coordinator {
         }
         let ends = self.flows.iter().map(|flow| flow.now);
         self.now = ends.max().unwrap_or(Time::ZERO);
+    }
+
+    /// What was seen of the trial.
+    pub fn course(self) -> Course {
+        let flows = self.flows.iter().map(|flow| Lifetime {
+            first_sent: flow.first_sent,
+            end: flow.now,
+        });
+        Course {
+            flows: flows.collect(),
+            log: self.log,
+            forward: self.forward.counters(),
+            back: self.back.counters(),
+            end: self.now,
+            epochs: self.epochs,
+            fidelity: Fidelity::default(),
+        }
     }
 
     /// Lets all sides live until `until`, in parallel, and sends on what they sent.

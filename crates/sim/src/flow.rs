@@ -10,20 +10,7 @@ use bentpipe_units::{Span, Time};
 use bytes::Bytes;
 
 use crate::child::{Child, ChildError};
-use crate::job::Role;
-
-/// How a conversation came to an end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    /// The client is done, and so is the server, or it had time enough.
-    Done,
-    /// The time that it was to last is over.
-    Cut,
-    /// The scenario's timeout passed in virtual time.
-    TimeLimit,
-    /// Neither side will ever wake, and nothing is under way.
-    Deadlock,
-}
+use bentpipe_trial::{End, Role};
 
 /// A datagram that a program has sent.
 #[derive(Debug)]

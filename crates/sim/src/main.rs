@@ -7,24 +7,11 @@
 mod child;
 mod cli;
 mod coordinator;
-mod facts;
-mod fairness;
 mod flow;
-mod job;
-mod measure;
-mod packet_log;
-mod play;
-mod proof;
+mod programs;
 mod replay;
 mod scenario;
-mod testcase;
-mod times;
-mod trace;
 mod trial;
-mod verdict;
-mod verify;
-mod wire;
-mod www;
 
 use std::process::ExitCode;
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bentpipe_endpoint::contract;
 
 use crate::child::Child;
-use crate::job::Role;
+use bentpipe_trial::Role;
 
 /// Long enough to look around in a debugger.
 const PATIENCE: Duration = Duration::from_secs(24 * 3600);

@@ -8,7 +8,7 @@ use bentpipe_link::{Delay, Direction, DirectionConfig, Scenario};
 use bentpipe_units::Rate;
 use serde_json::{Value, json};
 
-use crate::facts::path_facts;
+use bentpipe_trial::path_facts;
 
 /// Prints the scenario in `file` with `sets` applied, as one JSON object.
 pub fn print(file: &Path, sets: &[(String, String)]) -> Result<(), Box<dyn Error>> {

@@ -1,23 +1,20 @@
 //! One trial from job to result: start all programs, greet them, run them, ask for their last words, compare the files.
 
 use std::error::Error;
-use std::fs;
 use std::io::{Write, read_to_string, stdin, stdout};
 use std::time::Instant;
 
 use bentpipe_endpoint::contract::Ready;
 use bentpipe_link::{Direction, Path as LinkPath};
-use bentpipe_units::{Span, Time};
+use bentpipe_units::Span;
 use tempfile::TempDir;
 
-use crate::child::{Child, ChildError, Remains};
+use bentpipe_trial::{Finished, Job, Play, Played, Remains, Role, TrialResult, Verdict, result};
+
+use crate::child::{Child, ChildError};
 use crate::coordinator::Coordinator;
 use crate::flow::Flow;
-use crate::job::{self, FLOW_LIMIT, Job, Role};
-use crate::measure::{Finished, Played, result};
-use crate::play::{Play, meet};
-use crate::trace::Trace;
-use crate::verdict::Verdict;
+use crate::programs::{self, meet};
 
 /// Reads a job from standard input, runs it and prints its result.
 pub fn from_standard_input() -> Result<(), Box<dyn Error>> {
@@ -51,25 +48,12 @@ impl<'a> Trial<'a> {
             let what = "virtual time needs a delay above 0 in both directions";
             return Err(format!("scenario {name}: {what}").into());
         }
-        if !(1..=FLOW_LIMIT).contains(&job.flows.len()) {
-            let count = job.flows.len();
-            return Err(format!("{count} flows, where 1 to {FLOW_LIMIT} can be").into());
-        }
-        let timeout = Time::ZERO + job.scenario.timeout;
-        if let Some(late) = job.flows.iter().find(|flow| flow.last() > timeout) {
-            let at = late.last();
-            let what = format!("its timeout of {timeout} passes before a flow's {at}");
-            return Err(format!("scenario {name}: {what}").into());
-        }
+        job.check()?;
         let scratch = tempfile::Builder::new().prefix("bentpipe-").tempdir()?;
         let plays = 0..job.flows.len();
         let plays = plays.map(|number| Play::new(job, number, scratch.path()));
-        let plays = plays.collect::<Result<_, _>>()?;
-        if job.qlog {
-            for role in [Role::Client, Role::Server] {
-                fs::create_dir_all(job.folder.join("qlog").join(role.name()))?;
-            }
-        }
+        let plays = plays.collect::<Result<Vec<_>, _>>()?;
+        plays[0].make_qlog_folders()?;
         Ok(Self {
             job,
             plays,
@@ -81,15 +65,11 @@ impl<'a> Trial<'a> {
         clippy::disallowed_methods,
         reason = "wall_s is a column of the record, and decides nothing"
     )]
-    fn run(self) -> Result<job::TrialResult, Box<dyn Error>> {
+    fn run(self) -> Result<TrialResult, Box<dyn Error>> {
         let start = Instant::now();
         let mut finished = self.play();
-        if let Some(coordinator) = &finished.coordinator {
-            for (play, played) in self.plays.iter().zip(&mut finished.flows) {
-                play.examine(played, coordinator.log.packets())?;
-            }
-        }
-        self.leave_files(&finished)?;
+        finished.examine(&self.plays)?;
+        finished.leave_files(&self.plays, "bentpipe-sim")?;
         Ok(result(self.job, &finished, start.elapsed()))
     }
 
@@ -111,7 +91,7 @@ impl<'a> Trial<'a> {
             else {
                 unreachable!("all are ready");
             };
-            flows.push(play.begin(children, &answers));
+            flows.push(programs::begin(play, children, &answers));
             ready.push(answers);
         }
         let path = |direction| LinkPath::new(&self.job.scenario, direction, self.job.seed.0);
@@ -120,17 +100,18 @@ impl<'a> Trial<'a> {
         coordinator.run();
         let plays = self.plays.iter().zip(&mut coordinator.flows).zip(ready);
         let flows = plays.map(|((play, flow), ready)| part(play, flow, ready));
+        let flows = flows.collect();
         Finished {
-            flows: flows.collect(),
-            coordinator: Some(coordinator),
+            flows,
+            course: Some(coordinator.course()),
         }
     }
 
     /// Starts all programs, and says HELLO to all before any has to answer.
     fn meet(&self) -> Vec<Result<Met, ChildError>> {
         let started = self.plays.iter().map(|play| {
-            let mut children = play.start()?;
-            let greeted = play.greet(&mut children);
+            let mut children = programs::start(play)?;
+            let greeted = programs::greet(play, &mut children);
             Ok((children, greeted))
         });
         let started: Vec<Result<_, ChildError>> = started.collect();
@@ -146,46 +127,33 @@ impl<'a> Trial<'a> {
     /// programs did are left as they are: nothing was seen of them.
     fn not_begun(&self, met: Vec<Result<Met, ChildError>>) -> Finished {
         let flows = self.plays.iter().zip(met).map(|(play, met)| match met {
-            Err(error) => play.played(Err(error), None, Default::default()),
+            Err(error) => failed(play, &error, Default::default()),
             Ok(Met { children, ready }) => {
                 let remains = children.map(|mut child| child.remains());
                 match ready {
-                    Err(error) => play.played(Err(error), None, remains),
-                    Ok(ready) => play.played(Ok(Verdict::default()), Some(ready), remains),
+                    Err(error) => failed(play, &error, remains),
+                    Ok(ready) => play.played(Verdict::default(), Some(ready), remains),
                 }
             }
         });
         Finished {
             flows: flows.collect(),
-            coordinator: None,
+            course: None,
         }
-    }
-
-    /// The trace, and what is needed to find out why programs failed.
-    fn leave_files(&self, finished: &Finished) -> Result<(), Box<dyn Error>> {
-        if let (true, Some(coordinator)) = (self.job.trace, &finished.coordinator) {
-            let folder = &self.job.folder;
-            fs::create_dir_all(folder)?;
-            let key_logs: Vec<String> = self.plays.iter().map(Play::secrets).collect();
-            let key_log = key_logs.join("\n");
-            let trace = Trace {
-                packets: coordinator.log.packets(),
-                key_log: key_log.as_bytes(),
-                ends: self.plays.iter().map(Play::addresses).collect(),
-            };
-            trace.write(&folder.join("trace.pcapng"))?;
-        }
-        for (play, played) in self.plays.iter().zip(&finished.flows) {
-            play.leave_files(played)?;
-        }
-        Ok(())
     }
 }
 
 /// Has the programs of a flow end.
 fn part(play: &Play, flow: &mut Flow, ready: [Ready; 2]) -> Played {
-    let verdict = play.part(flow);
+    let verdict = programs::part(play, flow);
     let remains: [Remains; 2] =
         [Role::Client, Role::Server].map(|role| flow.side(role).child.remains());
+    let verdict = verdict.unwrap_or_else(|error| programs::failed(play, &error, &remains));
     play.played(verdict, Some(ready), remains)
+}
+
+/// A flow of which a program did not get past the greeting.
+fn failed(play: &Play, error: &ChildError, remains: [Remains; 2]) -> Played {
+    let verdict = programs::failed(play, error, &remains);
+    play.played(verdict, None, remains)
 }

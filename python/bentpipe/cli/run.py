@@ -24,8 +24,9 @@ from bentpipe.cli.stacks import note_replaced
 from bentpipe.errors import BentpipeError, Interrupted, UsageError
 from bentpipe.pause import Pause
 from bentpipe.records import Record
-from bentpipe.run import Execution, Settings, failed
+from bentpipe.run import Execution, Settings, failed, jobs_for
 from bentpipe.run_folder import RunFolder
+from bentpipe.testbed import TESTBEDS
 
 DEFAULT_CAMPAIGN = "demo"
 
@@ -71,7 +72,7 @@ def run(
     as_json: bool,
     **given: Any,
 ) -> int:
-    """Run a campaign in virtual time. Options change what its file says (docs/campaigns.md).
+    """Run a campaign, in virtual time or in real time. Options change what its file says (docs/campaigns.md).
 
     Without a campaign, options change `demo`: what they leave open is as there, with 3 iterations, a file of
     10 MiB, seed 20260401, and the trace of each cell's median trial.
@@ -85,6 +86,7 @@ def run(
       bentpipe run --scenario sat --set forward.queue=1BDP --client quinn:iw=10,quinn:iw=100 --server quinn
       bentpipe run --scenario sat --workload transfer:1MB,upload:1MB --client quinn --server noq
       bentpipe run --scenario sat --workload duration:30s --client noq --server noq --flow start=1s
+      bentpipe run --testbed emu --scenario sat --client quinn --server noq,quic-go --iterations 3
       bentpipe run my-campaign.toml --jobs 8 --out runs/mine
       bentpipe run --resume runs/mine
     """
@@ -94,7 +96,7 @@ def run(
     if resume is not None and out is not None:
         raise UsageError("--out and --resume cannot both be given", "a resumed run stays in its folder")
     settings = Settings(
-        jobs=jobs or (os.cpu_count() or 1) + 1,  # a trial's two programs wait for each other at times
+        jobs=jobs,
         shuffle=shuffle,
         pause=Pause.parse(pause) if pause is not None else None,
         silence_s=_silence_s(),
@@ -125,7 +127,7 @@ def run(
     return 1 if execution.harness_failures else 0
 
 
-def _start(out: Path | None, asked: Asked, jobs: int) -> Started:
+def _start(out: Path | None, asked: Asked, jobs: int | None) -> Started:
     changes = asked.changes
     plan = campaign.load(DEFAULT_CAMPAIGN if asked.name is None else asked.name).changed(changes)
     if asked.name is None and not changes.keys().isdisjoint(run_options.LISTS.values()):
@@ -190,8 +192,8 @@ def _check_times(plan: campaign.Plan, resolved: Sequence[scenarios.Scenario], as
             )
 
 
-def _check_room(plan: campaign.Plan, where: str, jobs: int) -> None:
-    at_a_time = min(jobs, len(plan.trials()))
+def _check_room(plan: campaign.Plan, where: str, jobs: int | None) -> None:
+    at_a_time = min(jobs_for(TESTBEDS[plan.testbed], jobs), len(plan.trials()))
     workloads = plan.parsed_workloads
     workloads += [flow.workload for flow in flows.every(workloads) if flow.workload]
     workload.check_room(Path(tempfile.gettempdir()), workloads, where, at_a_time)
@@ -203,7 +205,7 @@ def _stack_folders(extra: Sequence[Path]) -> list[str]:
     return [str(folder.resolve()) for folder in (*map(Path, named), *extra)]
 
 
-def _resume(path: Path, asked: Asked, jobs: int) -> Started:
+def _resume(path: Path, asked: Asked, jobs: int | None) -> Started:
     folder, values, records = RunFolder.reopen(path)
     try:
         plan = values.plan

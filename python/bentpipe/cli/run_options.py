@@ -10,6 +10,7 @@ import click
 
 from bentpipe import campaign, flows, paths, workload
 from bentpipe.errors import UsageError
+from bentpipe.testbed import TESTBEDS
 from bentpipe.workload import Workload
 
 LISTS = {"scenario": "scenarios", "client": "clients", "server": "servers"}
@@ -97,6 +98,11 @@ PLAN = _options(
         help="Change the scenarios, as in forward.queue=1BDP; can be repeated.",
     ),
     click.option("--seed", type=click.IntRange(0), metavar="N", help="All randomness comes from it."),
+    click.option(
+        "--testbed",
+        type=click.Choice(list(TESTBEDS)),
+        help="sim: virtual time (default). emu: real processes and sockets behind emulated links.",
+    ),
     click.option("--trace", type=click.Choice(campaign.TRACES), help="Which trials leave a trace."),
     click.option(
         "--qlog",
@@ -107,7 +113,10 @@ PLAN = _options(
 )
 EXECUTION = _options(
     click.option(
-        "--jobs", type=click.IntRange(1), metavar="N", help="Trials at a time (default: cores + 1)."
+        "--jobs",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Trials at a time (default: cores + 1; in real time at most this many, default 8 per core).",
     ),
     click.option("--shuffle", is_flag=True, help="Run trials in random order. Results stay the same."),
     click.option(
@@ -136,7 +145,11 @@ EXECUTION = _options(
 def changed_keys(given: dict[str, Any]) -> dict[str, Any]:
     """The keys of a plan that the command line gives."""
     changes: dict[str, Any] = {LISTS[key]: given[key] for key in LISTS if given[key]}
-    changes |= {key: given[key] for key in ("iterations", "seed", "trace", "qlog") if given[key] is not None}
+    changes |= {
+        key: given[key]
+        for key in ("iterations", "seed", "testbed", "trace", "qlog")
+        if given[key] is not None
+    }
     if given["workload"] and given["size"] is not None:
         raise UsageError(
             "--workload and --bytes cannot both be given",

@@ -98,7 +98,7 @@ def _legend(found: Sequence[State]) -> Iterator[str]:
     yield ""
     if any(_cases(one.stack.testcases) != "all" for one in found):
         yield f"cases: {', '.join(f'{letter} {case}' for case, letter in _LETTERS.items())}."
-    yield "testbeds: sim, virtual time; loopback, sockets on this machine, for `stacks test`."
+    yield "testbeds: sim, virtual time; emu, real time."
     yield "repeats: the same seed gives the same packets."
     for one in found:
         if not one.stack.deterministic:

@@ -14,7 +14,7 @@ from typing import Any
 from bentpipe import paths, scenarios
 from bentpipe.conformance.check import SIZE, Check
 from bentpipe.stacks import Stack, Variant
-from bentpipe.testbeds.sim import Job, Sim
+from bentpipe.testbeds.jobs import Job, Trials
 
 SCENARIO = "goodput"
 PATH = "10/10 Mbit/s, 30 ms RTT, 25-packet queue"
@@ -47,8 +47,8 @@ class _Shimmed(Variant):
 
     command: tuple[str, ...] = ()
 
-    def endpoint(self) -> dict[str, object]:
-        return super().endpoint() | {"command": list(self.command)}
+    def endpoint(self, mode: str, version: str | None = None) -> dict[str, object]:
+        return super().endpoint(mode, version) | {"command": list(self.command)}
 
 
 # The coordinator looks for every file that is asked for before and after the programs run. This takes one
@@ -98,7 +98,7 @@ class Bench:
             testcase=question.testcase,
             requests=question.requests,
         )
-        answer = Sim(self.folder).trial(job)
+        answer = Trials(self.folder).trial(job)
         return answer.values or {"outcome": "invalid", "detail": answer.failure}
 
     def check(self, name: str, question: Question, result: Mapping[str, Any]) -> Check:

@@ -100,10 +100,7 @@ impl Cubic {
     pub(super) fn restart_at(&mut self, bytes: u64) -> Reduction {
         (self.plateau, self.prior) = (float(bytes), float(bytes));
         self.stage = None;
-        Reduction {
-            window: bytes,
-            ssthresh: bytes,
-        }
+        Reduction::to(bytes)
     }
 
     /// The next congestion event is not to count as one below the plateau if it is within 1/20 of it.
@@ -127,11 +124,7 @@ impl Cubic {
         self.prior = window;
         self.stage = None;
         // In whole numbers, so that 70 of 100 remain and not 69.99….
-        let reduced = u64::try_from(u128::from(bytes) * 7 / 10).expect("less than before");
-        Reduction {
-            window: reduced,
-            ssthresh: reduced,
-        }
+        Reduction::to(u64::try_from(u128::from(bytes) * 7 / 10).expect("less than before"))
     }
 }
 
@@ -215,113 +208,4 @@ fn float(bytes: u64) -> f64 {
 )]
 fn whole(bytes: f64) -> u64 {
     bytes as u64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::avoidance::Feed;
-
-    const SEGMENT: u64 = 1_000;
-
-    /// 100 segments lost some at a round-trip time of 100 ms: 70 are left, and K = ∛(30 / 0.4) = 4.217 s.
-    fn reduced() -> (Cubic, Feed) {
-        let mut feed = Feed::new(SEGMENT, 100 * SEGMENT, Span::from_millis(600));
-        let mut cubic = Cubic::default();
-        cubic.begin(&feed.path);
-        feed.congest(&mut cubic);
-        assert_eq!(feed.path.window, 70 * SEGMENT);
-        (cubic, feed)
-    }
-
-    #[test]
-    fn climbs_to_the_plateau_in_k() {
-        let (mut cubic, mut feed) = reduced();
-        feed.ack(&mut cubic, SEGMENT);
-        let k = cubic.stage.as_ref().unwrap().k;
-        assert!((k - 4.217_163).abs() < 1e-6, "{k}");
-        // Acknowledge whole windows in each round trip, in 70 ACKs.
-        let after = |feed: &mut Feed, cubic: &mut Cubic, rounds: u64| {
-            for _ in 0..rounds * 70 {
-                feed.path.now += Span::from_nanos(600_000_000 / 70);
-                let part = feed.path.window / 70;
-                feed.ack(cubic, part);
-            }
-            feed.path.window
-        };
-        // After 7 round trips, 4.2 s, the plateau; after 5 more, 0.4 · (7.2 − 4.217)³ = 10.6 segments above.
-        let window = after(&mut feed, &mut cubic, 7);
-        assert!((99_000..=100_500).contains(&window), "{window}");
-        let window = after(&mut feed, &mut cubic, 5);
-        assert!((109_000..=117_500).contains(&window), "{window}");
-    }
-
-    #[test]
-    fn ack_ratio_does_not_change_growth() {
-        let grown = |parts: u64| {
-            let (mut cubic, mut feed) = reduced();
-            for _ in 0..10 * parts {
-                feed.path.now += Span::from_nanos(600_000_000 / parts);
-                let part = feed.path.window / parts;
-                feed.ack(&mut cubic, part);
-            }
-            feed.path.window
-        };
-        assert!(grown(70).abs_diff(grown(7)) < 5 * SEGMENT);
-    }
-
-    #[test]
-    fn grows_as_reno_does_on_a_short_path() {
-        let mut feed = Feed::new(SEGMENT, 10 * SEGMENT, Span::from_millis(10));
-        let mut cubic = Cubic::default();
-        cubic.begin(&feed.path);
-        feed.congest(&mut cubic);
-        // 7 segments; 6 round trips of 0.529 segments bring it to cwnd_prior = 10, and then one in each.
-        let mut windows = Vec::new();
-        for _ in 0..10 {
-            feed.path.now += Span::from_millis(10);
-            let all = feed.path.window;
-            feed.ack(&mut cubic, all);
-            windows.push(feed.path.window);
-        }
-        let expected = [
-            7_529, 8_058, 8_588, 9_117, 9_647, 10_176, 11_176, 12_176, 13_176, 14_176,
-        ];
-        assert_eq!(windows, expected);
-    }
-
-    #[test]
-    fn time_stands_still_while_the_sender_is_limited() {
-        let (mut cubic, mut feed) = reduced();
-        feed.ack(&mut cubic, SEGMENT);
-        feed.path.limited = true;
-        feed.ack(&mut cubic, 0);
-        feed.path.now += Span::from_secs(60);
-        feed.ack(&mut cubic, 0);
-        feed.path.limited = false;
-        feed.ack(&mut cubic, SEGMENT);
-        assert_eq!(cubic.stage.as_ref().unwrap().elapsed, Span::ZERO);
-        assert!(feed.path.window < 71 * SEGMENT);
-    }
-
-    #[test]
-    fn never_grows_faster_than_by_half_in_a_round_trip() {
-        let (mut cubic, mut feed) = reduced();
-        feed.ack(&mut cubic, SEGMENT);
-        feed.path.now += Span::from_secs(1000);
-        let before = feed.path.window;
-        feed.ack(&mut cubic, before);
-        assert_eq!(feed.path.window, before + before / 2);
-    }
-
-    #[test]
-    fn releases_more_if_it_did_not_get_as_far_as_before() {
-        let (mut cubic, mut feed) = reduced();
-        feed.ack(&mut cubic, SEGMENT);
-        feed.path.window = 90 * SEGMENT;
-        feed.congest(&mut cubic);
-        assert_eq!(feed.path.window, 63 * SEGMENT);
-        assert_eq!(whole(cubic.plateau), 76_500);
-        assert_eq!(whole(cubic.prior), 90 * SEGMENT);
-    }
 }

@@ -7,16 +7,12 @@ use crate::pacing::Pacing;
 use crate::path::Path;
 
 mod cubic;
-#[cfg(test)]
-mod feed;
 mod hybla;
 mod new_reno;
 mod pico;
 mod tolerant;
 
 pub use cubic::Cubic;
-#[cfg(test)]
-pub(crate) use feed::Feed;
 pub use hybla::Hybla;
 pub use new_reno::NewReno;
 pub use pico::Pico;
@@ -29,6 +25,17 @@ pub struct Reduction {
     pub window: u64,
     /// The slow start threshold from now on.
     pub ssthresh: u64,
+}
+
+impl Reduction {
+    /// Slow start, should there be one, is to end where the window is now.
+    #[must_use]
+    pub fn to(window: u64) -> Self {
+        Self {
+            window,
+            ssthresh: window,
+        }
+    }
 }
 
 /// How the window follows the path after slow start.

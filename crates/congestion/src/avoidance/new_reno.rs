@@ -39,11 +39,7 @@ impl Avoidance for NewReno {
         // > On entering a recovery period, a sender MUST set the slow start threshold to half the value of the congestion window when
         // > loss is detected. The congestion window MUST be set to the reduced value of the slow start threshold before exiting the
         // > recovery period.
-        let half = path.window / 2;
-        Reduction {
-            window: half,
-            ssthresh: half,
-        }
+        Reduction::to(path.window / 2)
     }
 
     fn clone_box(&self) -> Box<dyn Avoidance> {

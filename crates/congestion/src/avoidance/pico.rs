@@ -77,10 +77,7 @@ impl Avoidance for Pico {
             self.aim(path, path.window);
             u64::try_from(u128::from(path.window) * 7 / 10).expect("less than the window")
         };
-        Reduction {
-            window: reduced,
-            ssthresh: reduced,
-        }
+        Reduction::to(reduced)
     }
 
     fn undoes_spurious(&self) -> bool {
@@ -89,49 +86,5 @@ impl Avoidance for Pico {
 
     fn clone_box(&self) -> Box<dyn Avoidance> {
         Box::new(self.clone())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use bentpipe_units::Span;
-
-    use super::*;
-    use crate::avoidance::Feed;
-
-    #[test]
-    fn follows_cubic_over_a_long_path() {
-        let mut feed = Feed::new(1_000, 1_000_000, Span::from_millis(600));
-        let mut pico = Pico::default();
-        feed.congest(&mut pico);
-        assert_eq!(feed.path.window, 500_000);
-        feed.path.window = 1_000_000;
-        feed.congest(&mut pico);
-        assert_eq!(feed.path.window, 700_000);
-        // K = ∛750 = 9.0856 s: 1.2937 · 9.0856 / (0.3 · 0.6) = 65.3 datagrams.
-        assert_eq!(pico.step, 65_300);
-        feed.ack(&mut pico, 65_299);
-        assert_eq!(feed.path.window, 700_000);
-        feed.ack(&mut pico, 2 * 65_300 + 1);
-        assert_eq!(feed.path.window, 703_000);
-    }
-
-    #[test]
-    fn follows_reno_over_a_short_path() {
-        let mut feed = Feed::new(1_000, 10_000, Span::from_millis(10));
-        let mut pico = Pico::default();
-        feed.congest(&mut pico);
-        assert_eq!((feed.path.window, pico.step), (5_000, 3_500));
-        feed.path.window = 10_000;
-        feed.congest(&mut pico);
-        assert_eq!((feed.path.window, pico.step), (7_000, 7_000));
-    }
-
-    #[test]
-    fn begins_after_slow_start_at_the_window_it_has() {
-        let feed = Feed::new(1_000, 10_000, Span::from_millis(10));
-        let mut pico = Pico::default();
-        pico.begin(&feed.path);
-        assert_eq!(pico.step, 7_000);
     }
 }

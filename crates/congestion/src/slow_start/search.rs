@@ -19,20 +19,12 @@ use crate::acks::Acks;
 use crate::note::{Note, Value};
 use crate::pacing::Pacing;
 use crate::path::Path;
-use crate::slow_start::ring::Ring;
+use crate::slow_start::ring::{EXTRA_BINS, Ring, W, bin_duration};
 use crate::slow_start::{Exit, Hybla, SlowStart, Standard, Step};
 
-/// Bins in a window.
-const W: u64 = 10;
-/// More bins, to look back into.
-const EXTRA_BINS: u64 = 15;
 const NUM_BINS: usize = 25;
-/// A window lasts 3.5 initial round-trip times.
-const WINDOW_SIZE: (u64, u64) = (35, 10);
 /// Slow start ends beyond a normalised difference of 0.35, in percent.
 const THRESH: u64 = 35;
-/// A bin is no shorter than the clock of the listing.
-const SHORTEST_BIN: Span = Span::from_millis(1);
 
 /// What happens to the window when SEARCH has found the choke point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,9 +132,7 @@ struct Bins {
 
 impl Bins {
     fn new(now: Time, rtt: Span) -> Self {
-        let (numerator, denominator) = WINDOW_SIZE;
-        let duration = Span::from_nanos(rtt.as_nanos() * numerator / (denominator * W));
-        let duration = duration.max(SHORTEST_BIN);
+        let duration = bin_duration(rtt);
         Self {
             delivered: Ring::new(),
             current: 0,

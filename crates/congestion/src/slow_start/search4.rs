@@ -13,22 +13,15 @@ use crate::acks::Acks;
 use crate::note::{Note, Value};
 use crate::pacing::Pacing;
 use crate::path::Path;
-use crate::slow_start::ring::Ring;
+use crate::slow_start::ring::{EXTRA_BINS, Ring, W, bin_duration};
 use crate::slow_start::{Exit, SlowStart, Standard, Step};
 
-/// Bins in a window.
-const W: u64 = 10;
-/// More bins of what was sent, to look back into.
-const EXTRA_BINS: u64 = 15;
 const NUM_ACKED_BINS: usize = 11;
 const NUM_SENT_BINS: usize = 26;
-/// A window lasts 3.5 initial round-trip times.
-const WINDOW_SIZE: (u64, u64) = (35, 10);
 /// Slow start ends from a normalised difference of 0.26 on, in percent.
 const THRESH: u64 = 26;
 /// So many datagrams must be acknowledged for one to be sent while the queue drains.
 const DRAIN_ACKED: u64 = 3;
-const SHORTEST_BIN: Span = Span::from_millis(1);
 
 /// Slow start that compares what was sent with what arrives.
 #[derive(Debug, Clone, Default)]
@@ -76,10 +69,8 @@ struct Bins {
 
 impl Bins {
     fn new(path: &Path) -> Self {
-        let (numerator, denominator) = WINDOW_SIZE;
         let rtt = path.rtt.latest;
-        let duration = Span::from_nanos(rtt.as_nanos() * numerator / (denominator * W));
-        let duration = duration.max(SHORTEST_BIN);
+        let duration = bin_duration(rtt);
         let mut bins = Self {
             acked: Ring::new(),
             sent: Ring::new(),

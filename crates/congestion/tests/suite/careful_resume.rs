@@ -1,0 +1,193 @@
+//! What a connection gains from what an earlier one knew of the path, and what it costs if that was wrong.
+
+use crate::model::{DATAGRAM, History, Model};
+use bentpipe_congestion::{Jump, Recipe, Resume, SavedPath, Settings};
+use bentpipe_units::{Rate, Span, Time};
+use proptest::prelude::*;
+
+const QUARTER: u64 = 4;
+
+fn resumed(model: &Model, saved: SavedPath, jump: Jump) -> History {
+    let settings = Settings {
+        resume: Some(Resume { saved, jump }),
+        ..Settings::default()
+    };
+    let recipe = Recipe::new("cubic", "standard").unwrap();
+    model.run_with(recipe.controller(settings, DATAGRAM, Time::ZERO))
+}
+
+/// The window and the round-trip time of the path, the window in percent of the true one.
+fn saved(model: &Model, percent: u64) -> SavedPath {
+    SavedPath {
+        window: model.bdp_packets() * DATAGRAM * percent / 100,
+        rtt: model.rtt,
+    }
+}
+
+/// Queues of 25 packets, 0.25, 1 and 4 BDP.
+fn paths() -> [Model; 4] {
+    let bdp = Model::sat(0).bdp_packets();
+    [25, bdp / QUARTER, bdp, 4 * bdp].map(Model::sat)
+}
+
+fn shares(jump: Jump, percent: u64) -> [u64; 4] {
+    paths().map(|model| resumed(&model, saved(&model, percent), jump).share(&model))
+}
+
+#[test]
+fn a_connection_saves_what_the_path_carries_in_a_round_trip() {
+    for model in paths() {
+        for ss in ["standard", "hystart++"] {
+            let history = model.run("cubic", ss);
+            let saved = history.observed.expect("it has filled the path");
+            let percent = saved.window * 100 / (model.bdp_packets() * DATAGRAM);
+            assert!((97..=104).contains(&percent), "{ss}: {percent} %");
+            assert!(saved.rtt >= model.rtt && saved.rtt < model.rtt + Span::from_millis(2));
+        }
+    }
+}
+
+#[test]
+fn what_one_connection_saved_lets_the_next_one_fill_the_path_at_once() {
+    for model in paths() {
+        let saved = model.run("cubic", "standard").observed.unwrap();
+        let share = resumed(&model, saved, Jump::Whole).share(&model);
+        assert!(share >= 97, "{share} %");
+    }
+}
+
+#[test]
+fn a_jump_to_half_as_the_rfc_has_it() {
+    let cold = paths().map(|model| model.run("cubic", "standard").share(&model));
+    let half = shares(Jump::Half, 100);
+    // An initial window first, then half of the path for a round trip, and then slow start until something is lost.
+    for (half, cold) in half.into_iter().zip(cold) {
+        assert!(half >= cold + 10, "{half} % after {cold} %");
+    }
+    assert!(half.into_iter().all(|share| share < 95), "{half:?}");
+    let history = resumed(&Model::sat(25), saved(&Model::sat(25), 100), Jump::Half);
+    assert_eq!(
+        history.phases[..3],
+        ["reconnaissance", "unvalidated", "validating"]
+    );
+}
+
+#[test]
+fn a_saved_window_that_is_twice_too_large() {
+    let [short, quarter, one, four] = shares(Jump::Whole, 200);
+    assert!(quarter >= 85 && one >= 85 && four >= 85);
+    assert!(short >= 70, "{short} %");
+    let history = resumed(&Model::sat(25), saved(&Model::sat(25), 200), Jump::Whole);
+    assert!(history.resumption.retreated);
+    assert!(history.phases.contains(&"safe_retreat"));
+}
+
+#[test]
+fn a_path_that_has_become_ten_times_slower() {
+    for queue in [25, 250] {
+        let model = Model {
+            rate: Rate::from_bps(2_000_000),
+            ..Model::sat(queue)
+        };
+        let saved = saved(&Model::sat(25), 100);
+        let cold = model.run("cubic", "standard").share(&model);
+        for jump in [Jump::Half, Jump::Whole] {
+            let history = resumed(&model, saved, jump);
+            assert!(history.resumption.retreated, "{jump:?}");
+            let share = history.share(&model);
+            assert!(share + 10 >= cold, "{jump:?}: {share} % after {cold} %");
+        }
+    }
+}
+
+#[test]
+fn another_round_trip_time_is_another_path() {
+    let model = Model::sat(25);
+    let cold = model.run("cubic", "standard");
+    // At most half of the saved one, or more than ten times.
+    for rtt in [Span::from_millis(1300), Span::from_millis(59)] {
+        let other = SavedPath {
+            rtt,
+            ..saved(&model, 100)
+        };
+        for jump in [Jump::Half, Jump::Whole] {
+            let history = resumed(&model, other, jump);
+            assert_eq!(history.resumption.jump, None);
+            assert_eq!(history.completion, cold.completion);
+        }
+    }
+    // Paced by what the round trip is now, a jump does no harm within these bounds.
+    for rtt in [Span::from_millis(1100), Span::from_millis(70)] {
+        let other = SavedPath {
+            rtt,
+            ..saved(&model, 100)
+        };
+        assert!(resumed(&model, other, Jump::Whole).share(&model) >= 97);
+    }
+}
+
+#[test]
+fn absurd_numbers_do_no_harm() {
+    let model = Model::sat(25);
+    let cold = model.run("cubic", "standard");
+    let sane = saved(&model, 100);
+    for jump in [Jump::Half, Jump::Whole] {
+        for path in [
+            SavedPath { window: 0, ..sane },
+            SavedPath { window: 1, ..sane },
+            SavedPath {
+                rtt: Span::ZERO,
+                ..sane
+            },
+            SavedPath {
+                rtt: Span::from_nanos(u64::MAX),
+                ..sane
+            },
+        ] {
+            let history = resumed(&model, path, jump);
+            assert_eq!(history.resumption.jump, None, "{path:?}");
+            assert_eq!(history.completion, cold.completion, "{path:?}");
+        }
+        // This one has the right round-trip time: all of the file leaves in a burst, and most of it is lost. Twice the time is the price.
+        let endless = SavedPath {
+            window: u64::MAX,
+            ..sane
+        };
+        let history = resumed(&model, endless, jump);
+        assert!(history.resumption.retreated);
+        assert!(history.resumption.jump.unwrap() <= 64 << 20);
+        let share = history.share(&model);
+        assert!(share * 2 >= cold.share(&model), "{jump:?}: {share} %");
+    }
+}
+
+#[test]
+fn a_small_file_needs_no_jump() {
+    let model = Model {
+        bytes: 5_000,
+        ..Model::sat(25)
+    };
+    let history = resumed(&model, saved(&model, 100), Jump::Whole);
+    assert_eq!(history.resumption.jump, None);
+    assert_eq!(history.drops, 0);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Whatever was saved, everything arrives, and not much later than without it.
+    #[test]
+    fn no_saved_path_does_much_harm(
+        window in prop_oneof![0..20_000_000_u64, Just(u64::MAX)],
+        rtt_ms in 1..20_000_u64,
+        queue in 5..4_000_u64,
+        whole in any::<bool>(),
+    ) {
+        let model = Model { bytes: 2 << 20, ..Model::sat(queue) };
+        let path = SavedPath { window, rtt: Span::from_millis(rtt_ms) };
+        let jump = if whole { Jump::Whole } else { Jump::Half };
+        let cold = model.run("cubic", "standard").completion - Time::ZERO;
+        let warm = resumed(&model, path, jump).completion - Time::ZERO;
+        prop_assert!(warm.as_nanos() < cold.as_nanos() * 2, "{warm:?} after {cold:?}");
+    }
+}

@@ -1,0 +1,14 @@
+//! The congestion test suite: algorithms against traces computed by hand and the pseudocode of their specifications, and controllers on a
+//! model of a path.
+
+mod avoidance;
+mod careful_resume;
+mod congestion_events;
+mod feed;
+mod model;
+mod properties;
+mod random_loss;
+mod rapid_and_jump_start;
+mod slow_start;
+mod snapshots;
+mod trains;

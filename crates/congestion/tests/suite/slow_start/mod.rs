@@ -1,0 +1,9 @@
+//! The slow starts against traces computed by hand and the pseudocode of their specifications, and on a model of a path.
+
+mod hybla;
+mod hystart;
+mod hystart_plus_plus;
+mod paths;
+mod properties;
+mod search;
+mod search4;

@@ -1,0 +1,45 @@
+//! Real time: real programs, real sockets and this machine's kernel behind the links of a scenario.
+//!
+//! A [`Topology`] is four hosts, each in network namespaces of its own:
+//!
+//! ```text
+//! client ──access── terminal ──satellite── gateway ──ground── server
+//! ```
+//!
+//! A segment that the scenario gives runs through the emulator, which has a device towards each of its two hosts
+//! ([`SegmentPorts`]) in a namespace of its own; a transparent one is a plain pair of devices. Programs are started on a
+//! [`Host`].
+
+mod addresses;
+mod bench;
+mod capture;
+mod clock;
+mod enclosure;
+mod engine;
+mod error;
+mod fidelity;
+mod forward;
+mod histogram;
+mod host;
+mod lane;
+mod namespace;
+mod netlink;
+mod offload;
+mod option;
+mod passed;
+mod port;
+mod priority;
+mod ring;
+mod topology;
+mod wake;
+
+pub use bench::{Bench, Delay, Gigabit, RateKept, bench};
+pub use capture::Packet;
+pub use enclosure::{INSIDE, arrive, exit_code, run_inside};
+pub use error::EmulatorError;
+pub use fidelity::{Fidelity, LaneError, MOST_LATE, ReleaseError};
+pub use forward::{Forwarder, Options, Report, Running};
+pub use host::{Host, HostName};
+pub use namespace::Namespace;
+pub use passed::Passed;
+pub use topology::{SegmentPorts, Topology};

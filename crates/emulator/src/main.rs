@@ -1,0 +1,91 @@
+//! `bentpipe-emu`: real programs behind an emulated satellite link.
+//!
+//! `shell` runs a command on one of the hosts of a scenario; `bench` measures how exact the emulator is here. People use the `bentpipe` command, which starts this one.
+
+mod cli;
+mod display;
+mod shell;
+mod trial;
+
+use std::env;
+use std::error::Error;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Read, Write, stdout};
+use std::os::fd::FromRawFd;
+use std::process::ExitCode;
+
+use bentpipe_emulator::{INSIDE, arrive, bench, exit_code, run_inside};
+use bentpipe_link::Scenario;
+use bentpipe_units::Span;
+
+use cli::{Command, Shell, Source};
+
+fn main() -> ExitCode {
+    let mut arguments: Vec<OsString> = env::args_os().skip(1).collect();
+    let is_inside = arguments.first().is_some_and(|word| word == INSIDE);
+    if is_inside {
+        arguments.remove(0);
+    }
+    let result = match cli::parse(lexopt::Parser::from_args(arguments.clone())) {
+        Ok(Command::Help) => cli::print_help().map(|()| ExitCode::SUCCESS),
+        Ok(Command::Shell(shell)) if is_inside => run_shell(&shell),
+        Ok(Command::Trial) if is_inside => run_trial(),
+        Ok(Command::Bench { seconds, json }) if is_inside => run_bench(seconds, json),
+        Ok(Command::Shell(_) | Command::Trial | Command::Bench { .. }) => run_inside(&arguments)
+            .map(|status| exit_code(status).into())
+            .map_err(Into::into),
+        Err(error) => {
+            eprintln!("error: {error}");
+            return ExitCode::from(2);
+        }
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("error: {error}");
+        ExitCode::FAILURE
+    })
+}
+
+fn run_shell(shell: &Shell) -> Result<ExitCode, Box<dyn Error>> {
+    let scenario = read(&shell.scenario)?;
+    arrive()?;
+    shell::run(shell, &scenario)
+}
+
+fn run_trial() -> Result<ExitCode, Box<dyn Error>> {
+    arrive()?;
+    trial::from_standard_input()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_bench(seconds: u64, json: bool) -> Result<ExitCode, Box<dyn Error>> {
+    arrive()?;
+    let measured = bench(Span::from_secs(seconds))?;
+    let text = if json {
+        serde_json::to_string_pretty(&measured)?
+    } else {
+        measured.to_string()
+    };
+    writeln!(stdout(), "{text}")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read(source: &Source) -> Result<Scenario, Box<dyn Error>> {
+    match source {
+        Source::File(file) => Ok(Scenario::load(file, &[])?),
+        Source::Descriptor(number) => {
+            let mut text = String::new();
+            owned(*number).read_to_string(&mut text)?;
+            Ok(serde_json::from_str(&text)?)
+        }
+    }
+}
+
+/// A file that was opened for this process by the one that started it; closed at the end, so that no other gets it.
+#[expect(
+    unsafe_code,
+    reason = "the number is on the command line for this one use"
+)]
+fn owned(descriptor: i32) -> File {
+    unsafe { File::from_raw_fd(descriptor) }
+}

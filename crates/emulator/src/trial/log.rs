@@ -1,0 +1,165 @@
+//! From the packets that passed the ends of the path to the packet log of a trial.
+//!
+//! Where one segment is emulated, each packet is known at both ends. Where more are, hosts route between them, and a packet's departure
+//! is joined with its arrival by what is in it: no two QUIC packets are alike. One that did not arrive was dropped or lost behind
+//! the first segment; which of the two is not known, and it counts as lost.
+
+use std::collections::{HashMap, VecDeque};
+
+use bentpipe_emulator::{Packet as Sighting, Report};
+use bentpipe_link::{Counters, Direction, Fate};
+use bentpipe_trace::Datagram;
+use bentpipe_trace::capture::CapturedPacket;
+use bentpipe_trace::connection::Fate as Known;
+use bentpipe_trial::{Course, Fidelity, Lifetime, Packet, PacketLog, Play};
+use bentpipe_units::Time;
+use bytes::Bytes;
+
+use super::flow::server_port;
+
+/// The link type of bare IP packets.
+const RAW: u16 = 101;
+
+/// What the emulator saw of a trial. When flows ended is for others to say.
+pub fn course(plays: &[Play], report: &Report) -> Course {
+    let mut packets = packets(plays, &report.packets);
+    packets.sort_by_key(|packet| packet.sent);
+    let [mut forward, mut back] = [Counters::default(); 2];
+    let mut log = PacketLog::new(plays.len(), report.start_unix_ns);
+    let mut flows = vec![None; plays.len()];
+    for packet in packets {
+        let counters = match packet.direction {
+            Direction::Forward => &mut forward,
+            Direction::Return => &mut back,
+        };
+        count(counters, &packet);
+        if packet.direction == Direction::Return {
+            flows[packet.flow].get_or_insert(packet.sent);
+        }
+        log.add(packet);
+    }
+    let flows = flows.into_iter().map(|first_sent| Lifetime {
+        first_sent,
+        end: Time::ZERO,
+    });
+    Course {
+        flows: flows.collect(),
+        log,
+        forward,
+        back,
+        end: Time::ZERO,
+        epochs: 0,
+        fidelity: fidelity(report),
+    }
+}
+
+fn count(counters: &mut Counters, packet: &Packet) {
+    const HEADERS: usize = 28; // of IPv4 and UDP
+    counters.packets += 1;
+    counters.bytes += (packet.payload.len() + HEADERS) as u64;
+    match packet.fate {
+        Fate::Delivered { .. } => counters.delivered += 1,
+        Fate::QueueDrop => counters.queue_drops += 1,
+        Fate::Loss => counters.losses += 1,
+    }
+}
+
+/// The packets of flows, with their fates. What was still under way when the emulator ended is left out.
+fn packets(plays: &[Play], sightings: &[Sighting]) -> Vec<Packet> {
+    let mut packets: Vec<Packet> = Vec::new();
+    // Of those that were not seen to arrive: by what is in them.
+    let mut open: HashMap<(Direction, Bytes), VecDeque<usize>> = HashMap::new();
+    let mut lost_if_open = Vec::new();
+    for sighting in sightings {
+        let Some((flow, ecn, payload)) = content(plays, sighting) else {
+            continue;
+        };
+        let fate = match (sighting.fate, sighting.arrived) {
+            (Known::QueueDrop, _) => Some(Fate::QueueDrop),
+            (Known::Loss, _) => Some(Fate::Loss),
+            (_, Some(at)) => Some(Fate::Delivered { at }),
+            (_, None) => None,
+        };
+        let key = (sighting.direction, payload.clone());
+        let Some(sent) = sighting.sent else {
+            let number = open.get_mut(&key).and_then(VecDeque::pop_front);
+            if let (Some(number), Some(fate)) = (number, fate) {
+                packets[number].fate = fate;
+                lost_if_open[number] = false;
+            }
+            continue;
+        };
+        if fate.is_none() {
+            open.entry(key).or_default().push_back(packets.len());
+        }
+        lost_if_open.push(fate.is_none());
+        packets.push(Packet {
+            flow,
+            direction: sighting.direction,
+            sent,
+            ecn,
+            payload,
+            fate: fate.unwrap_or(Fate::Loss),
+        });
+    }
+    let under_way = under_way(&packets, &lost_if_open);
+    let mut number = 0;
+    packets.retain(|_| {
+        number += 1;
+        !under_way[number - 1]
+    });
+    packets
+}
+
+/// Which packets were sent after the last of their direction that was seen to arrive, and not seen themselves.
+fn under_way(packets: &[Packet], open: &[bool]) -> Vec<bool> {
+    let mut last = [Time::ZERO; 2];
+    for packet in packets {
+        if let Fate::Delivered { .. } = packet.fate {
+            let last = &mut last[packet.direction as usize];
+            *last = packet.sent.max(*last);
+        }
+    }
+    let packets = packets.iter().zip(open);
+    packets
+        .map(|(packet, open)| *open && packet.sent > last[packet.direction as usize])
+        .collect()
+}
+
+/// The flow that a packet belongs to, its ECN bits and its payload. None of what is not UDP, or of nobody's port.
+fn content(plays: &[Play], sighting: &Sighting) -> Option<(usize, u8, Bytes)> {
+    let ip = sighting.ip();
+    let captured = CapturedPacket {
+        interface: 0,
+        time: None,
+        link_type: RAW,
+        bytes: ip,
+        comment: None,
+    };
+    let datagram = Datagram::of(&captured).ok()?;
+    let server = match sighting.direction {
+        Direction::Forward => datagram.path.source,
+        Direction::Return => datagram.path.destination,
+    };
+    let flow = plays
+        .iter()
+        .position(|play| server_port(play) == server.port())?;
+    let ecn = match ip[0] >> 4 {
+        6 => ip[1] >> 4,
+        _ => ip[1],
+    };
+    Some((flow, ecn & 3, Bytes::copy_from_slice(datagram.payload)))
+}
+
+fn fidelity(report: &Report) -> Fidelity {
+    let (seen, late) = (&report.fidelity, &report.fidelity.release_error);
+    Fidelity {
+        reasons: seen.reasons.clone(),
+        release_error_p50_ms: Some(late.p50_ms),
+        release_error_p99_ms: Some(late.p99_ms),
+        release_error_p999_ms: Some(late.p999_ms),
+        release_error_max_ms: Some(late.max_ms),
+        kernel_drops: Some(seen.kernel_drops),
+        cpu_pressure: seen.cpu_pressure_some,
+    }
+}

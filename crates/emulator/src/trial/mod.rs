@@ -1,0 +1,120 @@
+//! One trial in real time: real programs with sockets of their own, at both ends of an emulated path.
+//!
+//! The job is that of virtual time, and so is all that is made of what the trial leaves (`crates/trial`). Programs are told their part by
+//! the environment (`endpoints/CONTRACT.md`, section 3). Every flow has the same two hosts; the port of its server tells it from
+//! others. A trial whose packets came out late, or were dropped by the kernel, is `invalid`.
+
+mod flow;
+mod log;
+mod program;
+
+use std::error::Error;
+use std::io::{Write, read_to_string, stdin, stdout};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bentpipe_emulator::{Forwarder, Options, Running, Topology};
+use bentpipe_endpoint::contract::Ready;
+use bentpipe_link::{Direction, Scenario};
+use bentpipe_trial::{Course, Finished, Job, Play, TrialResult, result};
+
+use self::flow::{Ended, Stage};
+use self::log::course;
+
+/// Reads a job from standard input, runs it and prints its result.
+pub fn from_standard_input() -> Result<(), Box<dyn Error>> {
+    let text = read_to_string(stdin())?;
+    let job: Job = serde_json::from_str(&text).map_err(|error| format!("the job: {error}"))?;
+    job.check()?;
+    let result = run(&job)?;
+    let mut line = serde_json::to_vec(&result)?;
+    line.push(b'\n');
+    stdout().write_all(&line)?;
+    Ok(())
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "wall_s is a column of the record, and decides nothing"
+)]
+fn run(job: &Job) -> Result<TrialResult, Box<dyn Error>> {
+    let start = Instant::now();
+    let scratch = tempfile::Builder::new().prefix("bentpipe-").tempdir()?;
+    let plays = (0..job.flows.len()).map(|number| Play::new(job, number, scratch.path()));
+    let plays: Vec<Play> = plays.collect::<Result<_, _>>()?;
+    plays[0].make_qlog_folders()?;
+    let mut finished = play(job, &plays)?;
+    finished.examine(&plays)?;
+    finished.leave_files(&plays, "bentpipe-emu")?;
+    Ok(result(job, &finished, start.elapsed()))
+}
+
+/// From the start of all programs to the end of all.
+fn play(job: &Job, plays: &[Play]) -> Result<Finished, Box<dyn Error>> {
+    let topology = Topology::build(&job.scenario)?;
+    let options = Options {
+        keep_packets: true,
+        ..Options::default()
+    };
+    // The devices are in the emulator's namespace, and looked for by the thread that starts to forward.
+    let running = topology
+        .emulator()
+        .within(|| Forwarder::start(topology.segments(), &job.scenario, job.seed.0, &options))?;
+    let stage = Stage {
+        topology: &topology,
+        running: &running,
+        patience: drain(&job.scenario),
+    };
+    let ended = play_all(&stage, plays)?;
+    let course = end(plays, &ended, running)?;
+    let flows = plays.iter().zip(ended);
+    let flows = flows.map(|(play, ended)| {
+        let ready = [&play.flow().client, &play.flow().server].map(|variant| Ready {
+            stack: variant.name.clone(),
+            version: variant.version.clone().unwrap_or_default(),
+            driver: "sockets".to_owned(),
+            next_wake: None,
+        });
+        play.played(ended.verdict, Some(ready), ended.remains)
+    });
+    Ok(Finished {
+        flows: flows.collect(),
+        course: Some(course),
+    })
+}
+
+/// All flows side by side, each by a thread of its own.
+fn play_all(stage: &Stage, plays: &[Play]) -> Result<Vec<Ended>, Box<dyn Error>> {
+    let ended = thread::scope(|scope| {
+        let flows = plays
+            .iter()
+            .map(|play| scope.spawn(move || stage.play(play)));
+        let flows: Vec<_> = flows.collect();
+        let ended = flows.into_iter();
+        ended
+            .map(|flow| flow.join().expect("a flow does not panic"))
+            .collect::<Vec<_>>()
+    });
+    ended
+        .into_iter()
+        .collect::<Result<_, _>>()
+        .map_err(|error: Box<dyn Error + Send + Sync>| error as Box<dyn Error>)
+}
+
+fn end(plays: &[Play], ended: &[Ended], running: Running) -> Result<Course, Box<dyn Error>> {
+    let now = running.now();
+    let report = running.stop()?;
+    let mut course = course(plays, &report);
+    for (flow, ended) in course.flows.iter_mut().zip(ended) {
+        flow.end = ended.at;
+    }
+    course.end = ended.iter().map(|it| it.at).max().unwrap_or(now);
+    Ok(course)
+}
+
+/// What is under way when a client has ended has arrived after this time, unless queues are long.
+fn drain(scenario: &Scenario) -> Duration {
+    let round_trip = Direction::BOTH.map(|direction| scenario.min_one_way(direction));
+    let nanos: u64 = round_trip.iter().map(|it| it.as_nanos()).sum();
+    Duration::from_nanos(nanos).clamp(Duration::from_millis(50), Duration::from_secs(2))
+}

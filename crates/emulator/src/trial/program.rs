@@ -1,0 +1,230 @@
+//! An endpoint program in socket mode, on a host of the topology.
+//!
+//! Nothing that it does may hang the trial or take it along: every wait has a deadline, and it is killed by its id, with all that it
+//! started, when it is dropped.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use bentpipe_emulator::{EmulatorError, Host};
+use bentpipe_trial::{Reaped, Remains};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+
+/// As much of what a program prints is kept.
+const LOG_BYTES: u64 = 1 << 20;
+
+/// A program under way.
+pub struct Program {
+    process: Child,
+    handle: OwnedFd,
+    out: OwnedFd,
+    log: File,
+    said: Vec<u8>,
+    reaped: Option<Reaped>,
+}
+
+/// Why a program could not be started.
+pub enum NoProgram {
+    /// It is not there, or may not be executed.
+    Start(io::Error),
+    /// The testbed failed.
+    Emulator(EmulatorError),
+}
+
+/// What came first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// The line `ready`.
+    Ready,
+    /// It ended.
+    Ended,
+    /// The deadline.
+    Deadline,
+}
+
+impl Program {
+    /// Starts `command` on `host`, with `variables` in its environment.
+    pub fn start(
+        host: &Host,
+        command: &[String],
+        variables: &[(&str, String)],
+    ) -> Result<Self, NoProgram> {
+        let empty = || io::Error::new(io::ErrorKind::InvalidInput, "the command is empty");
+        let (program, arguments) = command
+            .split_first()
+            .ok_or_else(|| NoProgram::Start(empty()))?;
+        let mut starter = host.command(program).map_err(NoProgram::Emulator)?;
+        let files = || -> io::Result<(File, OwnedFd, OwnedFd)> {
+            let log = File::from(memfd_create("log", MemfdFlags::CLOEXEC)?);
+            let (out, its_out) = pipe_with(PipeFlags::CLOEXEC)?;
+            rustix::io::ioctl_fionbio(&out, true)?;
+            Ok((log, out, its_out))
+        };
+        let (log, out, its_out) = files().map_err(NoProgram::Start)?;
+        starter
+            .args(arguments)
+            .envs(variables.iter().map(|(name, value)| (name, value)))
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(its_out)
+            .stderr(log.try_clone().map_err(NoProgram::Start)?);
+        let process = starter.spawn().map_err(NoProgram::Start)?;
+        drop(starter); // with our copy of its standard output
+        let handle = pidfd_open(Pid::from_child(&process), PidfdFlags::empty());
+        Ok(Self {
+            process,
+            handle: handle.map_err(|error| NoProgram::Start(error.into()))?,
+            out,
+            log,
+            said: Vec::new(),
+            reaped: None,
+        })
+    }
+
+    /// Waits for the line `ready`.
+    pub fn wait_ready(&mut self, deadline: Instant) -> io::Result<Event> {
+        loop {
+            self.listen()?;
+            if self
+                .said
+                .split(|byte| *byte == b'\n')
+                .any(|line| line == b"ready")
+            {
+                return Ok(Event::Ready);
+            }
+            match self.wait(deadline, true)? {
+                Event::Ready => {}
+                other => return Ok(other),
+            }
+        }
+    }
+
+    /// Waits for its end.
+    pub fn wait_end(&mut self, deadline: Instant) -> io::Result<Event> {
+        loop {
+            self.listen()?;
+            match self.wait(deadline, true)? {
+                Event::Ready => {}
+                other => return Ok(other),
+            }
+        }
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&self) -> bool {
+        let ended = &mut [PollFd::new(&self.handle, PollFlags::IN)];
+        matches!(poll(ended, Some(&Timespec::default())), Ok(1..))
+    }
+
+    /// Asks it to end.
+    pub fn terminate(&self) {
+        // It may be gone already; its id is not given to another process before it is reaped.
+        let _ = kill_process_group(Pid::from_child(&self.process), Signal::TERM);
+    }
+
+    /// How it ended; it is killed if it has not.
+    pub fn status(&mut self) -> ExitStatus {
+        self.reap().status
+    }
+
+    /// The last line that it has printed.
+    pub fn last_line(&mut self) -> Option<String> {
+        let mut log = Vec::new();
+        let mut file = &self.log;
+        file.seek(SeekFrom::Start(0)).ok()?;
+        file.take(LOG_BYTES).read_to_end(&mut log).ok()?;
+        let log = Remains {
+            log,
+            ..Remains::default()
+        };
+        log.last_line()
+    }
+
+    /// What is left of it; it is killed if it still lives.
+    pub fn remains(&mut self) -> Remains {
+        let reaped = self.reap();
+        let _ = self.listen(); // what was said last
+        let mut log = std::mem::take(&mut self.said);
+        if self.log.seek(SeekFrom::Start(0)).is_ok() {
+            // A log that cannot be read is no reason to lose the trial: it stays as far as it was read.
+            let _ = (&self.log).take(LOG_BYTES).read_to_end(&mut log);
+        }
+        Remains {
+            cpu: reaped.cpu,
+            peak_memory_bytes: reaped.peak_memory_bytes,
+            log,
+            frames: Vec::new(),
+        }
+    }
+
+    fn reap(&mut self) -> Reaped {
+        let process = &mut self.process;
+        *self.reaped.get_or_insert_with(|| {
+            // With what it started, which has its group.
+            let _ = kill_process_group(Pid::from_child(process), Signal::KILL);
+            Reaped::kill(process)
+        })
+    }
+
+    /// Takes what it has printed, as far as that is kept.
+    fn listen(&mut self) -> io::Result<()> {
+        let mut chunk = [0; 4096];
+        loop {
+            match rustix::io::read(&self.out, &mut chunk) {
+                Ok(0) | Err(Errno::AGAIN) => return Ok(()),
+                Ok(count) if self.said.len() as u64 <= LOG_BYTES => {
+                    self.said.extend_from_slice(&chunk[..count]);
+                }
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Waits until it ends or, if `listen`, prints something.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "real processes are waited for in real time"
+    )]
+    fn wait(&self, deadline: Instant, listen: bool) -> io::Result<Event> {
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let timeout = Timespec::try_from(left).map_err(io::Error::other)?;
+            let out = PollFd::new(&self.out, PollFlags::IN);
+            let mut events = vec![PollFd::new(&self.handle, PollFlags::IN)];
+            events.extend(listen.then_some(out));
+            match poll(&mut events, Some(&timeout)) {
+                Ok(0) => return Ok(Event::Deadline),
+                Ok(_) if !events[0].revents().is_empty() => return Ok(Event::Ended),
+                Ok(_) if events[1].revents().contains(PollFlags::IN) => return Ok(Event::Ready),
+                // It has closed its standard output: only its end is left to wait for.
+                Ok(_) => return self.wait(deadline, false),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        self.reap();
+    }
+}
+
+/// Now, in the words of the standard library.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "real processes are waited for in real time"
+)]
+pub fn after(patience: Duration) -> Instant {
+    Instant::now() + patience
+}

@@ -1,0 +1,58 @@
+//! What is known of a trial's path and files, for measurements and findings.
+
+use bentpipe_link::{Direction, Ideal, Scenario};
+use bentpipe_trace::LinkFacts;
+use bentpipe_units::{Rate, Size, Time};
+
+use crate::testcase::TestCase;
+
+/// The largest IP packet that a stack may count on: nothing is dropped for its size, but programs say what they send over
+/// is Ethernet.
+const MTU: u64 = 1500;
+
+/// What a trial moves: what an ideal sender's time depends on beside the scenario.
+#[derive(Clone, Copy)]
+pub struct Files {
+    pub testcase: TestCase,
+    /// Not known where as much is moved as a time allows.
+    pub size_bytes: Option<u64>,
+    /// The trial's: rates may be drawn.
+    pub seed: u64,
+    /// When the connection that is measured begins.
+    pub start: Time,
+}
+
+/// The facts of a scenario and of files that are moved over it.
+pub fn link_facts(scenario: &Scenario, files: Files) -> LinkFacts {
+    LinkFacts {
+        limit_s: files.size_bytes.map(|size| limit_s(scenario, files, size)),
+        size_bytes: files.size_bytes,
+        sender: Some(files.testcase.sending_end()),
+        ..path_facts(scenario)
+    }
+}
+
+/// The facts of a scenario alone.
+#[must_use]
+pub fn path_facts(scenario: &Scenario) -> LinkFacts {
+    let rate = |direction| scenario.rate(direction).map(Rate::bps);
+    let queue = |direction| scenario.queue(direction).map(Size::bytes);
+    LinkFacts {
+        forward_rate_bps: rate(Direction::Forward),
+        return_rate_bps: rate(Direction::Return),
+        rtt_ms: Some(scenario.rtt().as_secs_f64() * 1e3),
+        forward_queue_bytes: queue(Direction::Forward),
+        return_queue_bytes: queue(Direction::Return),
+        mtu_bytes: Some(MTU),
+        limit_s: None,
+        size_bytes: None,
+        sender: None,
+    }
+}
+
+/// The completion time of an ideal sender.
+fn limit_s(scenario: &Scenario, files: Files, size_bytes: u64) -> f64 {
+    let ideal = Ideal::new(scenario, files.testcase.direction(), files.seed);
+    let limit = ideal.limit(size_bytes, files.testcase.round_trips(), files.start);
+    limit.as_secs_f64()
+}

@@ -1,0 +1,325 @@
+//! The job that a trial is started with, and the result that it ends with; both travel as JSON.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+use bentpipe_endpoint::contract::Statistics;
+use bentpipe_link::Scenario;
+use bentpipe_units::{Span, Time};
+use serde::{Deserialize, Serialize};
+
+use crate::course::Fidelity;
+use crate::testcase::TestCase;
+
+/// The wall-clock time of virtual time zero: 1 January 2000, where Go's bubbles begin.
+pub const EPOCH_UNIX_S: u64 = 946_684_800;
+
+/// Which end of the connection a program is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// It opens connections.
+    Client,
+    /// It accepts them.
+    Server,
+}
+
+impl Role {
+    /// The word of the contract.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Server => "server",
+        }
+    }
+
+    /// Its place in arrays of the client's and the server's.
+    #[must_use]
+    pub fn index(self) -> usize {
+        match self {
+            Self::Client => 0,
+            Self::Server => 1,
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A stack as one side of a trial.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Variant {
+    /// What people call it, options included.
+    pub name: String,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Those of its `stack.toml`, by name.
+    #[serde(default)]
+    pub options: BTreeMap<String, String>,
+    /// Of the stack, as it gave it when it was installed. In virtual time each program gives it anew.
+    #[serde(default)]
+    pub version: Option<String>,
+}
+
+/// As many flows a trial may have: each has an address of its own.
+pub const FLOW_LIMIT: usize = 64;
+
+/// A client and a server of its own, and what is transferred between them.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    /// What it is to do.
+    pub testcase: TestCase,
+    /// The application protocol, by its ALPN.
+    #[serde(default = "hq_interop")]
+    pub alpn: String,
+    /// Paths below `www`, each with a leading slash.
+    pub requests: Vec<String>,
+    /// When it begins.
+    #[serde(default)]
+    pub start_ns: u64,
+    /// How long it lasts: it is cut then, and its files, which are made here, are too large to go through before.
+    #[serde(default)]
+    pub duration_ns: Option<u64>,
+    /// The stack that opens its connection.
+    pub client: Variant,
+    /// The stack that accepts it.
+    pub server: Variant,
+}
+
+impl Flow {
+    /// The variant that plays `role`.
+    #[must_use]
+    pub fn variant(&self, role: Role) -> &Variant {
+        match role {
+            Role::Client => &self.client,
+            Role::Server => &self.server,
+        }
+    }
+
+    /// The last time that is known to belong to it.
+    #[must_use]
+    pub fn last(&self) -> Time {
+        Time::from_nanos(self.start_ns) + Span::from_nanos(self.duration_ns.unwrap_or(0))
+    }
+}
+
+/// Everything that a trial depends on.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    /// The path, resolved.
+    pub scenario: Scenario,
+    /// Those that share the path. The first is the one that is measured.
+    pub flows: Vec<Flow>,
+    /// The folder with the files that are served.
+    pub www: PathBuf,
+    /// The folder of the contract's certificates.
+    pub certs: PathBuf,
+    /// 64 bits in hexadecimal.
+    pub seed: Seed,
+    /// Where the trial leaves its files, if it has any; made only then.
+    pub folder: PathBuf,
+    /// Leave `trace.pcapng` there, with the TLS secrets inside.
+    pub trace: bool,
+    /// Leave `qlog/client/` and `qlog/server/` there. Writing them costs some stacks half as much again.
+    pub qlog: bool,
+    /// Wall time after which a silent program is given up.
+    #[serde(default = "default_silence_s")]
+    pub silence_s: u64,
+}
+
+fn hq_interop() -> String {
+    "hq-interop".to_owned()
+}
+
+fn default_silence_s() -> u64 {
+    30
+}
+
+impl Job {
+    /// What every testbed asks of a job.
+    pub fn check(&self) -> Result<(), String> {
+        if !(1..=FLOW_LIMIT).contains(&self.flows.len()) {
+            let count = self.flows.len();
+            return Err(format!("{count} flows, where 1 to {FLOW_LIMIT} can be"));
+        }
+        let timeout = Time::ZERO + self.scenario.timeout;
+        if let Some(late) = self.flows.iter().find(|flow| flow.last() > timeout) {
+            let (name, at) = (&self.scenario.name, late.last());
+            let what = format!("its timeout of {timeout} passes before a flow's {at}");
+            return Err(format!("scenario {name}: {what}"));
+        }
+        Ok(())
+    }
+
+    /// The flow that is measured.
+    #[must_use]
+    pub fn measured(&self) -> &Flow {
+        &self.flows[0]
+    }
+}
+
+/// A 64-bit seed, written as 16 hexadecimal digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Seed(pub u64);
+
+impl TryFrom<String> for Seed {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let digits = text.len() == 16 && text.bytes().all(|b| b.is_ascii_hexdigit());
+        match u64::from_str_radix(&text, 16) {
+            Ok(value) if digits => Ok(Self(value)),
+            _ => Err(format!("{text:?}: a seed is 16 hexadecimal digits")),
+        }
+    }
+}
+
+impl fmt::Display for Seed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+/// How a trial ended, in one word. The project's other outcomes are said outside of trials.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(
+    missing_docs,
+    reason = "ARCHITECTURE.md, \"One trial\", says when each is said"
+)]
+pub enum Outcome {
+    #[default]
+    Ok,
+    Unsupported,
+    HandshakeTimeout,
+    TransferTimeout,
+    MissingFile,
+    CorruptFile,
+    Crashed,
+    NoSecrets,
+    Unproven,
+    Invalid,
+}
+
+impl Outcome {
+    /// The word of records.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Unsupported => "unsupported",
+            Self::HandshakeTimeout => "handshake_timeout",
+            Self::TransferTimeout => "transfer_timeout",
+            Self::MissingFile => "missing_file",
+            Self::CorruptFile => "corrupt_file",
+            Self::Crashed => "crashed",
+            Self::NoSecrets => "no_secrets",
+            Self::Unproven => "unproven",
+            Self::Invalid => "invalid",
+        }
+    }
+}
+
+/// What became of one of several flows (columns: ARCHITECTURE.md, "Records"). Times count from the start of the trial.
+#[derive(Debug, Serialize)]
+#[expect(
+    missing_docs,
+    reason = "ARCHITECTURE.md defines the columns of records"
+)]
+pub struct FlowResult {
+    pub client: String,
+    pub server: String,
+    pub start_s: f64,
+    /// When its last byte arrived, if it is complete; else until when it was there.
+    pub end_s: f64,
+    pub outcome: Outcome,
+    pub detail: String,
+    /// Of its streams, while all flows were there.
+    pub goodput_bps: Option<f64>,
+    pub forward_packets: u64,
+    pub forward_queue_drops: u64,
+    pub forward_losses: u64,
+    pub return_packets: u64,
+    pub return_queue_drops: u64,
+    pub return_losses: u64,
+    /// By the steps of the trial's own curve.
+    pub received_bytes: Vec<u64>,
+}
+
+/// The result of a trial: the measured columns of its record. Times in seconds from the client's first packet, of the second
+/// connection where the test case has two.
+#[derive(Debug, Serialize)]
+#[expect(
+    missing_docs,
+    reason = "ARCHITECTURE.md defines the columns of records"
+)]
+pub struct TrialResult {
+    pub outcome: Outcome,
+    pub detail: String,
+    /// The application protocol: virtual time has hq-interop alone.
+    pub alpn: String,
+    /// "wire" or "client": what the times and rates were taken from. What only the wire tells is null with the latter.
+    pub measured_from: &'static str,
+    pub handshake_s: Option<f64>,
+    pub ttfb_s: Option<f64>,
+    pub completion_s: Option<f64>,
+    pub transfer_s: Option<f64>,
+    pub goodput_bps: Option<f64>,
+    pub efficiency: Option<f64>,
+    pub limit_s: Option<f64>,
+    pub share_of_limit: Option<f64>,
+    /// Those that completed a handshake; null where none could be made out.
+    pub connections: Option<u64>,
+    /// Whether the second connection was resumed; null also where there was one connection.
+    pub resumed: Option<bool>,
+    /// Of the client's stream data in 0-RTT packets of the connection that is measured.
+    pub zero_rtt_bytes: Option<u64>,
+    pub virtual_s: f64,
+    pub wall_s: f64,
+    pub cpu_client_s: f64,
+    pub cpu_server_s: f64,
+    pub cpu_sim_s: f64,
+    pub memory_client_bytes: u64,
+    pub memory_server_bytes: u64,
+    pub epochs: u64,
+    pub forward_packets: u64,
+    pub forward_bytes: u64,
+    pub forward_queue_drops: u64,
+    pub forward_losses: u64,
+    pub return_packets: u64,
+    pub return_bytes: u64,
+    pub return_queue_drops: u64,
+    pub return_losses: u64,
+    pub retransmitted_share: Option<f64>,
+    pub acks_per_data_packet: Option<f64>,
+    pub mean_packet_bytes: Option<f64>,
+    pub largest_packet_bytes: Option<u32>,
+    pub return_rate_bps: Option<f64>,
+    pub rtt_min_ms: Option<f64>,
+    pub rtt_median_ms: Option<f64>,
+    pub rtt_max_ms: Option<f64>,
+    pub in_flight_max_bytes: Option<u64>,
+    pub findings: Vec<&'static str>,
+    pub client_version: String,
+    pub server_version: String,
+    pub client_driver: String,
+    pub server_driver: String,
+    pub client_statistics: Statistics,
+    pub server_statistics: Statistics,
+    pub received_step_s: f64,
+    pub received_bytes: Vec<u64>,
+    pub jain_index: Option<f64>,
+    /// All of them, the one that is measured first; empty where that is the only one.
+    pub flows: Vec<FlowResult>,
+    pub packet_log_sha256: Option<String>,
+    #[serde(flatten)]
+    pub fidelity: Fidelity,
+}

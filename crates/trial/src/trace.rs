@@ -1,0 +1,123 @@
+//! Writes the packet log of a trial as `trace.pcapng`: both sides, nanosecond times, TLS secrets inside.
+//!
+//! Packets stand in the order in which they were sent, each followed at once by its arrival on the other side. In order of
+//! time, arrivals would stand between packets sent hundreds of milliseconds later, and Wireshark, which keeps one key
+//! phase per direction, would lose the thread at the first key update.
+
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::net::SocketAddrV4;
+use std::path::Path;
+
+use bentpipe_link::{Direction, Fate};
+use bentpipe_trace::connection as trace;
+use bentpipe_trace::{Endpoints, Interface, Writer, encapsulate};
+
+use crate::packet_log::{Packet, PacketLog};
+
+/// What a trace is made of.
+#[derive(Debug)]
+pub struct Trace<'a> {
+    /// Which program writes it.
+    pub program: &'static str,
+    /// The packets.
+    pub log: &'a PacketLog,
+    /// The TLS secrets.
+    pub key_log: &'a [u8],
+    /// Addresses of each flow's client and server.
+    pub ends: Vec<[SocketAddrV4; 2]>,
+}
+
+impl Trace<'_> {
+    /// Writes the trace to `path`.
+    pub fn write(&self, path: &Path) -> io::Result<()> {
+        let mut writer = Writer::new(
+            BufWriter::with_capacity(1 << 20, File::create(path)?),
+            self.program,
+        )?;
+        let client = writer.interface("client")?;
+        let server = writer.interface("server")?;
+        if !self.key_log.is_empty() {
+            writer.tls_secrets(self.key_log)?;
+        }
+        let mut bytes = Vec::new();
+        for sighting in self.sightings(client, server) {
+            let Packet {
+                flow,
+                direction,
+                ecn,
+                payload,
+                ..
+            } = &self.log.packets()[sighting.packet];
+            let [client_end, server_end] = self.ends[*flow];
+            let (source, destination) = match direction {
+                Direction::Return => (client_end, server_end),
+                Direction::Forward => (server_end, client_end),
+            };
+            let ends = Endpoints {
+                source,
+                destination,
+            };
+            // The IPv4 identification ties both sightings of a packet together; it wraps, as it does in life.
+            let identification =
+                u16::try_from(sighting.packet & 0xffff).expect("masked to 16 bits");
+            encapsulate(&mut bytes, ends, *ecn, identification, payload);
+            writer.packet(
+                sighting.interface,
+                self.log.epoch_unix_ns() + sighting.time,
+                &bytes,
+                sighting.comment,
+            )?;
+        }
+        writer.finish()?;
+        Ok(())
+    }
+
+    /// Every packet where it was seen: by the time of sending, its arrival right behind.
+    fn sightings(&self, client: Interface, server: Interface) -> Vec<Sighting> {
+        let packets = self.log.packets();
+        let mut order: Vec<usize> = (0..packets.len()).collect();
+        order.sort_by_key(|&number| packets[number].sent);
+        let mut sightings = Vec::with_capacity(2 * order.len());
+        for packet in order {
+            let Packet {
+                direction,
+                sent,
+                fate,
+                ..
+            } = &packets[packet];
+            let (from, to) = match direction {
+                Direction::Return => (client, server),
+                Direction::Forward => (server, client),
+            };
+            sightings.push(Sighting {
+                time: sent.as_nanos(),
+                interface: from,
+                comment: match fate {
+                    Fate::Delivered { .. } => None,
+                    Fate::QueueDrop => Some(trace::Fate::QueueDrop.name()),
+                    Fate::Loss => Some(trace::Fate::Loss.name()),
+                },
+                packet,
+            });
+            if let Fate::Delivered { at } = fate {
+                sightings.push(Sighting {
+                    time: at.as_nanos(),
+                    interface: to,
+                    comment: None,
+                    packet,
+                });
+            }
+        }
+        sightings
+    }
+}
+
+#[derive(Debug)]
+struct Sighting {
+    time: u64,
+    interface: Interface,
+    /// What became of a packet that did not arrive. Wireshark shows it, and analysis needs it.
+    comment: Option<&'static str>,
+    packet: usize,
+}

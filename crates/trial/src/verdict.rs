@@ -1,0 +1,223 @@
+//! How a trial ended, in one word and a detail (the words: ARCHITECTURE.md, "One trial").
+
+use bentpipe_endpoint::contract::{Bye, Statistics};
+use bentpipe_units::Time;
+
+use crate::job::{Outcome, Role};
+use crate::proof::Flaw;
+
+/// The contract's words for the end of RFC 9000 section 10.1, and for a stack that gives up on a handshake.
+const TIMEOUTS: [&str; 2] = ["idle timeout", "handshake timeout"];
+
+/// How a conversation came to an end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The client is done, and so is the server, or it had time enough.
+    Done,
+    /// The time that it was to last is over.
+    Cut,
+    /// The scenario's timeout passed.
+    TimeLimit,
+    /// Neither side will ever wake, and nothing is under way.
+    Deadlock,
+}
+
+/// Why a trial ended as it did.
+#[derive(Debug, Default)]
+pub struct Verdict {
+    /// The word.
+    pub outcome: Outcome,
+    /// What there is to say of it; may be empty.
+    pub detail: String,
+    /// None: it did not get that far.
+    pub end: Option<End>,
+    /// The client's last words; empty if it had none.
+    pub client: Bye,
+    /// What the client and the server say of themselves.
+    pub statistics: [Statistics; 2],
+    /// The side whose program failed, if one did.
+    pub culprit: Option<Role>,
+}
+
+impl Verdict {
+    /// On a conversation that ended in order; the files may still change it.
+    #[must_use]
+    pub fn of_end(end: End, client: Bye, now: Time) -> Self {
+        let timeout = match client.handshake_ns {
+            None => Outcome::HandshakeTimeout,
+            Some(_) => Outcome::TransferTimeout,
+        };
+        let came = client.requests.iter().any(|request| request.bytes > 0);
+        let (outcome, detail) = match (end, client.error.as_deref()) {
+            (End::Cut, error) if came => (Outcome::Ok, error.unwrap_or_default().to_owned()),
+            (End::Cut, _) => (
+                timeout,
+                format!("no byte had come when the time was over at {now}"),
+            ),
+            (End::TimeLimit, _) => (timeout, format!("the scenario's timeout of {now} passed")),
+            (End::Deadlock, _) => (
+                timeout,
+                format!("deadlock: after {now} neither side would ever wake"),
+            ),
+            (End::Done, None) => (Outcome::Ok, String::new()),
+            (End::Done, Some(error)) if TIMEOUTS.contains(&error) => (timeout, error.to_owned()),
+            (End::Done, Some(error)) => (Outcome::Ok, error.to_owned()),
+        };
+        Self {
+            outcome,
+            detail,
+            end: Some(end),
+            statistics: [client.statistics.clone(), Statistics::default()],
+            client,
+            culprit: None,
+        }
+    }
+
+    /// Adds what the server says of itself and, where the trial did not come to a good end, of that.
+    pub fn hear_server(&mut self, server: &Bye) {
+        self.statistics[1] = server.statistics.clone();
+        if let (false, Some(error)) = (
+            self.outcome == Outcome::Ok && self.detail.is_empty(),
+            &server.error,
+        ) {
+            self.add(&format!("server: {error}"));
+        }
+    }
+
+    /// On a program that failed the contract.
+    #[must_use]
+    pub fn of_failure(culprit: Role, outcome: Outcome, detail: String) -> Self {
+        Self {
+            outcome,
+            detail,
+            culprit: Some(culprit),
+            ..Self::default()
+        }
+    }
+
+    /// Lets what arrived decide; `wrong` is what is wrong with it.
+    pub fn take_files_into_account(&mut self, wrong: Option<(Outcome, String)>) {
+        let timed = self
+            .client
+            .requests
+            .iter()
+            .all(|request| request.last_byte_ns.is_some());
+        match wrong {
+            None if timed => self.outcome = Outcome::Ok,
+            None => {
+                self.outcome = Outcome::Crashed;
+                self.culprit = Some(Role::Client);
+                "every byte arrived, but the client reports no time for the last"
+                    .clone_into(&mut self.detail);
+            }
+            Some((outcome, what)) => {
+                if self.outcome == Outcome::Ok || outcome == Outcome::CorruptFile {
+                    self.outcome = outcome;
+                }
+                self.add(&what);
+            }
+        }
+    }
+
+    /// Lets the end decide on a transfer that was to last for a time: it is `ok` only if it was there until that was over.
+    pub fn take_duration_into_account(&mut self) {
+        if self.outcome == Outcome::Ok && self.end != Some(End::Cut) {
+            self.outcome = Outcome::MissingFile;
+            self.add("the transfer ended before its time was over");
+        }
+    }
+
+    /// Tells the timeouts apart by the wire, where nobody else can: a program in real time does not say when its handshake was
+    /// complete.
+    pub fn take_handshake_into_account(&mut self, is_connected: bool) {
+        if self.outcome == Outcome::HandshakeTimeout && is_connected {
+            self.outcome = Outcome::TransferTimeout;
+        }
+    }
+
+    /// Lets the wire decide on a trial whose files all arrived; `flaw` is what it lacks.
+    pub fn take_wire_into_account(&mut self, flaw: Flaw) {
+        match flaw {
+            Flaw::Other(what) => {
+                self.outcome = Outcome::Unproven;
+                self.add(&what);
+            }
+            Flaw::Sealed(what) => {
+                self.outcome = Outcome::NoSecrets;
+                self.add(&format!(
+                    "the client wrote too few TLS secrets to prove the test case: {what}"
+                ));
+            }
+        }
+    }
+
+    fn add(&mut self, what: &str) {
+        let separator = if self.detail.is_empty() { "" } else { "; " };
+        self.detail = format!("{}{separator}{what}", self.detail);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(handshake_ns: Option<u64>, error: Option<&str>) -> Bye {
+        Bye {
+            handshake_ns,
+            requests: Vec::new(),
+            error: error.map(str::to_owned),
+            ..Bye::default()
+        }
+    }
+
+    fn outcome(end: End, client: Bye, wrong: Option<Outcome>) -> (Outcome, String) {
+        let mut verdict = Verdict::of_end(end, client, Time::from_nanos(5_000_000_000));
+        verdict.take_files_into_account(
+            wrong.map(|outcome| (outcome, "/file: 1 of 2 bytes".to_owned())),
+        );
+        (verdict.outcome, verdict.detail)
+    }
+
+    #[test]
+    fn timeouts_are_told_apart_by_the_handshake() {
+        let missing = Some(Outcome::MissingFile);
+        for (end, error) in [
+            (End::TimeLimit, None),
+            (End::Deadlock, None),
+            (End::Done, Some(TIMEOUTS[0])),
+            (End::Done, Some(TIMEOUTS[1])),
+        ] {
+            assert_eq!(
+                outcome(end, client(None, error), missing).0,
+                Outcome::HandshakeTimeout
+            );
+            assert_eq!(
+                outcome(end, client(Some(1), error), missing).0,
+                Outcome::TransferTimeout
+            );
+        }
+        let (_, detail) = outcome(End::TimeLimit, client(Some(1), None), missing);
+        assert_eq!(
+            detail,
+            "the scenario's timeout of 5 s passed; /file: 1 of 2 bytes"
+        );
+    }
+
+    #[test]
+    fn files_decide() {
+        let closed = || client(Some(1), Some("closed by peer: 7"));
+        assert_eq!(outcome(End::Done, closed(), None).0, Outcome::Ok);
+        let missing = outcome(End::Done, closed(), Some(Outcome::MissingFile));
+        assert_eq!(
+            missing,
+            (
+                Outcome::MissingFile,
+                "closed by peer: 7; /file: 1 of 2 bytes".to_owned()
+            )
+        );
+        assert_eq!(
+            outcome(End::TimeLimit, closed(), Some(Outcome::CorruptFile)).0,
+            Outcome::CorruptFile
+        );
+    }
+}

@@ -1,0 +1,56 @@
+"""How many trials may run at once in real time, so that the links keep to the model.
+
+What is too much depends on the stacks, the rates and what else the machine does. So the limit is found while
+trials run, as congestion control finds a window: each trial whose packets came out in time makes it larger by
+a part, each that did not halves it. Trials of stacks that need much CPU time weigh more.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bentpipe.records import Record
+
+TRIES = 4  # of a trial whose testbed did not keep to the model, before its record says so
+_GOOD_MS = 0.5  # a release error (p99.9) below this leaves room for more trials at once
+_MOST_PRESSURE = 60.0  # percent of the last 10 s in which some task waited: none is started above
+
+
+@dataclass
+class Guard:
+    """The limit, in weights of trials."""
+
+    most: float  # never more than this
+    limit: float = field(default_factory=lambda: float(os.cpu_count() or 1))
+    running: float = 0.0
+
+    def admits(self, weight: float) -> bool:
+        """Whether a trial may be started now. One always may, if none is running."""
+        if self.running == 0:
+            return True
+        return self.running + weight <= min(self.limit, self.most) and _pressure() < _MOST_PRESSURE
+
+    def start(self, weight: float) -> None:
+        self.running += weight
+
+    def end(self, weight: float) -> None:
+        self.running -= weight
+
+    def learn(self, record: Record) -> None:
+        """Take a trial into account that has ended."""
+        late = record.release_error_p999_ms
+        if record.outcome == "invalid":
+            self.limit = max(1.0, self.limit / 2)
+        elif late is not None and late < _GOOD_MS:
+            self.limit = min(self.most, self.limit + 0.5)
+
+
+def _pressure() -> float:
+    """Percent of the last ten seconds in which some task waited for a processor; 0 if it is not known."""
+    try:
+        first = Path("/proc/pressure/cpu").read_text().split()
+    except OSError:
+        return 0.0
+    return next((float(word.removeprefix("avg10=")) for word in first if word.startswith("avg10=")), 0.0)
