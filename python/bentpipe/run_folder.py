@@ -175,6 +175,25 @@ class RunFolder:
         os.ftruncate(self._file, data.rfind(b"\n") + 1)
 
 
+def read(folder: Path) -> tuple[manifest.Manifest, list[Record]]:
+    """The manifest and the records of the run in `folder`, which stays as it is. BentpipeError if that is no
+    run, or has no records.
+    """
+    found = manifest.read(folder)
+    path = folder / RECORDS
+    try:
+        records = list(read_jsonl(path))
+    except FileNotFoundError:
+        records = []
+    except (OSError, ValueError, TypeError) as error:
+        hint = "the run may be of another version of Bentpipe; repeat it"
+        raise BentpipeError(f"{path}: cannot be read: {error}", hint) from error
+    if not records:
+        hint = f"continue it with: bentpipe run --resume {shlex.quote(str(folder))}"
+        raise BentpipeError(f"{folder}: no trial of this run has finished, so there are no records", hint)
+    return found, records
+
+
 def _is_fresh(folder: Path) -> bool:
     """Whether nothing is in `folder`, or no more than a run leaves that ended before it had its manifest."""
     left = (RECORDS, f"{manifest.FILE}{_PARTIAL}")

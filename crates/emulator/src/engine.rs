@@ -13,7 +13,7 @@ use crate::capture::{Record, Sighting};
 use crate::clock::Clock;
 use crate::histogram::Histogram;
 use crate::lane::{Frame, Lane};
-use crate::meters::Meter;
+use crate::passed::Meter;
 use crate::port::{ETHERNET, MTU, Port, Received};
 
 /// Frames that a lane takes in or lets out until it is another's turn.

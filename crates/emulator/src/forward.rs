@@ -21,7 +21,7 @@ use crate::engine::{Crossing, Engine, Line};
 use crate::error::{Doing, EmulatorError};
 use crate::fidelity::{Fidelity, Measured, Pressure};
 use crate::lane::Lane;
-use crate::meters::{Meter, Passed};
+use crate::passed::{Meter, Passed};
 use crate::port::PacketPort;
 use crate::priority::raise_priority;
 use crate::topology::SegmentPorts;

@@ -15,6 +15,7 @@ from pathlib import Path
 import click
 
 import bentpipe
+from bentpipe.cli.compare import compare
 from bentpipe.cli.plot import plot
 from bentpipe.cli.qlog import qlog
 from bentpipe.cli.results import results
@@ -53,7 +54,7 @@ def report(folder: Path) -> None:
     click.echo(build_report(folder))
 
 
-for command in (run, scenarios, stacks, report, results, trace, plot, qlog):
+for command in (run, scenarios, stacks, report, results, compare, trace, plot, qlog):
     cli.add_command(command)
 
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from bentpipe import manifest
-from bentpipe.errors import BentpipeError
+from bentpipe import run_folder
 from bentpipe.manifest import Manifest
-from bentpipe.records import Record, read_jsonl
+from bentpipe.records import Record
 
 _ABSOLUTE = re.compile(r"(?<![\w.~/])(?:/[\w.+~@-]+)+/([\w.+~@-]+)")
 
@@ -27,19 +26,7 @@ class Source:
     @classmethod
     def read(cls, folder: Path, command: str) -> Source:
         """Read the run in `folder`. BentpipeError if that is no run, or has no records."""
-        found = manifest.read(folder)
-        path = folder / "records.jsonl"
-        try:
-            records = list(read_jsonl(path))
-        except FileNotFoundError:
-            records = []
-        except (OSError, ValueError, TypeError) as error:
-            hint = "the run may be of another version of Bentpipe; repeat it"
-            raise BentpipeError(f"{path}: cannot be read: {error}", hint) from error
-        if not records:
-            hint = f"continue it with: bentpipe run --resume {folder}"
-            raise BentpipeError(f"{folder}: no trial of this run has finished, so there are no records", hint)
-        return cls(folder, found, records, command)
+        return cls(folder, *run_folder.read(folder), command)
 
     @cached_property
     def in_order(self) -> list[Record]:

@@ -1,0 +1,242 @@
+"""`bentpipe compare`."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bentpipe import comparison, workload
+from bentpipe.comparison import FALSE_DISCOVERIES, MEASURES, Compared, Comparison, Run, Side
+from bentpipe.errors import BentpipeError
+from bentpipe.inference import CONFIDENCE
+
+_METHOD = (
+    f"Ratios of geometric means with their {CONFIDENCE:.0%} intervals, by Welch's t on logarithms. *: "
+    f"significant by Benjamini and Hochberg; at most {FALSE_DISCOVERIES:.0%} of these are none, on average."
+)
+
+
+class _Share(click.ParamType[float]):
+    """`5%` as 0.05."""
+
+    name = "share"
+
+    def convert(
+        self, value: str | float, param: click.Parameter | None, context: click.Context | None
+    ) -> float:
+        if isinstance(value, float):
+            return value
+        found = re.fullmatch(r"(\d+(?:\.\d+)?) ?%", value.strip())
+        if found is None:
+            self.fail(f'"{value}" is no share; write it as in 5%', param, context)
+        return float(found[1]) / 100
+
+
+@click.command(short_help="Hold two runs against each other, cell by cell.")
+@click.argument("run_a", type=click.Path(path_type=Path), metavar="RUN_A")
+@click.argument("run_b", type=click.Path(path_type=Path), metavar="RUN_B")
+@click.option(
+    "--measure",
+    type=click.Choice(tuple(MEASURES)),
+    default="goodput_bps",
+    show_default=True,
+    help="A column of the records; trials that failed do not count.",
+)
+@click.option(
+    "--all/--significant", "show_all", default=True, help="Which cells are listed.  [default: --all]"
+)
+@click.option(
+    "--fail-over",
+    type=_Share(),
+    metavar="SHARE",
+    help="Exit with 1 if a cell differs by more than SHARE, as in 5%, either way and significantly (of "
+    "single trials: at all), or succeeds in RUN_A and never in RUN_B.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print the cells as CSV.")
+def compare(
+    run_a: Path,
+    run_b: Path,
+    measure: str,
+    show_all: bool,
+    fail_over: float | None,
+    as_json: bool,
+    as_csv: bool,
+) -> None:
+    """Compare the cells of RUN_A and RUN_B: the same scenario, workload, client and server. Testbeds and
+    versions may differ. The largest difference comes first.
+
+    \b
+    Examples:
+      bentpipe compare runs/sim runs/emu
+      bentpipe compare runs/before runs/after --measure completion_s --significant
+      bentpipe compare runs/before runs/after --fail-over 5%
+    """
+    if as_json and as_csv:
+        raise click.UsageError("--json and --csv exclude each other")
+    both = comparison.compare(Run.read(run_a), Run.read(run_b), MEASURES[measure])
+    listed = [cell for cell in both.cells if show_all or cell.significant]
+    if as_json:
+        click.echo(json.dumps(_mapping(both, listed, fail_over), indent=1))
+    elif as_csv:
+        rows = [_flat(cell) for cell in listed]
+        writer = csv.DictWriter(sys.stdout, list(_flat(both.cells[0])), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    else:
+        _print(both, listed)
+    if fail_over is not None:
+        _judge(both, fail_over)
+
+
+def _judge(both: Comparison, share: float) -> None:
+    found = both.beyond(share)
+    if found:
+        worst = f"{found[0].key.scenario} {found[0].key.client} → {found[0].key.server}"
+        far = f"{len(found)} of {len(both.cells)} cells differ by more than {100 * share:g}%"
+        raise BentpipeError(f"{far}, first of all {worst}")
+
+
+def _print(both: Comparison, listed: Sequence[Compared]) -> None:
+    for name, run in (("A", both.a), ("B", both.b)):
+        click.echo(f"{name}  {run.folder}: {run.testbed}, {len(run.cells)} cells, {run.manifest.started}")
+    significant = sum(cell.significant for cell in both.cells)
+    click.echo(f"{both.measure.title}: {len(both.cells)} cells in both, {significant} differ significantly\n")
+    if listed:
+        _table([_head(both), *(_row(both, cell) for cell in listed)])
+        click.echo(f"\n{_METHOD}")
+    for remark in comparison.remarks(both):
+        click.echo(f"note: {remark}")
+
+
+def _head(both: Comparison) -> list[str]:
+    return [
+        "cell",
+        *([] if _one_workload(both) else ["workload"]),
+        "A",
+        "B",
+        "B/A",
+        "interval",
+        "",
+        "ok A",
+        "ok B",
+    ]
+
+
+def _row(both: Comparison, cell: Compared) -> list[str]:
+    ratio, measure = cell.ratio, both.measure
+    interval = "-"
+    if ratio is not None and ratio.low is not None and ratio.high is not None:
+        interval = f"{_number(ratio.low)}-{_number(ratio.high)}"
+    return [
+        f"{cell.key.scenario} {cell.key.client} → {cell.key.server}",
+        *([] if _one_workload(both) else [workload.title(cell.key.workload)]),
+        measure.text(cell.a.mean),
+        measure.text(cell.b.mean),
+        "-" if ratio is None else _number(ratio.value),
+        interval,
+        ("*" if cell.significant else "") + ("!" if cell.mixed else ""),
+        _outcomes(cell.a),
+        _outcomes(cell.b),
+    ]
+
+
+def _one_workload(both: Comparison) -> bool:
+    return len({cell.key.workload for cell in both.cells}) == 1
+
+
+def _number(ratio: float) -> str:
+    """Three digits behind the point near 1, and less where a ratio is large."""
+    return f"{ratio:.3f}" if ratio < 10 else f"{ratio:.3g}"
+
+
+def _outcomes(side: Side) -> str:
+    """`5/5`, or with what failed `3/5, 2 crashed`."""
+    failed = "".join(f", {count} {outcome}" for outcome, count in side.failures.most_common())
+    return f"{side.ok}/{side.trials}{failed}"
+
+
+def _table(rows: Sequence[Sequence[str]]) -> None:
+    """Columns as wide as they must be; the first and the last two are texts."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    texts = {0, len(widths) - 2, len(widths) - 1}
+    for row in rows:
+        cells = (
+            text.ljust(width) if place in texts else text.rjust(width)
+            for place, (text, width) in enumerate(zip(row, widths, strict=True))
+        )
+        click.echo("  ".join(cells).rstrip())
+
+
+def _mapping(both: Comparison, listed: Sequence[Compared], fail_over: float | None) -> dict[str, Any]:
+    return {
+        "measure": both.measure.column,
+        "a": _run(both.a),
+        "b": _run(both.b),
+        "confidence": CONFIDENCE,
+        "false_discovery_rate": FALSE_DISCOVERIES,
+        "method": _METHOD,
+        "notes": comparison.remarks(both),
+        "cells": [_nested(cell) for cell in listed],
+        "only_in_a": [key._asdict() for key in both.only_a],
+        "only_in_b": [key._asdict() for key in both.only_b],
+        "beyond": None if fail_over is None else [cell.key._asdict() for cell in both.beyond(fail_over)],
+    }
+
+
+def _run(run: Run) -> dict[str, Any]:
+    one = run.manifest
+    return {
+        "folder": str(run.folder),
+        "testbed": run.testbed,
+        "campaign": one.campaign,
+        "started": one.started,
+        "finished": one.finished,
+        "versions": one.versions,
+    }
+
+
+def _nested(cell: Compared) -> dict[str, Any]:
+    sides = {
+        name: {
+            "trials": side.trials,
+            "ok": side.ok,
+            "failures": dict(side.failures),
+            "alpn": list(side.alpn),
+            "mean": side.mean,
+            "values": list(side.values),
+        }
+        for name, side in (("a", cell.a), ("b", cell.b))
+    }
+    return cell.key._asdict() | sides | _inferred(cell)
+
+
+def _flat(cell: Compared) -> dict[str, Any]:
+    sides = {
+        f"{name}_{what}": value
+        for name, side in (("a", cell.a), ("b", cell.b))
+        for what, value in (("trials", side.trials), ("ok", side.ok), ("mean", side.mean))
+    }
+    return cell.key._asdict() | sides | _inferred(cell)
+
+
+def _inferred(cell: Compared) -> dict[str, Any]:
+    """Null where nothing is known; JSON has no infinity."""
+    one = cell.ratio
+    known = {
+        "ratio": one and one.value,
+        "low": one and one.low,
+        "high": one and one.high,
+        "p": one and one.p,
+        "adjusted_p": cell.adjusted_p,
+    }
+    finite = {name: None if value == math.inf else value for name, value in known.items()}
+    return finite | {"significant": cell.significant, "alpn_differs": cell.mixed}
