@@ -67,6 +67,8 @@ MEASURES = {
         Measure("return_packets", "packets from the client", digits=0),
         Measure("cpu_client_s", "CPU time of the client in s", digits=3),
         Measure("cpu_server_s", "CPU time of the server in s", digits=3),
+        Measure("memory_client_bytes", "memory of the client in MB", 1e-6, 1),
+        Measure("memory_server_bytes", "memory of the server in MB", 1e-6, 1),
         Measure("wall_s", "wall time in s", digits=2),
     )
 }

@@ -188,9 +188,7 @@ def test_what_cannot_be_compared(bentpipe: Command) -> None:
 
 
 def test_two_runs_of_the_simulator(bentpipe: Command) -> None:
-    """Over a path without loss all iterations are the same, so that a larger initial window is a certain
-    difference, and the same stack is the same.
-    """
+    """The same is the same, trial by trial, and a larger initial window a certain difference."""
     installed_or_skip("noq")
     common = ("--scenario", "sat", "--client", "noq", "--bytes", "1MB", "--iterations", "2", "--no-report")
     for name, servers in (("a", "noq:iw=10,noq"), ("b", "noq:iw=10,noq")):
@@ -204,5 +202,5 @@ def test_two_runs_of_the_simulator(bentpipe: Command) -> None:
     Path("c/records.jsonl").write_text(renamed)
     values = found(bentpipe("compare", "a", "c", "--measure", "completion_s", "--json"))
     (cell,) = values["cells"]
-    assert cell["ratio"] == cell["low"] == cell["high"] < 0.8 and cell["significant"]
+    assert 0.5 < cell["low"] <= cell["ratio"] <= cell["high"] < 0.8 and cell["significant"]
     assert len(values["only_in_a"]) == 1 and len(records) == 4
