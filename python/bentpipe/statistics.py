@@ -41,6 +41,11 @@ class Cell:
         return Counter(record.outcome for record in self.records if not record.ok)
 
     @property
+    def h3(self) -> bool:
+        """Whether it is over HTTP/3, whose frames make goodput and times other than hq-interop does."""
+        return any(record.alpn == "h3" for record in self.records)
+
+    @property
     def goodput_mean_bps(self) -> float | None:
         """Mean over the iterations that succeeded; None if none did."""
         return statistics.fmean(self._goodputs) if self._goodputs else None

@@ -23,6 +23,7 @@ from bentpipe.statistics import Cell, Matrix, matrices
 _FEW = 4  # names across: with deviations, they fit the width
 _WIDTH = 80
 _LINES = 30  # of failures
+_H3 = " h3"  # behind what was measured over HTTP/3
 _NAMED = 3  # pairs, before they are counted
 _BULK = ("transfer", "upload", "duration")  # test cases that are about goodput
 # Where many servers share a line, an outcome is a letter.
@@ -100,7 +101,8 @@ def _title(matrix: Matrix, summary: Mapping[str, Any], several: bool) -> str:
 
 def _legend(shown: Sequence[Matrix]) -> str:
     """What the texts in the tables mean, as far as they occur."""
-    texts = [text(matrix, cell) for matrix in shown for cell in matrix.cells]
+    marked = [text(matrix, cell) for matrix in shown for cell in matrix.cells]
+    texts = [one.removesuffix(_H3) for one in marked]
     rates, times = (any(_has_goodput(one) is wanted for one in shown) for wanted in (True, False))
     words = "goodput in Mbit/s, mean" if rates else "seconds until all has arrived, mean"
     if any("±" in one for one in texts):
@@ -116,15 +118,17 @@ def _legend(shown: Sequence[Matrix]) -> str:
         words += "\nJ: Jain's index of how even the flows' shares were, mean; 1 is even"
     if any(one.startswith("-") for one in texts):
         words += "\n-: no goodput, as the file came in one flight"
+    if texts != marked:
+        words += "\nh3: over HTTP/3; what has no such mark is over hq-interop"
     letters = [f"{letter}: {word.replace('_', ' ')}" for word, letter in _LETTERS.items() if letter in texts]
     return words + (f"\n{', '.join(letters)}" if letters else "")
 
 
 def text(matrix: Matrix, cell: Cell | None) -> str:
     """The text of a cell of `matrix`."""
-    if not _has_goodput(matrix):
-        return time_text(cell)
-    return cell_text(cell) if min(len(matrix.clients), len(matrix.servers)) <= _FEW else short_text(cell)
+    few = min(len(matrix.clients), len(matrix.servers)) <= _FEW
+    shown = time_text if not _has_goodput(matrix) else cell_text if few else short_text
+    return shown(cell) + (_H3 if cell is not None and cell.ok and cell.h3 else "")
 
 
 def _has_goodput(matrix: Matrix) -> bool:

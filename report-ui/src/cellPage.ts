@@ -38,7 +38,7 @@ export function cellPage(root: HTMLElement, run: Run, detail: CellDetail): void 
         h(
           "p",
           { class: "subtitle" },
-          `${setting(detail)}, over ${detail.scenario}`,
+          `${setting(detail)}, ${cell.h3 ? "with HTTP/3, " : ""}over ${detail.scenario}`,
           typeof matrix.summary.title === "string" && `: ${matrix.summary.title}`,
         ),
       ),

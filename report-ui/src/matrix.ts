@@ -41,6 +41,7 @@ export function matrixTable(matrix: Matrix, order: Order): HTMLElement {
     { class: "note" },
     `Goodput in Mbit/s, mean ± standard deviation over the iterations that succeeded, with
     efficiency (goodput / forward rate); where a file is too small for one, the median time until all has arrived. Select a cell to see its iterations.`,
+    matrix.total.cells_h3 > 0 && " h3: over HTTP/3; cells without this mark are over hq-interop.",
   );
   const table = h(
     "table",
@@ -101,6 +102,7 @@ function values(cell: Cell): Child[] {
   return [
     goodput,
     cell.efficiency !== null && h("span", { class: "efficiency" }, percent(cell.efficiency)),
+    cell.h3 && h("span", { class: "protocol" }, "h3"),
     cell.failures.length > 0 && failures(cell),
   ];
 }
@@ -131,11 +133,13 @@ function failures(cell: Cell): HTMLElement {
 }
 
 function marginValue(margin: Margin): HTMLElement {
-  const title = `mean of the efficiencies of ${margin.cells_measured} of ${margin.cells} cells; ${margin.failed} of ${margin.trials} trials failed`;
+  const mixed = margin.cells_h3 > 0 && ` with ${margin.cells_h3} h3`;
+  const title = `mean of the efficiencies of ${margin.cells_measured} of ${margin.cells} cells${mixed || ""}; ${margin.failed} of ${margin.trials} trials failed`;
   return h(
     "span",
     { class: "mean", title },
     h("b", {}, margin.efficiency === null ? "–" : percent(margin.efficiency)),
+    mixed && h("span", { class: "protocol" }, mixed),
     margin.failed > 0 && h("span", { class: "failures" }, `${margin.failed}/${margin.trials} failed`),
   );
 }

@@ -25,6 +25,8 @@ export interface Cell {
   /** Null for fewer than two goodputs. */
   goodput_deviation_bps: number | null;
   efficiency: number | null;
+  /** Over HTTP/3, not hq-interop. */
+  h3: boolean;
   /** Outcome and how often, of the iterations that failed. */
   failures: [string, number][];
   spreads: Record<"goodput_bps" | "completion_s" | "handshake_s" | "share_of_limit", Spread | null>;
@@ -44,6 +46,8 @@ export interface Margin {
   cells_failed: number;
   /** Cells that have an efficiency. */
   cells_measured: number;
+  /** Cells that have a success and are over HTTP/3. */
+  cells_h3: number;
   trials: number;
   failed: number;
 }

@@ -40,7 +40,7 @@ function totals(total: Margin): HTMLElement[] {
   const share = (ratio: number | null) => (ratio === null ? "–" : percent(ratio));
   const bar = h("span", { class: "bar", style: `--share:${total.efficiency ?? 0}`, "aria-hidden": "true" });
   return [
-    h("td", {}, mbit(total.goodput_bps)),
+    h("td", {}, mbit(total.goodput_bps), total.cells_h3 > 0 && ` with ${total.cells_h3} h3`),
     h("td", {}, bar, share(total.efficiency)),
     h("td", {}, mbit(total.goodput_max_bps)),
     h("td", {}, share(total.efficiency_max)),

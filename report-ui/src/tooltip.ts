@@ -49,7 +49,15 @@ function content(cell: Cell): Node[] {
   const silent = succeeded > 0 && goodput_bps === null;
   const heads = ["", "min", "median", "max"].map((text) => h("th", { scope: "col" }, text));
   return [
-    h("p", { class: "pair" }, h("b", {}, cell.client), " client, ", h("b", {}, cell.server), " server"),
+    h(
+      "p",
+      { class: "pair" },
+      h("b", {}, cell.client),
+      " client, ",
+      h("b", {}, cell.server),
+      " server",
+      cell.h3 && ", over HTTP/3",
+    ),
     h("p", {}, `${succeeded} of ${cell.trials.length} iterations succeeded`),
     ...(succeeded > 0
       ? [h("table", {}, h("thead", {}, h("tr", {}, ...heads)), h("tbody", {}, ...rows))]

@@ -416,6 +416,27 @@ def test_index_shows_every_cell(run: Path, dom: Callable[[Path], str]) -> None:
 
 
 @in_browser
+def test_cells_over_http3_are_marked(tmp_path: Path, dom: Callable[[Path], str]) -> None:
+    records = fake_run.write(tmp_path, stacks=("noq", "quinn"), iterations=1)
+    records = [one for one in records if one.scenario == "sat"]
+    mixed = [
+        fake_run.change(one, alpn="h3") if (one.client, one.server) == ("noq", "quinn") else one
+        for one in records
+    ]
+    write_records(tmp_path, mixed)
+    build(tmp_path)
+    matrix = read_data(tmp_path / "report/data/run.js")["matrices"][0]
+    assert [cell["slug"] for cell in matrix["cells"] if cell["h3"]] == ["sat--noq--quinn"]
+    assert {one["name"]: one["cells_h3"] for one in matrix["servers"]} == {"noq": 0, "quinn": 1}
+    page = dom(tmp_path / "report/index.html")
+    assert page.count('<span class="protocol">h3</span>') == 1
+    # Of the means: of the client, of the server, and of all.
+    assert page.count('<span class="protocol"> with 1 h3</span>') == 3
+    assert "cells without this mark are over hq-interop" in page
+    assert "with HTTP/3" in dom(tmp_path / "report/cells/sat--noq--quinn.html")
+
+
+@in_browser
 def test_workloads_are_told_apart(several_workloads: Path, dom: Callable[[Path], str]) -> None:
     page = dom(several_workloads / "report/index.html").replace("\u202f", " ")
     headings = re.findall(r"<h2>(sat[^<]*)<", page)

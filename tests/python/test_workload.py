@@ -268,3 +268,22 @@ def test_a_long_list_of_failures_is_cut_and_says_so() -> None:
     summary.show(records, {}, Console(file=out, width=80, highlight=False))
     assert out.getvalue().count(" crashed: why ") == 30
     assert "… and 10 lines more; the report has all of them" in out.getvalue()
+
+
+def test_what_went_over_http3_is_marked(tmp_path: Path) -> None:
+    records = fake_run.write(tmp_path, stacks=("noq", "quinn"), iterations=1)
+    records = [fake_run.change(one, alpn="h3") if one.server == "quinn" else one for one in records]
+    out = io.StringIO()
+    summary.show(records, {}, Console(file=out, width=80, highlight=False))
+    rows = [line.split() for line in out.getvalue().splitlines() if line.startswith(("noq ", "quinn "))]
+    # Each row: the client, then goodput and perhaps the mark for noq and for quinn.
+    assert len(rows) == 6
+    assert all(row.count("h3") == 1 and row[-1] == "h3" for row in rows if row[-1] != "handshake")
+    assert "h3: over HTTP/3; what has no such mark is over hq-interop" in out.getvalue()
+
+
+def test_where_nothing_went_over_http3_there_is_no_mark(tmp_path: Path) -> None:
+    records = fake_run.write(tmp_path, stacks=("noq", "quinn"), iterations=1)
+    out = io.StringIO()
+    summary.show(records, {}, Console(file=out, width=80, highlight=False))
+    assert "h3" not in out.getvalue()

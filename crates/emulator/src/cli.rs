@@ -14,6 +14,9 @@ Real programs behind an emulated satellite link
 Usage:
   bentpipe-emu shell --scenario FILE [OPTION]... [-- COMMAND...]
                                         run a command, or $SHELL, on a host of the scenario
+  bentpipe-emu trial < job.json         run one trial; its result is printed as JSON
+  bentpipe-emu bench [--seconds N] [--json]
+                                        measure how exact the emulator is on this machine, for so long each (default: 5)
 
 Options of shell:
   --scenario FILE     a scenario's TOML file
@@ -33,6 +36,8 @@ Examples:
 pub enum Command {
     Help,
     Shell(Shell),
+    Trial,
+    Bench { seconds: u64, json: bool },
 }
 
 /// A command behind the link of a scenario.
@@ -62,7 +67,12 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Command, lexopt::Error> {
         None | Some(Short('h') | Long("help")) => Ok(Command::Help),
         Some(Value(word)) => match word.string()?.as_str() {
             "shell" => parse_shell(&mut parser),
-            other => Err(format!("{other:?} is none of: shell").into()),
+            "trial" => match parser.next()? {
+                None => Ok(Command::Trial),
+                Some(other) => Err(other.unexpected()),
+            },
+            "bench" => parse_bench(&mut parser),
+            other => Err(format!("{other:?} is none of: shell, trial, bench").into()),
         },
         Some(other) => Err(other.unexpected()),
     }
@@ -95,6 +105,23 @@ fn parse_shell(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
         meters,
         command,
     }))
+}
+
+fn parse_bench(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
+    let (mut seconds, mut json) = (5, false);
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Long("seconds") => {
+                seconds = parser.value()?.parse_with(|text| match text.parse() {
+                    Ok(0) | Err(_) => Err("not a number of seconds above 0"),
+                    Ok(seconds) => Ok(seconds),
+                })?;
+            }
+            Long("json") => json = true,
+            other => return Err(other.unexpected()),
+        }
+    }
+    Ok(Command::Bench { seconds, json })
 }
 
 /// Prints what the program can do.
@@ -136,10 +163,19 @@ mod tests {
     }
 
     #[test]
+    fn bench_measures_for_five_seconds_unless_told_otherwise() {
+        let bench = |seconds, json| Ok(Command::Bench { seconds, json });
+        assert_eq!(parse_words(&["bench"]), bench(5, false));
+        let words = ["bench", "--json", "--seconds", "2"];
+        assert_eq!(parse_words(&words), bench(2, true));
+        assert!(parse_words(&["bench", "--seconds", "0"]).is_err());
+    }
+
+    #[test]
     fn mistakes_are_named() {
         assert_eq!(
             parse_words(&["shel"]).unwrap_err(),
-            "\"shel\" is none of: shell"
+            "\"shel\" is none of: shell, trial, bench"
         );
         assert!(parse_words(&["shell"]).unwrap_err().contains("--scenario"));
         let place = parse_words(&["shell", "--on", "moon", "--scenario", "a"]).unwrap_err();

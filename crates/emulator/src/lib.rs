@@ -11,16 +11,35 @@
 //! [`Host`].
 
 mod addresses;
+mod bench;
+mod capture;
+mod clock;
 mod enclosure;
+mod engine;
 mod error;
+mod fidelity;
+mod forward;
+mod histogram;
 mod host;
+mod lane;
 mod namespace;
 mod netlink;
 mod offload;
+mod option;
+mod passed;
+mod port;
+mod priority;
+mod ring;
 mod topology;
+mod wake;
 
+pub use bench::{Bench, Delay, Gigabit, RateKept, bench};
+pub use capture::Packet;
 pub use enclosure::{INSIDE, arrive, exit_code, run_inside};
 pub use error::EmulatorError;
+pub use fidelity::{Fidelity, LaneError, MOST_LATE, ReleaseError};
+pub use forward::{Forwarder, Options, Report, Running};
 pub use host::{Host, HostName};
 pub use namespace::Namespace;
+pub use passed::Passed;
 pub use topology::{SegmentPorts, Topology};

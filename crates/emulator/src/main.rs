@@ -1,21 +1,23 @@
 //! `bentpipe-emu`: real programs behind an emulated satellite link.
 //!
-//! `shell` runs a command on one of the hosts of a scenario. People use the `bentpipe` command, which starts this one.
+//! `shell` runs a command on one of the hosts of a scenario; `bench` measures how exact the emulator is here. People use the `bentpipe` command, which starts this one.
 
 mod cli;
-mod meters;
+mod display;
 mod shell;
+mod trial;
 
 use std::env;
 use std::error::Error;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Write, stdout};
 use std::os::fd::FromRawFd;
 use std::process::ExitCode;
 
-use bentpipe_emulator::{INSIDE, arrive, exit_code, run_inside};
+use bentpipe_emulator::{INSIDE, arrive, bench, exit_code, run_inside};
 use bentpipe_link::Scenario;
+use bentpipe_units::Span;
 
 use cli::{Command, Shell, Source};
 
@@ -28,7 +30,9 @@ fn main() -> ExitCode {
     let result = match cli::parse(lexopt::Parser::from_args(arguments.clone())) {
         Ok(Command::Help) => cli::print_help().map(|()| ExitCode::SUCCESS),
         Ok(Command::Shell(shell)) if is_inside => run_shell(&shell),
-        Ok(Command::Shell(_)) => run_inside(&arguments)
+        Ok(Command::Trial) if is_inside => run_trial(),
+        Ok(Command::Bench { seconds, json }) if is_inside => run_bench(seconds, json),
+        Ok(Command::Shell(_) | Command::Trial | Command::Bench { .. }) => run_inside(&arguments)
             .map(|status| exit_code(status).into())
             .map_err(Into::into),
         Err(error) => {
@@ -46,6 +50,24 @@ fn run_shell(shell: &Shell) -> Result<ExitCode, Box<dyn Error>> {
     let scenario = read(&shell.scenario)?;
     arrive()?;
     shell::run(shell, &scenario)
+}
+
+fn run_trial() -> Result<ExitCode, Box<dyn Error>> {
+    arrive()?;
+    trial::from_standard_input()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_bench(seconds: u64, json: bool) -> Result<ExitCode, Box<dyn Error>> {
+    arrive()?;
+    let measured = bench(Span::from_secs(seconds))?;
+    let text = if json {
+        serde_json::to_string_pretty(&measured)?
+    } else {
+        measured.to_string()
+    };
+    writeln!(stdout(), "{text}")?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn read(source: &Source) -> Result<Scenario, Box<dyn Error>> {

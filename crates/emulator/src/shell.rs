@@ -18,7 +18,7 @@ use bentpipe_link::Scenario;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process_group, wait};
 
 use crate::cli::Shell;
-use crate::meters;
+use crate::display;
 
 /// How often what is waited for is looked at.
 const LOOK: Duration = Duration::from_millis(20);
@@ -50,7 +50,7 @@ pub fn run(shell: &Shell, scenario: &Scenario) -> Result<ExitCode, Box<dyn Error
     let (stop, stopped) = mpsc::channel::<()>();
     let code = thread::scope(|scope| {
         if shell.meters {
-            scope.spawn(|| meters::show(&running, stopped));
+            scope.spawn(|| display::show(&running, stopped));
         }
         let code = run_command(shell, scenario, &topology, &mut children);
         drop(stop);

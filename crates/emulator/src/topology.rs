@@ -153,8 +153,8 @@ impl Topology {
                 client_side: format!("c-{name}"),
                 server_side: format!("s-{name}"),
             };
-            pair(near.at(a), port(&ports.client_side, &self.emulator))?;
-            pair(beyond.at(b), port(&ports.server_side, &self.emulator))?;
+            self.pair(near.at(a), port(&ports.client_side, &self.emulator))?;
+            self.pair(beyond.at(b), port(&ports.server_side, &self.emulator))?;
             self.emulator.within(|| {
                 wake(&ports.client_side)?;
                 wake(&ports.server_side)
@@ -163,11 +163,22 @@ impl Topology {
             beyond.configure(b, &near)?;
             self.segments.push(ports);
         } else {
-            pair(near.at(a), beyond.at(b))?;
+            self.pair(near.at(a), beyond.at(b))?;
             near.configure(a, &beyond)?;
             beyond.configure(b, &near)?;
         }
         Ok(())
+    }
+
+    /// Makes a pair of devices. The kernel asks for rights where it is asked, too, and outside an ordinary user has none.
+    fn pair(&self, one: PairEnd, other: PairEnd) -> Result<(), EmulatorError> {
+        self.emulator.within(|| {
+            let mut netlink = Netlink::open().doing("opening netlink")?;
+            netlink.add_pair(one, other).doing(format!(
+                "making the devices {} and {}",
+                one.name, other.name
+            ))
+        })
     }
 
     fn route(&self, plan: &Plan) -> Result<(), EmulatorError> {
@@ -225,12 +236,6 @@ fn port<'a>(name: &'a str, namespace: &'a Namespace) -> PairEnd<'a> {
         mac: [2, 0, 0, 0, 0xff, 0],
         namespace,
     }
-}
-
-fn pair(one: PairEnd, other: PairEnd) -> Result<(), EmulatorError> {
-    let what = format!("making the devices {} and {}", one.name, other.name);
-    let mut netlink = Netlink::open().doing("opening netlink")?;
-    netlink.add_pair(one, other).doing(what)
 }
 
 /// Sets up a device of the calling thread's namespace that does nothing but carry packets.

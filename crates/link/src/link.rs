@@ -124,6 +124,13 @@ impl Link {
         time + Span::from_nanos(if past == 0 { 0 } else { left })
     }
 
+    /// The bytes that wait for the capacity at a time not before the last packet's arrival.
+    #[must_use]
+    pub fn queue_bytes(&self, now: Time) -> u64 {
+        let capacity = self.capacity.as_ref();
+        capacity.map_or(0, |(_, waiting)| waiting.bytes_at(now))
+    }
+
     /// What has become of the packets so far.
     #[must_use]
     pub fn counters(&self) -> Counters {

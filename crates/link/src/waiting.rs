@@ -64,6 +64,12 @@ impl Waiting {
         self.bytes
     }
 
+    /// The bytes that still wait at a time not before the last packet's arrival.
+    pub fn bytes_at(&self, now: Time) -> u64 {
+        let started = self.packets.iter().take_while(|(start, _)| *start <= now);
+        self.bytes - started.map(|(_, bytes)| u64::from(*bytes)).sum::<u64>()
+    }
+
     /// Takes in a packet whose transmission can start at `start`, or drops it.
     pub fn admit(&mut self, now: Time, start: Time, ip_bytes: u32) -> bool {
         while let Some((_, bytes)) = self.packets.front().filter(|(start, _)| *start <= now) {

@@ -159,7 +159,9 @@ impl<'a> Play<'a> {
         };
         played.wire = wire.connections();
         played.has_secrets = self.has_secrets();
-        played.verdict.take_handshake_into_account(played.is_connected());
+        played
+            .verdict
+            .take_handshake_into_account(played.is_connected());
         self.prove(played);
         Ok(())
     }

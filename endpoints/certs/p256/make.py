@@ -1,4 +1,5 @@
-"""Makes the certificates of this folder anew: `python3 make.py` (with the package cryptography, as in Bentpipe's environment).
+"""Makes the certificates of this folder anew: `python3 make.py`, with the package cryptography, which Bentpipe's own
+environment has.
 
 The authority's key is not kept, so that nothing else is ever signed with it.
 """

@@ -156,6 +156,7 @@ def _margin(name: str, group: tuple[Cell, ...]) -> dict[str, Any]:
         "cells": len(group),
         "cells_failed": sum(not cell.ok for cell in group),
         "cells_measured": sum(cell.efficiency_mean is not None for cell in group),
+        "cells_h3": sum(bool(cell.ok) and cell.h3 for cell in group),
         "trials": sum(len(cell.records) for cell in group),
         "failed": sum(record.failed for cell in group for record in cell.records),
     }
@@ -171,6 +172,7 @@ def _cell(cell: Cell, slug: str) -> dict[str, Any]:
         "goodput_mean_bps": cell.goodput_mean_bps,
         "goodput_deviation_bps": cell.goodput_deviation_bps if measured > 1 else None,
         "efficiency": cell.efficiency_mean,
+        "h3": cell.h3,
         "failures": cell.failures.most_common(),
         "spreads": {name: _spread(cell, name) for name in spreads},
         "trials": [

@@ -62,7 +62,8 @@ impl Stage<'_> {
         };
         let at = self.running.now();
         self.part(&mut programs);
-        let remains = programs.map(|program| program.map(|mut it| it.remains()).unwrap_or_default());
+        let remains =
+            programs.map(|program| program.map(|mut it| it.remains()).unwrap_or_default());
         let verdict = verdict.unwrap_or_else(|failure| failed(play, &failure, &remains));
         Ok(Ended {
             verdict,
@@ -80,7 +81,9 @@ impl Stage<'_> {
         let server = match self.start(play, Role::Server) {
             Ok(program) => place.insert(program),
             Err(NoProgram::Emulator(error)) => return Err(error.into()),
-            Err(NoProgram::Start(error)) => return Ok(Some(not_started(play, Role::Server, &error))),
+            Err(NoProgram::Start(error)) => {
+                return Ok(Some(not_started(play, Role::Server, &error)));
+            }
         };
         Ok(match server.wait_ready(after(START_PATIENCE))? {
             Event::Ready => None,
@@ -106,7 +109,9 @@ impl Stage<'_> {
         let client = match self.start(play, Role::Client) {
             Ok(program) => client.insert(program),
             Err(NoProgram::Emulator(error)) => return Err(error.into()),
-            Err(NoProgram::Start(error)) => return Ok(Err(not_started(play, Role::Client, &error))),
+            Err(NoProgram::Start(error)) => {
+                return Ok(Err(not_started(play, Role::Client, &error)));
+            }
         };
         let (limit, at_limit) = limit(play);
         let ended = client.wait_end(after(span(limit - self.running.now().min(limit))))?;
@@ -162,7 +167,9 @@ fn variables(play: &Play, role: Role) -> Vec<(&'static str, String)> {
     let [_, server] = play.addresses();
     let address = format!("{}:{}", server.ip(), server_port(play));
     let options = flow.variant(role).options.iter();
-    let options: Vec<String> = options.map(|(name, value)| format!("{name}={value}")).collect();
+    let options: Vec<String> = options
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
     let mut variables = vec![
         ("ROLE", role.name().to_owned()),
         ("TESTCASE", flow.testcase.name().to_owned()),
@@ -173,7 +180,10 @@ fn variables(play: &Play, role: Role) -> Vec<(&'static str, String)> {
     match role {
         Role::Server => variables.push(("BENTPIPE_LISTEN", address)),
         Role::Client => {
-            let urls = flow.requests.iter().map(|path| format!("https://{address}{path}"));
+            let urls = flow
+                .requests
+                .iter()
+                .map(|path| format!("https://{address}{path}"));
             variables.push(("REQUESTS", urls.collect::<Vec<_>>().join(" ")));
             variables.push(("SSLKEYLOGFILE", play.key_log().display().to_string()));
         }

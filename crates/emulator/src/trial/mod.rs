@@ -57,9 +57,9 @@ fn play(job: &Job, plays: &[Play]) -> Result<Finished, Box<dyn Error>> {
         ..Options::default()
     };
     // The devices are in the emulator's namespace, and looked for by the thread that starts to forward.
-    let running = topology.emulator().within(|| {
-        Forwarder::start(topology.segments(), &job.scenario, job.seed.0, &options)
-    })?;
+    let running = topology
+        .emulator()
+        .within(|| Forwarder::start(topology.segments(), &job.scenario, job.seed.0, &options))?;
     let stage = Stage {
         topology: &topology,
         running: &running,
@@ -86,7 +86,9 @@ fn play(job: &Job, plays: &[Play]) -> Result<Finished, Box<dyn Error>> {
 /// All flows side by side, each by a thread of its own.
 fn play_all(stage: &Stage, plays: &[Play]) -> Result<Vec<Ended>, Box<dyn Error>> {
     let ended = thread::scope(|scope| {
-        let flows = plays.iter().map(|play| scope.spawn(move || stage.play(play)));
+        let flows = plays
+            .iter()
+            .map(|play| scope.spawn(move || stage.play(play)));
         let flows: Vec<_> = flows.collect();
         let ended = flows.into_iter();
         ended
@@ -96,14 +98,10 @@ fn play_all(stage: &Stage, plays: &[Play]) -> Result<Vec<Ended>, Box<dyn Error>>
     ended
         .into_iter()
         .collect::<Result<_, _>>()
-        .map_err(Into::into)
+        .map_err(|error: Box<dyn Error + Send + Sync>| error as Box<dyn Error>)
 }
 
-fn end(
-    plays: &[Play],
-    ended: &[Ended],
-    running: Running,
-) -> Result<Course, Box<dyn Error>> {
+fn end(plays: &[Play], ended: &[Ended], running: Running) -> Result<Course, Box<dyn Error>> {
     let now = running.now();
     let report = running.stop()?;
     let mut course = course(plays, &report);

@@ -93,7 +93,11 @@ impl Program {
     pub fn wait_ready(&mut self, deadline: Instant) -> io::Result<Event> {
         loop {
             self.listen()?;
-            if self.said.split(|byte| *byte == b'\n').any(|line| line == b"ready") {
+            if self
+                .said
+                .split(|byte| *byte == b'\n')
+                .any(|line| line == b"ready")
+            {
                 return Ok(Event::Ready);
             }
             match self.wait(deadline, true)? {
@@ -137,7 +141,10 @@ impl Program {
         let mut file = &self.log;
         file.seek(SeekFrom::Start(0)).ok()?;
         file.take(LOG_BYTES).read_to_end(&mut log).ok()?;
-        let log = Remains { log, ..Remains::default() };
+        let log = Remains {
+            log,
+            ..Remains::default()
+        };
         log.last_line()
     }
 

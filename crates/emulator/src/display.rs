@@ -22,7 +22,7 @@ pub fn show(running: &Running, stopped: Receiver<()>) {
 /// Both directions of all segments between two moments.
 fn line(before: &(Time, Vec<Passed>), now: &(Time, Vec<Passed>)) -> String {
     let seconds = (now.0 - before.0).as_secs_f64();
-    let mut text = format!("{:7.1} s", now.0.as_secs_f64());
+    let mut text = format!("{:7.1} s", (now.0 - Time::ZERO).as_secs_f64());
     let is_only = now.1.len() == Direction::BOTH.len();
     for (then, one) in before.1.iter().zip(&now.1) {
         let segment = if is_only {

@@ -1,0 +1,261 @@
+//! How exact the emulator is on this machine, measured beside how exactly this machine wakes a thread at all.
+//!
+//! Model: packets of 1200 bytes go from the gateway to the terminal over the satellite segment, through the same devices,
+//! sockets and thread as in every trial. What the emulator says of itself is held against when the kernel of the
+//! receiving host got each packet.
+
+mod report;
+mod traffic;
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
+
+use bentpipe_link::{Scenario, SegmentName};
+use bentpipe_units::{Rate, Size, Span, Time};
+use serde::Serialize;
+
+use crate::clock::{Clock, TrialClock, sleep_until};
+use crate::error::{Doing, EmulatorError};
+use crate::fidelity::{Fidelity, ReleaseError};
+use crate::forward::{Forwarder, Options, Report};
+use crate::histogram::Histogram;
+use crate::host::HostName;
+use crate::priority::raise_priority;
+use crate::topology::Topology;
+use crate::wake::Timer;
+use traffic::{Harvest, IP_BYTES, Load, receive, send};
+
+/// Rates that a link must keep.
+const RATES_MBPS: [u64; 3] = [20, 150, 250];
+/// The delay at which the release error is measured, and its rate.
+const DELAY: Span = Span::from_millis(300);
+const DELAY_RATE_MBPS: u64 = 20;
+const GIGABIT_MBPS: u64 = 1000;
+
+/// What was measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct Bench {
+    /// Processors.
+    pub cpus: usize,
+    /// The share of the time in which some task waited for a processor, over all that follows but the timer.
+    pub cpu_pressure_some: Option<f64>,
+    /// How late this machine wakes a thread of the emulator's priority that sleeps until a given instant.
+    pub timer: ReleaseError,
+    /// At 20 Mbit/s and 300 ms.
+    pub delay: Delay,
+    /// What comes through a link to which more is sent.
+    pub rates: Vec<RateKept>,
+    /// 1 Gbit/s through one direction.
+    pub gigabit: Gigabit,
+}
+
+/// How exact a delay is.
+#[derive(Clone, Debug, Serialize)]
+pub struct Delay {
+    /// What the emulator says.
+    pub release_error: ReleaseError,
+    /// By how much packets came to the receiving host's kernel later than the link says, from the time of sending.
+    pub seen_error: ReleaseError,
+    /// How the thread that forwards was given a processor.
+    pub scheduling: &'static str,
+}
+
+/// How exact a rate is.
+#[derive(Clone, Debug, Serialize)]
+pub struct RateKept {
+    /// The link's.
+    pub asked_bps: u64,
+    /// What the receiving host's kernel saw.
+    pub seen_bps: f64,
+    /// By which share it is off.
+    pub error: f64,
+}
+
+/// Whether much comes through.
+#[derive(Clone, Debug, Serialize)]
+pub struct Gigabit {
+    /// Packets sent.
+    pub sent: u64,
+    /// Packets that came through.
+    pub received: u64,
+    /// Packets that the kernel dropped.
+    pub kernel_drops: u64,
+    /// Packets for which the link's queue had no room, since they were sent in bursts.
+    pub queue_drops: u64,
+    /// Packets that the measurement itself did not see in time.
+    pub unseen: u64,
+    /// What came through.
+    pub seen_bps: f64,
+    /// By how much packets came out too late.
+    pub release_error: ReleaseError,
+    /// The share of a processor that the thread took.
+    pub cpu: f64,
+}
+
+/// Measures, for about so long each.
+pub fn bench(each: Span) -> Result<Bench, EmulatorError> {
+    let timer = timer(each)?;
+    let delay = delay(each)?;
+    let rates = RATES_MBPS.map(|mbps| rate_kept(mbps, each));
+    let rates = rates.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let (gigabit, fidelity) = gigabit(each)?;
+    Ok(Bench {
+        cpus: thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        cpu_pressure_some: fidelity.cpu_pressure_some,
+        timer,
+        delay,
+        rates,
+        gigabit,
+    })
+}
+
+/// Sleeps a millisecond at a time, each until a given instant.
+fn timer(each: Span) -> Result<ReleaseError, EmulatorError> {
+    let clock = TrialClock::start();
+    let measure = || {
+        raise_priority();
+        let mut timer = Timer::new()?;
+        let mut late = Histogram::default();
+        let mut due = Time::ZERO + Span::from_millis(1);
+        while due - Time::ZERO < each {
+            timer.set(Some(due), &clock)?;
+            timer.sleep()?;
+            let now = clock.now();
+            late.add(now - due);
+            due = now + Span::from_millis(1);
+        }
+        Ok::<_, io::Error>(ReleaseError::of(&late))
+    };
+    let measured = thread::scope(|scope| scope.spawn(measure).join());
+    let measured = measured.expect("measuring does not panic");
+    measured.doing("sleeping until an instant")
+}
+
+fn delay(each: Span) -> Result<Delay, EmulatorError> {
+    let rate = mbps(DELAY_RATE_MBPS);
+    let load = Load {
+        rate: mbps(DELAY_RATE_MBPS * 9 / 10),
+        duration: each,
+    };
+    let run = run(&scenario(rate, DELAY), load)?;
+    let on_the_link = rate.time_for(Size::from_bytes(IP_BYTES as u64));
+    let mut late = Histogram::default();
+    let mut free = Time::ZERO;
+    for packet in &run.harvest.seen {
+        free = free.max(packet.sent) + on_the_link;
+        late.add(packet.arrived - (free + DELAY));
+    }
+    Ok(Delay {
+        release_error: run.report.fidelity.release_error,
+        seen_error: ReleaseError::of(&late),
+        scheduling: run.report.fidelity.scheduling,
+    })
+}
+
+/// Sends a fifth more than the link takes.
+fn rate_kept(asked: u64, each: Span) -> Result<RateKept, EmulatorError> {
+    let load = Load {
+        rate: mbps(asked * 6 / 5),
+        duration: each,
+    };
+    let run = run(&scenario(mbps(asked), Span::from_millis(10)), load)?;
+    let asked_bps = mbps(asked).bps();
+    let seen_bps = run.harvest.rate();
+    Ok(RateKept {
+        asked_bps,
+        seen_bps,
+        error: seen_bps / float(asked_bps) - 1.0,
+    })
+}
+
+fn gigabit(each: Span) -> Result<(Gigabit, Fidelity), EmulatorError> {
+    let load = Load {
+        rate: mbps(GIGABIT_MBPS),
+        duration: each,
+    };
+    let run = run(&scenario(load.rate, Span::from_millis(10)), load)?;
+    let fidelity = run.report.fidelity;
+    let received = run.harvest.seen.len() as u64;
+    let gigabit = Gigabit {
+        sent: run.sent,
+        received,
+        kernel_drops: fidelity.kernel_drops,
+        queue_drops: run.report.passed.iter().map(|it| it.queue_drops).sum(),
+        unseen: run.harvest.drops,
+        seen_bps: run.harvest.rate(),
+        release_error: fidelity.release_error,
+        cpu: fidelity.cpu_s / fidelity.duration_s,
+    };
+    Ok((gigabit, fidelity))
+}
+
+/// A link of so much both ways. What is sent in bursts has room in its queue.
+fn scenario(rate: Rate, delay: Span) -> Scenario {
+    let way = format!("rate = \"{rate}\"\ndelay = \"{delay}\"\nqueue = \"50 ms\"\n");
+    let text = format!(
+        "title = \"bench\"\nsource = \"none\"\ntimeout = \"60 s\"\n\
+         [satellite.forward]\n{way}[satellite.return]\n{way}"
+    );
+    Scenario::parse(&text, "bench.toml", &[]).expect("a scenario as in the documentation")
+}
+
+struct Run {
+    report: Report,
+    harvest: Harvest,
+    sent: u64,
+}
+
+/// Sends `load` from the gateway to the terminal.
+fn run(scenario: &Scenario, load: Load) -> Result<Run, EmulatorError> {
+    let clock = TrialClock::start();
+    let topology = Topology::build(scenario)?;
+    let device = SegmentName::Satellite.name();
+    let [terminal, gateway] =
+        [HostName::Terminal, HostName::Gateway].map(|host| (topology.host(host).network(), device));
+    let start = || Forwarder::start(topology.segments(), scenario, 1, &Options::default());
+    let running = topology.emulator().within(start)?;
+    let ended = AtomicBool::new(false);
+    let (is_ready, ready) = channel();
+    let (sent, harvest) = thread::scope(|scope| {
+        let receiver = scope.spawn(|| {
+            let tell = move || is_ready.send(()).expect("the sender waits");
+            receive(terminal, &ended, tell, clock)
+        });
+        let sent = match ready.recv() {
+            Ok(()) => send(gateway, load, clock),
+            Err(_) => Ok(0), // the receiver failed, and says why
+        };
+        let drained = clock.now() + scenario.rtt() + Span::from_millis(200);
+        sleep_until(drained, drained, &clock);
+        ended.store(true, Ordering::Release);
+        (sent, receiver.join().expect("the receiver does not panic"))
+    });
+    let report = running.stop()?;
+    Ok(Run {
+        report,
+        harvest: harvest?,
+        sent: sent?,
+    })
+}
+
+impl Harvest {
+    /// Bits of IP packets per second, from the first packet to the last. The first has come when the time begins.
+    fn rate(&self) -> f64 {
+        let [Some(first), Some(last)] = [self.seen.first(), self.seen.last()] else {
+            return 0.0;
+        };
+        let bits = (self.seen.len() - 1) * IP_BYTES * 8;
+        float(bits as u64) / (last.arrived - first.arrived).as_secs_f64()
+    }
+}
+
+fn mbps(rate: u64) -> Rate {
+    Rate::from_bps(rate * 1_000_000)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "below 2^53")]
+fn float(count: u64) -> f64 {
+    count as f64
+}

@@ -1,0 +1,317 @@
+//! What passed the two ends of the path: written as a trace while packets are on the move, or kept in memory.
+//!
+//! At either end, a packet that the host sends is seen when the kernel gets it, one that the host receives when the kernel is
+//! handed it. A trace is one pcapng file as `bentpipe-sim` writes it: an interface per end, each packet followed by its
+//! arrival, in each direction in the order of sending, and a comment on those that the link dropped or lost. Where more than one
+//! segment is emulated, hosts route between them: there, departures and arrivals stand on their own, and what the first segment that
+//! a packet meets did not drop has no comment.
+//!
+//! A thread of its own writes. If it cannot keep up, the record ends there, and all that is missing is counted.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread::{self, JoinHandle};
+
+use bentpipe_link::{self as link, Direction};
+use bentpipe_trace::connection::Fate;
+use bentpipe_trace::{Interface, Writer};
+use bentpipe_units::{Span, Time};
+
+use crate::error::{Doing, EmulatorError};
+use crate::lane::Frame;
+use crate::port::ETHERNET;
+
+/// Batches between the two threads.
+const BATCHES: usize = 256;
+/// Sightings that are handed over together, unless they get old.
+const BATCH: usize = 256;
+const OLD: Span = Span::from_millis(20);
+/// Sightings that wait for room between the threads, before the record ends.
+const PATIENCE: usize = 100_000;
+
+/// A packet that passed an end of the path.
+#[derive(Clone, Debug)]
+pub struct Packet {
+    /// The way that it goes.
+    pub direction: Direction,
+    /// When the sender's kernel handed it over. None: it was not seen there.
+    pub sent: Option<Time>,
+    /// When it was handed to the receiver's kernel. None: it was not seen there.
+    pub arrived: Option<Time>,
+    /// What became of it, as far as this sighting tells.
+    pub fate: Fate,
+    frame: Frame,
+}
+
+impl Packet {
+    /// The bytes of the IP packet.
+    #[must_use]
+    pub fn ip(&self) -> &[u8] {
+        &self.frame[ETHERNET..]
+    }
+}
+
+/// Where a lane lies on the path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub direction: Direction,
+    /// Its packets come from the host at an end of the path.
+    pub from_end: bool,
+    /// Its packets go to the host at an end of the path.
+    pub to_end: bool,
+}
+
+/// What is told to the thread that writes. Lanes are numbered.
+#[derive(Debug)]
+pub(crate) enum Sighting {
+    /// A packet arrived at a link.
+    Arrived {
+        lane: usize,
+        at: Time,
+        fate: link::Fate,
+        frame: Frame,
+    },
+    /// The packet of the lane that had waited longest came out, or did not for the kernel's sake.
+    Left { lane: usize, at: Option<Time> },
+}
+
+/// What there is to be recorded.
+#[derive(Debug)]
+pub(crate) struct Wanted<'a> {
+    pub places: Vec<Place>,
+    pub file: Option<&'a Path>,
+    pub keep: bool,
+    /// When the trial started, in nanoseconds since the Unix epoch.
+    pub unix: u64,
+}
+
+/// What was recorded.
+#[derive(Debug, Default)]
+pub(crate) struct Recorded {
+    pub packets: Vec<Packet>,
+    pub written: u64,
+}
+
+/// The forwarding thread's end.
+#[derive(Debug)]
+pub(crate) struct Record {
+    batches: SyncSender<Vec<Sighting>>,
+    pending: Vec<Sighting>,
+    flushed: Time,
+    lost: u64,
+}
+
+/// The end of the thread that writes.
+#[derive(Debug)]
+pub(crate) struct Recording {
+    thread: JoinHandle<io::Result<Recorded>>,
+    file: Option<PathBuf>,
+}
+
+/// Starts to record.
+pub(crate) fn record(wanted: &Wanted<'_>) -> Result<(Record, Recording), EmulatorError> {
+    let file = wanted.file.map(Path::to_path_buf);
+    let trace = file.as_ref().map(|path| Trace::create(path, wanted.unix));
+    let trace = trace.transpose().doing(writing(file.as_deref()))?;
+    let (batches, received) = sync_channel(BATCHES);
+    let mut desk = Desk {
+        lanes: wanted.places.iter().map(|_| VecDeque::new()).collect(),
+        places: wanted.places.clone(),
+        keep: wanted.keep,
+        trace,
+        recorded: Recorded::default(),
+    };
+    let thread = thread::Builder::new()
+        .name("capture".into())
+        .spawn(move || desk.work(&received).map(|()| desk.recorded))
+        .doing("starting a thread that records")?;
+    let record = Record {
+        batches,
+        pending: Vec::new(),
+        flushed: Time::ZERO,
+        lost: 0,
+    };
+    Ok((record, Recording { thread, file }))
+}
+
+fn writing(file: Option<&Path>) -> String {
+    file.map_or_else(
+        || "recording".into(),
+        |file| format!("writing {}", file.display()),
+    )
+}
+
+impl Record {
+    /// Takes note of a sighting. After the first that is lost, none is taken.
+    pub fn add(&mut self, sighting: Sighting) {
+        if self.lost > 0 || self.pending.len() >= PATIENCE {
+            self.lost += 1;
+        } else {
+            self.pending.push(sighting);
+        }
+    }
+
+    /// Hands over what has gathered, if it is much or old.
+    pub fn flush(&mut self, now: Time) {
+        if self.pending.is_empty() || (self.pending.len() < BATCH && now < self.flushed + OLD) {
+            return;
+        }
+        self.flushed = now;
+        let batch = std::mem::take(&mut self.pending);
+        match self.batches.try_send(batch) {
+            Ok(()) => {}
+            Err(TrySendError::Full(batch)) => self.pending = batch,
+            // It could not write, and says so at the end.
+            Err(TrySendError::Disconnected(batch)) => self.lost += batch.len() as u64,
+        }
+    }
+
+    /// Hands over the rest, and tells how many sightings were lost.
+    pub fn finish(mut self) -> u64 {
+        let rest = self.pending.len() as u64;
+        let result = self.batches.send(std::mem::take(&mut self.pending));
+        self.lost + if result.is_err() { rest } else { 0 }
+    }
+}
+
+impl Recording {
+    /// Waits until all is written.
+    pub fn finish(self) -> Result<Recorded, EmulatorError> {
+        let result = self.thread.join().expect("the recording thread panicked");
+        result.doing(writing(self.file.as_deref()))
+    }
+}
+
+/// A packet of which the end of its way is not known yet.
+#[derive(Debug)]
+struct Open {
+    sent: Time,
+    fate: link::Fate,
+    frame: Frame,
+}
+
+/// Brings sightings together.
+struct Desk {
+    lanes: Vec<VecDeque<Open>>,
+    places: Vec<Place>,
+    keep: bool,
+    trace: Option<Trace>,
+    recorded: Recorded,
+}
+
+impl Desk {
+    fn work(&mut self, batches: &Receiver<Vec<Sighting>>) -> io::Result<()> {
+        for batch in batches {
+            for sighting in batch {
+                self.note(sighting)?;
+            }
+        }
+        for lane in 0..self.lanes.len() {
+            while let Some(open) = self.lanes[lane].pop_front() {
+                self.close(lane, open, None)?;
+            }
+        }
+        match self.trace.take() {
+            Some(trace) => trace.writer.finish().map(drop),
+            None => Ok(()),
+        }
+    }
+
+    fn note(&mut self, sighting: Sighting) -> io::Result<()> {
+        match sighting {
+            Sighting::Arrived {
+                lane,
+                at: sent,
+                fate,
+                frame,
+            } => {
+                self.lanes[lane].push_back(Open { sent, fate, frame });
+                self.close_undelivered(lane)
+            }
+            Sighting::Left { lane, at } => {
+                let open = self.lanes[lane].pop_front();
+                self.close(lane, open.expect("what leaves has arrived"), at)?;
+                self.close_undelivered(lane)
+            }
+        }
+    }
+
+    /// Those at the front that will not come out. Behind one that will, they wait for the order's sake.
+    fn close_undelivered(&mut self, lane: usize) -> io::Result<()> {
+        let undelivered = |open: &mut Open| !matches!(open.fate, link::Fate::Delivered { .. });
+        while let Some(open) = self.lanes[lane].pop_front_if(undelivered) {
+            self.close(lane, open, None)?;
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, lane: usize, open: Open, arrived: Option<Time>) -> io::Result<()> {
+        let place = self.places[lane];
+        let packet = Packet {
+            direction: place.direction,
+            sent: place.from_end.then_some(open.sent),
+            arrived: arrived.filter(|_| place.to_end),
+            fate: match (open.fate, arrived) {
+                (link::Fate::QueueDrop, _) => Fate::QueueDrop,
+                (link::Fate::Loss, _) => Fate::Loss,
+                (link::Fate::Delivered { .. }, Some(_)) if place.to_end => Fate::Delivered,
+                (link::Fate::Delivered { .. }, _) => Fate::Unknown,
+            },
+            frame: open.frame,
+        };
+        if packet.sent.is_none() && packet.arrived.is_none() {
+            return Ok(());
+        }
+        if let Some(trace) = &mut self.trace {
+            self.recorded.written += trace.write(&packet)?;
+        }
+        if self.keep {
+            self.recorded.packets.push(packet);
+        }
+        Ok(())
+    }
+}
+
+/// The file.
+struct Trace {
+    writer: Writer<BufWriter<File>>,
+    client: Interface,
+    server: Interface,
+    unix: u64,
+}
+
+impl Trace {
+    fn create(path: &Path, unix: u64) -> io::Result<Self> {
+        let file = BufWriter::with_capacity(1 << 20, File::create(path)?);
+        let mut writer = Writer::new(file, "bentpipe-emu")?;
+        Ok(Self {
+            client: writer.interface("client")?,
+            server: writer.interface("server")?,
+            writer,
+            unix,
+        })
+    }
+
+    /// Writes a packet where it was seen, and says how often that was.
+    fn write(&mut self, packet: &Packet) -> io::Result<u64> {
+        let (from, to) = match packet.direction {
+            Direction::Return => (self.client, self.server),
+            Direction::Forward => (self.server, self.client),
+        };
+        let comment = matches!(packet.fate, Fate::QueueDrop | Fate::Loss);
+        let comment = comment.then_some(packet.fate.name());
+        let sightings = [(from, packet.sent, comment), (to, packet.arrived, None)];
+        let mut written = 0;
+        for (interface, time, comment) in sightings {
+            if let Some(time) = time {
+                let unix = self.unix + time.as_nanos();
+                self.writer.packet(interface, unix, packet.ip(), comment)?;
+                written += 1;
+            }
+        }
+        Ok(written)
+    }
+}

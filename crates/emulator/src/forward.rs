@@ -1,0 +1,314 @@
+//! The thread that forwards, and what other threads see of it.
+//!
+//! One thread moves the packets of all segments, both ways. It sleeps until a port has something or the next packet is due, by a
+//! timer of the kernel that is set to an instant, not to a span: what delays the thread before it sleeps does not add up. On
+//! request it stays awake for the last moments before a packet is due.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+
+use bentpipe_link::{Direction, DirectionConfig, Link, LinkSeed, Scenario, SegmentName};
+use bentpipe_units::{Span, Time};
+use rustix::event::{EventfdFlags, eventfd};
+
+use crate::capture::{Packet, Place, Recording, Wanted, record};
+use crate::clock::{Clock, TrialClock, thread_cpu_time};
+use crate::engine::{Crossing, Engine, Line};
+use crate::error::{Doing, EmulatorError};
+use crate::fidelity::{Fidelity, Measured, Pressure};
+use crate::lane::Lane;
+use crate::passed::{Meter, Passed};
+use crate::port::PacketPort;
+use crate::priority::raise_priority;
+use crate::topology::SegmentPorts;
+use crate::wake::Wake;
+
+/// How to forward.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// A pcapng file that gets what passes the two ends of the path.
+    pub capture: Option<PathBuf>,
+    /// Whether the report has the packets that passed the two ends.
+    pub keep_packets: bool,
+    /// How long before a packet is due the thread stays awake. That costs a processor.
+    pub spin: Span,
+    /// Whether the thread does without a real-time priority where it may have one.
+    pub normal_priority: bool,
+}
+
+/// Starts to forward.
+#[derive(Debug)]
+pub struct Forwarder;
+
+/// A thread that forwards.
+#[derive(Debug)]
+pub struct Running {
+    stop: Arc<Stop>,
+    meters: Vec<Arc<Meter>>,
+    clock: TrialClock,
+    recording: Option<Recording>,
+    pressure: Option<Pressure>,
+    thread: JoinHandle<Measured>,
+}
+
+/// What there is to say when it is over.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Whether the trial is to be trusted.
+    pub fidelity: Fidelity,
+    /// What passed each direction of each segment.
+    pub passed: Vec<Passed>,
+    /// The packets that passed the ends of the path, if they were asked for.
+    pub packets: Vec<Packet>,
+    /// Packets in the capture, each counted at both ends.
+    pub captured: u64,
+    /// When the trial's time was zero, in nanoseconds since the Unix epoch.
+    pub start_unix_ns: u64,
+}
+
+/// How other threads end it.
+#[derive(Debug)]
+struct Stop {
+    asked: AtomicBool,
+    event: OwnedFd,
+}
+
+impl Forwarder {
+    /// Starts a thread that forwards the packets of all emulated segments, as `scenario` says. Trial time starts now. The
+    /// devices are looked for in the network namespace of the calling thread; which one the new thread is in does not
+    /// matter.
+    pub fn start(
+        segments: &[SegmentPorts],
+        scenario: &Scenario,
+        seed: u64,
+        options: &Options,
+    ) -> Result<Running, EmulatorError> {
+        let clock = TrialClock::start();
+        let mut crossings = Vec::new();
+        let mut meters = Vec::new();
+        for ports in segments {
+            let crossing = crossing(ports, scenario, seed)?;
+            meters.extend(crossing.1);
+            crossings.push(crossing.0);
+        }
+        let wanted = Wanted {
+            places: places(segments.len()),
+            file: options.capture.as_deref(),
+            keep: options.keep_packets,
+            unix: clock.unix(),
+        };
+        let is_wanted = wanted.keep || wanted.file.is_some();
+        let (record, recording) = is_wanted.then(|| record(&wanted)).transpose()?.unzip();
+        let stop = Arc::new(Stop::new().doing("making an event")?);
+        let forwarding = Forwarding {
+            wake: wake(options.spin, &crossings).doing("making a timer")?,
+            engine: Engine::new(crossings, record),
+            clock,
+            stop: Arc::clone(&stop),
+            normal_priority: options.normal_priority,
+        };
+        let pressure = Pressure::now();
+        let thread = thread::Builder::new()
+            .name("forward".into())
+            .spawn(move || forwarding.run())
+            .doing("starting a thread that forwards")?;
+        Ok(Running {
+            stop,
+            meters,
+            clock,
+            recording,
+            pressure,
+            thread,
+        })
+    }
+}
+
+impl Running {
+    /// What has passed each direction of each segment so far.
+    #[must_use]
+    pub fn passed(&self) -> Vec<Passed> {
+        self.meters.iter().map(|meter| meter.read()).collect()
+    }
+
+    /// The time since the start.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    /// Ends it. What is still under way stays there.
+    pub fn stop(self) -> Result<Report, EmulatorError> {
+        self.stop.ask().doing("ending the thread that forwards")?;
+        let mut measured = self.thread.join().expect("the forwarding thread panicked");
+        measured.pressure = [self.pressure, Pressure::now()];
+        let recorded = self.recording.map(Recording::finish).transpose()?;
+        let recorded = recorded.unwrap_or_default();
+        Ok(Report {
+            fidelity: measured.judge(),
+            passed: self.meters.iter().map(|meter| meter.read()).collect(),
+            packets: recorded.packets,
+            captured: recorded.written,
+            start_unix_ns: self.clock.unix(),
+        })
+    }
+}
+
+/// The ports of a segment, with its links between them, and their meters.
+fn crossing(
+    ports: &SegmentPorts,
+    scenario: &Scenario,
+    seed: u64,
+) -> Result<(Crossing<PacketPort>, [Arc<Meter>; 2]), EmulatorError> {
+    let line = |direction| {
+        let meter = Arc::new(Meter::new(ports.name, direction));
+        let lane = Lane::new(link(scenario, ports.name, direction, seed));
+        (Line::new(lane, Arc::clone(&meter)), meter)
+    };
+    let [forward, return_] = Direction::BOTH.map(line);
+    let crossing = Crossing {
+        name: ports.name,
+        client_side: PacketPort::open(&ports.client_side)?,
+        server_side: PacketPort::open(&ports.server_side)?,
+        forward: forward.0,
+        return_: return_.0,
+    };
+    Ok((crossing, [forward.1, return_.1]))
+}
+
+fn wake(spin: Span, crossings: &[Crossing<PacketPort>]) -> io::Result<Wake> {
+    let ports = crossings
+        .iter()
+        .flat_map(|it| [&it.client_side, &it.server_side]);
+    Wake::new(spin, ports)
+}
+
+/// A link of a scenario, as [`bentpipe_link::Path`] makes it.
+pub(crate) fn link(
+    scenario: &Scenario,
+    segment: SegmentName,
+    direction: Direction,
+    seed: u64,
+) -> Link {
+    let transparent = DirectionConfig::default();
+    let given = match segment {
+        SegmentName::Access => scenario.access.as_ref(),
+        SegmentName::Satellite => Some(&scenario.satellite),
+        SegmentName::Ground => scenario.ground.as_ref(),
+    };
+    let config = given.map_or(&transparent, |segment| segment.direction(direction));
+    let seed = LinkSeed {
+        seed,
+        direction,
+        segment,
+    };
+    Link::new(config, scenario.bdp(config), seed)
+}
+
+/// Where the lanes of so many segments lie.
+pub(crate) fn places(segments: usize) -> Vec<Place> {
+    let of = |segment: usize| {
+        let (first, last) = (segment == 0, segment + 1 == segments);
+        Direction::BOTH.map(|direction| match direction {
+            Direction::Forward => Place {
+                direction,
+                from_end: last,
+                to_end: first,
+            },
+            Direction::Return => Place {
+                direction,
+                from_end: first,
+                to_end: last,
+            },
+        })
+    };
+    (0..segments).flat_map(of).collect()
+}
+
+impl Stop {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            asked: AtomicBool::new(false),
+            event: eventfd(0, EventfdFlags::CLOEXEC)?,
+        })
+    }
+
+    fn ask(&self) -> io::Result<()> {
+        self.asked.store(true, Ordering::Relaxed);
+        rustix::io::write(&self.event, &1_u64.to_ne_bytes())?;
+        Ok(())
+    }
+}
+
+/// What the thread has.
+struct Forwarding {
+    engine: Engine<PacketPort>,
+    clock: TrialClock,
+    wake: Wake,
+    stop: Arc<Stop>,
+    normal_priority: bool,
+}
+
+impl Forwarding {
+    fn run(mut self) -> Measured {
+        let scheduling = if self.normal_priority {
+            "normal"
+        } else {
+            raise_priority()
+        };
+        let result = self.forward();
+        let kernel_drops = self.take_kernel_drops();
+        let failure = result.and(kernel_drops.as_ref().map(drop).map_err(copy));
+        let now = self.clock.now();
+        self.engine.show(now);
+        let lanes = self.engine.crossings.iter().flat_map(|crossing| {
+            Direction::BOTH.map(|direction| {
+                (
+                    crossing.name,
+                    direction,
+                    crossing.line(direction).late().clone(),
+                )
+            })
+        });
+        Measured {
+            lanes: lanes.collect(),
+            oddities: self.engine.oddities(),
+            kernel_drops: kernel_drops.unwrap_or(0),
+            failure: failure.err().map(|it| format!("forwarding failed: {it}")),
+            capture_losses: self
+                .engine
+                .record
+                .take()
+                .map_or(0, |record| record.finish()),
+            pressure: [None, None],
+            cpu: thread_cpu_time(),
+            duration: now - Time::ZERO,
+            scheduling,
+        }
+    }
+
+    fn forward(&mut self) -> io::Result<()> {
+        while !self.stop.asked.load(Ordering::Relaxed) {
+            let next = self.engine.step(&self.clock)?;
+            self.wake.wait(next, &self.clock, &self.stop.event)?;
+        }
+        Ok(())
+    }
+
+    fn take_kernel_drops(&mut self) -> io::Result<u64> {
+        let mut drops = 0;
+        for crossing in &mut self.engine.crossings {
+            for port in [&mut crossing.client_side, &mut crossing.server_side] {
+                drops += port.take_kernel_drops()?;
+            }
+        }
+        Ok(drops)
+    }
+}
+
+fn copy(error: &io::Error) -> io::Error {
+    io::Error::other(error.to_string())
+}
