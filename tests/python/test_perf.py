@@ -1,4 +1,4 @@
-"""`bentpipe perf`: client and server over loopback, as users start them. Nothing depends on how fast they are."""
+"""`bentpipe perf`: client and server over loopback, as users start them. Nothing depends on their speed."""
 
 from __future__ import annotations
 
