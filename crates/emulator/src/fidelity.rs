@@ -234,9 +234,12 @@ mod tests {
         assert!((fidelity.release_error.max_ms - 0.07).abs() < 1e-9);
     }
 
+    /// Makes a trial invalid, in one way.
+    type Spoil = fn(&mut Measured);
+
     #[test]
     fn each_limit_makes_a_trial_invalid_and_says_why() {
-        let breaks: [(fn(&mut Measured), &str); 7] = [
+        let breaks: [(Spoil, &str); 7] = [
             (
                 |it| it.lanes[0].2.add(Span::from_nanos(1_000_001)),
                 "1 packet in 1000 came out more than 1.000001 ms late; 1 ms is the limit",

@@ -65,10 +65,13 @@ impl FakePort {
 impl Port for FakePort {
     fn receive(&mut self, take: &mut dyn FnMut(Received<'_>)) -> bool {
         let mut incoming = self.incoming.borrow_mut();
-        let has_come = |it: &mut (Time, Vec<u8>)| it.0 <= self.clock.now();
-        let Some((stamp, frame)) = incoming.pop_front_if(has_come) else {
+        let Some((stamp, _)) = incoming.front() else {
             return false;
         };
+        if *stamp > self.clock.now() {
+            return false;
+        }
+        let (stamp, frame) = incoming.pop_front().expect("it is at the front");
         take(Received {
             stamp: stamp.as_nanos(),
             length: frame.len(),
