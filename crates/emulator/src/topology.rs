@@ -3,7 +3,10 @@
 use std::env;
 use std::fs;
 use std::io;
+use std::net::{IpAddr, UdpSocket};
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use bentpipe_link::{Scenario, SegmentName};
 
@@ -49,7 +52,7 @@ impl Topology {
         for hop in &plan.hops {
             topology.connect(hop, scenario, hop.name.name())?;
         }
-        topology.route(&plan)?;
+        topology.finish(&plan)?;
         Ok(topology)
     }
 
@@ -84,7 +87,7 @@ impl Topology {
                 Ok(()) => {
                     topology.connect(access, scenario, access.name.name())?;
                     topology.connect(satellite, scenario, satellite.name.name())?;
-                    topology.route(&plan)?;
+                    topology.finish(&plan)?;
                     return Ok(topology);
                 }
             }
@@ -159,15 +162,15 @@ impl Topology {
                 wake(&ports.client_side)?;
                 wake(&ports.server_side)
             })?;
-            near.configure(a, &beyond)?;
-            beyond.configure(b, &near)?;
             self.segments.push(ports);
         } else {
             self.pair(near.at(a), beyond.at(b))?;
-            near.configure(a, &beyond)?;
-            beyond.configure(b, &near)?;
         }
-        Ok(())
+        let [a, b] = [&near, &beyond].map(|device| self.host(device.end.host).network());
+        near.configure(a, &beyond)?;
+        beyond.configure(b, &near)?;
+        wait_for(a, near.name)?;
+        wait_for(b, beyond.name)
     }
 
     /// Makes a pair of devices. The kernel asks for rights where it is asked, too, and outside an ordinary user has none.
@@ -179,6 +182,23 @@ impl Topology {
                 one.name, other.name
             ))
         })
+    }
+
+    /// Adds the routes, and waits until all that has been set up works.
+    fn finish(&self, plan: &Plan) -> Result<(), EmulatorError> {
+        for ports in &self.segments {
+            wait_for(&self.emulator, &ports.client_side)?;
+            wait_for(&self.emulator, &ports.server_side)?;
+        }
+        for end in plan.hops.iter().flat_map(|hop| &hop.ends) {
+            let network = self.host(end.host).network();
+            for prefix in end.addresses {
+                network.within(|| {
+                    ready(&prefix.address.to_string(), || hears_itself(prefix.address))
+                })?;
+            }
+        }
+        self.route(plan)
     }
 
     fn route(&self, plan: &Plan) -> Result<(), EmulatorError> {
@@ -245,6 +265,44 @@ fn wake(device: &str) -> Result<(), EmulatorError> {
     netlink
         .set_up_silent(device)
         .doing(format!("setting up {device}"))
+}
+
+/// Waits until packets can leave a device. Until then the kernel drops them without a word.
+fn wait_for(namespace: &Namespace, device: &str) -> Result<(), EmulatorError> {
+    namespace.within(|| {
+        let mut netlink = Netlink::open().doing("opening netlink")?;
+        ready(device, || netlink.is_running(device))
+    })
+}
+
+/// Whether a packet to an address of this host arrives: IPv6 ones work some time after they have been added.
+fn hears_itself(address: IpAddr) -> io::Result<bool> {
+    let Ok(socket) = UdpSocket::bind((address, 0)) else {
+        return Ok(false);
+    };
+    socket.set_read_timeout(Some(LOOK))?;
+    let sent = socket.send_to(b"?", socket.local_addr()?);
+    Ok(sent.is_ok() && socket.recv(&mut [0]).is_ok())
+}
+
+/// How often, and as many times, is looked whether something works.
+const LOOK: Duration = Duration::from_millis(2);
+const LOOKS: u32 = 5000;
+
+/// Waits until `works`.
+fn ready(what: &str, mut works: impl FnMut() -> io::Result<bool>) -> Result<(), EmulatorError> {
+    for _ in 0..LOOKS {
+        if works().doing(format!("looking whether {what} works"))? {
+            return Ok(());
+        }
+        pause(LOOK);
+    }
+    Err(io::Error::from(io::ErrorKind::TimedOut)).doing(format!("waiting until {what} works"))
+}
+
+#[expect(clippy::disallowed_methods, reason = "the kernel needs real time")]
+fn pause(span: Duration) {
+    thread::sleep(span);
 }
 
 fn new_host(name: HostName, plan: &Plan) -> Result<Host, EmulatorError> {

@@ -17,6 +17,7 @@ import click
 import bentpipe
 from bentpipe.cli.compare import compare
 from bentpipe.cli.doctor import doctor
+from bentpipe.cli.perf import perf
 from bentpipe.cli.plot import plot
 from bentpipe.cli.qlog import qlog
 from bentpipe.cli.results import results
@@ -40,6 +41,7 @@ def cli() -> None:
       bentpipe shell sat -- ping server             any command behind a satellite link
       bentpipe scenarios                            which paths there are
       bentpipe stacks                               which QUIC implementations there are
+      bentpipe perf server                          and `bentpipe perf client HOST`: an iperf3 for QUIC
     """
 
 
@@ -57,7 +59,7 @@ def report(folder: Path) -> None:
     click.echo(build_report(folder))
 
 
-for command in (run, shell, doctor, scenarios, stacks, report, results, compare, trace, plot, qlog):
+for command in (run, shell, doctor, scenarios, stacks, report, results, compare, trace, plot, qlog, perf):
     cli.add_command(command)
 
 

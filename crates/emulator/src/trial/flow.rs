@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fs;
+use std::net::Ipv4Addr;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -14,8 +15,12 @@ use super::program::{Event, NoProgram, Program, after};
 
 /// How long a server may take until it listens.
 const START_PATIENCE: Duration = Duration::from_secs(30);
+/// How long a client may take to end when the flow's time is over.
+const CUT_PATIENCE: Duration = Duration::from_secs(1);
 /// How long a server may take to end when it is told to.
 const END_PATIENCE: Duration = Duration::from_secs(5);
+/// The address of the server's host, the same for all flows.
+const SERVER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
 /// The port of the first flow's server; further flows have those behind it.
 pub const FIRST_PORT: u16 = 443;
 
@@ -136,10 +141,14 @@ impl Stage<'_> {
         Ok(Ok(Verdict::of_end(End::Done, client, now)))
     }
 
-    /// Ends what still lives: the client at once, the server in order, when it has had time to hear of the client's end.
+    /// Ends what still lives: the client first, then the server, when it has had time to hear of the client's end.
     fn part(&self, programs: &mut [Option<Program>; 2]) {
         let [client, server] = programs;
-        if let Some(client) = client {
+        if let Some(client) = client
+            && !client.has_ended()
+        {
+            client.terminate(); // so that it may write its logs
+            let _ = client.wait_end(after(CUT_PATIENCE));
             client.status();
         }
         sleep(self.patience);
@@ -164,8 +173,7 @@ impl Stage<'_> {
 /// What a program is told (section 3 of the contract).
 fn variables(play: &Play, role: Role) -> Vec<(&'static str, String)> {
     let (job, flow) = (play.job(), play.flow());
-    let [_, server] = play.addresses();
-    let address = format!("{}:{}", server.ip(), server_port(play));
+    let address = format!("{SERVER}:{}", server_port(play));
     let options = flow.variant(role).options.iter();
     let options: Vec<String> = options
         .map(|(name, value)| format!("{name}={value}"))

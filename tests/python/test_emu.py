@@ -1,0 +1,193 @@
+"""Real time: real programs behind emulated links, from the command line to the record.
+
+Left out where the kernel does not let this user make namespaces; the reason is printed. Nothing here depends
+on how busy the machine is: what comes out late is run again, and records say so.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Command, installed_or_skip
+
+from bentpipe import paths, scenarios
+from bentpipe.guard import Guard
+from bentpipe.records import Record
+
+
+def why_not() -> str | None:
+    """Why hosts cannot be made here; None if they can."""
+    scenario = str(paths.scenarios() / "goodput.toml")
+    command = [str(paths.program("bentpipe-emu")), "shell", "--scenario", scenario, "--", "true"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return None if done.returncode == 0 else done.stderr.strip()
+
+
+WHY_NOT = why_not()
+real_time = pytest.mark.skipif(WHY_NOT is not None, reason=f"no real time here: {WHY_NOT}")
+RUN = ["run", "--testbed", "emu", "--no-report", "--json"]
+
+
+def stack(folder: Path, name: str, script: str) -> Path:
+    """A stack in socket mode that is a shell script."""
+    place = folder / name
+    place.mkdir(parents=True)
+    (place / "program.sh").write_text(script)
+    (place / "stack.toml").write_text(
+        f'name = "{name}"\ntitle = "{name}"\nlanguage = "sh"\nhome = ""\nroles = ["client", "server"]\n'
+        'testcases = ["transfer"]\ndeterministic = false\n\n[commands]\n'
+        'sockets = ["/bin/sh", "{folder}/program.sh"]\n'
+    )
+    return place
+
+
+# A program that keeps the contract's rule on unknown test cases, and then does as told.
+KNOWS_ITS_CASES = '[ "$TESTCASE" = transfer ] || exit 127\n'
+
+
+def trusted(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The records; the test is skipped if the machine is so busy that no trial could be trusted."""
+    for record in records:
+        if record["outcome"] == "invalid" and " late" in record["detail"]:
+            pytest.skip(f"this machine is too busy for real time: {record['detail']}")
+    return records
+
+
+@real_time
+def test_a_file_arrives_and_the_record_tells_how_exact_the_links_were(bentpipe: Command) -> None:
+    installed_or_skip("noq")
+    done = bentpipe(*RUN, "--scenario", "goodput", "--client", "noq", "--server", "noq:cc=newreno", "--bytes",
+                    "1MiB", "--iterations", "2", "--trace", "all", "--out", "A")  # fmt: skip
+    assert done.code == 0, done.err
+    for record in trusted(done.records()):
+        assert (record["outcome"], record["detail"]) == ("ok", "")
+        assert (record["testbed"], record["alpn"], record["measured_from"]) == ("emu", "hq-interop", "wire")
+        assert 0.030 <= record["handshake_s"] <= record["ttfb_s"] <= record["completion_s"]
+        assert record["limit_s"] <= record["completion_s"]
+        assert 0 < record["efficiency"] <= 1
+        assert 0 <= record["release_error_p50_ms"] <= record["release_error_p999_ms"] <= 1
+        assert record["kernel_drops"] == 0
+        assert record["rtt_min_ms"] >= 30
+        assert min(record["memory_client_bytes"], record["memory_server_bytes"]) > 1_000_000
+        assert min(record["cpu_client_s"], record["cpu_server_s"]) > 0
+        assert record["client_version"] == record["server_version"] != ""
+        trace = Path("A/trials") / record["trial"] / "trace.pcapng"
+        shown = bentpipe("trace", str(trace), "--json")
+        assert shown.code == 0, shown.err
+        connections = json.loads(shown.out)["connections"]
+        assert len(connections) == 1
+
+
+@real_time
+def test_two_emulated_segments_lie_behind_each_other(bentpipe: Command) -> None:
+    installed_or_skip("noq")
+    done = bentpipe(*RUN, "--scenario", "leo-tum", "--client", "noq", "--server", "noq", "--bytes", "300kB",
+                    "--iterations", "1", "--out", "A")  # fmt: skip
+    (record,) = trusted(done.records())
+    assert (record["outcome"], record["detail"]) == ("ok", "")
+    rtt_ms = scenarios.resolve("leo-tum", ()).summary["rtt_ms"]
+    assert rtt_ms <= record["rtt_min_ms"] < rtt_ms + 10
+    assert record["forward_packets"] > 200
+
+
+@real_time
+def test_several_flows_share_the_link(bentpipe: Command) -> None:
+    installed_or_skip("noq")
+    done = bentpipe(*RUN, "--scenario", "goodput", "--client", "noq", "--server", "noq", "--workload",
+                    "duration:3s", "--flow", "start=1s,workload=transfer:1MB", "--iterations", "1",
+                    "--out", "A")  # fmt: skip
+    assert done.code == 0, done.err
+    (record,) = trusted(done.records())
+    assert record["outcome"] == "ok", record["detail"]
+    assert [flow["outcome"] for flow in record["flows"]] == ["ok", "ok"], record["flows"]
+    assert 0.5 < record["jain_index"] <= 1
+
+
+@real_time
+def test_what_a_program_does_wrong_has_its_name(bentpipe: Command, tmp_path: Path) -> None:
+    installed_or_skip("noq")
+    stacks = tmp_path / "stacks"
+    stack(stacks, "dies", KNOWS_ITS_CASES + "echo it hurts >&2\nexit 3\n")
+    stack(stacks, "mute", KNOWS_ITS_CASES + '[ "$ROLE" = client ] || echo ready\nexec sleep 60\n')
+    stack(stacks, "picky", "exit 127\n")
+    run = [*RUN, "--scenario", "goodput", "--set", "timeout=2 s", "--bytes", "1000", "--iterations", "1",
+           "--stacks", str(stacks)]  # fmt: skip
+    done = bentpipe(*run, "--client", "noq", "--server", "dies,mute,picky,noq:cc=cubix", "--out", "A")
+    assert done.code == 0, done.err
+    found = {record["server"]: (record["outcome"], record["detail"]) for record in trusted(done.records())}
+    assert found["dies"] == (
+        "crashed",
+        "dies as server ended by itself: exit status: 3; it said: it hurts",
+    )
+    assert (
+        found["mute"]
+        == (
+            "handshake_timeout",
+            "the scenario's timeout of 2 s passed; /1000: nothing was stored",
+        )
+        or found["mute"][0] == "handshake_timeout"
+    )
+    assert found["picky"][0] == "unsupported"
+    assert found["noq:cc=cubix"][0] == "unsupported"
+    assert "cubix" in found["noq:cc=cubix"][1]
+    logs = [path.read_text() for path in Path("A/trials").glob("*dies*/server.log")]
+    assert logs == ["it hurts\n"]
+
+
+@real_time
+def test_an_interrupt_leaves_nothing_but_a_run_to_resume(bentpipe: Command, tmp_path: Path) -> None:
+    installed_or_skip("noq")
+    run = [*RUN, "--scenario", "sat", "--client", "noq", "--server", "noq", "--bytes", "1MB", "--iterations",
+           "4", "--jobs", "2", "--out", str(tmp_path / "A")]  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bentpipe", *run],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        text=True,
+    )
+    time.sleep(4)  # some are under way, some may have ended
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "resume with" in err
+    assert _left_over(str(tmp_path)) == []
+    done = bentpipe("run", "--resume", str(tmp_path / "A"), "--no-report", "--json")
+    assert [record["outcome"] for record in trusted(done.records())] == ["ok"] * 4
+
+
+def _left_over(word: str) -> list[str]:
+    """Command lines of processes that name `word`."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if word.encode() in entry.read_bytes() and entry.parent.name != str(os.getpid()):
+                found.append((entry.parent / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+        except OSError:
+            continue  # it is gone, or somebody else's
+    return [line for line in found if "bentpipe-e" in line]
+
+
+def test_the_guard_finds_how_many_trials_the_machine_bears() -> None:
+    def ended(outcome: str, late_ms: float) -> Record:
+        blank: dict[str, Any] = dict.fromkeys(Record.__dataclass_fields__)
+        return Record(**(blank | {"outcome": outcome, "release_error_p999_ms": late_ms}))
+
+    guard = Guard(most=16, limit=4)
+    assert guard.admits(20), "one always may, if none is running"
+    guard.start(3)
+    assert not guard.admits(2)
+    guard.learn(ended("ok", 0.1))
+    guard.learn(ended("ok", 0.7))
+    assert guard.limit == 4.5, "what came out half a millisecond late leaves no room for more"
+    guard.learn(ended("invalid", 3.0))
+    assert guard.limit == 2.25
+    for _ in range(50):
+        guard.learn(ended("ok", 0.1))
+    assert guard.limit == 16
