@@ -95,7 +95,7 @@ def test_two_emulated_segments_lie_behind_each_other(bentpipe: Command) -> None:
     assert rtt_ms <= record["rtt_min_ms"] < rtt_ms + 10
     assert record["forward_packets"] > 200
     # The queue is that of the second segment that the server's packets meet.
-    done = bentpipe(*RUN, "--scenario", "leo-tum", "--set", "forward.queue=10 packets", "--client", "noq",
+    done = bentpipe(*RUN, "--scenario", "leo-tum", "--set", "forward.queue=2 packets", "--client", "noq",
                     "--server", "noq", "--bytes", "300kB", "--iterations", "1", "--out", "B")  # fmt: skip
     (record,) = trusted(done.records())
     assert record["outcome"] == "ok", record["detail"]
