@@ -1,4 +1,4 @@
-"""`bentpipe perf`: client and server over loopback, as users start them. Nothing here depends on how fast the machine is."""
+"""`bentpipe perf`: client and server over loopback, as users start them. Nothing depends on their speed."""
 
 from __future__ import annotations
 
