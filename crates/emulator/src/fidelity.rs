@@ -56,7 +56,7 @@ pub struct Fidelity {
     pub merged_packets: u64,
     /// Packets whose checksum a host left open.
     pub unfinished_checksums: u64,
-    /// Frames without an IP packet, such as ARP; they pass at once.
+    /// Frames of the wire itself, such as ARP and IPv6's multicast reports; they pass at once.
     pub other_frames: u64,
     /// Sightings of packets that are missing in the capture, and among the packets that are handed over.
     pub capture_losses: u64,
@@ -121,7 +121,7 @@ impl Measured {
             kernel_drops,
             merged_packets: self.oddities.merged,
             unfinished_checksums: self.oddities.unfinished,
-            other_frames: self.oddities.not_ip,
+            other_frames: self.oddities.others,
             capture_losses: self.capture_losses,
             cpu_pressure_some: share(|it| it.some_us),
             cpu_pressure_full: share(|it| it.full_us),
