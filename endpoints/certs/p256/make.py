@@ -1,5 +1,5 @@
-"""Makes the certificates of this folder anew: `python3 make.py`, with the package cryptography, which Bentpipe's own
-environment has.
+"""Makes the certificates of this folder anew: `python3 make.py`, with the package cryptography, which
+Bentpipe's own environment has.
 
 The authority's key is not kept, so that nothing else is ever signed with it.
 """

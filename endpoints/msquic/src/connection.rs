@@ -34,9 +34,9 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Starts a connection to the server at `remote`, with the session of `ticket`.
-    pub fn connect(
-        (registration, configuration): (&Registration, &Configuration),
+    /// A connection to the server at `remote`, with the session of `ticket`, which is yet to be started.
+    pub fn new(
+        registration: &Registration,
         remote: SocketAddr,
         ticket: Option<&[u8]>,
         key: ConnectionKey,
@@ -52,8 +52,12 @@ impl Connection {
         if let Some(ticket) = ticket {
             set(&handle, PARAM_CONN_RESUMPTION_TICKET, ticket)?;
         }
-        handle.start(configuration, "server", remote.port())?;
         Ok(Self { handle })
+    }
+
+    /// Lets the handshake begin.
+    pub fn start(&self, configuration: &Configuration, port: u16) -> Result<(), Status> {
+        self.handle.start(configuration, "server", port)
     }
 
     /// Takes over a connection that a client has begun; for the listener's callback.

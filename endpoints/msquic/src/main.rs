@@ -84,6 +84,7 @@ fn live(
 ) -> Result<(), EndpointError> {
     application.start(stack, setup.clock.elapsed())?;
     while !(setup.role == Role::Client && application.is_done()) {
+        stack.start()?;
         let message = stack.wait();
         if matches!(message, Message::Terminated) {
             return Ok(());

@@ -42,6 +42,8 @@ pub struct MsQuic {
     opened: BTreeMap<ConnectionKey, u64>,
     /// Connections made so far.
     made: usize,
+    /// A connection that is to be started, and where it goes.
+    unstarted: Option<(ConnectionKey, SocketAddr)>,
 }
 
 impl MsQuic {
@@ -71,6 +73,19 @@ impl MsQuic {
             .map_err(failed)?;
         self.listener = Some(listener);
         Ok(())
+    }
+
+    /// Starts what [`Stack::connect`] made, when the application has asked what it can ask early: streams that are opened between
+    /// the ClientHello and the end of the handshake, `MsQuic` does not send in 0-RTT packets.
+    pub fn start(&mut self) -> Result<(), EndpointError> {
+        let Some((key, remote)) = self.unstarted.take() else {
+            return Ok(());
+        };
+        let started = match self.connections.get(&key) {
+            Some(connection) => connection.start(&self.configuration, remote.port()),
+            None => Ok(()),
+        };
+        started.map_err(|status| unreachable(remote, &status))
     }
 
     /// The next message.
@@ -126,6 +141,10 @@ impl MsQuic {
     }
 }
 
+fn unreachable(remote: SocketAddr, status: &Status) -> EndpointError {
+    EndpointError::Failed(format!("connecting to {remote}: {status}"))
+}
+
 impl Stack for MsQuic {
     const NAME: &'static str = "msquic";
     const VERSION: &'static str = "msquic 2.5.1-beta";
@@ -152,6 +171,7 @@ impl Stack for MsQuic {
             ticket: None,
             opened: BTreeMap::new(),
             made: 0,
+            unstarted: None,
         })
     }
 
@@ -167,11 +187,10 @@ impl Stack for MsQuic {
         };
         let key = ConnectionKey(self.made);
         self.made += 1;
-        let parents = (&self.registration, &*self.configuration);
-        let connection = Connection::connect(parents, remote, ticket, key, &self.context);
-        let connection = connection
-            .map_err(|status| EndpointError::Failed(format!("connecting to {remote}: {status}")))?;
+        let connection = Connection::new(&self.registration, remote, ticket, key, &self.context);
+        let connection = connection.map_err(|status| unreachable(remote, &status))?;
         self.connections.insert(key, connection);
+        self.unstarted = Some((key, remote));
         Ok(key)
     }
 
