@@ -271,6 +271,7 @@ fn start(testcase: TestCase, measured: Option<&Seen>, flow: Option<&Lifetime>) -
 }
 
 /// Puts together what was measured.
+#[must_use]
 pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
     let course = finished.course.as_ref();
     let (flow, played) = (course.map(|it| &it.flows[0]), finished.measured());
