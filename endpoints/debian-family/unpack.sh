@@ -25,6 +25,7 @@ apt() {
 
 # The first of this machine's sources that is called as Debian's own mirrors are.
 mirror_of_this_machine() {
+    # shellcheck disable=SC2016 # apt fills it in
     apt-get indextargets --format '$(REPO_URI)' 'Identifier: Packages' | grep '/debian/*$' | head -n 1
 }
 

@@ -22,6 +22,7 @@ from bentpipe.trial import Trial
 from bentpipe.workload import Workload
 
 TRACES = ("none", "median", "all")
+PAIRS = ("all", "self")  # every client with every server; or those of the same stack alone
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class Plan:
     scenarios: tuple[str, ...]  # names, or paths to .toml files (in a campaign file: from its folder)
     clients: tuple[str, ...]  # variants
     servers: tuple[str, ...]
+    pairs: str = "all"  # one of PAIRS
     title: str = ""
     seed: int = 1
     iterations: int = 10
@@ -126,6 +128,7 @@ class Plan:
                 testbed=self.testbed,
             )
             for scenario, moved, client, server, iteration in itertools.product(*axes)
+            if self.pairs == "all" or client.partition(":")[0] == server.partition(":")[0]
         ]
 
 
@@ -178,18 +181,16 @@ def load(argument: str) -> Plan:
     if "flows" in table.values:
         values["flows"] = flows.from_table(table.values["flows"], f"{table.file}: flows")
     values["title"] = table.text("title", "")
-    values["trace"] = table.text("trace", "none")
-    if values["trace"] not in TRACES:
-        raise UsageError(
-            f'{table.file}: trace: "{values["trace"]}" is not valid',
-            one_of(values["trace"], TRACES, "one of"),
-        )
-    values["testbed"] = table.text("testbed", "sim")
-    if values["testbed"] not in TESTBEDS:
-        raise UsageError(
-            f'{table.file}: testbed: "{values["testbed"]}" is not valid',
-            one_of(values["testbed"], TESTBEDS, "one of"),
-        )
+    for key, default, valid in (
+        ("pairs", "all", PAIRS),
+        ("trace", "none", TRACES),
+        ("testbed", "sim", TESTBEDS),
+    ):
+        values[key] = table.text(key, default)
+        if values[key] not in valid:
+            raise UsageError(
+                f'{table.file}: {key}: "{values[key]}" is not valid', one_of(values[key], valid, "one of")
+            )
     values["qlog"] = table.values.get("qlog", False)
     if not isinstance(values["qlog"], bool):
         raise table.wrong("qlog", values["qlog"], "true or false")
@@ -275,5 +276,10 @@ def cast(
         raise UsageError(
             "no stack is left to run: " + "; ".join(left_out.values()),
             "install some with `bentpipe stacks install`",
+        )
+    if not plan.trials(tuple(left_out)):
+        raise UsageError(
+            'pairs: "self": no stack that can be started is both a client and a server',
+            'name one as both, or write "all"',
         )
     return Cast(found["client"], found["server"], left_out)

@@ -67,6 +67,8 @@ MEASURES = {
         Measure("return_packets", "packets from the client", digits=0),
         Measure("cpu_client_s", "CPU time of the client in s", digits=3),
         Measure("cpu_server_s", "CPU time of the server in s", digits=3),
+        Measure("memory_client_bytes", "memory of the client in MB", 1e-6, 1),
+        Measure("memory_server_bytes", "memory of the server in MB", 1e-6, 1),
         Measure("wall_s", "wall time in s", digits=2),
     )
 }
@@ -223,7 +225,13 @@ def _some(names: Iterable[str]) -> str:
 
 def remarks(both: Comparison) -> list[str]:
     """What a reader of the table should know of the two runs and the cells, a sentence each."""
-    return [*_settings(both), *_programs(both.a.manifest, both.b.manifest), *_gaps(both)]
+    unfinished = [name for name, run in (("A", both.a), ("B", both.b)) if run.manifest.finished is None]
+    return [
+        *(f"{name} is not finished: what is still to come is not in it" for name in unfinished),
+        *_settings(both),
+        *_programs(both.a.manifest, both.b.manifest),
+        *_gaps(both),
+    ]
 
 
 def _settings(both: Comparison) -> Iterator[str]:
@@ -249,7 +257,7 @@ def _programs(a: Manifest, b: Manifest) -> Iterator[str]:
 
 def _gaps(both: Comparison) -> Iterator[str]:
     several: Sequence[tuple[int, str]] = [
-        (sum(cell.mixed for cell in both.cells), "with different application protocols (marked !)"),
+        (sum(cell.mixed for cell in both.cells), "with different application protocols"),
         (len(both.single), "with a single trial on a side: no interval, and nothing can be significant"),
         (len(both.unmeasured), f"without {both.measure.column} on a side though trials succeeded"),
         (sum(cell.lost for cell in both.cells), "that succeeded in A and never in B"),

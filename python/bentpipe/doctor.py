@@ -1,7 +1,7 @@
 """What this machine can do for real time, and what it lacks: kernel, privileges, tools, buffers, timers.
 
-What only the emulator can try, such as making namespaces, `bentpipe-emu probe` tries and reports. Each check ends
-as `ok`; as `warn` where something else works without it; or as `fail` where real time cannot work at all.
+What only the emulator can try, such as making namespaces, `bentpipe-emu probe` tries and reports. Each check
+ends as `ok`; as `warn` where other things work without it; or as `fail` where real time cannot work at all.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TOOLS = {
 }
 # Fast stacks ask for sockets' buffers of this size; the kernel gives no more than its limits.
 BUFFER_BYTES = 2 * 1024 * 1024
-LATE_US = 1000.0  # a trial whose packets are released later than that is invalid
+LATE_MS = 1.0  # a trial whose packets are released later than that is invalid
 BUSY = 0.10  # the share of time in which something waited for a processor
 PROBE_TIMEOUT_S = 60
 
@@ -72,7 +72,7 @@ def _kernel() -> Check:
 def _privileges() -> Check:
     if os.geteuid() == 0:
         return Check("privileges", "ok", "root")
-    return Check("privileges", "ok", "an ordinary user, with user namespaces")
+    return Check("privileges", "ok", "an ordinary user, who needs user namespaces")
 
 
 def _emulator() -> Iterator[Check]:
@@ -94,27 +94,26 @@ def _emulator() -> Iterator[Check]:
         yield Check("namespaces", "fail", message or f"exit code {done.returncode}", hint)
         return
     answer = json.loads(done.stdout)
-    for name, error in answer["checks"].items():
-        message, _, hint = (error or "works").partition("\nhint: ")
-        yield Check(name.replace("_", " "), "fail" if error else "ok", message, hint)
-    if answer["timer"] is not None:
-        yield _timer(answer["timer"])
+    for check in answer["checks"]:
+        message, _, hint = (check["error"] or "can be made").partition("\nhint: ")
+        yield Check(check["name"], "fail" if check["error"] else "ok", message, hint)
+    yield _timer(answer["timer"])
+
+
+_QUANTILES = {"p50": "p50_ms", "p99": "p99_ms", "p99.9": "p999_ms", "most": "max_ms"}
 
 
 def _timer(timer: dict[str, Any]) -> Check:
     """How late the machine wakes who sleeps until an instant."""
-    found = ", ".join(f"{name} {timer[f'{key}_us']:g} µs" for name, key in _QUANTILES.items())
-    if timer["p999_us"] > LATE_US:
+    found = ", ".join(f"{name} {timer[key]:.3g} ms" for name, key in _QUANTILES.items())
+    if timer["p999_ms"] > LATE_MS:
         return Check(
             "timer noise",
             "warn",
             found,
-            f"trials are invalid beyond {LATE_US:g} µs at p99.9: let the machine do less, or try again",
+            f"trials are invalid beyond {LATE_MS:g} ms at p99.9: let the machine do less, or try again",
         )
     return Check("timer noise", "ok", found)
-
-
-_QUANTILES = {"p50": "p50", "p99": "p99", "p99.9": "p999", "most": "max"}
 
 
 def _processors() -> Check:
@@ -176,7 +175,7 @@ def _tools() -> Iterator[Check]:
 
 def _stacks() -> Iterator[Check]:
     known = stacks.discover()
-    absent = [name for name, stack in known.items() if not _is_installed(stack)]
+    absent = [name for name, stack in known.items() if stack.not_installed() is not None]
     found = f"{len(known) - len(absent)} of {len(known)} installed"
     if absent:
         yield Check(

@@ -3,10 +3,11 @@
 import dataclasses
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
-from conftest import Command
+from conftest import STACKS, Command
 
 from bentpipe import campaign, paths, scenarios, stacks, workload
 from bentpipe.campaign import Plan
@@ -54,6 +55,27 @@ def test_a_sweep_gives_a_label_to_each_value(tmp_path: Path) -> None:
     assert len({trial.id for trial in plan.trials()}) == 8
 
 
+def test_pairs_of_the_same_stack(tmp_path: Path) -> None:
+    lists = ('clients = ["toy"]', 'clients = ["toy", "quinn:iw=10", "noq"]\npairs = "self"')
+    plan = load(tmp_path, FILE.replace(*lists).replace('"toy:speed=slow"', '"toy:speed=slow", "quinn"'))
+    found = [(one.client, one.server) for one in plan.trials()]
+    assert list(dict.fromkeys(found)) == [
+        ("toy", "toy"),
+        ("toy", "toy:speed=slow"),
+        ("quinn:iw=10", "quinn"),
+    ]
+    assert {one.client for one in plan.trials(left_out=["toy"])} == {"quinn:iw=10"}
+
+
+def test_a_run_needs_a_pair(bentpipe: Command, fake_sim: Path) -> None:
+    shutil.copytree(STACKS / "toy", "stacks/other")
+    file = Path("stacks/other/stack.toml")
+    file.write_text(file.read_text().replace('name = "toy"', 'name = "other"'))
+    pair = ("--client", "toy", "--server", "other", "--stacks", "stacks")
+    done = bentpipe("run", "--scenario", "sat", *pair, "--pairs", "self")
+    assert done.code == 2 and "no stack that can be started is both" in done.err
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -69,6 +91,7 @@ def test_a_sweep_gives_a_label_to_each_value(tmp_path: Path) -> None:
         ('clients = ["toy"]', "clients = []", "clients: []"),
         ('["25 packets", "1BDP"]', "[25]", "sweep.forward.queue: [25]"),
         ('title = "A test"', 'title = "A test"\ntrace = "some"', 'trace: "some"'),
+        ('title = "A test"', 'title = "A test"\npairs = "none"', 'pairs: "none"'),
         ('"forward.queue" =', "forward.queue =", "sweep.forward.queue: the key is not in quotes"),
         ('clients = ["toy"]', 'clients = ["toy", ""]', "clients: ['toy', '']"),
     ],

@@ -156,14 +156,17 @@ def test_other_paths_programs_and_protocols_are_told(bentpipe: Command) -> None:
     write("a", trials(1))
     write("b", trials(1, alpn="h3"))
     change_manifest("b", lambda one: one["versions"]["stacks"].update(quinn="1.3"))
+    change_manifest("b", lambda one: one.update(finished=None))
     change_manifest("b", lambda one: one["scenarios"]["sat"]["scenario"].update(timeout="60 s"))
     change_manifest("b", lambda one: one["stacks"]["noq"].update(installation={"inputs_sha256": "b"}))
     change_manifest("a", lambda one: one["stacks"]["noq"].update(installation={"inputs_sha256": "a"}))
     done = bentpipe("compare", "a", "b")
+    assert "note: B is not finished" in done.out and "A is not finished" not in done.out
     assert "note: sat is not the same path in both runs" in done.out
     assert "note: quinn is 1.2.3 in A, 1.3 in B" in done.out
     assert "note: noq has the same version in both, but was built from other sources" in done.out
-    assert "note: 1 cell with different application protocols (marked !)" in done.out
+    assert "note: 1 cell with different application protocols" in done.out
+    assert "!: other application protocols." in done.out
     assert next(line.split() for line in done.out.splitlines() if "→" in line)[8] == "!"
 
 
@@ -188,9 +191,7 @@ def test_what_cannot_be_compared(bentpipe: Command) -> None:
 
 
 def test_two_runs_of_the_simulator(bentpipe: Command) -> None:
-    """Over a path without loss all iterations are the same, so that a larger initial window is a certain
-    difference, and the same stack is the same.
-    """
+    """The same is the same, trial by trial, and a larger initial window a certain difference."""
     installed_or_skip("noq")
     common = ("--scenario", "sat", "--client", "noq", "--bytes", "1MB", "--iterations", "2", "--no-report")
     for name, servers in (("a", "noq:iw=10,noq"), ("b", "noq:iw=10,noq")):
@@ -204,5 +205,5 @@ def test_two_runs_of_the_simulator(bentpipe: Command) -> None:
     Path("c/records.jsonl").write_text(renamed)
     values = found(bentpipe("compare", "a", "c", "--measure", "completion_s", "--json"))
     (cell,) = values["cells"]
-    assert cell["ratio"] == cell["low"] == cell["high"] < 0.8 and cell["significant"]
+    assert 0.5 < cell["low"] <= cell["ratio"] <= cell["high"] < 0.8 and cell["significant"]
     assert len(values["only_in_a"]) == 1 and len(records) == 4

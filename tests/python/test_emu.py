@@ -143,10 +143,14 @@ def test_what_a_program_does_wrong_has_its_name(bentpipe: Command, tmp_path: Pat
 @real_time
 def test_an_interrupt_leaves_nothing_but_a_run_to_resume(bentpipe: Command, tmp_path: Path) -> None:
     installed_or_skip("noq")
-    run = ["run", "--testbed", "emu", "--no-report", "--scenario", "sat", "--client", "noq", "--server",
-           "noq", "--bytes", "1MB", "--iterations", "4", "--jobs", "2", "--out", str(tmp_path / "A")]  # fmt: skip
+    run = [*RUN, "--scenario", "sat", "--client", "noq", "--server", "noq", "--bytes", "1MB", "--iterations",
+           "4", "--jobs", "2", "--out", str(tmp_path / "A")]  # fmt: skip
     process = subprocess.Popen(
-        [sys.executable, "-m", "bentpipe", *run], stderr=subprocess.PIPE, start_new_session=True, text=True
+        [sys.executable, "-m", "bentpipe", *run],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        text=True,
     )
     time.sleep(4)  # some are under way, some may have ended
     process.send_signal(signal.SIGINT)

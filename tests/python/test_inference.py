@@ -112,7 +112,7 @@ def coverage(count: int) -> tuple[float, float]:
     and 30 percent; and how often that of a bootstrap does.
     """
     draw, resample = random.Random(20261122), np.random.default_rng(20261122)
-    hits, bootstrapped, rounds = 0, 0, 1000
+    hits, bootstrapped, rounds = 0, 0, 600
     for _ in range(rounds):
         a = [draw.lognormvariate(0, 0.1) for _ in range(count)]
         b = [draw.lognormvariate(math.log(2), 0.3) for _ in range(count)]

@@ -241,8 +241,11 @@ impl Desk {
 
     /// Those at the front that will not come out. Behind one that will, they wait for the order's sake.
     fn close_undelivered(&mut self, lane: usize) -> io::Result<()> {
-        let undelivered = |open: &mut Open| !matches!(open.fate, link::Fate::Delivered { .. });
-        while let Some(open) = self.lanes[lane].pop_front_if(undelivered) {
+        while let Some(open) = self.lanes[lane].front() {
+            if matches!(open.fate, link::Fate::Delivered { .. }) {
+                break;
+            }
+            let open = self.lanes[lane].pop_front().expect("it is at the front");
             self.close(lane, open, None)?;
         }
         Ok(())

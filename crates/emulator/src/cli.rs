@@ -14,6 +14,7 @@ Real programs behind an emulated satellite link
 Usage:
   bentpipe-emu shell --scenario FILE [OPTION]... [-- COMMAND...]
                                         run a command, or $SHELL, on a host of the scenario
+  bentpipe-emu probe                    print as JSON whether real time works here
   bentpipe-emu trial < job.json         run one trial; its result is printed as JSON
   bentpipe-emu bench [--seconds N] [--json]
                                         measure how exact the emulator is on this machine, for so long each (default: 5)
@@ -36,6 +37,7 @@ Examples:
 pub enum Command {
     Help,
     Shell(Shell),
+    Probe,
     Trial,
     Bench { seconds: u64, json: bool },
 }
@@ -71,9 +73,17 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Command, lexopt::Error> {
                 None => Ok(Command::Trial),
                 Some(other) => Err(other.unexpected()),
             },
+            "probe" => parse_probe(&mut parser),
             "bench" => parse_bench(&mut parser),
-            other => Err(format!("{other:?} is none of: shell, trial, bench").into()),
+            other => Err(format!("{other:?} is none of: shell, trial, probe, bench").into()),
         },
+        Some(other) => Err(other.unexpected()),
+    }
+}
+
+fn parse_probe(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
+    match parser.next()? {
+        None => Ok(Command::Probe),
         Some(other) => Err(other.unexpected()),
     }
 }
@@ -175,7 +185,7 @@ mod tests {
     fn mistakes_are_named() {
         assert_eq!(
             parse_words(&["shel"]).unwrap_err(),
-            "\"shel\" is none of: shell, trial, bench"
+            "\"shel\" is none of: shell, trial, probe, bench"
         );
         assert!(parse_words(&["shell"]).unwrap_err().contains("--scenario"));
         let place = parse_words(&["shell", "--on", "moon", "--scenario", "a"]).unwrap_err();

@@ -24,8 +24,8 @@ const SHOW: Span = Span::from_millis(10);
 /// What should not come to an emulated link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Oddities {
-    /// Frames without an IP packet: handed on at once.
-    pub not_ip: u64,
+    /// Frames without an IP packet to one host: handed on at once.
+    pub others: u64,
     /// Frames above the MTU, which a host has merged: dropped.
     pub merged: u64,
     /// Frames whose checksum a host has left open.
@@ -165,8 +165,8 @@ impl Turn<'_> {
                 self.oddities.unfinished += u64::from(received.unfinished);
                 if received.length > ETHERNET + MTU || received.frame.len() < received.length {
                     self.oddities.merged += 1;
-                } else if !is_ip(&received) {
-                    self.oddities.not_ip += 1;
+                } else if !is_for_a_host(&received) {
+                    self.oddities.others += 1;
                     others.push(received.frame.to_vec());
                 } else {
                     let stamps = stamps.get_or_insert_with(|| clock.stamps());
@@ -240,11 +240,16 @@ impl Turn<'_> {
     }
 }
 
-fn is_ip(received: &Received<'_>) -> bool {
+/// Whether there is an IP packet in it that goes to one host. What goes to all on the wire, as the routers' multicast
+/// reports do, is a matter of the wire and not of the path.
+fn is_for_a_host(received: &Received<'_>) -> bool {
     const IPV4: [u8; 2] = [0x08, 0x00];
     const IPV6: [u8; 2] = [0x86, 0xdd];
-    let protocol = received.frame.get(ETHERNET - 2..ETHERNET);
-    protocol.is_some_and(|it| it == IPV4 || it == IPV6)
+    const GROUP: u8 = 1;
+    let Some(header) = received.frame.get(..ETHERNET) else {
+        return false;
+    };
+    header[0] & GROUP == 0 && (header.ends_with(&IPV4) || header.ends_with(&IPV6))
 }
 
 #[cfg(test)]

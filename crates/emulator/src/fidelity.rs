@@ -56,7 +56,7 @@ pub struct Fidelity {
     pub merged_packets: u64,
     /// Packets whose checksum a host left open.
     pub unfinished_checksums: u64,
-    /// Frames without an IP packet, such as ARP; they pass at once.
+    /// Frames of the wire itself, such as ARP and IPv6's multicast reports; they pass at once.
     pub other_frames: u64,
     /// Sightings of packets that are missing in the capture, and among the packets that are handed over.
     pub capture_losses: u64,
@@ -121,7 +121,7 @@ impl Measured {
             kernel_drops,
             merged_packets: self.oddities.merged,
             unfinished_checksums: self.oddities.unfinished,
-            other_frames: self.oddities.not_ip,
+            other_frames: self.oddities.others,
             capture_losses: self.capture_losses,
             cpu_pressure_some: share(|it| it.some_us),
             cpu_pressure_full: share(|it| it.full_us),
@@ -234,9 +234,12 @@ mod tests {
         assert!((fidelity.release_error.max_ms - 0.07).abs() < 1e-9);
     }
 
+    /// Makes a trial invalid, in one way.
+    type Spoil = fn(&mut Measured);
+
     #[test]
     fn each_limit_makes_a_trial_invalid_and_says_why() {
-        let breaks: [(fn(&mut Measured), &str); 7] = [
+        let breaks: [(Spoil, &str); 7] = [
             (
                 |it| it.lanes[0].2.add(Span::from_nanos(1_000_001)),
                 "1 packet in 1000 came out more than 1.000001 ms late; 1 ms is the limit",

@@ -15,7 +15,7 @@ use bentpipe_link::{Direction, DirectionConfig, Link, LinkSeed, Scenario, Segmen
 use bentpipe_units::{Span, Time};
 use rustix::event::{EventfdFlags, eventfd};
 
-use crate::capture::{Packet, Place, Recording, Wanted, record};
+use crate::capture::{Packet, Place, Record, Recording, Wanted, record};
 use crate::clock::{Clock, TrialClock, thread_cpu_time};
 use crate::engine::{Crossing, Engine, Line};
 use crate::error::{Doing, EmulatorError};
@@ -278,11 +278,7 @@ impl Forwarding {
             oddities: self.engine.oddities(),
             kernel_drops: kernel_drops.unwrap_or(0),
             failure: failure.err().map(|it| format!("forwarding failed: {it}")),
-            capture_losses: self
-                .engine
-                .record
-                .take()
-                .map_or(0, |record| record.finish()),
+            capture_losses: self.engine.record.take().map_or(0, Record::finish),
             pressure: [None, None],
             cpu: thread_cpu_time(),
             duration: now - Time::ZERO,

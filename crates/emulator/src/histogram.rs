@@ -1,6 +1,6 @@
 //! How many spans were how long, to 3 %.
 //!
-//! Model: a bucket for every span below 32 ns, and 32 buckets for each doubling from there on, as in HdrHistogram.
+//! Model: a bucket for every span below 32 ns, and 32 buckets for each doubling from there on, as in `HdrHistogram`.
 
 use bentpipe_units::Span;
 
@@ -100,7 +100,9 @@ mod tests {
             permille in 1_u64..=1000,
         ) {
             let mut histogram = Histogram::default();
-            nanos.iter().for_each(|nanos| histogram.add(Span::from_nanos(*nanos)));
+            for nanos in &nanos {
+                histogram.add(Span::from_nanos(*nanos));
+            }
             nanos.sort_unstable();
             let rank = (nanos.len() * usize::try_from(permille).unwrap()).div_ceil(1000);
             let exact = nanos[rank - 1];

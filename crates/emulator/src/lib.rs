@@ -14,6 +14,7 @@ mod addresses;
 mod bench;
 mod capture;
 mod clock;
+mod device;
 mod enclosure;
 mod engine;
 mod error;
@@ -33,7 +34,7 @@ mod ring;
 mod topology;
 mod wake;
 
-pub use bench::{Bench, Delay, Gigabit, RateKept, bench};
+pub use bench::{Bench, Delay, Gigabit, RateKept, bench, timer};
 pub use capture::Packet;
 pub use enclosure::{INSIDE, arrive, exit_code, run_inside};
 pub use error::EmulatorError;

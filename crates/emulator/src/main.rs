@@ -1,9 +1,11 @@
 //! `bentpipe-emu`: real programs behind an emulated satellite link.
 //!
-//! `shell` runs a command on one of the hosts of a scenario; `bench` measures how exact the emulator is here. People use the `bentpipe` command, which starts this one.
+//! `shell` runs a command on one of the hosts of a scenario; `trial` runs a trial; `probe` says whether that works here, and `bench` measures
+//! how exactly. People use the `bentpipe` command, which starts this one.
 
 mod cli;
-mod display;
+mod meters;
+mod probe;
 mod shell;
 mod trial;
 
@@ -30,9 +32,10 @@ fn main() -> ExitCode {
     let result = match cli::parse(lexopt::Parser::from_args(arguments.clone())) {
         Ok(Command::Help) => cli::print_help().map(|()| ExitCode::SUCCESS),
         Ok(Command::Shell(shell)) if is_inside => run_shell(&shell),
+        Ok(Command::Probe) if is_inside => probe::run(),
         Ok(Command::Trial) if is_inside => run_trial(),
         Ok(Command::Bench { seconds, json }) if is_inside => run_bench(seconds, json),
-        Ok(Command::Shell(_) | Command::Trial | Command::Bench { .. }) => run_inside(&arguments)
+        Ok(_) => run_inside(&arguments)
             .map(|status| exit_code(status).into())
             .map_err(Into::into),
         Err(error) => {

@@ -156,10 +156,34 @@ impl Netlink {
         self.ask(message, NLM_F_CREATE | NLM_F_EXCL)
     }
 
+    /// Whether packets can leave a device: some time after it and its peer have been set up.
+    pub fn is_running(&mut self, device: &str) -> io::Result<bool> {
+        let mut message = LinkMessage::default();
+        message.header.index = index(device)?;
+        match self.exchange(RouteNetlinkMessage::GetLink(message), 0)? {
+            NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(link)) => {
+                Ok(link.header.flags.contains(LinkFlags::Running))
+            }
+            other => Err(unexpected(other)),
+        }
+    }
+
     /// Sends one request, and waits until the kernel says that it is done.
     fn ask(&mut self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
+        match self.exchange(message, NLM_F_ACK | flags)? {
+            NetlinkPayload::Error(error) if error.code.is_none() => Ok(()),
+            other => Err(unexpected(other)),
+        }
+    }
+
+    /// Sends one request; the answer.
+    fn exchange(
+        &mut self,
+        message: RouteNetlinkMessage,
+        flags: u16,
+    ) -> io::Result<NetlinkPayload<RouteNetlinkMessage>> {
         let mut request = NetlinkMessage::from(message);
-        request.header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
+        request.header.flags = NLM_F_REQUEST | flags;
         request.finalize();
         let mut bytes = vec![0; request.buffer_len()];
         request.serialize(&mut bytes);
@@ -167,15 +191,15 @@ impl Netlink {
         let (answer, _) = self.0.recv_from_full()?;
         let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer)
             .map_err(io::Error::other)?;
-        match answer.payload {
-            NetlinkPayload::Error(error) => match error.code {
-                None => Ok(()),
-                Some(_) => Err(error.to_io()),
-            },
-            other => Err(io::Error::other(format!(
-                "the kernel answered with {other:?}"
-            ))),
-        }
+        Ok(answer.payload)
+    }
+}
+
+/// The error that the kernel answered with.
+fn unexpected(answer: NetlinkPayload<RouteNetlinkMessage>) -> io::Error {
+    match answer {
+        NetlinkPayload::Error(error) => error.to_io(),
+        other => io::Error::other(format!("the kernel answered with {other:?}")),
     }
 }
 

@@ -18,7 +18,7 @@ use bentpipe_link::Scenario;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process_group, wait};
 
 use crate::cli::Shell;
-use crate::display;
+use crate::meters;
 
 /// How often what is waited for is looked at.
 const LOOK: Duration = Duration::from_millis(20);
@@ -48,9 +48,10 @@ pub fn run(shell: &Shell, scenario: &Scenario) -> Result<ExitCode, Box<dyn Error
         None => None,
     };
     let (stop, stopped) = mpsc::channel::<()>();
+    let seen = &running;
     let code = thread::scope(|scope| {
         if shell.meters {
-            scope.spawn(|| display::show(&running, stopped));
+            scope.spawn(move || meters::show(seen, &stopped));
         }
         let code = run_command(shell, scenario, &topology, &mut children);
         drop(stop);

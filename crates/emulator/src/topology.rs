@@ -7,12 +7,12 @@ use std::path::Path;
 
 use bentpipe_link::{Scenario, SegmentName};
 
-use crate::addresses::{Block, End, Hop, Plan};
+use crate::addresses::{Block, Hop, Plan};
+use crate::device::{Device, port, wait_until_heard, wait_until_running, wake};
 use crate::error::{Doing, EmulatorError};
 use crate::host::{Host, HostName};
 use crate::namespace::Namespace;
 use crate::netlink::{Netlink, PairEnd};
-use crate::offload::switch_off;
 
 /// What programs on a client find in their environment: the addresses for a shell inside, as in 10.0.0.0/8.
 const BLOCK_VARIABLE: &str = "BENTPIPE_BLOCK";
@@ -49,7 +49,7 @@ impl Topology {
         for hop in &plan.hops {
             topology.connect(hop, scenario, hop.name.name())?;
         }
-        topology.route(&plan)?;
+        topology.finish(&plan)?;
         Ok(topology)
     }
 
@@ -84,7 +84,7 @@ impl Topology {
                 Ok(()) => {
                     topology.connect(access, scenario, access.name.name())?;
                     topology.connect(satellite, scenario, satellite.name.name())?;
-                    topology.route(&plan)?;
+                    topology.finish(&plan)?;
                     return Ok(topology);
                 }
             }
@@ -159,15 +159,15 @@ impl Topology {
                 wake(&ports.client_side)?;
                 wake(&ports.server_side)
             })?;
-            near.configure(a, &beyond)?;
-            beyond.configure(b, &near)?;
             self.segments.push(ports);
         } else {
             self.pair(near.at(a), beyond.at(b))?;
-            near.configure(a, &beyond)?;
-            beyond.configure(b, &near)?;
         }
-        Ok(())
+        let [a, b] = [&near, &beyond].map(|device| self.host(device.end.host).network());
+        near.configure(a, &beyond)?;
+        beyond.configure(b, &near)?;
+        wait_until_running(a, near.name)?;
+        wait_until_running(b, beyond.name)
     }
 
     /// Makes a pair of devices. The kernel asks for rights where it is asked, too, and outside an ordinary user has none.
@@ -181,6 +181,21 @@ impl Topology {
         })
     }
 
+    /// Adds the routes, and waits until all that has been set up works.
+    fn finish(&self, plan: &Plan) -> Result<(), EmulatorError> {
+        for ports in &self.segments {
+            wait_until_running(&self.emulator, &ports.client_side)?;
+            wait_until_running(&self.emulator, &ports.server_side)?;
+        }
+        for end in plan.hops.iter().flat_map(|hop| &hop.ends) {
+            let network = self.host(end.host).network();
+            for prefix in end.addresses {
+                wait_until_heard(network, prefix.address)?;
+            }
+        }
+        self.route(plan)
+    }
+
     fn route(&self, plan: &Plan) -> Result<(), EmulatorError> {
         for route in &plan.routes {
             self.host(route.host).network().within(|| {
@@ -192,59 +207,6 @@ impl Topology {
         }
         Ok(())
     }
-}
-
-/// A host's device of a segment.
-struct Device<'a> {
-    name: &'a str,
-    mac: [u8; 6],
-    end: &'a End,
-}
-
-impl Device<'_> {
-    fn at<'a>(&'a self, namespace: &'a Namespace) -> PairEnd<'a> {
-        PairEnd {
-            name: self.name,
-            mac: self.mac,
-            namespace,
-        }
-    }
-
-    /// Gives the device its addresses, and tells it of its one neighbour.
-    fn configure(&self, namespace: &Namespace, neighbour: &Self) -> Result<(), EmulatorError> {
-        namespace.within(|| {
-            wake(self.name)?;
-            let mut netlink = Netlink::open().doing("opening netlink")?;
-            for version in 0..2 {
-                let own = self.end.addresses[version];
-                netlink
-                    .add_address(self.name, own)
-                    .doing(format!("giving {} to the {}", own.address, self.end.host))?;
-                let other = neighbour.end.addresses[version].address;
-                netlink
-                    .add_neighbour(self.name, other, neighbour.mac)
-                    .doing(format!("telling the {} of {other}", self.end.host))?;
-            }
-            Ok(())
-        })
-    }
-}
-
-fn port<'a>(name: &'a str, namespace: &'a Namespace) -> PairEnd<'a> {
-    PairEnd {
-        name,
-        mac: [2, 0, 0, 0, 0xff, 0],
-        namespace,
-    }
-}
-
-/// Sets up a device of the calling thread's namespace that does nothing but carry packets.
-fn wake(device: &str) -> Result<(), EmulatorError> {
-    switch_off(device).doing(format!("switching off what {device} does for the kernel"))?;
-    let mut netlink = Netlink::open().doing("opening netlink")?;
-    netlink
-        .set_up_silent(device)
-        .doing(format!("setting up {device}"))
 }
 
 fn new_host(name: HostName, plan: &Plan) -> Result<Host, EmulatorError> {
@@ -262,7 +224,9 @@ fn new_host(name: HostName, plan: &Plan) -> Result<Host, EmulatorError> {
         }
         // The client forwards too: what a shell inside sends.
         set("ipv4/ip_forward", "1")?;
-        set("ipv6/conf/all/forwarding", "1")
+        set("ipv6/conf/all/forwarding", "1")?;
+        // A device that comes as a router's would tell the link of it.
+        set("ipv6/conf/default/forwarding", "0")
     })?;
     Ok(host)
 }

@@ -79,7 +79,7 @@ impl Stack for Adapter {
                 config.time_source(Arc::new(WallClock(setup.clock.clone())));
                 server_config = Some(Arc::new(config));
             }
-            Role::Client => client = Some(Client::new(setup, transport)?),
+            Role::Client => client = Some(Client::new(setup.client_tls()?, transport)),
         }
         Ok(Self {
             endpoint: dialect::endpoint(Arc::new(EndpointConfig::default()), server_config),
@@ -417,7 +417,7 @@ pub fn stream_id(key: StreamKey) -> StreamId {
     StreamId::from(VarInt::from_u64(key.0).expect("a stream ID comes from the library"))
 }
 
-fn translate(transmit: &proto::Transmit) -> Transmit {
+pub fn translate(transmit: &proto::Transmit) -> Transmit {
     Transmit {
         destination: transmit.destination,
         source: transmit.src_ip,

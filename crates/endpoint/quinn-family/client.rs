@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bentpipe_endpoint::{EndpointError, Resume, Setup, Tickets};
+use bentpipe_endpoint::{EndpointError, Resume, Tickets};
 use rustls::client::Resumption;
 
 use crate::proto::crypto::rustls::{NoInitialCipherSuite, QuicClientConfig};
@@ -18,16 +18,15 @@ pub struct Client {
 }
 
 impl Client {
-    pub fn new(setup: &Setup, transport: Arc<TransportConfig>) -> Result<Self, EndpointError> {
-        let mut tls = setup.client_tls()?;
+    pub fn new(mut tls: rustls::ClientConfig, transport: Arc<TransportConfig>) -> Self {
         let tickets = Tickets::default();
         tls.resumption = Resumption::store(Arc::new(tickets.clone()));
-        Ok(Self {
+        Self {
             tls,
             tickets,
             transport,
             tokens: Arc::new(TokenMemoryCache::default()),
-        })
+        }
     }
 
     /// A connection that resumes nothing comes first, when there is no ticket yet.

@@ -1,4 +1,4 @@
-//! noq as an endpoint program (`endpoints/CONTRACT.md`).
+//! noq as an endpoint program (`endpoints/CONTRACT.md`), and with `perf` as its first argument as a measuring instrument.
 
 /// noq is a fork of quinn; one adapter serves both.
 #[path = "../../../crates/endpoint/quinn-family/adapter.rs"]
@@ -16,6 +16,7 @@ mod inbox;
 #[path = "../../../crates/endpoint/quinn-family/options.rs"]
 mod options;
 mod peers;
+mod perf;
 mod qlog;
 #[cfg(test)]
 #[path = "../../../crates/endpoint/quinn-family/reading.rs"]
@@ -26,5 +27,9 @@ use std::process::ExitCode;
 use noq_proto as proto;
 
 fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1).peekable();
+    if arguments.next_if(|word| word == "perf").is_some() {
+        return perf::main(arguments);
+    }
     bentpipe_endpoint::run::<adapter::Adapter>()
 }

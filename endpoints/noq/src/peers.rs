@@ -24,7 +24,8 @@ pub struct Peers(Arc<Mutex<Option<Memory>>>);
 
 #[derive(Debug)]
 struct Memory {
-    jump: Jump,
+    /// `None`: the connection that is made now is not to resume, but what it learns is kept.
+    jump: Option<Jump>,
     /// What the first connection to each peer is told, as if there had been one before.
     given: Option<SavedPath>,
     paths: SavedPaths,
@@ -41,7 +42,12 @@ impl Peers {
     /// Takes the options `resume`, `saved` and `memory`.
     pub fn take(&self, setup: &Setup, options: &mut Options) -> Result<(), EndpointError> {
         let jump = match options.take("resume").as_deref() {
-            None | Some("off") => return Ok(()),
+            None | Some("off") => {
+                if let Some(memory) = &mut *self.lock() {
+                    memory.jump = None;
+                }
+                return Ok(());
+            }
             Some("on") => Jump::Half,
             Some("full") => Jump::Whole,
             Some("early") => Jump::Early,
@@ -58,10 +64,14 @@ impl Peers {
         }
         let paths = match &file {
             Some(file) => SavedPaths::load(file).map_err(failed)?,
-            None => SavedPaths::default(),
+            // A server of many connections has taken options before.
+            None => self
+                .lock()
+                .take()
+                .map_or_else(SavedPaths::default, |it| it.paths),
         };
         *self.lock() = Some(Memory {
-            jump,
+            jump: Some(jump),
             given,
             paths,
             file,
@@ -90,10 +100,10 @@ impl Peers {
         let memory = memory.as_mut()?;
         // A path that the connection migrates to is not known.
         let peer = memory.next.take()?;
+        let jump = memory.jump?;
         let saved = memory.paths.take(&peer, memory.clock.unix());
         let given = memory.given.filter(|_| memory.met.insert(peer));
         let saved = saved.or(given)?;
-        let jump = memory.jump;
         Some(Resume { saved, jump })
     }
 
@@ -177,7 +187,7 @@ mod tests {
 
     fn peers(given: Option<SavedPath>) -> Peers {
         Peers(Arc::new(Mutex::new(Some(Memory {
-            jump: Jump::Half,
+            jump: Some(Jump::Half),
             given,
             paths: SavedPaths::default(),
             file: None,

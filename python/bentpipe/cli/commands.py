@@ -16,11 +16,14 @@ import click
 
 import bentpipe
 from bentpipe.cli.compare import compare
+from bentpipe.cli.doctor import doctor
+from bentpipe.cli.perf import perf
 from bentpipe.cli.plot import plot
 from bentpipe.cli.qlog import qlog
 from bentpipe.cli.results import results
 from bentpipe.cli.run import build_report, run
 from bentpipe.cli.scenarios import scenarios
+from bentpipe.cli.shell import shell
 from bentpipe.cli.stacks import stacks
 from bentpipe.cli.trace import trace
 from bentpipe.errors import BentpipeError, UsageError
@@ -35,8 +38,10 @@ def cli() -> None:
     Examples:
       bentpipe run                                  the demo campaign, in virtual time
       bentpipe run --scenario sat --client quinn --server quic-go
+      bentpipe shell sat -- ping server             any command behind a satellite link
       bentpipe scenarios                            which paths there are
       bentpipe stacks                               which QUIC implementations there are
+      bentpipe perf server                          and `bentpipe perf client HOST`: an iperf3 for QUIC
     """
 
 
@@ -54,7 +59,7 @@ def report(folder: Path) -> None:
     click.echo(build_report(folder))
 
 
-for command in (run, scenarios, stacks, report, results, compare, trace, plot, qlog):
+for command in (run, shell, doctor, scenarios, stacks, report, results, compare, trace, plot, qlog, perf):
     cli.add_command(command)
 
 

@@ -112,7 +112,8 @@ def _print(both: Comparison, listed: Sequence[Compared]) -> None:
     click.echo(f"{both.measure.title}: {len(both.cells)} cells in both, {significant} differ significantly\n")
     if listed:
         _table([_head(both), *(_row(both, cell) for cell in listed)])
-        click.echo(f"\n{_METHOD}")
+        other = " !: other application protocols." if any(cell.mixed for cell in listed) else ""
+        click.echo(f"\n{_METHOD}{other}")
     for remark in comparison.remarks(both):
         click.echo(f"note: {remark}")
 

@@ -9,14 +9,15 @@ from pathlib import Path
 import click
 
 from bentpipe import paths
+from bentpipe.errors import UsageError
 
-# Those of `bentpipe.results`, which takes long to import.
-PAGES = ("fairness", "limit", "reno", "search", "slow-start", "thesis")
+# Those of `bentpipe.results`, which takes long to import, and how many runs each is written from.
+PAGES = {"agreement": 2, "fairness": 1, "limit": 1, "reno": 1, "search": 1, "slow-start": 1, "thesis": 1}
 
 
 @click.command(short_help="Write a page of results from the records of a run.")
-@click.argument("page", type=click.Choice(PAGES), metavar="PAGE")
-@click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
+@click.argument("page", type=click.Choice(list(PAGES)), metavar="PAGE")
+@click.argument("runs", type=click.Path(path_type=Path), metavar="RUN...", nargs=-1, required=True)
 @click.option(
     "-o",
     "--out",
@@ -24,11 +25,12 @@ PAGES = ("fairness", "limit", "reno", "search", "slow-start", "thesis")
     metavar="DIR",
     help="Default: docs/results of the checkout.",
 )
-def results(page: str, run: Path, out: Path | None) -> None:
+def results(page: str, runs: tuple[Path, ...], out: Path | None) -> None:
     """Write PAGE from the records of the run in the folder RUN: Markdown, and figures beside it.
 
     \b
     Pages:
+      agreement   two runs of the campaign agreement: virtual time first, then real time
       fairness    a run of the campaign fairness: what flows leave each other
       limit       a run of the campaign limit: how near variants come to an ideal sender
       reno        a run of the campaign reno, beside the known formula and an ideal sender
@@ -41,12 +43,20 @@ def results(page: str, run: Path, out: Path | None) -> None:
       bentpipe run thesis --out runs/thesis
       bentpipe results thesis runs/thesis
     """
+    if len(runs) != PAGES[page]:
+        wanted = "one run" if PAGES[page] == 1 else "two runs, of virtual and of real time"
+        raise UsageError(
+            f"the page {page} is written from {wanted}; given: {len(runs)}", "name their folders"
+        )
     # Where it cannot keep its settings, it takes a temporary folder, and warns of that.
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     from bentpipe.results import PAGES as pages
+    from bentpipe.results import PAGES_OF_TWO
     from bentpipe.results.source import Source
 
-    source = Source.read(run, shlex.join(["bentpipe", "results", page, str(run)]))
+    command = shlex.join(["bentpipe", "results", page, *map(str, runs)])
+    first, *more = (Source.read(run, command) for run in runs)
     folder = out or paths.root() / "docs" / "results"
-    for file in pages[page](source, folder):
+    files = PAGES_OF_TWO[page](first, more[0], folder) if more else pages[page](first, folder)
+    for file in files:
         click.echo(file)

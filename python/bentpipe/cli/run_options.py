@@ -72,6 +72,11 @@ PLAN = _options(
         metavar="STACK,…",
         help="Likewise; comma-separated, can be repeated.",
     ),
+    click.option(
+        "--pairs",
+        type=click.Choice(campaign.PAIRS),
+        help="all: every client with every server (default). self: each stack with itself.",
+    ),
     click.option("--iterations", type=click.IntRange(1), metavar="N", help="Trials of each cell."),
     click.option(
         "--workload",
@@ -147,7 +152,7 @@ def changed_keys(given: dict[str, Any]) -> dict[str, Any]:
     changes: dict[str, Any] = {LISTS[key]: given[key] for key in LISTS if given[key]}
     changes |= {
         key: given[key]
-        for key in ("iterations", "seed", "testbed", "trace", "qlog")
+        for key in ("pairs", "iterations", "seed", "testbed", "trace", "qlog")
         if given[key] is not None
     }
     if given["workload"] and given["size"] is not None:

@@ -144,6 +144,7 @@ def show(known: dict[str, Stack], name: str, as_json: bool, extra: tuple[Path, .
         ("roles", ", ".join(stack.roles)),
         ("test cases", ", ".join(stack.testcases)),
         ("testbeds", ", ".join(one.testbeds)),
+        ("protocols", ", ".join(stack.alpn)),
         ("repeats", f"yes, except {stack.repeats_except}" if one.repeats == "mostly" else one.repeats),
         ("installed", "yes" if one.why_not is None else f"no: {one.why_not}"),
         ("made with", ", ".join(f"{name} {version}" for name, version in one.made_with.items())),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from bentpipe.results import fairness, limit, reno, search, slow_start, thesis
+from bentpipe.results import agreement, fairness, limit, reno, search, slow_start, thesis
 from bentpipe.results.source import Source
 
 # Name of a page → what writes it: from a run, to a folder; the files that it wrote, the page first.
@@ -21,3 +21,6 @@ PAGES: dict[str, Callable[[Source, Path], list[Path]]] = {
     "slow-start": slow_start.write,
     "thesis": thesis.write,
 }
+
+# Likewise of pages that are written from two runs.
+PAGES_OF_TWO: dict[str, Callable[[Source, Source, Path], list[Path]]] = {"agreement": agreement.write}

@@ -129,5 +129,7 @@ def made(source: Source, sources: Mapping[str, str]) -> list[str]:
     ]
     if manifest.left_out:
         parts.append("Left out: " + "; ".join(literal(why) for why in manifest.left_out.values()) + ".")
-    listed = "\n".join(f"- {name}: {text}" for name, text in sources.items())
-    return [*parts, f"Sources of what was published:\n\n{listed}"]
+    if sources:
+        listed = "\n".join(f"- {name}: {text}" for name, text in sources.items())
+        parts.append(f"Sources of what was published:\n\n{listed}")
+    return parts

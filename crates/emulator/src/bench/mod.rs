@@ -111,8 +111,8 @@ pub fn bench(each: Span) -> Result<Bench, EmulatorError> {
     })
 }
 
-/// Sleeps a millisecond at a time, each until a given instant.
-fn timer(each: Span) -> Result<ReleaseError, EmulatorError> {
+/// How late this machine wakes a thread of the emulator's priority that sleeps a millisecond at a time, each until a given instant.
+pub fn timer(each: Span) -> Result<ReleaseError, EmulatorError> {
     let clock = TrialClock::start();
     let measure = || {
         raise_priority();
@@ -191,9 +191,10 @@ fn gigabit(each: Span) -> Result<(Gigabit, Fidelity), EmulatorError> {
     Ok((gigabit, fidelity))
 }
 
-/// A link of so much both ways. What is sent in bursts has room in its queue.
+/// A link of so much both ways. Its queue outlasts the time for which a busy machine may let the sender wait, and has room for
+/// what it then makes up for.
 fn scenario(rate: Rate, delay: Span) -> Scenario {
-    let way = format!("rate = \"{rate}\"\ndelay = \"{delay}\"\nqueue = \"50 ms\"\n");
+    let way = format!("rate = \"{rate}\"\ndelay = \"{delay}\"\nqueue = \"500 ms\"\n");
     let text = format!(
         "title = \"bench\"\nsource = \"none\"\ntimeout = \"60 s\"\n\
          [satellite.forward]\n{way}[satellite.return]\n{way}"
@@ -227,7 +228,7 @@ fn run(scenario: &Scenario, load: Load) -> Result<Run, EmulatorError> {
             Ok(()) => send(gateway, load, clock),
             Err(_) => Ok(0), // the receiver failed, and says why
         };
-        let drained = clock.now() + scenario.rtt() + Span::from_millis(200);
+        let drained = clock.now() + scenario.rtt() + Span::from_millis(600);
         sleep_until(drained, drained, &clock);
         ended.store(true, Ordering::Release);
         (sent, receiver.join().expect("the receiver does not panic"))

@@ -1,6 +1,7 @@
 //! What gives a stack its time and its datagrams.
 
 mod pipes;
+mod port;
 mod sockets;
 mod virtual_time;
 
@@ -13,6 +14,7 @@ use crate::log_file::{LogFile, LogFolder};
 use crate::stack::{Stack, Transmit};
 
 pub use pipes::Pipes;
+pub use port::{Awake, Port};
 pub use sockets::Sockets;
 pub use virtual_time::VirtualTime;
 

@@ -1,0 +1,3 @@
+//! The emulator's test suite. What needs namespaces says so where there are none to be had.
+
+mod topology;
