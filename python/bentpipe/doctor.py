@@ -1,7 +1,7 @@
 """What this machine can do for real time, and what it lacks: kernel, privileges, tools, buffers, timers.
 
 What only the emulator can try, such as making namespaces, `bentpipe-emu probe` tries and reports. Each check
-ends as `ok`, as `warn` where something else works without it, or as `fail` where nothing works in real time.
+ends as `ok`; as `warn` where other things work without it; or as `fail` where real time cannot work at all.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
 //! through which its packets go on. Its addresses come from a [`Block`] of 10.0.0.0/8, which leads from everywhere to the client, whose
 //! blocks inside are each a sixteenth, so that four lie in each other.
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
@@ -17,7 +17,7 @@ use bentpipe_link::SegmentName;
 use crate::host::HostName;
 use crate::netlink::Prefix;
 
-/// Addresses for shells inside this one. In IPv6, 10.1.2.3 has the counterpart 2001:db8:a01:203::1.
+/// Addresses for shells inside this one. In IPv6, 10.1.2.3 has the counterpart `2001:db8:a01:203::1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Block {
     first: Ipv4Addr,
@@ -82,8 +82,8 @@ impl FromStr for Block {
 }
 
 fn both(address: Ipv4Addr, length: u8) -> [Prefix; 2] {
-    let bits = u32::from(address);
-    let [high, low] = [bits >> 16, bits & 0xffff].map(|half| half as u16);
+    let [a, b, c, d] = address.octets();
+    let [high, low] = [[a, b], [c, d]].map(u16::from_be_bytes);
     let six = Ipv6Addr::new(0x2001, 0xdb8, high, low, 0, 0, 0, 1);
     [
         Prefix {
@@ -201,7 +201,7 @@ impl Plan {
         let mut text = String::from("127.0.0.1 localhost\n::1 localhost\n");
         for host in HostName::ALL {
             for address in self.addresses(host) {
-                text += &format!("{} {host}\n", address.address);
+                writeln!(text, "{} {host}", address.address).expect("a string takes all");
             }
         }
         text
@@ -249,4 +249,79 @@ fn routes(hops: &[Hop; 3], block: Block, version: usize) -> Vec<Route> {
         add(HostName::Server, inside, &ground.ends[0]);
     }
     routes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_read_as_they_are_written() {
+        for block in Block::ALL.inside() {
+            assert_eq!(block.to_string().parse(), Ok(block));
+        }
+        for wrong in ["", "10.0.0.0", "10.0.0.0/7", "10.0.0.0/25", "x/8"] {
+            assert_eq!(wrong.parse::<Block>(), Err(()), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn four_topologies_lie_in_each_other() {
+        let mut block = Block::ALL;
+        let mut written = Vec::new();
+        while let Some(inside) = block.inside().last() {
+            block = *inside;
+            written.push(block.to_string());
+        }
+        assert_eq!(
+            written,
+            [
+                "10.240.0.0/12",
+                "10.255.0.0/16",
+                "10.255.240.0/20",
+                "10.255.255.0/24"
+            ]
+        );
+    }
+
+    #[test]
+    fn no_address_of_a_topology_lies_in_a_block_inside_it() {
+        let outer = Block::ALL.inside()[0];
+        let plan = Plan::inner(outer);
+        assert_eq!(plan.hosts_file().lines().nth(2), Some("10.16.0.1 client"));
+        for end in plan.hops.iter().flat_map(|hop| &hop.ends) {
+            let IpAddr::V4(address) = end.addresses[0].address else {
+                panic!("IPv4 comes first")
+            };
+            for inside in outer.inside() {
+                let part = u32::from(address) >> (32 - inside.length);
+                assert_ne!(
+                    part,
+                    u32::from(inside.first) >> (32 - inside.length),
+                    "{address}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_counterpart_in_ipv6_has_the_same_bits() {
+        let [four, six] = Block::ALL.inside()[0].own(9);
+        assert_eq!(four.address.to_string(), "10.16.0.9");
+        assert_eq!(
+            (six.address.to_string(), six.length),
+            ("2001:db8:a10:9::1".to_owned(), 62)
+        );
+    }
+
+    #[test]
+    fn the_server_is_the_outermost_one() {
+        let inner = Plan::inner(Block::ALL.inside()[3]);
+        for plan in [Plan::outer(), inner] {
+            assert!(
+                plan.hosts_file()
+                    .contains("\n198.51.100.1 server\n2001:db8:2::1 server\n")
+            );
+        }
+    }
 }

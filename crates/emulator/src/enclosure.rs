@@ -56,7 +56,8 @@ pub fn arrive() -> Result<(), EmulatorError> {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private).doing("making mounts private")?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    mount("proc", "/proc", "proc", flags, None).doing("mounting /proc")
+    // In a user namespace the kernel refuses this if parts of the old one are covered, as in many containers.
+    mount("proc", "/proc", "proc", flags, None).map_err(EmulatorError::no_namespaces)
 }
 
 /// The exit code of a shell for how a program ended.

@@ -14,6 +14,7 @@ mod addresses;
 mod bench;
 mod capture;
 mod clock;
+mod device;
 mod enclosure;
 mod engine;
 mod error;

@@ -1,5 +1,6 @@
 //! What crosses the link, once a second.
 
+use std::fmt::Write;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use bentpipe_units::Time;
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Prints a line for each second until the other end of `stopped` is gone.
-pub fn show(running: &Running, stopped: Receiver<()>) {
+pub fn show(running: &Running, stopped: &Receiver<()>) {
     let mut before = (running.now(), running.passed());
     while stopped.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
         let now = (running.now(), running.passed());
@@ -32,13 +33,15 @@ fn line(before: &(Time, Vec<Passed>), now: &(Time, Vec<Passed>)) -> String {
         };
         #[expect(clippy::cast_precision_loss, reason = "shown with three digits")]
         let rate = (one.released_bytes - then.released_bytes) as f64 * 8e-6 / seconds;
-        text += &format!(
+        write!(
+            text,
             " | {segment}{} {rate:7.3} Mbit/s, queue {:4} kB, drops {}, losses {}",
             one.direction.name(),
             one.queue_bytes / 1000,
             one.queue_drops - then.queue_drops,
             one.losses - then.losses,
-        );
+        )
+        .expect("a string takes all");
     }
     text
 }

@@ -48,9 +48,10 @@ pub fn run(shell: &Shell, scenario: &Scenario) -> Result<ExitCode, Box<dyn Error
         None => None,
     };
     let (stop, stopped) = mpsc::channel::<()>();
+    let seen = &running;
     let code = thread::scope(|scope| {
         if shell.meters {
-            scope.spawn(|| meters::show(&running, stopped));
+            scope.spawn(move || meters::show(seen, &stopped));
         }
         let code = run_command(shell, scenario, &topology, &mut children);
         drop(stop);

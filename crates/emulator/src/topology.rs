@@ -3,19 +3,16 @@
 use std::env;
 use std::fs;
 use std::io;
-use std::net::{IpAddr, UdpSocket};
 use std::path::Path;
-use std::thread;
-use std::time::Duration;
 
 use bentpipe_link::{Scenario, SegmentName};
 
-use crate::addresses::{Block, End, Hop, Plan};
+use crate::addresses::{Block, Hop, Plan};
+use crate::device::{Device, port, wait_until_heard, wait_until_running, wake};
 use crate::error::{Doing, EmulatorError};
 use crate::host::{Host, HostName};
 use crate::namespace::Namespace;
 use crate::netlink::{Netlink, PairEnd};
-use crate::offload::switch_off;
 
 /// What programs on a client find in their environment: the addresses for a shell inside, as in 10.0.0.0/8.
 const BLOCK_VARIABLE: &str = "BENTPIPE_BLOCK";
@@ -169,8 +166,8 @@ impl Topology {
         let [a, b] = [&near, &beyond].map(|device| self.host(device.end.host).network());
         near.configure(a, &beyond)?;
         beyond.configure(b, &near)?;
-        wait_for(a, near.name)?;
-        wait_for(b, beyond.name)
+        wait_until_running(a, near.name)?;
+        wait_until_running(b, beyond.name)
     }
 
     /// Makes a pair of devices. The kernel asks for rights where it is asked, too, and outside an ordinary user has none.
@@ -187,15 +184,13 @@ impl Topology {
     /// Adds the routes, and waits until all that has been set up works.
     fn finish(&self, plan: &Plan) -> Result<(), EmulatorError> {
         for ports in &self.segments {
-            wait_for(&self.emulator, &ports.client_side)?;
-            wait_for(&self.emulator, &ports.server_side)?;
+            wait_until_running(&self.emulator, &ports.client_side)?;
+            wait_until_running(&self.emulator, &ports.server_side)?;
         }
         for end in plan.hops.iter().flat_map(|hop| &hop.ends) {
             let network = self.host(end.host).network();
             for prefix in end.addresses {
-                network.within(|| {
-                    ready(&prefix.address.to_string(), || hears_itself(prefix.address))
-                })?;
+                wait_until_heard(network, prefix.address)?;
             }
         }
         self.route(plan)
@@ -214,97 +209,6 @@ impl Topology {
     }
 }
 
-/// A host's device of a segment.
-struct Device<'a> {
-    name: &'a str,
-    mac: [u8; 6],
-    end: &'a End,
-}
-
-impl Device<'_> {
-    fn at<'a>(&'a self, namespace: &'a Namespace) -> PairEnd<'a> {
-        PairEnd {
-            name: self.name,
-            mac: self.mac,
-            namespace,
-        }
-    }
-
-    /// Gives the device its addresses, and tells it of its one neighbour.
-    fn configure(&self, namespace: &Namespace, neighbour: &Self) -> Result<(), EmulatorError> {
-        namespace.within(|| {
-            wake(self.name)?;
-            let mut netlink = Netlink::open().doing("opening netlink")?;
-            for version in 0..2 {
-                let own = self.end.addresses[version];
-                netlink
-                    .add_address(self.name, own)
-                    .doing(format!("giving {} to the {}", own.address, self.end.host))?;
-                let other = neighbour.end.addresses[version].address;
-                netlink
-                    .add_neighbour(self.name, other, neighbour.mac)
-                    .doing(format!("telling the {} of {other}", self.end.host))?;
-            }
-            Ok(())
-        })
-    }
-}
-
-fn port<'a>(name: &'a str, namespace: &'a Namespace) -> PairEnd<'a> {
-    PairEnd {
-        name,
-        mac: [2, 0, 0, 0, 0xff, 0],
-        namespace,
-    }
-}
-
-/// Sets up a device of the calling thread's namespace that does nothing but carry packets.
-fn wake(device: &str) -> Result<(), EmulatorError> {
-    switch_off(device).doing(format!("switching off what {device} does for the kernel"))?;
-    let mut netlink = Netlink::open().doing("opening netlink")?;
-    netlink
-        .set_up_silent(device)
-        .doing(format!("setting up {device}"))
-}
-
-/// Waits until packets can leave a device. Until then the kernel drops them without a word.
-fn wait_for(namespace: &Namespace, device: &str) -> Result<(), EmulatorError> {
-    namespace.within(|| {
-        let mut netlink = Netlink::open().doing("opening netlink")?;
-        ready(device, || netlink.is_running(device))
-    })
-}
-
-/// Whether a packet to an address of this host arrives: IPv6 ones work some time after they have been added.
-fn hears_itself(address: IpAddr) -> io::Result<bool> {
-    let Ok(socket) = UdpSocket::bind((address, 0)) else {
-        return Ok(false);
-    };
-    socket.set_read_timeout(Some(LOOK))?;
-    let sent = socket.send_to(b"?", socket.local_addr()?);
-    Ok(sent.is_ok() && socket.recv(&mut [0]).is_ok())
-}
-
-/// How often, and as many times, is looked whether something works.
-const LOOK: Duration = Duration::from_millis(2);
-const LOOKS: u32 = 5000;
-
-/// Waits until `works`.
-fn ready(what: &str, mut works: impl FnMut() -> io::Result<bool>) -> Result<(), EmulatorError> {
-    for _ in 0..LOOKS {
-        if works().doing(format!("looking whether {what} works"))? {
-            return Ok(());
-        }
-        pause(LOOK);
-    }
-    Err(io::Error::from(io::ErrorKind::TimedOut)).doing(format!("waiting until {what} works"))
-}
-
-#[expect(clippy::disallowed_methods, reason = "the kernel needs real time")]
-fn pause(span: Duration) {
-    thread::sleep(span);
-}
-
 fn new_host(name: HostName, plan: &Plan) -> Result<Host, EmulatorError> {
     let mut variables = vec![(HOST_VARIABLE, name.name().to_owned())];
     if name == HostName::Client {
@@ -320,7 +224,9 @@ fn new_host(name: HostName, plan: &Plan) -> Result<Host, EmulatorError> {
         }
         // The client forwards too: what a shell inside sends.
         set("ipv4/ip_forward", "1")?;
-        set("ipv6/conf/all/forwarding", "1")
+        set("ipv6/conf/all/forwarding", "1")?;
+        // A device that comes as a router's would tell the link of it.
+        set("ipv6/conf/default/forwarding", "0")
     })?;
     Ok(host)
 }

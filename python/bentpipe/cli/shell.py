@@ -14,7 +14,23 @@ from bentpipe.errors import UsageError
 HOSTS = ("client", "terminal", "gateway", "server")
 
 
-@click.command(short_help="Run any command behind an emulated satellite link.")
+class _Shell(click.Command):
+    """A command whose arguments may be another command, which must not be taken for options."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        has_separator = "--" in args
+        try:
+            return super().parse_args(context, args)
+        except click.NoSuchOption as error:
+            if has_separator:
+                raise
+            raise UsageError(
+                f"{error.option_name} is no option of bentpipe shell",
+                "if it is one of the command's, write -- before the command, as in sat -- ping -c 3 server",
+            ) from None
+
+
+@click.command(cls=_Shell, short_help="Run any command behind an emulated satellite link.")
 @click.argument("scenario")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
 @click.option(
