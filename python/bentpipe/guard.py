@@ -2,7 +2,7 @@
 
 What is too much depends on the stacks, the rates and what else the machine does. So the limit is found while
 trials run, as congestion control finds a window: each trial whose packets came out in time makes it larger by
-a part, each that did not halves it. Trials of stacks that need much CPU time weigh more.
+a part if it was in use, each that did not halves it. Trials of stacks that need much CPU time weigh more.
 """
 
 from __future__ import annotations
@@ -35,15 +35,14 @@ class Guard:
     def start(self, weight: float) -> None:
         self.running += weight
 
-    def end(self, weight: float) -> None:
+    def end(self, weight: float, record: Record) -> None:
+        """A trial has ended: learn from it. What ran far below the limit does not tell whether more can."""
+        used = self.running > self.limit / 2
         self.running -= weight
-
-    def learn(self, record: Record) -> None:
-        """Take a trial into account that has ended."""
         late = record.release_error_p999_ms
         if record.outcome == "invalid":
             self.limit = max(1.0, self.limit / 2)
-        elif late is not None and late < _GOOD_MS:
+        elif used and late is not None and late < _GOOD_MS:
             self.limit = min(self.most, self.limit + 0.5)
 
 

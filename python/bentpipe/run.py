@@ -321,8 +321,7 @@ class Execution:
             raise self.folder.disk_full(answer.failure, str(self._scratch))
         record = self._record(trial, answer)
         if self._guard:
-            self._guard.end(self._weight(trial))
-            self._guard.learn(record)
+            self._guard.end(self._weight(trial), record)
             if answer.values is not None and record.outcome == "invalid" and self._try_again(trial, record):
                 return
         self.folder.keep_trial(trial.id)
@@ -374,13 +373,10 @@ class Execution:
         for record in cell.records:
             if record is not median:
                 self.folder.forget_trace(record.trial)
-        again = not self._testbed.is_real_time  # there it would be another trial
-        if (
-            not again
-            or not median.ok
-            or median.trial in self._executed
-            or self.folder.has_trace(median.trial)
-        ):
+        if not median.ok or median.trial in self._executed or self.folder.has_trace(median.trial):
+            return 0
+        if self._testbed.is_real_time:  # it would be another trial
+            self.progress.note(f"{median.trial}: its cell's median now, but its trace is not there any more")
             return 0
         self._open[cell.key] = 1
         self._queue.append(self._trials[median.trial])

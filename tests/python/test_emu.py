@@ -183,11 +183,18 @@ def test_the_guard_finds_how_many_trials_the_machine_bears() -> None:
     assert guard.admits(20), "one always may, if none is running"
     guard.start(3)
     assert not guard.admits(2)
-    guard.learn(ended("ok", 0.1))
-    guard.learn(ended("ok", 0.7))
+    guard.end(3, ended("ok", 0.1))
+    guard.start(3)
+    guard.end(3, ended("ok", 0.7))
     assert guard.limit == 4.5, "what came out half a millisecond late leaves no room for more"
-    guard.learn(ended("invalid", 3.0))
+    guard.start(2)
+    guard.end(2, ended("ok", 0.1))
+    assert guard.limit == 4.5, "one that had the machine for itself does not say that it bears more"
+    guard.start(3)
+    guard.end(3, ended("invalid", 3.0))
     assert guard.limit == 2.25
+    guard.start(16)
     for _ in range(50):
-        guard.learn(ended("ok", 0.1))
+        guard.start(1)
+        guard.end(1, ended("ok", 0.1))
     assert guard.limit == 16

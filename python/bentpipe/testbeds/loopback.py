@@ -22,6 +22,12 @@ from typing import IO
 from bentpipe import paths
 from bentpipe.stacks import Stack
 
+# What a program is told, and must not have from elsewhere.
+_VARIABLES = (
+    *("ROLE", "TESTCASE", "REQUESTS", "BENTPIPE_LISTEN", "BENTPIPE_ALPN", "BENTPIPE_OPTIONS"),
+    *("WWW", "DOWNLOADS", "CERTS", "SSLKEYLOGFILE", "QLOGDIR"),
+)
+
 
 class LoopbackError(Exception):
     """An endpoint did not do what socket mode asks for."""
@@ -57,7 +63,7 @@ class Process:
         self._ending: Ending | None = None
         self._process = subprocess.Popen(
             stack.command("sockets"),
-            env={**os.environ, **environment},
+            env={**_users(), **environment},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=self._log,
@@ -114,6 +120,11 @@ class Process:
         self._log.seek(0)
         text = self._log.read().decode(errors="replace").strip()[-600:]
         return f"; it wrote: {text}" if text else ""
+
+
+def _users() -> dict[str, str]:
+    """The user's environment, without what would mean something else to an endpoint."""
+    return {name: value for name, value in os.environ.items() if name not in _VARIABLES}
 
 
 def environment(role: str, transfer: Transfer, port: int) -> dict[str, str]:
