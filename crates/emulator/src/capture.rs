@@ -32,7 +32,7 @@ const OLD: Span = Span::from_millis(20);
 /// Sightings that wait for room between the threads, before the record ends.
 const PATIENCE: usize = 100_000;
 
-/// A packet that passed an end of the path.
+/// A packet that passed an end of the path, or was dropped or lost where it was seen at neither.
 #[derive(Clone, Debug)]
 pub struct Packet {
     /// The way that it goes.
@@ -265,7 +265,8 @@ impl Desk {
             },
             frame: open.frame,
         };
-        if packet.sent.is_none() && packet.arrived.is_none() {
+        let ended = matches!(packet.fate, Fate::QueueDrop | Fate::Loss);
+        if packet.sent.is_none() && packet.arrived.is_none() && !ended {
             return Ok(());
         }
         if let Some(trace) = &mut self.trace {

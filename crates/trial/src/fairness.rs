@@ -102,7 +102,10 @@ impl<'a> Life<'a> {
         Self {
             flow,
             played,
-            start: Time::from_nanos(flow.start_ns),
+            // A program takes its time to start, in real time.
+            start: course.flows[number]
+                .first_sent
+                .unwrap_or(Time::from_nanos(flow.start_ns)),
             end: last
                 .filter(|_| complete)
                 .unwrap_or(course.flows[number].end),

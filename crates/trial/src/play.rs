@@ -162,6 +162,12 @@ impl<'a> Play<'a> {
         played
             .verdict
             .take_handshake_into_account(played.is_connected());
+        if self.flow.duration_ns.is_some() {
+            let arrivals = played.arrivals(self.flow.testcase).unwrap_or_default();
+            played
+                .verdict
+                .take_arrivals_into_account(!arrivals.is_empty());
+        }
         self.prove(played);
         Ok(())
     }
@@ -229,7 +235,7 @@ impl<'a> Play<'a> {
                 fs::create_dir_all(folder)?;
                 fs::write(folder.join(format!("{prefix}{role}.log")), &remains.log)?;
             }
-            if played.verdict.culprit == Some(role) {
+            if played.verdict.culprit == Some(role) && !remains.frames.is_empty() {
                 fs::create_dir_all(folder)?;
                 let frames = folder.join(format!("{prefix}{role}.frames"));
                 fs::write(frames, remains.frames.concat())?;

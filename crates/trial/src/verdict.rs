@@ -127,6 +127,16 @@ impl Verdict {
         }
     }
 
+    /// Lets the wire decide on whether anything came of a transfer that was cut: a program in real time does not say, and may store nothing before
+    /// it has all.
+    pub fn take_arrivals_into_account(&mut self, came: bool) {
+        let timeouts = [Outcome::HandshakeTimeout, Outcome::TransferTimeout];
+        if came && self.end == Some(End::Cut) && timeouts.contains(&self.outcome) {
+            self.outcome = Outcome::Ok;
+            self.detail.clear();
+        }
+    }
+
     /// Tells the timeouts apart by the wire, where nobody else can: a program in real time does not say when its handshake was
     /// complete.
     pub fn take_handshake_into_account(&mut self, is_connected: bool) {
@@ -201,6 +211,21 @@ mod tests {
             detail,
             "the scenario's timeout of 5 s passed; /file: 1 of 2 bytes"
         );
+    }
+
+    #[test]
+    fn a_transfer_that_was_cut_is_judged_by_what_came() {
+        for (end, came, expected) in [
+            (End::Cut, true, Outcome::Ok),
+            (End::Cut, false, Outcome::HandshakeTimeout),
+            (End::TimeLimit, true, Outcome::HandshakeTimeout),
+        ] {
+            let silent = client(None, None);
+            let mut verdict = Verdict::of_end(end, silent, Time::from_nanos(3_000_000_000));
+            verdict.take_arrivals_into_account(came);
+            assert_eq!(verdict.outcome, expected, "{end:?} {came}");
+            assert_eq!(verdict.detail.is_empty(), expected == Outcome::Ok);
+        }
     }
 
     #[test]

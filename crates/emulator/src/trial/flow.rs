@@ -3,8 +3,9 @@
 use std::error::Error;
 use std::fs;
 use std::net::Ipv4Addr;
+use std::path::PathBuf;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bentpipe_emulator::{HostName, Running, Topology};
 use bentpipe_endpoint::contract::{Bye, RequestReport};
@@ -13,8 +14,6 @@ use bentpipe_units::{Span, Time};
 
 use super::program::{Event, NoProgram, Program, after};
 
-/// How long a server may take until it listens.
-const START_PATIENCE: Duration = Duration::from_secs(30);
 /// How long a client may take to end when the flow's time is over.
 const CUT_PATIENCE: Duration = Duration::from_secs(1);
 /// How long a server may take to end when it is told to.
@@ -22,14 +21,18 @@ const END_PATIENCE: Duration = Duration::from_secs(5);
 /// The address of the server's host, the same for all flows.
 const SERVER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
 /// The port of the first flow's server; further flows have those behind it.
-pub const FIRST_PORT: u16 = 443;
+const FIRST_PORT: u16 = 443;
 
-/// Where flows are played.
-pub struct Stage<'a> {
-    pub topology: &'a Topology,
-    pub running: &'a Running,
-    /// What a server gets, when its client has ended, to hear of it.
-    pub patience: Duration,
+/// What goes wrong without being the programs' fault.
+pub type Trouble = Box<dyn Error + Send + Sync>;
+
+/// A flow under way.
+pub struct Flow<'a> {
+    play: &'a Play<'a>,
+    topology: &'a Topology,
+    client: Option<Program>,
+    server: Option<Program>,
+    failure: Option<Failure>,
 }
 
 /// What became of a flow.
@@ -52,45 +55,29 @@ pub fn server_port(play: &Play) -> u16 {
     FIRST_PORT + u16::try_from(play.number()).expect("a job has fewer flows")
 }
 
-impl Stage<'_> {
-    /// Plays one flow to its end.
-    pub fn play(&self, play: &Play) -> Result<Ended, Box<dyn Error + Send + Sync>> {
-        let start = Time::from_nanos(play.flow().start_ns);
-        let mut programs = [None, None];
-        let verdict = self.serve(play, &mut programs[1])?;
-        let verdict = match verdict {
-            Some(failure) => Err(failure),
-            None => {
-                sleep(span(start - self.running.now().min(start)));
-                self.fetch(play, &mut programs)?
-            }
+impl<'a> Flow<'a> {
+    /// Starts the flow's server. It is killed when the thread that calls this ends.
+    pub fn open(play: &'a Play<'a>, topology: &'a Topology) -> Result<Self, Trouble> {
+        let mut flow = Self {
+            play,
+            topology,
+            client: None,
+            server: None,
+            failure: None,
         };
-        let at = self.running.now();
-        self.part(&mut programs);
-        let remains =
-            programs.map(|program| program.map(|mut it| it.remains()).unwrap_or_default());
-        let verdict = verdict.unwrap_or_else(|failure| failed(play, &failure, &remains));
-        Ok(Ended {
-            verdict,
-            remains,
-            at,
-        })
+        match flow.start(Role::Server)? {
+            Ok(server) => flow.server = Some(server),
+            Err(failure) => flow.failure = Some(failure),
+        }
+        Ok(flow)
     }
 
-    /// Starts the server, and waits until it listens.
-    fn serve(
-        &self,
-        play: &Play,
-        place: &mut Option<Program>,
-    ) -> Result<Option<Failure>, Box<dyn Error + Send + Sync>> {
-        let server = match self.start(play, Role::Server) {
-            Ok(program) => place.insert(program),
-            Err(NoProgram::Emulator(error)) => return Err(error.into()),
-            Err(NoProgram::Start(error)) => {
-                return Ok(Some(not_started(play, Role::Server, &error)));
-            }
+    /// Waits until the server listens.
+    pub fn wait_ready(&mut self, deadline: Instant) -> Result<(), Trouble> {
+        let Some(server) = &mut self.server else {
+            return Ok(());
         };
-        Ok(match server.wait_ready(after(START_PATIENCE))? {
+        self.failure = match server.wait_ready(deadline)? {
             Event::Ready => None,
             Event::Ended => Some(ended_early(Role::Server, server)),
             Event::Deadline => Some(Failure {
@@ -98,35 +85,40 @@ impl Stage<'_> {
                 outcome: Outcome::Crashed,
                 what: format!(
                     "did not print a line `ready` within {} s",
-                    START_PATIENCE.as_secs()
+                    self.play.job().silence_s
                 ),
             }),
-        })
+        };
+        Ok(())
+    }
+
+    /// Plays the flow to its end. What is under way when its client has ended gets so much time, `drain`, to arrive.
+    pub fn play(mut self, running: &Running, drain: Duration) -> Result<Ended, Trouble> {
+        let verdict = match self.failure.take() {
+            Some(failure) => Err(failure),
+            None => {
+                let start = Time::from_nanos(self.play.flow().start_ns);
+                sleep(span(start - running.now().min(start)));
+                let verdict = self.fetch(running)?;
+                let at = running.now();
+                let verdict = self.part(verdict, drain);
+                return Ok(self.end(verdict, at));
+            }
+        };
+        Ok(self.end(verdict, running.now()))
     }
 
     /// Starts the client, and waits for its end, or for the flow's.
-    fn fetch(
-        &self,
-        play: &Play,
-        programs: &mut [Option<Program>; 2],
-    ) -> Result<Result<Verdict, Failure>, Box<dyn Error + Send + Sync>> {
-        let [client, server] = programs;
-        let client = match self.start(play, Role::Client) {
-            Ok(program) => client.insert(program),
-            Err(NoProgram::Emulator(error)) => return Err(error.into()),
-            Err(NoProgram::Start(error)) => {
-                return Ok(Err(not_started(play, Role::Client, &error)));
-            }
+    fn fetch(&mut self, running: &Running) -> Result<Result<Verdict, Failure>, Trouble> {
+        let client = match self.start(Role::Client)? {
+            Ok(program) => self.client.insert(program),
+            Err(failure) => return Ok(Err(failure)),
         };
-        let (limit, at_limit) = limit(play);
-        let ended = client.wait_end(after(span(limit - self.running.now().min(limit))))?;
-        if server.as_ref().is_some_and(Program::has_ended) {
-            let server = server.as_mut().expect("it was there a line ago");
-            return Ok(Err(ended_early(Role::Server, server)));
-        }
-        let now = self.running.now();
+        let (limit, at_limit) = limit(self.play);
+        let ended = client.wait_end(after(span(limit - running.now().min(limit))))?;
+        let now = running.now();
         if ended == Event::Deadline {
-            return Ok(Ok(Verdict::of_end(at_limit, arrived(play), now)));
+            return Ok(Ok(Verdict::of_end(at_limit, arrived(self.play), now)));
         }
         let status = client.status();
         let error = match status.code() {
@@ -141,69 +133,92 @@ impl Stage<'_> {
         Ok(Ok(Verdict::of_end(End::Done, client, now)))
     }
 
-    /// Ends what still lives: the client first, then the server, when it has had time to hear of the client's end.
-    fn part(&self, programs: &mut [Option<Program>; 2]) {
-        let [client, server] = programs;
-        if let Some(client) = client
+    /// Ends what still lives: the client first, then the server, when it has had time to hear of the client's end. A server that is
+    /// gone by then has failed, whatever became of the client.
+    fn part(
+        &mut self,
+        verdict: Result<Verdict, Failure>,
+        drain: Duration,
+    ) -> Result<Verdict, Failure> {
+        if let Some(client) = &mut self.client
             && !client.has_ended()
         {
             client.terminate(); // so that it may write its logs
             let _ = client.wait_end(after(CUT_PATIENCE));
             client.status();
         }
-        sleep(self.patience);
-        if let Some(server) = server {
-            server.terminate();
-            // One that does not end is killed.
-            let _ = server.wait_end(after(END_PATIENCE));
+        sleep(drain);
+        let server = self.server.as_mut().expect("it was ready");
+        if server.has_ended() {
+            return Err(ended_early(Role::Server, server));
+        }
+        server.terminate();
+        // One that does not end is killed.
+        let _ = server.wait_end(after(END_PATIENCE));
+        verdict
+    }
+
+    fn end(self, verdict: Result<Verdict, Failure>, at: Time) -> Ended {
+        let remains = [self.client, self.server]
+            .map(|program| program.map(|mut it| it.remains()).unwrap_or_default());
+        let verdict = verdict.unwrap_or_else(|failure| failed(self.play, &failure, &remains));
+        Ended {
+            verdict,
+            remains,
+            at,
         }
     }
 
-    fn start(&self, play: &Play, role: Role) -> Result<Program, NoProgram> {
+    fn start(&self, role: Role) -> Result<Result<Program, Failure>, Trouble> {
         let host = match role {
             Role::Client => HostName::Client,
             Role::Server => HostName::Server,
         };
-        let variables = variables(play, role);
-        let command = &play.flow().variant(role).command;
-        Program::start(self.topology.host(host), command, &variables)
+        let command = &self.play.flow().variant(role).command;
+        let variables = variables(self.play, role);
+        match Program::start(self.topology.host(host), command, &variables) {
+            Ok(program) => Ok(Ok(program)),
+            Err(NoProgram::Start(error)) => Ok(Err(not_started(self.play, role, &error))),
+            Err(NoProgram::Emulator(error)) => Err(error.into()),
+            Err(NoProgram::System(error)) => {
+                let program = command.first().map_or("", String::as_str);
+                Err(format!("starting {program}: {error}").into())
+            }
+        }
     }
 }
 
-/// What a program is told (section 3 of the contract).
-fn variables(play: &Play, role: Role) -> Vec<(&'static str, String)> {
+/// What a program is told (section 3 of the contract). What it is not told it must not have from the user's environment either.
+fn variables(play: &Play, role: Role) -> Vec<(&'static str, Option<String>)> {
     let (job, flow) = (play.job(), play.flow());
     let address = format!("{SERVER}:{}", server_port(play));
     let options = flow.variant(role).options.iter();
     let options: Vec<String> = options
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
-    let mut variables = vec![
-        ("ROLE", role.name().to_owned()),
-        ("TESTCASE", flow.testcase.name().to_owned()),
-        ("BENTPIPE_ALPN", flow.alpn.clone()),
-        ("BENTPIPE_OPTIONS", options.join(" ")),
-        ("CERTS", job.certs.display().to_string()),
-    ];
-    match role {
-        Role::Server => variables.push(("BENTPIPE_LISTEN", address)),
-        Role::Client => {
-            let urls = flow
-                .requests
-                .iter()
-                .map(|path| format!("https://{address}{path}"));
-            variables.push(("REQUESTS", urls.collect::<Vec<_>>().join(" ")));
-            variables.push(("SSLKEYLOGFILE", play.key_log().display().to_string()));
-        }
-    }
-    let folders = [
-        ("WWW", play.www_of(role).map(Into::into)),
-        ("DOWNLOADS", play.downloads_of(role)),
-        ("QLOGDIR", play.qlog_of(role)),
-    ];
-    let folders = folders.into_iter();
-    variables.extend(folders.filter_map(|(name, path)| Some((name, path?.display().to_string()))));
-    variables
+    let urls = flow
+        .requests
+        .iter()
+        .map(|path| format!("https://{address}{path}"));
+    let urls = urls.collect::<Vec<_>>().join(" ");
+    let is_client = role == Role::Client;
+    let folder = |path: Option<PathBuf>| path.map(|path| path.display().to_string());
+    vec![
+        ("ROLE", Some(role.name().to_owned())),
+        ("TESTCASE", Some(flow.testcase.name().to_owned())),
+        ("BENTPIPE_ALPN", Some(flow.alpn.clone())),
+        ("BENTPIPE_OPTIONS", Some(options.join(" "))),
+        ("BENTPIPE_LISTEN", Some(address).filter(|_| !is_client)),
+        ("REQUESTS", Some(urls).filter(|_| is_client)),
+        ("CERTS", folder(Some(job.certs.clone()))),
+        ("WWW", folder(play.www_of(role).map(Into::into))),
+        ("DOWNLOADS", folder(play.downloads_of(role))),
+        (
+            "SSLKEYLOGFILE",
+            folder(Some(play.key_log()).filter(|_| is_client)),
+        ),
+        ("QLOGDIR", folder(play.qlog_of(role))),
+    ]
 }
 
 /// When a flow ends at the latest, and what that means.

@@ -1,8 +1,8 @@
 //! From the packets that passed the ends of the path to the packet log of a trial.
 //!
 //! Where one segment is emulated, each packet is known at both ends. Where more are, hosts route between them, and a packet's departure
-//! is joined with its arrival by what is in it: no two QUIC packets are alike. One that did not arrive was dropped or lost behind
-//! the first segment; which of the two is not known, and it counts as lost.
+//! is joined with its arrival by what is in it: no two QUIC packets are alike. So is it with what a further segment dropped or lost. One
+//! that is not heard of again was lost between the segments, which [`super::check`] does not let pass.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -15,8 +15,11 @@ use bentpipe_trial::{Course, Fidelity, Lifetime, Packet, PacketLog, Play};
 use bentpipe_units::Time;
 use bytes::Bytes;
 
+use super::check::flaws;
 use super::flow::server_port;
 
+/// Of IPv4 and UDP.
+pub const HEADERS: usize = 28;
 /// The link type of bare IP packets.
 const RAW: u16 = 101;
 
@@ -24,6 +27,8 @@ const RAW: u16 = 101;
 pub fn course(plays: &[Play], report: &Report) -> Course {
     let mut packets = packets(plays, &report.packets);
     packets.sort_by_key(|packet| packet.sent);
+    let scenario = &plays[0].job().scenario;
+    let flaws = Direction::BOTH.map(|direction| flaws(scenario, direction, &packets));
     let [mut forward, mut back] = [Counters::default(); 2];
     let mut log = PacketLog::new(plays.len(), report.start_unix_ns);
     let mut flows = vec![None; plays.len()];
@@ -49,12 +54,11 @@ pub fn course(plays: &[Play], report: &Report) -> Course {
         back,
         end: Time::ZERO,
         epochs: 0,
-        fidelity: fidelity(report),
+        fidelity: fidelity(report, flaws.concat()),
     }
 }
 
 fn count(counters: &mut Counters, packet: &Packet) {
-    const HEADERS: usize = 28; // of IPv4 and UDP
     counters.packets += 1;
     counters.bytes += (packet.payload.len() + HEADERS) as u64;
     match packet.fate {
@@ -113,17 +117,15 @@ fn packets(plays: &[Play], sightings: &[Sighting]) -> Vec<Packet> {
 
 /// Which packets were sent after the last of their direction that was seen to arrive, and not seen themselves.
 fn under_way(packets: &[Packet], open: &[bool]) -> Vec<bool> {
-    let mut last = [Time::ZERO; 2];
-    for packet in packets {
-        if let Fate::Delivered { .. } = packet.fate {
-            let last = &mut last[packet.direction as usize];
-            *last = packet.sent.max(*last);
-        }
+    // In either direction they stand in the order of sending, also those of the same instant.
+    let mut behind = [true; 2];
+    let mut under_way = vec![false; packets.len()];
+    for (number, packet) in packets.iter().enumerate().rev() {
+        let behind = &mut behind[packet.direction as usize];
+        *behind &= !matches!(packet.fate, Fate::Delivered { .. });
+        under_way[number] = open[number] && *behind;
     }
-    let packets = packets.iter().zip(open);
-    packets
-        .map(|(packet, open)| *open && packet.sent > last[packet.direction as usize])
-        .collect()
+    under_way
 }
 
 /// The flow that a packet belongs to, its ECN bits and its payload. None of what is not UDP, or of nobody's port.
@@ -151,10 +153,10 @@ fn content(plays: &[Play], sighting: &Sighting) -> Option<(usize, u8, Bytes)> {
     Some((flow, ecn & 3, Bytes::copy_from_slice(datagram.payload)))
 }
 
-fn fidelity(report: &Report) -> Fidelity {
+fn fidelity(report: &Report, flaws: Vec<String>) -> Fidelity {
     let (seen, late) = (&report.fidelity, &report.fidelity.release_error);
     Fidelity {
-        reasons: seen.reasons.clone(),
+        reasons: [seen.reasons.clone(), flaws].concat(),
         release_error_p50_ms: Some(late.p50_ms),
         release_error_p99_ms: Some(late.p99_ms),
         release_error_p999_ms: Some(late.p999_ms),

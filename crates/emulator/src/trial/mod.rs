@@ -4,6 +4,7 @@
 //! the environment (`endpoints/CONTRACT.md`, section 3). Every flow has the same two hosts; the port of its server tells it from
 //! others. A trial whose packets came out late, or were dropped by the kernel, is `invalid`.
 
+mod check;
 mod flow;
 mod log;
 mod program;
@@ -18,8 +19,9 @@ use bentpipe_endpoint::contract::Ready;
 use bentpipe_link::{Direction, Scenario};
 use bentpipe_trial::{Course, Finished, Job, Play, TrialResult, result};
 
-use self::flow::{Ended, Stage};
+use self::flow::{Ended, Flow, Trouble};
 use self::log::course;
+use self::program::after;
 
 /// Reads a job from standard input, runs it and prints its result.
 pub fn from_standard_input() -> Result<(), Box<dyn Error>> {
@@ -49,9 +51,10 @@ fn run(job: &Job) -> Result<TrialResult, Box<dyn Error>> {
     Ok(result(job, &finished, start.elapsed()))
 }
 
-/// From the start of all programs to the end of all.
+/// From the start of all programs to the end of all. Time is zero when all servers listen.
 fn play(job: &Job, plays: &[Play]) -> Result<Finished, Box<dyn Error>> {
     let topology = Topology::build(&job.scenario)?;
+    let flows = open_all(job, plays, &topology).map_err(plain)?;
     let options = Options {
         keep_packets: true,
         ..Options::default()
@@ -60,12 +63,7 @@ fn play(job: &Job, plays: &[Play]) -> Result<Finished, Box<dyn Error>> {
     let running = topology
         .emulator()
         .within(|| Forwarder::start(topology.segments(), &job.scenario, job.seed.0, &options))?;
-    let stage = Stage {
-        topology: &topology,
-        running: &running,
-        patience: drain(&job.scenario),
-    };
-    let ended = play_all(&stage, plays)?;
+    let ended = play_all(flows, &running, drain(&job.scenario)).map_err(plain)?;
     let course = end(plays, &ended, running)?;
     let flows = plays.iter().zip(ended);
     let flows = flows.map(|(play, ended)| {
@@ -83,22 +81,37 @@ fn play(job: &Job, plays: &[Play]) -> Result<Finished, Box<dyn Error>> {
     })
 }
 
+/// Starts all servers, and waits until they listen.
+fn open_all<'a>(
+    job: &Job,
+    plays: &'a [Play],
+    topology: &'a Topology,
+) -> Result<Vec<Flow<'a>>, Trouble> {
+    let flows = plays.iter().map(|play| Flow::open(play, topology));
+    let mut flows: Vec<_> = flows.collect::<Result<_, _>>()?;
+    let deadline = after(Duration::from_secs(job.silence_s));
+    for flow in &mut flows {
+        flow.wait_ready(deadline)?;
+    }
+    Ok(flows)
+}
+
 /// All flows side by side, each by a thread of its own.
-fn play_all(stage: &Stage, plays: &[Play]) -> Result<Vec<Ended>, Box<dyn Error>> {
-    let ended = thread::scope(|scope| {
-        let flows = plays
-            .iter()
-            .map(|play| scope.spawn(move || stage.play(play)));
-        let flows: Vec<_> = flows.collect();
+fn play_all(flows: Vec<Flow>, running: &Running, drain: Duration) -> Result<Vec<Ended>, Trouble> {
+    thread::scope(|scope| {
+        let flows = flows.into_iter();
+        let flows: Vec<_> = flows
+            .map(|flow| scope.spawn(move || flow.play(running, drain)))
+            .collect();
         let ended = flows.into_iter();
         ended
             .map(|flow| flow.join().expect("a flow does not panic"))
-            .collect::<Vec<_>>()
-    });
-    ended
-        .into_iter()
-        .collect::<Result<_, _>>()
-        .map_err(|error: Box<dyn Error + Send + Sync>| error as Box<dyn Error>)
+            .collect()
+    })
+}
+
+fn plain(trouble: Trouble) -> Box<dyn Error> {
+    trouble
 }
 
 fn end(plays: &[Play], ended: &[Ended], running: Running) -> Result<Course, Box<dyn Error>> {

@@ -37,6 +37,24 @@ pub enum NoProgram {
     Start(io::Error),
     /// The testbed failed.
     Emulator(EmulatorError),
+    /// This machine did: it is no fault of the program.
+    System(io::Error),
+}
+
+impl NoProgram {
+    fn of_spawn(error: io::Error) -> Self {
+        const ITS_OWN: [i32; 5] = [
+            libc::ENOENT,
+            libc::EACCES,
+            libc::ENOEXEC,
+            libc::ENOTDIR,
+            libc::EISDIR,
+        ];
+        match error.raw_os_error() {
+            Some(number) if ITS_OWN.contains(&number) => Self::Start(error),
+            _ => Self::System(error),
+        }
+    }
 }
 
 /// What came first.
@@ -51,11 +69,11 @@ pub enum Event {
 }
 
 impl Program {
-    /// Starts `command` on `host`, with `variables` in its environment.
+    /// Starts `command` on `host`, with `variables` in its environment; those without a value are not to be there.
     pub fn start(
         host: &Host,
         command: &[String],
-        variables: &[(&str, String)],
+        variables: &[(&str, Option<String>)],
     ) -> Result<Self, NoProgram> {
         let empty = || io::Error::new(io::ErrorKind::InvalidInput, "the command is empty");
         let (program, arguments) = command
@@ -68,20 +86,25 @@ impl Program {
             rustix::io::ioctl_fionbio(&out, true)?;
             Ok((log, out, its_out))
         };
-        let (log, out, its_out) = files().map_err(NoProgram::Start)?;
+        let (log, out, its_out) = files().map_err(NoProgram::System)?;
+        for (name, value) in variables {
+            match value {
+                Some(value) => starter.env(name, value),
+                None => starter.env_remove(name),
+            };
+        }
         starter
             .args(arguments)
-            .envs(variables.iter().map(|(name, value)| (name, value)))
             .process_group(0)
             .stdin(Stdio::null())
             .stdout(its_out)
-            .stderr(log.try_clone().map_err(NoProgram::Start)?);
-        let process = starter.spawn().map_err(NoProgram::Start)?;
+            .stderr(log.try_clone().map_err(NoProgram::System)?);
+        let process = starter.spawn().map_err(NoProgram::of_spawn)?;
         drop(starter); // with our copy of its standard output
         let handle = pidfd_open(Pid::from_child(&process), PidfdFlags::empty());
         Ok(Self {
             process,
-            handle: handle.map_err(|error| NoProgram::Start(error.into()))?,
+            handle: handle.map_err(|error| NoProgram::System(error.into()))?,
             out,
             log,
             said: Vec::new(),
@@ -135,17 +158,25 @@ impl Program {
         self.reap().status
     }
 
-    /// The last line that it has printed.
+    /// The last line that it has printed on standard error.
     pub fn last_line(&mut self) -> Option<String> {
-        let mut log = Vec::new();
-        let mut file = &self.log;
-        file.seek(SeekFrom::Start(0)).ok()?;
-        file.take(LOG_BYTES).read_to_end(&mut log).ok()?;
         let log = Remains {
-            log,
+            log: self.end_of_log(),
             ..Remains::default()
         };
         log.last_line()
+    }
+
+    /// What it has printed on standard error, of much only the end.
+    fn end_of_log(&mut self) -> Vec<u8> {
+        let mut end = Vec::new();
+        let length = self.log.metadata().map_or(0, |it| it.len());
+        let from = SeekFrom::Start(length.saturating_sub(LOG_BYTES));
+        if self.log.seek(from).is_ok() {
+            // A log that cannot be read is no reason to lose the trial: it stays as far as it was read.
+            let _ = (&self.log).take(LOG_BYTES).read_to_end(&mut end);
+        }
+        end
     }
 
     /// What is left of it; it is killed if it still lives.
@@ -153,10 +184,7 @@ impl Program {
         let reaped = self.reap();
         let _ = self.listen(); // what was said last
         let mut log = std::mem::take(&mut self.said);
-        if self.log.seek(SeekFrom::Start(0)).is_ok() {
-            // A log that cannot be read is no reason to lose the trial: it stays as far as it was read.
-            let _ = (&self.log).take(LOG_BYTES).read_to_end(&mut log);
-        }
+        log.append(&mut self.end_of_log());
         Remains {
             cpu: reaped.cpu,
             peak_memory_bytes: reaped.peak_memory_bytes,

@@ -1,0 +1,192 @@
+//! Whether packets took as long, and were lost as often, as the scenario says: looked at from end to end, by what passed both.
+//!
+//! The link model decides both, so what is found here is what the model is not the cause of: hosts between segments that drop or
+//! hold up packets, and mistakes of the testbed.
+
+use bentpipe_link::{Delay, Direction, DirectionConfig, Fate, LinkRate, Loss, Scenario};
+use bentpipe_trial::Packet;
+use bentpipe_units::{Rate, Size, Span};
+
+use super::log::HEADERS;
+
+/// What the fastest packet of a direction may take longer than the scenario says.
+const SLACK: Span = Span::from_millis(1);
+/// ln 10^6: fewer than two trials in a million are found fault with although their losses are as the scenario says.
+const CONFIDENCE: f64 = 13.8;
+
+/// What is wrong with the packets of a direction, each in words.
+pub fn flaws(scenario: &Scenario, direction: Direction, packets: &[Packet]) -> Vec<String> {
+    let own = packets.iter().filter(|it| it.direction == direction);
+    let own: Vec<&Packet> = own.collect();
+    let flaws = [
+        delay_flaw(scenario, direction, &own),
+        loss_flaw(scenario, direction, &own),
+    ];
+    let way = match direction {
+        Direction::Forward => "forward",
+        Direction::Return => "return",
+    };
+    let flaws = flaws.into_iter().flatten();
+    flaws.map(|what| format!("{way}: {what}")).collect()
+}
+
+/// No packet is faster than the smallest delay. One at least is not slower than delay and transmission, where these are the same for all: the
+/// first of a direction finds an empty queue.
+fn delay_flaw(scenario: &Scenario, direction: Direction, packets: &[&Packet]) -> Option<String> {
+    let least = scenario.min_one_way(direction);
+    let fixed = hops(scenario, direction).into_iter().map(fixed_rate);
+    let fixed: Option<Vec<_>> = fixed.collect();
+    let took = packets.iter().filter_map(|packet| match packet.fate {
+        Fate::Delivered { at } => Some((packet, at - packet.sent)),
+        _ => None,
+    });
+    let took: Vec<_> = took.collect();
+    let fastest = took.iter().map(|(_, took)| *took).min()?;
+    if fastest < least {
+        return Some(format!("a packet took {fastest}, less than {least}"));
+    }
+    let over = |(packet, took): &(&&Packet, Span)| {
+        let bytes = Size::from_bytes((packet.payload.len() + HEADERS) as u64);
+        let rates = fixed.iter().flatten().flatten();
+        let transmission: Span = rates.map(|rate| rate.time_for(bytes)).sum();
+        let said = least + transmission;
+        Span::from_nanos(took.as_nanos().saturating_sub(said.as_nanos()))
+    };
+    let over = took.iter().map(over).min()?;
+    (fixed.is_some() && over > SLACK)
+        .then(|| format!("every packet took at least {over} longer than the scenario says"))
+}
+
+/// The rate of a link whose delay and rate do not change; None if they do.
+fn fixed_rate(config: &DirectionConfig) -> Option<Option<Rate>> {
+    let steady = matches!(config.delay, Delay::Fixed(_)) && config.frame.is_none();
+    match &config.rate {
+        None => steady.then_some(None),
+        Some(LinkRate::Fixed(rate)) => steady.then_some(Some(*rate)),
+        Some(_) => None,
+    }
+}
+
+/// Where links lose packets independently of each other, the losses keep to Bernstein's inequality. Other models are not checked.
+fn loss_flaw(scenario: &Scenario, direction: Direction, packets: &[&Packet]) -> Option<String> {
+    let mut survive = 1.0;
+    for hop in hops(scenario, direction) {
+        survive *= match hop.loss {
+            Loss::None => 1.0,
+            Loss::Uniform(ratio) => 1.0 - float(ratio.ppb()) / 1e9,
+            _ => return None,
+        };
+    }
+    let of = |fate: Fate| packets.iter().filter(|it| it.fate == fate).count() as u64;
+    let losses = of(Fate::Loss);
+    // What a queue dropped met no loss, at least not there.
+    let met = packets.len() as u64 - of(Fate::QueueDrop);
+    let mean = float(met) * (1.0 - survive);
+    let off = (float(losses) - mean).abs();
+    let third = CONFIDENCE / 3.0;
+    let most = third + (third * third + 2.0 * CONFIDENCE * mean * survive).sqrt();
+    let none = survive >= 1.0;
+    (off > most || (none && losses > 0)).then(|| {
+        let percent = 100.0 * (1.0 - survive);
+        format!("{losses} of {met} packets were lost, where the scenario says {percent} %")
+    })
+}
+
+fn hops(scenario: &Scenario, direction: Direction) -> Vec<&DirectionConfig> {
+    let given = [
+        scenario.access.as_ref(),
+        Some(&scenario.satellite),
+        scenario.ground.as_ref(),
+    ];
+    let given = given.into_iter().flatten();
+    given.map(|segment| segment.direction(direction)).collect()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts, far below 2^53")]
+fn float(count: u64) -> f64 {
+    count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use bentpipe_units::Time;
+    use bytes::Bytes;
+
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// 10 ms, and 1 ms for 1250 bytes.
+    fn scenario(loss: &str) -> Scenario {
+        let way = "rate = \"10 Mbit/s\"\ndelay = \"10 ms\"\n";
+        let text = format!(
+            "title = \"t\"\nsource = \"s\"\ntimeout = \"9 s\"\n[satellite.forward]\n{way}loss = {loss}\n\
+             [satellite.return]\n{way}"
+        );
+        Scenario::parse(&text, "check.toml", &[]).unwrap()
+    }
+
+    fn packet(number: u64, fate: Fate) -> Packet {
+        Packet {
+            flow: 0,
+            direction: Direction::Forward,
+            sent: Time::from_nanos(number * MS),
+            ecn: 0,
+            payload: Bytes::from(vec![0; 1250 - HEADERS]),
+            fate,
+        }
+    }
+
+    /// One that took so many microseconds.
+    fn took(number: u64, us: u64) -> Packet {
+        let at = Time::from_nanos(number * MS + us * 1000);
+        packet(number, Fate::Delivered { at })
+    }
+
+    fn found(loss: &str, packets: &[Packet]) -> Vec<String> {
+        flaws(&scenario(loss), Direction::Forward, packets)
+    }
+
+    #[test]
+    fn delays_are_those_of_the_scenario() {
+        assert_eq!(found("\"none\"", &[]), [""; 0]);
+        assert_eq!(
+            found("\"none\"", &[took(0, 11_900), took(1, 40_000)]),
+            [""; 0]
+        );
+        assert_eq!(
+            found("\"none\"", &[took(0, 11_000), took(1, 9_999)]),
+            ["forward: a packet took 9.999 ms, less than 10 ms"]
+        );
+        assert_eq!(
+            found("\"none\"", &[took(0, 12_500), took(1, 13_000)]),
+            ["forward: every packet took at least 1.5 ms longer than the scenario says"]
+        );
+    }
+
+    #[test]
+    fn losses_are_those_of_the_scenario() {
+        let lost = |count: u64| -> Vec<Packet> {
+            let packets = 0..1000;
+            let fate = |number| match number {
+                number if number < count => packet(number, Fate::Loss),
+                999 => packet(number, Fate::QueueDrop),
+                number => took(number, 11_000),
+            };
+            packets.map(fate).collect()
+        };
+        assert_eq!(found("\"none\"", &lost(0)), [""; 0]);
+        assert_eq!(
+            found("\"none\"", &lost(1)),
+            ["forward: 1 of 999 packets were lost, where the scenario says 0 %"]
+        );
+        for plausible in [70, 100, 130] {
+            assert_eq!(found("\"10 %\"", &lost(plausible)), [""; 0], "{plausible}");
+        }
+        for other in [0, 30, 170] {
+            assert_eq!(found("\"10 %\"", &lost(other)).len(), 1, "{other}");
+        }
+        let bursts = "{ model = \"periodic\", every = \"100 packets\" }";
+        assert_eq!(found(bursts, &lost(500)), [""; 0], "not checked");
+    }
+}
