@@ -2,7 +2,8 @@
 # make demo    sets up and runs the main job
 # make test    sets up and passes every test
 # make bench   what a trial costs, beside the same stacks over loopback UDP; decoding, beside tshark;
-#              congestion controllers, beside noq's
+#              congestion controllers, beside noq's; bentpipe perf, beside noq and iperf3;
+#              how exact real time is, beside this machine's timer
 # make lint    formatters and linters, changing nothing
 
 PYTHON ?= python3
@@ -24,6 +25,8 @@ bench: setup
 	$(BIN)/python benches/pairs.py
 	$(BIN)/python benches/traces.py
 	cargo bench --quiet -p bentpipe-benches
+	$(BIN)/python benches/perf.py
+	cargo run --quiet --release -p bentpipe-emulator -- bench
 
 lint:
 	cargo fmt --all --check

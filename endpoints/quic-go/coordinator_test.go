@@ -225,7 +225,7 @@ func newTrial(t testing.TB, link path, size int) *trial {
 		Contract: 1, Role: "client", Testcase: "transfer", Requests: []string{"https://server:443/file"},
 		Options: map[string]string{}, Seed: "00f1e2d3c4b5a697", Epoch: 946684800,
 		Local: "192.0.2.1:50000", Remote: "198.51.100.1:443",
-		WWW: filepath.Join(folder, "www"), Downloads: filepath.Join(folder, "downloads"), Certs: certs,
+		WWW: filepath.Join(folder, "www"), Downloads: filepath.Join(folder, "downloads"), Certs: certs, ALPN: family.HQ,
 	}
 	x.client.inbound.path, x.server.inbound.path = link, link
 	return x

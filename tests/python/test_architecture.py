@@ -50,7 +50,11 @@ GOING_UP = re.compile(r"""["'`]([^"'`\s]*\.\./[^"'`\s]*)["'`]""")
 # Where the files of any stack may look: what Rust stacks share, and data that all programs have in common.
 SHARED_BY_STACKS = ("crates/congestion", "crates/endpoint", "crates/units", "endpoints/certs", "Cargo.lock")
 # Folders beside the stacks' own, for code that these stacks are run with, and no other.
-FAMILIES = {"aioquic-family": {"aioquic", "qh3"}, "go-family": {"quic-go", "x-net"}}
+FAMILIES = {
+    "aioquic-family": {"aioquic", "qh3"},
+    "debian-family": {"curl", "nginx"},
+    "go-family": {"quic-go", "x-net"},
+}
 
 # What opens sockets or takes packets apart, and the one folder that may.
 PACKET_MODULES = {"socket", "struct", "ssl", "selectors", "select", "asyncio", "aioquic", "scapy", "dpkt"}
@@ -109,7 +113,9 @@ def test_a_family_is_of_its_stacks_and_knows_none_of_them() -> None:
 
 
 def brings_in(stack: Path, family: str) -> int:
-    """How many files of a stack's folder bring in the family: by Python's path, or by a go.mod."""
+    """How many files of a stack's folder bring in the family: by Python's path, a go.mod, or a script."""
+    if (script := stack / "build.sh").exists():
+        return script.read_text().count(f"sh ../{family}/")
     if (module := stack / "go.mod").exists():
         return f"=> ../{family}\n" in module.read_text()
     return [file.name for file in sources(stack) if "sys.path" in file.read_text()].count("endpoint.py")

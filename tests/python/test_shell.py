@@ -160,6 +160,15 @@ def test_meters_show_what_crosses_the_link() -> None:
     assert "forward" in first and "return" in first and "Mbit/s, queue" in first
 
 
+def test_nothing_crosses_a_link_that_nobody_uses() -> None:
+    """Neither neighbours nor routers make themselves known."""
+    done = shell("sat", "--meters", "--", "sleep", "2.5")
+    lines = done.stderr.splitlines()
+    assert lines
+    for one in lines:
+        assert one.count(" 0.000 Mbit/s, queue    0 kB, drops 0, losses 0") == 2
+
+
 def test_nothing_is_left_after_a_kill() -> None:
     """Not even of a process that has left its group and session."""
     script = "setsid sleep 4242 & echo started; sleep 4242"

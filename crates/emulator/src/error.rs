@@ -14,8 +14,8 @@ pub enum EmulatorError {
         /// What to do about it.
         hint: &'static str,
     },
-    /// Shells are nested as deep as there are addresses.
-    #[error("no room for one more shell inside this one: {0}")]
+    /// A shell cannot be made inside another, as where there are no addresses left.
+    #[error("a shell cannot be made inside this one: {0}")]
     NoRoom(&'static str),
     /// A system call failed.
     #[error("{what}: {error}")]

@@ -224,7 +224,9 @@ fn new_host(name: HostName, plan: &Plan) -> Result<Host, EmulatorError> {
         }
         // The client forwards too: what a shell inside sends.
         set("ipv4/ip_forward", "1")?;
-        set("ipv6/conf/all/forwarding", "1")
+        set("ipv6/conf/all/forwarding", "1")?;
+        // A device that comes as a router's would tell the link of it.
+        set("ipv6/conf/default/forwarding", "0")
     })?;
     Ok(host)
 }

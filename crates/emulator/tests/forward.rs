@@ -162,7 +162,7 @@ fn the_capture_is_a_trace() {
     let bytes = fs::read(file).unwrap();
     let mut reader = Reader::new(&bytes).unwrap();
     let mut captured = Vec::new();
-    while let Some(item) = reader.next() {
+    for item in reader.by_ref() {
         let Ok(Item::Packet(packet)) = item else {
             panic!("{item:?}");
         };
@@ -259,7 +259,8 @@ fn cubic_fills_the_satellite_link() {
     let in_the_end = std::thread::scope(|scope| {
         scope.spawn(move || {
             // Until the client has gone.
-            while server.write_all(&[0; 1 << 16]).is_ok() {}
+            let data = vec![0; 1 << 16];
+            while server.write_all(&data).is_ok() {}
         });
         let mut buffer = vec![0; 1 << 20];
         let mut bytes = 0;

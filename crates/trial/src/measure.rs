@@ -12,7 +12,7 @@ use bentpipe_trace::metrics::{OneWay, arrivals};
 use bentpipe_trace::{LinkFacts, Metrics};
 use bentpipe_units::{Span, Time};
 
-use crate::course::Course;
+use crate::course::{Course, Lifetime};
 use crate::facts::{Files, link_facts};
 use crate::fairness::{detail, fairness, outcome};
 use crate::job::{Job, Outcome, TrialResult};
@@ -262,17 +262,22 @@ fn lasted(played: &Played, testcase: TestCase, end: Time) -> (u64, Option<f64>) 
     (bytes, first.map(|first| (end - first).as_secs_f64()))
 }
 
+/// When the connection that is measured began. None: the test case has two, and the second never did.
+fn start(testcase: TestCase, measured: Option<&Seen>, flow: Option<&Lifetime>) -> Option<Time> {
+    if testcase.has_two_connections() {
+        return measured.map(Seen::start);
+    }
+    Some(flow.and_then(|it| it.first_sent).unwrap_or(Time::ZERO))
+}
+
 /// Puts together what was measured.
+#[must_use]
 pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
     let course = finished.course.as_ref();
     let (flow, played) = (course.map(|it| &it.flows[0]), finished.measured());
     let testcase = job.measured().testcase;
     let measured = played.measured(testcase);
-    let start = if testcase.has_two_connections() {
-        measured.map(Seen::start)
-    } else {
-        Some(flow.and_then(|it| it.first_sent).unwrap_or(Time::ZERO))
-    };
+    let start = start(testcase, measured, flow);
     let lasts = job.measured().duration_ns.is_some();
     let files = Files {
         testcase,

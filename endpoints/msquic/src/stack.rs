@@ -76,7 +76,7 @@ impl MsQuic {
     }
 
     /// Starts what [`Stack::connect`] made, when the application has asked what it can ask early: streams that are opened between
-    /// the ClientHello and the end of the handshake, `MsQuic` does not send in 0-RTT packets.
+    /// the `ClientHello` and the end of the handshake, `MsQuic` does not send in 0-RTT packets.
     pub fn start(&mut self) -> Result<(), EndpointError> {
         let Some((key, remote)) = self.unstarted.take() else {
             return Ok(());

@@ -109,7 +109,7 @@ impl Stream {
         done.map_err(|_| StreamEnd::NotOpen)
     }
 
-    /// Abandons one side, with RESET_STREAM or STOP_SENDING. What has ended already needs neither.
+    /// Abandons one side, with `RESET_STREAM` or `STOP_SENDING`. What has ended already needs neither.
     pub fn abort(&self, side: StreamShutdownFlags, code: u32) {
         let _ = self.handle.shutdown(side, u64::from(code));
     }

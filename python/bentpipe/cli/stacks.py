@@ -99,8 +99,10 @@ def _legend(found: Sequence[State]) -> Iterator[str]:
     if any(_cases(one.stack.testcases) != "all" for one in found):
         yield f"cases: {', '.join(f'{letter} {case}' for case, letter in _LETTERS.items())}."
     yield "testbeds: sim, virtual time; emu, real time."
-    yield "repeats: the same seed gives the same packets."
+    yield "repeats: the same seed gives the same packets, in virtual time."
     for one in found:
+        if "virtual-time" not in one.stack.commands:
+            continue
         if not one.stack.deterministic:
             yield f"{one.stack.name} does not repeat: {one.stack.notes}"
         elif one.stack.repeats_except:

@@ -156,12 +156,12 @@ def free_port() -> int:
         return port
 
 
-def refusal(stack: Stack, role: str, transfer: Transfer) -> str | None:
-    """None if the program answers with exit code 127 at once; otherwise what it did instead, in words."""
+def refusal(stack: Stack, role: str, transfer: Transfer, patience_s: float = 10.0) -> str | None:
+    """None if the program answers with exit code 127; otherwise what it did instead, in words."""
     _folders(transfer)
     with Process(stack, environment(role, transfer, free_port())) as process:
         try:
-            code = process.wait(5.0).code
+            code = process.wait(patience_s).code
         except LoopbackError as error:
             return str(error)
         return None if code == 127 else f"it exited with {code}{process.said()}"

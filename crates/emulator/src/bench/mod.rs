@@ -7,6 +7,7 @@
 mod report;
 mod traffic;
 
+use std::fs;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
@@ -39,8 +40,10 @@ const GIGABIT_MBPS: u64 = 1000;
 pub struct Bench {
     /// Processors.
     pub cpus: usize,
-    /// The share of the time in which some task waited for a processor, over all that follows but the timer.
+    /// The share of the time in which some task waited for a processor, in the last measurement.
     pub cpu_pressure_some: Option<f64>,
+    /// The share of the processors' time that the hypervisor gave to others; null where the kernel does not tell.
+    pub cpu_steal: Option<f64>,
     /// How late this machine wakes a thread of the emulator's priority that sleeps until a given instant.
     pub timer: ReleaseError,
     /// At 20 Mbit/s and 300 ms.
@@ -96,6 +99,7 @@ pub struct Gigabit {
 
 /// Measures, for about so long each.
 pub fn bench(each: Span) -> Result<Bench, EmulatorError> {
+    let before = ticks();
     let timer = timer(each)?;
     let delay = delay(each)?;
     let rates = RATES_MBPS.map(|mbps| rate_kept(mbps, each));
@@ -104,6 +108,7 @@ pub fn bench(each: Span) -> Result<Bench, EmulatorError> {
     Ok(Bench {
         cpus: thread::available_parallelism().map_or(1, std::num::NonZero::get),
         cpu_pressure_some: fidelity.cpu_pressure_some,
+        cpu_steal: before.zip(ticks()).and_then(stolen),
         timer,
         delay,
         rates,
@@ -131,6 +136,22 @@ pub fn timer(each: Span) -> Result<ReleaseError, EmulatorError> {
     let measured = thread::scope(|scope| scope.spawn(measure).join());
     let measured = measured.expect("measuring does not panic");
     measured.doing("sleeping until an instant")
+}
+
+/// What `/proc/stat` says of all processors: ticks in user mode, nice, system, idle, waiting, interrupts (hard, soft), stolen.
+type Ticks = [u64; 8];
+
+fn ticks() -> Option<Ticks> {
+    let text = fs::read_to_string("/proc/stat").ok()?;
+    let columns = text.lines().next()?.split_whitespace().skip(1);
+    let columns: Option<Vec<u64>> = columns.take(8).map(|it| it.parse().ok()).collect();
+    columns?.try_into().ok()
+}
+
+/// The share of stolen ticks between two looks.
+fn stolen((before, after): (Ticks, Ticks)) -> Option<f64> {
+    let all = after.iter().sum::<u64>() - before.iter().sum::<u64>();
+    (all > 0).then(|| float(after[7] - before[7]) / float(all))
 }
 
 fn delay(each: Span) -> Result<Delay, EmulatorError> {

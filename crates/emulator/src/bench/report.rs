@@ -12,12 +12,16 @@ const RATE_ERROR: f64 = 0.001;
 
 impl fmt::Display for Bench {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let pressure = self.cpu_pressure_some;
-        let pressure = pressure.map_or_else(|| "unknown".into(), |it| format!("{:.0} %", it * 1e2));
+        let share = |share: Option<f64>| {
+            share.map_or_else(|| "unknown".into(), |it| format!("{:.0} %", it * 1e2))
+        };
         writeln!(
             f,
-            "{} processors, for which tasks waited {pressure} of the time; forwarding runs as {}",
-            self.cpus, self.delay.scheduling
+            "{} processors: tasks waited for them {} of the time, a hypervisor took {}; forwarding runs as {}",
+            self.cpus,
+            share(self.cpu_pressure_some),
+            share(self.cpu_steal),
+            self.delay.scheduling
         )?;
         writeln!(
             f,

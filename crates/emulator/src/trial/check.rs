@@ -57,12 +57,12 @@ fn delay_flaw(scenario: &Scenario, direction: Direction, packets: &[&Packet]) ->
         .then(|| format!("every packet took at least {over} longer than the scenario says"))
 }
 
-/// The rate of a link whose delay and rate do not change; None if they do.
-fn fixed_rate(config: &DirectionConfig) -> Option<Option<Rate>> {
+/// The rate, if there is one, of a link whose delay and rate do not change; None if they do.
+fn fixed_rate(config: &DirectionConfig) -> Option<Vec<Rate>> {
     let steady = matches!(config.delay, Delay::Fixed(_)) && config.frame.is_none();
     match &config.rate {
-        None => steady.then_some(None),
-        Some(LinkRate::Fixed(rate)) => steady.then_some(Some(*rate)),
+        None => steady.then(Vec::new),
+        Some(LinkRate::Fixed(rate)) => steady.then(|| vec![*rate]),
         Some(_) => None,
     }
 }

@@ -4,7 +4,6 @@ use std::error::Error;
 use std::fs;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
-use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use bentpipe_emulator::{HostName, Running, Topology};
@@ -12,7 +11,7 @@ use bentpipe_endpoint::contract::{Bye, RequestReport};
 use bentpipe_trial::{End, Outcome, Play, Remains, Role, Verdict};
 use bentpipe_units::{Span, Time};
 
-use super::program::{Event, NoProgram, Program, after};
+use super::program::{Event, NoProgram, Program, after, pause};
 
 /// How long a client may take to end when the flow's time is over.
 const CUT_PATIENCE: Duration = Duration::from_secs(1);
@@ -94,18 +93,15 @@ impl<'a> Flow<'a> {
 
     /// Plays the flow to its end. What is under way when its client has ended gets so much time, `drain`, to arrive.
     pub fn play(mut self, running: &Running, drain: Duration) -> Result<Ended, Trouble> {
-        let verdict = match self.failure.take() {
-            Some(failure) => Err(failure),
-            None => {
-                let start = Time::from_nanos(self.play.flow().start_ns);
-                sleep(span(start - running.now().min(start)));
-                let verdict = self.fetch(running)?;
-                let at = running.now();
-                let verdict = self.part(verdict, drain);
-                return Ok(self.end(verdict, at));
-            }
-        };
-        Ok(self.end(verdict, running.now()))
+        if let Some(failure) = self.failure.take() {
+            return Ok(self.end(Err(failure), running.now()));
+        }
+        let start = Time::from_nanos(self.play.flow().start_ns);
+        pause(span(start - running.now().min(start)));
+        let verdict = self.fetch(running)?;
+        let at = running.now();
+        let verdict = self.part(verdict, drain);
+        Ok(self.end(verdict, at))
     }
 
     /// Starts the client, and waits for its end, or for the flow's.
@@ -147,7 +143,7 @@ impl<'a> Flow<'a> {
             let _ = client.wait_end(after(CUT_PATIENCE));
             client.status();
         }
-        sleep(drain);
+        pause(drain);
         let server = self.server.as_mut().expect("it was ready");
         if server.has_ended() {
             return Err(ended_early(Role::Server, server));

@@ -28,7 +28,7 @@ pub fn course(plays: &[Play], report: &Report) -> Course {
     let mut packets = packets(plays, &report.packets);
     packets.sort_by_key(|packet| packet.sent);
     let scenario = &plays[0].job().scenario;
-    let flaws = Direction::BOTH.map(|direction| flaws(scenario, direction, &packets));
+    let wrong = Direction::BOTH.map(|direction| flaws(scenario, direction, &packets));
     let [mut forward, mut back] = [Counters::default(); 2];
     let mut log = PacketLog::new(plays.len(), report.start_unix_ns);
     let mut flows = vec![None; plays.len()];
@@ -54,7 +54,7 @@ pub fn course(plays: &[Play], report: &Report) -> Course {
         back,
         end: Time::ZERO,
         epochs: 0,
-        fidelity: fidelity(report, flaws.concat()),
+        fidelity: fidelity(report, wrong.concat()),
     }
 }
 

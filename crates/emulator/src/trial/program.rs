@@ -256,3 +256,12 @@ impl Drop for Program {
 pub fn after(patience: Duration) -> Instant {
     Instant::now() + patience
 }
+
+/// Lets so much time pass.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "real processes are given real time"
+)]
+pub fn pause(time: Duration) {
+    std::thread::sleep(time);
+}

@@ -216,7 +216,7 @@ fn client(mut parser: lexopt::Parser) -> Result<Client, Misunderstood> {
             "interval" => request.interval_s = seconds(&mut parser, "interval")?.as_secs_f64(),
             "zero-rtt" => client.zero_rtt = true,
             "resume" => {
-                let word = parser.optional_value().map(|word| word.string());
+                let word = parser.optional_value().map(lexopt::ValueExt::string);
                 client.resume = Some(word.transpose()?.unwrap_or_else(|| "on".into()));
             }
             "ca" => client.authority = Some(path(&mut parser)?),
@@ -391,4 +391,101 @@ pub fn everywhere() -> [IpAddr; 2] {
         IpAddr::V6(Ipv6Addr::UNSPECIFIED),
         IpAddr::V4(Ipv4Addr::UNSPECIFIED),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> impl Iterator<Item = String> {
+        text.split(' ')
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+            .into_iter()
+    }
+
+    fn client(text: &str) -> Client {
+        match parse(words(&format!("client {text}"))) {
+            Ok(Command::Client(client)) => client,
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn letters_are_those_of_iperf3() {
+        let client = client("-p 5201 -t 2.5 -P 4 -R -i 0.1 -J host");
+        let request = &client.request;
+        assert_eq!((client.host.as_str(), client.port), ("host", 5201));
+        assert_eq!(request.amount, Amount::TimeS(2.5));
+        assert_eq!(request.direction, Direction::Download);
+        assert_eq!((request.streams, client.output.json), (4, true));
+    }
+
+    #[test]
+    fn options_of_the_endpoint() {
+        let client =
+            client("host --cc=cubic --window 1MiB -o cwnd=5000 --ack-frequency 10 -o memory=m");
+        let options: Vec<_> = client.request.options.iter().collect();
+        let text = format!("{options:?}");
+        let expected =
+            r#"[("ack", "10"), ("cc", "cubic"), ("cwnd", "5000"), ("window", "1048576")]"#;
+        assert_eq!(text, expected);
+        assert_eq!(client.memory.as_deref(), Some("m"), "it stays here");
+    }
+
+    #[test]
+    fn a_word_for_resume_is_its_own() {
+        assert_eq!(client("--resume host").resume.as_deref(), Some("on"));
+        assert_eq!(client("--resume=full host").resume.as_deref(), Some("full"));
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!(size("10MiB").unwrap(), 10 << 20);
+        assert_eq!(size("10MB").unwrap(), 10_000_000);
+        assert_eq!(size("1G").unwrap(), 1 << 30);
+        for wrong in [
+            "",
+            "M",
+            "-1",
+            "1.5M",
+            "1 M",
+            "1mib",
+            "99999999999999999999",
+            "18446744073709551615K",
+        ] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_understood() {
+        for wrong in [
+            "client",
+            "client host other",
+            "client host --bytes",
+            "client host --json=5",
+            "client host -x",
+            "client host --streams 1000",
+            "client host --time 0",
+            "client host --option colour",
+            "server host",
+            "server 127.0.0.1 --cert a",
+            "server --time 5",
+            "listen",
+        ] {
+            assert!(parse(words(wrong)).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn where_a_server_listens() {
+        let Ok(Command::Server(server)) = parse(words("server [::1]:99")) else {
+            panic!("an address with a port");
+        };
+        assert_eq!(
+            (server.address, server.port),
+            (Some("::1".parse().unwrap()), 99)
+        );
+    }
 }

@@ -15,7 +15,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use super::arguments::Client as Wanted;
 use super::document::{self, About};
 use super::engine::{Engine, Nobody};
-use super::protocol::options_to_alpn;
+use super::protocol::{Request, options_to_alpn};
 use super::session::Session;
 use super::tls::Verifier;
 use super::transport::Common;
@@ -251,12 +251,12 @@ impl Run {
             if !summary.is_empty() {
                 say(&format!("\n{summary}"));
             }
-            let yes = |it| if it { "yes" } else { "no" };
+            let yes = if resumed { "yes" } else { "no" };
             let zero = session.zero_rtt.name().replace('_', " ");
-            say(&format!(
-                "session   resumed: {}, 0-RTT: {zero}",
-                yes(resumed)
-            ));
+            say(&format!("session   resumed: {yes}, 0-RTT: {zero}"));
+            if resumed && self.wanted.resume.is_some() {
+                say(careful_resume(session));
+            }
         }
         let connected = session.connected.is_some();
         let error = why.map(|why| {
@@ -290,6 +290,21 @@ impl Run {
             None => Ok(ExitCode::SUCCESS),
         }
     }
+}
+
+/// Whether there was anything to resume on the path.
+fn careful_resume(session: &Session) -> &'static str {
+    let has_ss = |request: &Request| request.options.contains_key("ss");
+    if !session.request.as_ref().is_some_and(has_ss) {
+        return "path      congestion control began anew: Careful Resume needs --ss";
+    }
+    if session
+        .sent()
+        .is_some_and(|sent| sent.statistics.is_empty())
+    {
+        return "path      nothing was remembered that was worth it (docs/careful-resume.md)";
+    }
+    "path      resume_ended_as, if it is there, says how far Careful Resume came"
 }
 
 /// What people have seen so far.

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::protocol::{Amount, Direction, End, Interval, Request};
+use super::real;
 use super::session::Session;
 
 /// What a document says of a test beyond its session.
@@ -18,8 +19,8 @@ pub struct About<'a> {
 }
 
 pub fn of(session: &Session, about: &About<'_>) -> Value {
-    let interval_s = session.request.as_ref().map_or(0.0, |it| it.interval_s);
-    let intervals = session.rows.iter().map(|row| interval(row, interval_s));
+    let step = session.request.as_ref().map_or(0.0, |it| it.interval_s);
+    let intervals = session.rows.iter().map(|row| interval(row, step));
     json!({
         "program": format!("bentpipe {}", env!("CARGO_PKG_VERSION")),
         "stack": crate::dialect::VERSION,
@@ -69,7 +70,7 @@ fn interval(row: &Interval, interval_s: f64) -> Value {
         "start_s": start,
         "end_s": start + row.seconds,
         "received_bytes": received,
-        "goodput_bps": received.map(|bytes| 8.0 * bytes as f64 / row.seconds),
+        "goodput_bps": received.map(|bytes| 8.0 * real(bytes) / row.seconds),
         "cwnd_bytes": row.sent.map(|it| it.cwnd_bytes),
         "rtt_ms": row.sent.map(|it| it.rtt_ms),
         "sent_packets": row.sent.map(|it| it.packets),
@@ -81,7 +82,7 @@ fn end(session: &Session, about: &About<'_>) -> Value {
     let received = session.received();
     let goodput = received
         .filter(|(_, seconds)| *seconds > 0.0)
-        .map(|(it, seconds)| 8.0 * it.bytes as f64 / seconds);
+        .map(|(it, seconds)| 8.0 * real(it.bytes) / seconds);
     let sent = session.sent();
     let totals = sent.map(|it| it.totals);
     let (client, server) = if about.role == "client" {

@@ -380,7 +380,7 @@ fn segments(connection: &Connection) -> usize {
         .congestion_state(PathId::ZERO)
         .map_or(0, noq_proto::congestion::Controller::window);
     let rtt = connection.rtt(PathId::ZERO).unwrap_or_default();
-    let rate = window as f64 / rtt.as_secs_f64().max(1e-6);
-    let burst = (rate * BURST.as_secs_f64() / mtu as f64) as usize;
+    let burst = u128::from(window) * BURST.as_nanos() / rtt.as_nanos().max(1);
+    let burst = usize::try_from(burst).unwrap_or(usize::MAX) / mtu;
     burst.max(LEAST_SEGMENTS).min(MOST_BYTES / mtu).max(1)
 }

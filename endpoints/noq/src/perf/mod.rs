@@ -94,6 +94,12 @@ fn say(text: &str) {
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());
 }
 
+/// For rates and shares, of which nobody needs 53 bits.
+#[expect(clippy::cast_precision_loss, reason = "see above")]
+fn real(number: u64) -> f64 {
+    number as f64
+}
+
 /// CPU time of this process.
 #[expect(
     clippy::disallowed_methods,

@@ -365,7 +365,8 @@ mod tests {
         fn lines_are_cut_at_their_ends(
             lines in proptest::collection::vec("[a-z]{0,20}", 0..8), step in 1usize..30,
         ) {
-            let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+            let ended: Vec<_> = lines.iter().map(|line| line.clone() + "\n").collect();
+            let text = ended.concat();
             let (mut inbox, mut found) = (Vec::new(), Vec::new());
             for piece in text.as_bytes().chunks(step) {
                 inbox.extend_from_slice(piece);

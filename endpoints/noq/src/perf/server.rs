@@ -1,5 +1,6 @@
 //! The server: any number of tests, one after the other and at once.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -46,7 +47,7 @@ impl Accept for Host {
         let (made, mut refusal) = match self.common.transport(&options) {
             Ok(made) => (made, None),
             Err(error) => {
-                let plain = self.common.transport(&Default::default());
+                let plain = self.common.transport(&BTreeMap::new());
                 (plain.expect("no options are fine"), Some(error.to_string()))
             }
         };
@@ -122,19 +123,17 @@ pub fn run(wanted: &Wanted) -> Result<(), Failure> {
 fn open(wanted: &Wanted) -> Result<Port, Failure> {
     let open =
         |address: IpAddr| Port::open(SocketAddr::new(address, wanted.port), &[SIGINT, SIGTERM]);
+    // A machine may have no IPv6; the line that says where the server listens shows it.
+    let [six, four] = everywhere();
     let port = match wanted.address {
         Some(address) => open(address),
-        None => {
-            // A machine may have no IPv6; the line that says where the server listens shows it.
-            let [six, four] = everywhere();
-            open(six).or_else(|error| {
-                if is_in_use(&error) {
-                    Err(error)
-                } else {
-                    open(four)
-                }
-            })
-        }
+        None => open(six).or_else(|error| {
+            if is_in_use(&error) {
+                Err(error)
+            } else {
+                open(four)
+            }
+        }),
     };
     port.map_err(|error| {
         if is_in_use(&error) {
@@ -212,7 +211,7 @@ impl Run<'_> {
             if test.session.over.is_some() {
                 test.told = true;
                 running -= 1;
-                let begun = unix - now.saturating_sub(test.session.started());
+                let begun = unix.saturating_sub(now.saturating_sub(test.session.started()));
                 conclude(test, local, begun.as_secs_f64(), json)?;
                 self.finished += usize::from(test.number.is_some());
             }

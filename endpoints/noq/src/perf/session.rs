@@ -159,12 +159,12 @@ impl Session {
 
     /// Connection establishment: until this side knows that the handshake is complete.
     pub fn handshake(&self) -> Option<Duration> {
-        Some(self.connected? - self.started)
+        Some(self.connected?.saturating_sub(self.started))
     }
 
     /// Until the first byte of any stream came.
     pub fn time_to_first_byte(&self) -> Option<Duration> {
-        Some(self.first_byte? - self.started)
+        Some(self.first_byte?.saturating_sub(self.started))
     }
 
     /// When it wants to be driven again, whatever the connection does.
@@ -270,11 +270,11 @@ impl Session {
                     sender.writable(id);
                 }
             }
-            Event::Stream(StreamEvent::Finished { id }) => {
-                // The other side has heard all of it; whether its close comes does not matter.
-                if Some(id) == self.control.stream() && self.peer_end.is_some() {
-                    self.close(connection, now);
-                }
+            // The other side has heard all of it; whether its close comes does not matter.
+            Event::Stream(StreamEvent::Finished { id })
+                if Some(id) == self.control.stream() && self.peer_end.is_some() =>
+            {
+                self.close(connection, now);
             }
             _ => {}
         }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::protocol::{Amount, Direction, Interval, Request};
+use super::real;
 use super::session::Session;
 
 pub const HEADING: [&str; 2] = [
@@ -19,14 +20,14 @@ pub fn row(row: &Interval, request: &Request) -> String {
     let mut line = format!("{times:>13}");
     match row.received {
         Some(received) => {
-            let rate = 8.0 * received.bytes as f64 / row.seconds / 1e6;
+            let rate = 8.0 * real(received.bytes) / row.seconds / 1e6;
             let _ = write!(line, " {:>11.2} {rate:>13.2}", mib(received.bytes));
         }
         None => line.push_str("           -             -"),
     }
     match row.sent {
         Some(sent) => {
-            let cwnd = sent.cwnd_bytes as f64 / 1024.0;
+            let cwnd = real(sent.cwnd_bytes) / 1024.0;
             let (rtt, lost) = (sent.rtt_ms, sent.lost_packets);
             let _ = write!(line, " {cwnd:>10.0} {rtt:>9.2} {lost:>8}");
         }
@@ -71,14 +72,14 @@ pub fn summary(session: &Session, role: [&str; 2]) -> String {
     }
     if let Some(sent) = session.sent() {
         let totals = &sent.totals;
-        let share = 100.0 * totals.lost_packets as f64 / totals.packets.max(1) as f64;
+        let share = 100.0 * real(totals.lost_packets) / real(totals.packets.max(1));
         lines.push(format!(
             "sender    {} packets of up to {} bytes, {} lost ({share:.2} %)",
             totals.packets, sent.mtu_bytes, totals.lost_packets
         ));
         lines.push(format!(
             "          at the end: cwnd {:.0} KiB, RTT {:.2} ms",
-            totals.cwnd_bytes as f64 / 1024.0,
+            real(totals.cwnd_bytes) / 1024.0,
             totals.rtt_ms
         ));
         let said = serde_json::to_value(&sent.statistics).unwrap_or_default();
@@ -100,7 +101,7 @@ fn rate(bytes: u64, seconds: f64) -> String {
     if seconds <= 0.0 {
         return "too short to tell".into();
     }
-    let rate = 8.0 * bytes as f64 / seconds;
+    let rate = 8.0 * real(bytes) / seconds;
     if rate >= 1e9 {
         format!("{:.3} Gbit/s", rate / 1e9)
     } else {
@@ -111,12 +112,55 @@ fn rate(bytes: u64, seconds: f64) -> String {
 fn size(bytes: u64) -> String {
     match bytes {
         0..1024 => format!("{bytes} bytes"),
-        1024..1_048_576 => format!("{:.2} KiB", bytes as f64 / 1024.0),
+        1024..1_048_576 => format!("{:.2} KiB", real(bytes) / 1024.0),
         1_048_576..1_073_741_824 => format!("{:.2} MiB", mib(bytes)),
         _ => format!("{:.3} GiB", mib(bytes) / 1024.0),
     }
 }
 
 fn mib(bytes: u64) -> f64 {
-    bytes as f64 / f64::from(1 << 20)
+    real(bytes) / f64::from(1 << 20)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::protocol::{Received, Sent};
+    use super::*;
+
+    #[test]
+    fn rows_are_below_their_heading_and_fit_into_a_terminal() {
+        let request = Request {
+            direction: Direction::Upload,
+            amount: Amount::TimeS(86_400.0),
+            streams: 1,
+            interval_s: 1.0,
+            options: std::collections::BTreeMap::default(),
+        };
+        let large = Interval {
+            index: 86_399,
+            seconds: 1.0,
+            received: Some(Received { bytes: 5 << 30 }),
+            sent: Some(Sent {
+                cwnd_bytes: 1 << 40,
+                rtt_ms: 12_345.0,
+                packets: 5_000_000,
+                lost_packets: 5_000_000,
+            }),
+        };
+        let empty = Interval {
+            received: None,
+            sent: None,
+            ..large
+        };
+        assert_eq!(
+            row(&large, &request),
+            "86399.0-86400.0     5120.00      42949.67 1073741824  12345.00  5000000"
+        );
+        assert_eq!(
+            row(&empty, &request),
+            "86399.0-86400.0           -             -          -         -        -"
+        );
+        let longest = HEADING.into_iter().map(str::len).max();
+        assert!(longest < Some(72), "a server puts a number before it");
+    }
 }
