@@ -84,6 +84,8 @@ pub(super) fn receive(
 ) -> Result<Harvest, EmulatorError> {
     namespace.within(|| {
         let mut port = PacketPort::open(device)?;
+        // Else sender and emulator leave it no processor, where there are two.
+        raise_priority();
         ready();
         let mut harvest = Harvest::default();
         loop {
