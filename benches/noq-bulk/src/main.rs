@@ -122,9 +122,7 @@ mod trust {
         }
 
         fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-            self.0
-                .signature_verification_algorithms
-                .supported_schemes()
+            self.0.signature_verification_algorithms.supported_schemes()
         }
     }
 }
