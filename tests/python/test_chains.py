@@ -1,11 +1,12 @@
 """Chains in virtual time: programs between client and server, and the hops between them.
 
-A relay that hands datagrams on untouched changes nothing of a path but the cables beside it. So what a client sees
-through relays must be, to the nanosecond, what it sees over the same path without them.
+A relay that hands datagrams on untouched changes nothing of a path but the cables beside it. So what a client
+sees through relays must be, to the nanosecond, what it sees over the same path without them.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import sys
@@ -22,8 +23,8 @@ CABLE = "0.1 ms"
 SEED = "00000000000000c4"
 SIZE = 1_000_000
 # Of the client, and so alike where the packets that it sees are alike.
-OF_CLIENT = ("outcome", "detail", "measured_from", "handshake_s", "ttfb_s", "completion_s", "transfer_s", "goodput_bps",
-             "efficiency", "received_step_s", "received_bytes", "connections")  # fmt: skip
+OF_CLIENT = ("outcome", "detail", "measured_from", "handshake_s", "ttfb_s", "completion_s", "transfer_s",
+             "goodput_bps", "efficiency", "received_step_s", "received_bytes", "connections")  # fmt: skip
 COUNTS = [
     f"{way}_{what}" for way in ("forward", "return") for what in ("packets", "bytes", "queue_drops", "losses")
 ]
@@ -86,7 +87,7 @@ def test_each_hop_has_its_own_counts_and_nothing_is_lost_between_them(laboratory
     assert ends == [("client", "terminal"), ("terminal", "gateway"), ("gateway", "server")]
     assert {column: record[column] for column in COUNTS} == {column: satellite[column] for column in COUNTS}
     for way, chain in (("forward", (ground, satellite, access)), ("return", (access, satellite, ground))):
-        for hop, following in zip(chain, chain[1:], strict=False):
+        for hop, following in itertools.pairwise(chain):
             delivered = hop[f"{way}_packets"] - hop[f"{way}_queue_drops"] - hop[f"{way}_losses"]
             # What was still on the way at the end has not been handed on.
             assert 0 <= delivered - following[f"{way}_packets"] <= 2, way
