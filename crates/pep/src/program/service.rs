@@ -94,7 +94,7 @@ impl Service {
             .name(format!("worker-{number}"))
             .spawn(move || {
                 let _end = End { number, news };
-                worker.run()
+                worker.run().map(drop)
             })
             .map_err(failed("starting a thread"))?;
         self.clocks.push(clock);

@@ -113,8 +113,8 @@ impl Worker {
         })
     }
 
-    /// Serves until it is told to end.
-    pub fn run(mut self) -> Result<(), EndpointError> {
+    /// Serves until it is told to end; what is left is the proxy, with what it counted.
+    pub fn run(mut self) -> Result<Proxy, EndpointError> {
         let mut ready = vec![Token::Inbox];
         loop {
             let now = self.tick();
@@ -128,7 +128,7 @@ impl Worker {
             let more = self.transmit(now)?;
             self.follow(now);
             if self.has_ended(now) {
-                return Ok(());
+                return Ok(self.proxy);
             }
             let timeout = self.timeout(more);
             ready.extend_from_slice(self.ports.poller().wait(timeout)?);
