@@ -33,7 +33,7 @@ struct Service {
     plan: Plan,
     shared: Arc<Shared>,
     clocks: Vec<Clock>,
-    threads: Vec<Option<JoinHandle<Result<(), EndpointError>>>>,
+    threads: Vec<Option<JoinHandle<Result<Proxy, EndpointError>>>>,
     draining: Arc<AtomicBool>,
 }
 
@@ -43,6 +43,7 @@ pub fn run(wanted: Wanted) -> Result<(), Failure> {
     let plan = Plan::new(settings)?;
     let log =
         Log::start(plan.settings.log, std::io::stderr()).map_err(failed("starting a thread"))?;
+    sockets::allow_many();
     let (news, messages) = channel();
     watch_signals(news.clone())?;
     let result = Service::start(wanted, plan, log.clone(), &news)
@@ -189,7 +190,7 @@ impl Service {
     fn join(&mut self, number: usize) -> Result<(), String> {
         let thread = self.threads[number].take().expect("a worker ends once");
         match thread.join() {
-            Ok(result) => result.map_err(|error| error.to_string()),
+            Ok(result) => result.map(drop).map_err(|error| error.to_string()),
             Err(panic) => {
                 let text = panic.downcast_ref::<&str>().map(|it| (*it).to_owned());
                 let text = text.or_else(|| panic.downcast_ref::<String>().cloned());

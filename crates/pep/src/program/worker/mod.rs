@@ -28,6 +28,9 @@ pub use inbox::{Counted, Inbox, Message};
 /// Calls to send before it is looked for what has come.
 const CALLS: usize = 64;
 
+/// After the time to drain: how long what closes connections may take to leave, and be answered.
+const FAREWELL: Duration = Duration::from_secs(1);
+
 /// What all workers know.
 pub struct Shared {
     pub inboxes: Vec<Inbox>,
@@ -113,7 +116,7 @@ impl Worker {
         })
     }
 
-    /// Serves until it is told to end; what is left is the proxy, with what it counted.
+    /// Serves until it is told to end; the proxy, for what it counted.
     pub fn run(mut self) -> Result<Proxy, EndpointError> {
         let mut ready = vec![Token::Inbox];
         loop {
@@ -193,7 +196,7 @@ impl Worker {
                 }
                 Message::Drain(grace) => {
                     self.proxy.drain(now);
-                    self.ending = Ending::By(now + grace);
+                    self.ending = Ending::By(now + grace + FAREWELL);
                 }
                 Message::End => self.ending = Ending::Now,
                 Message::Count(answer) => {
