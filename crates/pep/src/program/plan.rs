@@ -140,6 +140,7 @@ fn limits(settings: &Settings) -> Limits {
         handshake: duration(times.handshake),
         idle: duration(times.idle),
         linger: duration(times.linger),
+        ..Limits::default()
     }
 }
 

@@ -95,7 +95,7 @@ impl Service {
             .name(format!("worker-{number}"))
             .spawn(move || {
                 let _end = End { number, news };
-                worker.run().map(drop)
+                worker.run()
             })
             .map_err(failed("starting a thread"))?;
         self.clocks.push(clock);
