@@ -30,7 +30,8 @@ from bentpipe.link_facts import LinkFacts
 from bentpipe.records import Record, read_jsonl
 
 PROGRAM = "bentpipe-trace"
-TRACE = "trace.pcapng"
+TRACE = "trace.pcapng"  # with proxies, of the hop at the client
+HOP_TRACES = "trace-*.pcapng"  # with proxies, of the other hops: trace-terminal-gateway.pcapng
 PACKETS = "packets.parquet"
 SUMMARY = "analysis.json"
 FORMAT = 1  # of analysis.json
