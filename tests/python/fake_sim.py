@@ -98,6 +98,7 @@ def result(job: dict[str, Any]) -> dict[str, Any]:
         "client_version": "toy 1", "server_version": "toy 1", "client_driver": "d", "server_driver": "d",
         "client_statistics": {}, "server_statistics": {},
         "received_step_s": 0.1, "received_bytes": [1, 2, 3], "jain_index": None, "flows": [],
+        "proxies": [], "hops": [],
         "packet_log_sha256": hashlib.sha256(job["seed"].encode()).hexdigest(),
         "release_error_p50_ms": None, "release_error_p99_ms": None, "release_error_p999_ms": None,
         "release_error_max_ms": None, "kernel_drops": None, "cpu_pressure": None,

@@ -5,12 +5,12 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use bentpipe_link::{Scenario, SegmentName};
+use bentpipe_link::{HostName, Scenario, SegmentName};
 
 use crate::addresses::{Block, Hop, Plan};
 use crate::device::{Device, port, wait_until_heard, wait_until_running, wake};
 use crate::error::{Doing, EmulatorError};
-use crate::host::{Host, HostName};
+use crate::host::Host;
 use crate::namespace::Namespace;
 use crate::netlink::{Netlink, PairEnd};
 
