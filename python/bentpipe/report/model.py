@@ -68,6 +68,10 @@ _ITERATION_COLUMNS = (
 )
 
 
+# Of each proxy, beside the hops.
+_PROXY_COLUMNS = ("place", "cpu_s", "memory_bytes")
+
+
 @dataclass(frozen=True)
 class RunModel:
     """A run as read from its folder."""
@@ -229,7 +233,13 @@ def cell_data(model: RunModel, slug: str) -> dict[str, Any]:
                 "version": first.server_version,
                 "driver": first.server_driver,
             },
+            *(
+                {"role": f"proxy at the {one['place']}", **{key: one[key] for key in ("name", "version", "driver")}}
+                for one in first.proxies
+            ),
         ],
+        "hops": median.hops if median else [],
+        "proxies": [{key: one[key] for key in _PROXY_COLUMNS} for one in (median.proxies if median else [])],
         "iterations": [_iteration(model, record) for record in cell.records],
     }
     return _finite(data)  # type: ignore[no-any-return]
