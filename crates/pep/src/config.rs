@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use noq_proto::TransportConfig;
+use noq_proto::{ConnectionIdGenerator, TransportConfig};
+
+use crate::seats::Seats;
 
 /// What a proxy is to be like.
 pub struct Config {
@@ -27,7 +29,14 @@ pub struct Config {
     pub limits: Limits,
     /// What is kept ready in [`Mode::Warm`].
     pub warm: Warm,
+    /// Connections of clients are counted here, over all proxies that share it.
+    pub seats: Arc<Seats>,
+    /// Makes the connection IDs of the client side; `None`: noq's own.
+    pub connection_ids: Option<ConnectionIds>,
 }
+
+/// Makes makers of connection IDs.
+pub type ConnectionIds = Arc<dyn Fn() -> Box<dyn ConnectionIdGenerator> + Send + Sync>;
 
 /// When the client's handshake is completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

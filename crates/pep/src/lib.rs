@@ -8,12 +8,14 @@ mod config;
 mod error;
 mod event;
 mod proxy;
+mod seats;
 mod statistics;
 mod words;
 
-pub use config::{Auto, Config, Hop, Limits, Mode, NextHop, Warm};
+pub use config::{Auto, Config, ConnectionIds, Hop, Limits, Mode, NextHop, Warm};
 pub use error::PepError;
 pub use event::{Event, Number, Refusal, Why};
 pub use proxy::{Proxy, Side};
+pub use seats::{Most, Seat, Seats};
 pub use statistics::{Kind, Statistics};
 pub use words::{Basis, Place, from_words};
