@@ -47,7 +47,6 @@ impl From<EndpointError> for Failure {
 
 /// Runs the program with these arguments.
 pub fn main(arguments: impl Iterator<Item = String>) -> ExitCode {
-    bentpipe_endpoint::keep_freed_memory();
     let result = arguments::parse(arguments)
         .map_err(Failure::from)
         .and_then(act);

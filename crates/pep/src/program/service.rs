@@ -33,7 +33,7 @@ struct Service {
     plan: Plan,
     shared: Arc<Shared>,
     clocks: Vec<Clock>,
-    threads: Vec<Option<JoinHandle<Result<(), EndpointError>>>>,
+    threads: Vec<Option<JoinHandle<Result<Proxy, EndpointError>>>>,
     draining: Arc<AtomicBool>,
 }
 
@@ -189,7 +189,7 @@ impl Service {
     fn join(&mut self, number: usize) -> Result<(), String> {
         let thread = self.threads[number].take().expect("a worker ends once");
         match thread.join() {
-            Ok(result) => result.map_err(|error| error.to_string()),
+            Ok(result) => result.map(drop).map_err(|error| error.to_string()),
             Err(panic) => {
                 let text = panic.downcast_ref::<&str>().map(|it| (*it).to_owned());
                 let text = text.or_else(|| panic.downcast_ref::<String>().cloned());

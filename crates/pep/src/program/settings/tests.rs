@@ -31,7 +31,7 @@ fn the_example_says_what_holds_without_it() {
     assert_eq!(example, plain);
     assert_eq!(
         example.certificate[0].key,
-        Path::new("etc/../endpoints/certs/priv.key")
+        Path::new("etc/../endpoints/certs/p256/priv.key")
     );
 }
 

@@ -28,6 +28,9 @@ pub use inbox::{Counted, Inbox, Message};
 /// Calls to send before it is looked for what has come.
 const CALLS: usize = 64;
 
+/// After the time to drain: how long what closes connections may take to leave, and be answered.
+const FAREWELL: Duration = Duration::from_secs(1);
+
 /// What all workers know.
 pub struct Shared {
     pub inboxes: Vec<Inbox>,
@@ -113,8 +116,8 @@ impl Worker {
         })
     }
 
-    /// Serves until it is told to end.
-    pub fn run(mut self) -> Result<(), EndpointError> {
+    /// Serves until it is told to end; the proxy, for what it counted.
+    pub fn run(mut self) -> Result<Proxy, EndpointError> {
         let mut ready = vec![Token::Inbox];
         loop {
             let now = self.tick();
@@ -128,7 +131,7 @@ impl Worker {
             let more = self.transmit(now)?;
             self.follow(now);
             if self.has_ended(now) {
-                return Ok(());
+                return Ok(self.proxy);
             }
             let timeout = self.timeout(more);
             ready.extend_from_slice(self.ports.poller().wait(timeout)?);
@@ -193,7 +196,7 @@ impl Worker {
                 }
                 Message::Drain(grace) => {
                     self.proxy.drain(now);
-                    self.ending = Ending::By(now + grace);
+                    self.ending = Ending::By(now + grace + FAREWELL);
                 }
                 Message::End => self.ending = Ending::Now,
                 Message::Count(answer) => {
