@@ -21,7 +21,7 @@ export function hops(detail: CellDetail): Child {
       counts(hop, "packets"),
       counts(hop, "queue_drops"),
       counts(hop, "losses"),
-      hop.rtt_min_ms === null ? "–" : duration(hop.rtt_min_ms / 1000),
+      hop.rtt_min_ms === null ? "–" : `${hop.rtt_min_ms.toFixed(1)} ms`,
       hop.retransmitted_share === null ? "–" : percent(hop.retransmitted_share),
       hop.findings.join(", ") || "–",
     ];

@@ -8,6 +8,7 @@ from typing import Any
 
 import fake_run
 import pytest
+from browser import CHROMIUM, dump
 from conftest import Command
 
 from bentpipe import campaign, treatments
@@ -253,3 +254,72 @@ def test_treatments_come_in_the_order_of_the_campaign(bentpipe: Command) -> None
     script = Path("run/report/data/run.js").read_text().removeprefix("window.bentpipeRun=").rstrip(";\n")
     found = [one["treatment"] for one in json.loads(script)["matrices"]]
     assert found == ["direct", "quic-pep terminal:iw=9", "quic-pep gateway"]
+
+
+def hop(between: str, **changes: Any) -> dict[str, Any]:
+    first, second = between.split("-")
+    counts = {
+        f"{way}_{what}": 0
+        for way in ("forward", "return")
+        for what in ("packets", "bytes", "queue_drops", "losses")
+    }
+    decoded = {
+        "connections": 1,
+        "rtt_min_ms": 0.2,
+        "rtt_median_ms": 0.3,
+        "retransmitted_share": 0.0,
+        "findings": [],
+    }
+    return {"from": first, "to": second, **counts, **decoded, **changes}
+
+
+def with_proxies(records: list[Record]) -> list[Record]:
+    proxies: list[dict[str, Any]] = [
+        {"place": place, "name": f"{place}:iw=100", "version": "pep 1", "driver": "d", "cpu_s": 0.25,
+         "memory_bytes": 40_000_000, "statistics": {}}
+        for place in ("terminal", "gateway")
+    ]  # fmt: skip
+    hops = [
+        hop("client-terminal"),
+        hop("terminal-gateway", forward_packets=9000, forward_queue_drops=321, rtt_min_ms=500.0),
+        hop("gateway-server", rtt_min_ms=80.0, retransmitted_share=None),
+    ]
+    return [fake_run.change(one, proxies=proxies, hops=hops) for one in records]
+
+
+def cell_page(folder: Path, slug: str) -> dict[str, Any]:
+    text = (folder / f"report/data/cells/{slug}.js").read_text()
+    values: dict[str, Any] = json.loads(text.partition("=")[2].rstrip(";\n"))
+    return values
+
+
+def test_a_cell_has_its_hops_and_what_the_proxies_took(bentpipe: Command) -> None:
+    write_run(of_treatment("direct", 1), with_proxies(of_treatment(CANONICAL, 1.5)))
+    folder = Path("run/trials") / of_treatment(CANONICAL, 1.5)[0].trial
+    folder.mkdir(parents=True)
+    for name in ("trace.pcapng", "trace-terminal-gateway.pcapng"):
+        (folder / name).write_bytes(b"not a capture")
+    build(Path("run"))
+    (slug,) = (path.stem for path in Path("run/report/cells").glob("*quic-pep*.html"))
+    found = cell_page(Path("run"), slug)
+    assert [one["from"] for one in found["hops"]] == ["client", "terminal", "gateway"]
+    assert found["proxies"][0] == {"place": "terminal", "cpu_s": 0.25, "memory_bytes": 40_000_000}
+    assert [one["role"] for one in found["endpoints"]][2:] == [
+        "proxy at the terminal",
+        "proxy at the gateway",
+    ]
+    labels = [one["label"] for one in found["iterations"][0]["files"]]
+    assert labels == ["trace", "trace terminal-gateway"]
+    assert cell_page(Path("run"), "sat--quinn--quinn")["hops"] == []
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
+def test_a_browser_shows_hops_and_the_way_to_other_treatments(bentpipe: Command, tmp_path: Path) -> None:
+    write_run(of_treatment("direct", 1), with_proxies(of_treatment(CANONICAL, 1.5)))
+    build(Path("run"))
+    (proxied,) = Path("run/report/cells").glob("*quic-pep*.html")
+    shown = dump(proxied.resolve().as_uri(), tmp_path / "profile")
+    assert "terminal \u2013 gateway" in shown and "321, 0" in shown and "500.0 ms" in shown
+    assert 'href="sat--quinn--quinn.html">direct</a>' in shown
+    direct = dump((proxied.parent / "sat--quinn--quinn.html").resolve().as_uri(), tmp_path / "other")
+    assert f'href="{proxied.name}"' in direct and "<h2>Hops</h2>" not in direct

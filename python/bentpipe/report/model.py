@@ -234,7 +234,10 @@ def cell_data(model: RunModel, slug: str) -> dict[str, Any]:
                 "driver": first.server_driver,
             },
             *(
-                {"role": f"proxy at the {one['place']}", **{key: one[key] for key in ("name", "version", "driver")}}
+                {
+                    "role": f"proxy at the {one['place']}",
+                    **{key: one[key] for key in ("name", "version", "driver")},
+                }
                 for one in first.proxies
             ),
         ],
