@@ -323,3 +323,5 @@ def test_a_browser_shows_hops_and_the_way_to_other_treatments(bentpipe: Command,
     assert 'href="sat--quinn--quinn.html">direct</a>' in shown
     direct = dump((proxied.parent / "sat--quinn--quinn.html").resolve().as_uri(), tmp_path / "other")
     assert f'href="{proxied.name}"' in direct and "<h2>Hops</h2>" not in direct
+    index = dump(Path("run/report/index.html").resolve().as_uri(), tmp_path / "index")
+    assert ">sat (direct)</a>" in index and f">sat ({CANONICAL})</a>" in index
