@@ -153,6 +153,13 @@ class Analysis:
         last = max(one["connection"] for one in known)
         raise UsageError(f"--connection: there is no connection {number}", f"give a number from 0 to {last}")
 
+    @property
+    def other_hops(self) -> list[Path]:
+        """Traces of the trial's other hops, where proxies split its path."""
+        if self.run is None or self.trial is None:
+            return []
+        return sorted((self.run.folder / "trials" / self.trial).glob(HOP_TRACES))
+
     def is_sealed(self) -> bool:
         """Whether there are 1-RTT packets, none of which could be decrypted, and nothing else to measure."""
         if any(one["protocol"] != "quic" for one in self.summary["connections"]):

@@ -17,6 +17,7 @@ from bentpipe.errors import UsageError
 from bentpipe.records import Record
 from bentpipe.report import build, slugs
 from bentpipe.report.command import reproduce
+from bentpipe.run_folder import RunFolder
 from bentpipe.statistics import cells
 
 SPEC = "terminal:iw=100:cc=newreno,gateway:iw=100:cc=newreno"
@@ -325,3 +326,14 @@ def test_a_browser_shows_hops_and_the_way_to_other_treatments(bentpipe: Command,
     assert f'href="{proxied.name}"' in direct and "<h2>Hops</h2>" not in direct
     index = dump(Path("run/report/index.html").resolve().as_uri(), tmp_path / "index")
     assert ">sat (direct)</a>" in index and f">sat ({CANONICAL})</a>" in index
+
+
+def test_a_trace_is_forgotten_with_those_of_its_other_hops(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path / "run")
+    trial = folder.trial("x")
+    trial.mkdir(parents=True)
+    for name in ("trace.pcapng", "trace-terminal-gateway.pcapng", "packets.parquet", "gateway.log"):
+        (trial / name).write_bytes(b"x")
+    folder.forget_trace("x")
+    assert [path.name for path in trial.iterdir()] == ["gateway.log"]
+    folder.close()
