@@ -37,7 +37,7 @@ pub struct Control {
 }
 
 /// Asked at the end.
-pub type Report = Box<dyn Fn() -> Statistics>;
+pub type Report = Arc<dyn Fn() -> Statistics + Send + Sync>;
 
 impl Control {
     /// One of the library's, which says nothing.

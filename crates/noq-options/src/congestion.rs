@@ -97,6 +97,6 @@ fn of_ours(
     };
     Ok(Control {
         factory: Arc::new(factory),
-        report: Some(Box::new(move || diary.statistics())),
+        report: Some(Arc::new(move || diary.statistics())),
     })
 }

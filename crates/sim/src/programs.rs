@@ -60,10 +60,13 @@ pub fn begin(play: &Play, children: Vec<Child>, ready: &[Ready]) -> Flow {
 /// What the proxy is told that is the program with that number.
 fn hello_proxy(play: &Play, number: usize) -> ProxyHello {
     let (host, _) = play.programs()[number];
-    let [_, listen] = play.addresses(number - 1);
+    let [previous_hop, listen] = play.addresses(number - 1);
     let [local, next_hop] = play.addresses(number);
     let seed = seed_of(play.job().seed.0, play.number(), host.name());
-    play.proxy_hello(host, seed, [listen, local, next_hop])
+    ProxyHello {
+        previous_hop: Some(previous_hop.to_string()),
+        ..play.proxy_hello(host, seed, [listen, local, next_hop])
+    }
 }
 
 fn hello(play: &Play, role: Role) -> Hello {

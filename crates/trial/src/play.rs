@@ -105,7 +105,8 @@ impl<'a> Play<'a> {
             .collect()
     }
 
-    /// What the proxy on `host` is told, whose addresses are where it listens, where it connects from, and its next hop.
+    /// What the proxy on `host` is told that is told nothing of its previous hop. Its addresses are where it listens, where it connects
+    /// from, and its next hop.
     #[must_use]
     pub fn proxy_hello(
         &self,
@@ -123,6 +124,7 @@ impl<'a> Play<'a> {
                 .unwrap_or_default(),
             seed: format!("{seed:016x}"),
             epoch_unix_s: EPOCH_UNIX_S,
+            previous_hop: None,
             listen: listen.to_string(),
             local: local.to_string(),
             next_hop: next_hop.to_string(),

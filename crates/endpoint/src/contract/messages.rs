@@ -86,6 +86,8 @@ pub struct ProxyHello {
     pub seed: String,
     /// The wall-clock time of time 0, in seconds since 1970; of no meaning in socket mode.
     pub epoch_unix_s: u64,
+    /// Where its datagrams on the client side come from, which in virtual time do not say so themselves; `None` in socket mode.
+    pub previous_hop: Option<String>,
     /// Where it accepts connections.
     pub listen: String,
     /// Where it opens connections from.

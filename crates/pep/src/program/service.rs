@@ -43,6 +43,7 @@ pub fn run(wanted: Wanted) -> Result<(), Failure> {
     let plan = Plan::new(settings)?;
     let log =
         Log::start(plan.settings.log, std::io::stderr()).map_err(failed("starting a thread"))?;
+    sockets::allow_many();
     let (news, messages) = channel();
     watch_signals(news.clone())?;
     let result = Service::start(wanted, plan, log.clone(), &news)
@@ -94,7 +95,7 @@ impl Service {
             .name(format!("worker-{number}"))
             .spawn(move || {
                 let _end = End { number, news };
-                worker.run()
+                worker.run().map(drop)
             })
             .map_err(failed("starting a thread"))?;
         self.clocks.push(clock);
