@@ -319,3 +319,46 @@ impl Forwarding {
 fn copy(error: &io::Error) -> io::Error {
     io::Error::other(error.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hop_ends_where_a_program_takes_the_packets() {
+        let ends = |segments: &[SegmentName], stops: &[HostName]| -> Vec<(usize, bool, bool)> {
+            let places = places(segments, stops).into_iter();
+            let back = places.filter(|it| it.direction == Direction::Return);
+            back.map(|it| (it.hop, it.from_end, it.to_end)).collect()
+        };
+        let all = SegmentName::ALL;
+        assert_eq!(
+            ends(&all, &[]),
+            [(0, true, false), (0, false, false), (0, false, true)]
+        );
+        assert_eq!(
+            ends(&all, &[HostName::Terminal]),
+            [(0, true, true), (1, true, false), (1, false, true)]
+        );
+        assert_eq!(
+            ends(&all, &[HostName::Gateway]),
+            [(0, true, false), (0, false, true), (1, true, true)]
+        );
+        assert_eq!(
+            ends(&all, &[HostName::Terminal, HostName::Gateway]),
+            [(0, true, true), (1, true, true), (2, true, true)]
+        );
+        // A transparent segment is not emulated: packets of the hop are seen in the others.
+        let two = [SegmentName::Access, SegmentName::Satellite];
+        assert_eq!(
+            ends(&two, &[HostName::Terminal]),
+            [(0, true, true), (1, true, true)]
+        );
+        let forward = places(&all, &[HostName::Terminal]);
+        let forward: Vec<_> = forward
+            .iter()
+            .filter(|it| it.direction == Direction::Forward)
+            .collect();
+        assert_eq!((forward[1].from_end, forward[1].to_end), (false, true));
+    }
+}

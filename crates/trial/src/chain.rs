@@ -1,5 +1,6 @@
 //! The chain that a flow goes through: a client, proxies, a server, and the hops between them.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bentpipe_link::{Direction, Hop, HostName};
@@ -32,7 +33,7 @@ struct Given {
     name: String,
     command: Vec<String>,
     #[serde(default)]
-    options: std::collections::BTreeMap<String, String>,
+    options: BTreeMap<String, String>,
 }
 
 impl From<Given> for Proxy {
@@ -124,5 +125,97 @@ impl Job {
             ));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bentpipe_link::HostName::{Client, Gateway, Server, Terminal};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn job(proxies: &Value) -> Result<Job, String> {
+        let program = json!({"name": "noq", "command": ["noq"]});
+        let delay = json!({"delay": "250 ms"});
+        let job = json!({
+            "scenario": {
+                "name": "s", "title": "t", "source": "s", "timeout": "60 s",
+                "satellite": {"forward": delay, "return": delay},
+            },
+            "flows": [{"testcase": "transfer", "requests": ["/1"], "client": program, "server": program}],
+            "proxies": proxies,
+            "www": "/", "certs": "/", "seed": "0000000000000001", "folder": "/", "trace": false, "qlog": false,
+        });
+        Job::read(&job.to_string())
+    }
+
+    fn proxy(place: &str, options: &Value) -> Value {
+        json!({"place": place, "name": place, "command": ["pep"], "options": options})
+    }
+
+    #[test]
+    fn a_chain_leads_from_the_client_to_the_server() {
+        let none = json!({});
+        let [terminal, gateway] = ["terminal", "gateway"].map(|place| proxy(place, &none));
+        let cases = [
+            (json!([]), vec![Client, Server], 0, "500 ms"),
+            (
+                json!([terminal]),
+                vec![Client, Terminal, Server],
+                1,
+                "500.2 ms",
+            ),
+            (
+                json!([gateway]),
+                vec![Client, Gateway, Server],
+                0,
+                "500.2 ms",
+            ),
+            (
+                json!([terminal, gateway]),
+                vec![Client, Terminal, Gateway, Server],
+                1,
+                "500.4 ms",
+            ),
+        ];
+        for (proxies, hosts, satellite, rtt) in cases {
+            let job = job(&proxies).unwrap();
+            assert_eq!(job.hosts(), hosts);
+            assert_eq!(job.hops().len(), hosts.len() - 1);
+            assert_eq!(job.satellite_hop(), satellite);
+            assert_eq!(job.scenario.rtt().to_string(), rtt);
+            assert_eq!(job.last_hop(TestCase::Transfer), 0);
+            assert_eq!(job.last_hop(TestCase::Upload), hosts.len() - 2);
+        }
+    }
+
+    #[test]
+    fn what_is_to_be_ready_gets_time_for_that() {
+        let lead = |options: Value| job(&json!([proxy("gateway", &options)])).unwrap().lead();
+        assert_eq!(lead(json!({})), Span::ZERO);
+        assert_eq!(
+            lead(json!({"mode": "sequential", "auto": "off"})),
+            Span::ZERO
+        );
+        assert_eq!(lead(json!({"mode": "warm"})), LEAD);
+        assert_eq!(lead(json!({"auto": "on"})), LEAD);
+    }
+
+    #[test]
+    fn proxies_stand_in_order_between_the_ends() {
+        for places in [
+            vec!["gateway", "terminal"],
+            vec!["gateway"; 2],
+            vec!["client"],
+            vec!["server"],
+        ] {
+            let proxies: Vec<Value> = places
+                .iter()
+                .map(|place| proxy(place, &json!({})))
+                .collect();
+            let problem = job(&json!(proxies)).unwrap_err();
+            assert!(problem.contains(&places.join(", ")), "{problem}");
+        }
     }
 }
