@@ -46,8 +46,10 @@ _DIFFERS = """- **The stack.** The source's ends and proxies are quicly of 2022;
 - **Loss** is independent from packet to packet, on the satellite segment, in both directions. The source's
   is netem's on one interface of its satellite, through which both directions pass.
 - **What is counted.** The source samples bytes that its client program received, every 0.1 s. Here it is
-  UDP payload that reached the client, from the first byte of the file on, read at the same instants. The
-  time before that counts: all times are since the client's first packet.
+  what reached the client of the file, in whatever order, read at the same instants: UDP payload, less the
+  trial's mean share of headers and of what came twice. So without proxies what waits in the client for a
+  lost packet is counted; with proxies it waits in the terminal, which hands a stream on in order, and
+  comes in a burst over the cable once the packet is there. All times are since the client's first packet.
 - **Where the proxies are.** A cable of 0.1 ms joins client and terminal, and the gateway's other side has
   the 40 ms of Internet, as there.
 - **Repetition.** The source has {iterations} runs of each setting and shows their averages. So do the

@@ -1,10 +1,13 @@
 """The runs of the page on proxies: what arrived when, out of records.
 
-Bytes are of the UDP payload that reached the client, less what had come before the first byte of the file:
-with a proxy nearby the client's handshake is over before anything has crossed the satellite. Rates are over
-windows of WINDOW_S. *Slow start ends*, as seen by the receiver, when the rate first reaches NEAR of the
-highest of the next AHEAD_S: until then it doubles each round trip, so that what comes soon is far higher.
-This needs nothing that only one kind of sender could say."""
+Bytes are of the file: the UDP payload that reached the client, less what had come before the file's first
+byte (with a proxy nearby the client's handshake is over before anything has crossed the satellite), and
+less the trial's share of headers and of what came twice, which is taken to be the same throughout: proxies
+cut packets anew, so that payload alone would count their headers for them. Rates are over windows of
+WINDOW_S. *Slow start ends*, as seen by the receiver, when the rate first reaches NEAR of the highest of the
+next AHEAD_S: until then it doubles each round trip, so that what comes soon is far higher. This needs
+nothing that only one kind of sender could say.
+"""
 
 from __future__ import annotations
 
@@ -41,6 +44,9 @@ def arrived(record: Record, until_s: float) -> Floats:
     before = int(record.ttfb_s / step)
     of_file = np.maximum(curve - (curve[before - 1] if before else 0), 0)
     of_file[:before] = 0
+    if record.goodput_bps is not None and of_file[-1] > 0:
+        new = record.goodput_bps / 8 * (len(curve) * step - record.ttfb_s)
+        of_file *= min(new / of_file[-1], 1.0)
     times = np.arange(len(curve) + 1) * step
     result: Floats = np.interp(instants, times, np.concatenate(([0.0], of_file)))
     return result
