@@ -46,13 +46,14 @@ pub use self::{
     error::EndpointError,
     log_file::{LogFile, LogFolder},
     options::Options,
-    program::run,
+    program::{run, seed_entropy},
     reassembly::{Reassembly, ReassemblyError},
-    setup::{Role, Setup},
+    setup::{Role, Setup, Surroundings},
     stack::{
         Closing, ConnectionKey, Event, Read, Received, Resume, Stack, StreamEnd, StreamKey,
         Transmit,
     },
     test_case::TestCase,
     tickets::Tickets,
+    tls::Tls,
 };

@@ -1,0 +1,139 @@
+//! What a proxy is to be like.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bentpipe_noq_options::{Peers, Report};
+use noq_proto::{ConnectionIdGenerator, TransportConfig};
+
+use crate::error::PepError;
+use crate::seats::Seats;
+
+/// What a proxy is to be like.
+pub struct Config {
+    /// When the client's handshake is completed.
+    pub mode: Mode,
+    /// Whether to step aside where a proxy is of no use; `None`: never.
+    pub auto: Option<Auto>,
+    /// Where connections go.
+    pub next_hop: NextHop,
+    /// The client side's transport.
+    pub client: Hop,
+    /// The server side's transport.
+    pub server: Hop,
+    /// The client side's TLS: the certificate that clients are shown. Its application protocols are replaced by what the client offers.
+    pub client_tls: Arc<rustls::ServerConfig>,
+    /// The server side's TLS: whom the proxy trusts. Its application protocols are replaced by what the client offers.
+    pub server_tls: Arc<rustls::ClientConfig>,
+    /// What a connection may use.
+    pub limits: Limits,
+    /// What is kept ready in [`Mode::Warm`].
+    pub warm: Warm,
+    /// Connections of clients are counted here, over all proxies that share it.
+    pub seats: Arc<Seats>,
+    /// Makes the connection IDs of the client side; `None`: noq's own.
+    pub connection_ids: Option<ConnectionIds>,
+}
+
+/// Makes makers of connection IDs.
+pub type ConnectionIds = Arc<dyn Fn() -> Box<dyn ConnectionIdGenerator> + Send + Sync>;
+impl Config {
+    /// Refuses what no proxy can be.
+    pub(crate) fn check(&self) -> Result<(), PepError> {
+        let wrong = |what: &str| Err(PepError::Config(what.into()));
+        if let NextHop::ByName(names) = &self.next_hop
+            && names.is_empty()
+        {
+            return wrong("no server name is allowed: name at least one, with its address");
+        }
+        let limits = &self.limits;
+        if limits.connections == 0 || limits.connections_per_client == 0 || limits.streams == 0 {
+            return wrong("a limit of 0 connections or streams lets nothing through");
+        }
+        Ok(())
+    }
+
+    /// Where a client goes that asks for this name; `None`: nowhere.
+    pub(crate) fn next_hop(&self, name: Option<&str>) -> Option<SocketAddr> {
+        match &self.next_hop {
+            NextHop::Fixed(address) => Some(*address),
+            NextHop::ByName(names) => names.get(name?).copied(),
+        }
+    }
+}
+
+/// When the client's handshake is completed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// At once, beside the next hop's.
+    #[default]
+    Parallel,
+    /// When the next hop's is complete, with what that chose.
+    Sequential,
+    /// At once over a connection to the next hop that is ready; without one as [`Mode::Sequential`].
+    Warm,
+}
+
+/// When to forward datagrams untouched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Auto {
+    /// A hop towards or from which the smallest round-trip time is known to be below this needs no proxy.
+    pub threshold: Duration,
+}
+
+/// Where connections go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NextHop {
+    /// All to this address.
+    Fixed(SocketAddr),
+    /// By the server name that the client asks for; others are refused.
+    ByName(BTreeMap<String, SocketAddr>),
+}
+
+/// The transport of one side.
+pub struct Hop {
+    /// noq's own configuration.
+    pub transport: Arc<TransportConfig>,
+    /// What is remembered of paths.
+    pub peers: Peers,
+    /// What congestion control has to say of the path that was begun last.
+    pub report: Option<Report>,
+    /// The QUIC version: of the server side the one to connect with, of the client side the only one to accept; `None`: what noq has.
+    pub version: Option<u32>,
+}
+
+/// What the proxy and its connections may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections of clients at once.
+    pub connections: usize,
+    /// Connections of one client address at once.
+    pub connections_per_client: usize,
+    /// Streams of one kind that a peer may have open at once.
+    pub streams: u32,
+    /// Bytes of one stream and direction that are taken out of one side and wait for the other.
+    pub stream_buffer: usize,
+    /// The same of all streams of a connection together.
+    pub connection_buffer: usize,
+    /// How long the handshakes of a connection may take, both sides.
+    pub handshake: Duration,
+    /// How long either side may be silent.
+    pub idle: Duration,
+    /// How long a peer may leave a gap open in a stream whose buffer is full.
+    pub gap: Duration,
+    /// How long what one side sent before it closed may take to be delivered to the other.
+    pub linger: Duration,
+}
+
+/// What is kept ready in [`Mode::Warm`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warm {
+    /// Connections per server name and application protocol.
+    pub connections: usize,
+    /// A pair of these that nobody has asked for for so long is no longer kept ready.
+    pub expiry: Duration,
+    /// What is kept ready from the start, server name and application protocol: others are as soon as somebody has asked for them.
+    pub ahead: Vec<(String, Vec<u8>)>,
+}

@@ -1,0 +1,31 @@
+//! A performance enhancing proxy for QUIC: it ends the connections of its clients and carries what they bear over connections of its own.
+//!
+//! No socket and no clock: a [`Proxy`] is given datagrams and the time, and returns datagrams and when it wants to be called next.
+//! It has two sides. On the *client side*, towards the client, it is a QUIC server; on the *server side*, towards the server, it is a QUIC
+//! client of the *next hop*, which is the next proxy or the server.
+
+mod arrivals;
+mod closing;
+mod config;
+mod connections;
+mod course;
+mod crypto;
+mod error;
+mod event;
+mod hello;
+mod initial;
+mod pair;
+mod proxy;
+mod relay;
+mod seats;
+mod statistics;
+mod words;
+
+pub use closing::Code;
+pub use config::{Auto, Config, ConnectionIds, Hop, Limits, Mode, NextHop, Warm};
+pub use error::PepError;
+pub use event::{Event, Number, Refusal, Why};
+pub use proxy::{Proxy, Side};
+pub use seats::{Most, Seat, Seats};
+pub use statistics::{Kind, Statistics};
+pub use words::{Basis, Place, from_words};
