@@ -13,14 +13,29 @@ const SOURCE: &str = "noq-proto-1.4.0";
 /// `defragment` takes the number of bytes read for the offset before which all has been read. That holds in ordered mode only:
 /// unordered, it throws away chunks that fill a gap.
 ///
+/// `defragment` leaves apart what lies side by side, if it fills its packets well: 2049 full packets that nobody has read are then
+/// taken for as many gaps, and the connection is given up: `docs/upstream/noq-unread.md`. So before that is counted, all but large pieces are merged.
+///
 /// The pacer holds back packets with nothing but an ACK, too, which RFC 9002, section 7.7, advises against: `docs/upstream/noq-acks.md`. Over a
 /// long round trip a receiver's ACKs then come in bursts.
-const MENDS: [(&str, &str, usize, &str); 2] = [
+const MENDS: [(&str, &str, usize, &str); 3] = [
     (
         "connection/assembler.rs",
         "let mut offset = self.bytes_read;",
         2,
         "let mut offset = if self.state.is_ordered() { self.bytes_read } else { 0 };",
+    ),
+    (
+        "connection/assembler.rs",
+        "if over_allocation > threshold || self.data.len() > COMPACT_THRESHOLD {",
+        1,
+        "if over_allocation > threshold || self.data.len() > COMPACT_THRESHOLD {
+            if self.data.len() > COMPACT_THRESHOLD {
+                for chunk in self.data.iter_mut().filter(|chunk| chunk.bytes.len() < 1 << 16) {
+                    chunk.defragmented = false;
+                    chunk.allocation_size = 2 * chunk.bytes.len();
+                }
+            }",
     ),
     (
         "connection/mod.rs",

@@ -20,7 +20,14 @@ ALLOWED = {
     "bentpipe-congestion": {"bentpipe-noq-proto", "bentpipe-units"},
     "bentpipe-trace": {"bentpipe-units"},
     "bentpipe-endpoint": {"bentpipe-units"},
+    "bentpipe-noq-options": {
+        "bentpipe-congestion",
+        "bentpipe-endpoint",
+        "bentpipe-noq-proto",
+        "bentpipe-units",
+    },
     "bentpipe-noq-proto": set(),
+    "bentpipe-pep": {"bentpipe-endpoint", "bentpipe-noq-options", "bentpipe-noq-proto"},
     "bentpipe-benches": {"bentpipe-congestion", "bentpipe-noq-proto"},
     "bentpipe-trial": {"bentpipe-link", "bentpipe-endpoint", "bentpipe-trace", "bentpipe-units"},
     "bentpipe-sim": {
@@ -41,6 +48,7 @@ ALLOWED = {
 ENDPOINT_PROGRAMS_MAY_USE = {
     "bentpipe-congestion",
     "bentpipe-endpoint",
+    "bentpipe-noq-options",
     "bentpipe-noq-proto",
     "bentpipe-units",
 }

@@ -62,7 +62,7 @@ impl Stack for Adapter {
     fn new(setup: &Setup, words: &mut Options) -> Result<Self, EndpointError> {
         let mut transport = TransportConfig::default();
         let peers = dialect::Peers::default();
-        let report = options::apply(&mut transport, setup, words, &peers)?;
+        let report = options::apply(&mut transport, &setup.surroundings(), words, &peers)?;
         let reading = Reading::take(words)?;
         if let Some(folder) = &setup.qlog {
             let start = setup.clock.instant(Duration::ZERO);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bentpipe_endpoint::contract::Statistics;
-use bentpipe_endpoint::{EndpointError, Options, Setup};
+use bentpipe_endpoint::{EndpointError, Options, Surroundings};
 
 use crate::dialect;
 use crate::proto::congestion::ControllerFactory;
@@ -30,13 +30,14 @@ pub struct Tuning {
 
 /// Congestion control that the variant asks for.
 pub struct Control {
+    /// Makes a controller for each path.
     pub factory: Arc<dyn ControllerFactory + Send + Sync>,
     /// What it has to say for the record, if anything.
     pub report: Option<Report>,
 }
 
 /// Asked at the end.
-pub type Report = Box<dyn Fn() -> Statistics>;
+pub type Report = Arc<dyn Fn() -> Statistics + Send + Sync>;
 
 impl Control {
     /// One of the library's, which says nothing.
@@ -48,9 +49,10 @@ impl Control {
     }
 }
 
+/// Takes the words that both libraries have out of `options`, and those of `dialect`; says what will report on congestion control.
 pub fn apply(
     transport: &mut TransportConfig,
-    setup: &Setup,
+    around: &Surroundings,
     options: &mut Options,
     peers: &dialect::Peers,
 ) -> Result<Option<Report>, EndpointError> {
@@ -60,7 +62,7 @@ pub fn apply(
         initial_window: packets.map(|packets| packets * BASE_DATAGRAM_SIZE),
     };
     let mut report = None;
-    if let Some(control) = dialect::congestion_control(&tuning, setup, options, peers)? {
+    if let Some(control) = dialect::congestion_control(&tuning, around, options, peers)? {
         transport.congestion_controller_factory(control.factory);
         report = control.report;
     }

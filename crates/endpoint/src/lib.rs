@@ -48,7 +48,7 @@ pub use self::{
     options::Options,
     program::run,
     reassembly::{Reassembly, ReassemblyError},
-    setup::{Role, Setup},
+    setup::{Role, Setup, Surroundings},
     stack::{
         Closing, ConnectionKey, Event, Read, Received, Resume, Stack, StreamEnd, StreamKey,
         Transmit,

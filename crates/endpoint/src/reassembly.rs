@@ -24,6 +24,8 @@ pub struct Reassembly {
     next: u64,
     /// What comes next, in order.
     ready: VecDeque<Bytes>,
+    /// Bytes in these.
+    ready_bytes: usize,
     /// Pieces beyond the first gap, by their offsets.
     waiting: BTreeMap<u64, Bytes>,
     /// What these occupy.
@@ -73,21 +75,39 @@ impl Reassembly {
 
     /// Takes what continues the bytes in order, and what has waited for it.
     fn append(&mut self, bytes: Bytes) {
-        self.next += bytes.len() as u64;
-        self.ready.push_back(bytes);
+        self.make_ready(bytes);
         while let Some(piece) = self.waiting.first_entry()
             && *piece.key() == self.next
         {
             let bytes = piece.remove();
             self.held -= bytes.len() + PIECE_OVERHEAD;
-            self.next += bytes.len() as u64;
-            self.ready.push_back(bytes);
+            self.make_ready(bytes);
         }
+    }
+
+    fn make_ready(&mut self, bytes: Bytes) {
+        self.next += bytes.len() as u64;
+        self.ready_bytes += bytes.len();
+        self.ready.push_back(bytes);
     }
 
     /// The bytes that come next in order, if they are here.
     pub fn pop(&mut self) -> Option<Bytes> {
-        self.ready.pop_front()
+        let bytes = self.ready.pop_front()?;
+        self.ready_bytes -= bytes.len();
+        Some(bytes)
+    }
+
+    /// All bytes before this offset have come.
+    #[must_use]
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// What has not been taken out occupies so many bytes, in order or waiting for a gap to be filled.
+    #[must_use]
+    pub fn occupied(&self) -> usize {
+        self.ready_bytes + self.held
     }
 
     /// The first bytes that are missing although later ones have come.
@@ -135,7 +155,8 @@ mod tests {
             }
             out.extend(drain(&mut reassembly));
             prop_assert!(out == content);
-            prop_assert_eq!((reassembly.gap(), reassembly.held), (None, 0));
+            prop_assert_eq!((reassembly.gap(), reassembly.occupied()), (None, 0));
+            prop_assert_eq!(reassembly.next(), content.len() as u64);
         }
     }
 

@@ -41,6 +41,19 @@ impl Role {
     }
 }
 
+/// What the options of a connection depend on, whoever has it.
+#[derive(Debug, Clone)]
+pub struct Surroundings {
+    /// The side of the connection.
+    pub role: Role,
+    /// Real time and sockets; else virtual time.
+    pub real_time: bool,
+    /// For qlog.
+    pub qlog: Option<LogFolder>,
+    /// The time, as the driver sets it.
+    pub clock: Clock,
+}
+
 /// What a trial asks of the program.
 #[derive(Debug)]
 pub struct Setup {
@@ -147,6 +160,17 @@ impl Setup {
             real_time: true,
             clock: Clock::start_now(),
         })
+    }
+
+    /// What the options of its connections depend on.
+    #[must_use]
+    pub fn surroundings(&self) -> Surroundings {
+        Surroundings {
+            role: self.role,
+            real_time: self.real_time,
+            qlog: self.qlog.clone(),
+            clock: self.clock.clone(),
+        }
     }
 }
 

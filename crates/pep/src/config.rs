@@ -5,8 +5,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bentpipe_noq_options::{Peers, Report};
 use noq_proto::{ConnectionIdGenerator, TransportConfig};
 
+use crate::error::PepError;
 use crate::seats::Seats;
 
 /// What a proxy is to be like.
@@ -38,6 +40,31 @@ pub struct Config {
 /// Makes makers of connection IDs.
 pub type ConnectionIds = Arc<dyn Fn() -> Box<dyn ConnectionIdGenerator> + Send + Sync>;
 
+impl Config {
+    /// Refuses what no proxy can be.
+    pub(crate) fn check(&self) -> Result<(), PepError> {
+        let wrong = |what: &str| Err(PepError::Config(what.into()));
+        if let NextHop::ByName(names) = &self.next_hop
+            && names.is_empty()
+        {
+            return wrong("no server name is allowed: name at least one, with its address");
+        }
+        let limits = &self.limits;
+        if limits.connections == 0 || limits.connections_per_client == 0 || limits.streams == 0 {
+            return wrong("a limit of 0 connections or streams lets nothing through");
+        }
+        Ok(())
+    }
+
+    /// Where a client goes that asks for this name; `None`: nowhere.
+    pub(crate) fn next_hop(&self, name: Option<&str>) -> Option<SocketAddr> {
+        match &self.next_hop {
+            NextHop::Fixed(address) => Some(*address),
+            NextHop::ByName(names) => names.get(name?).copied(),
+        }
+    }
+}
+
 /// When the client's handshake is completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
@@ -67,10 +94,13 @@ pub enum NextHop {
 }
 
 /// The transport of one side.
-#[derive(Debug, Clone)]
 pub struct Hop {
     /// noq's own configuration.
     pub transport: Arc<TransportConfig>,
+    /// What is remembered of paths.
+    pub peers: Peers,
+    /// What congestion control has to say of the path that was begun last.
+    pub report: Option<Report>,
     /// The QUIC version: of the server side the one to connect with, of the client side the only one to accept; `None`: what noq has.
     pub version: Option<u32>,
 }
@@ -92,6 +122,8 @@ pub struct Limits {
     pub handshake: Duration,
     /// How long either side may be silent.
     pub idle: Duration,
+    /// How long a peer may leave a gap open in a stream whose buffer is full.
+    pub gap: Duration,
     /// How long what one side sent before it closed may take to be delivered to the other.
     pub linger: Duration,
 }

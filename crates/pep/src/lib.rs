@@ -4,14 +4,24 @@
 //! It has two sides. On the *client side*, towards the client, it is a QUIC server; on the *server side*, towards the server, it is a QUIC
 //! client of the *next hop*, which is the next proxy or the server.
 
+mod arrivals;
+mod closing;
 mod config;
+mod connections;
+mod course;
+mod crypto;
 mod error;
 mod event;
+mod hello;
+mod initial;
+mod pair;
 mod proxy;
+mod relay;
 mod seats;
 mod statistics;
 mod words;
 
+pub use closing::Code;
 pub use config::{Auto, Config, ConnectionIds, Hop, Limits, Mode, NextHop, Warm};
 pub use error::PepError;
 pub use event::{Event, Number, Refusal, Why};

@@ -9,22 +9,70 @@ pub enum Kind {
     Gauge,
 }
 
-/// Counters since the start, and gauges.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Statistics {
-    /// Connections of clients so far.
-    pub connections_total: u64,
-    /// Connections of clients now.
-    pub connections: u64,
+macro_rules! statistics {
+    ($($(#[doc = $doc:literal])* $name:ident: $kind:ident,)*) => {
+        /// Counters since the start, and gauges.
+        #[derive(Debug, Clone, Default, PartialEq, Eq)]
+        pub struct Statistics {
+            $($(#[doc = $doc])* pub $name: u64,)*
+        }
+
+        impl Statistics {
+            /// All of them by name, in a fixed order; with what they are.
+            pub fn entries(&self) -> impl Iterator<Item = (&'static str, Kind, u64)> + use<> {
+                [$((stringify!($name), Kind::$kind, self.$name),)*].into_iter()
+            }
+        }
+    };
 }
 
-impl Statistics {
-    /// All of them by name, in a fixed order; with what they are.
-    pub fn entries(&self) -> impl Iterator<Item = (&'static str, Kind, u64)> {
-        [
-            ("connections_total", Kind::Counter, self.connections_total),
-            ("connections", Kind::Gauge, self.connections),
-        ]
-        .into_iter()
-    }
+statistics! {
+    /// Connections of clients that were begun.
+    connections_total: Counter,
+    /// Those of which both handshakes were completed.
+    established_total: Counter,
+    /// Those that an application closed.
+    closed_by_application_total: Counter,
+    /// Those that ended by an error.
+    closed_by_error_total: Counter,
+    /// Clients that were turned away.
+    refused_total: Counter,
+    /// Clients that were asked to show that they are at their address.
+    retried_total: Counter,
+    /// Connections to next hops that resumed a TLS session.
+    resumed_total: Counter,
+    /// Connections of clients that found one to the next hop ready.
+    warm_hits_total: Counter,
+    /// Those that did not, where one should have been.
+    warm_misses_total: Counter,
+    /// Flows that were forwarded untouched.
+    asides_total: Counter,
+    /// Bytes of streams that were carried towards servers.
+    bytes_to_servers_total: Counter,
+    /// Bytes of streams that were carried towards clients.
+    bytes_to_clients_total: Counter,
+    /// DATAGRAM frames that were handed on.
+    datagrams_total: Counter,
+    /// Those that were too large for the other side.
+    datagrams_too_large_total: Counter,
+    /// Those that the other side does not take.
+    datagrams_unsupported_total: Counter,
+    /// Events that nobody fetched in time.
+    events_lost_total: Counter,
+    /// Connections of clients.
+    connections: Gauge,
+    /// Clients whose first packets are not complete.
+    arriving: Gauge,
+    /// Directions of streams that are under way.
+    streams: Gauge,
+    /// Bytes that one side has given and the other not yet taken.
+    held_bytes: Gauge,
+    /// Connections to next hops that are ready for clients to come.
+    warm: Gauge,
+    /// Flows that are forwarded untouched.
+    asides: Gauge,
+    /// The library's connections on the client side, with those that drain.
+    client_side: Gauge,
+    /// The library's connections on the server side, with those that drain.
+    server_side: Gauge,
 }

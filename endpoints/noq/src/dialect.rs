@@ -11,19 +11,13 @@ use noq_proto::{
     ServerConfig, Transmit, WriteError,
 };
 
-pub use crate::congestion::congestion_control;
-use crate::inbox::Reading;
-pub use crate::peers::Peers;
-pub use crate::qlog::log_to;
+pub use bentpipe_noq_options::{NAME, Peers, log_to};
 
-pub const NAME: &str = "noq";
+use crate::inbox::Reading;
+
 pub const VERSION: &str = "noq-proto 1.4.0";
 /// In order, overshoot ends connections: see `docs/upstream/gaps.md`.
 pub const READING: Reading = Reading::Unordered;
-
-/// noq is what congestion control is studied on here: its flow control must not be the limit, on any path. Its own window, 1.25 MB for a
-/// stream, lets 16 Mbit/s through where a round trip takes 600 ms.
-pub const DEFAULT_WINDOW: Option<u64> = Some(512 << 20);
 
 pub fn endpoint(config: Arc<EndpointConfig>, server: Option<Arc<ServerConfig>>) -> Endpoint {
     Endpoint::new(config, server, true)

@@ -8,22 +8,17 @@ mod adapter;
 mod adversity;
 #[path = "../../../crates/endpoint/quinn-family/client.rs"]
 mod client;
-mod congestion;
 mod dialect;
-mod diary;
 #[path = "../../../crates/endpoint/quinn-family/inbox.rs"]
 mod inbox;
-#[path = "../../../crates/endpoint/quinn-family/options.rs"]
-mod options;
-mod peers;
 mod perf;
-mod qlog;
 #[cfg(test)]
 #[path = "../../../crates/endpoint/quinn-family/reading.rs"]
 mod reading;
 
 use std::process::ExitCode;
 
+use bentpipe_noq_options as options;
 use noq_proto as proto;
 
 fn main() -> ExitCode {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use bentpipe_endpoint::{EndpointError, LogFolder, Options, Received, Setup};
+use bentpipe_endpoint::{EndpointError, LogFolder, Options, Received, Surroundings};
 use bytes::Bytes;
 use quinn_proto::congestion::{BbrConfig, CubicConfig, NewRenoConfig};
 use quinn_proto::{
@@ -67,7 +67,7 @@ pub fn write(stream: &mut SendStream<'_>, data: &mut Bytes) -> Result<(), WriteE
 
 pub fn congestion_control(
     tuning: &Tuning,
-    _setup: &Setup,
+    _around: &Surroundings,
     _options: &mut Options,
     _peers: &Peers,
 ) -> Result<Option<Control>, EndpointError> {

@@ -21,8 +21,7 @@ use super::tls::Verifier;
 use super::transport::Common;
 use super::{Failure, INTERRUPTED, say, table, tls};
 use crate::client::Client;
-use crate::options::Report;
-use crate::peers::Peers;
+use crate::options::{Peers, Report};
 
 /// A client and what it needs for its connections.
 struct Run {

@@ -15,7 +15,7 @@ use noq_proto::{
 use super::session::Session;
 use crate::adapter::translate;
 use crate::dialect;
-use crate::peers::Peers;
+use crate::options::Peers;
 
 /// What UDP over IPv4 carries, and so the most that one call can send.
 const MOST_BYTES: usize = 65_507;

@@ -21,7 +21,7 @@ use super::tls::Identity;
 use super::transport::Common;
 use super::{Failure, say, table, tls};
 use crate::client::tls_error;
-use crate::peers::Peers;
+use crate::options::Peers;
 
 /// Tests at once; who comes beyond is told so.
 const MOST_TESTS: usize = 64;

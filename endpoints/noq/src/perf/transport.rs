@@ -1,17 +1,13 @@
 //! What a connection is to be like, from the options of the noq endpoint (`stack.toml`).
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
 use std::time::Duration;
 
-use bentpipe_endpoint::{Clock, EndpointError, LogFolder, Options, Role, Setup, TestCase};
+use bentpipe_endpoint::{Clock, EndpointError, LogFolder, Options, Role, Surroundings};
 use noq_proto::{IdleTimeout, TransportConfig, VarInt};
 
 use super::protocol::MOST_STREAMS;
-use crate::options::{self, Report};
-use crate::peers::Peers;
-use crate::qlog;
+use crate::options::{self, Peers, Report};
 
 /// QUIC's least, and what UDP over IPv4 carries.
 const DATAGRAMS: std::ops::RangeInclusive<u64> = 1200..=65_507;
@@ -36,7 +32,12 @@ impl Common {
         let mut transport = TransportConfig::default();
         // Larger than a trial's may be: loopback carries them.
         let size = words.take_number("mtu", DATAGRAMS)?;
-        let report = options::apply(&mut transport, &self.setup(), &mut words, &self.peers)?;
+        let report = options::apply(
+            &mut transport,
+            &self.surroundings(),
+            &mut words,
+            &self.peers,
+        )?;
         words.finish()?;
         if let Some(size) = size {
             let size = u16::try_from(size).expect("the range of the option ensures it");
@@ -50,26 +51,16 @@ impl Common {
             .max_idle_timeout(Some(idle))
             .max_concurrent_uni_streams(VarInt::from_u32(MOST_STREAMS));
         if let Some(folder) = &self.qlog {
-            qlog::log_to(folder, self.clock.instant(Duration::ZERO), &mut transport);
+            options::log_to(folder, self.clock.instant(Duration::ZERO), &mut transport);
         }
         Ok((transport, report))
     }
 
-    /// As much of a trial's setup as options ask for.
-    fn setup(&self) -> Setup {
-        Setup {
+    fn surroundings(&self) -> Surroundings {
+        Surroundings {
             role: self.role,
-            test_case: TestCase::Transfer,
-            requests: Vec::new(),
-            options: BTreeMap::new(),
-            local: SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0),
-            remote: None,
-            www: None,
-            downloads: None,
-            certs: PathBuf::new(),
-            keylog: None,
-            qlog: self.qlog.clone(),
             real_time: true,
+            qlog: self.qlog.clone(),
             clock: self.clock.clone(),
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bentpipe_congestion::noq::Factory;
 use bentpipe_congestion::{Recipe, Settings};
-use bentpipe_endpoint::{EndpointError, Options, Setup};
+use bentpipe_endpoint::{EndpointError, Options, Surroundings};
 use noq_proto::congestion::{Bbr3Config, CubicConfig, NewRenoConfig};
 
 use crate::diary::Diary;
@@ -15,7 +15,7 @@ use crate::peers::Peers;
 /// `None`: the library's default.
 pub fn congestion_control(
     tuning: &Tuning,
-    setup: &Setup,
+    around: &Surroundings,
     options: &mut Options,
     peers: &Peers,
 ) -> Result<Option<Control>, EndpointError> {
@@ -23,9 +23,9 @@ pub fn congestion_control(
         (None, None) if tuning.initial_window.is_none() => Ok(None),
         (cc, None) => of_the_library(cc.unwrap_or("cubic"), tuning.initial_window).map(Some),
         (cc, Some(ss)) => {
-            peers.take(setup, options)?;
+            peers.take(around, options)?;
             let cc = cc.unwrap_or("cubic");
-            of_ours(cc, &ss, tuning, setup, options, peers).map(Some)
+            of_ours(cc, &ss, tuning, around, options, peers).map(Some)
         }
     }
 }
@@ -61,7 +61,7 @@ fn of_ours(
     cc: &str,
     ss: &str,
     tuning: &Tuning,
-    setup: &Setup,
+    around: &Surroundings,
     options: &mut Options,
     peers: &Peers,
 ) -> Result<Control, EndpointError> {
@@ -86,17 +86,17 @@ fn of_ours(
         settings.maximum_window = bytes;
     }
     let peers = peers.clone();
-    let diary = Diary::new(setup.qlog.clone());
+    let diary = Diary::new(around.qlog.clone());
     let pages = diary.clone();
     let factory = Factory {
         recipe,
         settings,
-        origin: setup.clock.instant(Duration::ZERO),
+        origin: around.clock.instant(Duration::ZERO),
         resume: Some(Arc::new(move || peers.recall())),
         watch: Some(Arc::new(move || pages.of_a_new_path())),
     };
     Ok(Control {
         factory: Arc::new(factory),
-        report: Some(Box::new(move || diary.statistics())),
+        report: Some(Arc::new(move || diary.statistics())),
     })
 }

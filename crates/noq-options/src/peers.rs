@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bentpipe_congestion::noq::Plugin;
 use bentpipe_congestion::{Jump, Resume, SavedPath, SavedPaths};
-use bentpipe_endpoint::{Clock, EndpointError, Options, Role, Setup};
+use bentpipe_endpoint::{Clock, EndpointError, Options, Role, Surroundings};
 use bentpipe_units::Span;
 use noq_proto::{Connection, PathId};
 
@@ -40,7 +40,7 @@ struct Memory {
 
 impl Peers {
     /// Takes the options `resume`, `saved` and `memory`.
-    pub fn take(&self, setup: &Setup, options: &mut Options) -> Result<(), EndpointError> {
+    pub fn take(&self, around: &Surroundings, options: &mut Options) -> Result<(), EndpointError> {
         let jump = match options.take("resume").as_deref() {
             None | Some("off") => {
                 if let Some(memory) = &mut *self.lock() {
@@ -58,7 +58,7 @@ impl Peers {
         };
         let given = options.take("saved").map(|text| parse(&text)).transpose()?;
         let file = options.take("memory").map(PathBuf::from);
-        if file.is_some() && !setup.real_time {
+        if file.is_some() && !around.real_time {
             let what = "option memory: in virtual time the result would depend on the file; write saved=BYTES@MILLISECONDSms";
             return Err(EndpointError::Unsupported(what.into()));
         }
@@ -75,8 +75,8 @@ impl Peers {
             given,
             paths,
             file,
-            role: setup.role,
-            clock: setup.clock.clone(),
+            role: around.role,
+            clock: around.clock.clone(),
             next: None,
             met: BTreeSet::new(),
         });
@@ -95,6 +95,7 @@ impl Peers {
     }
 
     /// What a controller that is being made is to know of its path.
+    #[must_use]
     pub fn recall(&self) -> Option<Resume> {
         let mut memory = self.lock();
         let memory = memory.as_mut()?;

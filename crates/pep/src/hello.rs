@@ -1,0 +1,107 @@
+//! What a client asks for: the server name and the application protocols of its TLS `ClientHello` (RFC 8446, section 4.1.2).
+
+/// What a client asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hello {
+    /// The server name (RFC 6066, section 3).
+    pub name: Option<String>,
+    /// The application protocols, the one it likes best first (RFC 7301).
+    pub protocols: Vec<Vec<u8>>,
+}
+
+/// Why bytes are no `ClientHello`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoHello {
+    /// It goes on.
+    Short,
+    /// It is something else.
+    Wrong,
+}
+
+const CLIENT_HELLO: u8 = 1;
+/// Larger than any that there is.
+const LARGEST: usize = 1 << 16;
+const SERVER_NAME: u16 = 0;
+const PROTOCOLS: u16 = 16;
+
+impl Hello {
+    /// Reads the beginning of what a client sends in CRYPTO frames.
+    pub fn parse(bytes: &[u8]) -> Result<Self, NoHello> {
+        let [kind, length @ ..] = bytes.first_chunk::<4>().ok_or(NoHello::Short)?;
+        let length = length
+            .iter()
+            .fold(0, |all, byte| all << 8 | usize::from(*byte));
+        if *kind != CLIENT_HELLO || length > LARGEST {
+            return Err(NoHello::Wrong);
+        }
+        let message = bytes[4..].get(..length).ok_or(NoHello::Short)?;
+        Self::of_message(&mut Reader(message)).ok_or(NoHello::Wrong)
+    }
+
+    fn of_message(message: &mut Reader<'_>) -> Option<Self> {
+        // Version and random; session ID, cipher suites, compression methods.
+        message.take(34)?;
+        message.vector(1)?;
+        message.vector(2)?;
+        message.vector(1)?;
+        let mut hello = Self::default();
+        let mut extensions = message.vector(2)?;
+        while !extensions.0.is_empty() {
+            let kind = extensions.number(2)?;
+            let mut content = extensions.vector(2)?;
+            match u16::try_from(kind).ok()? {
+                SERVER_NAME => hello.name = name(&mut content.vector(2)?)?,
+                PROTOCOLS => hello.protocols = protocols(&mut content.vector(2)?)?,
+                _ => {}
+            }
+        }
+        Some(hello)
+    }
+}
+
+/// The first DNS name. rustls takes no other kind, and neither does anybody else.
+fn name(names: &mut Reader<'_>) -> Option<Option<String>> {
+    while !names.0.is_empty() {
+        let kind = names.number(1)?;
+        let name = names.vector(2)?;
+        if kind == 0 {
+            let text = std::str::from_utf8(name.0).ok()?;
+            return Some(Some(text.to_ascii_lowercase()));
+        }
+    }
+    Some(None)
+}
+
+fn protocols(list: &mut Reader<'_>) -> Option<Vec<Vec<u8>>> {
+    let mut protocols = Vec::new();
+    while !list.0.is_empty() {
+        protocols.push(list.vector(1)?.0.to_vec());
+    }
+    Some(protocols)
+}
+
+/// Takes bytes off the front.
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn number(&mut self, bytes: usize) -> Option<usize> {
+        let digits = self.take(bytes)?;
+        Some(
+            digits
+                .iter()
+                .fold(0, |all, byte| all << 8 | usize::from(*byte)),
+        )
+    }
+
+    /// What is preceded by its length in so many bytes.
+    fn vector(&mut self, bytes: usize) -> Option<Reader<'a>> {
+        let length = self.number(bytes)?;
+        self.take(length).map(Reader)
+    }
+}

@@ -1,0 +1,370 @@
+//! A client's connection and the one that it is carried over.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use noq_proto::{Connection, Dir, Event, Incoming, SendDatagramError, Side, StreamEvent, StreamId};
+
+use crate::closing::{Closing, Code};
+use crate::config::Config;
+use crate::event::Why;
+use crate::hello::Hello;
+use crate::relay::{Ends, Relay, Room};
+use crate::statistics::Statistics;
+
+/// One of the two sides of the proxy on which there are connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Facing {
+    Client,
+    Server,
+}
+
+impl Facing {
+    pub const BOTH: [Self; 2] = [Self::Client, Self::Server];
+
+    pub fn other(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
+}
+
+/// The connection of a pair on one side.
+pub enum Leg {
+    /// The client's, which is to be accepted when it is known with what.
+    Waiting(Box<Incoming>),
+    /// Not begun.
+    Missing,
+    /// By its handle.
+    There { handle: usize, is_connected: bool },
+    /// It has ended.
+    Gone,
+}
+
+/// What is still to be done on one side because the other has ended.
+pub struct Ending {
+    /// The side that is left.
+    pub left: Facing,
+    pub closing: Closing,
+    pub until: Instant,
+    /// What the other side has ended with, for the log.
+    pub why: Why,
+}
+
+/// A client's connection and the one to the next hop.
+pub struct Pair {
+    pub config: Arc<Config>,
+    pub client: SocketAddr,
+    pub hello: Hello,
+    legs: [Leg; 2],
+    /// By the side that data come from.
+    relays: [Relay; 2],
+    pub ending: Option<Ending>,
+    /// Until when both handshakes must be complete.
+    pub handshake_until: Option<Instant>,
+    /// When the proxy shuts down.
+    pub until: Option<Instant>,
+    /// Gaps that there were when this timer was set.
+    gaps: Option<(Instant, Gaps)>,
+    /// Under which it is in the set of timers.
+    pub timer: Option<Instant>,
+}
+
+/// What is to be done because a time is over.
+pub enum Overdue {
+    /// Close all that is left, with this.
+    Close(Closing),
+    /// The next hop has not answered in time.
+    NextHop,
+}
+
+type Gaps = std::collections::BTreeSet<(StreamId, u64)>;
+
+/// The two connections of a pair, as far as they are there.
+pub type Both<'a> = [Option<&'a mut Connection>; 2];
+
+impl Pair {
+    pub fn new(config: Arc<Config>, client: SocketAddr, hello: Hello, until: Instant) -> Self {
+        let room = Room {
+            stream: config.limits.stream_buffer,
+            connection: config.limits.connection_buffer,
+        };
+        Self {
+            config,
+            client,
+            hello,
+            legs: [Leg::Missing, Leg::Missing],
+            relays: [
+                Relay::new(Side::Client, room),
+                Relay::new(Side::Server, room),
+            ],
+            ending: None,
+            handshake_until: Some(until),
+            until: None,
+            gaps: None,
+            timer: None,
+        }
+    }
+
+    pub fn leg(&self, facing: Facing) -> &Leg {
+        &self.legs[facing as usize]
+    }
+
+    pub fn replace_leg(&mut self, facing: Facing, leg: Leg) -> Leg {
+        std::mem::replace(&mut self.legs[facing as usize], leg)
+    }
+
+    pub fn handle_of(&self, facing: Facing) -> Option<usize> {
+        match self.leg(facing) {
+            Leg::There { handle, .. } => Some(*handle),
+            _ => None,
+        }
+    }
+
+    pub fn is_connected(&self, facing: Facing) -> bool {
+        let leg = self.leg(facing);
+        matches!(
+            leg,
+            Leg::There {
+                is_connected: true,
+                ..
+            }
+        )
+    }
+
+    /// Whether anything that came from this side is still to be delivered.
+    pub fn has_cargo(&self, from: Facing) -> bool {
+        self.relays[from as usize].has_cargo()
+    }
+
+    pub fn held(&self) -> usize {
+        self.relays.iter().map(Relay::held).sum()
+    }
+
+    /// Directions of streams that are under way.
+    pub fn streams(&self) -> usize {
+        self.relays.iter().map(Relay::count).sum()
+    }
+
+    pub fn carried(&self, from: Facing) -> u64 {
+        self.relays[from as usize].carried
+    }
+
+    /// One of its connections says something that is about streams, datagrams or the handshake.
+    pub fn handle(
+        &mut self,
+        at: Facing,
+        event: Event,
+        both: Both<'_>,
+        statistics: &mut Statistics,
+    ) {
+        let [client, server] = both;
+        let (here, there) = match at {
+            Facing::Client => (client, server),
+            Facing::Server => (server, client),
+        };
+        let Some(here) = here else { return };
+        match event {
+            Event::Connected => {
+                if let Leg::There { is_connected, .. } = &mut self.legs[at as usize] {
+                    *is_connected = true;
+                }
+                self.begin(at, here, there, statistics);
+            }
+            Event::Stream(event) => self.handle_stream(at, event, here, there),
+            Event::DatagramReceived => {
+                if let Some(there) = there
+                    && self.is_connected(at.other())
+                {
+                    hand_on_datagrams(here, there, statistics);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A handshake is complete: what has waited for that can go.
+    fn begin(
+        &mut self,
+        at: Facing,
+        here: &mut Connection,
+        there: Option<&mut Connection>,
+        statistics: &mut Statistics,
+    ) {
+        let [outward, inward] = self.relays_from(at);
+        let Some(there) = there else {
+            // The other side has ended before.
+            let mut ends = Ends {
+                from: None,
+                to: here,
+            };
+            for dir in [Dir::Bi, Dir::Uni] {
+                inward.open(outward, &mut ends, dir);
+            }
+            return;
+        };
+        for dir in [Dir::Bi, Dir::Uni] {
+            inward.open(outward, &mut Ends::between(there, here), dir);
+            outward.open(inward, &mut Ends::between(here, there), dir);
+        }
+        if self.is_connected(Facing::Client) && self.is_connected(Facing::Server) {
+            self.handshake_until = None;
+            hand_on_datagrams(here, there, statistics);
+            hand_on_datagrams(there, here, statistics);
+        }
+    }
+
+    fn handle_stream(
+        &mut self,
+        at: Facing,
+        event: StreamEvent,
+        here: &mut Connection,
+        there: Option<&mut Connection>,
+    ) {
+        let [outward, inward] = self.relays_from(at);
+        match (event, there) {
+            (StreamEvent::Opened { dir }, Some(there)) => {
+                outward.open(inward, &mut Ends::between(here, there), dir);
+            }
+            (StreamEvent::Readable { id }, Some(there)) => {
+                outward.carry(&mut Ends::between(here, there), id);
+            }
+            (StreamEvent::Writable { id }, there) => {
+                let mut ends = Ends {
+                    from: there,
+                    to: here,
+                };
+                inward.carry(&mut ends, id);
+            }
+            // One that was opened by nothing but this is asked when it is accepted.
+            (StreamEvent::Stopped { id, error_code }, there) if outward.is_open(id) => {
+                let mut ends = Ends {
+                    from: there,
+                    to: here,
+                };
+                inward.stop(&mut ends, id, error_code);
+            }
+            (StreamEvent::Available { dir }, there) => {
+                let mut ends = Ends {
+                    from: there,
+                    to: here,
+                };
+                inward.open(outward, &mut ends, dir);
+            }
+            // Whoever waits for all to be delivered looks at that after each event.
+            _ => {}
+        }
+    }
+
+    /// Of data that come from this side, and of those that go there.
+    fn relays_from(&mut self, at: Facing) -> [&mut Relay; 2] {
+        let [client, server] = &mut self.relays;
+        match at {
+            Facing::Client => [client, server],
+            Facing::Server => [server, client],
+        }
+    }
+
+    /// The connection on the side `gone` has ended. What came from there is still to be delivered.
+    pub fn end(&mut self, gone: Facing, gone_connection: Option<&mut Connection>, ending: Ending) {
+        let [outward, inward] = self.relays_from(gone);
+        inward.clear();
+        match gone_connection {
+            Some(connection) => outward.salvage(connection),
+            None => outward.clear(),
+        }
+        self.legs[gone as usize] = Leg::Gone;
+        self.gaps = None;
+        self.handshake_until = None;
+        self.ending = Some(ending);
+    }
+
+    /// Hands on what can be without waiting for an event: the side that data come from has just ended.
+    pub fn flush(&mut self, left: Facing, connection: &mut Connection) {
+        let [outward, inward] = self.relays_from(left);
+        let mut ends = Ends {
+            from: None,
+            to: connection,
+        };
+        for dir in [Dir::Bi, Dir::Uni] {
+            inward.open(outward, &mut ends, dir);
+        }
+        inward.carry_all(&mut ends);
+    }
+
+    /// Whether all that came from the side that has ended is delivered to the one that is left.
+    pub fn is_delivered(&self, left: Facing, connection: &mut Connection) -> bool {
+        self.is_connected(left) && self.relays[left.other() as usize].is_delivered(connection)
+    }
+
+    /// Sets or removes the timer that watches over gaps.
+    pub fn watch_gaps(&mut self, now: Instant) {
+        let gaps: Gaps = self.relays.iter().flat_map(Relay::gaps).collect();
+        if gaps.is_empty() {
+            self.gaps = None;
+        } else if self.gaps.is_none() && self.ending.is_none() {
+            self.gaps = Some((now + self.config.limits.gap, gaps));
+        }
+    }
+
+    /// When it wants to be called.
+    pub fn next_timeout(&self) -> Option<Instant> {
+        let ending = self.ending.as_ref().map(|ending| ending.until);
+        let gaps = self.gaps.as_ref().map(|(until, _)| *until);
+        [self.handshake_until, self.until, ending, gaps]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// What is to be done because a time is over.
+    pub fn overdue(&mut self, now: Instant) -> Option<Overdue> {
+        let is_due = |until: &Instant| *until <= now;
+        if let Some(ending) = &self.ending
+            && is_due(&ending.until)
+        {
+            return Some(Overdue::Close(ending.closing.clone()));
+        }
+        if self.handshake_until.as_ref().is_some_and(is_due) {
+            return Some(match self.is_connected(Facing::Server) {
+                true => Overdue::Close(Code::ClientLost.into()),
+                false => Overdue::NextHop,
+            });
+        }
+        if self.until.as_ref().is_some_and(is_due) {
+            return Some(Overdue::Close(Code::ShuttingDown.into()));
+        }
+        let (_, before) = self.gaps.take_if(|(until, _)| is_due(until))?;
+        self.watch_gaps(now);
+        let is_stuck = self
+            .gaps
+            .as_ref()
+            .is_some_and(|(_, gaps)| !gaps.is_disjoint(&before));
+        is_stuck.then(|| Overdue::Close(Code::Buffer.into()))
+    }
+
+    /// Why it has ended, for the log.
+    pub fn why(gone: Facing, closing: &Closing) -> Why {
+        match gone {
+            _ if !closing.is_theirs => {
+                let reason = String::from_utf8_lossy(&closing.reason).into_owned();
+                Why::ByProxy(closing.code, reason)
+            }
+            Facing::Client => Why::ByClient(closing.code),
+            Facing::Server => Why::ByServer(closing.code),
+        }
+    }
+}
+
+/// Hands on DATAGRAM frames (RFC 9221). What there is no room for displaces older ones, as the library does.
+fn hand_on_datagrams(from: &mut Connection, to: &mut Connection, statistics: &mut Statistics) {
+    while let Some(data) = from.datagrams().recv() {
+        match to.datagrams().send(data, true) {
+            Ok(()) => statistics.datagrams_total += 1,
+            Err(SendDatagramError::TooLarge) => statistics.datagrams_too_large_total += 1,
+            Err(_) => statistics.datagrams_unsupported_total += 1,
+        }
+    }
+}

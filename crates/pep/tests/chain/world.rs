@@ -1,0 +1,273 @@
+//! A client, proxies in a row and a server, in memory, over paths that lose, delay, reorder and repeat datagrams.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bentpipe_endpoint::{Clock, Received};
+use bentpipe_pep::{Proxy, Side};
+use bytes::BytesMut;
+
+use crate::peer::Peer;
+
+/// In 2000, when the certificates begin to hold.
+pub const EPOCH: Duration = Duration::from_secs(946_684_800);
+
+/// What one hop does to datagrams.
+#[derive(Debug, Clone, Copy)]
+pub struct Path {
+    pub delay: Duration,
+    /// Each takes up to so much longer, so that they overtake each other.
+    pub jitter: Duration,
+    /// Each is lost with this probability, in percent.
+    pub loss: u64,
+    /// Each comes twice with this probability, in percent.
+    pub twice: u64,
+}
+
+impl Path {
+    /// Perfect.
+    pub fn of(milliseconds: u64) -> Self {
+        Self {
+            delay: Duration::from_millis(milliseconds),
+            jitter: Duration::ZERO,
+            loss: 0,
+            twice: 0,
+        }
+    }
+}
+
+/// Small and good enough (Marsaglia's xorshift).
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % limit.max(1)
+    }
+}
+
+struct Datagram {
+    /// Between the nodes of these numbers.
+    from: usize,
+    to: usize,
+    source: SocketAddr,
+    destination: SocketAddr,
+    ecn: u8,
+    payload: Vec<u8>,
+}
+
+/// All of it.
+pub struct World {
+    pub clock: Clock,
+    pub now: Duration,
+    pub client: Peer,
+    pub proxies: Vec<Proxy>,
+    pub server: Peer,
+    /// In the order of the hops.
+    pub paths: Vec<Path>,
+    pub random: Random,
+    /// By time of arrival and number.
+    under_way: BTreeMap<(Duration, u64), Datagram>,
+    sent: u64,
+    /// Datagrams that crossed each hop, or were to.
+    pub crossed: Vec<u64>,
+    /// Nothing goes to or from the node of this number.
+    pub silent: Option<usize>,
+}
+
+/// Towards the client, node `index` is here; the client itself is node 0.
+pub fn listening(index: usize) -> SocketAddr {
+    SocketAddr::from(([10, 0, u8::try_from(index).unwrap(), 1], 443))
+}
+
+/// Towards the server, node `index` is here.
+pub fn calling(index: usize) -> SocketAddr {
+    SocketAddr::from(([10, 0, u8::try_from(index).unwrap(), 2], 50_000))
+}
+
+impl World {
+    pub fn new(
+        clock: Clock,
+        client: Peer,
+        proxies: Vec<Proxy>,
+        server: Peer,
+        paths: Vec<Path>,
+        seed: u64,
+    ) -> Self {
+        assert_eq!(paths.len(), proxies.len() + 1);
+        Self {
+            clock,
+            now: Duration::ZERO,
+            client,
+            proxies,
+            server,
+            crossed: vec![0; paths.len()],
+            paths,
+            random: Random(seed | 1),
+            under_way: BTreeMap::new(),
+            sent: 0,
+            silent: None,
+        }
+    }
+
+    /// The number of the server's node.
+    pub fn last(&self) -> usize {
+        self.proxies.len() + 1
+    }
+
+    /// Goes on to the next arrival or timer before `until`, which is reached if there is none; whether there was one.
+    pub fn step(&mut self, until: Duration) -> bool {
+        self.transmit();
+        let arrival = self.under_way.first_key_value().map(|((time, _), _)| *time);
+        let proxies = self.proxies.iter_mut().filter_map(Proxy::next_timeout);
+        let peers = [&mut self.client, &mut self.server];
+        let peers = peers.into_iter().filter_map(Peer::next_timeout);
+        let next = proxies.chain(peers).chain(arrival).min();
+        let next = next.filter(|time| *time < until);
+        self.now = next.map_or(until, |time| time.max(self.now));
+        self.clock.set(self.now);
+        while let Some(entry) = self.under_way.first_entry()
+            && entry.key().0 <= self.now
+        {
+            let datagram = entry.remove();
+            self.deliver(datagram);
+        }
+        self.client.handle_timeout(self.now);
+        self.server.handle_timeout(self.now);
+        for proxy in &mut self.proxies {
+            proxy.handle_timeout(self.now);
+        }
+        self.transmit();
+        next.is_some()
+    }
+
+    /// Until then, whatever happens.
+    pub fn run(&mut self, duration: Duration) {
+        let until = self.now + duration;
+        while self.step(until) {}
+    }
+
+    fn deliver(&mut self, datagram: Datagram) {
+        let Datagram {
+            from,
+            to,
+            source,
+            destination,
+            ecn,
+            payload,
+        } = datagram;
+        if self.silent == Some(to) {
+            return;
+        }
+        let received = Received {
+            remote: source,
+            local_ip: Some(destination.ip()),
+            ecn,
+            payload: BytesMut::from(&payload[..]),
+        };
+        if to == 0 {
+            self.client.handle(self.now, received);
+        } else if to == self.last() {
+            self.server.handle(self.now, received);
+        } else {
+            let proxy = &mut self.proxies[to - 1];
+            let side = if from < to {
+                Side::Client
+            } else {
+                Side::Server
+            };
+            proxy.handle_datagram(self.now, side, received);
+        }
+    }
+
+    fn transmit(&mut self) {
+        let mut buffer = Vec::new();
+        let last = self.last();
+        for node in 0..=last {
+            loop {
+                buffer.clear();
+                let polled = if node == 0 {
+                    let polled = self.client.poll_transmit(self.now, &mut buffer);
+                    polled.map(|transmit| (Side::Server, transmit))
+                } else if node == last {
+                    let polled = self.server.poll_transmit(self.now, &mut buffer);
+                    polled.map(|transmit| (Side::Client, transmit))
+                } else {
+                    self.proxies[node - 1].poll_transmit(self.now, 10, &mut buffer)
+                };
+                let Some((side, transmit)) = polled else {
+                    break;
+                };
+                let size = transmit.segment_size.unwrap_or(buffer.len()).max(1);
+                for payload in buffer.chunks(size) {
+                    self.send(node, side, transmit.destination, transmit.ecn, payload);
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, from: usize, side: Side, destination: SocketAddr, ecn: u8, payload: &[u8]) {
+        let (to, source) = match side {
+            Side::Client => (from - 1, listening(from)),
+            Side::Server => (from + 1, calling(from)),
+            Side::Aside(flow) => {
+                let mut source = calling(from);
+                source.set_port(40_000 + u16::try_from(flow).unwrap());
+                (from + 1, source)
+            }
+        };
+        let hop = from.min(to);
+        self.crossed[hop] += 1;
+        self.sent += 1;
+        let path = self.paths[hop];
+        if self.silent == Some(from) || self.random.below(100) < path.loss {
+            return;
+        }
+        let copies = 1 + u64::from(self.random.below(100) < path.twice);
+        for copy in 0..copies {
+            let jitter = u64::try_from(path.jitter.as_nanos()).unwrap();
+            let delay = path.delay + Duration::from_nanos(self.random.below(jitter));
+            let datagram = Datagram {
+                from,
+                to,
+                source,
+                destination,
+                ecn,
+                payload: payload.to_owned(),
+            };
+            self.under_way
+                .insert((self.now + delay, 2 * self.sent + copy), datagram);
+        }
+    }
+
+    /// A datagram of somebody else reaches a proxy.
+    pub fn inject(&mut self, proxy: usize, source: SocketAddr, payload: &[u8]) {
+        let received = Received {
+            remote: source,
+            local_ip: None,
+            ecn: 0,
+            payload: BytesMut::from(payload),
+        };
+        self.proxies[proxy].handle_datagram(self.now, Side::Client, received);
+    }
+
+    /// Nothing is left in any proxy.
+    pub fn assert_clean(&self) {
+        for (index, proxy) in self.proxies.iter().enumerate() {
+            let statistics = proxy.statistics();
+            for (name, kind, value) in statistics.entries() {
+                let is_left = kind == bentpipe_pep::Kind::Gauge && value != 0 && name != "warm";
+                assert!(
+                    !is_left || statistics.warm > 0,
+                    "proxy {index}: {name} = {value}"
+                );
+            }
+            if statistics.warm == 0 {
+                assert_eq!(proxy.entries(), 0, "proxy {index} keeps entries");
+            }
+        }
+    }
+}
