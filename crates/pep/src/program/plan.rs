@@ -141,6 +141,7 @@ fn limits(settings: &Settings) -> Limits {
         idle: duration(times.idle),
         gap: duration(times.gap),
         linger: duration(times.linger),
+        ..Limits::default()
     }
 }
 
