@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from bentpipe import workload
-from bentpipe.results.markdown import literal, percent, table
+from bentpipe.results.markdown import literal, percent, several, table
 from bentpipe.results.pep_runs import Arrivals, Road, Study, has, ratio, shown
 from bentpipe.results.published import Pep
 from bentpipe.results.quantiles import median
@@ -37,7 +37,7 @@ def sections(study: Study, chain: str) -> list[str]:
     """The sections that a run has trials for."""
     parts = []
     if study.arrivals:
-        parts += ["## Other controllers on the satellite hop", _CONTROLLERS]
+        parts += ["## Other controllers on the satellite hop", f"{_CONTROLLERS} {_trials(study)}"]
         for name in study.scenarios:
             parts += [f"### {literal(name)}", _over_time(study, name)]
     if study.files:
@@ -45,6 +45,13 @@ def sections(study: Study, chain: str) -> list[str]:
         for name in study.scenarios:
             parts += [f"### {literal(name)}", _of_files(study, name)]
     return [*parts, "## When to step aside", _aside(study, chain)]
+
+
+def _trials(study: Study) -> str:
+    """How much a number says that losses have a part in."""
+    count = max(len(one.records) for one in study.arrivals.values())
+    said = "one says little" if count == 1 else "means of so few vary" if count < 10 else "means vary"
+    return f"{several(count, 'trial')} of each: where packets are lost at random, {said}."
 
 
 def _treatments(study: Study) -> list[str]:
