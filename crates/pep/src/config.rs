@@ -39,6 +39,7 @@ pub struct Config {
 
 /// Makes makers of connection IDs.
 pub type ConnectionIds = Arc<dyn Fn() -> Box<dyn ConnectionIdGenerator> + Send + Sync>;
+
 impl Config {
     /// Refuses what no proxy can be.
     pub(crate) fn check(&self) -> Result<(), PepError> {

@@ -6,13 +6,13 @@ use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bentpipe_endpoint::{Received, Transmit};
 use bentpipe_noq_options::Peers;
 use noq_proto::{
     ClientConfig, Connection, ConnectionError, ConnectionHandle, DatagramEvent, EcnCodepoint,
-    Endpoint, EndpointConfig, Event, FourTuple, Incoming, ServerConfig,
+    Endpoint, EndpointConfig, Event, FourTuple, Incoming, PathId, ServerConfig,
 };
 
 use crate::event::Number;
@@ -290,7 +290,8 @@ impl Connections {
             let Some(member) = self.members[handle].as_mut() else {
                 continue;
             };
-            let polled = member.connection.poll_transmit(now, max_datagrams, buffer);
+            let most = max_datagrams.min(burst(&member.connection));
+            let polled = member.connection.poll_transmit(now, most, buffer);
             if let Some(transmit) = polled {
                 buffer.truncate(transmit.size);
                 self.senders.push_back(handle);
@@ -301,6 +302,21 @@ impl Connections {
         }
         None
     }
+}
+
+/// Datagrams of one call at least, as in noq's own driver, and with a path that is fast enough what it carries in [`BURST`].
+const LEAST_BURST: usize = 10;
+const BURST: Duration = Duration::from_millis(1);
+
+/// How many datagrams one call may send: the path should not see them as a burst.
+fn burst(connection: &Connection) -> NonZeroUsize {
+    let mtu = usize::from(connection.current_mtu());
+    let state = connection.congestion_state(PathId::ZERO);
+    let window = state.map_or(0, noq_proto::congestion::Controller::window);
+    let rtt = connection.rtt(PathId::ZERO).unwrap_or_default();
+    let bytes = u128::from(window) * BURST.as_nanos() / rtt.as_nanos().max(1);
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    NonZeroUsize::new((bytes / mtu).max(LEAST_BURST)).expect("it is ten at least")
 }
 
 fn translate(transmit: &noq_proto::Transmit) -> Transmit {

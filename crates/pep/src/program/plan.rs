@@ -75,6 +75,7 @@ impl Plan {
             next_hop: self.next_hop.clone(),
             client_tls: self.tls.client_side.clone(),
             server_tls: self.tls.server_side.clone(),
+            limits: limits(&self.settings),
             qlog: None,
             real_time: true,
             clock: clock.clone(),
@@ -92,7 +93,6 @@ impl Plan {
                 threshold: duration(span),
             }),
         };
-        config.limits = limits(settings);
         config.warm = Warm {
             connections: usize_of(settings.limits.warm),
             expiry: WARM_EXPIRY,
@@ -139,6 +139,7 @@ fn limits(settings: &Settings) -> Limits {
         connection_buffer: bytes(limits.connection_buffer),
         handshake: duration(times.handshake),
         idle: duration(times.idle),
+        gap: duration(times.gap),
         linger: duration(times.linger),
         ..Limits::default()
     }

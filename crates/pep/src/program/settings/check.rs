@@ -137,6 +137,7 @@ impl Settings {
         let times = &self.times;
         time("times.idle", times.idle)?;
         time("times.handshake", times.handshake)?;
+        time("times.gap", times.gap)?;
         time("times.linger", times.linger)?;
         time("times.drain", times.drain)?;
         time("times.aside-idle", times.aside_idle)

@@ -131,6 +131,8 @@ pub struct Times {
     pub idle: Span,
     /// A handshake takes so long at most, of either side.
     pub handshake: Span,
+    /// How long a peer may leave a gap open in a stream whose buffer is full.
+    pub gap: Span,
     /// When one side has closed: how long what it sent may take to reach the other.
     pub linger: Span,
     /// After SIGTERM: how long connections may go on.
@@ -180,8 +182,8 @@ impl Default for Limits {
             connections: 10_000,
             connections_per_client: 1_000,
             streams: 1_000,
-            stream_buffer: Size::from_bytes(1 << 20),
-            connection_buffer: Size::from_bytes(16 << 20),
+            stream_buffer: Size::from_bytes(32 << 20),
+            connection_buffer: Size::from_bytes(64 << 20),
             asides: 1_000,
             warm: 1,
         }
@@ -193,6 +195,7 @@ impl Default for Times {
         Self {
             idle: Span::from_secs(60),
             handshake: Span::from_secs(10),
+            gap: Span::from_secs(30),
             linger: Span::from_secs(5),
             drain: Span::from_secs(30),
             aside_idle: Span::from_secs(60),
