@@ -2,7 +2,7 @@
 # make demo    sets up and runs the main job
 # make test    sets up and passes every test
 # make bench   what a trial costs, beside the same stacks over loopback UDP; decoding, beside tshark;
-#              congestion controllers, beside noq's; bentpipe perf, beside noq and iperf3;
+#              congestion controllers, beside noq's; bentpipe perf, beside noq and iperf3, and through the proxy;
 #              how exact real time is, beside this machine's timer
 # make lint    formatters and linters, changing nothing
 
@@ -26,6 +26,7 @@ bench: setup
 	$(BIN)/python benches/traces.py
 	cargo bench --quiet -p bentpipe-benches
 	$(BIN)/python benches/perf.py
+	$(BIN)/python benches/pep.py
 	cargo run --quiet --release -p bentpipe-emulator -- bench
 
 lint:

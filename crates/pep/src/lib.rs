@@ -5,6 +5,7 @@
 //! client of the *next hop*, which is the next proxy or the server.
 
 mod arrivals;
+mod aside;
 mod closing;
 mod config;
 mod connections;
@@ -12,18 +13,24 @@ mod course;
 mod crypto;
 mod error;
 mod event;
+mod forwarding;
 mod hello;
 mod initial;
 mod pair;
+mod pool;
 mod proxy;
 mod relay;
+mod seats;
+mod sessions;
 mod statistics;
+mod warming;
 mod words;
 
 pub use closing::Code;
-pub use config::{Auto, Config, Hop, Limits, Mode, NextHop, Warm};
+pub use config::{Auto, Config, ConnectionIds, Hop, Limits, Mode, NextHop, Warm};
 pub use error::PepError;
 pub use event::{Event, Number, Refusal, Why};
 pub use proxy::{Proxy, Side};
+pub use seats::{Most, Seat, Seats};
 pub use statistics::{Kind, Statistics};
 pub use words::{Basis, Place, from_words};

@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::event::Why;
 use crate::hello::Hello;
 use crate::relay::{Ends, Relay, Room};
+use crate::seats::Seat;
 use crate::statistics::Statistics;
 
 /// One of the two sides of the proxy on which there are connections.
@@ -56,12 +57,17 @@ pub struct Ending {
 /// A client's connection and the one to the next hop.
 pub struct Pair {
     pub config: Arc<Config>,
-    pub client: SocketAddr,
     pub hello: Hello,
+    /// Where the client is.
+    pub client: SocketAddr,
+    /// Is free again when the pair is forgotten.
+    _seat: Seat,
     legs: [Leg; 2],
     /// By the side that data come from.
     relays: [Relay; 2],
     pub ending: Option<Ending>,
+    /// Both handshakes have been complete.
+    pub is_established: bool,
     /// Until when both handshakes must be complete.
     pub handshake_until: Option<Instant>,
     /// When the proxy shuts down.
@@ -86,21 +92,28 @@ type Gaps = std::collections::BTreeSet<(StreamId, u64)>;
 pub type Both<'a> = [Option<&'a mut Connection>; 2];
 
 impl Pair {
-    pub fn new(config: Arc<Config>, client: SocketAddr, hello: Hello, until: Instant) -> Self {
+    pub fn new(
+        config: Arc<Config>,
+        (client, seat): (SocketAddr, Seat),
+        hello: Hello,
+        until: Instant,
+    ) -> Self {
         let room = Room {
             stream: config.limits.stream_buffer,
             connection: config.limits.connection_buffer,
         };
         Self {
             config,
-            client,
             hello,
+            client,
+            _seat: seat,
             legs: [Leg::Missing, Leg::Missing],
             relays: [
                 Relay::new(Side::Client, room),
                 Relay::new(Side::Server, room),
             ],
             ending: None,
+            is_established: false,
             handshake_until: Some(until),
             until: None,
             gaps: None,

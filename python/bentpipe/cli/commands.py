@@ -17,6 +17,7 @@ import click
 import bentpipe
 from bentpipe.cli.compare import compare
 from bentpipe.cli.doctor import doctor
+from bentpipe.cli.pep import pep
 from bentpipe.cli.perf import perf
 from bentpipe.cli.plot import plot
 from bentpipe.cli.qlog import qlog
@@ -42,6 +43,7 @@ def cli() -> None:
       bentpipe scenarios                            which paths there are
       bentpipe stacks                               which QUIC implementations there are
       bentpipe perf server                          and `bentpipe perf client HOST`: an iperf3 for QUIC
+      bentpipe pep --config examples/pep.toml       a proxy for QUIC over satellites
     """
 
 
@@ -59,7 +61,21 @@ def report(folder: Path) -> None:
     click.echo(build_report(folder))
 
 
-for command in (run, shell, doctor, scenarios, stacks, report, results, compare, trace, plot, qlog, perf):
+for command in (
+    run,
+    shell,
+    doctor,
+    scenarios,
+    stacks,
+    report,
+    results,
+    compare,
+    trace,
+    plot,
+    qlog,
+    perf,
+    pep,
+):
     cli.add_command(command)
 
 

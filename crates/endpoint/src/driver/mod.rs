@@ -14,7 +14,7 @@ use crate::log_file::{LogFile, LogFolder};
 use crate::stack::{Stack, Transmit};
 
 pub use pipes::Pipes;
-pub use port::{Awake, Port};
+pub use port::{Awake, Landing, Port};
 pub use sockets::Sockets;
 pub use virtual_time::VirtualTime;
 

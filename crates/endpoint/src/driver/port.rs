@@ -2,6 +2,7 @@
 
 use std::io::{self, IoSliceMut, Read};
 use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -24,11 +25,15 @@ const BUFFER_BYTES: usize = 4 << 20;
 pub struct Port {
     socket: UdpSocket,
     state: UdpSocketState,
-    /// Has a byte for each signal that came.
-    signals: UnixStream,
-    received: Vec<u8>,
+    /// Has a byte for each signal that came; `None`: whoever opened the socket waits for it, and for signals, by other means.
+    signals: Option<UnixStream>,
+    received: Landing,
     refused: bool,
 }
+
+/// Where datagrams are received to; several ports may share one. It has its memory from the first use.
+#[derive(Debug, Default)]
+pub struct Landing(Vec<u8>);
 
 /// What [`Port::wait`] found.
 #[derive(Debug, Clone, Copy)]
@@ -43,11 +48,7 @@ impl Port {
     /// Opens a socket at `local`, and from now on waits for `signals`, too.
     pub fn open(local: SocketAddr, signals: &[i32]) -> Result<Self, EndpointError> {
         let socket = UdpSocket::bind(local).map_err(EndpointError::io("binding the socket"))?;
-        let state = UdpSocketState::new(UdpSockRef::from(&socket));
-        let state = state.map_err(EndpointError::io("setting up the socket"))?;
-        // A kernel that does not want to gives what it has.
-        let _ = state.set_recv_buffer_size((&socket).into(), BUFFER_BYTES);
-        let _ = state.set_send_buffer_size((&socket).into(), BUFFER_BYTES);
+        let mut port = Self::over(socket)?;
         let (reader, writer) =
             UnixStream::pair().map_err(EndpointError::io("making a pipe for signals"))?;
         for &signal in signals {
@@ -55,12 +56,22 @@ impl Port {
             copy.and_then(|copy| signal_hook::low_level::pipe::register(signal, copy))
                 .map_err(EndpointError::io("handling signals"))?;
         }
-        let received = vec![0; MAX_PAYLOAD * state.gro_segments() * BATCH_SIZE];
+        port.signals = Some(reader);
+        Ok(port)
+    }
+
+    /// Over a socket that is bound already. Its owner asks the kernel itself when there is something to receive ([`AsFd`]).
+    pub fn over(socket: UdpSocket) -> Result<Self, EndpointError> {
+        let state = UdpSocketState::new(UdpSockRef::from(&socket));
+        let state = state.map_err(EndpointError::io("setting up the socket"))?;
+        // A kernel that does not want to gives what it has.
+        let _ = state.set_recv_buffer_size((&socket).into(), BUFFER_BYTES);
+        let _ = state.set_send_buffer_size((&socket).into(), BUFFER_BYTES);
         Ok(Self {
             socket,
             state,
-            signals: reader,
-            received,
+            signals: None,
+            received: Landing::default(),
             refused: false,
         })
     }
@@ -110,10 +121,23 @@ impl Port {
     }
 
     /// Hands on one batch; what is left makes the socket readable again.
-    pub fn receive(&mut self, mut take: impl FnMut(Received)) -> Result<(), EndpointError> {
+    pub fn receive(&mut self, take: impl FnMut(Received)) -> Result<(), EndpointError> {
+        let mut landing = std::mem::take(&mut self.received);
+        let result = self.receive_to(&mut landing, take);
+        self.received = landing;
+        result
+    }
+
+    /// As [`Self::receive`], by way of memory that several ports share.
+    pub fn receive_to(
+        &mut self,
+        landing: &mut Landing,
+        mut take: impl FnMut(Received),
+    ) -> Result<(), EndpointError> {
+        let size = MAX_PAYLOAD * self.state.gro_segments();
+        let memory = landing.of_size(size * BATCH_SIZE);
         let mut metas = [RecvMeta::default(); BATCH_SIZE];
-        let size = self.received.len() / BATCH_SIZE;
-        let mut rest = self.received.chunks_mut(size);
+        let mut rest = memory.chunks_mut(size);
         let mut slices: [IoSliceMut<'_>; BATCH_SIZE] =
             std::array::from_fn(|_| IoSliceMut::new(rest.next().expect("one for each slice")));
         let received = self
@@ -125,8 +149,7 @@ impl Port {
             Err(error) if self.is_transient(&error) => return Ok(()),
             Err(error) => return Err(EndpointError::io("receiving")(error)),
         };
-        let size = self.received.len() / BATCH_SIZE;
-        for (slice, meta) in self.received.chunks(size).zip(&metas[..count]) {
+        for (slice, meta) in memory.chunks(size).zip(&metas[..count]) {
             let mut batch = BytesMut::from(&slice[..meta.len]);
             while !batch.is_empty() {
                 let payload = batch.split_to(meta.stride.min(batch.len()));
@@ -150,19 +173,23 @@ impl Port {
         } else {
             PollFlags::IN
         };
+        // Without signals the socket stands in for them, and its answer is not looked at.
+        let signals = self.signals.as_ref().map(AsFd::as_fd);
+        let second = signals.unwrap_or(self.socket.as_fd());
         let mut fds = [
             PollFd::new(&self.socket, wanted),
-            PollFd::new(&self.signals, PollFlags::IN),
+            PollFd::from_borrowed_fd(second, PollFlags::IN),
         ];
         match poll(&mut fds, left.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(EndpointError::io("waiting for the socket")(error.into())),
         }
-        let [socket, signals] = fds.map(|fd| fd.revents());
-        let signalled = signals.contains(PollFlags::IN);
-        if signalled {
+        let [socket, second] = fds.map(|fd| fd.revents());
+        let mut signalled = false;
+        if let (Some(signals), true) = (&mut self.signals, second.contains(PollFlags::IN)) {
+            signalled = true;
             let mut bytes = [0; 64];
-            let _ = self.signals.read(&mut bytes);
+            let _ = signals.read(&mut bytes);
         }
         Ok(Awake {
             readable: socket.intersects(PollFlags::IN | PollFlags::ERR),
@@ -170,6 +197,7 @@ impl Port {
         })
     }
 
+    /// Whether it is of those errors that pass, or that anybody on the way can cause.
     fn is_transient(&mut self, error: &io::Error) -> bool {
         use io::ErrorKind::{ConnectionRefused, ConnectionReset, Interrupted, WouldBlock};
         self.refused |= error.kind() == ConnectionRefused;
@@ -177,5 +205,20 @@ impl Port {
             error.kind(),
             WouldBlock | Interrupted | ConnectionRefused | ConnectionReset
         )
+    }
+}
+
+impl AsFd for Port {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl Landing {
+    fn of_size(&mut self, size: usize) -> &mut [u8] {
+        if self.0.len() < size {
+            self.0 = vec![0; size]; // which touches no page, as resizing would
+        }
+        &mut self.0[..size]
     }
 }

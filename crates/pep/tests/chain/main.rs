@@ -1,5 +1,7 @@
 //! The proxy between real clients and servers, in memory and virtual time.
 
+mod handshakes;
+mod hostile;
 mod peer;
 mod setup;
 mod streams;

@@ -1,0 +1,322 @@
+//! Starts the workers, and does what signals ask for.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use bentpipe_endpoint::{Clock, EndpointError};
+use bentpipe_pep::Proxy;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use super::arguments::Wanted;
+use super::log::Log;
+use super::metrics::Metrics;
+use super::plan::Plan;
+use super::settings::{Problem, Settings};
+use super::worker::{Asides, Inbox, Message, Shared, Worker};
+use super::{Failure, http, sockets, steering};
+
+/// What the main thread waits for.
+enum News {
+    Signal(i32),
+    /// A worker has ended, however.
+    Ended(usize),
+}
+
+/// All that runs.
+struct Service {
+    wanted: Wanted,
+    plan: Plan,
+    shared: Arc<Shared>,
+    clocks: Vec<Clock>,
+    threads: Vec<Option<JoinHandle<Result<Proxy, EndpointError>>>>,
+    draining: Arc<AtomicBool>,
+}
+
+/// Serves until signals end it.
+pub fn run(wanted: Wanted) -> Result<(), Failure> {
+    let settings = Settings::load(wanted.file.as_deref(), &wanted.changes)?;
+    let plan = Plan::new(settings)?;
+    let log =
+        Log::start(plan.settings.log, std::io::stderr()).map_err(failed("starting a thread"))?;
+    sockets::allow_many();
+    let (news, messages) = channel();
+    watch_signals(news.clone())?;
+    let result = Service::start(wanted, plan, log.clone(), &news)
+        .and_then(|service| service.serve(&messages));
+    log.flush();
+    result
+}
+
+impl Service {
+    fn start(wanted: Wanted, plan: Plan, log: Log, news: &Sender<News>) -> Result<Self, Failure> {
+        let workers = plan.workers();
+        let (places, listening) = listen(&plan, workers, &log)?;
+        let inboxes: Result<_, _> = (0..workers).map(|_| Inbox::new()).collect();
+        let shared = Arc::new(Shared {
+            inboxes: inboxes.map_err(failed("making an eventfd"))?,
+            asides: Asides::default(),
+            log,
+        });
+        let mut service = Self {
+            wanted,
+            plan,
+            shared,
+            clocks: Vec::new(),
+            threads: Vec::new(),
+            draining: Arc::default(),
+        };
+        for (number, sockets) in listening.into_iter().enumerate() {
+            service.start_worker(number, sockets, news.clone())?;
+        }
+        let metrics = service.start_metrics()?;
+        service.announce(&places, metrics);
+        Ok(service)
+    }
+
+    fn start_worker(
+        &mut self,
+        number: usize,
+        sockets: Vec<UdpSocket>,
+        news: Sender<News>,
+    ) -> Result<(), Failure> {
+        let clock = Clock::start_now();
+        let config = self
+            .plan
+            .config(number, self.shared.inboxes.len(), &clock)?;
+        let proxy = Proxy::new(config, clock.clone())
+            .map_err(|error| Failure::Failed(error.to_string()))?;
+        let worker = Worker::new(number, proxy, clock.clone(), sockets, self.shared.clone())?;
+        let thread = thread::Builder::new()
+            .name(format!("worker-{number}"))
+            .spawn(move || {
+                let _end = End { number, news };
+                worker.run()
+            })
+            .map_err(failed("starting a thread"))?;
+        self.clocks.push(clock);
+        self.threads.push(Some(thread));
+        Ok(())
+    }
+
+    fn start_metrics(&self) -> Result<Option<SocketAddr>, Failure> {
+        let Some(place) = self.plan.settings.metrics.listen else {
+            return Ok(None);
+        };
+        let metrics = Metrics {
+            shared: self.shared.clone(),
+            draining: self.draining.clone(),
+        };
+        let place = http::serve(place, move |path| metrics.answer(path)).map_err(|error| {
+            let hint = "name an address of this machine and a TCP port that is free";
+            Problem::new("metrics.listen", format!("{place}: {error}"), hint)
+        })?;
+        Ok(Some(place))
+    }
+
+    fn announce(&self, places: &[SocketAddr], metrics: Option<SocketAddr>) {
+        let log = &self.shared.log;
+        if self.plan.tls.made {
+            let line = log.warning("certificate");
+            line.with("why", "made for this run: no client will trust it; name one with [[certificate]], or --cert and --key");
+        }
+        if !self.plan.settings.next_hop.verify.0 {
+            let line = log.warning("next-hop");
+            line.with(
+                "why",
+                "its certificate is not verified: anybody on the way can be it",
+            );
+        }
+        let places: Vec<_> = places.iter().map(ToString::to_string).collect();
+        let line = log.info("started").with("listen", places);
+        let line = line
+            .with("next_hop", self.plan.destination())
+            .with("workers", self.threads.len());
+        if let Some(place) = metrics {
+            line.say("metrics", place);
+        }
+    }
+
+    /// Until all workers have ended.
+    fn serve(mut self, messages: &Receiver<News>) -> Result<(), Failure> {
+        let mut left = self.threads.len();
+        let mut result = Ok(());
+        while left > 0 {
+            match messages.recv().expect("this thread holds a sender") {
+                News::Signal(SIGHUP) => self.reload(),
+                News::Signal(_) => self.end(),
+                News::Ended(number) => {
+                    left -= 1;
+                    if let Err(why) = self.join(number) {
+                        let line = self.shared.log.error("worker-failed");
+                        line.with("worker", number).with("why", why.clone());
+                        result = Err(Failure::Failed(format!("worker {number}: {why}")));
+                        // What it had is gone; who supervises this program can start it anew.
+                        self.tell(|| Message::End);
+                    }
+                }
+            }
+        }
+        self.shared.log.info("ended");
+        result
+    }
+
+    /// Drains; the second time ends at once.
+    fn end(&self) {
+        if self.draining.swap(true, Ordering::Relaxed) {
+            self.shared
+                .log
+                .warning("ending")
+                .with("why", "a second signal");
+            self.tell(|| Message::End);
+            return;
+        }
+        let grace = self.plan.settings.times.drain;
+        self.shared.log.info("draining").say("at_most", grace);
+        let grace = Duration::from_nanos(grace.as_nanos());
+        self.tell(|| Message::Drain(grace));
+    }
+
+    fn tell(&self, message: impl Fn() -> Message) {
+        for inbox in &self.shared.inboxes {
+            inbox.send(message());
+        }
+    }
+
+    fn join(&mut self, number: usize) -> Result<(), String> {
+        let thread = self.threads[number].take().expect("a worker ends once");
+        match thread.join() {
+            Ok(result) => result.map(drop).map_err(|error| error.to_string()),
+            Err(panic) => {
+                let text = panic.downcast_ref::<&str>().map(|it| (*it).to_owned());
+                let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+                Err(text.unwrap_or_else(|| "it panicked".into()))
+            }
+        }
+    }
+
+    /// Reads settings and certificates again, for connections to come. If anything is wrong with them, all stays as it is.
+    fn reload(&mut self) {
+        let loaded = Settings::load(self.wanted.file.as_deref(), &self.wanted.changes)
+            .and_then(Plan::new)
+            .and_then(|mut plan| {
+                plan.seats = self.plan.seats.clone();
+                let workers = self.clocks.len();
+                let numbered = self.clocks.iter().enumerate();
+                let configs: Result<Vec<_>, _> = numbered
+                    .map(|(number, clock)| plan.config(number, workers, clock))
+                    .collect();
+                Ok((plan, configs?))
+            });
+        let log = &self.shared.log;
+        let (plan, configs) = match loaded {
+            Ok(loaded) => loaded,
+            Err(problem) => {
+                let line = log.error("reload-failed").say("why", &problem);
+                line.with("hint", problem.hint);
+                return;
+            }
+        };
+        let fixed = fixed(&self.plan.settings, &plan.settings);
+        log.set(plan.settings.log);
+        let line = log.info("reloaded").with("next_hop", plan.destination());
+        if !fixed.is_empty() {
+            drop(line.with("not_before_a_restart", fixed));
+        }
+        for (inbox, config) in self.shared.inboxes.iter().zip(configs) {
+            inbox.send(Message::Reconfigure(Box::new(config)));
+        }
+        let kept = (
+            self.plan.settings.listen.clone(),
+            self.plan.settings.workers,
+            self.plan.settings.metrics.clone(),
+        );
+        self.plan = plan;
+        (
+            self.plan.settings.listen,
+            self.plan.settings.workers,
+            self.plan.settings.metrics,
+        ) = kept;
+    }
+}
+
+/// Keys that have changed, but hold from the next start on only.
+fn fixed(old: &Settings, new: &Settings) -> Vec<&'static str> {
+    [
+        ("listen", old.listen != new.listen),
+        ("workers", old.workers != new.workers),
+        ("metrics.listen", old.metrics != new.metrics),
+    ]
+    .into_iter()
+    .filter_map(|(key, changed)| changed.then_some(key))
+    .collect()
+}
+
+/// Says that a worker has ended, even if it panicked.
+struct End {
+    number: usize,
+    news: Sender<News>,
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        // Nobody is there to hear it when the program could not start.
+        let _ = self.news.send(News::Ended(self.number));
+    }
+}
+
+fn watch_signals(news: Sender<News>) -> Result<(), Failure> {
+    let mut signals =
+        Signals::new([SIGHUP, SIGINT, SIGTERM]).map_err(failed("handling signals"))?;
+    let watch = move || {
+        for signal in signals.forever() {
+            if news.send(News::Signal(signal)).is_err() {
+                return;
+            }
+        }
+    };
+    let thread = thread::Builder::new().name("signals".into()).spawn(watch);
+    thread.map(drop).map_err(failed("starting a thread"))
+}
+
+/// The addresses, and each worker's sockets there.
+fn listen(
+    plan: &Plan,
+    workers: usize,
+    log: &Log,
+) -> Result<(Vec<SocketAddr>, Vec<Vec<UdpSocket>>), Failure> {
+    let has_ipv4 = plan.settings.listen.iter().any(SocketAddr::is_ipv4);
+    let mut places = Vec::new();
+    let mut all: Vec<Vec<UdpSocket>> = (0..workers).map(|_| Vec::new()).collect();
+    for &place in &plan.settings.listen {
+        let group = sockets::group(place, workers, has_ipv4).map_err(|error| {
+            let hint = "name an address of this machine and a UDP port that is free and allowed; below 1024 it takes the capability \
+                        CAP_NET_BIND_SERVICE";
+            Problem::new("listen", format!("{place}: {error}"), hint)
+        })?;
+        if workers > 1
+            && let Err(error) = steering::attach(&group[0], workers)
+        {
+            let line = log.warning("steering");
+            line.say("why", error)
+                .with("so", "workers hand datagrams on to each other, at a cost");
+        }
+        places.push(
+            group[0]
+                .local_addr()
+                .map_err(failed("asking for an address"))?,
+        );
+        for (worker, socket) in all.iter_mut().zip(group) {
+            worker.push(socket);
+        }
+    }
+    Ok((places, all))
+}
+
+fn failed(what: &'static str) -> impl FnOnce(std::io::Error) -> Failure {
+    move |error| EndpointError::io(what)(error).into()
+}

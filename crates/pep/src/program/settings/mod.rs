@@ -1,0 +1,201 @@
+//! The configuration of the program: one TOML file, flags that change what it says, or flags alone.
+//!
+//! [`Settings`] is what may be written; every key has a default but the next hop. It is read strictly: an unknown key, a value that makes no
+//! sense or two that contradict each other are errors that name the file, the key, the value and what to write instead. Relative paths
+//! of a file are relative to its folder.
+
+mod check;
+mod problem;
+mod reading;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use bentpipe_units::{Size, Span};
+use serde::{Deserialize, Serialize};
+
+pub use problem::Problem;
+pub use reading::Change;
+pub use words::{Auto, Format, HostPort, Level, Mode, Word};
+
+/// Options of one side, in the words of the noq endpoint's variants (`endpoints/noq/README.md`).
+pub type Options = BTreeMap<String, Word>;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Settings {
+    /// Where clients, or the proxy before, connect to.
+    pub listen: Vec<SocketAddr>,
+    /// Threads, each with a socket of its own; 0: as many as the machine has cores for the program.
+    pub workers: usize,
+    pub mode: Mode,
+    pub auto: Auto,
+    pub next_hop: NextHop,
+    pub certificate: Vec<Certificate>,
+    pub clients: Clients,
+    pub client_side: Options,
+    pub server_side: Options,
+    pub limits: Limits,
+    pub times: Times,
+    pub metrics: Metrics,
+    pub log: LogSettings,
+}
+
+/// The server, or the next proxy before it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct NextHop {
+    /// For all connections, whatever server name they ask for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<HostPort>,
+    /// By server name; other names are refused.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub allow: BTreeMap<String, HostPort>,
+    /// What signs its certificate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ca: Option<PathBuf>,
+    /// `false`: any certificate will do, and so will anybody on the way.
+    pub verify: Verify,
+    /// What the proxy shows of itself where the next hop asks for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<PathBuf>,
+    /// The key log of the connections to it, for decrypting captures in a laboratory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keylog: Option<PathBuf>,
+}
+
+/// Whether certificates of the next hop are verified: yes, unless somebody says no.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Verify(pub bool);
+
+impl Default for Verify {
+    fn default() -> Self {
+        Self(true)
+    }
+}
+
+/// What the proxy shows to its clients.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Certificate {
+    /// For these server names; empty: for all that no other certificate is for.
+    #[serde(default)]
+    pub names: Vec<String>,
+    /// The chain in PEM form, the proxy's own certificate first.
+    pub chain: PathBuf,
+    pub key: PathBuf,
+}
+
+/// Who may come.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Clients {
+    /// Only clients that show a certificate which this signs; absent: anybody.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ca: Option<PathBuf>,
+    /// Takes data in 0-RTT packets. Whoever records these can send them again, and the server, to which they come over a connection of the
+    /// proxy's, cannot tell: for applications that bear it.
+    pub early_data: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Limits {
+    /// Connections of clients at once, over all workers.
+    pub connections: u32,
+    /// Those of one client address.
+    pub connections_per_client: u32,
+    /// Streams that a client, or a server, may have open at once on a connection, of each kind.
+    pub streams: u32,
+    /// What waits in the proxy of one stream and direction.
+    pub stream_buffer: Size,
+    /// What waits of one connection and direction.
+    pub connection_buffer: Size,
+    /// Flows at once that are forwarded untouched.
+    pub asides: u32,
+    /// Connections kept ready in mode `warm`, per server name and protocol, and worker.
+    pub warm: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Times {
+    /// A connection on which nothing is heard for so long ends.
+    pub idle: Span,
+    /// A handshake takes so long at most, of either side.
+    pub handshake: Span,
+    /// When one side has closed: how long what it sent may take to reach the other.
+    pub linger: Span,
+    /// After SIGTERM: how long connections may go on.
+    pub drain: Span,
+    /// A flow that is forwarded untouched is forgotten when nothing passes for so long.
+    pub aside_idle: Span,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Metrics {
+    /// `GET /metrics` and `/healthz` over HTTP; absent: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listen: Option<SocketAddr>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct LogSettings {
+    pub format: Format,
+    pub level: Level,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            listen: vec![SocketAddr::from(([127, 0, 0, 1], 4433))],
+            workers: 0,
+            mode: Mode::default(),
+            auto: Auto::default(),
+            next_hop: NextHop::default(),
+            certificate: Vec::new(),
+            clients: Clients::default(),
+            client_side: Options::new(),
+            server_side: Options::new(),
+            limits: Limits::default(),
+            times: Times::default(),
+            metrics: Metrics::default(),
+            log: LogSettings::default(),
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 10_000,
+            connections_per_client: 1_000,
+            streams: 1_000,
+            stream_buffer: Size::from_bytes(1 << 20),
+            connection_buffer: Size::from_bytes(16 << 20),
+            asides: 1_000,
+            warm: 1,
+        }
+    }
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        Self {
+            idle: Span::from_secs(60),
+            handshake: Span::from_secs(10),
+            linger: Span::from_secs(5),
+            drain: Span::from_secs(30),
+            aside_idle: Span::from_secs(60),
+        }
+    }
+}

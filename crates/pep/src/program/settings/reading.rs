@@ -1,0 +1,148 @@
+//! From text to [`Settings`].
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use toml::{Table, Value};
+
+use super::{Problem, Settings};
+
+const HINT: &str =
+    "examples/pep.toml shows all keys; bentpipe pep --check tells what is understood";
+
+/// A configuration file.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    pub file: &'a Path,
+    pub text: &'a str,
+}
+
+/// A flag, and the keys that it sets.
+#[derive(Debug, Clone)]
+pub struct Change {
+    /// As it was written.
+    pub flag: String,
+    pub keys: Table,
+}
+
+impl Change {
+    /// One key, by its path.
+    pub fn new(flag: impl Into<String>, path: &[&str], value: impl Into<Value>) -> Self {
+        let mut value = value.into();
+        for name in path.iter().rev() {
+            value = Value::Table([((*name).to_owned(), value)].into_iter().collect());
+        }
+        let Value::Table(keys) = value else {
+            unreachable!("a path has a name at least");
+        };
+        Self {
+            flag: flag.into(),
+            keys,
+        }
+    }
+}
+
+impl Settings {
+    /// Reads a file, if one is given, makes the changes, and checks the whole.
+    pub fn load(file: Option<&Path>, changes: &[Change]) -> Result<Self, Problem> {
+        let Some(file) = file else {
+            return Self::parse(None, changes);
+        };
+        let text = fs::read_to_string(file).map_err(|error| {
+            let hint = "name a file that there is, as in --config examples/pep.toml";
+            Problem::new(file.display().to_string(), error.to_string(), hint)
+        })?;
+        Self::parse(Some(Source { file, text: &text }), changes)
+    }
+
+    /// As [`Self::load`], with the text at hand.
+    pub fn parse(source: Option<Source<'_>>, changes: &[Change]) -> Result<Self, Problem> {
+        let mut settings = match source {
+            Some(source) => read(source)?,
+            None => Self::default(),
+        };
+        let mut place = source.map_or("the command line".to_owned(), |source| {
+            source.file.display().to_string()
+        });
+        for change in changes {
+            settings = change.apply(&settings)?;
+        }
+        if let (Some(_), Some(change)) = (source, changes.last()) {
+            place = format!("{place} with {}", change.flag);
+        }
+        settings.check(&place)?;
+        Ok(settings)
+    }
+
+    /// As a file would say it, with all defaults.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).expect("all that was read can be written")
+    }
+
+    fn paths(&mut self) -> impl Iterator<Item = &mut PathBuf> {
+        let next = &mut self.next_hop;
+        let single = [
+            &mut next.ca,
+            &mut next.certificate,
+            &mut next.key,
+            &mut next.keylog,
+            &mut self.clients.ca,
+        ];
+        let pairs = self.certificate.iter_mut();
+        let pairs = pairs.flat_map(|it| [&mut it.chain, &mut it.key]);
+        single.into_iter().flatten().chain(pairs)
+    }
+}
+
+impl Change {
+    fn apply(&self, settings: &Settings) -> Result<Settings, Problem> {
+        let mut all = Table::try_from(settings).expect("all that was read can be written");
+        merge(&mut all, &self.keys);
+        all.try_into().map_err(|error: toml::de::Error| {
+            let what = error.to_string().trim().replace('\n', " ");
+            Problem::new(self.flag.clone(), what, HINT)
+        })
+    }
+}
+
+/// Reads the text; its paths are relative to where the file is.
+fn read(source: Source<'_>) -> Result<Settings, Problem> {
+    let mut settings: Settings =
+        toml::from_str(source.text).map_err(|error| blame(source, &error))?;
+    let folder = source.file.parent().unwrap_or(Path::new(""));
+    for path in settings.paths() {
+        if !path.as_os_str().is_empty() {
+            *path = folder.join(&path);
+        }
+    }
+    Ok(settings)
+}
+
+/// Names the line, with the key and the value that are on it.
+fn blame(source: Source<'_>, error: &toml::de::Error) -> Problem {
+    let before = |at: usize| source.text.get(..at).unwrap_or(source.text);
+    let at = error.span().map(|span| before(span.start));
+    let number = at.map(|before| before.matches('\n').count());
+    let line = number.and_then(|number| source.text.lines().nth(number));
+    let (mut place, mut what) = (source.file.display().to_string(), String::new());
+    if let (Some(number), Some(line)) = (number, line.map(str::trim)) {
+        place = format!("{place}, line {}", number + 1);
+        if !line.is_empty() {
+            what = format!("{line}: ");
+        }
+    }
+    what += error.message();
+    Problem::new(place, what, HINT)
+}
+
+/// Tables are merged; everything else is replaced.
+fn merge(into: &mut Table, from: &Table) {
+    for (key, value) in from {
+        match (into.get_mut(key), value) {
+            (Some(Value::Table(into)), Value::Table(from)) => merge(into, from),
+            _ => {
+                into.insert(key.clone(), value.clone());
+            }
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! A worker: a proxy of its own, its sockets and its thread.
+//!
+//! Workers share the addresses that they listen at (`steering`), the limits and the sessions that can be resumed, and nothing else: what belongs to a
+//! connection never leaves its thread.
+
+mod inbox;
+mod journal;
+mod poller;
+mod ports;
+
+use std::collections::HashMap;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, RwLock};
+use std::time::Duration;
+
+use bentpipe_endpoint::{Clock, EndpointError, Transmit};
+use bentpipe_pep::{Event, Proxy, Side};
+
+use super::log::Log;
+use super::steering::worker_of;
+use journal::Journal;
+use poller::Token;
+use ports::{Ports, Sent};
+
+pub use inbox::{Counted, Inbox, Message};
+
+/// Calls to send before it is looked for what has come.
+const CALLS: usize = 64;
+
+/// After the time to drain: how long what closes connections may take to leave, and be answered.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// What all workers know.
+pub struct Shared {
+    pub inboxes: Vec<Inbox>,
+    pub asides: Asides,
+    pub log: Log,
+}
+
+/// Which worker forwards the datagrams of a client untouched: their connection IDs are not of the worker's making.
+#[derive(Debug, Default)]
+pub struct Asides {
+    /// How many there are, for where there is none.
+    count: AtomicUsize,
+    owners: RwLock<HashMap<SocketAddr, usize>>,
+}
+
+impl Asides {
+    fn owner(&self, client: SocketAddr) -> Option<usize> {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        let owners = self.owners.read().expect("nobody panics with it");
+        owners.get(&client).copied()
+    }
+
+    fn set(&self, client: SocketAddr, owner: Option<usize>) {
+        let mut owners = self.owners.write().expect("nobody panics with it");
+        match owner {
+            Some(owner) => owners.insert(client, owner),
+            None => owners.remove(&client),
+        };
+        self.count.store(owners.len(), Ordering::Release);
+    }
+}
+
+/// See the module.
+pub struct Worker {
+    number: usize,
+    proxy: Proxy,
+    clock: Clock,
+    ports: Ports,
+    shared: Arc<Shared>,
+    journal: Journal,
+    /// What is being sent, while its socket takes no more; its bytes are in the buffer.
+    blocked: Option<(Side, Transmit, Token)>,
+    buffer: Vec<u8>,
+    /// The clients of flows that are forwarded untouched.
+    asides: HashMap<u64, SocketAddr>,
+    counted: Counted,
+    ending: Ending,
+}
+
+/// Whether it is to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    No,
+    /// When nothing is left, or at this time.
+    By(Duration),
+    Now,
+}
+
+impl Worker {
+    pub fn new(
+        number: usize,
+        proxy: Proxy,
+        clock: Clock,
+        listening: Vec<UdpSocket>,
+        shared: Arc<Shared>,
+    ) -> Result<Self, EndpointError> {
+        let mut ports = Ports::new(listening)?;
+        ports.poller().add(&shared.inboxes[number], Token::Inbox)?;
+        Ok(Self {
+            number,
+            proxy,
+            clock,
+            ports,
+            journal: Journal::new(number, shared.log.clone()),
+            shared,
+            blocked: None,
+            buffer: Vec::new(),
+            asides: HashMap::new(),
+            counted: Counted::default(),
+            ending: Ending::No,
+        })
+    }
+
+    /// Serves until it is told to end; the proxy, for what it counted.
+    pub fn run(mut self) -> Result<Proxy, EndpointError> {
+        let mut ready = vec![Token::Inbox];
+        loop {
+            let now = self.tick();
+            for token in ready.drain(..) {
+                let received = self.receive(now, token);
+                self.tolerate("receive-failed", received);
+            }
+            if self.proxy.next_timeout().is_some_and(|time| time <= now) {
+                self.proxy.handle_timeout(now);
+            }
+            let more = self.transmit(now)?;
+            self.follow(now);
+            if self.has_ended(now) {
+                return Ok(self.proxy);
+            }
+            let timeout = self.timeout(more);
+            ready.extend_from_slice(self.ports.poller().wait(timeout)?);
+        }
+    }
+
+    /// Real time since the start, made known to TLS.
+    fn tick(&self) -> Duration {
+        let now = self.clock.elapsed();
+        self.clock.set(now);
+        now
+    }
+
+    fn receive(&mut self, now: Duration, token: Token) -> Result<(), EndpointError> {
+        let Self {
+            number,
+            proxy,
+            ports,
+            shared,
+            counted,
+            ..
+        } = self;
+        match token {
+            Token::Inbox => self.read_messages(now),
+            Token::Client(_) => {
+                let workers = shared.inboxes.len();
+                return ports.receive(token, |datagram| {
+                    let owner = shared.asides.owner(datagram.remote);
+                    let owner = owner.unwrap_or_else(|| worker_of(&datagram.payload, workers));
+                    if owner == *number {
+                        proxy.handle_datagram(now, Side::Client, datagram);
+                    } else if shared.inboxes[owner].hand_on(datagram) {
+                        counted.handed_on += 1;
+                    } else {
+                        counted.lost += 1;
+                    }
+                });
+            }
+            Token::Server(_) => {
+                return ports.receive(token, |datagram| {
+                    proxy.handle_datagram(now, Side::Server, datagram);
+                });
+            }
+            Token::Aside(flow) => {
+                return ports.receive(token, |datagram| {
+                    proxy.handle_datagram(now, Side::Aside(flow), datagram);
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn read_messages(&mut self, now: Duration) {
+        let (messages, datagrams) = self.shared.inboxes[self.number].take();
+        for message in messages {
+            match message {
+                Message::Reconfigure(config) => {
+                    if let Err(error) = self.proxy.reconfigure(*config) {
+                        let line = self.shared.log.error("reload-failed");
+                        line.with("worker", self.number).say("why", error);
+                    }
+                }
+                Message::Drain(grace) => {
+                    self.proxy.drain(now, now + grace);
+                    self.ending = Ending::By(now + grace + FAREWELL);
+                }
+                Message::End => self.ending = Ending::Now,
+                Message::Count(answer) => {
+                    self.counted.statistics = self.proxy.statistics();
+                    // Who asked may have gone away.
+                    let _ = answer.try_send(self.counted.clone());
+                }
+            }
+        }
+        for datagram in datagrams {
+            self.proxy.handle_datagram(now, Side::Client, datagram);
+        }
+    }
+
+    /// Sends; says whether there may be more to send at once.
+    fn transmit(&mut self, now: Duration) -> Result<bool, EndpointError> {
+        if let Some((side, transmit, token)) = self.blocked.take() {
+            if let Sent::Blocked(_) = self.send(side, &transmit) {
+                self.blocked = Some((side, transmit, token));
+                return Ok(false);
+            }
+            self.ports.want_room(token, false)?;
+        }
+        let most = self.ports.most_segments();
+        for _ in 0..CALLS {
+            self.buffer.clear();
+            let next = self.proxy.poll_transmit(now, most, &mut self.buffer);
+            // A flow's socket must be there before its first datagram leaves.
+            self.follow(now);
+            let Some((side, transmit)) = next else {
+                return Ok(false);
+            };
+            if let Sent::Blocked(token) = self.send(side, &transmit) {
+                self.blocked = Some((side, transmit, token));
+                self.ports.want_room(token, true)?;
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn send(&mut self, side: Side, transmit: &Transmit) -> Sent {
+        let sent = self.ports.send(side, transmit, &self.buffer);
+        self.tolerate("send-failed", sent).unwrap_or(Sent::Yes)
+    }
+
+    /// A socket's error is about one destination: what was to be sent is lost, as on its way, and all else goes on.
+    fn tolerate<T>(&mut self, event: &'static str, result: Result<T, EndpointError>) -> Option<T> {
+        result
+            .map_err(|error| {
+                self.counted.socket_errors += 1;
+                drop(self.shared.log.debug(event).say("why", error));
+            })
+            .ok()
+    }
+
+    /// Does what the proxy's events ask for, and logs them.
+    fn follow(&mut self, now: Duration) {
+        while let Some(event) = self.proxy.poll_event() {
+            self.journal.write(now, &event);
+            match event {
+                Event::Aside {
+                    flow,
+                    client,
+                    next_hop,
+                } => {
+                    if let Err(error) = self.ports.open_aside(flow, next_hop) {
+                        let line = self.shared.log.error("aside-failed");
+                        line.say("client", client).say("why", error);
+                    }
+                    self.asides.insert(flow, client);
+                    self.shared.asides.set(client, Some(self.number));
+                }
+                Event::AsideClosed { flow } => {
+                    self.ports.close_aside(flow);
+                    if let Some(client) = self.asides.remove(&flow) {
+                        self.shared.asides.set(client, None);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn has_ended(&self, now: Duration) -> bool {
+        match self.ending {
+            Ending::No => false,
+            Ending::By(time) => self.proxy.is_drained() || now >= time,
+            Ending::Now => true,
+        }
+    }
+
+    /// How long to sleep.
+    fn timeout(&mut self, more: bool) -> Option<Duration> {
+        if more {
+            return Some(Duration::ZERO);
+        }
+        let end = match self.ending {
+            Ending::By(time) => Some(time),
+            Ending::No | Ending::Now => None,
+        };
+        let wake = self.proxy.next_timeout().into_iter().chain(end).min();
+        wake.map(|time| time.saturating_sub(self.clock.elapsed()))
+    }
+}
