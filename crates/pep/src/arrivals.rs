@@ -42,7 +42,7 @@ impl Arrivals {
     }
 
     /// The bytes of a datagram, if it starts with an Initial packet.
-    pub fn copy(&self, datagram: &Received) -> Option<Vec<u8>> {
+    pub fn copy(datagram: &Received) -> Option<Vec<u8>> {
         Start::of(&datagram.payload)?;
         Some(datagram.payload.to_vec())
     }

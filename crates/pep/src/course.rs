@@ -9,7 +9,7 @@ use crate::arrivals::Arrival;
 use crate::closing::{Closing, Code};
 use crate::config::Mode;
 use crate::connections::Connections;
-use crate::crypto::{Wanted, protocol};
+use crate::crypto::protocol;
 use crate::event::{Event, Number, Refusal};
 use crate::hello::Hello;
 use crate::pair::{Both, Ending, Facing, Leg, Overdue, Pair};
@@ -57,12 +57,11 @@ impl Proxy {
             self.side(Facing::Client).ignore(incoming);
             return self.step_aside(now, (client, local), next_hop, &datagrams);
         }
-        let seat = match self.is_draining {
-            true => Err(Refusal::Draining),
-            false => self
-                .config
-                .seats
-                .take(client.ip(), self.config.limits.most()),
+        let limits = &self.config.limits;
+        let seat = if self.is_draining {
+            Err(Refusal::Draining)
+        } else {
+            self.config.seats.take(client.ip(), limits.most())
         };
         let seat = match seat {
             Ok(seat) => seat,
@@ -126,11 +125,7 @@ impl Proxy {
         let address = next_hop.ip().to_string();
         let name = pair.hello.name.clone().unwrap_or(address);
         let protocols = pair.hello.protocols.clone();
-        let wanted = Wanted {
-            protocols: &protocols,
-            is_kept_alive: false,
-        };
-        let connecting = self.crypto.to_connect(&config, &wanted);
+        let connecting = self.crypto.to_connect(&config, &protocols);
         let side = self.side(Facing::Server);
         let to = (next_hop, name.as_str());
         match side.connect(now, connecting, to, &config.server.peers) {
@@ -183,9 +178,12 @@ impl Proxy {
     pub(crate) fn settle(&mut self, now: Instant, facing: Facing, handle: usize) {
         self.touched.push_back((facing, handle));
         // Whoever is already at it does it.
-        if self.touched.len() > 1 {
-            return;
+        if self.touched.len() == 1 {
+            self.settle_touched(now);
         }
+    }
+
+    fn settle_touched(&mut self, now: Instant) {
         let mut events = Vec::new();
         while let Some(&(facing, handle)) = self.touched.front() {
             let side = self.side(facing);
@@ -259,6 +257,8 @@ impl Proxy {
             && let Some(pair) = self.pairs.get_mut(&number)
         {
             pair.is_established = true;
+            let both = both(&mut self.sides, pair);
+            pair.hand_on_pings(now, both);
             self.handshaking -= 1;
             self.statistics.established_total += 1;
             self.tell(Event::Established { number, protocol });
@@ -381,9 +381,10 @@ impl Proxy {
         let statistics = &mut self.statistics;
         statistics.bytes_to_servers_total += pair.carried(Facing::Client);
         statistics.bytes_to_clients_total += pair.carried(Facing::Server);
-        match closing.is_theirs {
-            true => statistics.closed_by_application_total += 1,
-            false => statistics.closed_by_error_total += 1,
+        if closing.is_theirs {
+            statistics.closed_by_application_total += 1;
+        } else {
+            statistics.closed_by_error_total += 1;
         }
     }
 
@@ -409,6 +410,17 @@ impl Proxy {
             return;
         };
         pair.timer = None;
+        let connections = both(&mut self.sides, pair);
+        let handles = Facing::BOTH.map(|facing| (facing, pair.handle_of(facing)));
+        if pair.hand_on_pings(now, connections) {
+            for (facing, handle) in handles {
+                self.touched.extend(handle.map(|handle| (facing, handle)));
+            }
+            self.settle_touched(now);
+        }
+        let Some(pair) = self.pairs.get_mut(&number) else {
+            return;
+        };
         match pair.overdue(now) {
             Some(Overdue::Close(closing)) => {
                 let at = pair.ending.as_ref().map_or(Facing::Client, |it| it.left);

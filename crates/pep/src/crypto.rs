@@ -30,8 +30,6 @@ pub struct Crypto {
     reading: Arc<QuicServerConfig>,
     client_tls: Arc<rustls::ServerConfig>,
     server_tls: Arc<rustls::ClientConfig>,
-    /// The same, kept alive although nobody uses it.
-    keeping: Arc<TransportConfig>,
     sessions: Sessions,
     /// Address validation tokens of next hops (RFC 9000, section 8.1.3).
     tokens: Arc<dyn TokenStore>,
@@ -60,13 +58,10 @@ impl Crypto {
             .incoming_buffer_size(INCOMING_BUFFER)
             .incoming_buffer_size_total(ALL_INCOMING_BUFFERS);
         let connecting = config.server.transport(&config.limits)?;
-        let mut keeping = TransportConfig::clone(&connecting);
-        keeping.keep_alive_interval(Some(config.limits.idle / 3));
         let sessions = Sessions::default();
         Ok(Self {
             accepting,
             connecting,
-            keeping: Arc::new(keeping),
             reading,
             client_tls: config.client_tls.clone(),
             server_tls: Self::resuming(config, &sessions),
@@ -94,7 +89,6 @@ impl Crypto {
         self.accepting.crypto = new.reading.clone();
         self.accepting.transport = new.accepting.transport;
         self.connecting = new.connecting;
-        self.keeping = new.keeping;
         self.reading = new.reading;
         self.client_tls = new.client_tls;
         // Tickets are of those who were trusted before.
@@ -122,32 +116,20 @@ impl Crypto {
         config
     }
 
-    /// For a next hop.
-    pub fn to_connect(&self, config: &Config, wanted: &Wanted<'_>) -> ClientConfig {
+    /// For a next hop that is to speak one of these protocols.
+    pub fn to_connect(&self, config: &Config, protocols: &[Vec<u8>]) -> ClientConfig {
         let mut tls = rustls::ClientConfig::clone(&self.server_tls);
-        tls.alpn_protocols = wanted.protocols.to_vec();
+        tls.alpn_protocols = protocols.to_vec();
         let tls = QuicClientConfig::try_from(tls).expect("it was tried when it came");
         let mut connecting = ClientConfig::new(Arc::new(tls));
-        let transport = match wanted.is_kept_alive {
-            true => &self.keeping,
-            false => &self.connecting,
-        };
         connecting
-            .transport_config(transport.clone())
+            .transport_config(self.connecting.clone())
             .token_store(self.tokens.clone());
         if let Some(version) = config.server.version {
             connecting.version(version);
         }
         connecting
     }
-}
-
-/// What a connection to a next hop is to be.
-pub struct Wanted<'a> {
-    /// It is to speak one of these.
-    pub protocols: &'a [Vec<u8>],
-    /// It is to live although nobody uses it yet.
-    pub is_kept_alive: bool,
 }
 
 /// The application protocol that a handshake came to.

@@ -57,9 +57,10 @@ impl Proxy {
         }
         let bytes = &datagram.payload;
         let is_long = bytes.first()? & 0x80 != 0;
-        let id = match is_long {
-            true => bytes.get(6..6 + usize::from(*bytes.get(5)?))?,
-            false => bytes.get(1..=ID_LENGTH)?,
+        let id = if is_long {
+            bytes.get(6..6 + usize::from(*bytes.get(5)?))?
+        } else {
+            bytes.get(1..=ID_LENGTH)?
         };
         if id.len() == ID_LENGTH && self.own_ids.validate(ConnectionId::new(id)).is_ok() {
             return None;
@@ -91,9 +92,10 @@ impl Proxy {
         let Some(auto) = config.auto else {
             return false;
         };
-        let host = match auto.of_client_side {
-            true => client.ip(),
-            false => next_hop.ip(),
+        let host = if auto.of_client_side {
+            client.ip()
+        } else {
+            next_hop.ip()
         };
         let is_short = self
             .rtts

@@ -14,7 +14,7 @@ use crate::hello::{Hello, NoHello};
 /// What CRYPTO frames may bring before the handshake has begun: the library's own limit of buffering.
 const LARGEST: u64 = 16 << 10;
 /// Datagrams that a `ClientHello` may be spread over.
-const MOST_DATAGRAMS: usize = 16;
+const MOST_DATAGRAMS: usize = 64;
 /// RFC 9000, sections 17.2 and 5.1.
 const LONGEST_ID: usize = 20;
 

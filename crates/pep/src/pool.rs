@@ -43,12 +43,25 @@ pub struct Pool {
     shelves: BTreeMap<Key, Shelf>,
     keys: BTreeMap<usize, Key>,
     timers: BTreeSet<(Instant, Key)>,
+    /// When those that are ready are to show that they are alive.
+    pings: Option<Instant>,
 }
 
 impl Pool {
+    /// Those that are to send PING now, and then again after `interval`.
+    pub fn due_for_ping(&mut self, now: Instant, interval: Duration) -> Vec<usize> {
+        if self.pings.is_none_or(|time| time > now) {
+            return Vec::new();
+        }
+        let ready = self.shelves.values().flat_map(|kept| &kept.ready);
+        let ready: Vec<_> = ready.copied().collect();
+        self.pings = (!ready.is_empty()).then(|| now + interval);
+        ready
+    }
+
     /// Connections that are ready.
     pub fn count(&self) -> usize {
-        self.shelves.values().map(|shelf| shelf.ready.len()).sum()
+        self.shelves.values().map(|kept| kept.ready.len()).sum()
     }
 
     /// All that is kept.
@@ -60,11 +73,11 @@ impl Pool {
     pub fn ask(&mut self, now: Instant, key: &Key, warm: &Warm) -> Vec<usize> {
         let mut superfluous = Vec::new();
         if !self.shelves.contains_key(key) && self.shelves.len() >= MOST_KEYS {
-            let oldest = self.shelves.iter().min_by_key(|(_, shelf)| shelf.asked);
+            let oldest = self.shelves.iter().min_by_key(|(_, kept)| kept.asked);
             let oldest = oldest.map(|(key, _)| key.clone());
             superfluous = oldest.map_or_else(Vec::new, |key| self.remove(&key));
         }
-        let shelf = self.shelves.entry(key.clone()).or_insert_with(|| Shelf {
+        let kept = self.shelves.entry(key.clone()).or_insert_with(|| Shelf {
             ready: VecDeque::new(),
             coming: BTreeSet::new(),
             asked: now,
@@ -72,7 +85,7 @@ impl Pool {
             retry: None,
             timer: now,
         });
-        shelf.asked = now;
+        kept.asked = now;
         self.keep_time(key, warm);
         superfluous
     }
@@ -84,8 +97,10 @@ impl Pool {
                 protocol: protocol.clone(),
                 ..wanted.clone()
             };
-            let ready = self.shelves.get_mut(&key).map(|shelf| &mut shelf.ready);
-            if let Some(handle) = ready.and_then(VecDeque::pop_front) {
+            if let Some(kept) = self.shelves.get_mut(&key)
+                && let Some(handle) = kept.ready.pop_front()
+            {
+                kept.pause = FIRST_PAUSE;
                 self.keys.remove(&handle);
                 return Some((handle, key));
             }
@@ -95,32 +110,32 @@ impl Pool {
 
     /// How many connections are to be begun.
     pub fn missing(&self, now: Instant, key: &Key, warm: &Warm) -> usize {
-        let Some(shelf) = self.shelves.get(key) else {
+        let Some(kept) = self.shelves.get(key) else {
             return 0;
         };
-        if shelf.retry.is_some_and(|time| time > now) {
+        if kept.retry.is_some_and(|time| time > now) {
             return 0;
         }
-        let there = shelf.ready.len() + shelf.coming.len();
+        let there = kept.ready.len() + kept.coming.len();
         warm.connections.saturating_sub(there)
     }
 
     /// One was begun.
     pub fn begin(&mut self, key: &Key, handle: usize) {
-        if let Some(shelf) = self.shelves.get_mut(key) {
-            shelf.coming.insert(handle);
+        if let Some(kept) = self.shelves.get_mut(key) {
+            kept.coming.insert(handle);
             self.keys.insert(handle, key.clone());
         }
     }
 
-    /// One is complete.
-    pub fn complete(&mut self, handle: usize) {
+    /// One is complete. It is kept alive by PING after each `interval`.
+    pub fn complete(&mut self, now: Instant, handle: usize, interval: Duration) {
+        self.pings.get_or_insert(now + interval);
         if let Some(key) = self.keys.get(&handle)
-            && let Some(shelf) = self.shelves.get_mut(key)
-            && shelf.coming.remove(&handle)
+            && let Some(kept) = self.shelves.get_mut(key)
+            && kept.coming.remove(&handle)
         {
-            shelf.ready.push_back(handle);
-            shelf.pause = FIRST_PAUSE;
+            kept.ready.push_back(handle);
         }
     }
 
@@ -130,31 +145,32 @@ impl Pool {
         let Some(key) = of_handle.as_ref().or(key) else {
             return;
         };
-        let Some(shelf) = self.shelves.get_mut(key) else {
+        let Some(kept) = self.shelves.get_mut(key) else {
             return;
         };
         if let Some(handle) = handle {
-            shelf.ready.retain(|it| *it != handle);
-            shelf.coming.remove(&handle);
+            kept.ready.retain(|it| *it != handle);
+            kept.coming.remove(&handle);
         }
-        shelf.retry = Some(now + shelf.pause);
-        shelf.pause = (2 * shelf.pause).min(LONGEST_PAUSE);
+        kept.retry = Some(now + kept.pause);
+        kept.pause = (2 * kept.pause).min(LONGEST_PAUSE);
         let key = key.clone();
         self.keep_time(&key, warm);
     }
 
     fn keep_time(&mut self, key: &Key, warm: &Warm) {
-        let Some(shelf) = self.shelves.get_mut(key) else {
+        let Some(kept) = self.shelves.get_mut(key) else {
             return;
         };
-        self.timers.remove(&(shelf.timer, key.clone()));
-        let expiry = shelf.asked + warm.expiry;
-        shelf.timer = shelf.retry.map_or(expiry, |retry| retry.min(expiry));
-        self.timers.insert((shelf.timer, key.clone()));
+        self.timers.remove(&(kept.timer, key.clone()));
+        let expiry = kept.asked + warm.expiry;
+        kept.timer = kept.retry.map_or(expiry, |retry| retry.min(expiry));
+        self.timers.insert((kept.timer, key.clone()));
     }
 
     pub fn next_timeout(&self) -> Option<Instant> {
-        self.timers.first().map(|(time, _)| *time)
+        let first = self.timers.first().map(|(time, _)| *time);
+        first.into_iter().chain(self.pings).min()
     }
 
     /// The next key whose time has come, and which connections have to go because nobody has asked for it for long.
@@ -164,12 +180,12 @@ impl Pool {
             return None;
         }
         let key = key.clone();
-        let shelf = self.shelves.get_mut(&key)?;
-        if shelf.asked + warm.expiry <= now {
+        let kept = self.shelves.get_mut(&key)?;
+        if kept.asked + warm.expiry <= now {
             let superfluous = self.remove(&key);
             return Some((key, superfluous));
         }
-        shelf.retry = None;
+        kept.retry = None;
         self.keep_time(&key, warm);
         Some((key, Vec::new()))
     }
@@ -181,11 +197,11 @@ impl Pool {
     }
 
     fn remove(&mut self, key: &Key) -> Vec<usize> {
-        let Some(shelf) = self.shelves.remove(key) else {
+        let Some(kept) = self.shelves.remove(key) else {
             return Vec::new();
         };
-        self.timers.remove(&(shelf.timer, key.clone()));
-        let handles: Vec<_> = shelf.ready.into_iter().chain(shelf.coming).collect();
+        self.timers.remove(&(kept.timer, key.clone()));
+        let handles: Vec<_> = kept.ready.into_iter().chain(kept.coming).collect();
         for handle in &handles {
             self.keys.remove(handle);
         }

@@ -141,7 +141,7 @@ impl Proxy {
         let Some(datagram) = self.forward_from_client(now, datagram) else {
             return;
         };
-        let copy = self.arrivals.copy(&datagram);
+        let copy = Arrivals::copy(&datagram);
         if let Some(copy) = &copy
             && let Some(arrival) = self.arrivals.go_on(datagram.remote, copy)
         {
@@ -154,7 +154,7 @@ impl Proxy {
             Arrived::At(handle) => self.settle(now, Facing::Client, handle),
             Arrived::New(incoming) => {
                 let copy = copy.unwrap_or_default();
-                self.begin_arrival(now, incoming, copy);
+                self.begin_arrival(now, *incoming, copy);
             }
             Arrived::Nothing => {}
         }

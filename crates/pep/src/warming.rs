@@ -7,11 +7,13 @@ use noq_proto::Event as Happened;
 
 use crate::closing::Code;
 use crate::config::{Mode, NextHop};
-use crate::crypto::Wanted;
 use crate::event::Number;
 use crate::pair::Facing;
 use crate::pool::Key;
 use crate::proxy::Proxy;
+
+/// What is ready sends so many PINGs in an idle time: one may be lost, and each hop hands them on a little later.
+const PINGS: u32 = 4;
 
 impl Proxy {
     /// What is wanted from the start is asked for.
@@ -76,11 +78,8 @@ impl Proxy {
             return;
         }
         for _ in 0..self.pool.missing(now, key, &config.warm) {
-            let wanted = Wanted {
-                protocols: std::slice::from_ref(&key.protocol),
-                is_kept_alive: true,
-            };
-            let connecting = self.crypto.to_connect(&config, &wanted);
+            let protocols = std::slice::from_ref(&key.protocol);
+            let connecting = self.crypto.to_connect(&config, protocols);
             let address = key.next_hop.ip().to_string();
             let name = key.name.as_deref().unwrap_or(&address);
             let side = self.side(Facing::Server);
@@ -99,7 +98,8 @@ impl Proxy {
     pub(crate) fn handle_ready(&mut self, now: Instant, handle: usize, event: &Happened) {
         match event {
             Happened::Connected => {
-                self.pool.complete(handle);
+                let interval = self.config.limits.idle / PINGS;
+                self.pool.complete(now, handle, interval);
                 self.learn_rtt(now, Facing::Server, handle);
             }
             Happened::ConnectionLost { .. } => {
@@ -112,6 +112,13 @@ impl Proxy {
 
     /// Handles what of the pool is due.
     pub(crate) fn handle_pool(&mut self, now: Instant) {
+        let interval = self.config.limits.idle / PINGS;
+        for handle in self.pool.due_for_ping(now, interval) {
+            if let Some(member) = self.side(Facing::Server).get(handle) {
+                member.connection.ping();
+                self.settle(now, Facing::Server, handle);
+            }
+        }
         let warm = self.config.warm.clone();
         while let Some((key, superfluous)) = self.pool.handle_timeout(now, &warm) {
             for handle in superfluous {
