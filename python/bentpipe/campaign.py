@@ -2,22 +2,24 @@
 
 A campaign file has the keys of `Plan` except the name, all of them optional but `scenarios`, `clients` and
 `servers`; `[sweep]` gives a list of values for keys of the scenarios, and every combination of them is run.
+Keys that are joined by a comma take the same value.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bentpipe import flows, paths, scenarios, stacks, strict, workload
+from bentpipe import flows, paths, scenarios, stacks, strict, treatments, workload
 from bentpipe.errors import UsageError, one_of
 from bentpipe.flows import AND
 from bentpipe.stacks import Stack, Variant
 from bentpipe.testbed import TESTBEDS
+from bentpipe.treatments import DIRECT, QUIC_PEP, Treatment
 from bentpipe.trial import Trial
 from bentpipe.workload import Workload
 
@@ -41,6 +43,8 @@ class Plan:
     iterations: int = 10
     workloads: tuple[str, ...] = ("transfer:10485760",)  # in canonical form
     flows: tuple[str, ...] = ()  # sets of further flows, in canonical form; each workload is run with each
+    treatments: tuple[str, ...] = (DIRECT,)  # of treatments.KINDS
+    pep: tuple[str, ...] = ()  # chains of proxies, in canonical form: each is a treatment quic-pep
     trace: str = "none"  # one of TRACES
     testbed: str = "sim"  # one of TESTBEDS
     qlog: bool = False  # traces come with the endpoints' qlogs
@@ -69,16 +73,26 @@ class Plan:
         new = dataclasses.replace(self, **changes)
         keys = [setting.partition("=")[0].strip() for setting in changes.get("set", ())]
         kept = [one for one in self.set if one.partition("=")[0].strip() not in keys]
+        left = {
+            joined(key for key in split(keys_) if key not in keys): values
+            for keys_, values in new.sweep.items()
+        }
         return dataclasses.replace(
             new,
             set=(*kept, *changes.get("set", ())),
-            sweep={key: values for key, values in new.sweep.items() if key not in keys},
+            sweep={key: values for key, values in left.items() if key},
         )
 
     def settings(self) -> list[tuple[str, ...]]:
         """The settings of a scenario, once per combination of the sweep."""
-        swept = [[f"{key}={value}" for value in values] for key, values in self.sweep.items()]
-        return [(*self.set, *combination) for combination in itertools.product(*swept)]
+        swept = [
+            [tuple(f"{key}={value}" for key in split(keys)) for value in values]
+            for keys, values in self.sweep.items()
+        ]
+        return [
+            (*self.set, *itertools.chain.from_iterable(combination))
+            for combination in itertools.product(*swept)
+        ]
 
     def cases(self) -> list[tuple[str, tuple[str, ...]]]:
         """(scenario, settings) of everything that is run."""
@@ -109,13 +123,22 @@ class Plan:
             for beside in self.flows or ("",)
         ]
 
+    @property
+    def parsed_treatments(self) -> tuple[Treatment, ...]:
+        """What stands between the ends; UsageError for one in a manifest that is none."""
+        return tuple(
+            treatments.parse(text, "treatments") for text in treatments.labels(self.treatments, self.pep)
+        )
+
     def trials(self, left_out: Sequence[str] = ()) -> list[Trial]:
         """Every trial, in the order in which a table reads. Variants of the stacks `left_out` are passed
         over.
         """
         clients = [one for one in self.clients if one.partition(":")[0] not in left_out]
         servers = [one for one in self.servers if one.partition(":")[0] not in left_out]
-        axes = (self.labels(), self.parsed_workloads, clients, servers, range(1, self.iterations + 1))
+        between = [str(one) for one in self.parsed_treatments]
+        count = range(1, self.iterations + 1)
+        axes = (self.labels(), self.parsed_workloads, between, clients, servers, count)
         return [
             Trial(
                 campaign_seed=self.seed,
@@ -125,9 +148,10 @@ class Plan:
                 client=client,
                 server=server,
                 iteration=iteration,
+                treatment=treatment,
                 testbed=self.testbed,
             )
-            for scenario, moved, client, server, iteration in itertools.product(*axes)
+            for scenario, moved, treatment, client, server, iteration in itertools.product(*axes)
             if self.pairs == "all" or client.partition(":")[0] == server.partition(":")[0]
         ]
 
@@ -180,6 +204,7 @@ def load(argument: str) -> Plan:
             raise table.wrong("workloads", [], 'at least one, as in "transfer:10MiB"')
     if "flows" in table.values:
         values["flows"] = flows.from_table(table.values["flows"], f"{table.file}: flows")
+    values |= _treatments(table)
     values["title"] = table.text("title", "")
     for key, default, valid in (
         ("pairs", "all", PAIRS),
@@ -195,6 +220,31 @@ def load(argument: str) -> Plan:
     if not isinstance(values["qlog"], bool):
         raise table.wrong("qlog", values["qlog"], "true or false")
     return Plan(**values)
+
+
+def _treatments(table: strict.Table) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if "treatments" in table.values:
+        found["treatments"] = treatments.kinds(table.texts("treatments"), f"{table.file}: treatments")
+        if not found["treatments"]:
+            raise table.wrong("treatments", [], f"at least one of {', '.join(treatments.KINDS)}")
+    if "pep" in table.values:
+        found["pep"] = treatments.specs(table.texts("pep"), f"{table.file}: pep")
+        if found["pep"] and QUIC_PEP not in found.get("treatments", ()):
+            raise UsageError(
+                f"{table.file}: pep: no treatment is {QUIC_PEP}",
+                f'add treatments = ["{DIRECT}", "{QUIC_PEP}"]',
+            )
+    return found
+
+
+def split(keys: str) -> list[str]:
+    """The keys of a sweep that take the same value."""
+    return [key.strip() for key in keys.split(",")]
+
+
+def joined(keys: Iterable[str]) -> str:
+    return ", ".join(keys)
 
 
 def _from(folder: Path, name: str) -> str:

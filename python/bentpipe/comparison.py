@@ -1,11 +1,12 @@
 """Two runs side by side: per cell the ratio of a measure, and whether the difference counts.
 
 Cells are the same if scenario, workload, treatment, client and server are; the testbed may differ, and the
-version of anything.
+version of anything. Or one treatment is held against another one: then the two runs may be one.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,12 +15,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from bentpipe import run_folder
-from bentpipe.errors import BentpipeError
+from bentpipe import run_folder, treatments
+from bentpipe.errors import BentpipeError, UsageError, one_of
 from bentpipe.inference import Ratio, adjusted, geometric_mean, ratio
 from bentpipe.manifest import Manifest
 from bentpipe.records import Record
 from bentpipe.statistics import Cell, cells
+from bentpipe.treatments import DIRECT
 
 FALSE_DISCOVERIES = 0.05  # the share of differences called significant that may be none
 
@@ -29,9 +31,15 @@ class Key(NamedTuple):
 
     scenario: str
     workload: str
-    treatment: str
+    treatment: str  # "" where one is held against another one
     client: str
     server: str
+
+    @property
+    def title(self) -> str:
+        """In a line of text."""
+        between = f", {self.treatment}" if self.treatment not in ("", DIRECT) else ""
+        return f"{self.scenario} {self.client} → {self.server}{between}"
 
 
 @dataclass(frozen=True)
@@ -81,15 +89,35 @@ class Run:
     folder: Path
     manifest: Manifest
     records: list[Record]
+    treatment: str | None = None  # the one of which alone its records are
 
     @classmethod
     def read(cls, folder: Path) -> Run:
         return cls(folder, *run_folder.read(folder))
 
+    def of(self, treatment: str) -> Run:
+        """What it has of one treatment. UsageError if this name means none of them, or several."""
+        present = list(dict.fromkeys(record.treatment for record in self.records))
+        found = [one for one in present if treatment in (one, one.partition(" ")[0])]
+        if treatment not in present and not found:
+            found = [one for one in present if one == _canonical(treatment)]
+        if not found:
+            raise UsageError(
+                f'--treatments: {self.folder} has no "{treatment}"', one_of(treatment, present, "treatments")
+            )
+        if len(found) > 1:
+            hint = f"name one of them in full: {', '.join(map(repr, found))}"
+            raise UsageError(f'--treatments: {self.folder} has several "{treatment}"', hint)
+        kept = [record for record in self.records if record.treatment == found[0]]
+        return dataclasses.replace(self, records=kept, treatment=found[0])
+
     @cached_property
     def cells(self) -> dict[Key, Cell]:
         found = ((cell.key, cell) for cell in cells(self.records))
-        return {Key(k.scenario, k.workload, k.treatment, k.client, k.server): cell for k, cell in found}
+        return {
+            Key(k.scenario, k.workload, "" if self.treatment else k.treatment, k.client, k.server): cell
+            for k, cell in found
+        }
 
     @property
     def testbed(self) -> str:
@@ -261,13 +289,17 @@ def _gaps(both: Comparison) -> Iterator[str]:
         (len(both.single), "with a single trial on a side: no interval, and nothing can be significant"),
         (len(both.unmeasured), f"without {both.measure.column} on a side though trials succeeded"),
         (sum(cell.lost for cell in both.cells), "that succeeded in A and never in B"),
-        (len(both.only_a), f"only in A: {_some(map(_name, both.only_a))}"),
-        (len(both.only_b), f"only in B: {_some(map(_name, both.only_b))}"),
+        (len(both.only_a), f"only in A: {_some(key.title for key in both.only_a)}"),
+        (len(both.only_b), f"only in B: {_some(key.title for key in both.only_b)}"),
     ]
     for count, what in several:
         if count:
             yield f"{count} cell{'s' if count > 1 else ''} {what}"
 
 
-def _name(key: Key) -> str:
-    return f"{key.scenario} {key.client} → {key.server}"
+def _canonical(treatment: str) -> str:
+    """As records have it, of a chain that the user wrote in another order; "" if it is none."""
+    try:
+        return str(treatments.chain(treatment.removeprefix(f"{treatments.QUIC_PEP} "), ""))
+    except UsageError:
+        return ""

@@ -1,7 +1,8 @@
 """What is known of a trial's path and files beside its trace: rates, delay, queues, the ideal sender's time.
 
 `bentpipe-trace analyze --link` takes these facts, and figures draw them as lines. They come from the summary
-of the scenario in the run's manifest; runs of earlier versions know fewer.
+of the scenario in the run's manifest; runs of earlier versions know fewer. Where proxies split the path, what
+a connection crosses is one hop of it, whose rate and delay are not those of the whole: they are unknown then.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 
 from bentpipe import workload
 from bentpipe.records import Record
+from bentpipe.treatments import DIRECT
 
 
 @dataclass(frozen=True)
@@ -43,11 +45,14 @@ class LinkFacts:
 def of_trial(summary: dict[str, Any], record: Record) -> LinkFacts:
     """The facts of a trial with `record` over the scenario with `summary`."""
     names = {field.name for field in dataclasses.fields(LinkFacts)}
-    known = {name: value for name, value in summary.items() if name in names}
+    whole = record.treatment == DIRECT
+    known = {
+        name: value for name, value in summary.items() if name in names and (whole or name == "mtu_bytes")
+    }
     of_files = workload.parse(record.workload, record.trial)
     return LinkFacts(
         **known,
-        limit_s=record.limit_s,
+        limit_s=record.limit_s if whole else None,
         size_bytes=None if of_files.duration_ms is not None else of_files.measured_bytes,
         sender="client" if of_files.testcase == "upload" else "server",
     )

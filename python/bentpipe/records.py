@@ -110,6 +110,8 @@ class Record:
     flows: list[
         dict[str, Any]
     ]  # all of them, the one that is measured first; empty where that is the only one
+    proxies: list[dict[str, Any]]  # of the flow that is measured, from client to server; empty without
+    hops: list[dict[str, Any]]  # between client, proxies and server; empty without proxies
     packet_log_sha256: str | None
     # Of real time, null elsewhere: how well the links kept to the model.
     release_error_p50_ms: float | None  # by how much packets came out later than the model says
@@ -153,6 +155,52 @@ def read_jsonl(path: Path) -> Iterator[Record]:
         yield Record.from_mapping(values)
 
 
+def _counts() -> list[tuple[str, pa.DataType]]:
+    """What the links of a hop did."""
+    ways, what = ("forward", "return"), ("packets", "bytes", "queue_drops", "losses")
+    return [(f"{way}_{name}", pa.int64()) for way in ways for name in what]
+
+
+# Columns that are lists of objects.
+_STRUCTS: dict[str, pa.DataType] = {
+    "proxies": pa.struct(
+        [
+            ("place", pa.string()),
+            ("name", pa.string()),
+            ("version", pa.string()),
+            ("driver", pa.string()),
+            ("cpu_s", pa.float64()),
+            ("memory_bytes", pa.int64()),
+            ("statistics", pa.string()),  # JSON: each program has names of its own
+        ]
+    ),
+    "hops": pa.struct(
+        [
+            ("from", pa.string()),
+            ("to", pa.string()),
+            *_counts(),
+            ("connections", pa.int64()),
+            ("rtt_min_ms", pa.float64()),
+            ("rtt_median_ms", pa.float64()),
+            ("retransmitted_share", pa.float64()),
+            ("findings", pa.list_(pa.string())),
+        ]
+    ),
+    "flows": pa.struct(
+        [
+            ("client", pa.string()),
+            ("server", pa.string()),
+            ("start_s", pa.float64()),
+            ("end_s", pa.float64()),
+            ("outcome", pa.string()),
+            ("detail", pa.string()),
+            ("goodput_bps", pa.float64()),
+            *((name, kind) for name, kind in _counts() if not name.endswith("_bytes")),
+            ("received_bytes", pa.list_(pa.int64())),
+        ]
+    ),
+}
+
 _ARROW_TYPES: dict[str, pa.DataType] = {
     "str": pa.string(),
     "int": pa.int64(),
@@ -163,25 +211,6 @@ _ARROW_TYPES: dict[str, pa.DataType] = {
     "bool | None": pa.bool_(),
     "list[int]": pa.list_(pa.int64()),
     "list[str]": pa.list_(pa.string()),
-    "list[dict[str, Any]]": pa.list_(
-        pa.struct(
-            [
-                ("client", pa.string()),
-                ("server", pa.string()),
-                ("start_s", pa.float64()),
-                ("end_s", pa.float64()),
-                ("outcome", pa.string()),
-                ("detail", pa.string()),
-                ("goodput_bps", pa.float64()),
-                *(
-                    (f"{way}_{what}", pa.int64())
-                    for way in ("forward", "return")
-                    for what in ("packets", "queue_drops", "losses")
-                ),
-                ("received_bytes", pa.list_(pa.int64())),
-            ]
-        )
-    ),
 }
 
 
@@ -195,9 +224,17 @@ def to_arrow(records: list[Record]) -> pa.Table:
         if str(field.type) == "dict[str, Any]":
             for name in sorted({name for value in values for name in value}):
                 columns[f"{field.name}.{name}"] = _said([value.get(name) for value in values])
+        elif field.name in _STRUCTS:
+            rows = [[_row(entry) for entry in value] for value in values]
+            columns[field.name] = pa.array(rows, pa.list_(_STRUCTS[field.name]))
         else:
             columns[field.name] = pa.array(values, _ARROW_TYPES[str(field.type)])
     return pa.table(columns)
+
+
+def _row(entry: dict[str, Any]) -> dict[str, Any]:
+    """An object of a list, with what it has of objects as JSON."""
+    return {name: json.dumps(it) if isinstance(it, dict) else it for name, it in entry.items()}
 
 
 def _said(values: list[Any]) -> pa.Array[Any]:

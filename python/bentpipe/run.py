@@ -86,6 +86,7 @@ class Execution:
         plan = self.manifest.plan
         self._trace = plan.trace
         self._workloads = {str(one): one for one in plan.parsed_workloads}
+        self._treatments = {str(one): one for one in plan.parsed_treatments}
         self._trials = {trial.id: trial for trial in plan.trials(tuple(self.manifest.left_out))}
         self._open: dict[CellKey, int] = {}  # cell → trials without a record
         self._queue: deque[Trial] = deque()
@@ -312,6 +313,7 @@ class Execution:
             duration_ms=own.duration_ms,
             others=tuple(others),
             alpn=own.alpn,
+            treatment=self._treatments[trial.treatment],
             testbed=self._testbed,
             versions=self._versions,
         )

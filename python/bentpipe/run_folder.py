@@ -17,7 +17,7 @@ from pathlib import Path
 from bentpipe import manifest
 from bentpipe.errors import BentpipeError, UsageError, is_full
 from bentpipe.records import Record, read_jsonl, write_parquet
-from bentpipe.traces import PACKETS, SUMMARY, TRACE
+from bentpipe.traces import HOP_TRACES, PACKETS, SUMMARY, TRACE
 
 RECORDS = "records.jsonl"
 _PARTIAL = ".partial"
@@ -143,7 +143,8 @@ class RunFolder:
     def forget_trace(self, trial: str) -> None:
         """Remove a trial's trace, its analysis and qlogs; what explains a failure stays."""
         folder = self.trial(trial)
-        for name in (TRACE, PACKETS, SUMMARY):
+        hops = [path.name for path in folder.glob(HOP_TRACES)]
+        for name in (TRACE, *hops, PACKETS, SUMMARY):
             (folder / name).unlink(missing_ok=True)
         shutil.rmtree(folder / "qlog", ignore_errors=True)
         if folder.exists() and not any(folder.iterdir()):

@@ -16,9 +16,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from bentpipe import workload
+from bentpipe import treatments, workload
 from bentpipe.records import Record
-from bentpipe.statistics import Cell, Matrix, matrices
+from bentpipe.statistics import Cell, Matrix, MatrixKey, matrices
 
 _FEW = 4  # names across: with deviations, they fit the width
 _WIDTH = 80
@@ -44,10 +44,10 @@ _LETTERS = {
 def show(records: Sequence[Record], scenarios: Mapping[str, Mapping[str, Any]], console: Console) -> None:
     """Print the matrix of every scenario and workload, then the failures in words."""
     shown = matrices(records)
-    several = len({matrix.key.workload for matrix in shown}) > 1
     for matrix in shown:
         summary = scenarios.get(matrix.key.scenario, {}).get("summary", {})
-        console.print(_title(matrix, summary, several), style="bold", markup=False, soft_wrap=True)
+        title = _title(matrix, summary) + _apart(matrix.key, [one.key for one in shown])
+        console.print(title, style="bold", markup=False, soft_wrap=True)
         for table in _tables(matrix):
             console.print(table)
     if records:
@@ -67,16 +67,13 @@ def counts(records: Sequence[Record]) -> str:
 
 
 def failures(records: Sequence[Record]) -> list[str]:
-    """One line per scenario, workload, outcome other than ok and reason, with how often, in which pairs, and
-    the first detail. Reasons that differ in numbers alone are the same.
+    """One line per scenario, workload, treatment, outcome other than ok and reason, with how often, in which
+    pairs, and the first detail. Reasons that differ in numbers alone are the same.
     """
-    several = len({record.workload for record in records}) > 1
     groups: dict[tuple[str, str, str], list[Record]] = {}
     for record in records:
         if not record.ok:
-            setting = record.scenario
-            if several:
-                setting += f", {workload.title(record.workload)}"
+            setting = record.scenario + _apart(record, records)
             reason = re.sub(r"\d+", "#", record.detail)
             groups.setdefault((setting, record.outcome, reason), []).append(record)
     return [
@@ -92,11 +89,18 @@ def _pairs(group: Sequence[Record]) -> str:
     return ", ".join(pairs[:_NAMED]) + more
 
 
-def _title(matrix: Matrix, summary: Mapping[str, Any], several: bool) -> str:
+def _title(matrix: Matrix, summary: Mapping[str, Any]) -> str:
     label, title = matrix.key.scenario, summary.get("title", "")
     if title:
         title = f": changed from {title}" if "," in label else f": {title}"
-    return f"{label}{title}" + (f", {workload.title(matrix.key.workload)}" if several else "")
+    return f"{label}{title}"
+
+
+def _apart(one: Record | MatrixKey, others: Sequence[Record] | Sequence[MatrixKey]) -> str:
+    """What beside the scenario sets it apart from others of the run: workload, treatment."""
+    between = {other.treatment for other in others}
+    text = f", {workload.title(one.workload)}" if len({other.workload for other in others}) > 1 else ""
+    return text + (f", {treatments.short(one.treatment, between)}" if len(between) > 1 else "")
 
 
 def _legend(shown: Sequence[Matrix]) -> str:

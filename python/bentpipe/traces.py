@@ -30,7 +30,8 @@ from bentpipe.link_facts import LinkFacts
 from bentpipe.records import Record, read_jsonl
 
 PROGRAM = "bentpipe-trace"
-TRACE = "trace.pcapng"
+TRACE = "trace.pcapng"  # with proxies, of the hop at the client
+HOP_TRACES = "trace-*.pcapng"  # with proxies, of the other hops: trace-terminal-gateway.pcapng
 PACKETS = "packets.parquet"
 SUMMARY = "analysis.json"
 FORMAT = 1  # of analysis.json
@@ -151,6 +152,13 @@ class Analysis:
                 return one
         last = max(one["connection"] for one in known)
         raise UsageError(f"--connection: there is no connection {number}", f"give a number from 0 to {last}")
+
+    @property
+    def other_hops(self) -> list[Path]:
+        """Traces of the trial's other hops, where proxies split its path."""
+        if self.run is None or self.trial is None:
+            return []
+        return sorted((self.run.folder / "trials" / self.trial).glob(HOP_TRACES))
 
     def is_sealed(self) -> bool:
         """Whether there are 1-RTT packets, none of which could be decrypted, and nothing else to measure."""

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from bentpipe.records import OUTCOMES, Record
+from bentpipe.treatments import DIRECT
 
 _IDENTITY = (
     "trial",
@@ -41,7 +42,7 @@ class Trial:
     client: str
     server: str
     iteration: int  # from 1
-    treatment: str = "direct"
+    treatment: str = DIRECT  # in canonical form
     testbed: str = "sim"
 
     @cached_property
@@ -64,7 +65,8 @@ class Trial:
     @cached_property
     def id(self) -> str:
         """The name of the trial's folder: readable, unique by its seed, safe in any file system."""
-        words = f"{self.scenario}_{self.client}_{self.server}_{self.iteration}"
+        between = "" if self.treatment == DIRECT else f"{self.treatment.partition(' ')[0]}_"
+        words = f"{self.scenario}_{self.client}_{self.server}_{between}{self.iteration}"
         return f"{re.sub(r'[^A-Za-z0-9._=-]+', '-', words)[:120]}-{self.seed[:8]}"
 
     def record(self, values: Mapping[str, Any]) -> Record:

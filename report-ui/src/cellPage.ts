@@ -4,8 +4,9 @@ import type { Figure } from "./chart";
 import { breakable, command, facts, h, type Child } from "./dom";
 import { decimals, duration, goodput, mbits, NO_GOODPUT, percent } from "./format";
 import { anchor, brand, setting } from "./header";
+import { hops } from "./hops";
 import { miniature } from "./matrix";
-import type { Cell, CellDetail, Iteration, Run } from "./model";
+import type { Cell, CellDetail, Iteration, Matrix, Run } from "./model";
 import { pathFacts } from "./path";
 import { courses, omission, spans } from "./received";
 import { traceSection } from "./trace/section";
@@ -41,6 +42,7 @@ export function cellPage(root: HTMLElement, run: Run, detail: CellDetail): void 
           `${setting(detail)}, ${cell.h3 ? "with HTTP/3, " : ""}over ${detail.scenario}`,
           typeof matrix.summary.title === "string" && `: ${matrix.summary.title}`,
         ),
+        otherTreatments(run, matrix, detail),
       ),
       matrix.cells.length > 1 && miniature(matrix, detail.slug),
     ),
@@ -57,6 +59,7 @@ export function cellPage(root: HTMLElement, run: Run, detail: CellDetail): void 
         h("p", { class: "note" }, omission(detail)),
       ),
       trace.element,
+      hops(detail),
       h(
         "section",
         {},
@@ -92,6 +95,23 @@ function pair({ client, server }: CellDetail): HTMLElement {
     " ",
     breakable(server),
   );
+}
+
+/** Links to the same pair over the same path with something else in between; null if there is nothing else. */
+function otherTreatments(run: Run, matrix: Matrix, detail: CellDetail): Child {
+  const same = (one: Matrix) =>
+    one !== matrix &&
+    one.scenario === matrix.scenario &&
+    one.workload === matrix.workload &&
+    one.testbed === matrix.testbed;
+  const links = run.matrices.filter(same).flatMap((one) => {
+    const cell = one.cells.find(({ client, server }) => client === detail.client && server === detail.server);
+    return cell
+      ? [h("li", {}, h("a", { href: `${encodeURIComponent(cell.slug)}.html` }, one.treatment))]
+      : [];
+  });
+  if (links.length === 0) return null;
+  return h("div", { class: "others" }, "The same with ", h("ul", {}, ...links));
 }
 
 function keyFigures(cell: Cell, detail: CellDetail): HTMLElement {

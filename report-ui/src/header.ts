@@ -24,17 +24,26 @@ export function brand(href: string): HTMLElement {
 
 /** What sets a matrix or cell apart from others of the same scenario: "transfer of 10 MiB, direct, sim", "multiplexing of
  * 2000 files of 32 B, direct, sim". */
-export function setting(of: { workload: string; treatment: string; testbed: string }): string {
-  const [, name, count, size] = of.workload.match(/^(\w+):(?:(\d+)x)?(\d+)$/) ?? [];
-  const files = count ? `${count} files of ` : "";
-  const workload = name && size ? `${name} of ${files}${bytes(Number(size))}` : of.workload;
-  return `${workload}, ${of.treatment}, ${of.testbed}`;
+export function setting(of: Setting): string {
+  return `${workload(of)}, ${of.treatment}, ${of.testbed}`;
 }
 
-/** A scenario's label; with its setting where the run has several matrices of it. */
+type Setting = { workload: string; treatment: string; testbed: string };
+
+function workload(of: Setting): string {
+  const [, name, count, size] = of.workload.match(/^(\w+):(?:(\d+)x)?(\d+)$/) ?? [];
+  const files = count ? `${count} files of ` : "";
+  return name && size ? `${name} of ${files}${bytes(Number(size))}` : of.workload;
+}
+
+/** A scenario's label; where the run has several matrices of it, with what sets them apart. */
 export function name(run: Run, matrix: Matrix): string {
-  const alone = run.matrices.filter((one) => one.scenario === matrix.scenario).length === 1;
-  return alone ? matrix.scenario : `${matrix.scenario} (${setting(matrix)})`;
+  const same = run.matrices.filter((one) => one.scenario === matrix.scenario);
+  if (same.length === 1) return matrix.scenario;
+  const differ = [workload, ({ treatment }: Setting) => treatment, ({ testbed }: Setting) => testbed].filter(
+    (part) => same.some((one) => part(one) !== part(matrix)),
+  );
+  return `${matrix.scenario} (${differ.map((part) => part(matrix)).join(", ")})`;
 }
 
 /** The fragment of the index page that shows a matrix. */

@@ -106,6 +106,21 @@ export interface Iteration extends Trial {
   trace: { script: string | null; failure: string | null } | null;
 }
 
+/** A hop between neighbours, of the iteration that stands for the cell. */
+export interface Hop {
+  from: string;
+  to: string;
+  forward_packets: number;
+  forward_queue_drops: number;
+  forward_losses: number;
+  return_packets: number;
+  return_queue_drops: number;
+  return_losses: number;
+  rtt_min_ms: number | null;
+  retransmitted_share: number | null;
+  findings: string[];
+}
+
 export interface CellDetail {
   scenario: string;
   workload: string;
@@ -126,6 +141,9 @@ export interface CellDetail {
   /** The iteration that stands for the cell; null if none succeeded. */
   median: number | null;
   command: string;
+  /** Between client, proxies and server; empty without proxies. */
+  hops: Hop[];
+  proxies: { place: string; cpu_s: number; memory_bytes: number }[];
   endpoints: { role: string; name: string; version: string; driver: string }[];
   iterations: Iteration[];
 }

@@ -244,6 +244,8 @@ def _record(label: str, link: Link, pair: tuple[str, str], iteration: int) -> Re
         received_bytes=course,
         jain_index=None,
         flows=[],
+        proxies=[],
+        hops=[],
         packet_log_sha256=f"{draw.getrandbits(256):064x}" if course else None,
         release_error_p50_ms=None,
         release_error_p99_ms=None,

@@ -5,7 +5,7 @@ alone.
 `FAKE_SIM` holds what it shall do, as words: `slow` waits for ever in trials of the server `toy:speed=slow`,
 `flaky` fails every second iteration until the file `FAKE_SIM_HEALED` exists, `full` reports a full disk,
 `full-client` and `full-go-client` have a client fail for it, `broken` exits with 1, `nonsense` prints no
-JSON, `unsupported` and `one-flight` end that way.
+JSON, `unsupported` and `one-flight` end that way; `jobs` writes each job as a line to `FAKE_SIM_LOG`.
 """
 
 from __future__ import annotations
@@ -44,6 +44,9 @@ def trial(job: dict[str, Any]) -> None:
     if "log" in HOW:
         with Path(os.environ["FAKE_SIM_LOG"]).open("a") as log:
             log.write(f"{Path(job['folder']).name} trace={job['trace']}\n")
+    if "jobs" in HOW:
+        with Path(os.environ["FAKE_SIM_LOG"]).open("a") as log:
+            log.write(f"{json.dumps(job)}\n")
     if "slow" in HOW and job["flows"][0]["server"]["name"] == "toy:speed=slow":
         time.sleep(3600)
     if "full" in HOW:
@@ -95,6 +98,7 @@ def result(job: dict[str, Any]) -> dict[str, Any]:
         "client_version": "toy 1", "server_version": "toy 1", "client_driver": "d", "server_driver": "d",
         "client_statistics": {}, "server_statistics": {},
         "received_step_s": 0.1, "received_bytes": [1, 2, 3], "jain_index": None, "flows": [],
+        "proxies": [], "hops": [],
         "packet_log_sha256": hashlib.sha256(job["seed"].encode()).hexdigest(),
         "release_error_p50_ms": None, "release_error_p99_ms": None, "release_error_p999_ms": None,
         "release_error_max_ms": None, "kernel_drops": None, "cpu_pressure": None,

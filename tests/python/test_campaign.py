@@ -128,7 +128,7 @@ def test_a_folder_is_no_campaign_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("block", BLOCKS)
 def test_the_examples_of_the_reference_are_campaigns(tmp_path: Path, block: str) -> None:
     plan = load(tmp_path, block)
-    assert plan.sweep or plan.flows
+    assert plan.sweep or plan.flows or plan.pep
     assert all(label.startswith("sat") for label in plan.labels())
     known = stacks.discover()
     for one in (*plan.clients, *plan.servers):
@@ -147,7 +147,7 @@ def test_the_reference_has_every_key_and_its_default(tmp_path: Path) -> None:
             assert workload.canonical(json.loads(rows[key]), key) == field.default
         else:
             assert json.loads(rows[key]) == (
-                list(field.default) if key in ("set", "flows") else field.default
+                list(field.default) if isinstance(field.default, tuple) else field.default
             )
     example = load(tmp_path, BLOCKS[0])
     assert f"= {len(example.trials())} trials" in PAGE.replace("\n", " ")
@@ -292,3 +292,28 @@ def test_qlogs_need_a_trace(bentpipe: Command, fake_sim: Path) -> None:
     Path("plan.toml").write_text(text)
     done = bentpipe("run", "plan.toml")
     assert done.code == 2 and "plan.toml: qlog: there is no trace" in done.err
+
+
+JOINED = """
+scenarios = ["sat"]
+clients = ["toy"]
+servers = ["toy"]
+
+[sweep]
+"forward.loss, return.loss" = ["0 %", "1 %"]
+"forward.queue" = ["1 BDP"]
+"""
+
+
+def test_keys_of_a_sweep_that_are_joined_take_the_same_value(tmp_path: Path) -> None:
+    plan = load(tmp_path, JOINED)
+    assert plan.labels() == [
+        "sat,forward.loss=0%,return.loss=0%,forward.queue=1BDP",
+        "sat,forward.loss=1%,return.loss=1%,forward.queue=1BDP",
+    ]
+    one = plan.changed({"set": ("forward.loss=2 %",)})
+    assert (
+        one.labels()[0] == "sat,forward.loss=2%,return.loss=0%,forward.queue=1BDP" and len(one.labels()) == 2
+    )
+    both = plan.changed({"set": ("forward.loss=2 %", "return.loss=2 %")})
+    assert both.labels() == ["sat,forward.loss=2%,return.loss=2%,forward.queue=1BDP"]

@@ -392,3 +392,19 @@ def test_facts_of_the_path_come_from_the_run() -> None:
         "sender": "server",
     }  # fmt: skip
     assert link_facts.of_trial({"forward_rate_bps": None}, record).bdp_bytes is None
+
+
+def test_with_proxies_it_names_the_other_hops_and_knows_no_link(bentpipe: Command) -> None:
+    folder = trial_of_a_run()
+    assert "note: this is the hop" not in bentpipe("trace", folder).out
+    known = traces.of_trial(folder).link
+    assert known.rtt_ms is not None and known.forward_rate_bps is not None and known.limit_s is not None
+    records = Path("run/records.jsonl")
+    records.write_text(records.read_text().replace('"treatment":"direct"', '"treatment":"quic-pep gateway"'))
+    other = capture(name=str(folder / "trace-gateway-server.pcapng"))
+    done = bentpipe("trace", folder)
+    assert f"note: this is the hop at the client; the others: {other.resolve()}" in " ".join(done.out.split())
+    link = traces.of_trial(folder).link
+    assert (link.rtt_ms, link.forward_rate_bps, link.limit_s) == (None, None, None)
+    assert link.size_bytes == known.size_bytes and link.sender == "server"
+    assert bentpipe("trace", other).code == 0

@@ -12,9 +12,8 @@ use std::fmt::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-use bentpipe_link::SegmentName;
+use bentpipe_link::{HostName, SegmentName};
 
-use crate::host::HostName;
 use crate::netlink::Prefix;
 
 /// Addresses for shells inside this one. In IPv6, 10.1.2.3 has the counterpart `2001:db8:a01:203::1`.

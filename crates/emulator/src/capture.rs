@@ -1,4 +1,5 @@
-//! What passed the two ends of the path: written as a trace while packets are on the move, or kept in memory.
+//! What passed the two ends of each hop: written as a trace while packets are on the move, or kept in memory. Where no program stands
+//! between client and server, the only hop is the path.
 //!
 //! At either end, a packet that the host sends is seen when the kernel gets it, one that the host receives when the kernel is
 //! handed it. A trace is one pcapng file as `bentpipe-sim` writes it: an interface per end, each packet followed by its
@@ -32,9 +33,11 @@ const OLD: Span = Span::from_millis(20);
 /// Sightings that wait for room between the threads, before the record ends.
 const PATIENCE: usize = 100_000;
 
-/// A packet that passed an end of the path, or was dropped or lost where it was seen at neither.
+/// A packet that passed an end of a hop, or was dropped or lost where it was seen at neither.
 #[derive(Clone, Debug)]
 pub struct Packet {
+    /// The number of the hop, from the client on.
+    pub hop: usize,
     /// The way that it goes.
     pub direction: Direction,
     /// When the sender's kernel handed it over. None: it was not seen there.
@@ -55,12 +58,14 @@ impl Packet {
 }
 
 /// Where a lane lies on the path.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
+    /// The number of its hop, from the client on.
+    pub hop: usize,
     pub direction: Direction,
-    /// Its packets come from the host at an end of the path.
+    /// Its packets come from the host at an end of the hop.
     pub from_end: bool,
-    /// Its packets go to the host at an end of the path.
+    /// Its packets go to the host at an end of the hop.
     pub to_end: bool,
 }
 
@@ -254,6 +259,7 @@ impl Desk {
     fn close(&mut self, lane: usize, open: Open, arrived: Option<Time>) -> io::Result<()> {
         let place = self.places[lane];
         let packet = Packet {
+            hop: place.hop,
             direction: place.direction,
             sent: place.from_end.then_some(open.sent),
             arrived: arrived.filter(|_| place.to_end),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
-use bentpipe_link::{Direction, DirectionConfig, Link, LinkSeed, Scenario, SegmentName};
+use bentpipe_link::{Direction, DirectionConfig, HostName, Link, LinkSeed, Scenario, SegmentName};
 use bentpipe_units::{Span, Time};
 use rustix::event::{EventfdFlags, eventfd};
 
@@ -32,8 +32,10 @@ use crate::wake::Wake;
 pub struct Options {
     /// A pcapng file that gets what passes the two ends of the path.
     pub capture: Option<PathBuf>,
-    /// Whether the report has the packets that passed the two ends.
+    /// Whether the report has the packets that passed the ends of hops.
     pub keep_packets: bool,
+    /// Hosts between client and server where programs take the packets: there a hop ends, and the next begins.
+    pub stops: Vec<HostName>,
     /// How long before a packet is due the thread stays awake. That costs a processor.
     pub spin: Span,
     /// Whether the thread does without a real-time priority where it may have one.
@@ -62,7 +64,7 @@ pub struct Report {
     pub fidelity: Fidelity,
     /// What passed each direction of each segment.
     pub passed: Vec<Passed>,
-    /// The packets that passed the ends of the path, if they were asked for.
+    /// The packets that passed the ends of hops, if they were asked for.
     pub packets: Vec<Packet>,
     /// Packets in the capture, each counted at both ends.
     pub captured: u64,
@@ -95,8 +97,9 @@ impl Forwarder {
             meters.extend(crossing.1);
             crossings.push(crossing.0);
         }
+        let names: Vec<SegmentName> = segments.iter().map(|ports| ports.name).collect();
         let wanted = Wanted {
-            places: places(segments.len()),
+            places: places(&names, &options.stops),
             file: options.capture.as_deref(),
             keep: options.keep_packets,
             unix: clock.unix(),
@@ -194,12 +197,9 @@ pub(crate) fn link(
     seed: u64,
 ) -> Link {
     let transparent = DirectionConfig::default();
-    let given = match segment {
-        SegmentName::Access => scenario.access.as_ref(),
-        SegmentName::Satellite => Some(&scenario.satellite),
-        SegmentName::Ground => scenario.ground.as_ref(),
-    };
-    let config = given.map_or(&transparent, |segment| segment.direction(direction));
+    let config = scenario
+        .segment(segment)
+        .map_or(&transparent, |segment| segment.direction(direction));
     let seed = LinkSeed {
         seed,
         direction,
@@ -208,24 +208,35 @@ pub(crate) fn link(
     Link::new(config, scenario.bdp(config), seed)
 }
 
-/// Where the lanes of so many segments lie.
-pub(crate) fn places(segments: usize) -> Vec<Place> {
-    let of = |segment: usize| {
-        let (first, last) = (segment == 0, segment + 1 == segments);
-        Direction::BOTH.map(|direction| match direction {
-            Direction::Forward => Place {
+/// Where the lanes of these segments lie, if programs on the hosts of `stops` take what comes, and send on what they like.
+pub(crate) fn places(segments: &[SegmentName], stops: &[HostName]) -> Vec<Place> {
+    let hop = |segment: SegmentName| {
+        let [near, _] = segment.ends();
+        stops.iter().filter(|stop| **stop <= near).count()
+    };
+    let of = |number: usize| {
+        let own = hop(segments[number]);
+        let is_own = |other: Option<&SegmentName>| other.is_some_and(|it| hop(*it) == own);
+        let first = !is_own(
+            number
+                .checked_sub(1)
+                .and_then(|before| segments.get(before)),
+        );
+        let last = !is_own(segments.get(number + 1));
+        Direction::BOTH.map(|direction| {
+            let (from_end, to_end) = match direction {
+                Direction::Forward => (last, first),
+                Direction::Return => (first, last),
+            };
+            Place {
+                hop: own,
                 direction,
-                from_end: last,
-                to_end: first,
-            },
-            Direction::Return => Place {
-                direction,
-                from_end: first,
-                to_end: last,
-            },
+                from_end,
+                to_end,
+            }
         })
     };
-    (0..segments).flat_map(of).collect()
+    (0..segments.len()).flat_map(of).collect()
 }
 
 impl Stop {
@@ -307,4 +318,47 @@ impl Forwarding {
 
 fn copy(error: &io::Error) -> io::Error {
     io::Error::other(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hop_ends_where_a_program_takes_the_packets() {
+        let ends = |segments: &[SegmentName], stops: &[HostName]| -> Vec<(usize, bool, bool)> {
+            let places = places(segments, stops).into_iter();
+            let back = places.filter(|it| it.direction == Direction::Return);
+            back.map(|it| (it.hop, it.from_end, it.to_end)).collect()
+        };
+        let all = SegmentName::ALL;
+        assert_eq!(
+            ends(&all, &[]),
+            [(0, true, false), (0, false, false), (0, false, true)]
+        );
+        assert_eq!(
+            ends(&all, &[HostName::Terminal]),
+            [(0, true, true), (1, true, false), (1, false, true)]
+        );
+        assert_eq!(
+            ends(&all, &[HostName::Gateway]),
+            [(0, true, false), (0, false, true), (1, true, true)]
+        );
+        assert_eq!(
+            ends(&all, &[HostName::Terminal, HostName::Gateway]),
+            [(0, true, true), (1, true, true), (2, true, true)]
+        );
+        // A transparent segment is not emulated: packets of the hop are seen in the others.
+        let two = [SegmentName::Access, SegmentName::Satellite];
+        assert_eq!(
+            ends(&two, &[HostName::Terminal]),
+            [(0, true, true), (1, true, true)]
+        );
+        let forward = places(&all, &[HostName::Terminal]);
+        let forward: Vec<_> = forward
+            .iter()
+            .filter(|it| it.direction == Direction::Forward)
+            .collect();
+        assert_eq!((forward[1].from_end, forward[1].to_end), (false, true));
+    }
 }

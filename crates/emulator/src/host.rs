@@ -4,16 +4,15 @@
 
 use std::env;
 use std::ffi::OsStr;
-use std::fmt;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::str::FromStr;
 use std::sync::Arc;
 
+use bentpipe_link::HostName;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, unmount,
 };
@@ -23,52 +22,6 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space}
 
 use crate::error::{Doing, EmulatorError};
 use crate::namespace::{Namespace, on_a_thread, open, unshare};
-
-/// One of the four hosts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HostName {
-    /// Where requests come from.
-    Client,
-    /// The user's end of the satellite link.
-    Terminal,
-    /// The operator's end of the satellite link.
-    Gateway,
-    /// Where files are.
-    Server,
-}
-
-impl HostName {
-    /// All of them, from the client to the server.
-    pub const ALL: [Self; 4] = [Self::Client, Self::Terminal, Self::Gateway, Self::Server];
-
-    /// What it is called, also by the programs on it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Client => "client",
-            Self::Terminal => "terminal",
-            Self::Gateway => "gateway",
-            Self::Server => "server",
-        }
-    }
-}
-
-impl fmt::Display for HostName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for HostName {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        Self::ALL
-            .into_iter()
-            .find(|host| host.name() == text)
-            .ok_or_else(|| format!("{text:?} is none of: client, terminal, gateway, server"))
-    }
-}
 
 /// A host: its name and its namespaces.
 #[derive(Debug)]

@@ -35,12 +35,13 @@ mod topology;
 mod wake;
 
 pub use bench::{Bench, Delay, Gigabit, RateKept, bench, timer};
+pub use bentpipe_link::HostName;
 pub use capture::Packet;
 pub use enclosure::{INSIDE, arrive, exit_code, run_inside};
 pub use error::EmulatorError;
 pub use fidelity::{Fidelity, LaneError, MOST_LATE, ReleaseError};
 pub use forward::{Forwarder, Options, Report, Running};
-pub use host::{Host, HostName};
+pub use host::Host;
 pub use namespace::Namespace;
 pub use passed::Passed;
 pub use topology::{SegmentPorts, Topology};

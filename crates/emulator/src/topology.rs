@@ -5,12 +5,12 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use bentpipe_link::{Scenario, SegmentName};
+use bentpipe_link::{HostName, Scenario, SegmentName};
 
 use crate::addresses::{Block, Hop, Plan};
 use crate::device::{Device, port, wait_until_heard, wait_until_running, wake};
 use crate::error::{Doing, EmulatorError};
-use crate::host::{Host, HostName};
+use crate::host::Host;
 use crate::namespace::Namespace;
 use crate::netlink::{Netlink, PairEnd};
 
@@ -136,11 +136,7 @@ impl Topology {
     /// Lays one segment. Devices are called after it, but for that at the server's end of the ground.
     fn connect(&mut self, hop: &Hop, scenario: &Scenario, far: &str) -> Result<(), EmulatorError> {
         let name = hop.name.name();
-        let is_given = match hop.name {
-            SegmentName::Access => scenario.access.is_some(),
-            SegmentName::Satellite => true,
-            SegmentName::Ground => scenario.ground.is_some(),
-        };
+        let is_given = scenario.segment(hop.name).is_some();
         let [near, beyond] = [0, 1].map(|index| Device {
             name: if index == 0 { name } else { far },
             mac: [2, 0, 0, 0, hop.name as u8, index],

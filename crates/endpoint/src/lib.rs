@@ -46,7 +46,7 @@ pub use self::{
     error::EndpointError,
     log_file::{LogFile, LogFolder},
     options::Options,
-    program::run,
+    program::{run, seed_entropy},
     reassembly::{Reassembly, ReassemblyError},
     setup::{Role, Setup, Surroundings},
     stack::{
@@ -55,4 +55,5 @@ pub use self::{
     },
     test_case::TestCase,
     tickets::Tickets,
+    tls::Tls,
 };

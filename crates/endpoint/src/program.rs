@@ -46,7 +46,7 @@ fn run_virtual_time<S: Stack>() -> Result<(), EndpointError> {
         return Err(EndpointError::Conversation(what));
     }
     let hello: Hello = serde_json::from_slice(body)?;
-    seed_entropy(&hello)?;
+    seed_entropy(&hello.seed, u64::from(hello.role == "server"))?;
     let setup = Setup::from_hello(hello)?;
     let endpoint = new_endpoint::<S>(&setup)?;
     let ready = Ready {
@@ -90,13 +90,14 @@ fn new_endpoint<S: Stack>(setup: &Setup) -> Result<Endpoint<S>, EndpointError> {
     })
 }
 
-/// Both sides of a trial may be given the same seed, and draw from streams of their own.
-fn seed_entropy(hello: &Hello) -> Result<(), EndpointError> {
-    let seed = u64::from_str_radix(&hello.seed, 16).map_err(|_| EndpointError::Field {
+/// From now on every random byte of this process is a function of `seed`, in hexadecimal, and `stream`: several programs of a trial may
+/// be given the same seed.
+pub fn seed_entropy(seed: &str, stream: u64) -> Result<(), EndpointError> {
+    let number = u64::from_str_radix(seed, 16).map_err(|_| EndpointError::Field {
         field: "seed",
-        value: hello.seed.clone(),
+        value: seed.to_owned(),
         problem: "write up to 16 hexadecimal digits".into(),
     })?;
-    entropy::seed(seed, u64::from(hello.role == "server"));
+    entropy::seed(number, stream);
     Ok(())
 }

@@ -8,14 +8,27 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::version::TLS13;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
+use crate::clock::Clock;
 use crate::error::EndpointError;
+use crate::log_file::LogFile;
 use crate::setup::Setup;
 
 const ALPN: &[u8] = b"hq-interop";
 
-impl Setup {
+/// What TLS needs in a trial.
+#[derive(Debug, Clone, Copy)]
+pub struct Tls<'a> {
+    /// The folder with `ca.pem`, `cert.pem` and `priv.key`.
+    pub certs: &'a Path,
+    /// The time.
+    pub clock: &'a Clock,
+    /// For secrets.
+    pub keylog: Option<&'a LogFile>,
+}
+
+impl Tls<'_> {
     /// A client's TLS: trusts `ca.pem`, speaks `hq-interop`.
-    pub fn client_tls(&self) -> Result<ClientConfig, EndpointError> {
+    pub fn client(self) -> Result<ClientConfig, EndpointError> {
         let mut roots = RootCertStore::empty();
         for certificate in certificates(&self.certs.join("ca.pem"))? {
             roots.add(certificate).map_err(tls_error)?;
@@ -27,14 +40,14 @@ impl Setup {
             .with_root_certificates(roots)
             .with_no_client_auth();
         config.alpn_protocols = vec![ALPN.to_vec()];
-        if let Some(keylog) = &self.keylog {
+        if let Some(keylog) = self.keylog {
             config.key_log = Arc::new(keylog.clone());
         }
         Ok(config)
     }
 
     /// A server's TLS: shows `cert.pem`, speaks `hq-interop`.
-    pub fn server_tls(&self) -> Result<ServerConfig, EndpointError> {
+    pub fn server(self) -> Result<ServerConfig, EndpointError> {
         let chain = certificates(&self.certs.join("cert.pem"))?;
         let path = self.certs.join("priv.key");
         let key = PrivateKeyDer::from_pem_file(&path).map_err(|error| pem_error(&path, &error))?;
@@ -48,10 +61,30 @@ impl Setup {
         config.alpn_protocols = vec![ALPN.to_vec()];
         // QUIC allows no other value than this and 0 (RFC 9001, section 4.6.1).
         config.max_early_data_size = u32::MAX;
-        if let Some(keylog) = &self.keylog {
+        if let Some(keylog) = self.keylog {
             config.key_log = Arc::new(keylog.clone());
         }
         Ok(config)
+    }
+}
+
+impl Setup {
+    fn tls(&self) -> Tls<'_> {
+        Tls {
+            certs: &self.certs,
+            clock: &self.clock,
+            keylog: self.keylog.as_ref(),
+        }
+    }
+
+    /// [`Tls::client`].
+    pub fn client_tls(&self) -> Result<ClientConfig, EndpointError> {
+        self.tls().client()
+    }
+
+    /// [`Tls::server`].
+    pub fn server_tls(&self) -> Result<ServerConfig, EndpointError> {
+        self.tls().server()
     }
 }
 

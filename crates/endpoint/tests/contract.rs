@@ -1,7 +1,8 @@
 //! Frames survive the round trip, and hostile bytes are an error.
 
 use bentpipe_endpoint::contract::{
-    Arrival, ContractError, HEADER_LEN, RAN, RUN, Ran, RanFrame, Run, decode_header, encode_run,
+    Arrival, ContractError, HEADER_LEN, RAN, RUN, Ran, RanFrame, Run, SERVER_SIDE, decode_header,
+    encode_run,
 };
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -111,4 +112,37 @@ fn fields_out_of_range_are_refused() {
         Run::decode(&frame[HEADER_LEN..]),
         Err(ContractError::Ecn(4))
     );
+}
+
+#[test]
+fn only_a_proxy_has_a_side() {
+    let arrival = |ecn| Arrival {
+        time: 7,
+        ecn,
+        payload: Bytes::from_static(b"x"),
+    };
+    let body = |ecn| encode_run(9, [arrival(ecn)].iter())[HEADER_LEN..].to_vec();
+    let both = body(SERVER_SIDE | 2);
+    assert_eq!(
+        Run::decode_for_proxy(&both).unwrap().arrivals[0].ecn,
+        SERVER_SIDE | 2
+    );
+    assert_eq!(Run::decode(&both), Err(ContractError::Ecn(SERVER_SIDE | 2)));
+    for wrong in [4, 0x40, SERVER_SIDE | 4] {
+        assert_eq!(
+            Run::decode_for_proxy(&body(wrong)),
+            Err(ContractError::Ecn(wrong))
+        );
+    }
+    let mut ran = RanFrame::new();
+    ran.push(8, SERVER_SIDE, b"y");
+    let frame = ran.finish(9, true).to_vec();
+    assert_eq!(
+        Ran::decode_of_proxy(&frame[HEADER_LEN..])
+            .unwrap()
+            .departures[0]
+            .ecn,
+        SERVER_SIDE
+    );
+    assert!(Ran::decode(&frame[HEADER_LEN..]).is_err());
 }

@@ -20,7 +20,7 @@ pub struct Ideal<'a> {
 }
 
 /// The rate of a link, and how long a packet travels from the sender until it meets it.
-type Hop = (Span, Course);
+type Limiter = (Span, Course);
 
 impl<'a> Ideal<'a> {
     /// `seed` is the trial's.
@@ -46,7 +46,7 @@ impl<'a> Ideal<'a> {
         let begin = start + self.scenario.rtt() * round_trips.saturating_sub(1) + request;
         // 8 bits per byte, 1.05 bytes per byte, 10^9 billionths of a bit.
         let bit_nanos = u128::from(size_bytes) * 8 * 1_050_000_000;
-        let end = time_for(bit_nanos, begin, &mut self.hops(Some(begin)));
+        let end = time_for(bit_nanos, begin, &mut self.limiters(Some(begin)));
         self.scenario.rtt() * round_trips + (end - begin)
     }
 
@@ -56,13 +56,13 @@ impl<'a> Ideal<'a> {
     pub fn bit_nanos(&self, from: Time, to: Time) -> Option<u128> {
         let one_way = self.scenario.min_one_way(self.direction);
         let (mut at, end) = (from - one_way, to - one_way);
-        let mut hops = self.hops(None);
-        if hops.is_empty() {
+        let mut limiters = self.limiters(None);
+        if limiters.is_empty() {
             return None;
         }
         let mut sum = 0;
         while at < end {
-            let (bps, until) = slowest(&mut hops, at);
+            let (bps, until) = slowest(&mut limiters, at);
             let until = until.min(end);
             sum += u128::from(bps) * u128::from((until - at).as_nanos());
             at = until;
@@ -71,11 +71,11 @@ impl<'a> Ideal<'a> {
     }
 
     /// The links that limit the rate. `asked`: when everything is asked for; None: it has been granted long ago.
-    fn hops(&self, asked: Option<Time>) -> Vec<Hop> {
+    fn limiters(&self, asked: Option<Time>) -> Vec<Limiter> {
         let (direction, seed) = (self.direction, self.seed);
         let mut before = Span::ZERO;
-        let mut hops = Vec::new();
-        for (segment, config) in self.scenario.hops(direction) {
+        let mut limiters = Vec::new();
+        for (segment, config) in self.scenario.whole().links(direction) {
             let stream = LinkSeed {
                 seed,
                 direction,
@@ -88,16 +88,16 @@ impl<'a> Ideal<'a> {
                 (LinkRate::OnDemand(demand), None) => Course::Fixed(demand.full.bps()),
                 _ => Course::new(rate, stream.stream(Use::Rate)),
             });
-            hops.extend(course.map(|course| (before, course)));
+            limiters.extend(course.map(|course| (before, course)));
             before = before + config.delay.min();
         }
-        hops
+        limiters
     }
 }
 
 /// The rate that the slowest link has for what is sent at a time, and until when no link changes.
-fn slowest(hops: &mut [Hop], at: Time) -> (u64, Time) {
-    let at_hop = |(before, course): &mut Hop| {
+fn slowest(limiters: &mut [Limiter], at: Time) -> (u64, Time) {
+    let at_limiter = |(before, course): &mut Limiter| {
         let (bps, until) = course.at(at + *before);
         let until = if until == Time::NEVER {
             until
@@ -107,19 +107,20 @@ fn slowest(hops: &mut [Hop], at: Time) -> (u64, Time) {
         (bps, until)
     };
     let both = |one: (u64, Time), other: (u64, Time)| (one.0.min(other.0), one.1.min(other.1));
-    hops.iter_mut()
-        .map(at_hop)
+    limiters
+        .iter_mut()
+        .map(at_limiter)
         .fold((u64::MAX, Time::NEVER), both)
 }
 
 /// When so many billionths of a bit are sent that begin to be sent at a time, rounded up.
-fn time_for(bit_nanos: u128, begin: Time, hops: &mut [Hop]) -> Time {
+fn time_for(bit_nanos: u128, begin: Time, limiters: &mut [Limiter]) -> Time {
     let (mut left, mut at) = (bit_nanos, begin);
-    if hops.is_empty() {
+    if limiters.is_empty() {
         return begin;
     }
     loop {
-        let (bps, until) = slowest(hops, at);
+        let (bps, until) = slowest(limiters, at);
         let room = u128::from(bps) * u128::from((until - at).as_nanos());
         if left <= room || until == Time::NEVER {
             let nanos = left.div_ceil(u128::from(bps.max(1)));

@@ -16,7 +16,7 @@
 //! which its last bit is sent. Simplification: it may use the frame in which it arrives, and what leaves later for the frame's sake
 //! counts as sent, not as waiting.
 //!
-//! A [`Path`] is one direction over all segments of a [`Scenario`]; an [`Ideal`] sender is what it is held against. Nothing here reads a clock, and no
+//! A [`Path`] is one direction over all segments of a [`Scenario`], or of the [`Hop`] between two of its hosts; an [`Ideal`] sender is what it is held against. Nothing here reads a clock, and no
 //! float takes part. Packet sizes are those of the IP packet. All randomness is `ChaCha8` keyed with
 //! the trial's seed, a stream for each direction, segment and use (see [`LinkSeed`]).
 
@@ -27,6 +27,7 @@ mod delay;
 mod direction;
 mod error;
 mod fields;
+mod hop;
 mod ideal;
 mod intervals;
 mod link;
@@ -44,8 +45,9 @@ mod steps;
 mod waiting;
 
 pub use delay::{Delay, DelayTrace, Jitter};
-pub use direction::{Direction, SegmentName};
+pub use direction::{Direction, HostName, SegmentName};
 pub use error::ScenarioError;
+pub use hop::{CABLE, Hop};
 pub use ideal::Ideal;
 pub use intervals::Intervals;
 pub use link::{Counters, Fate, Link};

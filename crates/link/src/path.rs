@@ -1,13 +1,14 @@
-//! One direction over all segments.
+//! One direction over all segments of a hop.
 
 use bentpipe_units::{Span, Time};
 
 use crate::direction::Direction;
+use crate::hop::Hop;
 use crate::link::{Counters, Fate, Link};
 use crate::random::LinkSeed;
 use crate::scenario::Scenario;
 
-/// One direction of a scenario: its links in the order in which packets meet them.
+/// One direction of a hop: its links in the order in which packets meet them.
 pub struct Path {
     links: Vec<Link>,
     min_delay: Span,
@@ -15,14 +16,20 @@ pub struct Path {
 }
 
 impl Path {
-    /// A path that nothing has passed yet. `seed` is the trial's: each link takes streams of its own
+    /// The whole of a scenario, that nothing has passed yet. `seed` is the trial's: each link takes streams of its own
     /// from it (see [`LinkSeed`]).
     #[must_use]
     pub fn new(scenario: &Scenario, direction: Direction, seed: u64) -> Self {
+        Self::over(scenario.whole(), direction, seed)
+    }
+
+    /// One hop of it. Its links are those that the whole path has, with the same queues and the same luck.
+    #[must_use]
+    pub fn over(hop: Hop, direction: Direction, seed: u64) -> Self {
         let link = |(segment, config)| {
             Link::new(
                 config,
-                scenario.bdp(config),
+                hop.scenario().bdp(config),
                 LinkSeed {
                     seed,
                     direction,
@@ -31,8 +38,8 @@ impl Path {
             )
         };
         Self {
-            links: scenario.hops(direction).map(link).collect(),
-            min_delay: scenario.min_one_way(direction),
+            links: hop.links(direction).map(link).collect(),
+            min_delay: hop.min_one_way(direction),
             counters: Counters::default(),
         }
     }

@@ -8,7 +8,6 @@ use crate::direction::{Direction, SegmentName};
 use crate::loss::Loss;
 use crate::queue::Queue;
 use crate::rate::LinkRate;
-use crate::waiting::Limit;
 
 /// A named path. Its TOML and JSON forms have the same shape; values are texts with units.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -34,8 +33,8 @@ pub struct Scenario {
     pub ground: Option<Segment>,
 }
 
-/// One hop.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// What lies between two hosts, both ways. The default is transparent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Segment {
     /// Server to client; transparent if left out.
     pub forward: DirectionConfig,
@@ -61,86 +60,54 @@ pub struct DirectionConfig {
     pub frame: Option<Span>,
 }
 
-/// Bytes of the largest IP packets that Ethernet carries.
-const FULL_SIZED: u64 = 1500;
-
 impl Scenario {
-    /// The given segments of a direction, in the order in which packets meet them.
-    pub(crate) fn hops(
-        &self,
-        direction: Direction,
-    ) -> impl Iterator<Item = (SegmentName, &DirectionConfig)> {
-        let mut segments = vec![(SegmentName::Satellite, &self.satellite)];
-        if let Some(access) = &self.access {
-            segments.insert(0, (SegmentName::Access, access));
+    /// A segment; None: it is transparent.
+    #[must_use]
+    pub fn segment(&self, name: SegmentName) -> Option<&Segment> {
+        match name {
+            SegmentName::Access => self.access.as_ref(),
+            SegmentName::Satellite => Some(&self.satellite),
+            SegmentName::Ground => self.ground.as_ref(),
         }
-        if let Some(ground) = &self.ground {
-            segments.push((SegmentName::Ground, ground));
-        }
-        if direction == Direction::Forward {
-            segments.reverse();
-        }
-        segments
-            .into_iter()
-            .map(move |(name, segment)| (name, segment.direction(direction)))
     }
 
-    /// The round-trip time without queueing and transmission: the smallest delays of both directions.
+    /// [`Hop::rtt`](crate::Hop::rtt) of the whole path.
     #[must_use]
     pub fn rtt(&self) -> Span {
-        Direction::BOTH
-            .into_iter()
-            .map(|direction| self.min_one_way(direction))
-            .sum()
+        self.whole().rtt()
     }
 
-    /// The smallest delay of a direction, over all segments.
+    /// [`Hop::min_one_way`](crate::Hop::min_one_way) of the whole path.
     #[must_use]
     pub fn min_one_way(&self, direction: Direction) -> Span {
-        self.hops(direction)
-            .map(|(_, config)| config.delay.min())
-            .sum()
+        self.whole().min_one_way(direction)
     }
 
-    /// The smallest rate of a direction, over all segments, where those that change count with their
-    /// [nominal](crate::LinkRate::nominal) rate; none if nothing limits it.
+    /// [`Hop::rate`](crate::Hop::rate) of the whole path.
     #[must_use]
     pub fn rate(&self, direction: Direction) -> Option<Rate> {
-        self.hops(direction)
-            .filter_map(|(_, config)| config.nominal_rate())
-            .min()
+        self.whole().rate(direction)
     }
 
     /// The smallest rate that a direction ever has, over all segments; none if nothing limits it.
     #[must_use]
     pub fn lowest_rate(&self, direction: Direction) -> Option<Rate> {
-        self.hops(direction)
+        let links = self.whole().links(direction);
+        links
             .filter_map(|(_, config)| Some(config.rate.as_ref()?.lowest()))
             .min()
     }
 
-    /// Whether no rate of a direction ever changes.
+    /// [`Hop::is_steady`](crate::Hop::is_steady) of the whole path.
     #[must_use]
     pub fn is_steady(&self, direction: Direction) -> bool {
-        self.hops(direction)
-            .filter_map(|(_, config)| config.rate.as_ref())
-            .all(LinkRate::is_steady)
+        self.whole().is_steady(direction)
     }
 
-    /// What the queue of the slowest link of a direction holds, if full-sized packets wait in it. None if no link limits
-    /// the rate: then nothing ever waits.
+    /// [`Hop::queue`](crate::Hop::queue) of the whole path.
     #[must_use]
     pub fn queue(&self, direction: Direction) -> Option<Size> {
-        let links = self.hops(direction).map(|(_, config)| config);
-        let slowest = links
-            .filter(|it| it.rate.is_some())
-            .min_by_key(|it| it.nominal_rate())?;
-        let rate = slowest.nominal_rate()?;
-        let limit = Limit::new(slowest.queue.size, rate, self.bdp(slowest));
-        Some(Size::from_bytes(match limit {
-            Limit::Packets(packets) => packets.saturating_mul(FULL_SIZED),
-            Limit::Bytes(bytes) => bytes,
-        }))
+        self.whole().queue(direction)
     }
 
     /// [`Scenario::rate`] from server to client.

@@ -10,12 +10,13 @@ use std::process::{Child as Process, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use bentpipe_endpoint::contract;
+use bentpipe_link::HostName;
 use bytes::Bytes;
 use command_fds::{CommandFdExt, FdMapping};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use bentpipe_trial::{Reaped, Remains, Role};
+use bentpipe_trial::{Reaped, Remains};
 
 /// A pipe as large as an ordinary user may make it: an epoch's datagrams then pass in one or two writes.
 const PIPE_BYTES: usize = 1 << 20;
@@ -32,46 +33,46 @@ const EXIT_PATIENCE: Duration = Duration::from_secs(5);
 pub enum ChildError {
     /// It does not support what the job asks for.
     #[error("{0} does not support this: it exited with 127")]
-    Unsupported(Role),
+    Unsupported(HostName),
     /// It could not be started.
-    #[error("{role}: cannot start {program}: {source}")]
+    #[error("{host}: cannot start {program}: {source}")]
     Start {
-        role: Role,
+        host: HostName,
         program: String,
         source: io::Error,
     },
     /// It ended before it was told to.
-    #[error("{role} ended by itself: {status}")]
-    Ended { role: Role, status: ExitStatus },
+    #[error("{host} ended by itself: {status}")]
+    Ended { host: HostName, status: ExitStatus },
     /// It closed its pipe but lives on.
     #[error("{0} closed its pipe without a word")]
-    Closed(Role),
+    Closed(HostName),
     /// It said nothing for too long.
-    #[error("{role} was silent, or within one frame, for {seconds} s")]
-    Silent { role: Role, seconds: u64 },
+    #[error("{host} was silent, or within one frame, for {seconds} s")]
+    Silent { host: HostName, seconds: u64 },
     /// It answered each time, but was waited for too long in all.
-    #[error("{role} was slow: it was waited for {seconds} s in all")]
-    Slow { role: Role, seconds: u64 },
+    #[error("{host} was slow: it was waited for {seconds} s in all")]
+    Slow { host: HostName, seconds: u64 },
     /// It said something that is not in the contract.
-    #[error("{role} broke the contract: {what}")]
-    Rubbish { role: Role, what: String },
+    #[error("{host} broke the contract: {what}")]
+    Rubbish { host: HostName, what: String },
     /// Something on our side failed.
-    #[error("{role}: {source}")]
-    Io { role: Role, source: io::Error },
+    #[error("{host}: {source}")]
+    Io { host: HostName, source: io::Error },
 }
 
 impl ChildError {
     /// Whose error it is.
-    pub fn role(&self) -> Role {
+    pub fn host(&self) -> HostName {
         match self {
-            Self::Unsupported(role)
-            | Self::Closed(role)
-            | Self::Start { role, .. }
-            | Self::Ended { role, .. }
-            | Self::Silent { role, .. }
-            | Self::Slow { role, .. }
-            | Self::Rubbish { role, .. }
-            | Self::Io { role, .. } => *role,
+            Self::Unsupported(host)
+            | Self::Closed(host)
+            | Self::Start { host, .. }
+            | Self::Ended { host, .. }
+            | Self::Silent { host, .. }
+            | Self::Slow { host, .. }
+            | Self::Rubbish { host, .. }
+            | Self::Io { host, .. } => *host,
         }
     }
 }
@@ -79,7 +80,7 @@ impl ChildError {
 /// A running endpoint program.
 #[derive(Debug)]
 pub struct Child {
-    role: Role,
+    host: HostName,
     process: Process,
     to: OwnedFd,
     from: OwnedFd,
@@ -94,16 +95,20 @@ pub struct Child {
 
 impl Child {
     /// Starts `command`; `silence` is how long it may be silent, in wall time.
-    pub fn start(role: Role, command: &[String], silence: Duration) -> Result<Self, ChildError> {
+    pub fn start(
+        host: HostName,
+        command: &[String],
+        silence: Duration,
+    ) -> Result<Self, ChildError> {
         let program = command.first().cloned().unwrap_or_default();
-        Self::spawn(role, command, silence).map_err(|source| ChildError::Start {
-            role,
+        Self::spawn(host, command, silence).map_err(|source| ChildError::Start {
+            host,
             program,
             source,
         })
     }
 
-    fn spawn(role: Role, command: &[String], silence: Duration) -> io::Result<Self> {
+    fn spawn(host: HostName, command: &[String], silence: Duration) -> io::Result<Self> {
         let (program, arguments) = command
             .split_first()
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the command is empty"))?;
@@ -136,7 +141,7 @@ impl Child {
             .map_err(|_| io::Error::other("file descriptors collide"))?;
         let process = starter.spawn()?;
         Ok(Self {
-            role,
+            host,
             process,
             to,
             from,
@@ -209,7 +214,7 @@ impl Child {
             Ok(())
         } else {
             Err(ChildError::Ended {
-                role: self.role,
+                host: self.host,
                 status,
             })
         }
@@ -234,7 +239,7 @@ impl Child {
     /// An error of this child: it broke the contract.
     pub fn rubbish(&self, what: impl Into<String>) -> ChildError {
         ChildError::Rubbish {
-            role: self.role,
+            host: self.host,
             what: what.into(),
         }
     }
@@ -261,15 +266,15 @@ impl Child {
             &self.from
         };
         let ready = poll_one(pipe, event, deadline).map_err(|error| self.io(error))?;
-        let role = self.role;
+        let host = self.host;
         if ready {
             Ok(())
         } else if self.patience < self.silence {
             let seconds = (self.silence * SILENCES_IN_ALL).as_secs();
-            Err(ChildError::Slow { role, seconds })
+            Err(ChildError::Slow { host, seconds })
         } else {
             let seconds = self.silence.as_secs();
-            Err(ChildError::Silent { role, seconds })
+            Err(ChildError::Silent { host, seconds })
         }
     }
 
@@ -289,15 +294,15 @@ impl Child {
     fn why_it_left(&mut self) -> ChildError {
         match self.wait_for_exit(EXIT_PATIENCE) {
             Ok(true) => {}
-            Ok(false) => return ChildError::Closed(self.role),
+            Ok(false) => return ChildError::Closed(self.host),
             Err(error) => return error,
         }
         let status = self.kill_and_reap().status;
         let before_ready = self.frames.len() <= 1;
         match status.code() {
-            Some(127) if before_ready => ChildError::Unsupported(self.role),
+            Some(127) if before_ready => ChildError::Unsupported(self.host),
             _ => ChildError::Ended {
-                role: self.role,
+                host: self.host,
                 status,
             },
         }
@@ -311,7 +316,7 @@ impl Child {
 
     fn io(&self, source: io::Error) -> ChildError {
         ChildError::Io {
-            role: self.role,
+            host: self.host,
             source,
         }
     }

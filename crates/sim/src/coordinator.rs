@@ -5,16 +5,20 @@
 //! that any will send can arrive before `e + L`: all may run up to there without hearing of each other. Idle
 //! time is skipped, since `e` is the time of the next wake or arrival, not the clock.
 //!
+//! Where there are proxies, hops differ: 0.1 ms of cable beside 250 ms of satellite. One `L` for all would have all programs live in
+//! steps of 0.1 ms. So each program has a horizon of its own there, by what its neighbours can do first ([`Flow::horizons`]).
+//!
 //! All flows share the links. What they sent in an epoch meets these in the order of time; of packets that were sent at the
-//! same instant, that of the earlier flow comes first.
+//! same instant, that of the earlier flow comes first. A packet waits with that until no other flow can send one before it.
 
 use bentpipe_endpoint::contract::Arrival;
-use bentpipe_link::{Direction, Fate, Path};
+use bentpipe_link::{Direction, Fate, Hop, Path};
 use bentpipe_trace::IPV4_UDP_HEADER;
 use bentpipe_units::{Span, Time};
 
-use crate::flow::{Departure, Flow};
-use bentpipe_trial::{Course, EPOCH_UNIX_S, Fidelity, Lifetime, Packet, PacketLog, Role};
+use crate::flow::{Delays, Flow};
+use crate::node::Departure;
+use bentpipe_trial::{Course, EPOCH_UNIX_S, Fidelity, HopCourse, Lifetime, Packet, PacketLog};
 
 /// Once a client is done its outcome stands; its server gets this many round trips to hear of it.
 const DRAIN_ROUND_TRIPS: u64 = 10;
@@ -22,21 +26,54 @@ const DRAIN_ROUND_TRIPS: u64 = 10;
 /// A trial under way.
 pub struct Coordinator {
     pub flows: Vec<Flow>,
-    pub forward: Path,
-    pub back: Path,
-    pub log: PacketLog,
-    pub now: Time,
-    pub epochs: u64,
+    hops: Vec<Links>,
+    delays: Vec<Delays>,
+    now: Time,
+    epochs: u64,
+}
+
+/// A hop with what passed it.
+struct Links {
+    forward: Path,
+    back: Path,
+    log: PacketLog,
+}
+
+impl Links {
+    fn new(hop: Hop, seed: u64, flows: usize) -> Self {
+        Self {
+            forward: Path::over(hop, Direction::Forward, seed),
+            back: Path::over(hop, Direction::Return, seed),
+            log: PacketLog::new(flows, EPOCH_UNIX_S * 1_000_000_000),
+        }
+    }
+
+    fn path(&mut self, way: Direction) -> &mut Path {
+        match way {
+            Direction::Forward => &mut self.forward,
+            Direction::Return => &mut self.back,
+        }
+    }
+
+    fn delays(&self) -> Delays {
+        [self.forward.min_delay(), self.back.min_delay()]
+    }
 }
 
 impl Coordinator {
     /// A trial at time zero.
-    pub fn new(flows: Vec<Flow>, [forward, back]: [Path; 2]) -> Self {
+    pub fn new(flows: Vec<Flow>, hops: &[Hop], seed: u64) -> Self {
+        let links = |hop: &Hop| Links::new(*hop, seed, flows.len());
+        let hops: Vec<Links> = hops.iter().map(links).collect();
+        let delays: Vec<Delays> = hops.iter().map(Links::delays).collect();
+        assert!(
+            delays.iter().flatten().all(|delay| *delay > Span::ZERO),
+            "a hop without delay gives no lookahead; the job's check refuses it"
+        );
         Self {
-            log: PacketLog::new(flows.len(), EPOCH_UNIX_S * 1_000_000_000),
             flows,
-            forward,
-            back,
+            hops,
+            delays,
             now: Time::ZERO,
             epochs: 0,
         }
@@ -44,21 +81,15 @@ impl Coordinator {
 
     /// Runs until every flow has come to its end.
     pub fn run(&mut self) {
-        let one_way = self.forward.min_delay().min(self.back.min_delay());
-        assert!(
-            one_way > Span::ZERO,
-            "a scenario without delay gives no lookahead; the job's check refuses it"
-        );
-        let round_trip = self.forward.min_delay() + self.back.min_delay();
+        let round_trip: Span = self.delays.iter().flatten().copied().sum();
         loop {
             for flow in &mut self.flows {
                 flow.settle(round_trip * DRAIN_ROUND_TRIPS);
             }
-            let open = self.flows.iter().filter(|flow| flow.end.is_none());
-            let Some(next) = open.map(Flow::next_event).min() else {
+            if self.flows.iter().all(|flow| flow.end.is_some()) {
                 break;
-            };
-            self.epoch(next + one_way);
+            }
+            self.epoch();
         }
         let ends = self.flows.iter().map(|flow| flow.now);
         self.now = ends.max().unwrap_or(Time::ZERO);
@@ -70,59 +101,118 @@ impl Coordinator {
             first_sent: flow.first_sent,
             end: flow.now,
         });
+        let hops = self.hops.into_iter().map(|hop| HopCourse {
+            forward: hop.forward.counters(),
+            back: hop.back.counters(),
+            log: hop.log,
+        });
         Course {
             flows: flows.collect(),
-            log: self.log,
-            forward: self.forward.counters(),
-            back: self.back.counters(),
+            hops: hops.collect(),
             end: self.now,
             epochs: self.epochs,
             fidelity: Fidelity::default(),
         }
     }
 
-    /// Lets all sides live until `until`, in parallel, and sends on what they sent.
-    fn epoch(&mut self, until: Time) {
+    /// Lets all programs live until their horizons, in parallel, and sends on what they sent.
+    fn epoch(&mut self) {
         self.epochs += 1;
+        for (flow, horizons) in self.horizons().into_iter().enumerate() {
+            self.flows[flow].ask(&horizons);
+        }
         for flow in &mut self.flows {
-            flow.ask(until);
+            flow.answer();
         }
-        let mut sent: [Vec<(usize, Departure)>; 2] = [Vec::new(), Vec::new()];
-        for (number, flow) in self.flows.iter_mut().enumerate() {
-            for role in [Role::Client, Role::Server] {
-                let departures = flow.answer(role).into_iter();
-                sent[role.index()].extend(departures.map(|departure| (number, departure)));
-            }
-        }
-        for (role, mut departures) in [Role::Client, Role::Server].into_iter().zip(sent) {
-            departures.sort_by_key(|(_, departure)| departure.sent);
-            for (number, departure) in departures {
-                self.carry(role, number, departure);
+        let acts = self.first_acts();
+        for hop in 0..self.hops.len() {
+            for way in [Direction::Return, Direction::Forward] {
+                self.carry_all(hop, way, &acts);
             }
         }
     }
 
-    /// Puts a packet of the flow with that number on the way from `role` to the other side.
-    fn carry(&mut self, role: Role, number: usize, departure: Departure) {
-        let (path, direction, receiver) = match role {
-            Role::Client => (&mut self.back, Direction::Return, Role::Server),
-            Role::Server => (&mut self.forward, Direction::Forward, Role::Client),
+    /// Until when each program of each flow may live; nothing of flows that have come to their ends.
+    fn horizons(&self) -> Vec<Vec<Time>> {
+        let open = self.flows.iter().filter(|flow| flow.end.is_none());
+        if let [only] = self.delays.as_slice() {
+            let next = open.map(Flow::next_event).min().unwrap_or(Time::NEVER);
+            let until = next + only[0].min(only[1]);
+            return self.flows.iter().map(|_| vec![until; 2]).collect();
+        }
+        let all = self.flows.iter();
+        all.map(|flow| match flow.end {
+            None => flow.horizons(&self.delays),
+            Some(_) => Vec::new(),
+        })
+        .collect()
+    }
+
+    /// Before when each program of each flow sends nothing any more; nothing of a single flow, and of those that have come to their
+    /// ends: they are in nobody's way.
+    fn first_acts(&mut self) -> Vec<Vec<Time>> {
+        if self.flows.len() == 1 {
+            return vec![Vec::new()];
+        }
+        let horizons = self.horizons();
+        let flows = self.flows.iter_mut().zip(horizons);
+        let of = |(flow, horizons): (&mut Flow, Vec<Time>)| match flow.end {
+            None => {
+                let nodes = flow.nodes().iter().zip(horizons);
+                nodes
+                    .map(|(node, horizon)| node.next_event().min(horizon))
+                    .collect()
+            }
+            Some(_) => Vec::new(),
         };
+        flows.map(of).collect()
+    }
+
+    /// Puts on a hop, in one direction, what was sent there and may go. `acts` is [`Coordinator::first_acts`].
+    fn carry_all(&mut self, hop: usize, way: Direction, acts: &[Vec<Time>]) {
+        let sender = match way {
+            Direction::Return => hop,
+            Direction::Forward => hop + 1,
+        };
+        let mut sent: Vec<(usize, Departure)> = Vec::new();
+        for (number, flow) in self.flows.iter_mut().enumerate() {
+            let others = acts
+                .iter()
+                .enumerate()
+                .filter(|(other, _)| *other != number);
+            let others = others.filter_map(|(_, acts)| acts.get(sender));
+            let before = others.min().copied().unwrap_or(Time::NEVER);
+            let departures = flow.nodes()[sender].take_sent(way, before);
+            sent.extend(departures.map(|departure| (number, departure)));
+        }
+        sent.sort_by_key(|(_, departure)| departure.sent);
+        for (number, departure) in sent {
+            self.carry((hop, way), number, departure);
+        }
+    }
+
+    /// Puts a packet of the flow with that number on its way.
+    fn carry(&mut self, (hop, way): (usize, Direction), number: usize, departure: Departure) {
         let Departure { sent, ecn, payload } = departure;
+        let links = &mut self.hops[hop];
         let ip_bytes =
             u32::try_from(payload.len() + IPV4_UDP_HEADER).expect("the length field has 16 bits");
-        let fate = path.admit(sent, ip_bytes);
+        let fate = links.path(way).admit(sent, ip_bytes);
         if let Fate::Delivered { at } = fate {
             let arrival = Arrival {
                 time: at.as_nanos(),
                 ecn,
                 payload: payload.clone(),
             };
-            self.flows[number].side(receiver).expect(arrival);
+            let receiver = match way {
+                Direction::Return => hop + 1,
+                Direction::Forward => hop,
+            };
+            self.flows[number].nodes()[receiver].expect(way, arrival);
         }
-        self.log.add(Packet {
+        links.log.add(Packet {
             flow: number,
-            direction,
+            direction: way,
             sent,
             ecn,
             payload,

@@ -1,132 +1,13 @@
-//! A flow under way: a client, a server, and the end that they come to.
-//!
-//! A flow that starts later lives by a time of its own, which is zero at its start: so its programs start as those of any
-//! trial do. All times that leave this module are those of the trial.
+//! A flow under way: a client, proxies if there are any, a server, and the end that they come to.
 
-use std::collections::VecDeque;
-
-use bentpipe_endpoint::contract::{self, Arrival, Ready};
+use bentpipe_endpoint::contract;
+use bentpipe_link::Direction;
 use bentpipe_units::{Span, Time};
 use bytes::Bytes;
 
-use crate::child::{Child, ChildError};
-use bentpipe_trial::{End, Role};
-
-/// A datagram that a program has sent.
-#[derive(Debug)]
-pub struct Departure {
-    pub sent: Time,
-    pub ecn: u8,
-    pub payload: Bytes,
-}
-
-/// One side of a flow: its program and what is on its way to it.
-#[derive(Debug)]
-pub struct Side {
-    pub child: Child,
-    /// Zero of the program's time.
-    zero: Span,
-    next_wake: Time,
-    done: bool,
-    pending: VecDeque<Arrival>,
-    /// When its current run begins in effect: the first event for which it was asked. Before that it sleeps.
-    awake: Time,
-    /// The end of the run for which it was asked and has not answered yet.
-    asked: Option<Time>,
-}
-
-impl Side {
-    /// A program that has answered READY, and whose time begins at `start`.
-    pub fn new(child: Child, ready: &Ready, start: Time) -> Self {
-        let zero = start - Time::ZERO;
-        let next_wake = ready
-            .next_wake
-            .map_or(Time::NEVER, |wake| Time::from_nanos(wake) + zero);
-        Self {
-            child,
-            zero,
-            next_wake,
-            done: false,
-            pending: VecDeque::new(),
-            awake: Time::ZERO,
-            asked: None,
-        }
-    }
-
-    /// A datagram is under way to it.
-    pub fn expect(&mut self, arrival: Arrival) {
-        self.pending.push_back(arrival);
-    }
-
-    /// The first time at which anything happens here.
-    fn next_event(&self) -> Time {
-        let arrival = self
-            .pending
-            .front()
-            .map_or(Time::NEVER, |arrival| Time::from_nanos(arrival.time));
-        arrival.min(self.next_wake)
-    }
-
-    /// Sends RUN, unless nothing can happen on this side before `until`.
-    fn ask(&mut self, until: Time) -> Result<(), ChildError> {
-        self.awake = self.next_event();
-        if self.awake >= until {
-            return Ok(());
-        }
-        let due = self
-            .pending
-            .partition_point(|arrival| arrival.time < until.as_nanos());
-        let zero = self.zero;
-        let mut arrivals: Vec<Arrival> = self.pending.drain(..due).collect();
-        for arrival in &mut arrivals {
-            arrival.time -= zero.as_nanos();
-        }
-        let until_here = until.as_nanos() - zero.as_nanos();
-        self.asked = Some(until);
-        self.child
-            .send(contract::encode_run(until_here, arrivals.iter()))
-    }
-
-    /// Takes the answer to RUN, if that was sent: what departed.
-    fn answer(&mut self) -> Result<Vec<Departure>, ChildError> {
-        let Some(until) = self.asked.take() else {
-            return Ok(Vec::new());
-        };
-        let body = self.child.receive(contract::RAN)?;
-        let ran =
-            contract::Ran::decode(&body).map_err(|error| self.child.rubbish(error.to_string()))?;
-        let next_wake = Time::from_nanos(ran.next_wake) + self.zero;
-        if next_wake < until {
-            let what = format!("RAN until {until} wants to wake at {next_wake}, before that");
-            return Err(self.child.rubbish(what));
-        }
-        let mut departures = Vec::with_capacity(ran.departures.len());
-        let mut earliest = self.awake;
-        for departure in &ran.departures {
-            let sent = Time::from_nanos(departure.time.saturating_add(self.zero.as_nanos()));
-            if sent < earliest || sent >= until {
-                let what = format!(
-                    "RAN until {until} has a departure at {sent}, where none can be before {earliest}"
-                );
-                return Err(self.child.rubbish(what));
-            }
-            earliest = sent;
-            let payload = body.slice(departure.payload.clone());
-            if payload.len() > contract::PAYLOAD_LIMIT {
-                let what = format!(
-                    "a datagram of {} bytes, more than IPv4 carries",
-                    payload.len()
-                );
-                return Err(self.child.rubbish(what));
-            }
-            let ecn = departure.ecn;
-            departures.push(Departure { sent, ecn, payload });
-        }
-        self.next_wake = next_wake;
-        self.done = ran.done;
-        Ok(departures)
-    }
-}
+use crate::child::ChildError;
+use crate::node::Node;
+use bentpipe_trial::End;
 
 /// Until when a flow may live.
 #[derive(Debug, Clone, Copy)]
@@ -137,10 +18,14 @@ pub struct Limits {
     pub cut: Option<Time>,
 }
 
-/// A client and a server that talk to each other.
+/// The smallest delays of a hop, forward and return, in the order of [`Direction`]'s numbers.
+pub type Delays = [Span; 2];
+
+/// Programs in a row, each of which talks to its neighbours.
 #[derive(Debug)]
 pub struct Flow {
-    sides: [Side; 2],
+    /// From the client to the server.
+    nodes: Vec<Node>,
     limit: Time,
     end_at_limit: End,
     /// When the client sent its first packet.
@@ -153,13 +38,13 @@ pub struct Flow {
 
 impl Flow {
     /// A flow at time zero of the trial.
-    pub fn new(sides: [Side; 2], limits: Limits) -> Self {
+    pub fn new(nodes: Vec<Node>, limits: Limits) -> Self {
         let (limit, end_at_limit) = match limits.cut {
             Some(cut) => (cut, End::Cut),
             None => (limits.timeout, End::TimeLimit),
         };
         Self {
-            sides,
+            nodes,
             limit,
             end_at_limit,
             first_sent: None,
@@ -168,15 +53,43 @@ impl Flow {
         }
     }
 
-    /// The side that plays `role`.
-    pub fn side(&mut self, role: Role) -> &mut Side {
-        &mut self.sides[role.index()]
+    /// Its programs, from the client to the server.
+    pub fn nodes(&mut self) -> &mut [Node] {
+        &mut self.nodes
     }
 
-    /// The first time at which anything happens on either side.
+    /// The first time at which anything happens in any of its programs.
     pub fn next_event(&self) -> Time {
-        let [client, server] = &self.sides;
-        client.next_event().min(server.next_event())
+        let events = self.nodes.iter().map(Node::next_event);
+        events.min().unwrap_or(Time::NEVER)
+    }
+
+    /// For each of its programs, the time before which nothing can reach it that is not on its way to it already.
+    ///
+    /// What a neighbour can do first, and with it what the neighbour's neighbours can do to that, travels for at least the smallest
+    /// delay of the hop between.
+    pub fn horizons(&self, hops: &[Delays]) -> Vec<Time> {
+        let mut acts: Vec<Time> = self.nodes.iter().map(Node::next_action).collect();
+        let last = hops.len();
+        let after = |acts: &[Time], node: usize, way: Direction| match way {
+            Direction::Return => acts[node - 1] + hops[node - 1][way as usize],
+            Direction::Forward => acts[node + 1] + hops[node][way as usize],
+        };
+        for node in 1..=last {
+            acts[node] = acts[node].min(after(&acts, node, Direction::Return));
+        }
+        for node in (0..last).rev() {
+            acts[node] = acts[node].min(after(&acts, node, Direction::Forward));
+        }
+        let horizon = |node: usize| {
+            let near = (node > 0).then(|| after(&acts, node, Direction::Return));
+            let far = (node < last).then(|| after(&acts, node, Direction::Forward));
+            near.into_iter()
+                .chain(far)
+                .min()
+                .expect("a program has a neighbour")
+        };
+        (0..=last).map(horizon).collect()
     }
 
     /// Sees whether it has come to its end. Once the client is done, the server has `drain` to be so.
@@ -184,13 +97,15 @@ impl Flow {
         if self.end.is_some() {
             return;
         }
-        let [client, server] = [self.sides[0].done, self.sides[1].done];
+        let is_done = |node: Option<&Node>| node.is_some_and(Node::is_done);
+        let client = is_done(self.nodes.first());
         if client && self.end_at_limit != End::Done {
             self.limit = self.limit.min(self.now + drain);
             self.end_at_limit = End::Done;
         }
-        let next = self.next_event();
-        let end = if client && server {
+        let next = self.nodes.iter().map(Node::next_action).min();
+        let next = next.unwrap_or(Time::NEVER);
+        let end = if client && is_done(self.nodes.last()) {
             End::Done
         } else if next == Time::NEVER {
             if client { End::Done } else { End::Deadlock }
@@ -203,50 +118,49 @@ impl Flow {
         self.end = Some(Ok(end));
     }
 
-    /// Asks both sides to live until `until`, or its limit, if it has not come to its end.
-    pub fn ask(&mut self, until: Time) {
+    /// Asks each program to live until its horizon, or the flow's limit, if it has not come to its end.
+    pub fn ask(&mut self, horizons: &[Time]) {
         if self.end.is_some() {
             return;
         }
-        self.now = until.min(self.limit);
-        for side in &mut self.sides {
-            if let Err(error) = side.ask(self.now) {
-                self.end = Some(Err(error));
+        let all = horizons.iter().min().copied().unwrap_or(Time::NEVER);
+        self.now = self.now.max(all.min(self.limit));
+        for (node, horizon) in self.nodes.iter_mut().zip(horizons) {
+            let until = (*horizon).min(self.limit);
+            match node.ask(until) {
+                Ok(true) => self.now = self.now.max(until),
+                Ok(false) => {}
+                Err(error) => {
+                    self.end = Some(Err(error));
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Takes the answers of those that were asked.
+    pub fn answer(&mut self) {
+        for (number, node) in self.nodes.iter_mut().enumerate() {
+            if self.end.is_some() {
                 return;
             }
-        }
-    }
-
-    /// What a side sent in the run that it was asked for.
-    pub fn answer(&mut self, role: Role) -> Vec<Departure> {
-        if self.end.is_some() {
-            return Vec::new();
-        }
-        match self.sides[role.index()].answer() {
-            Ok(departures) => {
-                if let (Role::Client, None, Some(first)) =
-                    (role, self.first_sent, departures.first())
-                {
-                    self.first_sent = Some(first.sent);
-                }
-                departures
-            }
-            Err(error) => {
-                self.end = Some(Err(error));
-                Vec::new()
+            match node.answer() {
+                Ok(first) if number == 0 => self.first_sent = self.first_sent.or(first),
+                Ok(_) => {}
+                Err(error) => self.end = Some(Err(error)),
             }
         }
     }
 
-    /// Asks both sides for their last words, BYE in JSON: the client's and the server's.
-    pub fn finish(&mut self) -> Result<[Bytes; 2], ChildError> {
-        let [client, server] = &mut self.sides;
-        let finish = contract::encode_frame(contract::FINISH, &[]);
-        client.child.send(finish.clone())?;
-        server.child.send(finish)?;
-        Ok([
-            client.child.receive(contract::BYE)?,
-            server.child.receive(contract::BYE)?,
-        ])
+    /// Asks all programs for their last words, BYE in JSON.
+    pub fn finish(&mut self) -> Result<Vec<Bytes>, ChildError> {
+        for node in &mut self.nodes {
+            node.child
+                .send(contract::encode_frame(contract::FINISH, &[]))?;
+        }
+        let nodes = self.nodes.iter_mut();
+        nodes
+            .map(|node| node.child.receive(contract::BYE))
+            .collect()
     }
 }

@@ -8,6 +8,7 @@ mod child;
 mod cli;
 mod coordinator;
 mod flow;
+mod node;
 mod programs;
 mod replay;
 mod scenario;

@@ -1,55 +1,82 @@
 //! The programs of a flow, in virtual time: what they are told, and what they say.
 
-use std::time::Duration;
-
-use bentpipe_endpoint::contract::{self, Bye, Hello, Ready, RequestReport};
+use bentpipe_endpoint::contract::{self, Bye, Hello, ProxyBye, ProxyHello, Ready, RequestReport};
+use bentpipe_link::HostName;
 use bentpipe_trial::{EPOCH_UNIX_S, End, Outcome, Play, Remains, Role, Verdict};
 use bentpipe_units::{Span, Time};
 use sha2::{Digest, Sha256};
 
 use crate::child::{Child, ChildError};
-use crate::flow::{Flow, Limits, Side};
-/// Starts both programs.
-pub fn start(play: &Play) -> Result<[Child; 2], ChildError> {
-    let silence = Duration::from_secs(play.job().silence_s);
-    let start = |role| Child::start(role, &play.flow().variant(role).command, silence);
-    let (client, server) = (start(Role::Client), start(Role::Server));
-    Ok([client?, server?])
+use crate::flow::{Flow, Limits};
+use crate::node::Node;
+
+/// Starts all programs.
+pub fn start(play: &Play) -> Result<Vec<Child>, ChildError> {
+    let silence = play.job().silence();
+    let programs = play.programs().into_iter();
+    let children = programs.map(|(host, variant)| Child::start(host, &variant.command, silence));
+    children.collect()
 }
 
-/// HELLO to both, so that they start up side by side.
-pub fn greet(play: &Play, children: &mut [Child; 2]) -> Result<(), ChildError> {
-    for (role, child) in [Role::Client, Role::Server].into_iter().zip(children) {
-        let hello = serde_json::to_vec(&hello(play, role)).expect("HELLO is plain data");
-        child.send(contract::encode_frame(contract::HELLO, &hello))?;
+/// HELLO to all, so that they start up side by side.
+pub fn greet(play: &Play, children: &mut [Child]) -> Result<(), ChildError> {
+    for (number, (host, _)) in play.programs().into_iter().enumerate() {
+        let hello = match host {
+            HostName::Client => serde_json::to_vec(&hello(play, Role::Client)),
+            HostName::Server => serde_json::to_vec(&hello(play, Role::Server)),
+            HostName::Terminal | HostName::Gateway => {
+                serde_json::to_vec(&hello_proxy(play, number))
+            }
+        };
+        let hello = hello.expect("HELLO is plain data");
+        children[number].send(contract::encode_frame(contract::HELLO, &hello))?;
     }
     Ok(())
 }
 
-/// The flow at time zero of the trial.
-pub fn begin(play: &Play, children: [Child; 2], ready: &[Ready; 2]) -> Flow {
+/// The flow at time zero of the trial. Its client may be there later than the others.
+pub fn begin(play: &Play, children: Vec<Child>, ready: &[Ready]) -> Flow {
     let start = Time::from_nanos(play.flow().start_ns);
-    let [client, server] = children;
-    let sides = [
-        Side::new(client, &ready[0], start),
-        Side::new(server, &ready[1], start),
-    ];
+    let lead = play.job().lead();
+    let programs = play.programs().into_iter().zip(children).zip(ready);
+    let nodes = programs.map(|(((host, _), child), ready)| {
+        let zero = if host == HostName::Client {
+            start + lead
+        } else {
+            start
+        };
+        Node::new(host, child, ready, zero)
+    });
     let limits = Limits {
-        timeout: Time::ZERO + play.job().scenario.timeout,
+        timeout: Time::ZERO + play.job().scenario.timeout + lead,
         cut: play
             .flow()
             .duration_ns
-            .map(|duration| start + Span::from_nanos(duration)),
+            .map(|duration| start + lead + Span::from_nanos(duration)),
     };
-    Flow::new(sides, limits)
+    Flow::new(nodes.collect(), limits)
+}
+
+/// What the proxy is told that is the program with that number.
+fn hello_proxy(play: &Play, number: usize) -> ProxyHello {
+    let (host, _) = play.programs()[number];
+    let [previous_hop, listen] = play.addresses(number - 1);
+    let [local, next_hop] = play.addresses(number);
+    let seed = seed_of(play.job().seed.0, play.number(), host.name());
+    ProxyHello {
+        previous_hop: Some(previous_hop.to_string()),
+        ..play.proxy_hello(host, seed, [listen, local, next_hop])
+    }
 }
 
 fn hello(play: &Play, role: Role) -> Hello {
     let (job, flow) = (play.job(), play.flow());
-    let [client, server] = play.addresses();
     let (local, remote) = match role {
-        Role::Client => (client, server),
-        Role::Server => (server, client),
+        Role::Client => play.addresses(0).into(),
+        Role::Server => {
+            let [near, server] = play.addresses(job.proxies.len());
+            (server, near)
+        }
     };
     Hello {
         contract: contract::CONTRACT,
@@ -64,62 +91,86 @@ fn hello(play: &Play, role: Role) -> Hello {
             Role::Server => Vec::new(),
         },
         options: flow.variant(role).options.clone(),
-        seed: format!("{:016x}", seed_of(job.seed.0, play.number(), role)),
+        seed: format!("{:016x}", seed_of(job.seed.0, play.number(), role.name())),
         epoch_unix_s: EPOCH_UNIX_S,
         local: local.to_string(),
         remote: remote.to_string(),
         www: play.www_of(role).map(Into::into),
         downloads: play.downloads_of(role),
         certs: job.certs.clone(),
-        keylog: (role == Role::Client).then(|| play.key_log()),
-        qlog: play.qlog_of(role),
+        keylog: (role == Role::Client).then(|| play.key_log(HostName::Client)),
+        qlog: play.qlog_of(role.host()),
     }
 }
 
-/// What became of a flow whose program failed the contract, and left `remains`.
-pub fn failed(play: &Play, error: &ChildError, remains: &[Remains; 2]) -> Verdict {
-    let role = error.role();
+/// What became of a flow whose program failed the contract. All programs left `remains`, or none did.
+pub fn failed(play: &Play, error: &ChildError, remains: &[Remains]) -> Verdict {
+    let host = error.host();
     let outcome = match error {
         ChildError::Unsupported(_) => Outcome::Unsupported,
         _ => Outcome::Crashed,
     };
-    let said = remains[role.index()].last_line();
+    let mut programs = play.programs().into_iter().enumerate();
+    let (number, (_, variant)) = programs
+        .find(|(_, it)| it.0 == host)
+        .expect("it is one of them");
+    let said = remains.get(number).and_then(Remains::last_line);
     let said = said.map(|line| format!("; it said: {line}"));
-    let name = &play.flow().variant(role).name;
+    let name = &variant.name;
     let detail = format!("{name} as {error}{}", said.unwrap_or_default());
-    Verdict::of_failure(role, outcome, detail)
+    Verdict::of_failure(host, outcome, detail)
 }
 
-/// Hears the last words of both programs, and judges by them and by how the flow ended.
+/// Hears the last words of all programs, and judges by them and by how the flow ended.
 pub fn part(play: &Play, flow: &mut Flow) -> Result<Verdict, ChildError> {
     let end = flow.end.take().unwrap_or(Ok(End::Deadlock))?;
-    let [client, server] = flow.finish()?;
-    let client: Bye = parse(&client, &flow.side(Role::Client).child, "BYE")?;
-    let server: Bye = parse(&server, &flow.side(Role::Server).child, "BYE")?;
-    flow.side(Role::Client).child.leave()?;
-    flow.side(Role::Server).child.leave()?;
-    let (said, asked) = (client.requests.len(), play.flow().requests.len());
-    if said != asked {
-        let what = format!("BYE reports {said} requests of {asked}");
-        return Err(flow.side(Role::Client).child.rubbish(what));
+    let byes = flow.finish()?;
+    let programs = play.programs();
+    let (mut client, mut others) = (None, Vec::new());
+    for (node, (body, (host, _))) in flow.nodes().iter_mut().zip(byes.iter().zip(&programs)) {
+        match host {
+            HostName::Client => client = Some(client_bye(play, body, &node.child)?),
+            HostName::Server => {
+                let bye: Bye = parse(body, &node.child, "BYE")?;
+                others.push((*host, bye.error, bye.statistics));
+            }
+            HostName::Terminal | HostName::Gateway => {
+                let bye: ProxyBye = parse(body, &node.child, "BYE")?;
+                others.push((*host, bye.error, bye.statistics));
+            }
+        }
     }
-    let client = since(Span::from_nanos(play.flow().start_ns), client);
+    for node in flow.nodes() {
+        node.child.leave()?;
+    }
+    let client = client.expect("a flow has a client");
     let mut verdict = Verdict::of_end(end, client, flow.now);
-    verdict.hear_server(&server);
+    for (host, error, statistics) in others {
+        verdict.hear(host, error.as_deref(), statistics);
+    }
     Ok(verdict)
 }
 
-/// READY from both programs.
-pub fn meet(children: &mut [Child; 2]) -> Result<[Ready; 2], ChildError> {
-    let [client, server] = children;
-    let [client_ready, server_ready] = [
-        client.receive(contract::READY),
-        server.receive(contract::READY),
-    ];
-    Ok([
-        parse(&client_ready?, client, "READY")?,
-        parse(&server_ready?, server, "READY")?,
-    ])
+/// The client's report, by the trial's time.
+fn client_bye(play: &Play, body: &[u8], child: &Child) -> Result<Bye, ChildError> {
+    let bye: Bye = parse(body, child, "BYE")?;
+    let (said, asked) = (bye.requests.len(), play.flow().requests.len());
+    if said != asked {
+        return Err(child.rubbish(format!("BYE reports {said} requests of {asked}")));
+    }
+    let zero = Span::from_nanos(play.flow().start_ns) + play.job().lead();
+    Ok(since(zero, bye))
+}
+
+/// READY from all programs.
+pub fn meet(children: &mut [Child]) -> Result<Vec<Ready>, ChildError> {
+    let answers = children.iter_mut().map(|child| {
+        let body = child.receive(contract::READY)?;
+        parse(&body, child, "READY")
+    });
+    // All are heard, so that it is the first of those that failed which is named.
+    let answers: Vec<Result<Ready, ChildError>> = answers.collect();
+    answers.into_iter().collect()
 }
 
 /// A client's report, whose times count from `zero`, with those of the trial.
@@ -137,11 +188,11 @@ fn since(zero: Span, bye: Bye) -> Bye {
     }
 }
 
-/// The seed of one side of a flow: each endpoint draws from a stream of its own.
-fn seed_of(trial: u64, flow: usize, role: Role) -> u64 {
+/// The seed of one program of a flow: each draws from a stream of its own.
+fn seed_of(trial: u64, flow: usize, role: &str) -> u64 {
     let mut digest = Sha256::new()
         .chain_update(trial.to_be_bytes())
-        .chain_update(role.name());
+        .chain_update(role);
     if flow > 0 {
         digest.update((flow as u64).to_be_bytes());
     }

@@ -6,10 +6,10 @@ use std::io::{Write, stderr, stdout};
 use std::path::Path;
 use std::time::Duration;
 
-use bentpipe_endpoint::contract;
+use bentpipe_endpoint::contract::{self, Ran};
+use bentpipe_link::HostName;
 
 use crate::child::Child;
-use bentpipe_trial::Role;
 
 /// Long enough to look around in a debugger.
 const PATIENCE: Duration = Duration::from_secs(24 * 3600);
@@ -18,11 +18,10 @@ const PATIENCE: Duration = Duration::from_secs(24 * 3600);
 /// itself printed. A client's folder for downloads was that of the trial and is gone: it may fail where it stores a file.
 pub fn replay(file: &Path, command: &[String]) -> Result<(), Box<dyn Error>> {
     let frames = fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    let role = match file.file_stem() {
-        Some(stem) if stem.to_string_lossy().ends_with(Role::Server.name()) => Role::Server,
-        _ => Role::Client,
-    };
-    let mut child = Child::start(role, command, PATIENCE)?;
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    let mut hosts = HostName::ALL.into_iter();
+    let host = hosts.find(|host| stem.ends_with(host.name()));
+    let mut child = Child::start(host.unwrap_or(HostName::Client), command, PATIENCE)?;
     let result = converse(file, &frames, &mut child);
     stderr().write_all(&child.remains().log)?;
     result
@@ -50,7 +49,7 @@ fn converse(file: &Path, frames: &[u8], child: &mut Child) -> Result<(), Box<dyn
         };
         let body = child.receive(answer)?;
         if answer == contract::RAN {
-            let ran = contract::Ran::decode(&body)?;
+            let ran = Ran::decode_of_proxy(&body)?;
             let (count, wake) = (ran.departures.len(), ran.next_wake);
             writeln!(
                 out,

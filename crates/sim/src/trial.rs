@@ -5,11 +5,11 @@ use std::io::{Write, read_to_string, stdin, stdout};
 use std::time::Instant;
 
 use bentpipe_endpoint::contract::Ready;
-use bentpipe_link::{Direction, Path as LinkPath};
+use bentpipe_link::{Direction, Hop};
 use bentpipe_units::Span;
 use tempfile::TempDir;
 
-use bentpipe_trial::{Finished, Job, Play, Played, Remains, Role, TrialResult, Verdict, result};
+use bentpipe_trial::{Finished, Job, Play, Played, Remains, TrialResult, Verdict, result};
 
 use crate::child::{Child, ChildError};
 use crate::coordinator::Coordinator;
@@ -19,7 +19,7 @@ use crate::programs::{self, meet};
 /// Reads a job from standard input, runs it and prints its result.
 pub fn from_standard_input() -> Result<(), Box<dyn Error>> {
     let text = read_to_string(stdin())?;
-    let job: Job = serde_json::from_str(&text).map_err(|error| format!("the job: {error}"))?;
+    let job = Job::read(&text)?;
     let result = Trial::new(&job)?.run()?;
     let mut line = serde_json::to_vec(&result)?;
     line.push(b'\n');
@@ -36,19 +36,22 @@ struct Trial<'a> {
 
 /// The programs of a flow, and what they answered to HELLO.
 struct Met {
-    children: [Child; 2],
-    ready: Result<[Ready; 2], ChildError>,
+    children: Vec<Child>,
+    ready: Result<Vec<Ready>, ChildError>,
 }
 
 impl<'a> Trial<'a> {
     fn new(job: &'a Job) -> Result<Self, Box<dyn Error>> {
         let name = &job.scenario.name;
-        let one_way = |direction| job.scenario.min_one_way(direction);
-        if one_way(Direction::Forward).min(one_way(Direction::Return)) == Span::ZERO {
+        let no_delay = |hop: &Hop| {
+            Direction::BOTH
+                .map(|way| hop.min_one_way(way))
+                .contains(&Span::ZERO)
+        };
+        if let Some(hop) = job.hops().into_iter().find(no_delay) {
             let what = "virtual time needs a delay above 0 in both directions";
-            return Err(format!("scenario {name}: {what}").into());
+            return Err(format!("scenario {name}: {}: {what}", hop.name()).into());
         }
-        job.check()?;
         let scratch = tempfile::Builder::new().prefix("bentpipe-").tempdir()?;
         let plays = 0..job.flows.len();
         let plays = plays.map(|number| Play::new(job, number, scratch.path()));
@@ -94,9 +97,7 @@ impl<'a> Trial<'a> {
             flows.push(programs::begin(play, children, &answers));
             ready.push(answers);
         }
-        let path = |direction| LinkPath::new(&self.job.scenario, direction, self.job.seed.0);
-        let paths = [path(Direction::Forward), path(Direction::Return)];
-        let mut coordinator = Coordinator::new(flows, paths);
+        let mut coordinator = Coordinator::new(flows, &self.job.hops(), self.job.seed.0);
         coordinator.run();
         let plays = self.plays.iter().zip(&mut coordinator.flows).zip(ready);
         let flows = plays.map(|((play, flow), ready)| part(play, flow, ready));
@@ -127,9 +128,10 @@ impl<'a> Trial<'a> {
     /// programs did are left as they are: nothing was seen of them.
     fn not_begun(&self, met: Vec<Result<Met, ChildError>>) -> Finished {
         let flows = self.plays.iter().zip(met).map(|(play, met)| match met {
-            Err(error) => failed(play, &error, Default::default()),
+            Err(error) => failed(play, &error, Vec::new()),
             Ok(Met { children, ready }) => {
-                let remains = children.map(|mut child| child.remains());
+                let children = children.into_iter();
+                let remains = children.map(|mut child| child.remains()).collect();
                 match ready {
                     Err(error) => failed(play, &error, remains),
                     Ok(ready) => play.played(Verdict::default(), Some(ready), remains),
@@ -144,16 +146,16 @@ impl<'a> Trial<'a> {
 }
 
 /// Has the programs of a flow end.
-fn part(play: &Play, flow: &mut Flow, ready: [Ready; 2]) -> Played {
+fn part(play: &Play, flow: &mut Flow, ready: Vec<Ready>) -> Played {
     let verdict = programs::part(play, flow);
-    let remains: [Remains; 2] =
-        [Role::Client, Role::Server].map(|role| flow.side(role).child.remains());
+    let nodes = flow.nodes().iter_mut();
+    let remains: Vec<Remains> = nodes.map(|node| node.child.remains()).collect();
     let verdict = verdict.unwrap_or_else(|error| programs::failed(play, &error, &remains));
     play.played(verdict, Some(ready), remains)
 }
 
 /// A flow of which a program did not get past the greeting.
-fn failed(play: &Play, error: &ChildError, remains: [Remains; 2]) -> Played {
+fn failed(play: &Play, error: &ChildError, remains: Vec<Remains>) -> Played {
     let verdict = programs::failed(play, error, &remains);
     play.played(verdict, None, remains)
 }

@@ -3,8 +3,9 @@
 use bentpipe_link::Counters;
 use bentpipe_units::Time;
 use serde::Serialize;
+use sha2::{Digest, Sha256};
 
-use crate::packet_log::PacketLog;
+use crate::packet_log::{PacketLog, hex};
 
 /// When a flow was there.
 #[derive(Debug, Clone, Copy)]
@@ -15,23 +16,44 @@ pub struct Lifetime {
     pub end: Time,
 }
 
-/// What a testbed saw of a trial. All times count from its start.
+/// What a testbed saw of a hop.
 #[derive(Debug)]
-pub struct Course {
-    /// Of each flow of the job.
-    pub flows: Vec<Lifetime>,
+pub struct HopCourse {
     /// Every packet of every flow.
     pub log: PacketLog,
     /// What became of the packets towards the clients.
     pub forward: Counters,
     /// What became of the packets towards the servers.
     pub back: Counters,
+}
+
+/// What a testbed saw of a trial. All times count from its start.
+#[derive(Debug)]
+pub struct Course {
+    /// Of each flow of the job.
+    pub flows: Vec<Lifetime>,
+    /// Of each hop, from the client to the server.
+    pub hops: Vec<HopCourse>,
     /// When the last flow had ended.
     pub end: Time,
     /// Epochs of virtual time; 0 in real time.
     pub epochs: u64,
     /// How well the links kept to the model.
     pub fidelity: Fidelity,
+}
+
+impl Course {
+    /// SHA-256 over the packets: of one hop that of its log, of several that over the hashes of their logs.
+    #[must_use]
+    pub fn sha256(&self) -> String {
+        match self.hops.as_slice() {
+            [only] => only.log.sha256(),
+            hops => {
+                let hashes = hops.iter().map(|hop| hop.log.sha256());
+                hex(Sha256::digest(hashes.collect::<String>()))
+            }
+        }
+    }
 }
 
 /// How well the links of a testbed in real time kept to the model. Nothing of it is there in virtual time, which keeps to it exactly.

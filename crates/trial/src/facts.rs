@@ -1,6 +1,6 @@
 //! What is known of a trial's path and files, for measurements and findings.
 
-use bentpipe_link::{Direction, Ideal, Scenario};
+use bentpipe_link::{Direction, Hop, Ideal, Scenario};
 use bentpipe_trace::LinkFacts;
 use bentpipe_units::{Rate, Size, Time};
 
@@ -22,25 +22,31 @@ pub struct Files {
     pub start: Time,
 }
 
-/// The facts of a scenario and of files that are moved over it.
-pub fn link_facts(scenario: &Scenario, files: Files) -> LinkFacts {
+/// The facts of a hop and of files that are moved over it. The ideal sender's time is that of the whole path.
+pub fn link_facts(hop: Hop, files: Files) -> LinkFacts {
     LinkFacts {
-        limit_s: files.size_bytes.map(|size| limit_s(scenario, files, size)),
+        limit_s: files
+            .size_bytes
+            .map(|size| limit_s(hop.scenario(), files, size)),
         size_bytes: files.size_bytes,
         sender: Some(files.testcase.sending_end()),
-        ..path_facts(scenario)
+        ..hop_facts(hop)
     }
 }
 
 /// The facts of a scenario alone.
 #[must_use]
 pub fn path_facts(scenario: &Scenario) -> LinkFacts {
-    let rate = |direction| scenario.rate(direction).map(Rate::bps);
-    let queue = |direction| scenario.queue(direction).map(Size::bytes);
+    hop_facts(scenario.whole())
+}
+
+fn hop_facts(hop: Hop) -> LinkFacts {
+    let rate = |direction| hop.rate(direction).map(Rate::bps);
+    let queue = |direction| hop.queue(direction).map(Size::bytes);
     LinkFacts {
         forward_rate_bps: rate(Direction::Forward),
         return_rate_bps: rate(Direction::Return),
-        rtt_ms: Some(scenario.rtt().as_secs_f64() * 1e3),
+        rtt_ms: Some(hop.rtt().as_secs_f64() * 1e3),
         forward_queue_bytes: queue(Direction::Forward),
         return_queue_bytes: queue(Direction::Return),
         mtu_bytes: Some(MTU),

@@ -7,7 +7,7 @@
 use bentpipe_link::{Direction, Fate};
 use bentpipe_units::Time;
 
-use crate::course::Course;
+use crate::course::{Course, HopCourse};
 use crate::job::{Flow, FlowResult, Job, Outcome};
 use crate::measure::{Finished, Played, float, seconds};
 
@@ -62,21 +62,22 @@ pub fn fairness(
     let Some(course) = course.filter(|_| job.flows.len() > 1) else {
         return (None, Vec::new());
     };
-    let all = job.flows.iter().zip(&finished.flows).enumerate();
-    let lives = all.map(|(number, (flow, played))| Life::of(course, number, flow, played));
+    let all = finished.flows.iter().enumerate();
+    let lives = all.map(|(number, played)| Life::of(course, job, number, played));
     let lives: Vec<Life> = lives.collect();
     let goodputs = goodputs(job, &lives);
     let curve = |number: usize| {
         let of = (number, job.flows[number].testcase.direction());
         let until = course.flows[number].end;
-        let log = &course.log;
-        log.received_by(of, step, start.unwrap_or_default(), until)
+        let hop = &course.hops[job.last_hop(job.flows[number].testcase)];
+        hop.log
+            .received_by(of, step, start.unwrap_or_default(), until)
     };
     let results = lives.iter().zip(&goodputs).enumerate();
     let results = results.map(|(number, (life, goodput))| FlowResult {
         goodput_bps: *goodput,
         received_bytes: curve(number),
-        ..life.result(course, number)
+        ..life.result(&course.hops[job.satellite_hop()], number)
     });
     let results = results.collect();
     let known = goodputs.into_iter().collect::<Option<Vec<f64>>>();
@@ -95,8 +96,9 @@ struct Life<'a> {
 }
 
 impl<'a> Life<'a> {
-    fn of(course: &Course, number: usize, flow: &'a Flow, played: &'a Played) -> Self {
-        let arrivals = played.arrivals(flow.testcase);
+    fn of(course: &Course, job: &'a Job, number: usize, played: &'a Played) -> Self {
+        let flow = &job.flows[number];
+        let arrivals = played.arrivals(job, flow.testcase);
         let complete = played.verdict.outcome == Outcome::Ok && flow.duration_ns.is_none();
         let last = arrivals.as_ref().and_then(|all| Some(all.last()?.0));
         Self {
@@ -119,8 +121,8 @@ impl<'a> Life<'a> {
     }
 
     /// Without what depends on other flows.
-    fn result(&self, course: &Course, number: usize) -> FlowResult {
-        let own = course.log.packets().iter();
+    fn result(&self, satellite: &HopCourse, number: usize) -> FlowResult {
+        let own = satellite.log.packets().iter();
         let mut counts = [[0; 3]; 2];
         for packet in own.filter(|packet| packet.flow == number) {
             let counts = &mut counts[packet.direction as usize];

@@ -5,11 +5,13 @@ use std::fmt;
 use std::path::PathBuf;
 
 use bentpipe_endpoint::contract::Statistics;
-use bentpipe_link::Scenario;
+use bentpipe_link::{HostName, Scenario};
 use bentpipe_units::{Span, Time};
 use serde::{Deserialize, Serialize};
 
+use crate::chain::Proxy;
 use crate::course::Fidelity;
+use crate::hop::{HopResult, ProxyResult};
 use crate::testcase::TestCase;
 
 /// The wall-clock time of virtual time zero: 1 January 2000, where Go's bubbles begin.
@@ -34,12 +36,12 @@ impl Role {
         }
     }
 
-    /// Its place in arrays of the client's and the server's.
+    /// Where it is.
     #[must_use]
-    pub fn index(self) -> usize {
+    pub fn host(self) -> HostName {
         match self {
-            Self::Client => 0,
-            Self::Server => 1,
+            Self::Client => HostName::Client,
+            Self::Server => HostName::Server,
         }
     }
 }
@@ -50,7 +52,7 @@ impl fmt::Display for Role {
     }
 }
 
-/// A stack as one side of a trial.
+/// A program with what it is told: a stack as one side of a trial, or a proxy.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Variant {
@@ -117,6 +119,9 @@ pub struct Job {
     pub scenario: Scenario,
     /// Those that share the path. The first is the one that is measured.
     pub flows: Vec<Flow>,
+    /// What stands between the ends of every flow, from the client to the server; each flow has programs of its own.
+    #[serde(default)]
+    pub proxies: Vec<Proxy>,
     /// The folder with the files that are served.
     pub www: PathBuf,
     /// The folder of the contract's certificates.
@@ -143,8 +148,18 @@ fn default_silence_s() -> u64 {
 }
 
 impl Job {
+    /// Reads a job, and lays the cables that its proxies need.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let mut job: Self =
+            serde_json::from_str(text).map_err(|error| format!("the job: {error}"))?;
+        job.check()?;
+        let places: Vec<HostName> = job.proxies.iter().map(|proxy| proxy.place).collect();
+        job.scenario = job.scenario.with_cables(&places);
+        Ok(job)
+    }
+
     /// What every testbed asks of a job.
-    pub fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), String> {
         if !(1..=FLOW_LIMIT).contains(&self.flows.len()) {
             let count = self.flows.len();
             return Err(format!("{count} flows, where 1 to {FLOW_LIMIT} can be"));
@@ -155,7 +170,7 @@ impl Job {
             let what = format!("its timeout of {timeout} passes before a flow's {at}");
             return Err(format!("scenario {name}: {what}"));
         }
-        Ok(())
+        self.check_chain()
     }
 
     /// The flow that is measured.
@@ -319,6 +334,10 @@ pub struct TrialResult {
     pub jain_index: Option<f64>,
     /// All of them, the one that is measured first; empty where that is the only one.
     pub flows: Vec<FlowResult>,
+    /// From the client to the server; empty where there are none.
+    pub proxies: Vec<ProxyResult>,
+    /// The same; empty where there are no proxies.
+    pub hops: Vec<HopResult>,
     pub packet_log_sha256: Option<String>,
     #[serde(flatten)]
     pub fidelity: Fidelity,

@@ -7,15 +7,18 @@
 //!
 //! Nothing here starts a program, opens a socket or reads a clock, except for the CPU time of the process itself.
 
+mod chain;
 mod course;
 mod facts;
 mod fairness;
+mod hop;
 mod job;
 mod measure;
 mod packet_log;
 mod play;
 mod proof;
 mod remains;
+mod sight;
 mod testcase;
 mod times;
 mod trace;
@@ -24,8 +27,10 @@ mod verify;
 mod wire;
 mod www;
 
-pub use course::{Course, Fidelity, Lifetime};
+pub use chain::Proxy;
+pub use course::{Course, Fidelity, HopCourse, Lifetime};
 pub use facts::path_facts;
+pub use hop::{HopResult, ProxyResult};
 pub use job::{
     EPOCH_UNIX_S, FLOW_LIMIT, Flow, FlowResult, Job, Outcome, Role, Seed, TrialResult, Variant,
 };
@@ -33,6 +38,7 @@ pub use measure::{Finished, Played, result};
 pub use packet_log::{Packet, PacketLog};
 pub use play::Play;
 pub use remains::{Reaped, Remains};
+pub use sight::Sight;
 pub use testcase::TestCase;
 pub use trace::Trace;
 pub use verdict::{End, Verdict};

@@ -6,18 +6,19 @@ use std::fs;
 use std::time::Duration;
 
 use bentpipe_endpoint::contract::{Bye, Ready};
-use bentpipe_link::{Direction, Ideal};
-use bentpipe_trace::findings::{self, Findings, View};
-use bentpipe_trace::metrics::{OneWay, arrivals};
-use bentpipe_trace::{LinkFacts, Metrics};
+use bentpipe_link::{Direction, Hop, HostName, Ideal};
+use bentpipe_trace::Metrics;
+use bentpipe_trace::metrics::OneWay;
 use bentpipe_units::{Span, Time};
 
 use crate::course::{Course, Lifetime};
 use crate::facts::{Files, link_facts};
 use crate::fairness::{detail, fairness, outcome};
+use crate::hop::{hops, proxies};
 use crate::job::{Job, Outcome, TrialResult};
 use crate::play::Play;
 use crate::remains::Remains;
+use crate::sight::{Sight, on_wire};
 use crate::testcase::TestCase;
 use crate::times::Times;
 use crate::trace::Trace;
@@ -38,14 +39,12 @@ pub struct Played {
     pub verdict: Verdict,
     /// Of the files that are measured; 0 of a duration, whose files are never there as a whole.
     pub measured_bytes: u64,
-    /// Of the client and the server, here and below.
-    pub remains: [Remains; 2],
+    /// Of its programs, from the client to the server, here and below.
+    pub remains: Vec<Remains>,
     /// What they answered to HELLO.
-    pub ready: Option<[Ready; 2]>,
-    /// The connections that could be made out.
-    pub wire: Vec<Seen>,
-    /// Whether their streams can be read.
-    pub has_secrets: bool,
+    pub ready: Option<Vec<Ready>>,
+    /// What was seen on each hop, from the client to the server.
+    pub sights: Vec<Sight>,
 }
 
 impl Finished {
@@ -54,7 +53,7 @@ impl Finished {
     pub fn examine(&mut self, plays: &[Play]) -> Result<(), Box<dyn Error>> {
         if let Some(course) = &self.course {
             for (play, played) in plays.iter().zip(&mut self.flows) {
-                play.examine(played, &course.log)?;
+                play.examine(played, &course.hops)?;
             }
         }
         Ok(())
@@ -67,15 +66,18 @@ impl Finished {
             && job.trace
         {
             fs::create_dir_all(&job.folder)?;
-            let key_logs: Vec<String> = plays.iter().map(Play::secrets).collect();
-            let key_log = key_logs.join("\n");
-            let trace = Trace {
-                program,
-                log: &course.log,
-                key_log: key_log.as_bytes(),
-                ends: plays.iter().map(Play::addresses).collect(),
-            };
-            trace.write(&job.folder.join("trace.pcapng"))?;
+            for (number, (hop, seen)) in job.hops().iter().zip(&course.hops).enumerate() {
+                let key_logs = plays.iter().map(|play| play.secrets(number));
+                let key_log = key_logs.collect::<Vec<_>>().join("\n");
+                let trace = Trace {
+                    program,
+                    hosts: [hop.from, hop.to],
+                    log: &seen.log,
+                    key_log: key_log.as_bytes(),
+                    ends: plays.iter().map(|play| play.addresses(number)).collect(),
+                };
+                trace.write(&job.folder.join(trace_name(number, hop)))?;
+            }
         }
         for (play, played) in plays.iter().zip(&self.flows) {
             play.leave_files(played)?;
@@ -90,42 +92,19 @@ impl Finished {
 }
 
 impl Played {
-    /// Whether a handshake was completed.
+    /// When bytes of streams arrived that had not been there before where the files are received, and how many, in order. None if
+    /// they cannot be read.
     #[must_use]
-    pub fn is_connected(&self) -> bool {
-        self.wire.iter().any(|it| it.establishment.complete)
+    pub fn arrivals(&self, job: &Job, testcase: TestCase) -> Option<Vec<(Time, u64)>> {
+        self.sights[job.last_hop(testcase)].arrivals(testcase)
     }
+}
 
-    /// The connections that completed a handshake; None if there is none at all, complete or not.
-    fn connections(&self) -> Option<Vec<&Seen>> {
-        let complete = self.wire.iter().filter(|it| it.establishment.complete);
-        (!self.wire.is_empty()).then(|| complete.collect())
-    }
-
-    /// The connection that is measured: the second, where the test case has two; else the one with most packets.
-    fn measured(&self, testcase: TestCase) -> Option<&Seen> {
-        if testcase.has_two_connections() {
-            return self.connections()?.get(1).copied();
-        }
-        self.wire
-            .iter()
-            .max_by_key(|it| it.connection.packets.len())
-    }
-
-    /// When bytes of streams arrived that had not been there before, and how many, in order. None if they cannot be read.
-    #[must_use]
-    pub fn arrivals(&self, testcase: TestCase) -> Option<Vec<(Time, u64)>> {
-        if !self.has_secrets {
-            return None;
-        }
-        let of = |seen: &Seen| {
-            let start = seen.start().as_nanos().cast_signed();
-            let arrivals = arrivals(&seen.connection, testcase.sending_end()).into_iter();
-            arrivals.map(move |(at, bytes)| (Time::from_nanos((start + at).cast_unsigned()), bytes))
-        };
-        let mut all: Vec<(Time, u64)> = self.wire.iter().flat_map(of).collect();
-        all.sort_by_key(|(at, _)| *at);
-        Some(all)
+/// What the trace of a hop is called: that of the client's nothing but trace.
+fn trace_name(number: usize, hop: &Hop) -> String {
+    match number {
+        0 => "trace.pcapng".to_owned(),
+        _ => format!("trace-{}.pcapng", hop.name()),
     }
 }
 
@@ -200,14 +179,14 @@ fn reported(job: &Job, finished: &Finished, start: Time) -> Times {
         requests: testcase.measured(&whole.requests).to_vec(),
         ..Bye::default()
     };
-    let round_trip = job.scenario.rtt();
+    let round_trip = job.hops()[0].rtt();
     let earliest = client
         .handshake_ns
         .map(|at| Time::from_nanos(at) + round_trip);
     let course = finished.course.as_ref();
     let reply = course
         .zip(earliest)
-        .and_then(|(it, earliest)| it.log.first_of_reply(earliest));
+        .and_then(|(it, earliest)| it.hops[0].log.first_of_reply(earliest));
     let complete = played.verdict.outcome == Outcome::Ok;
     let times = Times::reported(&client, start, reply, complete);
     if testcase == TestCase::Upload {
@@ -218,23 +197,6 @@ fn reported(job: &Job, finished: &Finished, start: Time) -> Times {
         };
     }
     times
-}
-
-/// What was on the wire, in numbers, and the rules that found something wrong with it.
-fn on_wire(seen: &Seen, facts: &LinkFacts) -> (Metrics, Vec<&'static str>) {
-    let (connection, entries) = (&seen.connection, &seen.entries);
-    let found = Findings::of(&View {
-        connection,
-        ledger: entries,
-        link: facts,
-        windows: [None, None],
-    });
-    let wrong = found
-        .all
-        .into_iter()
-        .filter(|finding| finding.verdict == findings::Verdict::Yes);
-    let metrics = Metrics::of(connection, entries, facts);
-    (metrics, wrong.map(|finding| finding.rule).collect())
 }
 
 /// The end of a trial with two connections of which the second never began has nothing to measure.
@@ -248,8 +210,9 @@ fn times(job: &Job, finished: &Finished, metrics: Option<&Metrics>, start: Optio
 }
 
 /// Of a transfer that was cut at `end`: its bytes, and the time since the first of them.
-fn lasted(played: &Played, testcase: TestCase, end: Time) -> (u64, Option<f64>) {
-    let (first, bytes) = if let Some(arrivals) = played.arrivals(testcase) {
+fn lasted(job: &Job, played: &Played, end: Time) -> (u64, Option<f64>) {
+    let arrivals = played.arrivals(job, job.measured().testcase);
+    let (first, bytes) = if let Some(arrivals) = arrivals {
         let arrived = arrivals.iter().take_while(|(at, _)| *at < end);
         let bytes = arrived.map(|(_, bytes)| bytes).sum();
         (arrivals.first().map(|(at, _)| *at), bytes)
@@ -276,7 +239,8 @@ pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
     let course = finished.course.as_ref();
     let (flow, played) = (course.map(|it| &it.flows[0]), finished.measured());
     let testcase = job.measured().testcase;
-    let measured = played.measured(testcase);
+    let here = &played.sights[0];
+    let measured = here.measured(testcase);
     let start = start(testcase, measured, flow);
     let lasts = job.measured().duration_ns.is_some();
     let files = Files {
@@ -285,35 +249,49 @@ pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
         seed: job.seed.0,
         start: start.unwrap_or(Time::ZERO),
     };
-    let facts = link_facts(&job.scenario, files);
-    let readable = measured.filter(|_| played.has_secrets);
+    let facts = link_facts(job.hops()[0], files);
+    let readable = measured.filter(|_| here.has_secrets);
     let (metrics, findings) = readable.map(|seen| on_wire(seen, &facts)).unzip();
     let mut times = times(job, finished, metrics.as_ref(), start);
+    if job.last_hop(testcase) > 0 {
+        times.transfer_s = transfer_s(job, played, files);
+    }
     let mut bytes = played.measured_bytes;
     let mut end = times.completion_s.map(|s| last_byte(job, files, s));
     if let (true, Some(flow)) = (lasts, flow) {
-        (bytes, times.transfer_s) = lasted(played, testcase, flow.end);
+        (bytes, times.transfer_s) = lasted(job, played, flow.end);
         end = Some(flow.end);
     }
     let sent = metrics.as_ref().map(|it: &Metrics| sent(it, testcase));
     let rate = rate_bps(job, files, end, times.transfer_s);
     let (goodput_bps, efficiency) = goodput(bytes, times.transfer_s, rate);
     let limit_s = facts.limit_s;
-    let connections = played.connections();
+    let connections = here.connections();
     let second = connections.as_ref().and_then(|all| all.get(1));
-    let forward = course.map(|it| it.forward).unwrap_or_default();
-    let back = course.map(|it| it.back).unwrap_or_default();
+    let satellite = course.map(|it| &it.hops[job.satellite_hop()]);
+    let forward = satellite.map(|it| it.forward).unwrap_or_default();
+    let back = satellite.map(|it| it.back).unwrap_or_default();
     let (step, received_bytes) = course
         .zip(start)
         .map(|(it, start)| {
             let end = it.flows[0].end;
-            it.log.received(testcase.direction(), start, end)
+            let log = &it.hops[job.last_hop(testcase)].log;
+            log.received(testcase.direction(), start, end)
         })
         .unwrap_or_default();
     let (jain_index, flows) = fairness(job, finished, start, step);
-    let ready = |side: usize| played.ready.as_ref().map(|ready| &ready[side]);
-    let version = |side| ready(side).map(|it| it.version.clone()).unwrap_or_default();
-    let driver = |side| ready(side).map(|it| it.driver.clone()).unwrap_or_default();
+    let [client, server] = [0, job.proxies.len() + 1];
+    let ready = |program: usize| played.ready.as_ref().map(|ready| &ready[program]);
+    let version = |it| ready(it).map(|it| it.version.clone()).unwrap_or_default();
+    let driver = |it| ready(it).map(|it| it.driver.clone()).unwrap_or_default();
+    let statistics = |host| {
+        played
+            .verdict
+            .statistics
+            .get(&host)
+            .cloned()
+            .unwrap_or_default()
+    };
     TrialResult {
         outcome: outcome(finished),
         detail: detail(job, finished),
@@ -334,11 +312,11 @@ pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
         zero_rtt_bytes: measured.and_then(|it| it.establishment.zero_rtt_bytes),
         virtual_s: course.map_or(0.0, |it| seconds(it.end.as_nanos())),
         wall_s: wall.as_secs_f64(),
-        cpu_client_s: played.remains[0].cpu.as_secs_f64(),
-        cpu_server_s: played.remains[1].cpu.as_secs_f64(),
+        cpu_client_s: played.remains[client].cpu.as_secs_f64(),
+        cpu_server_s: played.remains[server].cpu.as_secs_f64(),
         cpu_sim_s: own_cpu_s(),
-        memory_client_bytes: played.remains[0].peak_memory_bytes,
-        memory_server_bytes: played.remains[1].peak_memory_bytes,
+        memory_client_bytes: played.remains[client].peak_memory_bytes,
+        memory_server_bytes: played.remains[server].peak_memory_bytes,
         epochs: course.map_or(0, |it| it.epochs),
         forward_packets: forward.packets,
         forward_bytes: forward.bytes,
@@ -348,10 +326,10 @@ pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
         return_bytes: back.bytes,
         return_queue_drops: back.queue_drops,
         return_losses: back.losses,
-        client_version: version(0),
-        server_version: version(1),
-        client_driver: driver(0),
-        server_driver: driver(1),
+        client_version: version(client),
+        server_version: version(server),
+        client_driver: driver(client),
+        server_driver: driver(server),
         retransmitted_share: sent.and_then(|it| it.retransmitted_share),
         acks_per_data_packet: sent.and_then(|it| it.acks_per_data_packet),
         mean_packet_bytes: sent.and_then(|it| it.mean_datagram_bytes),
@@ -366,15 +344,26 @@ pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
         received_bytes,
         jain_index,
         flows,
-        client_statistics: played.verdict.statistics[0].clone(),
-        server_statistics: played.verdict.statistics[1].clone(),
-        packet_log_sha256: course.map(|it| it.log.sha256()),
+        proxies: proxies(job, played),
+        hops: hops(job, course, played, files),
+        client_statistics: statistics(HostName::Client),
+        server_statistics: statistics(HostName::Server),
+        packet_log_sha256: course.map(Course::sha256),
         fidelity: course.map(|it| it.fidelity.clone()).unwrap_or_default(),
     }
 }
 
+/// How long the files of an upload took to the server, which is not on the client's hop.
+fn transfer_s(job: &Job, played: &Played, files: Files) -> Option<f64> {
+    let (hop, sight) = job.hops().into_iter().zip(&played.sights).next_back()?;
+    let seen = sight.busiest().filter(|_| sight.has_secrets)?;
+    let complete = played.verdict.outcome == Outcome::Ok;
+    let (metrics, _) = on_wire(seen, &link_facts(hop, files));
+    metrics.transfer_s.filter(|_| complete)
+}
+
 /// Of the way that the files go.
-fn sent(metrics: &Metrics, testcase: TestCase) -> &OneWay {
+pub fn sent(metrics: &Metrics, testcase: TestCase) -> &OneWay {
     match testcase.direction() {
         Direction::Forward => &metrics.forward,
         Direction::Return => &metrics.back,

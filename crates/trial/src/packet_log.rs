@@ -1,4 +1,4 @@
-//! Every packet of a trial, in the order in which the coordinator saw them: the hash that shows whether two trials
+//! Every packet of a hop, in the order in which the coordinator saw them: the hash that shows whether two trials
 //! were the same, the bytes that arrived over time, and the packets themselves, for measurements and traces.
 
 use std::fmt::Write as _;
@@ -38,7 +38,7 @@ struct Received {
     short_header: bool,
 }
 
-/// The log of a trial.
+/// The log of a hop.
 #[derive(Debug)]
 pub struct PacketLog {
     /// Time zero of the trial, since the Unix epoch.
@@ -158,15 +158,16 @@ impl PacketLog {
     /// SHA-256 over direction, times, fate, ECN and bytes of every packet, in hexadecimal.
     #[must_use]
     pub fn sha256(&self) -> String {
-        self.hash
-            .clone()
-            .finalize()
-            .iter()
-            .fold(String::new(), |mut text, byte| {
-                write!(text, "{byte:02x}").expect("a String takes everything");
-                text
-            })
+        hex(self.hash.clone().finalize())
     }
+}
+
+/// Bytes in hexadecimal.
+pub fn hex(bytes: impl AsRef<[u8]>) -> String {
+    bytes.as_ref().iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("a String takes everything");
+        text
+    })
 }
 
 /// The sums of bytes after each of so many steps.

@@ -6,15 +6,18 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
 
-use bentpipe_endpoint::contract::Ready;
+use bentpipe_endpoint::contract::{CONTRACT, ProxyHello, Ready};
+use bentpipe_link::HostName;
 use bentpipe_trace::KeyLog;
 use bentpipe_units::Span;
 
-use crate::job::{self, Job, Outcome, Role};
+use crate::course::HopCourse;
+use crate::job::{self, EPOCH_UNIX_S, Job, Outcome, Role, Variant};
 use crate::measure::Played;
 use crate::packet_log::PacketLog;
 use crate::proof::Claim;
 use crate::remains::Remains;
+use crate::sight::Sight;
 use crate::verdict::Verdict;
 use crate::verify::verify;
 use crate::wire::Wire;
@@ -64,14 +67,73 @@ impl<'a> Play<'a> {
         Ok(play)
     }
 
-    /// Addresses of the client and the server: for documentation (RFC 5737), so they are in traces, and nobody's.
+    /// Addresses at both ends of a hop, that towards the client first: for documentation (RFC 5737), so they are in traces, and nobody's.
+    /// Clients and servers have hosts of their own, proxies ports.
     #[must_use]
-    pub fn addresses(&self) -> [SocketAddrV4; 2] {
-        let host = u8::try_from(self.number + 1).expect("a job has no more flows than that");
-        [
-            SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, host), 50_000),
-            SocketAddrV4::new(Ipv4Addr::new(198, 51, 100, host), 443),
-        ]
+    pub fn addresses(&self, hop: usize) -> [SocketAddrV4; 2] {
+        let hosts = self.job.hosts();
+        let own = u8::try_from(self.number + 1).expect("a job has no more flows than that");
+        let at = |address: [u8; 4], port: u16| SocketAddrV4::new(Ipv4Addr::from(address), port);
+        let near = match hosts[hop] {
+            HostName::Terminal => at([203, 0, 113, 1], self.proxy_port(50_000)),
+            HostName::Gateway => at([198, 51, 100, 254], self.proxy_port(50_000)),
+            _ => at([192, 0, 2, own], 50_000),
+        };
+        let far = match hosts[hop + 1] {
+            HostName::Terminal => at([192, 0, 2, 254], self.proxy_port(443)),
+            HostName::Gateway => at([203, 0, 113, 2], self.proxy_port(443)),
+            _ => at([198, 51, 100, own], 443),
+        };
+        [near, far]
+    }
+
+    fn proxy_port(&self, first: u16) -> u16 {
+        first + u16::try_from(self.number).expect("a job has fewer flows")
+    }
+
+    /// Its programs, each with where it is, from the client to the server.
+    #[must_use]
+    pub fn programs(&self) -> Vec<(HostName, &'a Variant)> {
+        let proxies = self.job.proxies.iter();
+        let proxies = proxies.map(|proxy| (proxy.place, &proxy.variant));
+        let client = (HostName::Client, &self.flow.client);
+        let server = (HostName::Server, &self.flow.server);
+        [client]
+            .into_iter()
+            .chain(proxies)
+            .chain([server])
+            .collect()
+    }
+
+    /// What the proxy on `host` is told that is told nothing of its previous hop. Its addresses are where it listens, where it connects
+    /// from, and its next hop.
+    #[must_use]
+    pub fn proxy_hello(
+        &self,
+        host: HostName,
+        seed: u64,
+        [listen, local, next_hop]: [SocketAddrV4; 3],
+    ) -> ProxyHello {
+        let proxy = self.job.proxies.iter().find(|it| it.place == host);
+        ProxyHello {
+            contract: CONTRACT,
+            role: "proxy".to_owned(),
+            place: host.name().to_owned(),
+            options: proxy
+                .map(|it| it.variant.options.clone())
+                .unwrap_or_default(),
+            seed: format!("{seed:016x}"),
+            epoch_unix_s: EPOCH_UNIX_S,
+            previous_hop: None,
+            listen: listen.to_string(),
+            local: local.to_string(),
+            next_hop: next_hop.to_string(),
+            server_name: "server".to_owned(),
+            alpn: vec![self.flow.alpn.clone()],
+            certs: self.job.certs.clone(),
+            keylog: Some(self.key_log(host)),
+            qlog: self.qlog_of(host),
+        }
     }
 
     /// What its files are called: nothing is put before those of the first flow.
@@ -112,17 +174,17 @@ impl<'a> Play<'a> {
         (role == self.flow.testcase.receiver()).then(|| self.downloads())
     }
 
-    /// The folder for the qlog of `role`, if one is wanted. Only the first flow has one.
+    /// The folder for the qlog of the program on `host`, if one is wanted. Only the first flow has one.
     #[must_use]
-    pub fn qlog_of(&self, role: Role) -> Option<PathBuf> {
+    pub fn qlog_of(&self, host: HostName) -> Option<PathBuf> {
         let wanted = self.job.qlog && self.number == 0;
-        wanted.then(|| self.job.folder.join("qlog").join(role.name()))
+        wanted.then(|| self.job.folder.join("qlog").join(host.name()))
     }
 
     /// Makes the folders for qlogs, if any are wanted.
     pub fn make_qlog_folders(&self) -> io::Result<()> {
-        for role in [Role::Client, Role::Server] {
-            if let Some(folder) = self.qlog_of(role) {
+        for host in self.job.hosts() {
+            if let Some(folder) = self.qlog_of(host) {
                 fs::create_dir_all(folder)?;
             }
         }
@@ -134,42 +196,52 @@ impl<'a> Play<'a> {
     pub fn played(
         &self,
         verdict: Verdict,
-        ready: Option<[Ready; 2]>,
-        remains: [Remains; 2],
+        ready: Option<Vec<Ready>>,
+        mut remains: Vec<Remains>,
     ) -> Played {
+        // Of programs that were never started nothing remains.
+        remains.resize_with(self.job.hosts().len(), Remains::default);
         Played {
             verdict,
             measured_bytes: self.measured_bytes,
             remains,
             ready,
-            wire: Vec::new(),
-            has_secrets: false,
+            sights: self.job.hops().iter().map(|_| Sight::default()).collect(),
         }
     }
 
-    /// Looks at the files that arrived, and at what of `log` is its own.
-    pub fn examine(&self, played: &mut Played, log: &PacketLog) -> Result<(), Box<dyn Error>> {
+    /// Looks at the files that arrived, and at what is its own of what each hop saw.
+    pub fn examine(&self, played: &mut Played, hops: &[HopCourse]) -> Result<(), Box<dyn Error>> {
         self.check_files(&mut played.verdict)?;
-        let key_log = self.secrets();
-        let wire = Wire {
-            log,
-            flow: self.number,
-            key_log: key_log.as_bytes(),
-            ends: self.addresses(),
-        };
-        played.wire = wire.connections();
-        played.has_secrets = self.has_secrets();
-        played
-            .verdict
-            .take_handshake_into_account(played.is_connected());
+        played.sights = (0..)
+            .zip(hops)
+            .map(|(hop, it)| self.sight(hop, &it.log))
+            .collect();
+        let is_connected = played.sights[0].is_connected();
+        played.verdict.take_handshake_into_account(is_connected);
         if self.flow.duration_ns.is_some() {
-            let arrivals = played.arrivals(self.flow.testcase).unwrap_or_default();
+            let arrivals = played.arrivals(self.job, self.flow.testcase);
+            let arrivals = arrivals.unwrap_or_default();
             played
                 .verdict
                 .take_arrivals_into_account(!arrivals.is_empty());
         }
         self.prove(played);
         Ok(())
+    }
+
+    fn sight(&self, hop: usize, log: &PacketLog) -> Sight {
+        let key_log = self.secrets(hop);
+        let wire = Wire {
+            log,
+            flow: self.number,
+            key_log: key_log.as_bytes(),
+            ends: self.addresses(hop),
+        };
+        Sight {
+            wire: wire.connections(),
+            has_secrets: self.has_secrets(hop),
+        }
     }
 
     /// What arrived decides: a file that is whole and right makes a trial `ok`, whatever the programs think of it. Of a
@@ -184,7 +256,7 @@ impl<'a> Play<'a> {
             let wrong = verify(&self.flow.requests, &self.www, &self.downloads())?;
             verdict.take_files_into_account(wrong);
         }
-        if verdict.outcome == Outcome::Ok && self.job.trace && !self.has_secrets() {
+        if verdict.outcome == Outcome::Ok && self.job.trace && !self.has_secrets(0) {
             verdict.outcome = Outcome::NoSecrets;
             "client wrote no TLS secrets, so the trace cannot be decrypted"
                 .clone_into(&mut verdict.detail);
@@ -192,18 +264,19 @@ impl<'a> Play<'a> {
         Ok(())
     }
 
-    /// The TLS secrets that the client has written; empty if there are none.
+    /// The TLS secrets of a hop, which the program at its end towards the client has written; empty if there are none.
     #[must_use]
-    pub fn secrets(&self) -> String {
-        fs::read_to_string(self.key_log()).unwrap_or_default()
+    pub fn secrets(&self, hop: usize) -> String {
+        let host = self.job.hosts()[hop];
+        fs::read_to_string(self.key_log(host)).unwrap_or_default()
     }
 
-    /// Whether the streams of each connection can be read.
-    fn has_secrets(&self) -> bool {
+    /// Whether the streams of each connection can be read. How many a proxy opens is its own affair.
+    fn has_secrets(&self, hop: usize) -> bool {
         let mut secrets = KeyLog::default();
-        secrets.add(self.secrets().as_bytes());
-        let connections = 1 + usize::from(self.flow.testcase.has_two_connections());
-        secrets.readable_connections() >= connections
+        secrets.add(self.secrets(hop).as_bytes());
+        let second = hop == 0 && self.flow.testcase.has_two_connections();
+        secrets.readable_connections() > usize::from(second)
     }
 
     /// Where every file arrived, the wire has to show what the test case asks for.
@@ -215,9 +288,9 @@ impl<'a> Play<'a> {
             testcase: self.flow.testcase,
             requests: self.flow.requests.len(),
             size_bytes: self.size_bytes,
-            round_trip: self.job.scenario.rtt(),
+            round_trip: self.job.hops()[0].rtt(),
         };
-        if let Err(flaw) = claim.judge(&played.wire) {
+        if let Err(flaw) = claim.judge(&played.sights[0].wire) {
             played.verdict.take_wire_into_account(flaw);
         }
     }
@@ -229,15 +302,14 @@ impl<'a> Play<'a> {
             return Ok(());
         }
         let prefix = self.prefix();
-        let roles = [Role::Client, Role::Server].into_iter();
-        for (role, remains) in roles.zip(&played.remains) {
+        for (host, remains) in self.job.hosts().into_iter().zip(&played.remains) {
             if !remains.log.is_empty() {
                 fs::create_dir_all(folder)?;
-                fs::write(folder.join(format!("{prefix}{role}.log")), &remains.log)?;
+                fs::write(folder.join(format!("{prefix}{host}.log")), &remains.log)?;
             }
-            if played.verdict.culprit == Some(role) && !remains.frames.is_empty() {
+            if played.verdict.culprit == Some(host) && !remains.frames.is_empty() {
                 fs::create_dir_all(folder)?;
-                let frames = folder.join(format!("{prefix}{role}.frames"));
+                let frames = folder.join(format!("{prefix}{host}.frames"));
                 fs::write(frames, remains.frames.concat())?;
             }
         }
@@ -250,9 +322,9 @@ impl<'a> Play<'a> {
         self.scratch.join("downloads")
     }
 
-    /// The file that the client writes its TLS secrets to.
+    /// The file for the TLS secrets of the connections that the program on `host` opens.
     #[must_use]
-    pub fn key_log(&self) -> PathBuf {
-        self.scratch.join("client.keys")
+    pub fn key_log(&self, host: HostName) -> PathBuf {
+        self.scratch.join(format!("{host}.keys"))
     }
 }

@@ -31,7 +31,7 @@ pub struct Claim {
     /// How many requests it had, and the bytes of all their files.
     pub requests: usize,
     pub size_bytes: u64,
-    /// The path's, without queueing and transmission.
+    /// That of the client's hop, without queueing and transmission.
     pub round_trip: Span,
 }
 

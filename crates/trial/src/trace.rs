@@ -1,4 +1,4 @@
-//! Writes the packet log of a trial as `trace.pcapng`: both sides, nanosecond times, TLS secrets inside.
+//! Writes the packet log of a hop as a trace: both sides, nanosecond times, TLS secrets inside.
 //!
 //! Packets stand in the order in which they were sent, each followed at once by its arrival on the other side. In order of
 //! time, arrivals would stand between packets sent hundreds of milliseconds later, and Wireshark, which keeps one key
@@ -9,7 +9,7 @@ use std::io::{self, BufWriter};
 use std::net::SocketAddrV4;
 use std::path::Path;
 
-use bentpipe_link::{Direction, Fate};
+use bentpipe_link::{Direction, Fate, HostName};
 use bentpipe_trace::connection as trace;
 use bentpipe_trace::{Endpoints, Interface, Writer, encapsulate};
 
@@ -20,11 +20,13 @@ use crate::packet_log::{Packet, PacketLog};
 pub struct Trace<'a> {
     /// Which program writes it.
     pub program: &'static str,
+    /// The hosts at both ends of the hop.
+    pub hosts: [HostName; 2],
     /// The packets.
     pub log: &'a PacketLog,
     /// The TLS secrets.
     pub key_log: &'a [u8],
-    /// Addresses of each flow's client and server.
+    /// Addresses of each flow at both ends.
     pub ends: Vec<[SocketAddrV4; 2]>,
 }
 
@@ -35,8 +37,8 @@ impl Trace<'_> {
             BufWriter::with_capacity(1 << 20, File::create(path)?),
             self.program,
         )?;
-        let client = writer.interface("client")?;
-        let server = writer.interface("server")?;
+        let client = writer.interface(self.hosts[0].name())?;
+        let server = writer.interface(self.hosts[1].name())?;
         if !self.key_log.is_empty() {
             writer.tls_secrets(self.key_log)?;
         }

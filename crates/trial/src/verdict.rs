@@ -1,9 +1,12 @@
 //! How a trial ended, in one word and a detail (the words: ARCHITECTURE.md, "One trial").
 
+use std::collections::BTreeMap;
+
 use bentpipe_endpoint::contract::{Bye, Statistics};
+use bentpipe_link::HostName;
 use bentpipe_units::Time;
 
-use crate::job::{Outcome, Role};
+use crate::job::Outcome;
 use crate::proof::Flaw;
 
 /// The contract's words for the end of RFC 9000 section 10.1, and for a stack that gives up on a handshake.
@@ -33,10 +36,10 @@ pub struct Verdict {
     pub end: Option<End>,
     /// The client's last words; empty if it had none.
     pub client: Bye,
-    /// What the client and the server say of themselves.
-    pub statistics: [Statistics; 2],
-    /// The side whose program failed, if one did.
-    pub culprit: Option<Role>,
+    /// What programs say of themselves.
+    pub statistics: BTreeMap<HostName, Statistics>,
+    /// The host whose program failed, if one did.
+    pub culprit: Option<HostName>,
 }
 
 impl Verdict {
@@ -67,26 +70,24 @@ impl Verdict {
             outcome,
             detail,
             end: Some(end),
-            statistics: [client.statistics.clone(), Statistics::default()],
+            statistics: BTreeMap::from([(HostName::Client, client.statistics.clone())]),
             client,
             culprit: None,
         }
     }
 
-    /// Adds what the server says of itself and, where the trial did not come to a good end, of that.
-    pub fn hear_server(&mut self, server: &Bye) {
-        self.statistics[1] = server.statistics.clone();
-        if let (false, Some(error)) = (
-            self.outcome == Outcome::Ok && self.detail.is_empty(),
-            &server.error,
-        ) {
-            self.add(&format!("server: {error}"));
+    /// Adds what a proxy or the server says of itself and, where the trial did not come to a good end, of that.
+    pub fn hear(&mut self, host: HostName, error: Option<&str>, statistics: Statistics) {
+        self.statistics.insert(host, statistics);
+        if let (false, Some(error)) = (self.outcome == Outcome::Ok && self.detail.is_empty(), error)
+        {
+            self.add(&format!("{host}: {error}"));
         }
     }
 
     /// On a program that failed the contract.
     #[must_use]
-    pub fn of_failure(culprit: Role, outcome: Outcome, detail: String) -> Self {
+    pub fn of_failure(culprit: HostName, outcome: Outcome, detail: String) -> Self {
         Self {
             outcome,
             detail,
@@ -106,7 +107,7 @@ impl Verdict {
             None if timed => self.outcome = Outcome::Ok,
             None => {
                 self.outcome = Outcome::Crashed;
-                self.culprit = Some(Role::Client);
+                self.culprit = Some(HostName::Client);
                 "every byte arrived, but the client reports no time for the last"
                     .clone_into(&mut self.detail);
             }

@@ -10,7 +10,7 @@ use bentpipe_units::Time;
 
 use crate::packet_log::{Packet, PacketLog};
 
-/// The packets of a trial, and the secrets to read those of one of its flows.
+/// The packets of a hop, and the secrets to read those of one of its flows.
 #[derive(Debug)]
 pub struct Wire<'a> {
     /// Of all flows.
@@ -18,7 +18,7 @@ pub struct Wire<'a> {
     /// The one that is looked at.
     pub flow: usize,
     pub key_log: &'a [u8],
-    /// Addresses of its client and its server.
+    /// Its addresses at both ends, that towards the client first.
     pub ends: [SocketAddrV4; 2],
 }
 

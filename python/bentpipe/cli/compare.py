@@ -9,11 +9,11 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
-from bentpipe import comparison, workload
+from bentpipe import comparison, treatments, workload
 from bentpipe.comparison import FALSE_DISCOVERIES, MEASURES, Compared, Comparison, Run, Side
 from bentpipe.errors import BentpipeError
 from bentpipe.inference import CONFIDENCE
@@ -51,6 +51,14 @@ class _Share(click.ParamType[float]):
     help="A column of the records; trials that failed do not count.",
 )
 @click.option(
+    "--treatments",
+    "between",
+    nargs=2,
+    metavar="A B",
+    help="Hold cells of treatment A in RUN_A against those of B in RUN_B, as in direct quic-pep; where a run "
+    "has several chains of proxies, name one in full.",
+)
+@click.option(
     "--all/--significant", "show_all", default=True, help="Which cells are listed.  [default: --all]"
 )
 @click.option(
@@ -66,23 +74,29 @@ def compare(
     run_a: Path,
     run_b: Path,
     measure: str,
+    between: tuple[str, str] | None,
     show_all: bool,
     fail_over: float | None,
     as_json: bool,
     as_csv: bool,
 ) -> None:
-    """Compare the cells of RUN_A and RUN_B: the same scenario, workload, client and server. Testbeds and
-    versions may differ. The largest difference comes first.
+    """Compare the cells of RUN_A and RUN_B: the same scenario, workload, treatment, client and server.
+    Testbeds and versions may differ. With --treatments, what stands between the ends differs: then RUN_A and
+    RUN_B may be the same run. The largest difference comes first.
 
     \b
     Examples:
       bentpipe compare runs/sim runs/emu
       bentpipe compare runs/before runs/after --measure completion_s --significant
       bentpipe compare runs/before runs/after --fail-over 5%
+      bentpipe compare runs/pep runs/pep --treatments direct quic-pep
     """
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other")
-    both = comparison.compare(Run.read(run_a), Run.read(run_b), MEASURES[measure])
+    a, b = Run.read(run_a), Run.read(run_b)
+    if between is not None:
+        a, b = a.of(between[0]), b.of(between[1])
+    both = comparison.compare(a, b, MEASURES[measure])
     listed = [cell for cell in both.cells if show_all or cell.significant]
     if as_json:
         click.echo(json.dumps(_mapping(both, listed, fail_over), indent=1))
@@ -100,14 +114,15 @@ def compare(
 def _judge(both: Comparison, share: float) -> None:
     found = both.beyond(share)
     if found:
-        worst = f"{found[0].key.scenario} {found[0].key.client} → {found[0].key.server}"
         far = f"{len(found)} of {len(both.cells)} cells differ by more than {100 * share:g}%"
-        raise BentpipeError(f"{far}, first of all {worst}")
+        raise BentpipeError(f"{far}, first of all {found[0].key.title}")
 
 
 def _print(both: Comparison, listed: Sequence[Compared]) -> None:
     for name, run in (("A", both.a), ("B", both.b)):
-        click.echo(f"{name}  {run.folder}: {run.testbed}, {len(run.cells)} cells, {run.manifest.started}")
+        between = f"{run.treatment}, " if run.treatment else ""
+        cells = f"{between}{len(run.cells)} cells"
+        click.echo(f"{name}  {run.folder}: {run.testbed}, {cells}, {run.manifest.started}")
     significant = sum(cell.significant for cell in both.cells)
     click.echo(f"{both.measure.title}: {len(both.cells)} cells in both, {significant} differ significantly\n")
     if listed:
@@ -121,7 +136,8 @@ def _print(both: Comparison, listed: Sequence[Compared]) -> None:
 def _head(both: Comparison) -> list[str]:
     return [
         "cell",
-        *([] if _one_workload(both) else ["workload"]),
+        *([] if _one(both, "workload") else ["workload"]),
+        *([] if _one(both, "treatment") else ["treatment"]),
         "A",
         "B",
         "B/A",
@@ -139,7 +155,8 @@ def _row(both: Comparison, cell: Compared) -> list[str]:
         interval = f"{_number(ratio.low)}-{_number(ratio.high)}"
     return [
         f"{cell.key.scenario} {cell.key.client} → {cell.key.server}",
-        *([] if _one_workload(both) else [workload.title(cell.key.workload)]),
+        *([] if _one(both, "workload") else [workload.title(cell.key.workload)]),
+        *([] if _one(both, "treatment") else [_between(both, cell)]),
         measure.text(cell.a.mean),
         measure.text(cell.b.mean),
         "-" if ratio is None else _number(ratio.value),
@@ -150,8 +167,12 @@ def _row(both: Comparison, cell: Compared) -> list[str]:
     ]
 
 
-def _one_workload(both: Comparison) -> bool:
-    return len({cell.key.workload for cell in both.cells}) == 1
+def _one(both: Comparison, what: Literal["workload", "treatment"]) -> bool:
+    return len({getattr(cell.key, what) for cell in both.cells}) == 1
+
+
+def _between(both: Comparison, cell: Compared) -> str:
+    return treatments.short(cell.key.treatment, {one.key.treatment for one in both.cells})
 
 
 def _number(ratio: float) -> str:
@@ -197,6 +218,7 @@ def _run(run: Run) -> dict[str, Any]:
     one = run.manifest
     return {
         "folder": str(run.folder),
+        "treatment": run.treatment,
         "testbed": run.testbed,
         "campaign": one.campaign,
         "started": one.started,

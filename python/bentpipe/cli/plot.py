@@ -13,6 +13,7 @@ import click
 
 from bentpipe.cli.captured import Captured, captured, find
 from bentpipe.errors import BentpipeError, UsageError, one_of
+from bentpipe.treatments import DIRECT
 
 if TYPE_CHECKING:  # drawing takes long to import
     from bentpipe.plots.canvas import Look
@@ -229,5 +230,7 @@ class _Drawing:
         run, trial = self.analysis.run, self.analysis.trial
         if run is not None and trial in run.records:
             one = run.records[trial]
-            return f"{one.scenario}: client {one.client}, server {one.server}, iteration {one.iteration}"
+            between = "" if one.treatment == DIRECT else f", {one.treatment}"
+            ends = f"client {one.client}, server {one.server}{between}"
+            return f"{one.scenario}: {ends}, iteration {one.iteration}"
         return f"{', '.join(Path(file).name for file in self.analysis.summary['files'])}, connection {number}"

@@ -12,7 +12,17 @@ from bentpipe import paths
 from bentpipe.errors import UsageError
 
 # Those of `bentpipe.results`, which takes long to import, and how many runs each is written from.
-PAGES = {"agreement": 2, "fairness": 1, "limit": 1, "reno": 1, "search": 1, "slow-start": 1, "thesis": 1}
+_ONE, _TWO, _MORE = "one run", "two runs, of virtual and of real time", "one run, and further ones"
+PAGES = {
+    "agreement": _TWO,
+    "fairness": _ONE,
+    "limit": _ONE,
+    "pep": _MORE,
+    "reno": _ONE,
+    "search": _ONE,
+    "slow-start": _ONE,
+    "thesis": _ONE,
+}
 
 
 @click.command(short_help="Write a page of results from the records of a run.")
@@ -33,6 +43,8 @@ def results(page: str, runs: tuple[Path, ...], out: Path | None) -> None:
       agreement   two runs of the campaign agreement: virtual time first, then real time
       fairness    a run of the campaign fairness: what flows leave each other
       limit       a run of the campaign limit: how near variants come to an ideal sender
+      pep         a run of the campaign pep, beside what was published of QUIC proxies; and what that left
+                  open, from runs of pep-more, and of pep in real time
       reno        a run of the campaign reno, beside the known formula and an ideal sender
       search      a run of the campaign search, beside what was published of SEARCH in QUIC
       slow-start  a run of the campaign slow-start: slow starts side by side, over queues
@@ -43,20 +55,22 @@ def results(page: str, runs: tuple[Path, ...], out: Path | None) -> None:
       bentpipe run thesis --out runs/thesis
       bentpipe results thesis runs/thesis
     """
-    if len(runs) != PAGES[page]:
-        wanted = "one run" if PAGES[page] == 1 else "two runs, of virtual and of real time"
+    if (PAGES[page] == _ONE and len(runs) != 1) or (PAGES[page] == _TWO and len(runs) != 2):
         raise UsageError(
-            f"the page {page} is written from {wanted}; given: {len(runs)}", "name their folders"
+            f"the page {page} is written from {PAGES[page]}; given: {len(runs)}", "name their folders"
         )
     # Where it cannot keep its settings, it takes a temporary folder, and warns of that.
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     from bentpipe.results import PAGES as pages
-    from bentpipe.results import PAGES_OF_TWO
+    from bentpipe.results import PAGES_OF_MORE, PAGES_OF_TWO
     from bentpipe.results.source import Source
 
     command = shlex.join(["bentpipe", "results", page, *map(str, runs)])
     first, *more = (Source.read(run, command) for run in runs)
     folder = out or paths.root() / "docs" / "results"
-    files = PAGES_OF_TWO[page](first, more[0], folder) if more else pages[page](first, folder)
+    if page in PAGES_OF_MORE:
+        files = PAGES_OF_MORE[page](first, folder, more)
+    else:
+        files = PAGES_OF_TWO[page](first, more[0], folder) if more else pages[page](first, folder)
     for file in files:
         click.echo(file)

@@ -17,7 +17,18 @@ from typing import Any
 import click
 from rich.console import Console
 
-from bentpipe import campaign, flows, manifest, progress, scenarios, stacks, summary, workload
+from bentpipe import (
+    campaign,
+    flows,
+    manifest,
+    paths,
+    progress,
+    scenarios,
+    stacks,
+    summary,
+    treatments,
+    workload,
+)
 from bentpipe.campaign import Cast
 from bentpipe.cli import run_options
 from bentpipe.cli.stacks import note_replaced
@@ -27,6 +38,7 @@ from bentpipe.records import Record
 from bentpipe.run import Execution, Settings, failed, jobs_for
 from bentpipe.run_folder import RunFolder
 from bentpipe.testbed import TESTBEDS
+from bentpipe.treatments import DIRECT, QUIC_PEP
 
 DEFAULT_CAMPAIGN = "demo"
 
@@ -86,6 +98,9 @@ def run(
       bentpipe run --scenario sat --set forward.queue=1BDP --client quinn:iw=10,quinn:iw=100 --server quinn
       bentpipe run --scenario sat --workload transfer:1MB,upload:1MB --client quinn --server noq
       bentpipe run --scenario sat --workload duration:30s --client noq --server noq --flow start=1s
+      bentpipe run --scenario geo-tum --client noq --server noq --treatment direct,quic-pep
+      bentpipe run --scenario geo-tum --client noq --server noq --treatment direct,quic-pep \\
+        --pep terminal:iw=100:cc=newreno,gateway:iw=100:cc=newreno --iterations 5
       bentpipe run --testbed emu --scenario sat --client quinn --server noq,quic-go --iterations 3
       bentpipe run my-campaign.toml --jobs 8 --out runs/mine
       bentpipe run --resume runs/mine
@@ -139,6 +154,7 @@ def _start(out: Path | None, asked: Asked, jobs: int | None) -> Started:
         )
     known = stacks.discover(asked.extra)
     note_replaced(known)
+    _check_treatments(plan, asked)
     cast = campaign.cast(plan, known, _named(changes))
     plan.labels()
     resolved = _resolve(plan, asked)
@@ -156,6 +172,14 @@ def _start(out: Path | None, asked: Asked, jobs: int | None) -> Started:
     return Started(folder, values, cast, {})
 
 
+def _check_treatments(plan: campaign.Plan, asked: Asked) -> None:
+    """Proxies are of use, and can be started."""
+    if "pep" in asked.changes and QUIC_PEP not in plan.treatments:
+        raise UsageError(f"--pep: no treatment is {QUIC_PEP}", f"add --treatment {DIRECT},{QUIC_PEP}")
+    if any(one.proxies for one in plan.parsed_treatments):
+        paths.program(treatments.PROGRAM)
+
+
 def _resolve(plan: campaign.Plan, asked: Asked) -> list[scenarios.Scenario]:
     """The plan's scenarios in full. What the campaign file sets is in errors what it is there, no option."""
     try:
@@ -165,9 +189,10 @@ def _resolve(plan: campaign.Plan, asked: Asked) -> list[scenarios.Scenario]:
         typed = asked.changes.get("set", ())
         for key, swept in plan.sweep.items():
             for value in swept:
-                text = text.replace(
-                    f"--set {key}={value}", f'sweep."{key}" = "{value}" of the campaign {file}'
-                )
+                for one in campaign.split(key):
+                    text = text.replace(
+                        f"--set {one}={value}", f'sweep."{key}" = "{value}" of the campaign {file}'
+                    )
         for setting in plan.set:
             if setting not in typed:
                 text = text.replace(f"--set {setting}", f'set "{setting}" of the campaign {file}')
@@ -216,6 +241,7 @@ def _resume(path: Path, asked: Asked, jobs: int | None) -> Started:
                 f"--resume {path}: another campaign: {differs}",
                 f"continue it as it is with: {folder.resume_command}",
             )
+        _check_treatments(plan, asked)
         _check_room(plan, f"{path / manifest.FILE}: workloads", jobs)
         if asked.extra:  # the folders may have moved
             values.stack_folders = _stack_folders(asked.extra)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from bentpipe import campaign, flows, paths, workload
+from bentpipe import campaign, flows, paths, treatments, workload
 from bentpipe.errors import UsageError
 from bentpipe.testbed import TESTBEDS
 from bentpipe.workload import Workload
@@ -94,6 +94,21 @@ PLAN = _options(
         help="A further flow through the same links, as in server=noq:cc=cubic,start=1s; what it leaves out "
         "of client, server, workload and start is as in the trial's own flow. Can be repeated.",
     ),
+    click.option(
+        "--treatment",
+        multiple=True,
+        callback=split,
+        metavar="WHAT,…",
+        help="What stands between the ends: direct (default: nothing), or quic-pep, proxies that split the "
+        "connection; comma-separated, can be repeated.",
+    ),
+    click.option(
+        "--pep",
+        multiple=True,
+        metavar="PROXIES",
+        help="The proxies of quic-pep, as in terminal:iw=100:cc=newreno,gateway:iw=100:cc=newreno (default: "
+        "terminal,gateway; docs/pep.md has their options). Repeated: each is a treatment of its own.",
+    ),
     click.option("--bytes", "size", metavar="SIZE", help="Short for --workload transfer:SIZE."),
     click.option(
         "--set",
@@ -167,6 +182,10 @@ def changed_keys(given: dict[str, Any]) -> dict[str, Any]:
     if given["flow"]:
         own = [flows.parse(text, "--flow") for text in given["flow"]]
         changes["flows"] = (flows.canonical(own, "--flow"),)
+    if given["treatment"]:
+        changes["treatments"] = treatments.kinds(given["treatment"], "--treatment")
+    if given["pep"]:
+        changes["pep"] = treatments.specs(given["pep"], "--pep")
     if given["set_"]:
         changes["set"] = given["set_"]
     return changes

@@ -54,6 +54,9 @@ def trace(named: Captured, explain: bool, out: Path | None, as_json: bool) -> in
         click.echo(json.dumps(analysis.summary, indent=1))
     else:
         _print(analysis, named, explain)
+        if analysis.other_hops:
+            others = " ".join(shlex.quote(str(path)) for path in analysis.other_hops)
+            click.echo(f"note: this is the hop at the client; the others: {others}")
     if out is not None:
         click.echo(f"{out / traces.PACKETS}\n{out / traces.SUMMARY}", err=as_json)
     errors = [traces.with_hint(error) for error in analysis.summary["errors"]]

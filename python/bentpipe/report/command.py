@@ -37,19 +37,24 @@ def reproduce(cell: Cell, manifest: dict[str, Any]) -> str:
     words += ["--workload", str(moved.alone)]
     for flow in moved.flows:
         words += ["--flow", flow]
+    kind, _, chain = key.treatment.partition(" ")
+    if chain:
+        words += ["--treatment", kind, "--pep", chain]
     if options.get("seed") is not None:
         words += ["--seed", str(options["seed"])]
     for setting in settings:
         words += ["--set", setting]
-    for folder in _strings(manifest.get("stack_folders")):
+    for folder in strings(manifest.get("stack_folders")):
         words += ["--stacks", _from_cwd(folder, manifest.get("cwd"))]
-    words += ["--trace", "all", "--out", f"{scenario}-{key.client}-{key.server}".replace("/", "_")]
+    between = f"-{kind}" if chain else ""
+    out = f"{scenario}-{key.client}-{key.server}{between}".replace("/", "_")
+    words += ["--trace", "all", "--out", out]
     return shlex.join(words)
 
 
 def _as_named(scenario: str, options: dict[str, Any], cwd: Any) -> str:
     """The scenario as the run was told it: a file of the user's is known by its path, not by its name."""
-    files = [name for name in _strings(options.get("scenarios")) if name.endswith(".toml")]
+    files = [name for name in strings(options.get("scenarios")) if name.endswith(".toml")]
     file = next((file for file in files if Path(file).stem == scenario), None)
     return scenario if file is None else _from_cwd(file, cwd)
 
@@ -59,7 +64,7 @@ def _from_cwd(path: str, cwd: Any) -> str:
     return os.path.normpath(Path(cwd) / path) if isinstance(cwd, str) else path
 
 
-def _strings(value: Any) -> list[str]:
+def strings(value: Any) -> list[str]:
     return [str(one) for one in value] if isinstance(value, list) else []
 
 

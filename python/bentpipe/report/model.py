@@ -15,12 +15,13 @@ from typing import Any
 from urllib.parse import quote
 
 import bentpipe
-from bentpipe import workload
+from bentpipe import treatments, workload
 from bentpipe.records import Record
 from bentpipe.report import slugs
 from bentpipe.report.analyses import ReadTrace
-from bentpipe.report.command import reproduce
+from bentpipe.report.command import reproduce, strings
 from bentpipe.statistics import Cell, Matrix, MatrixKey, efficiency_over, matrices, spread
+from bentpipe.traces import HOP_TRACES
 from bentpipe.workload import Workload
 
 # What `bentpipe run` calls a run that is no campaign.
@@ -67,6 +68,10 @@ _ITERATION_COLUMNS = (
 )
 
 
+# Of each proxy, beside the hops.
+_PROXY_COLUMNS = ("place", "cpu_s", "memory_bytes")
+
+
 @dataclass(frozen=True)
 class RunModel:
     """A run as read from its folder."""
@@ -96,13 +101,19 @@ class RunModel:
 
     @cached_property
     def matrices(self) -> list[Matrix]:
-        """In the manifest's order of scenarios, then of workloads; what it does not name comes last."""
+        """In the manifest's order of scenarios, then of workloads and of treatments; what it does not name
+        comes last.
+        """
         labels = list(_mapping(self.manifest.get("scenarios")))
-        workloads = _mapping(self.manifest.get("options")).get("workloads")
-        named = workloads if isinstance(workloads, list) else []
+        options = _mapping(self.manifest.get("options"))
+        named = strings(options.get("workloads"))
+        kinds, chains = strings(options.get("treatments")), strings(options.get("pep"))
+        between = treatments.labels(kinds or [treatments.DIRECT], chains)
 
-        def place(matrix: Matrix) -> tuple[int, int, MatrixKey]:
-            return _place(labels, matrix.key.scenario), _place(named, matrix.key.workload), matrix.key
+        def place(matrix: Matrix) -> tuple[int, int, int, MatrixKey]:
+            key = matrix.key
+            first = _place(labels, key.scenario), _place(named, key.workload)
+            return *first, _place(between, key.treatment), key
 
         return sorted(matrices(self.records), key=place)
 
@@ -222,7 +233,16 @@ def cell_data(model: RunModel, slug: str) -> dict[str, Any]:
                 "version": first.server_version,
                 "driver": first.server_driver,
             },
+            *(
+                {
+                    "role": f"proxy at the {one['place']}",
+                    **{key: one[key] for key in ("name", "version", "driver")},
+                }
+                for one in first.proxies
+            ),
         ],
+        "hops": median.hops if median else [],
+        "proxies": [{key: one[key] for key in _PROXY_COLUMNS} for one in (median.proxies if median else [])],
         "iterations": [_iteration(model, record) for record in cell.records],
     }
     return _finite(data)  # type: ignore[no-any-return]
@@ -259,6 +279,7 @@ def _files(run: Path, trial: str) -> list[dict[str, str]]:
         ("client's output", "client.log"),
         ("server's output", "server.log"),
     ]
+    wanted += [(path.stem.replace("-", " ", 1), path.name) for path in sorted(folder.glob(HOP_TRACES))]
     found = [(label, name) for label, name in wanted if _has_content(folder / name)]
     return [{"label": label, "href": quote(f"../../trials/{trial}/{name}")} for label, name in found]
 

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from bentpipe.statistics import CellKey
+from bentpipe.treatments import DIRECT
 
 # A path up to the satellite and down again. Inside a data URL, so that a page needs no further file.
 _ICON = quote(
@@ -46,7 +47,8 @@ def index(campaign: str) -> str:
 
 def cell(campaign: str, slug: str, key: CellKey) -> str:
     """The page of one cell; `slug` names its data."""
-    title = f"{key.client} to {key.server}, {key.scenario} · {campaign} · Bentpipe"
+    between = "" if key.treatment == DIRECT else f", {key.treatment}"
+    title = f"{key.client} to {key.server}, {key.scenario}{between} · {campaign} · Bentpipe"
     data = ["../data/run.js", f"../data/cells/{quote(slug)}.js"]
     return _page(title=title, page="cell", slug=slug, root="../", data=data)
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 
 from bentpipe.statistics import Cell, CellKey
+from bentpipe.treatments import DIRECT
 
 _LONGEST = 120  # file names may have 255 bytes; longer names would be cut by some archives
 
@@ -23,9 +24,11 @@ def assign(cells: Iterable[Cell]) -> dict[str, Cell]:
 
 
 def _slug(key: CellKey) -> str:
-    parts = [key.scenario, key.client, key.server]
+    between = [] if key.treatment == DIRECT else [key.treatment.partition(" ")[0]]
+    parts = [key.scenario, key.client, key.server, *between]
     plain = "--".join(re.sub(r"[^A-Za-z0-9._=-]+", "_", part) for part in parts)
-    if plain == "--".join(parts) and len(plain) <= _LONGEST and not plain.startswith("."):
+    whole = not between or key.treatment in between
+    if whole and plain == "--".join(parts) and len(plain) <= _LONGEST and not plain.startswith("."):
         return plain
     return f"{plain[:_LONGEST].lstrip('.')}-{_digest(key)}"
 

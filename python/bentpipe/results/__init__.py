@@ -6,10 +6,10 @@ about method, or depend on the numbers. So a page can be made again from another
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bentpipe.results import agreement, fairness, limit, reno, search, slow_start, thesis
+from bentpipe.results import agreement, fairness, limit, pep, reno, search, slow_start, thesis
 from bentpipe.results.source import Source
 
 # Name of a page → what writes it: from a run, to a folder; the files that it wrote, the page first.
@@ -21,6 +21,9 @@ PAGES: dict[str, Callable[[Source, Path], list[Path]]] = {
     "slow-start": slow_start.write,
     "thesis": thesis.write,
 }
+
+# Likewise of pages that are written from a run, and may have more from further ones.
+PAGES_OF_MORE: dict[str, Callable[[Source, Path, Sequence[Source]], list[Path]]] = {"pep": pep.write}
 
 # Likewise of pages that are written from two runs.
 PAGES_OF_TWO: dict[str, Callable[[Source, Source, Path], list[Path]]] = {"agreement": agreement.write}

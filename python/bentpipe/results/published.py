@@ -81,6 +81,27 @@ class Search:
 
 
 @dataclass(frozen=True)
+class PepScenario:
+    """What was published of proxies over one path: bytes as multiples of those without, seconds."""
+
+    most: float
+    most_within_s: float
+    slow_start: str
+    response_start_s: float
+    response_start_proxies_s: float
+
+
+@dataclass(frozen=True)
+class Pep:
+    """What was published of QUIC proxies around a satellite hop."""
+
+    source: str
+    iterations: int
+    satellite_ms: float
+    scenarios: dict[str, PepScenario]
+
+
+@dataclass(frozen=True)
 class Published:
     """All of it; scenarios by name, in the order of the source's table."""
 
@@ -89,6 +110,7 @@ class Published:
     stacks: dict[str, PublishedStack]
     pairs: dict[str, Pairs]
     search: Search
+    pep: Pep
 
 
 def load() -> Published:
@@ -99,6 +121,7 @@ def load() -> Published:
         stacks={name: PublishedStack(**one) for name, one in values["stacks"].items()},
         pairs={name: _pairs(dict(one)) for name, one in values["pairs"].items()},
         search=_search(dict(values["search"])),
+        pep=_pep(dict(values["pep"])),
     )
 
 
@@ -111,6 +134,11 @@ def _pairs(table: dict[str, Any]) -> Pairs:
 def _search(table: dict[str, Any]) -> Search:
     runs = {name: SearchRuns(**(one | {"reaching": _by_mb(one)})) for name, one in table.pop("runs").items()}
     return Search(runs=runs, **table)
+
+
+def _pep(table: dict[str, Any]) -> Pep:
+    scenarios = {name: PepScenario(**one) for name, one in table.pop("scenarios").items()}
+    return Pep(scenarios=scenarios, **table)
 
 
 def _by_mb(table: dict[str, Any]) -> dict[int, int]:

@@ -34,11 +34,17 @@ class Source:
         plan = self.manifest.plan
         orders = [
             {label: place for place, label in enumerate(labels)}
-            for labels in (plan.labels(), map(str, plan.parsed_workloads), plan.clients, plan.servers)
+            for labels in (
+                plan.labels(),
+                map(str, plan.parsed_workloads),
+                map(str, plan.parsed_treatments),
+                plan.clients,
+                plan.servers,
+            )
         ]
 
         def place(one: Record) -> tuple[int, ...]:
-            labels = (one.scenario, one.workload, one.client, one.server)
+            labels = (one.scenario, one.workload, one.treatment, one.client, one.server)
             known = [order.get(label, len(order)) for order, label in zip(orders, labels, strict=True)]
             return (*known, one.iteration)
 

@@ -19,9 +19,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bentpipe import paths
+from bentpipe import paths, treatments
 from bentpipe.stacks import PROTOCOLS, Variant
 from bentpipe.testbed import SIM, Testbed
+from bentpipe.treatments import Treatment
 
 KILL_AFTER_S = 2.0  # what a program that was told to stop gets for stopping its children
 
@@ -81,6 +82,7 @@ class Job:
     alpn: str = PROTOCOLS[0]
     testbed: Testbed = SIM
     versions: Mapping[str, str | None] = field(default_factory=dict)  # of stacks, as far as they are known
+    treatment: Treatment = field(default_factory=Treatment)
 
     def to_mapping(self) -> dict[str, Any]:
         """As `crates/trial/src/job.rs` reads it."""
@@ -99,6 +101,20 @@ class Job:
             "trace": self.trace,
             "qlog": self.qlog,
             "silence_s": self.silence_s,
+            **self._between(),
+        }
+
+    def _between(self) -> dict[str, Any]:
+        """What stands between the ends, if anything does."""
+        if not self.treatment.proxies:
+            return {}
+        how = "trial" if self.testbed.is_real_time else "--virtual-time"
+        command = [str(paths.program(treatments.PROGRAM)), how]
+        return {
+            "proxies": [
+                {"place": one.place, "command": command, "options": dict(one.options), "name": str(one)}
+                for one in self.treatment.proxies
+            ]
         }
 
 

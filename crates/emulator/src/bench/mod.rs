@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
 
-use bentpipe_link::{Scenario, SegmentName};
+use bentpipe_link::{HostName, Scenario, SegmentName};
 use bentpipe_units::{Rate, Size, Span, Time};
 use serde::Serialize;
 
@@ -22,7 +22,6 @@ use crate::error::{Doing, EmulatorError};
 use crate::fidelity::{Fidelity, ReleaseError};
 use crate::forward::{Forwarder, Options, Report};
 use crate::histogram::Histogram;
-use crate::host::HostName;
 use crate::priority::raise_priority;
 use crate::topology::Topology;
 use crate::wake::Timer;

@@ -314,7 +314,7 @@ proptest! {
         let clock = HandSet::default();
         let crossing = crossing(&scenario, SegmentName::Satellite, seed, &clock);
         put(&crossing.client_side.incoming, &up);
-        let wanted = Wanted { places: places(1), file: None, keep: true, unix: 0 };
+        let wanted = Wanted { places: places(&[SegmentName::Satellite], &[]), file: None, keep: true, unix: 0 };
         let (record, recording) = record(&wanted).unwrap();
         let mut engine = Engine::new(vec![crossing], Some(record));
         live(&mut engine, &clock, &[late]);

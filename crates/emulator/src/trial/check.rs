@@ -1,9 +1,9 @@
-//! Whether packets took as long, and were lost as often, as the scenario says: looked at from end to end, by what passed both.
+//! Whether packets took as long, and were lost as often, as the scenario says: looked at hop by hop, by what passed both ends.
 //!
 //! The link model decides both, so what is found here is what the model is not the cause of: hosts between segments that drop or
 //! hold up packets, and mistakes of the testbed.
 
-use bentpipe_link::{Delay, Direction, DirectionConfig, Fate, LinkRate, Loss, Scenario};
+use bentpipe_link::{Delay, Direction, DirectionConfig, Fate, Hop, LinkRate, Loss};
 use bentpipe_trial::Packet;
 use bentpipe_units::{Rate, Size, Span};
 
@@ -14,13 +14,13 @@ const SLACK: Span = Span::from_millis(1);
 /// ln 10^6: fewer than two trials in a million are found fault with although their losses are as the scenario says.
 const CONFIDENCE: f64 = 13.8;
 
-/// What is wrong with the packets of a direction, each in words.
-pub fn flaws(scenario: &Scenario, direction: Direction, packets: &[Packet]) -> Vec<String> {
+/// What is wrong with the packets of a hop in a direction, each in words.
+pub fn flaws(hop: Hop, direction: Direction, packets: &[Packet]) -> Vec<String> {
     let own = packets.iter().filter(|it| it.direction == direction);
     let own: Vec<&Packet> = own.collect();
     let flaws = [
-        delay_flaw(scenario, direction, &own),
-        loss_flaw(scenario, direction, &own),
+        delay_flaw(hop, direction, &own),
+        loss_flaw(hop, direction, &own),
     ];
     let way = match direction {
         Direction::Forward => "forward",
@@ -32,9 +32,9 @@ pub fn flaws(scenario: &Scenario, direction: Direction, packets: &[Packet]) -> V
 
 /// No packet is faster than the smallest delay. One at least is not slower than delay and transmission, where these are the same for all: the
 /// first of a direction finds an empty queue.
-fn delay_flaw(scenario: &Scenario, direction: Direction, packets: &[&Packet]) -> Option<String> {
-    let least = scenario.min_one_way(direction);
-    let fixed = hops(scenario, direction).into_iter().map(fixed_rate);
+fn delay_flaw(hop: Hop, direction: Direction, packets: &[&Packet]) -> Option<String> {
+    let least = hop.min_one_way(direction);
+    let fixed = hop.links(direction).map(|(_, config)| fixed_rate(config));
     let fixed: Option<Vec<_>> = fixed.collect();
     let took = packets.iter().filter_map(|packet| match packet.fate {
         Fate::Delivered { at } => Some((packet, at - packet.sent)),
@@ -68,10 +68,10 @@ fn fixed_rate(config: &DirectionConfig) -> Option<Vec<Rate>> {
 }
 
 /// Where links lose packets independently of each other, the losses keep to Bernstein's inequality. Other models are not checked.
-fn loss_flaw(scenario: &Scenario, direction: Direction, packets: &[&Packet]) -> Option<String> {
+fn loss_flaw(hop: Hop, direction: Direction, packets: &[&Packet]) -> Option<String> {
     let mut survive = 1.0;
-    for hop in hops(scenario, direction) {
-        survive *= match hop.loss {
+    for (_, config) in hop.links(direction) {
+        survive *= match config.loss {
             Loss::None => 1.0,
             Loss::Uniform(ratio) => 1.0 - float(ratio.ppb()) / 1e9,
             _ => return None,
@@ -92,16 +92,6 @@ fn loss_flaw(scenario: &Scenario, direction: Direction, packets: &[&Packet]) -> 
     })
 }
 
-fn hops(scenario: &Scenario, direction: Direction) -> Vec<&DirectionConfig> {
-    let given = [
-        scenario.access.as_ref(),
-        Some(&scenario.satellite),
-        scenario.ground.as_ref(),
-    ];
-    let given = given.into_iter().flatten();
-    given.map(|segment| segment.direction(direction)).collect()
-}
-
 #[expect(clippy::cast_precision_loss, reason = "counts, far below 2^53")]
 fn float(count: u64) -> f64 {
     count as f64
@@ -109,6 +99,7 @@ fn float(count: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use bentpipe_link::Scenario;
     use bentpipe_units::Time;
     use bytes::Bytes;
 
@@ -144,7 +135,7 @@ mod tests {
     }
 
     fn found(loss: &str, packets: &[Packet]) -> Vec<String> {
-        flaws(&scenario(loss), Direction::Forward, packets)
+        flaws(scenario(loss).whole(), Direction::Forward, packets)
     }
 
     #[test]

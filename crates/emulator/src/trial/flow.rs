@@ -1,26 +1,21 @@
-//! A flow in real time: its server is started, then its client, and when the client has ended, the server is told to.
+//! A flow in real time: its server is started, then its proxies, then its client, and when the client has ended, the others are told to.
 
 use std::error::Error;
 use std::fs;
-use std::net::Ipv4Addr;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use bentpipe_emulator::{HostName, Running, Topology};
-use bentpipe_endpoint::contract::{Bye, RequestReport};
-use bentpipe_trial::{End, Outcome, Play, Remains, Role, Verdict};
+use bentpipe_endpoint::contract::{Bye, ProxyBye, Ready, RequestReport};
+use bentpipe_trial::{End, Outcome, Play, Remains, Verdict};
 use bentpipe_units::{Span, Time};
 
 use super::program::{Event, NoProgram, Program, after, pause};
+use super::told::told;
 
 /// How long a client may take to end when the flow's time is over.
 const CUT_PATIENCE: Duration = Duration::from_secs(1);
-/// How long a server may take to end when it is told to.
+/// How long another program may take to end when it is told to.
 const END_PATIENCE: Duration = Duration::from_secs(5);
-/// The address of the server's host, the same for all flows.
-const SERVER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
-/// The port of the first flow's server; further flows have those behind it.
-const FIRST_PORT: u16 = 443;
 
 /// What goes wrong without being the programs' fault.
 pub type Trouble = Box<dyn Error + Send + Sync>;
@@ -29,29 +24,29 @@ pub type Trouble = Box<dyn Error + Send + Sync>;
 pub struct Flow<'a> {
     play: &'a Play<'a>,
     topology: &'a Topology,
-    client: Option<Program>,
-    server: Option<Program>,
+    /// From the client to the server, as far as they were started.
+    programs: Vec<Option<Program>>,
+    /// When its servers and proxies were ready, in the time of the trial.
+    zero: Time,
     failure: Option<Failure>,
 }
 
 /// What became of a flow.
 pub struct Ended {
     pub verdict: Verdict,
-    pub remains: [Remains; 2],
+    /// From the client to the server.
+    pub remains: Vec<Remains>,
+    /// The same.
+    pub ready: Vec<Ready>,
     /// Until when it was there.
     pub at: Time,
 }
 
 /// A program that did not do as the contract says.
 struct Failure {
-    role: Role,
+    host: HostName,
     outcome: Outcome,
     what: String,
-}
-
-/// The address and port of a flow's server.
-pub fn server_port(play: &Play) -> u16 {
-    FIRST_PORT + u16::try_from(play.number()).expect("a job has fewer flows")
 }
 
 impl<'a> Flow<'a> {
@@ -60,83 +55,97 @@ impl<'a> Flow<'a> {
         let mut flow = Self {
             play,
             topology,
-            client: None,
-            server: None,
+            programs: play.programs().iter().map(|_| None).collect(),
+            zero: Time::ZERO,
             failure: None,
         };
-        match flow.start(Role::Server)? {
-            Ok(server) => flow.server = Some(server),
-            Err(failure) => flow.failure = Some(failure),
-        }
+        flow.start(flow.programs.len() - 1)?;
         Ok(flow)
     }
 
     /// Waits until the server listens.
     pub fn wait_ready(&mut self, deadline: Instant) -> Result<(), Trouble> {
-        let Some(server) = &mut self.server else {
-            return Ok(());
-        };
-        self.failure = match server.wait_ready(deadline)? {
-            Event::Ready => None,
-            Event::Ended => Some(ended_early(Role::Server, server)),
-            Event::Deadline => Some(Failure {
-                role: Role::Server,
-                outcome: Outcome::Crashed,
-                what: format!(
-                    "did not print a line `ready` within {} s",
-                    self.play.job().silence_s
-                ),
-            }),
-        };
+        self.wait_for(self.programs.len() - 1, deadline)
+    }
+
+    /// Starts the proxies, that next to the server first, and waits until they listen. They are killed when the thread that calls this
+    /// ends.
+    pub fn open_proxies(&mut self, deadline: Instant, running: &Running) -> Result<(), Trouble> {
+        let proxies = 1..self.programs.len() - 1;
+        for number in proxies.clone().rev() {
+            if self.failure.is_none() {
+                self.start(number)?;
+                self.wait_for(number, deadline)?;
+            }
+        }
+        if !proxies.is_empty() {
+            self.zero = running.now();
+        }
         Ok(())
     }
 
     /// Plays the flow to its end. What is under way when its client has ended gets so much time, `drain`, to arrive.
     pub fn play(mut self, running: &Running, drain: Duration) -> Result<Ended, Trouble> {
-        if let Some(failure) = self.failure.take() {
-            return Ok(self.end(Err(failure), running.now()));
+        if self.failure.is_some() {
+            return Ok(self.end(None, running.now()));
         }
-        let start = Time::from_nanos(self.play.flow().start_ns);
+        let start = self.zero() + Span::from_nanos(self.play.flow().start_ns);
         pause(span(start - running.now().min(start)));
         let verdict = self.fetch(running)?;
         let at = running.now();
-        let verdict = self.part(verdict, drain);
+        self.part(drain);
         Ok(self.end(verdict, at))
     }
 
-    /// Starts the client, and waits for its end, or for the flow's.
-    fn fetch(&mut self, running: &Running) -> Result<Result<Verdict, Failure>, Trouble> {
-        let client = match self.start(Role::Client)? {
-            Ok(program) => self.client.insert(program),
-            Err(failure) => return Ok(Err(failure)),
+    /// When flows may begin.
+    fn zero(&self) -> Time {
+        self.zero + self.play.job().lead()
+    }
+
+    /// Starts the client, and waits for its end, or for the flow's. None: it failed.
+    fn fetch(&mut self, running: &Running) -> Result<Option<Verdict>, Trouble> {
+        self.start(0)?;
+        let (limit, at_limit) = self.limit();
+        let Some(client) = &mut self.programs[0] else {
+            return Ok(None);
         };
-        let (limit, at_limit) = limit(self.play);
         let ended = client.wait_end(after(span(limit - running.now().min(limit))))?;
         let now = running.now();
         if ended == Event::Deadline {
-            return Ok(Ok(Verdict::of_end(at_limit, arrived(self.play), now)));
+            return Ok(Some(Verdict::of_end(at_limit, arrived(self.play), now)));
         }
         let status = client.status();
         let error = match status.code() {
             Some(0) => None,
-            Some(127) | None => return Ok(Err(ended_early(Role::Client, client))),
+            Some(127) | None => {
+                self.failure = Some(ended_early(HostName::Client, client));
+                return Ok(None);
+            }
             Some(code) => Some(words(client).unwrap_or_else(|| format!("exit code {code}"))),
         };
         let client = Bye {
             error,
             ..Bye::default()
         };
-        Ok(Ok(Verdict::of_end(End::Done, client, now)))
+        Ok(Some(Verdict::of_end(End::Done, client, now)))
     }
 
-    /// Ends what still lives: the client first, then the server, when it has had time to hear of the client's end. A server that is
+    /// When it ends at the latest, and what that means.
+    fn limit(&self) -> (Time, End) {
+        let start = Span::from_nanos(self.play.flow().start_ns);
+        match self.play.flow().duration_ns {
+            Some(duration) => (self.zero() + start + Span::from_nanos(duration), End::Cut),
+            None => (
+                self.zero() + self.play.job().scenario.timeout,
+                End::TimeLimit,
+            ),
+        }
+    }
+
+    /// Ends what still lives: the client first, then the others, when they have had time to hear of the client's end. One of these that is
     /// gone by then has failed, whatever became of the client.
-    fn part(
-        &mut self,
-        verdict: Result<Verdict, Failure>,
-        drain: Duration,
-    ) -> Result<Verdict, Failure> {
-        if let Some(client) = &mut self.client
+    fn part(&mut self, drain: Duration) {
+        if let Some(client) = &mut self.programs[0]
             && !client.has_ended()
         {
             client.terminate(); // so that it may write its logs
@@ -144,85 +153,132 @@ impl<'a> Flow<'a> {
             client.status();
         }
         pause(drain);
-        let server = self.server.as_mut().expect("it was ready");
-        if server.has_ended() {
-            return Err(ended_early(Role::Server, server));
+        let hosts = self.play.job().hosts();
+        for (host, program) in hosts.into_iter().zip(&mut self.programs).skip(1) {
+            let program = program.as_mut().expect("it was ready");
+            if program.has_ended() {
+                self.failure = Some(ended_early(host, program));
+                return;
+            }
         }
-        server.terminate();
-        // One that does not end is killed.
-        let _ = server.wait_end(after(END_PATIENCE));
-        verdict
+        for program in self.programs.iter_mut().skip(1).flatten() {
+            program.terminate();
+        }
+        for program in self.programs.iter_mut().skip(1).flatten() {
+            // One that does not end is killed.
+            let _ = program.wait_end(after(END_PATIENCE));
+        }
     }
 
-    fn end(self, verdict: Result<Verdict, Failure>, at: Time) -> Ended {
-        let remains = [self.client, self.server]
-            .map(|program| program.map(|mut it| it.remains()).unwrap_or_default());
-        let verdict = verdict.unwrap_or_else(|failure| failed(self.play, &failure, &remains));
+    fn end(mut self, verdict: Option<Verdict>, at: Time) -> Ended {
+        let byes = match verdict {
+            Some(_) if self.failure.is_none() => self.last_words(),
+            _ => Vec::new(),
+        };
+        let programs = self.programs.into_iter();
+        let remains = programs.map(|it| it.map(|mut it| it.remains()).unwrap_or_default());
+        let remains: Vec<Remains> = remains.collect();
+        let ready = |(host, variant): (HostName, &bentpipe_trial::Variant)| {
+            let bye = byes.iter().find(|(of, _)| *of == host);
+            let version = bye.map(|(_, bye)| bye.version.clone());
+            Ready {
+                stack: variant.name.clone(),
+                version: version.or(variant.version.clone()).unwrap_or_default(),
+                driver: "sockets".to_owned(),
+                next_wake: None,
+            }
+        };
+        let ready = self.play.programs().into_iter().map(ready).collect();
+        let verdict = match (self.failure, verdict) {
+            (None, Some(mut verdict)) => {
+                for (host, bye) in byes {
+                    verdict.hear(host, bye.error.as_deref(), bye.statistics);
+                }
+                verdict
+            }
+            (failure, _) => {
+                let failure = failure.expect("without a verdict something failed");
+                failed(self.play, &failure, &remains)
+            }
+        };
         Ended {
             verdict,
             remains,
+            ready,
             at,
         }
     }
 
-    fn start(&self, role: Role) -> Result<Result<Program, Failure>, Trouble> {
-        let host = match role {
-            Role::Client => HostName::Client,
-            Role::Server => HostName::Server,
-        };
-        let command = &self.play.flow().variant(role).command;
-        let variables = variables(self.play, role);
-        match Program::start(self.topology.host(host), command, &variables) {
-            Ok(program) => Ok(Ok(program)),
-            Err(NoProgram::Start(error)) => Ok(Err(not_started(self.play, role, &error))),
-            Err(NoProgram::Emulator(error)) => Err(error.into()),
-            Err(NoProgram::System(error)) => {
-                let program = command.first().map_or("", String::as_str);
-                Err(format!("starting {program}: {error}").into())
+    /// What the proxies say of themselves. One that says nothing has failed.
+    fn last_words(&mut self) -> Vec<(HostName, ProxyBye)> {
+        let mut byes = Vec::new();
+        for (place, program) in self.play.job().hosts().into_iter().zip(&mut self.programs) {
+            let is_proxy = matches!(place, HostName::Terminal | HostName::Gateway);
+            let Some(program) = program.as_mut().filter(|_| is_proxy) else {
+                continue;
+            };
+            let last = program.last_said().unwrap_or_default();
+            match serde_json::from_str::<ProxyBye>(&last) {
+                Ok(bye) => byes.push((place, bye)),
+                Err(error) => {
+                    let status = program.status();
+                    let what = format!(
+                        "did not say what it counted when it was told to end ({status}): {error}"
+                    );
+                    self.failure = Some(Failure {
+                        host: place,
+                        outcome: Outcome::Crashed,
+                        what,
+                    });
+                }
             }
         }
+        byes
     }
-}
 
-/// What a program is told (section 3 of the contract). What it is not told it must not have from the user's environment either.
-fn variables(play: &Play, role: Role) -> Vec<(&'static str, Option<String>)> {
-    let (job, flow) = (play.job(), play.flow());
-    let address = format!("{SERVER}:{}", server_port(play));
-    let options = flow.variant(role).options.iter();
-    let options: Vec<String> = options
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
-    let urls = flow
-        .requests
-        .iter()
-        .map(|path| format!("https://{address}{path}"));
-    let urls = urls.collect::<Vec<_>>().join(" ");
-    let is_client = role == Role::Client;
-    let folder = |path: Option<PathBuf>| path.map(|path| path.display().to_string());
-    vec![
-        ("ROLE", Some(role.name().to_owned())),
-        ("TESTCASE", Some(flow.testcase.name().to_owned())),
-        ("BENTPIPE_ALPN", Some(flow.alpn.clone())),
-        ("BENTPIPE_OPTIONS", Some(options.join(" "))),
-        ("BENTPIPE_LISTEN", Some(address).filter(|_| !is_client)),
-        ("REQUESTS", Some(urls).filter(|_| is_client)),
-        ("CERTS", folder(Some(job.certs.clone()))),
-        ("WWW", folder(play.www_of(role).map(Into::into))),
-        ("DOWNLOADS", folder(play.downloads_of(role))),
-        (
-            "SSLKEYLOGFILE",
-            folder(Some(play.key_log()).filter(|_| is_client)),
-        ),
-        ("QLOGDIR", folder(play.qlog_of(role))),
-    ]
-}
+    /// Starts the program with that number. One that cannot be started has failed.
+    fn start(&mut self, number: usize) -> Result<(), Trouble> {
+        let (host, variant) = self.play.programs()[number];
+        let command = &variant.command;
+        let told = told(self.play, number);
+        match Program::start(self.topology.host(host), command, &told) {
+            Ok(program) => self.programs[number] = Some(program),
+            Err(NoProgram::Start(error)) => {
+                let program = command.first().map_or("an empty command", String::as_str);
+                self.failure = Some(Failure {
+                    host,
+                    outcome: Outcome::Crashed,
+                    what: format!("cannot start {program}: {error}"),
+                });
+            }
+            Err(NoProgram::Emulator(error)) => return Err(error.into()),
+            Err(NoProgram::System(error)) => {
+                let program = command.first().map_or("", String::as_str);
+                return Err(format!("starting {program}: {error}").into());
+            }
+        }
+        Ok(())
+    }
 
-/// When a flow ends at the latest, and what that means.
-fn limit(play: &Play) -> (Time, End) {
-    let start = Time::from_nanos(play.flow().start_ns);
-    match play.flow().duration_ns {
-        Some(duration) => (start + Span::from_nanos(duration), End::Cut),
-        None => (Time::ZERO + play.job().scenario.timeout, End::TimeLimit),
+    /// Waits until a program that was started listens.
+    fn wait_for(&mut self, number: usize, deadline: Instant) -> Result<(), Trouble> {
+        let (host, _) = self.play.programs()[number];
+        let Some(program) = &mut self.programs[number] else {
+            return Ok(());
+        };
+        match program.wait_ready(deadline)? {
+            Event::Ready => {}
+            Event::Ended => self.failure = Some(ended_early(host, program)),
+            Event::Deadline => {
+                let seconds = self.play.job().silence_s;
+                self.failure = Some(Failure {
+                    host,
+                    outcome: Outcome::Crashed,
+                    what: format!("did not print a line `ready` within {seconds} s"),
+                });
+            }
+        }
+        Ok(())
     }
 }
 
@@ -243,17 +299,7 @@ fn arrived(play: &Play) -> Bye {
     }
 }
 
-fn not_started(play: &Play, role: Role, error: &std::io::Error) -> Failure {
-    let program = play.flow().variant(role).command.first();
-    let program = program.map_or("an empty command", String::as_str);
-    Failure {
-        role,
-        outcome: Outcome::Crashed,
-        what: format!("cannot start {program}: {error}"),
-    }
-}
-
-fn ended_early(role: Role, program: &mut Program) -> Failure {
+fn ended_early(host: HostName, program: &mut Program) -> Failure {
     let status = program.status();
     let (outcome, what) = match status.code() {
         Some(127) => (
@@ -263,20 +309,23 @@ fn ended_early(role: Role, program: &mut Program) -> Failure {
         _ => (Outcome::Crashed, format!("ended by itself: {status}")),
     };
     Failure {
-        role,
+        host,
         outcome,
         what,
     }
 }
 
-fn failed(play: &Play, failure: &Failure, remains: &[Remains; 2]) -> Verdict {
-    let role = failure.role;
-    let said = remains[role.index()].last_line();
+fn failed(play: &Play, failure: &Failure, remains: &[Remains]) -> Verdict {
+    let host = failure.host;
+    let mut programs = play.programs().into_iter().zip(remains);
+    let ((_, variant), remains) = programs
+        .find(|((of, _), _)| *of == host)
+        .expect("it is one of them");
+    let said = remains.last_line();
     let said = said.map(|line| format!("; it said: {line}"));
-    let name = &play.flow().variant(role).name;
-    let what = &failure.what;
-    let detail = format!("{name} as {role} {what}{}", said.unwrap_or_default());
-    Verdict::of_failure(role, failure.outcome, detail)
+    let (name, what) = (&variant.name, &failure.what);
+    let detail = format!("{name} as {host} {what}{}", said.unwrap_or_default());
+    Verdict::of_failure(host, failure.outcome, detail)
 }
 
 /// What a client that failed said last. Timeouts have words of their own (section 4 of the contract).

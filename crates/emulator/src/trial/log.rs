@@ -1,4 +1,4 @@
-//! From the packets that passed the ends of the path to the packet log of a trial.
+//! From the packets that passed the ends of hops to the packet logs of a trial.
 //!
 //! Where one segment is emulated, each packet is known at both ends. Where more are, hosts route between them, and a packet's departure
 //! is joined with its arrival by what is in it: no two QUIC packets are alike. So is it with what a further segment dropped or lost. One
@@ -11,12 +11,12 @@ use bentpipe_link::{Counters, Direction, Fate};
 use bentpipe_trace::Datagram;
 use bentpipe_trace::capture::CapturedPacket;
 use bentpipe_trace::connection::Fate as Known;
-use bentpipe_trial::{Course, Fidelity, Lifetime, Packet, PacketLog, Play};
+use bentpipe_trial::{Course, Fidelity, HopCourse, Lifetime, Packet, PacketLog, Play};
 use bentpipe_units::Time;
 use bytes::Bytes;
 
-use super::check::flaws;
-use super::flow::server_port;
+use super::check;
+use super::told::server_port;
 
 /// Of IPv4 and UDP.
 pub const HEADERS: usize = 28;
@@ -25,37 +25,59 @@ const RAW: u16 = 101;
 
 /// What the emulator saw of a trial. When flows ended is for others to say.
 pub fn course(plays: &[Play], report: &Report) -> Course {
-    let mut packets = packets(plays, &report.packets);
-    packets.sort_by_key(|packet| packet.sent);
-    let scenario = &plays[0].job().scenario;
-    let wrong = Direction::BOTH.map(|direction| flaws(scenario, direction, &packets));
+    let job = plays[0].job();
+    let mut flaws = Vec::new();
+    let mut hops = Vec::new();
+    for (number, hop) in job.hops().into_iter().enumerate() {
+        let sightings = report.packets.iter().filter(|it| it.hop == number);
+        let mut packets = packets(plays, sightings);
+        packets.sort_by_key(|packet| packet.sent);
+        let wrong = Direction::BOTH.map(|direction| check::flaws(hop, direction, &packets));
+        let name = if job.proxies.is_empty() {
+            String::new()
+        } else {
+            format!("{} ", hop.name())
+        };
+        flaws.extend(
+            wrong
+                .into_iter()
+                .flatten()
+                .map(|what| format!("{name}{what}")),
+        );
+        hops.push(hop_course(packets, plays.len(), report.start_unix_ns));
+    }
+    let flows = (0..plays.len()).map(|flow| Lifetime {
+        first_sent: first_sent(&hops[0].log, flow),
+        end: Time::ZERO,
+    });
+    Course {
+        flows: flows.collect(),
+        hops,
+        end: Time::ZERO,
+        epochs: 0,
+        fidelity: fidelity(report, flaws),
+    }
+}
+
+/// When a client sent its first packet.
+fn first_sent(log: &PacketLog, flow: usize) -> Option<Time> {
+    let mut packets = log.packets().iter();
+    let own = packets.find(|it| it.flow == flow && it.direction == Direction::Return);
+    own.map(|packet| packet.sent)
+}
+
+fn hop_course(packets: Vec<Packet>, flows: usize, epoch_unix_ns: u64) -> HopCourse {
     let [mut forward, mut back] = [Counters::default(); 2];
-    let mut log = PacketLog::new(plays.len(), report.start_unix_ns);
-    let mut flows = vec![None; plays.len()];
+    let mut log = PacketLog::new(flows, epoch_unix_ns);
     for packet in packets {
         let counters = match packet.direction {
             Direction::Forward => &mut forward,
             Direction::Return => &mut back,
         };
         count(counters, &packet);
-        if packet.direction == Direction::Return {
-            flows[packet.flow].get_or_insert(packet.sent);
-        }
         log.add(packet);
     }
-    let flows = flows.into_iter().map(|first_sent| Lifetime {
-        first_sent,
-        end: Time::ZERO,
-    });
-    Course {
-        flows: flows.collect(),
-        log,
-        forward,
-        back,
-        end: Time::ZERO,
-        epochs: 0,
-        fidelity: fidelity(report, wrong.concat()),
-    }
+    HopCourse { log, forward, back }
 }
 
 fn count(counters: &mut Counters, packet: &Packet) {
@@ -68,8 +90,8 @@ fn count(counters: &mut Counters, packet: &Packet) {
     }
 }
 
-/// The packets of flows, with their fates. What was still under way when the emulator ended is left out.
-fn packets(plays: &[Play], sightings: &[Sighting]) -> Vec<Packet> {
+/// The packets of flows on a hop, with their fates. What was still under way when the emulator ended is left out.
+fn packets<'a>(plays: &[Play], sightings: impl Iterator<Item = &'a Sighting>) -> Vec<Packet> {
     let mut packets: Vec<Packet> = Vec::new();
     // Of those that were not seen to arrive: by what is in them.
     let mut open: HashMap<(Direction, Bytes), VecDeque<usize>> = HashMap::new();

@@ -2,12 +2,13 @@
 //!
 //! The job is that of virtual time, and so is all that is made of what the trial leaves (`crates/trial`). Programs are told their part by
 //! the environment (`endpoints/CONTRACT.md`, section 3). Every flow has the same two hosts; the port of its server tells it from
-//! others. A trial whose packets came out late, or were dropped by the kernel, is `invalid`.
+//! others. Where there are proxies, they run on the hosts between. A trial whose packets came out late, or were dropped by the kernel, is `invalid`.
 
 mod check;
 mod flow;
 mod log;
 mod program;
+mod told;
 
 use std::error::Error;
 use std::io::{Write, read_to_string, stdin, stdout};
@@ -15,7 +16,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bentpipe_emulator::{Forwarder, Options, Running, Topology};
-use bentpipe_endpoint::contract::Ready;
 use bentpipe_link::{Direction, Scenario};
 use bentpipe_trial::{Course, Finished, Job, Play, TrialResult, result};
 
@@ -26,8 +26,7 @@ use self::program::after;
 /// Reads a job from standard input, runs it and prints its result.
 pub fn from_standard_input() -> Result<(), Box<dyn Error>> {
     let text = read_to_string(stdin())?;
-    let job: Job = serde_json::from_str(&text).map_err(|error| format!("the job: {error}"))?;
-    job.check()?;
+    let job = Job::read(&text)?;
     let result = run(&job)?;
     let mut line = serde_json::to_vec(&result)?;
     line.push(b'\n');
@@ -54,27 +53,25 @@ fn run(job: &Job) -> Result<TrialResult, Box<dyn Error>> {
 /// From the start of all programs to the end of all. Time is zero when all servers listen.
 fn play(job: &Job, plays: &[Play]) -> Result<Finished, Box<dyn Error>> {
     let topology = Topology::build(&job.scenario)?;
-    let flows = open_all(job, plays, &topology).map_err(plain)?;
+    let mut flows = open_all(job, plays, &topology).map_err(plain)?;
     let options = Options {
         keep_packets: true,
+        stops: job.proxies.iter().map(|proxy| proxy.place).collect(),
         ..Options::default()
     };
     // The devices are in the emulator's namespace, and looked for by the thread that starts to forward.
     let running = topology
         .emulator()
         .within(|| Forwarder::start(topology.segments(), &job.scenario, job.seed.0, &options))?;
+    let deadline = after(job.silence());
+    for flow in &mut flows {
+        flow.open_proxies(deadline, &running).map_err(plain)?;
+    }
     let ended = play_all(flows, &running, drain(&job.scenario)).map_err(plain)?;
     let course = end(plays, &ended, running)?;
     let flows = plays.iter().zip(ended);
-    let flows = flows.map(|(play, ended)| {
-        let ready = [&play.flow().client, &play.flow().server].map(|variant| Ready {
-            stack: variant.name.clone(),
-            version: variant.version.clone().unwrap_or_default(),
-            driver: "sockets".to_owned(),
-            next_wake: None,
-        });
-        play.played(ended.verdict, Some(ready), ended.remains)
-    });
+    let flows =
+        flows.map(|(play, ended)| play.played(ended.verdict, Some(ended.ready), ended.remains));
     Ok(Finished {
         flows: flows.collect(),
         course: Some(course),
@@ -89,7 +86,7 @@ fn open_all<'a>(
 ) -> Result<Vec<Flow<'a>>, Trouble> {
     let flows = plays.iter().map(|play| Flow::open(play, topology));
     let mut flows: Vec<_> = flows.collect::<Result<_, _>>()?;
-    let deadline = after(Duration::from_secs(job.silence_s));
+    let deadline = after(job.silence());
     for flow in &mut flows {
         flow.wait_ready(deadline)?;
     }

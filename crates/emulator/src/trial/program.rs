@@ -4,7 +4,7 @@
 //! started, when it is dropped.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ExitStatus, Stdio};
@@ -41,6 +41,27 @@ pub enum NoProgram {
     System(io::Error),
 }
 
+/// What a program is told when it is started.
+#[derive(Debug, Default)]
+pub struct Told {
+    /// Variables of its environment; those without a value are not to be there.
+    pub variables: Vec<(&'static str, Option<String>)>,
+    /// What is on its standard input, if anything.
+    pub input: Option<Vec<u8>>,
+}
+
+impl Told {
+    fn input(&self) -> io::Result<Stdio> {
+        let Some(text) = &self.input else {
+            return Ok(Stdio::null());
+        };
+        let mut file = File::from(memfd_create("input", MemfdFlags::CLOEXEC)?);
+        file.write_all(text)?;
+        file.rewind()?;
+        Ok(file.into())
+    }
+}
+
 impl NoProgram {
     fn of_spawn(error: io::Error) -> Self {
         const ITS_OWN: [i32; 5] = [
@@ -69,25 +90,21 @@ pub enum Event {
 }
 
 impl Program {
-    /// Starts `command` on `host`, with `variables` in its environment; those without a value are not to be there.
-    pub fn start(
-        host: &Host,
-        command: &[String],
-        variables: &[(&str, Option<String>)],
-    ) -> Result<Self, NoProgram> {
+    /// Starts `command` on `host`. It is killed when the thread that calls this ends.
+    pub fn start(host: &Host, command: &[String], told: &Told) -> Result<Self, NoProgram> {
         let empty = || io::Error::new(io::ErrorKind::InvalidInput, "the command is empty");
         let (program, arguments) = command
             .split_first()
             .ok_or_else(|| NoProgram::Start(empty()))?;
         let mut starter = host.command(program).map_err(NoProgram::Emulator)?;
-        let files = || -> io::Result<(File, OwnedFd, OwnedFd)> {
+        let files = || -> io::Result<(File, OwnedFd, OwnedFd, Stdio)> {
             let log = File::from(memfd_create("log", MemfdFlags::CLOEXEC)?);
             let (out, its_out) = pipe_with(PipeFlags::CLOEXEC)?;
             rustix::io::ioctl_fionbio(&out, true)?;
-            Ok((log, out, its_out))
+            Ok((log, out, its_out, told.input()?))
         };
-        let (log, out, its_out) = files().map_err(NoProgram::System)?;
-        for (name, value) in variables {
+        let (log, out, its_out, its_in) = files().map_err(NoProgram::System)?;
+        for (name, value) in &told.variables {
             match value {
                 Some(value) => starter.env(name, value),
                 None => starter.env_remove(name),
@@ -96,7 +113,7 @@ impl Program {
         starter
             .args(arguments)
             .process_group(0)
-            .stdin(Stdio::null())
+            .stdin(its_in)
             .stdout(its_out)
             .stderr(log.try_clone().map_err(NoProgram::System)?);
         let process = starter.spawn().map_err(NoProgram::of_spawn)?;
@@ -165,6 +182,17 @@ impl Program {
             ..Remains::default()
         };
         log.last_line()
+    }
+
+    /// The last line that it has printed on standard output.
+    pub fn last_said(&mut self) -> Option<String> {
+        // What cannot be read any more was not said.
+        let _ = self.listen();
+        let said = Remains {
+            log: self.said.clone(),
+            ..Remains::default()
+        };
+        said.last_line()
     }
 
     /// What it has printed on standard error, of much only the end.

@@ -22,6 +22,8 @@ pub const BYE: u8 = 6;
 pub const BODY_LIMIT: usize = 1 << 28;
 /// The longest UDP payload that an IPv4 packet carries.
 pub const PAYLOAD_LIMIT: usize = 65_507;
+/// In the ECN field of a proxy's datagrams: it arrives or departs on the side of the server. Without it, on that of the client.
+pub const SERVER_SIDE: u8 = 0x80;
 /// A next wake that never comes.
 pub const NEVER: u64 = u64::MAX;
 
@@ -40,7 +42,7 @@ pub enum ContractError {
     /// `done` is a truth value.
     #[error("done is {0}, and may be 0 or 1")]
     Done(u8),
-    /// The ECN field has two bits.
+    /// The ECN field has two bits, and a proxy's one for the side.
     #[error("ecn is {0}, and may be 0 to 3")]
     Ecn(u8),
 }
@@ -50,7 +52,7 @@ pub enum ContractError {
 pub struct Datagram {
     /// When it arrives or departs, in nanoseconds.
     pub time: u64,
-    /// 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE.
+    /// 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE; of a proxy's perhaps with [`SERVER_SIDE`].
     pub ecn: u8,
     /// Where the UDP payload is in the frame's body.
     pub payload: Range<usize>,
@@ -61,7 +63,7 @@ pub struct Datagram {
 pub struct Arrival {
     /// When it arrives, in nanoseconds.
     pub time: u64,
-    /// 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE.
+    /// 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE; to a proxy perhaps with [`SERVER_SIDE`].
     pub ecn: u8,
     /// The UDP payload.
     pub payload: Bytes,
@@ -103,7 +105,7 @@ pub fn frame_name(kind: u8) -> String {
 
 /// The length of the body that follows and the frame's type.
 pub fn decode_header(frame: &[u8]) -> Result<(usize, u8), ContractError> {
-    let mut fields = Fields { body: frame, at: 0 };
+    let mut fields = Fields::new(frame, Sides::One);
     let length = fields.u32("its header")?;
     Ok((length as usize, fields.u8("its header")?))
 }
@@ -142,9 +144,17 @@ pub fn encode_run<'a>(until: u64, arrivals: impl Iterator<Item = &'a Arrival> + 
 }
 
 impl Run {
-    /// Reads the body of a RUN frame.
+    /// Reads the body of a RUN frame to a client or a server.
     pub fn decode(body: &[u8]) -> Result<Self, ContractError> {
-        let mut fields = Fields { body, at: 0 };
+        Self::of(Fields::new(body, Sides::One))
+    }
+
+    /// Reads the body of a RUN frame to a proxy.
+    pub fn decode_for_proxy(body: &[u8]) -> Result<Self, ContractError> {
+        Self::of(Fields::new(body, Sides::Two))
+    }
+
+    fn of(mut fields: Fields<'_>) -> Result<Self, ContractError> {
         let until = fields.u64("until")?;
         let arrivals = fields.datagrams()?;
         Ok(Self { until, arrivals })
@@ -152,9 +162,17 @@ impl Run {
 }
 
 impl Ran {
-    /// Reads the body of a RAN frame.
+    /// Reads the body of a RAN frame of a client or a server.
     pub fn decode(body: &[u8]) -> Result<Self, ContractError> {
-        let mut fields = Fields { body, at: 0 };
+        Self::of(Fields::new(body, Sides::One))
+    }
+
+    /// Reads the body of a RAN frame of a proxy.
+    pub fn decode_of_proxy(body: &[u8]) -> Result<Self, ContractError> {
+        Self::of(Fields::new(body, Sides::Two))
+    }
+
+    fn of(mut fields: Fields<'_>) -> Result<Self, ContractError> {
         let next_wake = fields.u64("next_wake")?;
         let done = match fields.u8("done")? {
             0 => false,
@@ -245,13 +263,25 @@ fn put_datagram(frame: &mut Vec<u8>, time: u64, ecn: u8, payload: &[u8]) {
     frame.extend_from_slice(payload);
 }
 
+/// Whether a program has one side or, as a proxy has, two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sides {
+    One,
+    Two,
+}
+
 /// A cursor over a body.
 struct Fields<'a> {
     body: &'a [u8],
     at: usize,
+    sides: Sides,
 }
 
-impl Fields<'_> {
+impl<'a> Fields<'a> {
+    fn new(body: &'a [u8], sides: Sides) -> Self {
+        Self { body, at: 0, sides }
+    }
+
     fn take<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], ContractError> {
         let bytes = self.body.get(self.at..).and_then(<[u8]>::first_chunk::<N>);
         self.at += N;
@@ -287,7 +317,11 @@ impl Fields<'_> {
     fn datagram(&mut self) -> Result<Datagram, ContractError> {
         let header: [u8; DATAGRAM_HEADER_LEN] = self.take("a datagram's header")?;
         let [t0, t1, t2, t3, t4, t5, t6, t7, ecn, l0, l1] = header;
-        if ecn > 3 {
+        let side = match self.sides {
+            Sides::One => 0,
+            Sides::Two => ecn & SERVER_SIDE,
+        };
+        if ecn - side > 3 {
             return Err(ContractError::Ecn(ecn));
         }
         let end = self.at + usize::from(u16::from_le_bytes([l0, l1]));

@@ -70,6 +70,55 @@ pub struct Bye {
     pub statistics: Statistics,
 }
 
+/// What a proxy is told first: in virtual time the JSON of HELLO, in socket mode its standard input (contract, section 5).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProxyHello {
+    /// The version of the contract.
+    pub contract: u32,
+    /// `proxy`.
+    pub role: String,
+    /// `terminal` or `gateway`.
+    pub place: String,
+    /// Names and values; a proxy exits with 127 if it does not know one.
+    pub options: BTreeMap<String, String>,
+    /// 64 bits in hexadecimal, from which all randomness comes in virtual time.
+    pub seed: String,
+    /// The wall-clock time of time 0, in seconds since 1970; of no meaning in socket mode.
+    pub epoch_unix_s: u64,
+    /// Where its datagrams on the client side come from, which in virtual time do not say so themselves; `None` in socket mode.
+    pub previous_hop: Option<String>,
+    /// Where it accepts connections.
+    pub listen: String,
+    /// Where it opens connections from.
+    pub local: String,
+    /// Where it opens connections to: the next proxy, or the server.
+    pub next_hop: String,
+    /// The server name that clients will ask for.
+    pub server_name: String,
+    /// The application protocols that clients will offer.
+    pub alpn: Vec<String>,
+    /// The folder with `ca.pem`, `cert.pem` and `priv.key`.
+    pub certs: PathBuf,
+    /// The file for the TLS secrets of the connections that it opens, in NSS key log format.
+    pub keylog: Option<PathBuf>,
+    /// The folder for qlog files.
+    pub qlog: Option<PathBuf>,
+}
+
+/// A proxy's last words: in virtual time the JSON of BYE, in socket mode its last line.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProxyBye {
+    /// Its version; in virtual time READY has said it already.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub version: String,
+    /// What went wrong, if anything that is worth a word.
+    pub error: Option<String>,
+    /// What it says of itself; absent: nothing.
+    #[serde(default, skip_serializing_if = "Statistics::is_empty")]
+    pub statistics: Statistics,
+}
+
 /// What became of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestReport {

@@ -9,8 +9,8 @@ mod statistics;
 
 pub use frames::{
     Arrival, BODY_LIMIT, BYE, ContractError, Datagram, FINISH, HEADER_LEN, HELLO, NEVER,
-    PAYLOAD_LIMIT, RAN, READY, RUN, Ran, RanFrame, Run, decode_header, encode_frame, encode_run,
-    frame_name,
+    PAYLOAD_LIMIT, RAN, READY, RUN, Ran, RanFrame, Run, SERVER_SIDE, decode_header, encode_frame,
+    encode_run, frame_name,
 };
-pub use messages::{Bye, CONTRACT, Hello, Ready, RequestReport};
+pub use messages::{Bye, CONTRACT, Hello, ProxyBye, ProxyHello, Ready, RequestReport};
 pub use statistics::{STATISTICS_LIMIT, Statistics};

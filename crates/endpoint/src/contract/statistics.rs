@@ -27,6 +27,11 @@ impl Statistics {
         }
     }
 
+    /// What was said, in the order of the names.
+    pub fn into_entries(self) -> impl Iterator<Item = (String, Value)> {
+        self.0.into_iter()
+    }
+
     /// Whether nothing was said.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -19,7 +19,7 @@ pub use sockets::Sockets;
 pub use virtual_time::VirtualTime;
 
 /// Datagrams that one poll may return, as in quinn's own driver. A poll's datagrams share one pacing decision.
-const MAX_DATAGRAMS: usize = 10;
+pub const MAX_DATAGRAMS: usize = 10;
 
 /// A stack and the application on top of it.
 #[derive(Debug)]

@@ -30,7 +30,7 @@ impl Pipes {
         unsafe_code,
         reason = "descriptors that a process is born with have no owner yet"
     )]
-    pub(crate) fn inherited() -> Self {
+    pub fn inherited() -> Self {
         // SAFETY: nothing else in this process owns these two; if they are not open, reading says so.
         unsafe { Self::new(File::from_raw_fd(3), File::from_raw_fd(4)) }
     }

@@ -5,6 +5,7 @@ mod capacity;
 mod delay;
 mod errors;
 mod files;
+mod hop;
 mod ideal;
 mod loss;
 mod path;

@@ -3,6 +3,7 @@
 //! The library knows neither sockets nor clocks nor files. Here are the settings, a worker for each core, the log, metrics, and what signals do:
 //! SIGTERM and SIGINT drain, the second of them ends at once, SIGHUP reads the settings again.
 
+mod alone;
 mod arguments;
 mod http;
 mod log;
@@ -20,6 +21,7 @@ use std::process::ExitCode;
 
 use bentpipe_endpoint::EndpointError;
 
+pub use alone::alone;
 use arguments::Command;
 use plan::Plan;
 use settings::{Problem, Settings};

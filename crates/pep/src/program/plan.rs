@@ -140,8 +140,8 @@ fn limits(settings: &Settings) -> Limits {
         connection_buffer: bytes(limits.connection_buffer),
         handshake: duration(times.handshake),
         idle: duration(times.idle),
-        gap: Limits::default().gap,
         linger: duration(times.linger),
+        ..Limits::default()
     }
 }
 

@@ -1,0 +1,219 @@
+"""What the paper on proxies left open: controllers of the satellite hop, handshake modes, stepping aside."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from bentpipe import workload
+from bentpipe.results.markdown import literal, percent, table
+from bentpipe.results.pep_runs import Arrivals, Road, Study, has, ratio, shown
+from bentpipe.results.published import Pep
+from bentpipe.results.quantiles import median
+from bentpipe.statistics import Cell
+from bentpipe.treatments import DIRECT
+
+_INSTANTS_S = (2, 5, 15)
+_BEHIND = 1.02  # times as long as without proxies, or longer: it is slower
+MODES = ("sequential", "warm")
+
+_CONTROLLERS = """Bytes received by so many seconds, as a multiple of those of `direct` over the same path;
+of `direct` itself, MB. Without options a proxy has CUBIC and an initial window of 10 packets. *dropped* is
+what the satellite's queue towards the client dropped, in percent of the packets, without loss on the
+medium. In bold the most of a column."""
+_MODES = """A file over the path, with no loss on the medium: when its first byte came, and when all of it
+was there, in seconds. In bold what takes longer than `direct` by more than 2 %.
+
+How long the first byte takes follows from what waits for what. *Direct* needs two round trips of the whole
+path, one for the handshake, one for the request. In `sequential` mode each hop's handshake waits for the
+next one's, and they nest: their round trips add up to one of the whole path, and the request needs another.
+In `parallel` mode the client's handshake is over at once, and the request waits at the terminal for that of
+the satellite hop alone. In `warm` mode it waits for nothing: one round trip of the whole path. The source's
+`h3` mode takes twice as long as without proxies, since its proxies wait for more: it says that several
+messages are exchanged until a hop's connection is set up, one hop after the other."""
+
+
+def sections(study: Study, chain: str) -> list[str]:
+    """The sections that a run has trials for."""
+    parts = []
+    if study.arrivals:
+        parts += ["## Other controllers on the satellite hop", _CONTROLLERS]
+        for name in study.scenarios:
+            parts += [f"### {literal(name)}", _over_time(study, name)]
+    if study.files:
+        parts += ["## Files, and what a handshake costs", _MODES]
+        for name in study.scenarios:
+            parts += [f"### {literal(name)}", _of_files(study, name)]
+    return [*parts, "## When to step aside", _aside(study, chain)]
+
+
+def _treatments(study: Study) -> list[str]:
+    return [DIRECT, *study.chains]
+
+
+def _over_time(study: Study, name: str) -> str:
+    roads = study.of_scenario(name)
+    instants = [one for one in _INSTANTS_S if one <= study.until_s]
+    columns = {
+        (road, at_s): {one: _multiple_at(study, road, one, at_s) for one in study.chains}
+        for road in roads
+        for at_s in instants
+    }
+    rows = []
+    for one in _treatments(study):
+        if all((road, one) not in study.arrivals for road in roads):
+            continue
+        texts = []
+        for (road, at_s), many in columns.items():
+            if one == DIRECT:
+                direct = study.arrivals.get((road, DIRECT))
+                texts.append("-" if direct is None else f"{direct.at(at_s).mean() / 1e6:.2f} MB")
+            else:
+                texts.append(_marked(many, one))
+        rows.append([literal(shown(one)), *texts, _dropped(study.arrivals.get((roads[0], one)))])
+    head = ["", *(f"{road.loss}: {at_s} s" for road, at_s in columns), f"dropped, {roads[0].loss}"]
+    return table(head, rows)
+
+
+def _multiple_at(study: Study, road: Road, chain: str, at_s: float) -> float:
+    both = study.pair(road, chain)
+    if both is None:
+        return math.nan
+    return float(both[0].at(at_s).mean() / both[1].at(at_s).mean()) if both[1].at(at_s).mean() else math.nan
+
+
+def _marked(many: dict[str, float], one: str) -> str:
+    value = many[one]
+    if not math.isfinite(value):
+        return "-"
+    text = f"{value:.2f}"
+    most = max(found for found in many.values() if math.isfinite(found))
+    return f"**{text}**" if text == f"{most:.2f}" else text
+
+
+def _dropped(arrivals: Arrivals | None) -> str:
+    if arrivals is None:
+        return "-"
+    shares = [
+        one.forward_queue_drops / one.forward_packets for one in arrivals.records if one.forward_packets
+    ]
+    middle = median(shares)
+    return "-" if middle is None else f"{100 * middle:.1f} %"
+
+
+def _of_files(study: Study, name: str) -> str:
+    road = study.of_scenario(name)[0]
+    direct = {size: study.files.get((road, DIRECT, size)) for size in study.workloads}
+    rows = []
+    for one in _treatments(study):
+        mine = {size: study.files.get((road, one, size)) for size in study.workloads}
+        if not any(mine.values()):
+            continue
+        first = _against(
+            _median(mine[study.workloads[0]], "ttfb_s"), _median(direct[study.workloads[0]], "ttfb_s")
+        )
+        done = [
+            _against(_median(mine[size], "completion_s"), _median(direct[size], "completion_s"))
+            for size in study.workloads
+        ]
+        rows.append([literal(shown(one)), first, *done])
+    titles = [workload.title(size).removeprefix("transfer of ") for size in study.workloads]
+    return table(["", "first byte", *titles], rows)
+
+
+def _median(cell: Cell | None, column: str) -> float | None:
+    if cell is None:
+        return None
+    return median(value for one in cell.ok if (value := getattr(one, column)) is not None)
+
+
+def _against(value: float | None, direct: float | None) -> str:
+    if value is None:
+        return "-"
+    text = f"{value:.3f}"
+    return f"**{text}**" if direct is not None and value > _BEHIND * direct else text
+
+
+def first_bytes(study: Study, chain: str, known: Pep) -> list[list[str]]:
+    """Rows of the table at a glance: the first byte without proxies and in each handshake mode."""
+    rows = []
+    for name in study.scenarios:
+        then = known.scenarios.get(name)
+        road = study.of_scenario(name)[0]
+        size = study.workloads[0] if study.workloads else ""
+        direct = _median(study.files.get((road, DIRECT, size)), "ttfb_s")
+        times = [f"{direct:.3f} s" if direct is not None else "-"]
+        for one in (chain, *(_in_mode(study, chain, mode) for mode in MODES)):
+            first = _median(study.files.get((road, one or "", size)), "ttfb_s")
+            times.append("-" if first is None else f"{first:.3f} s")
+        if times == ["-"] * len(times):
+            continue
+        told = f"{then.response_start_s:.2f}, {then.response_start_proxies_s:.2f} s, HTTP/3" if then else "-"
+        rows.append([f"{name}: first byte direct; parallel; sequential; warm", "; ".join(times), told])
+    return rows
+
+
+def _in_mode(study: Study, chain: str, mode: str) -> str | None:
+    """The chain that is `chain` but for its handshake mode."""
+    for one in study.chains:
+        if has(one, "mode", mode) and one.replace(f":mode={mode}", "") == chain:
+            return one
+    return None
+
+
+def _aside(study: Study, chain: str) -> str:
+    automatic = next(
+        (one for one in study.chains if has(one, "auto", "on") and one.replace(":auto=on", "") == chain), None
+    )
+    rows = []
+    for title, measure in _settings(study):
+        plain = measure(chain)
+        if plain is None:
+            continue
+        mine = None if automatic is None else measure(automatic)
+        if plain > _BEHIND or (mine or 0) > _BEHIND:
+            rows.append([title, percent(plain), percent(mine)])
+    what = f"`{shown(chain)}`"
+    if not rows:
+        return f"In no setting of this run is {what} slower than `direct` by more than 2 %."
+    text = (
+        f"Where {what} takes more than 2 % longer than `direct`, or, of a duration, has received that much "
+        "less: its time as a share of that without proxies. A proxy with `auto=on` forwards "
+        "untouched what would cross a hop whose round trip is short (docs/pep.md)."
+    )
+    slower = sum(_worse(row[2]) for row in rows)
+    end = "" if automatic is None else (
+        f"\n\nWith `auto=on` it is slower than `direct` in {slower} of these {len(rows)} settings."
+    )  # fmt: skip
+    return f"{text}\n\n{table(['', shown(chain), 'the same with auto=on'], rows)}{end}"
+
+
+def _worse(text: str) -> bool:
+    return text != "-" and float(text.removesuffix(" %")) > 100 * _BEHIND
+
+
+class _Setting:
+    """How long a treatment takes over a path, as a share of what `direct` takes."""
+
+    def __init__(self, study: Study, road: Road, size: str | None) -> None:
+        self._study, self._road, self._size = study, road, size
+
+    def __call__(self, treatment: str) -> float | None:
+        if self._size is None:
+            both = self._study.pair(self._road, treatment)
+            if both is None:
+                return None
+            many = float(ratio(*both)[-1])
+            return 1 / many if many else None
+        cells = [self._study.files.get((self._road, one, self._size)) for one in (treatment, DIRECT)]
+        times = [_median(cell, "completion_s") for cell in cells]
+        return None if times[0] is None or not times[1] else times[0] / times[1]
+
+
+def _settings(study: Study) -> Iterator[tuple[str, _Setting]]:
+    for road in study.roads:
+        if study.until_s:
+            yield f"{literal(road.title)}: {study.until_s:g} s", _Setting(study, road, None)
+        for size in study.workloads:
+            title = workload.title(size).removeprefix("transfer of ")
+            yield f"{literal(road.title)}: {title}", _Setting(study, road, size)

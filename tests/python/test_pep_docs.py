@@ -1,0 +1,41 @@
+"""docs/pep.md: what it says of close codes, metrics and options is what the proxy has."""
+
+from __future__ import annotations
+
+import re
+
+from bentpipe import paths
+
+PAGE = (paths.root() / "docs" / "pep.md").read_text()
+SOURCES = paths.root() / "crates" / "pep" / "src"
+
+
+def section(title: str) -> str:
+    return PAGE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+def named(text: str) -> set[str]:
+    """What stands in the first column of the tables of a section."""
+    cells = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
+    return {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)}
+
+
+def test_every_close_code_is_listed() -> None:
+    codes = re.findall(r"^    \w+ = 0x([0-9a-f_]+),$", (SOURCES / "closing.rs").read_text(), re.MULTILINE)
+    assert len(codes) > 10
+    assert named(section("Close codes")) == {f"0x{code.replace('_', '')}" for code in codes}
+
+
+def test_every_metric_is_listed() -> None:
+    counted = (SOURCES / "statistics.rs").read_text().rpartition("statistics! {")[2]
+    names = set(re.findall(r"^    (\w+): (?:Counter|Gauge),$", counted, re.MULTILINE))
+    text = (SOURCES / "program" / "metrics.rs").read_text()
+    names |= set(re.findall(r'"([a-z_]+)",\s+"(?:counter|gauge)"', text))
+    assert len(names) > 20
+    assert named(section("Metrics")) == names
+
+
+def test_the_options_of_the_whole_proxy_are_listed() -> None:
+    words = set(re.findall(r'take(?:_number)?\("(\w+)"', (SOURCES / "words.rs").read_text()))
+    assert {"mode", "auto", "buffer", "version"} <= words
+    assert words <= named(section("In an experiment"))
