@@ -30,8 +30,6 @@ pub struct Basis {
     pub client_tls: Arc<rustls::ServerConfig>,
     /// Whom the proxy trusts.
     pub server_tls: Arc<rustls::ClientConfig>,
-    /// What a connection may use, as far as `buffer` does not say otherwise.
-    pub limits: Limits,
     /// For a qlog per connection and side.
     pub qlog: Option<LogFolder>,
     /// Real time and sockets; else virtual time.
@@ -79,7 +77,7 @@ pub fn from_words(words: BTreeMap<String, String>, basis: Basis) -> Result<Confi
     let mut words = Options::new(words);
     let mode = mode(&mut words)?;
     let auto = auto(&mut words, basis.place)?;
-    let mut limits = basis.limits.clone();
+    let mut limits = Limits::default();
     if let Some(bytes) = words.take_number("buffer", 1..=LARGEST_BUFFER)? {
         limits.stream_buffer = usize::try_from(bytes).expect("the range of the option ensures it");
         limits.connection_buffer = 2 * limits.stream_buffer;
