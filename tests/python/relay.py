@@ -87,7 +87,7 @@ def over_sockets() -> None:
 
     signal.signal(signal.SIGTERM, end)
     print("ready", flush=True)
-    client = None
+    client: Any = None
     while True:
         for one in select.select([near, far], [], [])[0]:
             if one is near:
