@@ -6,16 +6,19 @@ use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bentpipe_endpoint::{Received, Transmit};
 use bentpipe_noq_options::Peers;
 use noq_proto::{
     ClientConfig, Connection, ConnectionError, ConnectionHandle, DatagramEvent, EcnCodepoint,
-    Endpoint, EndpointConfig, Event, FourTuple, Incoming, ServerConfig,
+    Endpoint, EndpointConfig, Event, FourTuple, Incoming, PathId, ServerConfig,
 };
 
 use crate::event::Number;
+
+const BURST: Duration = Duration::from_millis(1);
+const LEAST: NonZeroUsize = NonZeroUsize::new(10).unwrap();
 
 /// A connection and what belongs to it on its side.
 pub struct Member {
@@ -47,7 +50,7 @@ pub enum Arrived {
     /// One of this connection.
     At(usize),
     /// The first of a new one.
-    New(Incoming),
+    New(Box<Incoming>),
     /// Nothing that a connection knows of.
     Nothing,
 }
@@ -95,7 +98,7 @@ impl Connections {
                 }
                 Arrived::At(handle.0)
             }
-            Some(DatagramEvent::NewConnection(incoming)) => Arrived::New(incoming),
+            Some(DatagramEvent::NewConnection(incoming)) => Arrived::New(Box::new(incoming)),
             Some(DatagramEvent::Response(transmit)) => {
                 self.respond(&transmit, buffer);
                 Arrived::Nothing
@@ -290,7 +293,8 @@ impl Connections {
             let Some(member) = self.members[handle].as_mut() else {
                 continue;
             };
-            let polled = member.connection.poll_transmit(now, max_datagrams, buffer);
+            let most = max_datagrams.min(burst(&member.connection));
+            let polled = member.connection.poll_transmit(now, most, buffer);
             if let Some(transmit) = polled {
                 buffer.truncate(transmit.size);
                 self.senders.push_back(handle);
@@ -301,6 +305,18 @@ impl Connections {
         }
         None
     }
+}
+
+/// How many datagrams may leave at once: what the path carries in a millisecond, so that it does not see a burst, and ten at least, as in noq's
+/// own driver.
+fn burst(connection: &Connection) -> NonZeroUsize {
+    let window = connection.congestion_state(PathId::ZERO);
+    let window = window.map_or(0, noq_proto::congestion::Controller::window);
+    let rtt = connection.rtt(PathId::ZERO).unwrap_or_default();
+    let bytes = u128::from(window) * BURST.as_nanos() / rtt.as_nanos().max(1);
+    let datagrams = bytes / u128::from(connection.current_mtu());
+    let datagrams = usize::try_from(datagrams).unwrap_or(usize::MAX);
+    NonZeroUsize::new(datagrams).map_or(LEAST, |datagrams| datagrams.max(LEAST))
 }
 
 fn translate(transmit: &noq_proto::Transmit) -> Transmit {

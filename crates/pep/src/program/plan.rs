@@ -90,6 +90,7 @@ impl Plan {
             Auto::Off => None,
             Auto::Below(span) => Some(bentpipe_pep::Auto {
                 threshold: duration(span),
+                of_client_side: false,
             }),
         };
         config.limits = limits(settings);
