@@ -23,13 +23,15 @@ pub struct Arrivals {
 struct Waiting {
     incoming: Incoming,
     collector: Collector,
+    /// As they came.
+    datagrams: Vec<Vec<u8>>,
     until: Instant,
 }
 
 /// What has come of a client.
 pub enum Arrival {
-    /// All that it asks for is known.
-    Complete(Incoming, Hello),
+    /// All that it asks for is known, by these datagrams.
+    Complete(Incoming, Hello, Vec<Vec<u8>>),
     /// It is no client of QUIC.
     Wrong(Incoming),
 }
@@ -40,7 +42,7 @@ impl Arrivals {
     }
 
     /// The bytes of a datagram, if it starts with an Initial packet.
-    pub fn copy(&self, datagram: &Received) -> Option<Vec<u8>> {
+    pub fn copy(datagram: &Received) -> Option<Vec<u8>> {
         Start::of(&datagram.payload)?;
         Some(datagram.payload.to_vec())
     }
@@ -50,15 +52,15 @@ impl Arrivals {
         &mut self,
         incoming: Incoming,
         collector: Option<Collector>,
-        datagram: &[u8],
+        datagram: Vec<u8>,
         until: Instant,
     ) -> Option<Arrival> {
-        let (Some(mut collector), Some(start)) = (collector, Start::of(datagram)) else {
+        let (Some(mut collector), Some(start)) = (collector, Start::of(&datagram)) else {
             return Some(Arrival::Wrong(incoming));
         };
-        collector.add(datagram);
+        collector.add(&datagram);
         match collector.hello() {
-            Ok(hello) => Some(Arrival::Complete(incoming, hello)),
+            Ok(hello) => Some(Arrival::Complete(incoming, hello, vec![datagram])),
             // A packet that cannot be decrypted promises nothing.
             Err(NoHello::Short) if !collector.is_empty() => {
                 let key = (incoming.remote_address(), start.destination.to_vec());
@@ -66,6 +68,7 @@ impl Arrivals {
                 let waiting = Waiting {
                     incoming,
                     collector,
+                    datagrams: vec![datagram],
                     until,
                 };
                 self.waiting.insert(key, waiting);
@@ -82,24 +85,30 @@ impl Arrivals {
         }
         let key = (remote, Start::of(datagram)?.destination.to_vec());
         let waiting = self.waiting.get_mut(&key)?;
-        waiting.collector.add(datagram);
+        if !waiting.collector.add(datagram) {
+            return None;
+        }
+        waiting.datagrams.push(datagram.to_vec());
         let hello = waiting.collector.hello();
         if hello == Err(NoHello::Short) {
             return None;
         }
-        let incoming = self.remove(&key)?;
+        let (incoming, datagrams) = self.remove(&key)?;
         Some(match hello {
-            Ok(hello) => Arrival::Complete(incoming, hello),
+            Ok(hello) => Arrival::Complete(incoming, hello, datagrams),
             Err(_) => Arrival::Wrong(incoming),
         })
     }
 
-    fn remove(&mut self, key: &Key) -> Option<Incoming> {
+    fn remove(&mut self, key: &Key) -> Option<(Incoming, Vec<Vec<u8>>)> {
         let Waiting {
-            incoming, until, ..
+            incoming,
+            datagrams,
+            until,
+            ..
         } = self.waiting.remove(key)?;
         self.timers.remove(&(until, key.clone()));
-        Some(incoming)
+        Some((incoming, datagrams))
     }
 
     pub fn next_timeout(&self) -> Option<Instant> {
@@ -113,7 +122,7 @@ impl Arrivals {
             return None;
         }
         let key = key.clone();
-        self.remove(&key)
+        self.remove(&key).map(|(incoming, _)| incoming)
     }
 
     /// Nobody is waited for any more.

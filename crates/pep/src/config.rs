@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bentpipe_noq_options::{Peers, Report};
-use noq_proto::{ConnectionIdGenerator, TransportConfig};
+use noq_proto::{ConnectionIdGenerator, IdleTimeout, TransportConfig, VarInt};
 
 use crate::error::PepError;
-use crate::seats::Seats;
+use crate::seats::{Most, Seats};
 
 /// What a proxy is to be like.
 pub struct Config {
@@ -82,6 +82,8 @@ pub enum Mode {
 pub struct Auto {
     /// A hop towards or from which the smallest round-trip time is known to be below this needs no proxy.
     pub threshold: Duration,
+    /// The hop in question is the one of the client side, as at a gateway; else that of the server side.
+    pub of_client_side: bool,
 }
 
 /// Where connections go.
@@ -95,14 +97,38 @@ pub enum NextHop {
 
 /// The transport of one side.
 pub struct Hop {
-    /// noq's own configuration.
-    pub transport: Arc<TransportConfig>,
+    /// noq's own configuration, apart from what [`Limits`] say.
+    pub transport: TransportConfig,
+    /// Flow control is what `transport` says; else it is what the buffers of [`Limits`] say.
+    pub has_window: bool,
     /// What is remembered of paths.
     pub peers: Peers,
     /// What congestion control has to say of the path that was begun last.
     pub report: Option<Report>,
     /// The QUIC version: of the server side the one to connect with, of the client side the only one to accept; `None`: what noq has.
     pub version: Option<u32>,
+}
+
+impl Hop {
+    /// noq's configuration, with the limits.
+    pub(crate) fn transport(&self, limits: &Limits) -> Result<Arc<TransportConfig>, PepError> {
+        let mut transport = self.transport.clone();
+        let integer = |bytes: usize| VarInt::from_u64(bytes as u64).unwrap_or(VarInt::MAX);
+        if !self.has_window {
+            transport
+                .stream_receive_window(integer(limits.stream_buffer))
+                .receive_window(integer(limits.connection_buffer));
+        }
+        let idle = IdleTimeout::try_from(limits.idle);
+        let idle =
+            idle.map_err(|_| PepError::Config("the idle time is too long for QUIC".into()))?;
+        transport
+            .send_window(limits.connection_buffer as u64)
+            .max_idle_timeout(Some(idle))
+            .max_concurrent_bidi_streams(limits.streams.into())
+            .max_concurrent_uni_streams(limits.streams.into());
+        Ok(Arc::new(transport))
+    }
 }
 
 /// What the proxy and its connections may use.
@@ -126,6 +152,15 @@ pub struct Limits {
     pub gap: Duration,
     /// How long what one side sent before it closed may take to be delivered to the other.
     pub linger: Duration,
+}
+
+impl Limits {
+    pub(crate) fn most(&self) -> Most {
+        Most {
+            total: self.connections,
+            of_client: self.connections_per_client,
+        }
+    }
 }
 
 /// What is kept ready in [`Mode::Warm`].

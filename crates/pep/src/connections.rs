@@ -17,6 +17,9 @@ use noq_proto::{
 
 use crate::event::Number;
 
+const BURST: Duration = Duration::from_millis(1);
+const LEAST: NonZeroUsize = NonZeroUsize::new(10).unwrap();
+
 /// A connection and what belongs to it on its side.
 pub struct Member {
     pub connection: Connection,
@@ -47,7 +50,7 @@ pub enum Arrived {
     /// One of this connection.
     At(usize),
     /// The first of a new one.
-    New(Incoming),
+    New(Box<Incoming>),
     /// Nothing that a connection knows of.
     Nothing,
 }
@@ -95,7 +98,7 @@ impl Connections {
                 }
                 Arrived::At(handle.0)
             }
-            Some(DatagramEvent::NewConnection(incoming)) => Arrived::New(incoming),
+            Some(DatagramEvent::NewConnection(incoming)) => Arrived::New(Box::new(incoming)),
             Some(DatagramEvent::Response(transmit)) => {
                 self.respond(&transmit, buffer);
                 Arrived::Nothing
@@ -304,19 +307,16 @@ impl Connections {
     }
 }
 
-/// Datagrams of one call at least, as in noq's own driver, and with a path that is fast enough what it carries in [`BURST`].
-const LEAST_BURST: usize = 10;
-const BURST: Duration = Duration::from_millis(1);
-
-/// How many datagrams one call may send: the path should not see them as a burst.
+/// How many datagrams may leave at once: what the path carries in a millisecond, so that it does not see a burst, and ten at least, as in noq's
+/// own driver.
 fn burst(connection: &Connection) -> NonZeroUsize {
-    let mtu = usize::from(connection.current_mtu());
-    let state = connection.congestion_state(PathId::ZERO);
-    let window = state.map_or(0, noq_proto::congestion::Controller::window);
+    let window = connection.congestion_state(PathId::ZERO);
+    let window = window.map_or(0, noq_proto::congestion::Controller::window);
     let rtt = connection.rtt(PathId::ZERO).unwrap_or_default();
     let bytes = u128::from(window) * BURST.as_nanos() / rtt.as_nanos().max(1);
-    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-    NonZeroUsize::new((bytes / mtu).max(LEAST_BURST)).expect("it is ten at least")
+    let datagrams = bytes / u128::from(connection.current_mtu());
+    let datagrams = usize::try_from(datagrams).unwrap_or(usize::MAX);
+    NonZeroUsize::new(datagrams).map_or(LEAST, |datagrams| datagrams.max(LEAST))
 }
 
 fn translate(transmit: &noq_proto::Transmit) -> Transmit {

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use noq_proto::{Connection, Event as Happened, Incoming};
+use noq_proto::{Connection, Event as Happened, Incoming, PathId};
 
 use crate::arrivals::Arrival;
 use crate::closing::{Closing, Code};
@@ -13,12 +13,17 @@ use crate::crypto::protocol;
 use crate::event::{Event, Number, Refusal};
 use crate::hello::Hello;
 use crate::pair::{Both, Ending, Facing, Leg, Overdue, Pair};
+use crate::pool::Key;
 use crate::proxy::Proxy;
+use crate::seats::Seat;
+
+/// Where handshakes of more than this part of all connections that there may be are under way, clients have to show that they are at their addresses.
+const CROWDED: usize = 4;
 
 impl Proxy {
     /// The first datagram of a client has come.
-    pub(crate) fn begin_arrival(&mut self, now: Instant, incoming: Incoming, datagram: &[u8]) {
-        let collector = self.crypto.collector(datagram);
+    pub(crate) fn begin_arrival(&mut self, now: Instant, incoming: Incoming, datagram: Vec<u8>) {
+        let collector = self.crypto.collector(&datagram);
         let until = now + self.config.limits.handshake;
         let arrival = self.arrivals.begin(incoming, collector, datagram, until);
         if let Some(arrival) = arrival {
@@ -28,8 +33,8 @@ impl Proxy {
 
     /// It is known what a client wants.
     pub(crate) fn arrive(&mut self, now: Instant, arrival: Arrival) {
-        let (incoming, hello) = match arrival {
-            Arrival::Complete(incoming, hello) => (incoming, hello),
+        let (incoming, hello, datagrams) = match arrival {
+            Arrival::Complete(incoming, hello, datagrams) => (incoming, hello, datagrams),
             // Whoever sends garbage gets no answer that it could have sent to somebody else.
             Arrival::Wrong(incoming) => {
                 let client = incoming.remote_address();
@@ -37,27 +42,54 @@ impl Proxy {
                 return self.note_refusal(client, Refusal::Hello);
             }
         };
-        if let Some(why) = self.reason_to_refuse(incoming.remote_address()) {
-            return self.refuse(incoming, why);
+        let client = incoming.remote_address();
+        // Many at once may be of somebody who is not there.
+        let is_crowded = self.handshaking >= self.config.limits.connections / CROWDED;
+        if is_crowded && !incoming.remote_address_validated() {
+            self.statistics.retried_total += 1;
+            return self.side(Facing::Client).retry(incoming);
         }
-        match self.config.next_hop(hello.name.as_deref()) {
-            Some(next_hop) => self.begin(now, incoming, hello, next_hop),
-            None => self.accept_to_close(now, incoming, hello),
+        if let Some(next_hop) = self.config.next_hop(hello.name.as_deref())
+            && !self.is_draining
+            && self.may_step_aside(now, client, next_hop)
+        {
+            let local = incoming.local_ip();
+            self.side(Facing::Client).ignore(incoming);
+            return self.step_aside(now, (client, local), next_hop, &datagrams);
         }
-    }
-
-    fn reason_to_refuse(&self, client: SocketAddr) -> Option<Refusal> {
         let limits = &self.config.limits;
-        let of_client = self.per_client.get(&client.ip()).copied().unwrap_or(0);
-        if self.is_draining {
-            Some(Refusal::Draining)
-        } else if self.pairs.len() >= limits.connections {
-            Some(Refusal::Connections)
-        } else if of_client >= limits.connections_per_client {
-            Some(Refusal::ConnectionsOfClient)
+        let seat = if self.is_draining {
+            Err(Refusal::Draining)
         } else {
-            None
+            self.config.seats.take(client.ip(), limits.most())
+        };
+        let seat = match seat {
+            Ok(seat) => seat,
+            Err(why) => return self.refuse(incoming, why),
+        };
+        let name = hello.name.clone();
+        let next_hop = self.config.next_hop(name.as_deref());
+        let number = self.add(now, client, seat, hello);
+        let waiting = Leg::Waiting(Box::new(incoming));
+        self.pair(number).replace_leg(Facing::Client, waiting);
+        let Some(next_hop) = next_hop else {
+            // It is accepted only to be told that.
+            self.note_refusal(client, Refusal::Name(name));
+            return self.end(now, number, Facing::Server, Code::Name.into());
+        };
+        self.tell(Event::Opened {
+            number,
+            client,
+            name,
+            next_hop,
+        });
+        if self.config.mode != Mode::Warm || !self.take_ready(now, number, next_hop) {
+            self.connect(now, number, next_hop);
         }
+        if self.config.mode == Mode::Parallel {
+            self.accept_waiting(now, number, None);
+        }
+        self.keep_time(number);
     }
 
     pub(crate) fn refuse(&mut self, incoming: Incoming, why: Refusal) {
@@ -71,34 +103,15 @@ impl Proxy {
         self.tell(Event::Refused { client, why });
     }
 
-    fn add(&mut self, now: Instant, client: SocketAddr, hello: Hello) -> Number {
+    fn add(&mut self, now: Instant, client: SocketAddr, seat: Seat, hello: Hello) -> Number {
         self.statistics.connections_total += 1;
         let number = Number(self.statistics.connections_total);
         let until = now + self.config.limits.handshake;
-        let pair = Pair::new(self.config.clone(), client, hello, until);
-        *self.per_client.entry(client.ip()).or_default() += 1;
+        let pair = Pair::new(self.config.clone(), (client, seat), hello, until);
         self.pairs.insert(number, pair);
+        self.handshaking += 1;
+        *self.client_addresses.entry(client).or_default() += 1;
         number
-    }
-
-    /// Connects a client on.
-    fn begin(&mut self, now: Instant, incoming: Incoming, hello: Hello, next_hop: SocketAddr) {
-        let client = incoming.remote_address();
-        let name = hello.name.clone();
-        let number = self.add(now, client, hello);
-        self.tell(Event::Opened {
-            number,
-            client,
-            name,
-            next_hop,
-        });
-        let waiting = Leg::Waiting(Box::new(incoming));
-        self.pair(number).replace_leg(Facing::Client, waiting);
-        self.connect(now, number, next_hop);
-        if self.config.mode == Mode::Parallel {
-            self.accept_waiting(now, number, None);
-        }
-        self.keep_time(number);
     }
 
     fn pair(&mut self, number: Number) -> &mut Pair {
@@ -122,7 +135,7 @@ impl Proxy {
     }
 
     /// A connection becomes part of a pair.
-    fn join(&mut self, now: Instant, number: Number, facing: Facing, handle: usize) {
+    pub(crate) fn join(&mut self, now: Instant, number: Number, facing: Facing, handle: usize) {
         let member = self.side(facing).get(handle);
         let member = member.expect("a connection that was just made");
         member.owner = Some(number);
@@ -136,7 +149,12 @@ impl Proxy {
     }
 
     /// Accepts the client that waits, to speak `protocol`, or the one of its own that it likes best.
-    fn accept_waiting(&mut self, now: Instant, number: Number, protocol: Option<Vec<u8>>) {
+    pub(crate) fn accept_waiting(
+        &mut self,
+        now: Instant,
+        number: Number,
+        protocol: Option<Vec<u8>>,
+    ) {
         let Some(pair) = self.pairs.get_mut(&number) else {
             return;
         };
@@ -156,31 +174,26 @@ impl Proxy {
         }
     }
 
-    /// Accepts a client only to tell it that its server's name is not allowed.
-    fn accept_to_close(&mut self, now: Instant, incoming: Incoming, hello: Hello) {
-        let client = incoming.remote_address();
-        self.note_refusal(client, Refusal::Name(hello.name.clone()));
-        let number = self.add(now, client, hello);
-        let waiting = Leg::Waiting(Box::new(incoming));
-        self.pair(number).replace_leg(Facing::Client, waiting);
-        self.end(now, number, Facing::Server, Code::Name.into());
-    }
-
     /// Asks a connection that was touched what that led to, and others that this touched.
     pub(crate) fn settle(&mut self, now: Instant, facing: Facing, handle: usize) {
         self.touched.push_back((facing, handle));
         // Whoever is already at it does it.
-        if self.touched.len() > 1 {
-            return;
+        if self.touched.len() == 1 {
+            self.settle_touched(now);
         }
+    }
+
+    fn settle_touched(&mut self, now: Instant) {
         let mut events = Vec::new();
         while let Some(&(facing, handle)) = self.touched.front() {
             let side = self.side(facing);
             let owner = side.get(handle).and_then(|member| member.owner);
             side.settle(handle, &mut events);
             for event in events.drain(..) {
-                if let Some(number) = owner {
-                    self.handle_event(now, number, facing, event);
+                match owner {
+                    Some(number) => self.handle_event(now, number, facing, event),
+                    None if facing == Facing::Server => self.handle_ready(now, handle, &event),
+                    None => {}
                 }
             }
             if let Some(number) = owner {
@@ -215,18 +228,38 @@ impl Proxy {
 
     /// A handshake of a pair is complete.
     fn handle_connected(&mut self, now: Instant, number: Number, at: Facing) {
+        if let Some(handle) = self.pair(number).handle_of(at) {
+            self.learn_rtt(now, at, handle);
+        }
         let Some(pair) = self.pairs.get_mut(&number) else {
             return;
         };
         let [_, server] = both(&mut self.sides, pair);
         let chosen = server.map(|connection| protocol(connection));
         let complete = Facing::BOTH.iter().all(|facing| pair.is_connected(*facing));
+        let next_hop = server_address(&mut self.sides, pair);
+        let name = pair.hello.name.clone();
         if at == Facing::Server {
             self.accept_waiting(now, number, chosen.clone());
+            if let (Mode::Warm, Some(protocol), Some(next_hop)) =
+                (self.config.mode, chosen.clone(), next_hop)
+            {
+                let key = Key {
+                    next_hop,
+                    name,
+                    protocol,
+                };
+                self.ask(now, &key);
+            }
         }
         if let Some(protocol) = chosen
             && complete
+            && let Some(pair) = self.pairs.get_mut(&number)
         {
+            pair.is_established = true;
+            let both = both(&mut self.sides, pair);
+            pair.hand_on_pings(now, both);
+            self.handshaking -= 1;
             self.statistics.established_total += 1;
             self.tell(Event::Established { number, protocol });
         }
@@ -324,7 +357,12 @@ impl Proxy {
             }
         }
         self.account(number, &pair, &closing);
-        self.tell(Event::Closed { number, why });
+        self.tell(Event::Closed {
+            number,
+            why,
+            to_server: pair.carried(Facing::Client),
+            to_client: pair.carried(Facing::Server),
+        });
     }
 
     /// Takes a pair that has ended out of all books.
@@ -332,19 +370,21 @@ impl Proxy {
         if let Some(time) = pair.timer {
             self.timers.remove(&(time, number));
         }
-        let ip = pair.client.ip();
-        if let Some(count) = self.per_client.get_mut(&ip) {
-            *count -= 1;
-            if *count == 0 {
-                self.per_client.remove(&ip);
-            }
+        if !pair.is_established {
+            self.handshaking -= 1;
+        }
+        let address = self.client_addresses.entry(pair.client).or_default();
+        *address -= 1;
+        if *address == 0 {
+            self.client_addresses.remove(&pair.client);
         }
         let statistics = &mut self.statistics;
         statistics.bytes_to_servers_total += pair.carried(Facing::Client);
         statistics.bytes_to_clients_total += pair.carried(Facing::Server);
-        match closing.is_theirs {
-            true => statistics.closed_by_application_total += 1,
-            false => statistics.closed_by_error_total += 1,
+        if closing.is_theirs {
+            statistics.closed_by_application_total += 1;
+        } else {
+            statistics.closed_by_error_total += 1;
         }
     }
 
@@ -370,6 +410,17 @@ impl Proxy {
             return;
         };
         pair.timer = None;
+        let connections = both(&mut self.sides, pair);
+        let handles = Facing::BOTH.map(|facing| (facing, pair.handle_of(facing)));
+        if pair.hand_on_pings(now, connections) {
+            for (facing, handle) in handles {
+                self.touched.extend(handle.map(|handle| (facing, handle)));
+            }
+            self.settle_touched(now);
+        }
+        let Some(pair) = self.pairs.get_mut(&number) else {
+            return;
+        };
         match pair.overdue(now) {
             Some(Overdue::Close(closing)) => {
                 let at = pair.ending.as_ref().map_or(Facing::Client, |it| it.left);
@@ -404,4 +455,12 @@ fn both<'a>(sides: &'a mut [Connections; 2], pair: &Pair) -> Both<'a> {
         Some(&mut side.get(pair.handle_of(facing)?)?.connection)
     };
     [of(client, Facing::Client), of(server, Facing::Server)]
+}
+
+/// Where the next hop of a pair is.
+fn server_address(sides: &mut [Connections; 2], pair: &Pair) -> Option<SocketAddr> {
+    let handle = pair.handle_of(Facing::Server)?;
+    let member = sides[Facing::Server as usize].get(handle)?;
+    let path = member.connection.network_path(PathId::ZERO).ok()?;
+    Some(path.remote())
 }

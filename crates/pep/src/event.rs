@@ -33,6 +33,10 @@ pub enum Event {
         number: Number,
         /// Why.
         why: Why,
+        /// Bytes of streams that were carried towards the server.
+        to_server: u64,
+        /// Bytes of streams that were carried towards the client.
+        to_client: u64,
     },
     /// A client was turned away.
     Refused {

@@ -50,7 +50,7 @@ impl Hello {
             let kind = extensions.number(2)?;
             let mut content = extensions.vector(2)?;
             match u16::try_from(kind).ok()? {
-                SERVER_NAME => hello.name = name(&mut content.vector(2)?)?,
+                SERVER_NAME => add_name(&mut hello, &mut content.vector(2)?)?,
                 PROTOCOLS => hello.protocols = protocols(&mut content.vector(2)?)?,
                 _ => {}
             }
@@ -60,16 +60,16 @@ impl Hello {
 }
 
 /// The first DNS name. rustls takes no other kind, and neither does anybody else.
-fn name(names: &mut Reader<'_>) -> Option<Option<String>> {
-    while !names.0.is_empty() {
+fn add_name(hello: &mut Hello, names: &mut Reader<'_>) -> Option<()> {
+    while !names.0.is_empty() && hello.name.is_none() {
         let kind = names.number(1)?;
         let name = names.vector(2)?;
         if kind == 0 {
             let text = std::str::from_utf8(name.0).ok()?;
-            return Some(Some(text.to_ascii_lowercase()));
+            hello.name = Some(text.to_ascii_lowercase());
         }
     }
-    Some(None)
+    Some(())
 }
 
 fn protocols(list: &mut Reader<'_>) -> Option<Vec<Vec<u8>>> {

@@ -14,7 +14,7 @@ use crate::hello::{Hello, NoHello};
 /// What CRYPTO frames may bring before the handshake has begun: the library's own limit of buffering.
 const LARGEST: u64 = 16 << 10;
 /// Datagrams that a `ClientHello` may be spread over.
-const MOST_DATAGRAMS: usize = 16;
+const MOST_DATAGRAMS: usize = 64;
 /// RFC 9000, sections 17.2 and 5.1.
 const LONGEST_ID: usize = 20;
 
@@ -63,22 +63,23 @@ impl Collector {
         })
     }
 
-    /// Adds what the Initial packets of a datagram bring. What is no such packet is none of ours.
-    pub fn add(&mut self, datagram: &[u8]) {
+    /// Adds what the Initial packets of a datagram bring; `false`: there were too many. What is no such packet is none of ours.
+    pub fn add(&mut self, datagram: &[u8]) -> bool {
         self.datagrams += 1;
         if self.datagrams > MOST_DATAGRAMS {
-            return;
+            return false;
         }
         let mut rest = datagram;
         while Start::of(rest).is_some() {
             let Some((packet, number_at)) = packet(rest) else {
-                return;
+                break;
             };
             rest = &rest[packet.len()..];
             if let Some(frames) = self.open(packet, number_at) {
                 self.add_frames(&mut Reader(&frames));
             }
         }
+        true
     }
 
     /// Removes the protection of a packet (RFC 9001, section 5).

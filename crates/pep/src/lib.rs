@@ -5,6 +5,7 @@
 //! client of the *next hop*, which is the next proxy or the server.
 
 mod arrivals;
+mod aside;
 mod closing;
 mod config;
 mod connections;
@@ -12,13 +13,17 @@ mod course;
 mod crypto;
 mod error;
 mod event;
+mod forwarding;
 mod hello;
 mod initial;
 mod pair;
+mod pool;
 mod proxy;
 mod relay;
 mod seats;
+mod sessions;
 mod statistics;
+mod warming;
 mod words;
 
 pub use closing::Code;

@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::event::Why;
 use crate::hello::Hello;
 use crate::relay::{Ends, Relay, Room};
+use crate::seats::Seat;
 use crate::statistics::Statistics;
 
 /// One of the two sides of the proxy on which there are connections.
@@ -56,16 +57,23 @@ pub struct Ending {
 /// A client's connection and the one to the next hop.
 pub struct Pair {
     pub config: Arc<Config>,
-    pub client: SocketAddr,
     pub hello: Hello,
+    /// Where the client is.
+    pub client: SocketAddr,
+    /// Is free again when the pair is forgotten.
+    _seat: Seat,
     legs: [Leg; 2],
     /// By the side that data come from.
     relays: [Relay; 2],
     pub ending: Option<Ending>,
+    /// Both handshakes have been complete.
+    pub is_established: bool,
     /// Until when both handshakes must be complete.
     pub handshake_until: Option<Instant>,
     /// When the proxy shuts down.
     pub until: Option<Instant>,
+    /// When to look whether a peer has sent PING, and how many it had before.
+    pings: Option<(Instant, [u64; 2])>,
     /// Gaps that there were when this timer was set.
     gaps: Option<(Instant, Gaps)>,
     /// Under which it is in the set of timers.
@@ -82,27 +90,38 @@ pub enum Overdue {
 
 type Gaps = std::collections::BTreeSet<(StreamId, u64)>;
 
+/// In an idle time it is looked so often whether a peer has sent PING.
+const PINGS: u32 = 4;
+
 /// The two connections of a pair, as far as they are there.
 pub type Both<'a> = [Option<&'a mut Connection>; 2];
 
 impl Pair {
-    pub fn new(config: Arc<Config>, client: SocketAddr, hello: Hello, until: Instant) -> Self {
+    pub fn new(
+        config: Arc<Config>,
+        (client, seat): (SocketAddr, Seat),
+        hello: Hello,
+        until: Instant,
+    ) -> Self {
         let room = Room {
             stream: config.limits.stream_buffer,
             connection: config.limits.connection_buffer,
         };
         Self {
             config,
-            client,
             hello,
+            client,
+            _seat: seat,
             legs: [Leg::Missing, Leg::Missing],
             relays: [
                 Relay::new(Side::Client, room),
                 Relay::new(Side::Server, room),
             ],
             ending: None,
+            is_established: false,
             handshake_until: Some(until),
             until: None,
+            pings: None,
             gaps: None,
             timer: None,
         }
@@ -277,6 +296,7 @@ impl Pair {
         }
         self.legs[gone as usize] = Leg::Gone;
         self.gaps = None;
+        self.pings = None;
         self.handshake_until = None;
         self.ending = Some(ending);
     }
@@ -313,7 +333,8 @@ impl Pair {
     pub fn next_timeout(&self) -> Option<Instant> {
         let ending = self.ending.as_ref().map(|ending| ending.until);
         let gaps = self.gaps.as_ref().map(|(until, _)| *until);
-        [self.handshake_until, self.until, ending, gaps]
+        let pings = self.pings.as_ref().map(|(time, _)| *time);
+        [self.handshake_until, self.until, ending, gaps, pings]
             .into_iter()
             .flatten()
             .min()
@@ -328,9 +349,10 @@ impl Pair {
             return Some(Overdue::Close(ending.closing.clone()));
         }
         if self.handshake_until.as_ref().is_some_and(is_due) {
-            return Some(match self.is_connected(Facing::Server) {
-                true => Overdue::Close(Code::ClientLost.into()),
-                false => Overdue::NextHop,
+            return Some(if self.is_connected(Facing::Server) {
+                Overdue::Close(Code::ClientLost.into())
+            } else {
+                Overdue::NextHop
             });
         }
         if self.until.as_ref().is_some_and(is_due) {
@@ -343,6 +365,32 @@ impl Pair {
             .as_ref()
             .is_some_and(|(_, gaps)| !gaps.is_disjoint(&before));
         is_stuck.then(|| Overdue::Close(Code::Buffer.into()))
+    }
+
+    /// Hands on that a peer wants the connection to live (RFC 9000, section 10.1.2): who keeps one hop alive by PING means all.
+    ///
+    /// Every now and then is enough for that; whether one was handed on.
+    pub fn hand_on_pings(&mut self, now: Instant, both: Both<'_>) -> bool {
+        let [Some(client), Some(server)] = both else {
+            return false;
+        };
+        let next = now + self.config.limits.idle / PINGS;
+        let pings = [client.stats().frame_rx.ping, server.stats().frame_rx.ping];
+        let Some((time, before)) = self.pings else {
+            self.pings = Some((next, pings));
+            return false;
+        };
+        if time > now {
+            return false;
+        }
+        if pings[0] > before[0] {
+            server.ping();
+        }
+        if pings[1] > before[1] {
+            client.ping();
+        }
+        self.pings = Some((next, pings));
+        pings != before
     }
 
     /// Why it has ended, for the log.

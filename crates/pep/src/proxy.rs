@@ -1,20 +1,26 @@
 //! The proxy as its drivers see it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::net::IpAddr;
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bentpipe_endpoint::{Clock, Received, Transmit};
+use noq_proto::{
+    ConnectionIdGenerator as _, HashedConnectionIdGenerator, RandomConnectionIdGenerator,
+};
 
 use crate::arrivals::Arrivals;
-use crate::config::Config;
+use crate::aside::{Asides, Rtts};
+use crate::config::{Config, Mode};
 use crate::connections::{Arrived, Connections};
 use crate::crypto::Crypto;
 use crate::error::PepError;
 use crate::event::{Event, Number, Refusal};
+use crate::forwarding::ids;
 use crate::pair::{Facing, Pair};
+use crate::pool::Pool;
 use crate::statistics::Statistics;
 
 /// Events that are kept for whoever fetches them.
@@ -44,12 +50,25 @@ pub struct Proxy {
     pub(crate) pairs: BTreeMap<Number, Pair>,
     /// When pairs want to be called.
     pub(crate) timers: BTreeSet<(Instant, Number)>,
-    pub(crate) per_client: BTreeMap<IpAddr, usize>,
     /// Connections that were touched and have not been asked what that led to.
     pub(crate) touched: VecDeque<(Facing, usize)>,
     events: VecDeque<Event>,
     pub(crate) statistics: Statistics,
+    /// Pairs whose handshakes are under way.
+    pub(crate) handshaking: usize,
     pub(crate) is_draining: bool,
+    /// Connections to next hops that are ready.
+    pub(crate) pool: Pool,
+    pub(crate) is_warmed_up: bool,
+    /// Flows that are forwarded untouched.
+    pub(crate) asides: Asides,
+    pub(crate) rtts: Rtts,
+    /// Datagrams of these on their way.
+    pub(crate) forwarded: VecDeque<(Side, Transmit, Vec<u8>)>,
+    /// Tells the connection IDs of the server side from those of others.
+    pub(crate) own_ids: HashedConnectionIdGenerator,
+    /// From where connections of clients come.
+    pub(crate) client_addresses: BTreeMap<SocketAddr, usize>,
     /// Whose turn it is to send first.
     first: Facing,
 }
@@ -63,10 +82,19 @@ impl Proxy {
         if let Some(version) = config.client.version {
             accepting.supported_versions(vec![version]);
         }
+        if let Some(ids) = &config.connection_ids {
+            accepting.cid_generator(ids.clone());
+        }
         let server = Some(crypto.accepting().clone());
+        let random = RandomConnectionIdGenerator::default().generate_cid();
+        let key = random
+            .iter()
+            .fold(0, |all, byte| all << 8 | u64::from(*byte));
+        let mut connecting = noq_proto::EndpointConfig::default();
+        connecting.cid_generator(Arc::new(move || Box::new(ids(key))));
         let sides = [
             Connections::new(accepting, server),
-            Connections::new(noq_proto::EndpointConfig::default(), None),
+            Connections::new(connecting, None),
         ];
         Ok(Self {
             config: Arc::new(config),
@@ -76,11 +104,18 @@ impl Proxy {
             arrivals: Arrivals::default(),
             pairs: BTreeMap::new(),
             timers: BTreeSet::new(),
-            per_client: BTreeMap::new(),
             touched: VecDeque::new(),
             events: VecDeque::new(),
             statistics: Statistics::default(),
+            handshaking: 0,
             is_draining: false,
+            pool: Pool::default(),
+            is_warmed_up: false,
+            asides: Asides::default(),
+            rtts: Rtts::default(),
+            forwarded: VecDeque::new(),
+            own_ids: ids(key),
+            client_addresses: BTreeMap::new(),
             first: Facing::Client,
         })
     }
@@ -90,17 +125,23 @@ impl Proxy {
         let now = self.clock.instant(now);
         match side {
             Side::Client => self.handle_from_client(now, datagram),
+            Side::Aside(flow) => self.forward_to_client(now, flow, &datagram),
             Side::Server => {
+                if let Some(flow) = self.flow_of(&datagram) {
+                    return self.forward_to_client(now, flow, &datagram);
+                }
                 if let Arrived::At(handle) = self.side(Facing::Server).handle(now, datagram) {
                     self.settle(now, Facing::Server, handle);
                 }
             }
-            Side::Aside(_) => {}
         }
     }
 
     fn handle_from_client(&mut self, now: Instant, datagram: Received) {
-        let copy = self.arrivals.copy(&datagram);
+        let Some(datagram) = self.forward_from_client(now, datagram) else {
+            return;
+        };
+        let copy = Arrivals::copy(&datagram);
         if let Some(copy) = &copy
             && let Some(arrival) = self.arrivals.go_on(datagram.remote, copy)
         {
@@ -113,7 +154,7 @@ impl Proxy {
             Arrived::At(handle) => self.settle(now, Facing::Client, handle),
             Arrived::New(incoming) => {
                 let copy = copy.unwrap_or_default();
-                self.begin_arrival(now, incoming, &copy);
+                self.begin_arrival(now, *incoming, copy);
             }
             Arrived::Nothing => {}
         }
@@ -126,9 +167,14 @@ impl Proxy {
         let times = [
             pairs,
             self.arrivals.next_timeout(),
+            self.pool.next_timeout(),
+            self.asides.next_timeout(),
             client.next_timeout(),
             server.next_timeout(),
         ];
+        if self.config.mode == Mode::Warm && !self.is_warmed_up {
+            return Some(Duration::ZERO);
+        }
         let earliest = times.into_iter().flatten().min()?;
         Some(self.clock.since_start(earliest))
     }
@@ -136,6 +182,7 @@ impl Proxy {
     /// Handles all timers that are due at `now`.
     pub fn handle_timeout(&mut self, now: Duration) {
         let now = self.clock.instant(now);
+        self.warm_up(now);
         while let Some(incoming) = self.arrivals.overdue(now) {
             self.refuse(incoming, Refusal::Hello);
         }
@@ -150,6 +197,10 @@ impl Proxy {
             self.timers.pop_first();
             self.handle_overdue(now, number);
         }
+        self.handle_pool(now);
+        while let Some(flow) = self.asides.overdue(now) {
+            self.tell(Event::AsideClosed { flow });
+        }
     }
 
     /// What to send next: fills the empty `buffer` with up to `max_datagrams` datagrams of one size.
@@ -161,6 +212,10 @@ impl Proxy {
     ) -> Option<(Side, Transmit)> {
         let now = self.clock.instant(now);
         let most = NonZeroUsize::new(max_datagrams).expect("a poll may return a datagram");
+        if let Some((side, transmit, bytes)) = self.forwarded.pop_front() {
+            *buffer = bytes;
+            return Some((side, transmit));
+        }
         // The two sides take turns, so that a busy one does not silence the other.
         for facing in [self.first, self.first.other()] {
             if let Some((transmit, handle)) = self.side(facing).poll_transmit(now, most, buffer) {
@@ -205,6 +260,9 @@ impl Proxy {
         }
         statistics.connections = count(self.pairs.len());
         statistics.arriving = count(self.arrivals.count());
+        statistics.resumed_total = self.crypto.resumed();
+        statistics.warm = count(self.pool.count());
+        statistics.asides = count(self.asides.count());
         statistics.client_side = count(self.sides[0].count());
         statistics.server_side = count(self.sides[1].count());
         statistics
@@ -218,18 +276,22 @@ impl Proxy {
             return Err(PepError::Config(what.into()));
         }
         self.crypto.renew(&config, &self.clock)?;
+        let is_same = self.fits_pool(&config.next_hop, config.mode);
         self.config = Arc::new(config);
+        if !is_same {
+            self.is_warmed_up = false;
+        }
         Ok(())
     }
 
-    /// From now on accepts nobody; connections go on until they end by themselves or `limits.linger` is over, then are closed.
-    pub fn drain(&mut self, now: Duration) {
-        let now = self.clock.instant(now);
+    /// From now on accepts nobody; connections go on until they end by themselves or it is `until`, then they are closed.
+    pub fn drain(&mut self, now: Duration, until: Duration) {
         self.is_draining = true;
+        self.cool_down(self.clock.instant(now));
         for incoming in self.arrivals.take_all() {
             self.refuse(incoming, Refusal::Draining);
         }
-        let until = now + self.config.limits.linger;
+        let until = self.clock.instant(until);
         let numbers: Vec<_> = self.pairs.keys().copied().collect();
         for number in numbers {
             self.end_by(number, until);
@@ -247,7 +309,8 @@ impl Proxy {
     #[must_use]
     pub fn entries(&self) -> usize {
         let sides = self.sides.iter().map(Connections::entries).sum::<usize>();
-        sides + self.timers.len() + self.touched.len() + self.per_client.len()
+        let waiting = self.pool.entries() + self.forwarded.len() + self.client_addresses.len();
+        sides + self.timers.len() + self.touched.len() + waiting
     }
 
     pub(crate) fn side(&mut self, facing: Facing) -> &mut Connections {

@@ -331,7 +331,7 @@ impl Flow {
                         break;
                     }
                     other => {
-                        self.end = end(other.err());
+                        self.end = end(other.err().as_ref());
                         break;
                     }
                 };
@@ -396,7 +396,7 @@ impl Flow {
         self.end = loop {
             match chunks.next(usize::MAX) {
                 Ok(Some(chunk)) => self.take(chunk),
-                other => break end(other.err()),
+                other => break end(other.err().as_ref()),
             }
         };
         let _ = chunks.finalize();
@@ -404,10 +404,10 @@ impl Flow {
 }
 
 /// What it means that there is no further piece.
-fn end(error: Option<ReadError>) -> Option<End> {
+fn end(error: Option<&ReadError>) -> Option<End> {
     match error {
         None => Some(End::Finished),
-        Some(ReadError::Reset(code)) => Some(End::Reset(code)),
+        Some(ReadError::Reset(code)) => Some(End::Reset(*code)),
         Some(ReadError::Blocked) => None,
     }
 }

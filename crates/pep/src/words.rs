@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bentpipe_endpoint::{Clock, EndpointError, LogFolder, Options, Role, Surroundings};
 use bentpipe_noq_options::{Peers, apply, log_to};
-use noq_proto::{IdleTimeout, TransportConfig, VarInt};
+use noq_proto::TransportConfig;
 
 use crate::config::{Auto, Config, Hop, Limits, Mode, NextHop, Warm};
 use crate::error::PepError;
@@ -30,8 +30,6 @@ pub struct Basis {
     pub client_tls: Arc<rustls::ServerConfig>,
     /// Whom the proxy trusts.
     pub server_tls: Arc<rustls::ClientConfig>,
-    /// What the proxy may use, unless a word says otherwise.
-    pub limits: Limits,
     /// For a qlog per connection and side.
     pub qlog: Option<LogFolder>,
     /// Real time and sockets; else virtual time.
@@ -78,8 +76,8 @@ const THRESHOLD: Duration = Duration::from_millis(200);
 pub fn from_words(words: BTreeMap<String, String>, basis: Basis) -> Result<Config, PepError> {
     let mut words = Options::new(words);
     let mode = mode(&mut words)?;
-    let auto = auto(&mut words)?;
-    let mut limits = basis.limits.clone();
+    let auto = auto(&mut words, basis.place)?;
+    let mut limits = Limits::default();
     if let Some(bytes) = words.take_number("buffer", 1..=LARGEST_BUFFER)? {
         limits.stream_buffer = usize::try_from(bytes).expect("the range of the option ensures it");
         limits.connection_buffer = 2 * limits.stream_buffer;
@@ -101,8 +99,8 @@ pub fn from_words(words: BTreeMap<String, String>, basis: Basis) -> Result<Confi
     Ok(Config {
         mode,
         auto,
-        client: hop(to_client, Role::Server, &limits, &basis)?,
-        server: hop(to_server, Role::Client, &limits, &basis)?,
+        client: hop(to_client, Role::Server, &basis)?,
+        server: hop(to_server, Role::Client, &basis)?,
         next_hop: basis.next_hop,
         client_tls: basis.client_tls,
         server_tls: basis.server_tls,
@@ -124,11 +122,12 @@ fn mode(words: &mut Options) -> Result<Mode, EndpointError> {
     }
 }
 
-fn auto(words: &mut Options) -> Result<Option<Auto>, EndpointError> {
+fn auto(words: &mut Options, place: Place) -> Result<Option<Auto>, EndpointError> {
     match words.take("auto").as_deref() {
         None | Some("off") => Ok(None),
         Some("on") => Ok(Some(Auto {
             threshold: THRESHOLD,
+            of_client_side: place == Place::Gateway,
         })),
         Some(other) => Err(EndpointError::Unsupported(format!(
             "option auto = {other:?}: write on or off"
@@ -136,11 +135,10 @@ fn auto(words: &mut Options) -> Result<Option<Auto>, EndpointError> {
     }
 }
 
-/// The transport of a side; `role` is what the proxy is there, and its words began with the prefix.
+/// The transport of a side; `role` is what the proxy is there; its words began with the prefix.
 fn hop(
     (words, prefix): (BTreeMap<String, String>, &str),
     role: Role,
-    limits: &Limits,
     basis: &Basis,
 ) -> Result<Hop, PepError> {
     let around = Surroundings {
@@ -163,32 +161,17 @@ fn hop(
     let report = apply(&mut transport, &around, &mut words, &peers).map_err(named)?;
     let version = version(&mut words).map_err(named)?;
     words.finish().map_err(named)?;
-    if !has_window {
-        transport
-            .stream_receive_window(integer(limits.stream_buffer))
-            .receive_window(integer(limits.connection_buffer));
-    }
-    let idle = IdleTimeout::try_from(limits.idle);
-    let idle = idle.map_err(|_| PepError::Config("the idle time is too long for QUIC".into()))?;
-    transport
-        .send_window(limits.connection_buffer as u64)
-        .max_idle_timeout(Some(idle))
-        .max_concurrent_bidi_streams(limits.streams.into())
-        .max_concurrent_uni_streams(limits.streams.into());
     if let Some(folder) = &basis.qlog {
         let start = basis.clock.instant(Duration::ZERO);
         log_to(folder, start, &mut transport);
     }
     Ok(Hop {
-        transport: Arc::new(transport),
+        transport,
+        has_window,
         peers,
         report,
         version,
     })
-}
-
-fn integer(value: usize) -> VarInt {
-    VarInt::from_u64(value as u64).unwrap_or(VarInt::MAX)
 }
 
 /// The versions that the library has.

@@ -11,7 +11,7 @@ use bentpipe_pep::{
 };
 use bentpipe_units::Span;
 
-use super::settings::{Auto, HostPort, Mode, Options, Problem, Settings};
+use super::settings::{Auto, AutoHop, HostPort, Mode, Options, Problem, Settings};
 use super::steering::SteeredIds;
 use super::tls::Tls;
 
@@ -91,6 +91,7 @@ impl Plan {
             Auto::Off => None,
             Auto::Below(span) => Some(bentpipe_pep::Auto {
                 threshold: duration(span),
+                of_client_side: settings.auto_hop == AutoHop::ClientSide,
             }),
         };
         config.warm = Warm {
@@ -141,7 +142,6 @@ fn limits(settings: &Settings) -> Limits {
         idle: duration(times.idle),
         gap: duration(times.gap),
         linger: duration(times.linger),
-        ..Limits::default()
     }
 }
 

@@ -191,8 +191,8 @@ impl VirtualTime {
             Side::Client => 0,
             Side::Server | Side::Aside(_) => SERVER_SIDE,
         };
-        let size = transmit.segment_size.unwrap_or(self.buffer.len()).max(1);
-        for payload in self.buffer.chunks(size) {
+        let segment = transmit.segment_size.unwrap_or(self.buffer.len()).max(1);
+        for payload in self.buffer.chunks(segment) {
             self.ran.push(nanos(self.now), transmit.ecn | side, payload);
         }
     }

@@ -1,5 +1,8 @@
 //! The proxy between real clients and servers, in memory and virtual time.
 
+mod crowds;
+mod handshakes;
+mod hostile;
 mod peer;
 mod setup;
 mod streams;

@@ -192,8 +192,8 @@ impl Application {
         if received.end.is_some() {
             return;
         }
-        let mut receiver = connection.recv_stream(id);
-        let Ok(mut chunks) = receiver.read(true) else {
+        let mut stream = connection.recv_stream(id);
+        let Ok(mut chunks) = stream.read(true) else {
             return;
         };
         loop {
@@ -202,7 +202,7 @@ impl Application {
             {
                 received.end = Some(End::StoppedByMe);
                 let _ = chunks.finalize();
-                let _ = receiver.stop(code.into());
+                let _ = stream.stop(code.into());
                 return;
             }
             let most = sending

@@ -201,8 +201,8 @@ impl World {
                 let Some((side, transmit)) = polled else {
                     break;
                 };
-                let size = transmit.segment_size.unwrap_or(buffer.len()).max(1);
-                for payload in buffer.chunks(size) {
+                let segment = transmit.segment_size.unwrap_or(buffer.len()).max(1);
+                for payload in buffer.chunks(segment) {
                     self.send(node, side, transmit.destination, transmit.ecn, payload);
                 }
             }

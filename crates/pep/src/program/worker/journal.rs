@@ -45,11 +45,19 @@ impl Journal {
                     .with("protocol", String::from_utf8_lossy(protocol))
                     .with("handshake_ms", millis(taken));
             }
-            Event::Closed { number, why } => {
+            Event::Closed {
+                number,
+                why,
+                to_server,
+                to_client,
+            } => {
                 let since = self.opened.remove(number);
                 let lived = now.saturating_sub(since.unwrap_or(now));
                 let line = self.about(self.log.info("closed"), *number);
-                because(line, why).with("seconds", lived.as_secs_f64());
+                because(line, why)
+                    .with("seconds", lived.as_secs_f64())
+                    .with("to_server", *to_server)
+                    .with("to_client", *to_client);
             }
             Event::Refused { client, why } => {
                 let line = self.log.warning("refused").say("client", client);

@@ -195,7 +195,7 @@ impl Worker {
                     }
                 }
                 Message::Drain(grace) => {
-                    self.proxy.drain(now);
+                    self.proxy.drain(now, now + grace);
                     self.ending = Ending::By(now + grace + FAREWELL);
                 }
                 Message::End => self.ending = Ending::Now,

@@ -1,0 +1,119 @@
+//! Many connections and flows that are forwarded untouched: nothing is mixed up, and nothing is left.
+
+use std::time::Duration;
+
+use bentpipe_pep::Event;
+use noq_proto::{Dir, Side, TransportConfig};
+
+use crate::setup::{Plan, client_tls};
+use crate::traffic::{Application, Plan as Stream, Sending};
+use crate::world::{Path, World};
+
+fn exchange(bytes: usize) -> Stream {
+    let sending = Sending {
+        bytes,
+        reset: None,
+        stop: None,
+    };
+    Stream {
+        opener: Side::Client,
+        dir: Dir::Bi,
+        forth: sending.clone(),
+        back: sending,
+    }
+}
+
+/// A connection with one exchange; how long it took.
+fn ask(world: &mut World, bytes: usize) -> Duration {
+    let start = world.now;
+    world.client.events.clear();
+    world.server.events.clear();
+    let tls = client_tls(&world.clock, &["test"]);
+    let handle = world
+        .client
+        .connect(start, tls, TransportConfig::default(), "server");
+    let streams = [exchange(bytes)];
+    let mut client = Application::new(Side::Client, &streams, 1);
+    let mut server = Application::new(Side::Server, &streams, 2);
+    while !(client.is_done() && server.is_done()) {
+        assert!(
+            world.step(start + Duration::from_secs(60)),
+            "it came to a stop"
+        );
+        client.act(&mut world.client);
+        server.act(&mut world.server);
+    }
+    client.check();
+    server.check();
+    let took = world.now.saturating_sub(start);
+    world.client.close(world.now, handle, 0, "");
+    world.run(Duration::from_secs(2));
+    took
+}
+
+#[test]
+fn who_needs_no_proxy_is_forwarded_untouched() {
+    let mut world = Plan::of(&["auto=on"]).build();
+    ask(&mut world, 1000);
+    assert_eq!(
+        world.proxies[0].statistics().asides_total,
+        0,
+        "nothing is known yet"
+    );
+    // The close of the first has to be through, or its address is still in use.
+    world.run(Duration::from_secs(60));
+    ask(&mut world, 100_000);
+    let statistics = world.proxies[0].statistics();
+    assert_eq!((statistics.asides_total, statistics.asides), (1, 1));
+    assert_eq!(statistics.connections_total, 1);
+    world.run(Duration::from_secs(100));
+    let events: Vec<_> = std::iter::from_fn(|| world.proxies[0].poll_event()).collect();
+    assert!(events.contains(&Event::AsideClosed { flow: 1 }));
+    world.assert_clean();
+}
+
+#[test]
+fn whose_hop_is_long_is_not() {
+    for words in [&["auto=on"][..], &["", "auto=on"]] {
+        let mut plan = Plan::of(words);
+        plan.paths[1] = Path::of(300);
+        let mut world = plan.build();
+        for _ in 0..3 {
+            ask(&mut world, 1000);
+            world.run(Duration::from_secs(60));
+        }
+        let proxy = world.proxies.last().unwrap();
+        assert_eq!(proxy.statistics().asides_total, 0);
+    }
+}
+
+/// The memory of this process that is its own, in KiB.
+fn memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmRSS:"))
+        .unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// `cargo test --release -p bentpipe-pep --test chain -- --ignored --nocapture a_hundred_thousand`
+#[test]
+#[ignore = "takes minutes: 100,000 connections through two proxies"]
+fn a_hundred_thousand_requests_leave_nothing() {
+    let mut world = Plan::of(&["", ""]).build();
+    let mut before = 0;
+    for number in 1..=100_000_u64 {
+        ask(&mut world, 2000);
+        if number % 10_000 == 0 {
+            println!("{number} requests: {} KiB", memory());
+        }
+        if number == 20_000 {
+            before = memory();
+        }
+    }
+    assert!(memory() < before + 4096, "{before} KiB became {}", memory());
+    world.run(Duration::from_secs(200));
+    world.assert_clean();
+    assert_eq!(world.proxies[1].statistics().established_total, 100_000);
+}

@@ -1,0 +1,171 @@
+//! When and with what handshakes are completed: modes, names, protocols, long `ClientHello`s, sessions.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bentpipe_pep::{Event, NextHop};
+use noq_proto::crypto::rustls::HandshakeData;
+use noq_proto::{Side, TransportConfig};
+
+use crate::setup::{Plan, client_tls};
+use crate::traffic::Application;
+use crate::world::{Path, World, listening};
+
+/// Connects, and says when the client's handshake was complete and what it speaks.
+fn shake(world: &mut World, protocols: &[&str], name: &str) -> Option<(Duration, Vec<u8>)> {
+    let start = world.now;
+    world.client.events.clear();
+    let tls = client_tls(&world.clock, protocols);
+    let handle = world
+        .client
+        .connect(start, tls, TransportConfig::default(), name);
+    let mut client = Application::new(Side::Client, &[], 1);
+    while !client.connected && client.closed.is_none() {
+        world.step(start + Duration::from_secs(60));
+        client.act(&mut world.client);
+    }
+    let session = world.client.connections.get(&handle)?.crypto_session();
+    let data = session.handshake_data()?.downcast::<HandshakeData>().ok()?;
+    Some((world.now.saturating_sub(start), data.protocol?))
+}
+
+fn over_a_satellite(words: &[&'static str]) -> Plan {
+    let mut plan = Plan::of(words);
+    plan.paths[1] = Path::of(300);
+    plan
+}
+
+#[test]
+fn the_client_waits_for_its_own_hop_or_for_all() {
+    for (words, at_least, below) in [
+        ("mode=parallel", 20, 40),
+        ("mode=sequential", 640, 700),
+        ("mode=warm", 640, 700),
+    ] {
+        let mut world = over_a_satellite(&[words, words]).build();
+        let (took, protocol) = shake(&mut world, &["test"], "server").unwrap();
+        assert!(took >= Duration::from_millis(at_least), "{words}: {took:?}");
+        assert!(took < Duration::from_millis(below), "{words}: {took:?}");
+        assert_eq!(protocol, b"test");
+    }
+}
+
+#[test]
+fn a_chain_that_is_warm_answers_at_once() {
+    let mut world = over_a_satellite(&["mode=warm", "mode=warm"]).build();
+    shake(&mut world, &["other", "test"], "server").unwrap();
+    // Longer than anybody stays connected in silence.
+    world.run(Duration::from_secs(100));
+    for proxy in &world.proxies {
+        assert_eq!(proxy.statistics().warm, 1);
+    }
+    let (took, protocol) = shake(&mut world, &["other", "test"], "server").unwrap();
+    assert!(took < Duration::from_millis(40), "{took:?}");
+    assert_eq!(protocol, b"test");
+    let statistics = world.proxies[0].statistics();
+    assert_eq!(
+        (statistics.warm_hits_total, statistics.warm_misses_total),
+        (1, 1)
+    );
+    assert!(statistics.resumed_total > 0);
+    // Nobody asks for so long that it is given up.
+    world.run(Duration::from_secs(1200));
+    for proxy in &world.proxies {
+        assert_eq!(proxy.statistics().warm, 0);
+    }
+    world.assert_clean();
+}
+
+#[test]
+fn what_is_wanted_from_the_start_is_ready_before_anybody_comes() {
+    let plan = over_a_satellite(&["mode=warm"]);
+    let mut world = plan.build_with(|_, config| {
+        config.warm.ahead = vec![("server".to_owned(), b"test".to_vec())];
+    });
+    world.run(Duration::from_secs(2));
+    let (took, _) = shake(&mut world, &["test"], "server").unwrap();
+    assert!(took < Duration::from_millis(40), "{took:?}");
+}
+
+#[test]
+fn the_server_chooses_the_protocol_unless_there_is_no_time_for_it() {
+    for (mode, expected) in [("mode=sequential", "second"), ("mode=parallel", "first")] {
+        let mut plan = Plan::of(&[mode, mode]);
+        plan.protocols = vec!["second", "first"];
+        let (_, protocol) = shake(&mut plan.build(), &["first", "second"], "server").unwrap();
+        assert_eq!(protocol, expected.as_bytes(), "{mode}");
+    }
+}
+
+#[test]
+fn a_hello_of_several_packets_is_understood() {
+    // Some 8 KiB; and some 2 KiB over paths that lose packets: until a hello is complete, nothing of it is acknowledged.
+    understands(40, 0);
+    understands(10, 5);
+}
+
+fn understands(names: usize, loss: u64) {
+    let long: Vec<_> = (0..names)
+        .map(|n| format!("{n}-{}", "x".repeat(200)))
+        .collect();
+    let mut protocols: Vec<&str> = long.iter().map(String::as_str).collect();
+    protocols.push("test");
+    for seed in 1..20 {
+        let mut plan = Plan::of(&["mode=sequential", "mode=sequential"]);
+        for path in &mut plan.paths {
+            path.jitter = Duration::from_millis(30);
+            path.loss = loss;
+            path.twice = 10;
+        }
+        plan.seed = seed;
+        let patient = |_, config: &mut bentpipe_pep::Config| {
+            config.limits.handshake = Duration::from_secs(60);
+            config.limits.idle = Duration::from_secs(60);
+        };
+        let mut world = plan.build_with(patient);
+        let shaken = shake(&mut world, &protocols, "server");
+        let (_, protocol) = shaken.unwrap_or_else(|| panic!("seed {seed}: no handshake"));
+        assert_eq!(protocol, b"test", "seed {seed}");
+    }
+}
+
+#[test]
+fn names_lead_to_next_hops() {
+    let mut world = Plan::of(&[""]).build_with(|_, config| {
+        let names = BTreeMap::from([("server".to_owned(), listening(2))]);
+        config.next_hop = NextHop::ByName(names);
+    });
+    shake(&mut world, &["test"], "SERVER").unwrap();
+    let opened = world.proxies[0].poll_event().unwrap();
+    let Event::Opened { name, next_hop, .. } = opened else {
+        panic!("{opened:?}");
+    };
+    assert_eq!((name.as_deref(), next_hop), (Some("server"), listening(2)));
+}
+
+/// Sends PING every ten seconds for two minutes; whether the connection lives.
+fn lives(pinging: Side) -> bool {
+    let mut world = Plan::of(&["", ""]).build();
+    shake(&mut world, &["test"], "server").unwrap();
+    world.run(Duration::from_secs(1));
+    world.client.events.clear();
+    for _ in 0..12 {
+        let peer = match pinging {
+            Side::Client => &mut world.client,
+            Side::Server => &mut world.server,
+        };
+        if let Some(connection) = peer.connections.values_mut().next() {
+            connection.ping();
+        }
+        world.run(Duration::from_secs(10));
+    }
+    let is_lost =
+        |(_, event): &(usize, _)| matches!(event, noq_proto::Event::ConnectionLost { .. });
+    !world.client.events.iter().any(is_lost) && !world.client.connections.is_empty()
+}
+
+#[test]
+fn who_keeps_one_hop_alive_keeps_all() {
+    assert!(lives(Side::Client));
+    assert!(lives(Side::Server));
+}
