@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from bentpipe import workload
 from bentpipe.results.markdown import literal, percent, several, table
@@ -33,7 +33,7 @@ the satellite hop alone. In `warm` mode it waits for nothing: one round trip of 
 messages are exchanged until a hop's connection is set up, one hop after the other."""
 
 
-def sections(study: Study, chain: str) -> list[str]:
+def sections(study: Study) -> list[str]:
     """The sections that a run has trials for."""
     parts = []
     if study.arrivals:
@@ -44,7 +44,12 @@ def sections(study: Study, chain: str) -> list[str]:
         parts += ["## Files, and what a handshake costs", _MODES]
         for name in study.scenarios:
             parts += [f"### {literal(name)}", _of_files(study, name)]
-    return [*parts, "## When to step aside", _aside(study, chain)]
+    return parts
+
+
+def aside(studies: Sequence[Study], chain: str) -> list[str]:
+    """The section on where the proxies are in the way, over all runs; none without a run."""
+    return ["## When to step aside", _aside(studies, chain)] if studies else []
 
 
 def _trials(study: Study) -> str:
@@ -168,12 +173,11 @@ def _in_mode(study: Study, chain: str, mode: str) -> str | None:
     return None
 
 
-def _aside(study: Study, chain: str) -> str:
-    automatic = next(
-        (one for one in study.chains if has(one, "auto", "on") and one.replace(":auto=on", "") == chain), None
-    )
+def _aside(studies: Sequence[Study], chain: str) -> str:
+    chains = [one for study in studies for one in study.chains]
+    automatic = next((one for one in chains if one.replace(":auto=on", "") == chain != one), None)
     rows = []
-    for title, measure in _settings(study):
+    for title, measure in (one for study in studies for one in _settings(study)):
         plain = measure(chain)
         if plain is None:
             continue
@@ -182,7 +186,7 @@ def _aside(study: Study, chain: str) -> str:
             rows.append([title, percent(plain), percent(mine)])
     what = f"`{shown(chain)}`"
     if not rows:
-        return f"In no setting of this run is {what} slower than `direct` by more than 2 %."
+        return f"In no setting is {what} slower than `direct` by more than 2 %."
     text = (
         f"Where {what} takes more than 2 % longer than `direct`, or, of a duration, has received that much "
         "less: its time as a share of that without proxies. A proxy with `auto=on` forwards "
