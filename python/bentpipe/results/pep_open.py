@@ -175,7 +175,7 @@ def _in_mode(study: Study, chain: str, mode: str) -> str | None:
 
 def _aside(studies: Sequence[Study], chain: str) -> str:
     chains = [one for study in studies for one in study.chains]
-    automatic = next((one for one in chains if one.replace(":auto=on", "") == chain != one), None)
+    automatic = next((one for one in chains if has(one, "auto", "on") and _plain(one) == chain), None)
     rows = []
     for title, measure in (one for study in studies for one in _settings(study)):
         plain = measure(chain)
@@ -189,15 +189,25 @@ def _aside(studies: Sequence[Study], chain: str) -> str:
         return f"In no setting is {what} slower than `direct` by more than 2 %."
     text = (
         f"Where {what} takes more than 2 % longer than `direct`, or, of a duration, has received that much "
-        "less: its time as a share of that without proxies. A proxy with `auto=on` forwards "
-        "untouched what would cross a hop whose round trip is short (docs/pep.md)."
+        "less: its time as a share of that without proxies. A proxy that steps aside forwards untouched what "
+        "would cross a hop whose round trip is short ([docs/pep.md](../pep.md#stepping-aside))."
     )
     slower = sum(_worse(row[2]) for row in rows)
-    end = "" if automatic is None else (
-        f"\n\nWith `auto=on` it is slower than `direct` in {slower} of these {len(rows)} settings."
-    )  # fmt: skip
-    head = ["", shown(chain), *([] if automatic is None else ["the same with auto=on"])]
+    end = ""
+    if automatic is not None:
+        count = f"{slower} of these {len(rows)} settings"
+        end = f"\n\nWith `{_added(automatic)}` it is slower than `direct` in {count}."
+    head = ["", shown(chain), *([] if automatic is None else ["the same that steps aside"])]
     return f"{text}\n\n{table(head, [row[: len(head)] for row in rows])}{end}"
+
+
+def _added(automatic: str) -> str:
+    return "mode=warm auto=on" if has(automatic, "mode", "warm") else "auto=on"
+
+
+def _plain(chain: str) -> str:
+    """A chain that steps aside, without that and without the mode in which it measures ahead."""
+    return chain.replace(":auto=on", "").replace(":mode=warm", "")
 
 
 def _worse(text: str) -> bool:
