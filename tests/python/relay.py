@@ -1,7 +1,7 @@
-"""A proxy that does nothing: what arrives on one side leaves on the other, in virtual time at the same instant.
+"""A proxy that does nothing: what arrives on one side leaves on the other, in virtual time at once.
 
-With `trial` as an argument it does so over sockets. `crash` makes it end, with a word, at the first datagram from
-the server's side.
+With `trial` as an argument it does so over sockets. `crash` makes it end, with a word, at the first datagram
+from the server's side.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def over_sockets() -> None:
 
     signal.signal(signal.SIGTERM, end)
     print("ready", flush=True)
-    client = None
+    client: Any = None
     while True:
         for one in select.select([near, far], [], [])[0]:
             if one is near:

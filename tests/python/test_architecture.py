@@ -27,7 +27,7 @@ ALLOWED = {
         "bentpipe-units",
     },
     "bentpipe-noq-proto": set(),
-    "bentpipe-pep": {"bentpipe-endpoint", "bentpipe-noq-options", "bentpipe-noq-proto"},
+    "bentpipe-pep": {"bentpipe-endpoint", "bentpipe-noq-options", "bentpipe-noq-proto", "bentpipe-units"},
     "bentpipe-benches": {"bentpipe-congestion", "bentpipe-noq-proto"},
     "bentpipe-trial": {"bentpipe-link", "bentpipe-endpoint", "bentpipe-trace", "bentpipe-units"},
     "bentpipe-sim": {

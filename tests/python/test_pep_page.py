@@ -63,6 +63,7 @@ def trial(
         "received_step_s": STEP_S,
         "received_bytes": curve(*shape),
         "completion_s": None,
+        "goodput_bps": None,
         "forward_packets": 1000,
         "forward_queue_drops": 25,
     }
@@ -274,3 +275,10 @@ def test_published_figures_are_there() -> None:
     assert (
         known.scenarios["geo-tum"].most == 10 and known.scenarios["leo-tum"].response_start_proxies_s == 1.418
     )
+
+
+def test_headers_and_what_came_twice_do_not_count() -> None:
+    one = trial(("geo-tum", "0%"), "direct", 1, SLOW)
+    whole = one.received_bytes[-1] - HANDSHAKE
+    with_headers = fake_run.change(one, goodput_bps=0.9 * whole * 8 / (15 - SLOW[0]))
+    assert arrived(with_headers, 15.0)[-1] == pytest.approx(0.9 * whole, rel=1e-3)

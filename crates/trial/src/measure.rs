@@ -225,6 +225,33 @@ fn lasted(job: &Job, played: &Played, end: Time) -> (u64, Option<f64>) {
     (bytes, first.map(|first| (end - first).as_secs_f64()))
 }
 
+/// The bytes that were moved, and when the last of them arrived; completes the time that they took where that is not on the client's hop, or is
+/// no file's.
+fn moved(job: &Job, finished: &Finished, files: Files, times: &mut Times) -> (u64, Option<Time>) {
+    let (course, played) = (finished.course.as_ref(), finished.measured());
+    if let (None, Some(course)) = (files.size_bytes, course) {
+        let end = course.flows[0].end;
+        let (bytes, transfer_s) = lasted(job, played, end);
+        times.transfer_s = transfer_s;
+        return (bytes, Some(end));
+    }
+    if job.last_hop(files.testcase) > 0 {
+        times.transfer_s = transfer_s(job, played, files);
+    }
+    let end = times.completion_s.map(|s| last_byte(job, files, s));
+    (played.measured_bytes, end)
+}
+
+/// The curve of what has reached the receiver of the files, with its step, from a time on.
+fn received(job: &Job, from: Option<(&Course, Time)>) -> (u64, Vec<u64>) {
+    let Some((course, start)) = from else {
+        return (0, Vec::new());
+    };
+    let testcase = job.measured().testcase;
+    let log = &course.hops[job.last_hop(testcase)].log;
+    log.received(testcase.direction(), start, course.flows[0].end)
+}
+
 /// When the connection that is measured began. None: the test case has two, and the second never did.
 fn start(testcase: TestCase, measured: Option<&Seen>, flow: Option<&Lifetime>) -> Option<Time> {
     if testcase.has_two_connections() {
@@ -253,15 +280,7 @@ pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
     let readable = measured.filter(|_| here.has_secrets);
     let (metrics, findings) = readable.map(|seen| on_wire(seen, &facts)).unzip();
     let mut times = times(job, finished, metrics.as_ref(), start);
-    if job.last_hop(testcase) > 0 {
-        times.transfer_s = transfer_s(job, played, files);
-    }
-    let mut bytes = played.measured_bytes;
-    let mut end = times.completion_s.map(|s| last_byte(job, files, s));
-    if let (true, Some(flow)) = (lasts, flow) {
-        (bytes, times.transfer_s) = lasted(job, played, flow.end);
-        end = Some(flow.end);
-    }
+    let (bytes, end) = moved(job, finished, files, &mut times);
     let sent = metrics.as_ref().map(|it: &Metrics| sent(it, testcase));
     let rate = rate_bps(job, files, end, times.transfer_s);
     let (goodput_bps, efficiency) = goodput(bytes, times.transfer_s, rate);
@@ -269,16 +288,9 @@ pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
     let connections = here.connections();
     let second = connections.as_ref().and_then(|all| all.get(1));
     let satellite = course.map(|it| &it.hops[job.satellite_hop()]);
-    let forward = satellite.map(|it| it.forward).unwrap_or_default();
-    let back = satellite.map(|it| it.back).unwrap_or_default();
-    let (step, received_bytes) = course
-        .zip(start)
-        .map(|(it, start)| {
-            let end = it.flows[0].end;
-            let log = &it.hops[job.last_hop(testcase)].log;
-            log.received(testcase.direction(), start, end)
-        })
-        .unwrap_or_default();
+    let passed = satellite.map(|it| [it.forward, it.back]);
+    let [forward, back] = passed.unwrap_or_default();
+    let (step, received_bytes) = received(job, course.zip(start));
     let (jain_index, flows) = fairness(job, finished, start, step);
     let [client, server] = [0, job.proxies.len() + 1];
     let ready = |program: usize| played.ready.as_ref().map(|ready| &ready[program]);

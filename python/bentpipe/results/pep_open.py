@@ -185,7 +185,8 @@ def _aside(study: Study, chain: str) -> str:
     end = "" if automatic is None else (
         f"\n\nWith `auto=on` it is slower than `direct` in {slower} of these {len(rows)} settings."
     )  # fmt: skip
-    return f"{text}\n\n{table(['', shown(chain), 'the same with auto=on'], rows)}{end}"
+    head = ["", shown(chain), *([] if automatic is None else ["the same with auto=on"])]
+    return f"{text}\n\n{table(head, [row[: len(head)] for row in rows])}{end}"
 
 
 def _worse(text: str) -> bool:

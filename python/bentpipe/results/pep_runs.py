@@ -1,10 +1,13 @@
 """The runs of the page on proxies: what arrived when, out of records.
 
-Bytes are of the UDP payload that reached the client, less what had come before the first byte of the file:
-with a proxy nearby the client's handshake is over before anything has crossed the satellite. Rates are over
-windows of WINDOW_S. *Slow start ends*, as seen by the receiver, when the rate first reaches NEAR of the
-highest of the next AHEAD_S: until then it doubles each round trip, so that what comes soon is far higher.
-This needs nothing that only one kind of sender could say."""
+Bytes are of the file: the UDP payload that reached the client, less what had come before the file's first
+byte (with a proxy nearby the client's handshake is over before anything has crossed the satellite), and
+less the trial's share of headers and of what came twice, which is taken to be the same throughout: proxies
+cut packets anew, so that payload alone would count their headers for them. Rates are over windows of
+WINDOW_S. *Slow start ends*, as seen by the receiver, when the rate first reaches NEAR of the highest of the
+next AHEAD_S: until then it doubles each round trip, so that what comes soon is far higher. This needs
+nothing that only one kind of sender could say.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from bentpipe import treatments
+from bentpipe import treatments, workload
 from bentpipe.records import Record
 from bentpipe.results.source import Source
 from bentpipe.statistics import Cell, cells
@@ -33,7 +36,9 @@ DURATION = "duration"
 
 
 def arrived(record: Record, until_s: float) -> Floats:
-    """Bytes of the file after each STEP_S; zero where there was no first byte."""
+    """Bytes of the file after each STEP_S; zero where there was no first byte. A curve ends with the last
+    packet that arrived.
+    """
     instants = np.arange(1, round(until_s / STEP_S) + 1) * STEP_S
     step, curve = record.received_step_s, np.array(record.received_bytes, dtype=np.float64)
     if record.ttfb_s is None or not len(curve):
@@ -41,6 +46,9 @@ def arrived(record: Record, until_s: float) -> Floats:
     before = int(record.ttfb_s / step)
     of_file = np.maximum(curve - (curve[before - 1] if before else 0), 0)
     of_file[:before] = 0
+    if record.goodput_bps is not None and of_file[-1] > 0:
+        new = record.goodput_bps / 8 * (until_s - record.ttfb_s)
+        of_file *= min(new / of_file[-1], 1.0)
     times = np.arange(len(curve) + 1) * step
     result: Floats = np.interp(instants, times, np.concatenate(([0.0], of_file)))
     return result
@@ -135,8 +143,8 @@ class Study:
     @cached_property
     def until_s(self) -> float:
         """The shortest duration of any cell; 0 if there is none."""
-        spans = [_lasts_s(cell) for cell in self.cells if _is_duration(cell)]
-        return min(spans, default=0.0)
+        durations = [workload.parse(cell.key.workload, "the run").duration_ms for cell in self.cells]
+        return min((one / 1e3 for one in durations if one is not None), default=0.0)
 
     @cached_property
     def arrivals(self) -> dict[tuple[Road, str], Arrivals]:
@@ -195,10 +203,6 @@ class Study:
 
 def _is_duration(cell: Cell) -> bool:
     return cell.key.workload.startswith(f"{DURATION}:")
-
-
-def _lasts_s(cell: Cell) -> float:
-    return min(round(len(one.received_bytes) * one.received_step_s, 1) for one in cell.ok)
 
 
 def shown(treatment: str) -> str:

@@ -87,6 +87,7 @@ class PepScenario:
     most: float
     most_within_s: float
     slow_start: str
+    by_end: str
     response_start_s: float
     response_start_proxies_s: float
 

@@ -11,7 +11,7 @@ use bentpipe_pep::{
 };
 use bentpipe_units::Span;
 
-use super::settings::{Auto, HostPort, Mode, Options, Problem, Settings};
+use super::settings::{Auto, AutoHop, HostPort, Mode, Options, Problem, Settings};
 use super::steering::SteeredIds;
 use super::tls::Tls;
 
@@ -75,6 +75,7 @@ impl Plan {
             next_hop: self.next_hop.clone(),
             client_tls: self.tls.client_side.clone(),
             server_tls: self.tls.server_side.clone(),
+            limits: limits(&self.settings),
             qlog: None,
             real_time: true,
             clock: clock.clone(),
@@ -90,10 +91,9 @@ impl Plan {
             Auto::Off => None,
             Auto::Below(span) => Some(bentpipe_pep::Auto {
                 threshold: duration(span),
-                of_client_side: false,
+                of_client_side: settings.auto_hop == AutoHop::ClientSide,
             }),
         };
-        config.limits = limits(settings);
         config.warm = Warm {
             connections: usize_of(settings.limits.warm),
             expiry: WARM_EXPIRY,
@@ -140,8 +140,8 @@ fn limits(settings: &Settings) -> Limits {
         connection_buffer: bytes(limits.connection_buffer),
         handshake: duration(times.handshake),
         idle: duration(times.idle),
+        gap: duration(times.gap),
         linger: duration(times.linger),
-        ..Limits::default()
     }
 }
 

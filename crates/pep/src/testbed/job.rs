@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bentpipe_endpoint::contract::{CONTRACT, ProxyBye, ProxyHello, Statistics};
 use bentpipe_endpoint::{Clock, EndpointError, LogFile, LogFolder, Tls};
 use bentpipe_noq_options::Report;
-use bentpipe_pep::{Basis, Config, NextHop, Place, Proxy, from_words};
+use bentpipe_pep::{Basis, Config, Limits, NextHop, Place, Proxy, from_words};
 
 use super::plain;
 
@@ -47,6 +47,7 @@ impl Job {
             next_hop: NextHop::Fixed(next_hop),
             client_tls: Arc::new(tls(None).server()?),
             server_tls: Arc::new(tls(keylog.as_ref()).client()?),
+            limits: Limits::default(),
             qlog: qlog.clone(),
             real_time,
             clock: clock.clone(),

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use bentpipe_units::{Size, Span};
 use rustls::pki_types::DnsName;
 
-use super::{Problem, Settings};
+use super::{Auto, Problem, Settings};
 use crate::program::steering::MOST_WORKERS;
 
 /// What is wrong, and what to do about it.
@@ -22,6 +22,7 @@ impl Settings {
     pub(super) fn check(&self, place: &str) -> Result<(), Problem> {
         self.check_listen()
             .and_then(|()| self.check_next_hop())
+            .and_then(|()| self.check_auto())
             .and_then(|()| self.check_certificates())
             .and_then(|()| self.check_ranges())
             .map_err(|(what, hint)| Problem::new(place, what, hint))
@@ -87,6 +88,17 @@ impl Settings {
         }
     }
 
+    /// A flow that is forwarded untouched never meets the proxy's TLS.
+    fn check_auto(&self) -> Result<(), Wrong> {
+        if self.auto == Auto::Off || self.clients.ca.is_none() {
+            return Ok(());
+        }
+        wrong(
+            "auto and clients.ca exclude each other: whose flow is forwarded untouched would not be asked for a certificate",
+            "leave auto out, or have the server ask for certificates and leave clients.ca out",
+        )
+    }
+
     fn check_certificates(&self) -> Result<(), Wrong> {
         let mut seen = BTreeSet::new();
         for certificate in &self.certificate {
@@ -120,7 +132,6 @@ impl Settings {
             1..=1_000_000,
         )?;
         within("limits.streams", limits.streams.into(), 1..=1_000_000)?;
-        within("limits.asides", limits.asides.into(), 0..=50_000)?;
         within("limits.warm", limits.warm.into(), 1..=100)?;
         bytes("limits.stream-buffer", limits.stream_buffer)?;
         bytes("limits.connection-buffer", limits.connection_buffer)?;
@@ -137,9 +148,9 @@ impl Settings {
         let times = &self.times;
         time("times.idle", times.idle)?;
         time("times.handshake", times.handshake)?;
+        time("times.gap", times.gap)?;
         time("times.linger", times.linger)?;
-        time("times.drain", times.drain)?;
-        time("times.aside-idle", times.aside_idle)
+        time("times.drain", times.drain)
     }
 }
 
@@ -184,12 +195,12 @@ fn within(key: &str, value: u64, range: RangeInclusive<u64>) -> Result<(), Wrong
 }
 
 fn bytes(key: &str, size: Size) -> Result<(), Wrong> {
-    if (16 << 10..=1 << 30).contains(&size.bytes()) {
+    if (16 << 10..=256 << 20).contains(&size.bytes()) {
         return Ok(());
     }
     wrong(
         format!("{key} = \"{size}\""),
-        "write a size from \"16 KiB\" to \"1 GiB\"",
+        "write a size from \"16 KiB\" to \"256 MiB\"",
     )
 }
 

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub use problem::Problem;
 pub use reading::Change;
-pub use words::{Auto, Format, HostPort, Level, Mode, Word};
+pub use words::{Auto, AutoHop, Format, HostPort, Level, Mode, Word};
 
 /// Options of one side, in the words of the noq endpoint's variants (`endpoints/noq/README.md`).
 pub type Options = BTreeMap<String, Word>;
@@ -34,6 +34,7 @@ pub struct Settings {
     pub workers: usize,
     pub mode: Mode,
     pub auto: Auto,
+    pub auto_hop: AutoHop,
     pub next_hop: NextHop,
     pub certificate: Vec<Certificate>,
     pub clients: Clients,
@@ -108,7 +109,7 @@ pub struct Clients {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Limits {
-    /// Connections of clients at once, over all workers.
+    /// Connections of clients at once, over all workers, with flows that are forwarded untouched.
     pub connections: u32,
     /// Those of one client address.
     pub connections_per_client: u32,
@@ -118,8 +119,6 @@ pub struct Limits {
     pub stream_buffer: Size,
     /// What waits of one connection and direction.
     pub connection_buffer: Size,
-    /// Flows at once that are forwarded untouched.
-    pub asides: u32,
     /// Connections kept ready in mode `warm`, per server name and protocol, and worker.
     pub warm: u32,
 }
@@ -127,16 +126,16 @@ pub struct Limits {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Times {
-    /// A connection on which nothing is heard for so long ends.
+    /// A connection on which nothing is heard for so long ends; so does a flow that is forwarded untouched.
     pub idle: Span,
     /// A handshake takes so long at most, of either side.
     pub handshake: Span,
+    /// How long a peer may leave a gap open in a stream whose buffer is full.
+    pub gap: Span,
     /// When one side has closed: how long what it sent may take to reach the other.
     pub linger: Span,
     /// After SIGTERM: how long connections may go on.
     pub drain: Span,
-    /// A flow that is forwarded untouched is forgotten when nothing passes for so long.
-    pub aside_idle: Span,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -161,6 +160,7 @@ impl Default for Settings {
             workers: 0,
             mode: Mode::default(),
             auto: Auto::default(),
+            auto_hop: AutoHop::default(),
             next_hop: NextHop::default(),
             certificate: Vec::new(),
             clients: Clients::default(),
@@ -180,9 +180,8 @@ impl Default for Limits {
             connections: 10_000,
             connections_per_client: 1_000,
             streams: 1_000,
-            stream_buffer: Size::from_bytes(1 << 20),
-            connection_buffer: Size::from_bytes(16 << 20),
-            asides: 1_000,
+            stream_buffer: Size::from_bytes(32 << 20),
+            connection_buffer: Size::from_bytes(64 << 20),
             warm: 1,
         }
     }
@@ -193,9 +192,9 @@ impl Default for Times {
         Self {
             idle: Span::from_secs(60),
             handshake: Span::from_secs(10),
+            gap: Span::from_secs(30),
             linger: Span::from_secs(5),
             drain: Span::from_secs(30),
-            aside_idle: Span::from_secs(60),
         }
     }
 }

@@ -157,7 +157,7 @@ fn what_does_not_go_together_is_refused() {
             "limits.stream-buffer",
         ),
         (
-            &format!("{HOP}[limits]\nstream-buffer = \"1 GiB\""),
+            &format!("{HOP}[limits]\nstream-buffer = \"65 MiB\""),
             "is more than",
         ),
         (&format!("{HOP}[times]\nidle = \"2 ms\""), "times.idle"),
@@ -167,6 +167,10 @@ fn what_does_not_go_together_is_refused() {
         assert!(problem.what.contains(words), "{text}: {problem:?}");
         assert!(!problem.hint.is_empty());
     }
+    let both = format!("auto = true\n{HOP}[clients]\nca = \"c\"");
+    assert!(problem(&both).what.contains("auto and clients.ca"));
+    let large = format!("{HOP}[limits]\nconnection-buffer = \"1 GiB\"");
+    assert!(problem(&large).what.contains("limits.connection-buffer"));
     let twice = "[[certificate]]\nnames = [\"a\"]\nchain = \"c\"\nkey = \"k\"\n".repeat(2);
     let problem = problem(&format!("{HOP}{twice}"));
     assert!(problem.what.contains("two certificates"), "{problem:?}");

@@ -64,6 +64,17 @@ impl<'de> Deserialize<'de> for Auto {
     }
 }
 
+/// Which hop is judged for that: the one that the satellite may be on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AutoHop {
+    /// Towards the next hop: the proxy stands at the terminal.
+    #[default]
+    ServerSide,
+    /// Towards the client, or the proxy before: it stands at the gateway.
+    ClientSide,
+}
+
 /// The value of an option: a text, a number, or whether it is on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word(pub String);

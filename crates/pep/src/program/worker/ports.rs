@@ -9,6 +9,11 @@ use bentpipe_pep::Side;
 
 use super::poller::{Poller, Token};
 
+/// What UDP over IPv4 carries, and so the most that one call can send.
+const MOST_BYTES: usize = 65_507;
+/// Of the datagrams that the library sends: an Ethernet frame's.
+const LARGEST_PAYLOAD: usize = 1500 - 28;
+
 /// Towards clients, towards next hops, and those of flows that are forwarded untouched.
 pub struct Ports {
     poller: Poller,
@@ -57,9 +62,11 @@ impl Ports {
         &mut self.poller
     }
 
-    /// Datagrams of one size that the kernel takes in one call.
+    /// Datagrams of one size that the kernel takes in one call: as many as it knows, and no more bytes than UDP can carry.
     pub fn most_segments(&self) -> usize {
-        self.client.first().map_or(1, |it| it.port.most_segments())
+        let port = self.client.first().map(|it| &it.port);
+        port.map_or(1, Port::most_segments)
+            .min(MOST_BYTES / LARGEST_PAYLOAD)
     }
 
     /// Opens what a flow that is forwarded untouched needs.
