@@ -64,16 +64,6 @@ impl Proxy {
             self.statistics.retried_total += 1;
             return self.side(Facing::Client).retry(incoming);
         }
-        let next_hop = self.config.next_hop(hello.name.as_deref());
-        // Where nobody knows whether the proxy is of use, the connection to the next hop tells; the client waits for that.
-        let is_short = next_hop.map_or(Some(false), |next| self.is_short(now, client, next));
-        let local = incoming.local_ip();
-        if let (Some(next_hop), Some(true), false) = (next_hop, is_short, self.is_draining)
-            && self.may_step_aside(client, 0)
-        {
-            self.side(Facing::Client).ignore(incoming);
-            return self.step_aside(now, (client, local), next_hop, &datagrams);
-        }
         let limits = &self.config.limits;
         let seat = if self.is_draining {
             Err(Refusal::Draining)
@@ -84,6 +74,16 @@ impl Proxy {
             Ok(seat) => seat,
             Err(why) => return self.refuse(incoming, why),
         };
+        let next_hop = self.config.next_hop(hello.name.as_deref());
+        // Where nobody knows whether the proxy is of use, the connection to the next hop tells; the client waits for that.
+        let is_short = next_hop.map_or(Some(false), |next| self.is_short(now, client, next));
+        let local = incoming.local_ip();
+        if let (Some(next_hop), Some(true)) = (next_hop, is_short)
+            && self.may_step_aside(client, 0)
+        {
+            self.side(Facing::Client).ignore(incoming);
+            return self.step_aside(now, (client, local, seat), next_hop, &datagrams);
+        }
         let name = hello.name.clone();
         let number = self.add(now, client, seat, hello);
         let waiting = Leg::Waiting(Box::new(incoming));
@@ -320,7 +320,11 @@ impl Proxy {
             is_theirs: false,
         };
         self.finish(now, number, Facing::Client, Some(measured));
-        self.step_aside(now, (client, local), next_hop, &datagrams);
+        // The pair has just left one free, if nobody else was quicker.
+        let most = self.config.limits.most();
+        if let Ok(seat) = self.config.seats.take(client.ip(), most) {
+            self.step_aside(now, (client, local, seat), next_hop, &datagrams);
+        }
     }
 
     /// The connection on one side has ended, or never began; the other is told when it has what came before.

@@ -9,6 +9,7 @@ use noq_proto::{ConnectionId, ConnectionIdGenerator as _, HashedConnectionIdGene
 use crate::event::Event;
 use crate::pair::Facing;
 use crate::proxy::{Proxy, Side};
+use crate::seats::Seat;
 
 /// Datagrams that wait to be forwarded: what comes beyond these is lost, as in any router.
 const MOST_WAITING: usize = 1 << 12;
@@ -95,8 +96,12 @@ impl Proxy {
         } else {
             next_hop.ip()
         };
-        let rtt = self.rtts.of(now, host)?;
-        Some(rtt < auto.threshold)
+        match self.rtts.of(now, host) {
+            Some(rtt) => Some(rtt < auto.threshold),
+            // Only clients show how far they are, by connecting.
+            None if auto.of_client_side => Some(false),
+            None => None,
+        }
     }
 
     /// Whether there is room for a flow of a client that has `own` connections which do not go untouched: these need its datagrams.
@@ -109,12 +114,12 @@ impl Proxy {
     pub(crate) fn step_aside(
         &mut self,
         now: Instant,
-        (client, local): (SocketAddr, Option<IpAddr>),
+        (client, local, seat): (SocketAddr, Option<IpAddr>, Seat),
         next_hop: SocketAddr,
         datagrams: &[Vec<u8>],
     ) {
         let until = now + self.config.limits.idle;
-        let flow = self.asides.begin(client, local, next_hop, until);
+        let flow = self.asides.begin((client, local, seat), next_hop, until);
         self.statistics.asides_total += 1;
         self.tell(Event::Aside {
             flow,

@@ -30,6 +30,8 @@ pub struct Basis {
     pub client_tls: Arc<rustls::ServerConfig>,
     /// Whom the proxy trusts.
     pub server_tls: Arc<rustls::ClientConfig>,
+    /// What a connection may use, where the words do not say otherwise.
+    pub limits: Limits,
     /// For a qlog per connection and side.
     pub qlog: Option<LogFolder>,
     /// Real time and sockets; else virtual time.
@@ -76,7 +78,7 @@ pub fn from_words(words: BTreeMap<String, String>, basis: Basis) -> Result<Confi
     let mut words = Options::new(words);
     let mode = mode(&mut words)?;
     let auto = auto(&mut words, basis.place)?;
-    let mut limits = Limits::default();
+    let mut limits = basis.limits.clone();
     if let Some(bytes) = words.take_number("buffer", 1..=LARGEST_BUFFER as u64)? {
         limits.stream_buffer = usize::try_from(bytes).expect("the range of the option ensures it");
         limits.connection_buffer = 2 * limits.stream_buffer;
