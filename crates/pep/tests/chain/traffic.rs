@@ -103,9 +103,14 @@ impl Application {
     /// Hears what has happened, and goes on with everything.
     pub fn act(&mut self, peer: &mut crate::peer::Peer) {
         while let Some((handle, event)) = peer.events.pop_front() {
-            self.handle = Some(handle);
             match event {
-                Event::Connected => self.connected = true,
+                // The latest connection counts: one that only measured a path may have been before.
+                Event::Connected => {
+                    self.handle = Some(handle);
+                    self.connected = true;
+                    self.closed = None;
+                }
+                _ if self.handle.is_some_and(|latest| latest != handle) => {}
                 Event::ConnectionLost { .. } => self.closed = Some(event),
                 Event::Stream(StreamEvent::Stopped { id, error_code }) => {
                     self.stopped.insert(id, error_code.into_inner());
