@@ -23,6 +23,7 @@ use bentpipe_units::{Span, Time};
 
 use crate::error::{Doing, EmulatorError};
 use crate::lane::Frame;
+use crate::places::Place;
 use crate::port::ETHERNET;
 
 /// Batches between the two threads.
@@ -55,18 +56,6 @@ impl Packet {
     pub fn ip(&self) -> &[u8] {
         &self.frame[ETHERNET..]
     }
-}
-
-/// Where a lane lies on the path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
-    /// The number of its hop, from the client on.
-    pub hop: usize,
-    pub direction: Direction,
-    /// Its packets come from the host at an end of the hop.
-    pub from_end: bool,
-    /// Its packets go to the host at an end of the hop.
-    pub to_end: bool,
 }
 
 /// What is told to the thread that writes. Lanes are numbered.

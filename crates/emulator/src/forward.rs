@@ -15,13 +15,14 @@ use bentpipe_link::{Direction, DirectionConfig, HostName, Link, LinkSeed, Scenar
 use bentpipe_units::{Span, Time};
 use rustix::event::{EventfdFlags, eventfd};
 
-use crate::capture::{Packet, Place, Record, Recording, Wanted, record};
+use crate::capture::{Packet, Record, Recording, Wanted, record};
 use crate::clock::{Clock, TrialClock, thread_cpu_time};
 use crate::engine::{Crossing, Engine, Line};
 use crate::error::{Doing, EmulatorError};
 use crate::fidelity::{Fidelity, Measured, Pressure};
 use crate::lane::Lane;
 use crate::passed::{Meter, Passed};
+use crate::places::places;
 use crate::port::PacketPort;
 use crate::priority::raise_priority;
 use crate::topology::SegmentPorts;
@@ -208,37 +209,6 @@ pub(crate) fn link(
     Link::new(config, scenario.bdp(config), seed)
 }
 
-/// Where the lanes of these segments lie, if programs on the hosts of `stops` take what comes, and send on what they like.
-pub(crate) fn places(segments: &[SegmentName], stops: &[HostName]) -> Vec<Place> {
-    let hop = |segment: SegmentName| {
-        let [near, _] = segment.ends();
-        stops.iter().filter(|stop| **stop <= near).count()
-    };
-    let of = |number: usize| {
-        let own = hop(segments[number]);
-        let is_own = |other: Option<&SegmentName>| other.is_some_and(|it| hop(*it) == own);
-        let first = !is_own(
-            number
-                .checked_sub(1)
-                .and_then(|before| segments.get(before)),
-        );
-        let last = !is_own(segments.get(number + 1));
-        Direction::BOTH.map(|direction| {
-            let (from_end, to_end) = match direction {
-                Direction::Forward => (last, first),
-                Direction::Return => (first, last),
-            };
-            Place {
-                hop: own,
-                direction,
-                from_end,
-                to_end,
-            }
-        })
-    };
-    (0..segments.len()).flat_map(of).collect()
-}
-
 impl Stop {
     fn new() -> io::Result<Self> {
         Ok(Self {
@@ -318,47 +288,4 @@ impl Forwarding {
 
 fn copy(error: &io::Error) -> io::Error {
     io::Error::other(error.to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_hop_ends_where_a_program_takes_the_packets() {
-        let ends = |segments: &[SegmentName], stops: &[HostName]| -> Vec<(usize, bool, bool)> {
-            let places = places(segments, stops).into_iter();
-            let back = places.filter(|it| it.direction == Direction::Return);
-            back.map(|it| (it.hop, it.from_end, it.to_end)).collect()
-        };
-        let all = SegmentName::ALL;
-        assert_eq!(
-            ends(&all, &[]),
-            [(0, true, false), (0, false, false), (0, false, true)]
-        );
-        assert_eq!(
-            ends(&all, &[HostName::Terminal]),
-            [(0, true, true), (1, true, false), (1, false, true)]
-        );
-        assert_eq!(
-            ends(&all, &[HostName::Gateway]),
-            [(0, true, false), (0, false, true), (1, true, true)]
-        );
-        assert_eq!(
-            ends(&all, &[HostName::Terminal, HostName::Gateway]),
-            [(0, true, true), (1, true, true), (2, true, true)]
-        );
-        // A transparent segment is not emulated: packets of the hop are seen in the others.
-        let two = [SegmentName::Access, SegmentName::Satellite];
-        assert_eq!(
-            ends(&two, &[HostName::Terminal]),
-            [(0, true, true), (1, true, true)]
-        );
-        let forward = places(&all, &[HostName::Terminal]);
-        let forward: Vec<_> = forward
-            .iter()
-            .filter(|it| it.direction == Direction::Forward)
-            .collect();
-        assert_eq!((forward[1].from_end, forward[1].to_end), (false, true));
-    }
 }

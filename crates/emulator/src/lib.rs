@@ -28,6 +28,7 @@ mod netlink;
 mod offload;
 mod option;
 mod passed;
+mod places;
 mod port;
 mod priority;
 mod ring;

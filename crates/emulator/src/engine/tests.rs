@@ -12,7 +12,8 @@ use bentpipe_trace::connection as trace;
 
 use crate::capture::{Wanted, record};
 use crate::clock::Stamps;
-use crate::forward::{link, places};
+use crate::forward::link;
+use crate::places::places;
 
 const ALL: [SegmentName; 3] = [
     SegmentName::Access,
