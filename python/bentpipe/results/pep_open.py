@@ -177,7 +177,11 @@ def _aside(studies: Sequence[Study], chain: str) -> str:
     chains = [one for study in studies for one in study.chains]
     automatic = next((one for one in chains if has(one, "auto", "on") and _plain(one) == chain), None)
     rows = []
-    for title, measure in (one for study in studies for one in _settings(study)):
+    settings: dict[str, _Setting] = {}  # of the first run that has it
+    for study in studies:
+        for title, measure in _settings(study):
+            settings.setdefault(title, measure)
+    for title, measure in settings.items():
         plain = measure(chain)
         if plain is None:
             continue
