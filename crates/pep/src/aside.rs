@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
+use crate::seats::Seat;
+
 /// What is known of the smallest round-trip times to other hosts is forgotten after this: a path may have changed.
 const MEMORY: Duration = Duration::from_secs(600);
 /// Hosts of which it is known.
@@ -28,6 +30,8 @@ pub struct Asides {
     flows: BTreeMap<u64, Flow>,
     by_client: BTreeMap<SocketAddr, u64>,
     timers: BTreeSet<(Instant, u64)>,
+    /// Flows count as connections do.
+    seats: BTreeMap<u64, Seat>,
     last: u64,
 }
 
@@ -39,8 +43,7 @@ impl Asides {
     /// Begins a flow; its number.
     pub fn begin(
         &mut self,
-        client: SocketAddr,
-        local: Option<IpAddr>,
+        (client, local, seat): (SocketAddr, Option<IpAddr>, Seat),
         next_hop: SocketAddr,
         until: Instant,
     ) -> u64 {
@@ -52,6 +55,7 @@ impl Asides {
             until,
         };
         self.flows.insert(self.last, flow);
+        self.seats.insert(self.last, seat);
         self.by_client.insert(client, self.last);
         self.timers.insert((until, self.last));
         self.last
@@ -90,6 +94,7 @@ impl Asides {
     }
 
     fn remove(&mut self, number: u64) -> u64 {
+        self.seats.remove(&number);
         if let Some(flow) = self.flows.remove(&number) {
             self.by_client.remove(&flow.client);
             self.timers.remove(&(flow.until, number));

@@ -35,7 +35,12 @@ pub struct Config {
     pub seats: Arc<Seats>,
     /// Makes the connection IDs of the client side; `None`: noq's own.
     pub connection_ids: Option<ConnectionIds>,
+    /// The driver has one socket on the server side, also for flows that are forwarded untouched: they are told apart by connection IDs.
+    pub one_socket: bool,
 }
+
+/// What a stream may hold: less than what its pieces are put into order in can.
+pub const LARGEST_BUFFER: usize = 1 << 28;
 
 /// Makes makers of connection IDs.
 pub type ConnectionIds = Arc<dyn Fn() -> Box<dyn ConnectionIdGenerator> + Send + Sync>;
@@ -49,7 +54,15 @@ impl Config {
         {
             return wrong("no server name is allowed: name at least one, with its address");
         }
+        if self.auto.is_some() && matches!(self.next_hop, NextHop::ByName(_)) {
+            return wrong(
+                "stepping aside needs one next hop for all: whose datagrams are forwarded untouched can ask for another name unseen",
+            );
+        }
         let limits = &self.limits;
+        if limits.stream_buffer > LARGEST_BUFFER {
+            return wrong("a stream may wait in 256 MiB at most");
+        }
         if limits.connections == 0 || limits.connections_per_client == 0 || limits.streams == 0 {
             return wrong("a limit of 0 connections or streams lets nothing through");
         }
@@ -150,7 +163,7 @@ pub struct Limits {
     pub idle: Duration,
     /// How long a peer may leave a gap open in a stream whose buffer is full.
     pub gap: Duration,
-    /// How long what one side sent before it closed may take to be delivered to the other.
+    /// What one side sent before it closed is delivered to the other; it is given up when that has acknowledged nothing for so long.
     pub linger: Duration,
 }
 

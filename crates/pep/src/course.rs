@@ -20,9 +20,22 @@ use crate::seats::Seat;
 /// Where handshakes of more than this part of all connections that there may be are under way, clients have to show that they are at their addresses.
 const CROWDED: usize = 4;
 
+/// Clients whose first packets are not complete: above the first number they have to show that they are at their addresses, above the second
+/// there are no more.
+const MANY_ARRIVALS: usize = 64;
+const MOST_ARRIVALS: usize = 1024;
+
 impl Proxy {
     /// The first datagram of a client has come.
     pub(crate) fn begin_arrival(&mut self, now: Instant, incoming: Incoming, datagram: Vec<u8>) {
+        let arriving = self.arrivals.count();
+        if arriving >= MOST_ARRIVALS {
+            return self.side(Facing::Client).ignore(incoming);
+        }
+        if arriving >= MANY_ARRIVALS && !incoming.remote_address_validated() {
+            self.statistics.retried_total += 1;
+            return self.side(Facing::Client).retry(incoming);
+        }
         let collector = self.crypto.collector(&datagram);
         let until = now + self.config.limits.handshake;
         let arrival = self.arrivals.begin(incoming, collector, datagram, until);
@@ -44,18 +57,12 @@ impl Proxy {
         };
         let client = incoming.remote_address();
         // Many at once may be of somebody who is not there.
-        let is_crowded = self.handshaking >= self.config.limits.connections / CROWDED;
+        let most = self.config.limits.connections;
+        let is_crowded =
+            self.handshaking >= most / CROWDED || self.config.seats.count() >= most / 2;
         if is_crowded && !incoming.remote_address_validated() {
             self.statistics.retried_total += 1;
             return self.side(Facing::Client).retry(incoming);
-        }
-        if let Some(next_hop) = self.config.next_hop(hello.name.as_deref())
-            && !self.is_draining
-            && self.may_step_aside(now, client, next_hop)
-        {
-            let local = incoming.local_ip();
-            self.side(Facing::Client).ignore(incoming);
-            return self.step_aside(now, (client, local), next_hop, &datagrams);
         }
         let limits = &self.config.limits;
         let seat = if self.is_draining {
@@ -67,11 +74,24 @@ impl Proxy {
             Ok(seat) => seat,
             Err(why) => return self.refuse(incoming, why),
         };
+        let next_hop = self.config.next_hop(hello.name.as_deref());
+        // Where nobody knows whether the proxy is of use, the connection to the next hop tells; the client waits for that.
+        let is_short = next_hop.map_or(Some(false), |next| self.is_short(now, client, next));
+        let local = incoming.local_ip();
+        if let (Some(next_hop), Some(true)) = (next_hop, is_short)
+            && self.may_step_aside(client, 0)
+        {
+            self.side(Facing::Client).ignore(incoming);
+            return self.step_aside(now, (client, local, seat), next_hop, &datagrams);
+        }
         let name = hello.name.clone();
-        let next_hop = self.config.next_hop(name.as_deref());
         let number = self.add(now, client, seat, hello);
         let waiting = Leg::Waiting(Box::new(incoming));
-        self.pair(number).replace_leg(Facing::Client, waiting);
+        let pair = self.pair(number);
+        pair.replace_leg(Facing::Client, waiting);
+        if is_short.is_none() {
+            pair.untouched = Some((local, datagrams));
+        }
         let Some(next_hop) = next_hop else {
             // It is accepted only to be told that.
             self.note_refusal(client, Refusal::Name(name));
@@ -86,7 +106,7 @@ impl Proxy {
         if self.config.mode != Mode::Warm || !self.take_ready(now, number, next_hop) {
             self.connect(now, number, next_hop);
         }
-        if self.config.mode == Mode::Parallel {
+        if self.config.mode == Mode::Parallel && is_short.is_some() {
             self.accept_waiting(now, number, None);
         }
         self.keep_time(number);
@@ -124,7 +144,11 @@ impl Proxy {
         // The library takes an address for a name; then the certificate must be of that.
         let address = next_hop.ip().to_string();
         let name = pair.hello.name.clone().unwrap_or(address);
-        let protocols = pair.hello.protocols.clone();
+        let protocols = match config.mode {
+            // The client is given the one that it likes best before the next hop has said anything.
+            Mode::Parallel => pair.hello.protocols.iter().take(1).cloned().collect(),
+            Mode::Sequential | Mode::Warm => pair.hello.protocols.clone(),
+        };
         let connecting = self.crypto.to_connect(&config, &protocols);
         let side = self.side(Facing::Server);
         let to = (next_hop, name.as_str());
@@ -164,7 +188,9 @@ impl Proxy {
         let Leg::Waiting(incoming) = pair.replace_leg(Facing::Client, Leg::Missing) else {
             return;
         };
-        let protocols = protocol.map_or_else(|| pair.hello.protocols.clone(), |one| vec![one]);
+        let mut protocols = protocol.map_or_else(|| pair.hello.protocols.clone(), |one| vec![one]);
+        // Who offers none is given none.
+        protocols.retain(|protocol| !protocol.is_empty());
         let accepting = self.crypto.to_accept(&protocols);
         let config = pair.config.clone();
         let side = self.side(Facing::Client);
@@ -236,8 +262,20 @@ impl Proxy {
         };
         let [_, server] = both(&mut self.sides, pair);
         let chosen = server.map(|connection| protocol(connection));
-        let complete = Facing::BOTH.iter().all(|facing| pair.is_connected(*facing));
         let next_hop = server_address(&mut self.sides, pair);
+        if let (Some(_), Some(next_hop)) = (&pair.untouched, next_hop)
+            && at == Facing::Server
+        {
+            let client = pair.client;
+            if self.is_short(now, client, next_hop) == Some(true) && self.may_step_aside(client, 1)
+            {
+                return self.turn_aside(now, number, next_hop);
+            }
+        }
+        let Some(pair) = self.pairs.get_mut(&number) else {
+            return;
+        };
+        let complete = Facing::BOTH.iter().all(|facing| pair.is_connected(*facing));
         let name = pair.hello.name.clone();
         if at == Facing::Server {
             self.accept_waiting(now, number, chosen.clone());
@@ -266,6 +304,29 @@ impl Proxy {
         self.keep_time(number);
     }
 
+    /// The connection to the next hop has shown that it needs no proxy: the client, who waits, is forwarded untouched.
+    fn turn_aside(&mut self, now: Instant, number: Number, next_hop: SocketAddr) {
+        let pair = self.pair(number);
+        let client = pair.client;
+        let Some((local, datagrams)) = pair.untouched.take() else {
+            return;
+        };
+        if let Leg::Waiting(incoming) = pair.replace_leg(Facing::Client, Leg::Gone) {
+            self.side(Facing::Client).ignore(*incoming);
+        }
+        let measured = Closing {
+            code: 0,
+            reason: b"proxy: stepping aside".to_vec(),
+            is_theirs: false,
+        };
+        self.finish(now, number, Facing::Client, Some(measured));
+        // The pair has just left one free, if nobody else was quicker.
+        let most = self.config.limits.most();
+        if let Ok(seat) = self.config.seats.take(client.ip(), most) {
+            self.step_aside(now, (client, local, seat), next_hop, &datagrams);
+        }
+    }
+
     /// The connection on one side has ended, or never began; the other is told when it has what came before.
     pub(crate) fn end(&mut self, now: Instant, number: Number, gone: Facing, closing: Closing) {
         let Some(pair) = self.pairs.get_mut(&number) else {
@@ -291,6 +352,7 @@ impl Proxy {
             left,
             closing,
             until,
+            acks: 0,
             why,
         };
         pair.end(gone, connection, ending);
@@ -421,6 +483,13 @@ impl Proxy {
         let Some(pair) = self.pairs.get_mut(&number) else {
             return;
         };
+        let left = pair.ending.as_ref().map(|ending| ending.left);
+        if let Some(left) = left
+            && let Some(handle) = pair.handle_of(left)
+            && let Some(member) = self.sides[left as usize].get(handle)
+        {
+            pair.prolong(now, &mut member.connection);
+        }
         match pair.overdue(now) {
             Some(Overdue::Close(closing)) => {
                 let at = pair.ending.as_ref().map_or(Facing::Client, |it| it.left);

@@ -6,10 +6,10 @@ use std::time::Instant;
 use bentpipe_endpoint::{Received, Transmit};
 use noq_proto::{ConnectionId, ConnectionIdGenerator as _, HashedConnectionIdGenerator, PathId};
 
-use crate::config::Config;
 use crate::event::Event;
 use crate::pair::Facing;
 use crate::proxy::{Proxy, Side};
+use crate::seats::Seat;
 
 /// Datagrams that wait to be forwarded: what comes beyond these is lost, as in any router.
 const MOST_WAITING: usize = 1 << 12;
@@ -52,7 +52,7 @@ impl Proxy {
 
     /// The flow that a datagram is of which came to the socket that all share, if it is of no connection of the proxy's own.
     pub(crate) fn flow_of(&self, datagram: &Received) -> Option<u64> {
-        if self.asides.count() == 0 {
+        if self.asides.count() == 0 || !self.config.one_socket {
             return None;
         }
         let bytes = &datagram.payload;
@@ -81,42 +81,45 @@ impl Proxy {
         self.forwarded.push_back((side, transmit, payload.to_vec()));
     }
 
-    /// Whether a client that goes to `next_hop` needs no proxy: the hop that it is for is short.
-    pub(crate) fn may_step_aside(
+    /// Whether a client that goes to `next_hop` needs no proxy, because the hop that it is for is short; `None`: nobody knows.
+    pub(crate) fn is_short(
         &self,
         now: Instant,
         client: SocketAddr,
         next_hop: SocketAddr,
-    ) -> bool {
-        let config: &Config = &self.config;
-        let Some(auto) = config.auto else {
-            return false;
+    ) -> Option<bool> {
+        let Some(auto) = self.config.auto else {
+            return Some(false);
         };
         let host = if auto.of_client_side {
             client.ip()
         } else {
             next_hop.ip()
         };
-        let is_short = self
-            .rtts
-            .of(now, host)
-            .is_some_and(|rtt| rtt < auto.threshold);
-        // A connection of the same address that goes through the proxy needs its datagrams.
-        is_short
-            && !self.client_addresses.contains_key(&client)
-            && self.asides.count() < config.limits.connections
+        match self.rtts.of(now, host) {
+            Some(rtt) => Some(rtt < auto.threshold),
+            // Only clients show how far they are, by connecting.
+            None if auto.of_client_side => Some(false),
+            None => None,
+        }
+    }
+
+    /// Whether there is room for a flow of a client that has `own` connections which do not go untouched: these need its datagrams.
+    pub(crate) fn may_step_aside(&self, client: SocketAddr, own: usize) -> bool {
+        let connections = self.client_addresses.get(&client).copied().unwrap_or(0);
+        connections == own && self.asides.count() < self.config.limits.connections
     }
 
     /// From now on forwards what comes from a client, beginning with these datagrams.
     pub(crate) fn step_aside(
         &mut self,
         now: Instant,
-        (client, local): (SocketAddr, Option<IpAddr>),
+        (client, local, seat): (SocketAddr, Option<IpAddr>, Seat),
         next_hop: SocketAddr,
         datagrams: &[Vec<u8>],
     ) {
         let until = now + self.config.limits.idle;
-        let flow = self.asides.begin(client, local, next_hop, until);
+        let flow = self.asides.begin((client, local, seat), next_hop, until);
         self.statistics.asides_total += 1;
         self.tell(Event::Aside {
             flow,

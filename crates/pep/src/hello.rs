@@ -105,3 +105,62 @@ impl<'a> Reader<'a> {
         self.take(length).map(Reader)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A `ClientHello` with these extensions.
+    fn hello(extensions: &[u8]) -> Vec<u8> {
+        let mut body = vec![3; 34];
+        body.extend([0, 0, 2, 0x13, 1, 1, 0]);
+        body.extend(u16::try_from(extensions.len()).unwrap().to_be_bytes());
+        body.extend(extensions);
+        let length = u32::try_from(body.len()).unwrap().to_be_bytes();
+        [&[CLIENT_HELLO][..], &length[1..], &body].concat()
+    }
+
+    #[test]
+    fn name_and_protocols_are_found_among_others() {
+        let extensions = [
+            &[0x7a, 0x7a, 0, 0][..],
+            &[0, 0, 0, 9, 0, 7, 0, 0, 4],
+            b"A.ex",
+            &[0, 16, 0, 8, 0, 6, 2],
+            b"h3",
+            &[2],
+            b"hq",
+        ];
+        let bytes = hello(&extensions.concat());
+        let expected = Hello {
+            name: Some("a.ex".into()),
+            protocols: vec![b"h3".to_vec(), b"hq".to_vec()],
+        };
+        assert_eq!(Hello::parse(&bytes), Ok(expected));
+        for end in 0..bytes.len() {
+            assert_eq!(Hello::parse(&bytes[..end]), Err(NoHello::Short));
+        }
+    }
+
+    #[test]
+    fn what_asks_for_nothing_is_a_hello_and_lengths_that_lie_are_not() {
+        assert_eq!(Hello::parse(&hello(&[])), Ok(Hello::default()));
+        assert_eq!(
+            Hello::parse(&hello(&[0, 16, 0, 3, 0, 2, 2])),
+            Err(NoHello::Wrong)
+        );
+        assert_eq!(Hello::parse(&hello(&[0, 0, 0, 1, 0])), Err(NoHello::Wrong));
+        assert_eq!(Hello::parse(&[2, 0, 0, 0]), Err(NoHello::Wrong));
+        assert_eq!(Hello::parse(&[1, 0xff, 0xff, 0xff]), Err(NoHello::Wrong));
+    }
+
+    proptest! {
+        #[test]
+        fn garbage_is_no_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = Hello::parse(&bytes);
+            let _ = Hello::parse(&hello(&bytes));
+        }
+    }
+}

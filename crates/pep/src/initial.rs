@@ -14,7 +14,7 @@ use crate::hello::{Hello, NoHello};
 /// What CRYPTO frames may bring before the handshake has begun: the library's own limit of buffering.
 const LARGEST: u64 = 16 << 10;
 /// Datagrams that a `ClientHello` may be spread over.
-const MOST_DATAGRAMS: usize = 64;
+const MOST_DATAGRAMS: usize = 32;
 /// RFC 9000, sections 17.2 and 5.1.
 const LONGEST_ID: usize = 20;
 
@@ -205,5 +205,42 @@ impl<'a> Reader<'a> {
             more.iter()
                 .fold(start, |all, byte| all << 8 | u64::from(*byte)),
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn garbage_is_no_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let long = [&[0xc0, 0, 0, 0, 1, 8], &bytes[..]].concat();
+            for datagram in [&bytes, &long] {
+                let _ = Start::of(datagram);
+                let _ = packet(datagram);
+            }
+            let _ = skip_ack(&mut Reader(&bytes), true);
+        }
+    }
+
+    #[test]
+    fn integers_are_of_one_to_eight_bytes() {
+        // RFC 9000, appendix A.1.
+        let cases: [(&[u8], u64); 4] = [
+            (
+                &[0xc2, 0x19, 0x7c, 0x5e, 0xff, 0x14, 0xe8, 0x8c],
+                151_288_809_941_952_652,
+            ),
+            (&[0x9d, 0x7f, 0x3e, 0x7d], 494_878_333),
+            (&[0x7b, 0xbd], 15_293),
+            (&[0x25], 37),
+        ];
+        for (bytes, number) in cases {
+            assert_eq!(Reader(bytes).integer(), Some(number));
+            assert_eq!(Reader(&bytes[..bytes.len() - 1]).integer(), None);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! A client's connection and the one that it is carried over.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -50,6 +50,8 @@ pub struct Ending {
     pub left: Facing,
     pub closing: Closing,
     pub until: Instant,
+    /// ACK frames that had come from the side that is left when `until` was set.
+    pub acks: u64,
     /// What the other side has ended with, for the log.
     pub why: Why,
 }
@@ -70,6 +72,8 @@ pub struct Pair {
     pub is_established: bool,
     /// Until when both handshakes must be complete.
     pub handshake_until: Option<Instant>,
+    /// What the client has sent so far and where to, as long as it may still be forwarded untouched.
+    pub untouched: Option<(Option<IpAddr>, Vec<Vec<u8>>)>,
     /// When the proxy shuts down.
     pub until: Option<Instant>,
     /// When to look whether a peer has sent PING, and how many it had before.
@@ -120,6 +124,7 @@ impl Pair {
             ending: None,
             is_established: false,
             handshake_until: Some(until),
+            untouched: None,
             until: None,
             pings: None,
             gaps: None,
@@ -192,7 +197,10 @@ impl Pair {
                 }
                 self.begin(at, here, there, statistics);
             }
-            Event::Stream(event) => self.handle_stream(at, event, here, there),
+            // What comes before waits until both are: a client that has shown nothing yet is sent nothing of the server's.
+            Event::Stream(event) if self.may_relay(at, there.is_some()) => {
+                self.handle_stream(at, event, here, there);
+            }
             Event::DatagramReceived => {
                 if let Some(there) = there
                     && self.is_connected(at.other())
@@ -204,6 +212,10 @@ impl Pair {
         }
     }
 
+    fn may_relay(&self, at: Facing, is_other_there: bool) -> bool {
+        self.is_connected(at) && (!is_other_there || self.is_connected(at.other()))
+    }
+
     /// A handshake is complete: what has waited for that can go.
     fn begin(
         &mut self,
@@ -212,6 +224,9 @@ impl Pair {
         there: Option<&mut Connection>,
         statistics: &mut Statistics,
     ) {
+        if !self.may_relay(at, there.is_some()) {
+            return;
+        }
         let [outward, inward] = self.relays_from(at);
         let Some(there) = there else {
             // The other side has ended before.
@@ -228,11 +243,9 @@ impl Pair {
             inward.open(outward, &mut Ends::between(there, here), dir);
             outward.open(inward, &mut Ends::between(here, there), dir);
         }
-        if self.is_connected(Facing::Client) && self.is_connected(Facing::Server) {
-            self.handshake_until = None;
-            hand_on_datagrams(here, there, statistics);
-            hand_on_datagrams(there, here, statistics);
-        }
+        self.handshake_until = None;
+        hand_on_datagrams(here, there, statistics);
+        hand_on_datagrams(there, here, statistics);
     }
 
     fn handle_stream(
@@ -391,6 +404,19 @@ impl Pair {
         }
         self.pings = Some((next, pings));
         pings != before
+    }
+
+    /// Gives the side that is left more time, as long as it goes on acknowledging.
+    pub fn prolong(&mut self, now: Instant, left: &mut Connection) {
+        let linger = self.config.limits.linger;
+        if let Some(ending) = &mut self.ending
+            && ending.until <= now
+        {
+            let acks = left.stats().frame_rx.acks;
+            if acks > ending.acks {
+                (ending.until, ending.acks) = (now + linger, acks);
+            }
+        }
     }
 
     /// Why it has ended, for the log.

@@ -60,6 +60,8 @@ pub struct Proxy {
     /// Connections to next hops that are ready.
     pub(crate) pool: Pool,
     pub(crate) is_warmed_up: bool,
+    /// The pool is to be emptied.
+    pub(crate) is_pool_stale: bool,
     /// Flows that are forwarded untouched.
     pub(crate) asides: Asides,
     pub(crate) rtts: Rtts,
@@ -111,6 +113,7 @@ impl Proxy {
             is_draining: false,
             pool: Pool::default(),
             is_warmed_up: false,
+            is_pool_stale: false,
             asides: Asides::default(),
             rtts: Rtts::default(),
             forwarded: VecDeque::new(),
@@ -172,7 +175,7 @@ impl Proxy {
             client.next_timeout(),
             server.next_timeout(),
         ];
-        if self.config.mode == Mode::Warm && !self.is_warmed_up {
+        if self.is_pool_stale || self.config.mode == Mode::Warm && !self.is_warmed_up {
             return Some(Duration::ZERO);
         }
         let earliest = times.into_iter().flatten().min()?;
@@ -276,11 +279,10 @@ impl Proxy {
             return Err(PepError::Config(what.into()));
         }
         self.crypto.renew(&config, &self.clock)?;
-        let is_same = self.fits_pool(&config.next_hop, config.mode);
         self.config = Arc::new(config);
-        if !is_same {
-            self.is_warmed_up = false;
-        }
+        // What is ready was made with what was wanted and trusted before.
+        self.is_pool_stale = true;
+        self.is_warmed_up = false;
         Ok(())
     }
 
@@ -302,7 +304,7 @@ impl Proxy {
     #[must_use]
     pub fn is_drained(&self) -> bool {
         let left = self.sides.iter().map(Connections::count).sum::<usize>();
-        self.is_draining && self.pairs.is_empty() && left == 0
+        self.is_draining && self.pairs.is_empty() && left == 0 && self.asides.count() == 0
     }
 
     /// Timers, queued connections and the like: nothing of that may be left when there is no connection.

@@ -12,6 +12,8 @@ use bentpipe_endpoint::Reassembly;
 use bytes::Bytes;
 use noq_proto::{Connection, Dir, FinishError, ReadError, Side, StreamId, VarInt, WriteError};
 
+use crate::closing::Code;
+
 /// Read at once: what was merged in the library while it waited may be as large as the window.
 const LARGEST_PIECE: usize = 1 << 16;
 
@@ -336,6 +338,9 @@ impl Flow {
                     }
                 };
                 self.take(chunk);
+                if self.end.is_some() {
+                    break;
+                }
                 taken = self.write(ends.to, id, carried);
             }
             // Whether flow control credit is to be sent, the next poll finds out by itself.
@@ -357,8 +362,11 @@ impl Flow {
     }
 
     fn take(&mut self, chunk: noq_proto::Chunk) {
-        let inserted = self.pieces.insert(chunk.offset, chunk.bytes);
-        inserted.expect("the library hands out every byte once, and there is room");
+        // There is room for what limits allow; a window may have been asked for that is larger. What cannot be kept must not be missing unnoticed.
+        if self.pieces.insert(chunk.offset, chunk.bytes).is_err() {
+            let code = VarInt::try_from(Code::Buffer.value()).unwrap_or(VarInt::MAX);
+            self.end = Some(End::Reset(code));
+        }
     }
 
     /// Writes what there is in order; whether all of that was taken, or with which code the peer stopped the stream.
@@ -395,7 +403,12 @@ impl Flow {
         };
         self.end = loop {
             match chunks.next(usize::MAX) {
-                Ok(Some(chunk)) => self.take(chunk),
+                Ok(Some(chunk)) => {
+                    self.take(chunk);
+                    if self.end.is_some() {
+                        break self.end;
+                    }
+                }
                 other => break end(other.err().as_ref()),
             }
         };

@@ -6,7 +6,7 @@ use std::time::Instant;
 use noq_proto::Event as Happened;
 
 use crate::closing::Code;
-use crate::config::{Mode, NextHop};
+use crate::config::Mode;
 use crate::event::Number;
 use crate::pair::Facing;
 use crate::pool::Key;
@@ -18,6 +18,9 @@ const PINGS: u32 = 4;
 impl Proxy {
     /// What is wanted from the start is asked for.
     pub(crate) fn warm_up(&mut self, now: Instant) {
+        if std::mem::take(&mut self.is_pool_stale) {
+            self.cool_down(now);
+        }
         if self.config.mode != Mode::Warm || std::mem::replace(&mut self.is_warmed_up, true) {
             return;
         }
@@ -140,10 +143,5 @@ impl Proxy {
         let side = self.side(Facing::Server);
         side.close(now, handle, code.value(), code.reason().as_bytes());
         self.settle(now, Facing::Server, handle);
-    }
-
-    /// Whether what is kept ready would still be, were it asked for now.
-    pub(crate) fn fits_pool(&self, next_hop: &NextHop, mode: Mode) -> bool {
-        self.config.next_hop == *next_hop && self.config.mode == mode
     }
 }

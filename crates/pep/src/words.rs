@@ -8,7 +8,7 @@ use bentpipe_endpoint::{Clock, EndpointError, LogFolder, Options, Role, Surround
 use bentpipe_noq_options::{Peers, apply, log_to};
 use noq_proto::TransportConfig;
 
-use crate::config::{Auto, Config, Hop, Limits, Mode, NextHop, Warm};
+use crate::config::{Auto, Config, Hop, LARGEST_BUFFER, Limits, Mode, NextHop, Warm};
 use crate::error::PepError;
 
 /// Where a proxy stands.
@@ -30,6 +30,8 @@ pub struct Basis {
     pub client_tls: Arc<rustls::ServerConfig>,
     /// Whom the proxy trusts.
     pub server_tls: Arc<rustls::ClientConfig>,
+    /// What a connection may use, where the words do not say otherwise.
+    pub limits: Limits,
     /// For a qlog per connection and side.
     pub qlog: Option<LogFolder>,
     /// Real time and sockets; else virtual time.
@@ -66,7 +68,6 @@ impl Default for Warm {
 
 /// Of a stream, in bytes: what 250 Mbit/s need over a geostationary satellite, and some more.
 const BUFFER: usize = 32 << 20;
-const LARGEST_BUFFER: u64 = 1 << 40;
 /// A geostationary round trip takes 500 ms or more, one through the air or a low orbit less than this.
 const THRESHOLD: Duration = Duration::from_millis(200);
 
@@ -77,8 +78,8 @@ pub fn from_words(words: BTreeMap<String, String>, basis: Basis) -> Result<Confi
     let mut words = Options::new(words);
     let mode = mode(&mut words)?;
     let auto = auto(&mut words, basis.place)?;
-    let mut limits = Limits::default();
-    if let Some(bytes) = words.take_number("buffer", 1..=LARGEST_BUFFER)? {
+    let mut limits = basis.limits.clone();
+    if let Some(bytes) = words.take_number("buffer", 1..=LARGEST_BUFFER as u64)? {
         limits.stream_buffer = usize::try_from(bytes).expect("the range of the option ensures it");
         limits.connection_buffer = 2 * limits.stream_buffer;
     }
@@ -108,6 +109,7 @@ pub fn from_words(words: BTreeMap<String, String>, basis: Basis) -> Result<Confi
         warm: Warm::default(),
         seats: Arc::default(),
         connection_ids: None,
+        one_socket: false,
     })
 }
 

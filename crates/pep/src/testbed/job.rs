@@ -53,6 +53,7 @@ impl Job {
             clock: clock.clone(),
         };
         let mut config: Config = from_words(hello.options, basis).map_err(plain)?;
+        config.one_socket = !real_time;
         let protocols = hello.alpn.iter();
         config.warm.ahead = protocols
             .map(|alpn| (hello.server_name.clone(), alpn.clone().into_bytes()))

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bentpipe_pep::Event;
-use noq_proto::{Dir, Side, TransportConfig};
+use noq_proto::{Connection, Dir, Side, TransportConfig};
 
 use crate::setup::{Plan, client_tls};
 use crate::traffic::{Application, Plan as Stream, Sending};
@@ -53,23 +53,21 @@ fn ask(world: &mut World, bytes: usize) -> Duration {
 
 #[test]
 fn who_needs_no_proxy_is_forwarded_untouched() {
-    let mut world = Plan::of(&["auto=on"]).build();
-    ask(&mut world, 1000);
-    assert_eq!(
-        world.proxies[0].statistics().asides_total,
-        0,
-        "nothing is known yet"
-    );
-    // The close of the first has to be through, or its address is still in use.
-    world.run(Duration::from_secs(60));
-    ask(&mut world, 100_000);
-    let statistics = world.proxies[0].statistics();
-    assert_eq!((statistics.asides_total, statistics.asides), (1, 1));
-    assert_eq!(statistics.connections_total, 1);
-    world.run(Duration::from_secs(100));
-    let events: Vec<_> = std::iter::from_fn(|| world.proxies[0].poll_event()).collect();
-    assert!(events.contains(&Event::AsideClosed { flow: 1 }));
-    world.assert_clean();
+    for words in ["auto=on", "auto=on mode=sequential"] {
+        let mut world = Plan::of(&[words]).build();
+        // The first is measured, and waits for that.
+        ask(&mut world, 1000);
+        world.run(Duration::from_secs(60));
+        ask(&mut world, 100_000);
+        let statistics = world.proxies[0].statistics();
+        assert_eq!(statistics.asides_total, 2);
+        assert_eq!(statistics.established_total, 0);
+        assert_eq!(statistics.connections_total, 1, "the one that was measured");
+        world.run(Duration::from_secs(100));
+        let events: Vec<_> = std::iter::from_fn(|| world.proxies[0].poll_event()).collect();
+        assert!(events.contains(&Event::AsideClosed { flow: 2 }));
+        world.assert_clean();
+    }
 }
 
 #[test]
@@ -84,6 +82,73 @@ fn whose_hop_is_long_is_not() {
         }
         let proxy = world.proxies.last().unwrap();
         assert_eq!(proxy.statistics().asides_total, 0);
+    }
+}
+
+#[test]
+fn a_crowd_has_to_show_that_it_is_there() {
+    let mut world = Plan::of(&["mode=sequential"]).build_with(|_, config| {
+        // No handshake may be under way beside another.
+        config.limits.connections = 3;
+    });
+    for retried in 1..=2 {
+        ask(&mut world, 1000);
+        let statistics = world.proxies[0].statistics();
+        assert_eq!(
+            statistics.retried_total + statistics.established_total,
+            2 * retried
+        );
+    }
+}
+
+#[test]
+fn a_thousand_connections_at_once() {
+    let mut world = Plan::of(&[""]).build();
+    for _ in 0..1000 {
+        let tls = client_tls(&world.clock, &["test"]);
+        world
+            .client
+            .connect(world.now, tls, TransportConfig::default(), "server");
+    }
+    world.run(Duration::from_secs(5));
+    let statistics = world.proxies[0].statistics();
+    assert_eq!(statistics.established_total, 1000);
+    assert_eq!(statistics.connections, 1000);
+    let handles: Vec<_> = world.client.connections.keys().copied().collect();
+    for handle in handles {
+        world.client.close(world.now, handle, 0, "");
+    }
+    world.run(Duration::from_secs(60));
+    world.assert_clean();
+}
+
+#[test]
+fn datagrams_cross_both_ways_while_there_is_room() {
+    let mut world = Plan::of(&["", ""]).build();
+    let tls = client_tls(&world.clock, &["test"]);
+    let handle = world
+        .client
+        .connect(world.now, tls, TransportConfig::default(), "server");
+    // They may be sent before the next hop is connected.
+    while world.client.connections[&handle].is_handshaking() {
+        world.step(Duration::from_secs(60));
+    }
+    let send = |connection: &mut Connection, text: &'static [u8]| {
+        connection.datagrams().send(text.into(), false).unwrap();
+    };
+    send(world.client.connections.get_mut(&handle).unwrap(), b"one");
+    world.run(Duration::from_secs(2));
+    send(world.client.connections.get_mut(&handle).unwrap(), b"two");
+    let server = world.server.connections.values_mut().next().unwrap();
+    send(server, b"back");
+    world.run(Duration::from_secs(2));
+    let server = world.server.connections.values_mut().next().unwrap();
+    let received: Vec<_> = std::iter::from_fn(|| server.datagrams().recv()).collect();
+    assert_eq!(received, ["one", "two"]);
+    let client = world.client.connections.get_mut(&handle).unwrap();
+    assert_eq!(client.datagrams().recv().unwrap(), "back");
+    for proxy in &world.proxies {
+        assert_eq!(proxy.statistics().datagrams_total, 3);
     }
 }
 

@@ -201,6 +201,8 @@ fn stream(bytes: usize) -> Stream {
     }
 }
 
+const LINGER: Duration = Duration::from_millis(1500);
+
 struct Talk {
     world: World,
     handle: usize,
@@ -210,7 +212,8 @@ struct Talk {
 
 impl Talk {
     fn begin(plan: Plan, streams: &[Stream]) -> Self {
-        let mut world = plan.build();
+        // Shorter than it takes, so that it has to be prolonged.
+        let mut world = plan.build_with(|_, config| config.limits.linger = LINGER);
         let handle = connect(&mut world, "server");
         Self {
             world,

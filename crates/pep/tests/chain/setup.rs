@@ -81,6 +81,7 @@ pub fn config(clock: &Clock, index: usize, words: &str) -> Config {
         next_hop: NextHop::Fixed(listening(index + 2)),
         client_tls: Arc::new(server_tls(clock, &[])),
         server_tls: Arc::new(client_tls(clock, &[])),
+        limits: bentpipe_pep::Limits::default(),
         qlog: None,
         real_time: false,
         clock: clock.clone(),
