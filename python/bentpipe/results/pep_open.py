@@ -176,29 +176,35 @@ def _in_mode(study: Study, chain: str, mode: str) -> str | None:
 def _aside(studies: Sequence[Study], chain: str) -> str:
     chains = [one for study in studies for one in study.chains]
     automatic = next((one for one in chains if has(one, "auto", "on") and _plain(one) == chain), None)
-    rows = []
-    for title, measure in (one for study in studies for one in _settings(study)):
-        plain = measure(chain)
-        if plain is None:
-            continue
-        mine = None if automatic is None else measure(automatic)
-        if plain > _BEHIND or (mine or 0) > _BEHIND:
+    rows, slower, measured = [], 0, 0
+    settings: dict[str, list[_Setting]] = {}
+    for study in studies:
+        for title, measure in _settings(study):
+            settings.setdefault(title, []).append(measure)
+    for title, measures in settings.items():
+        plain = _first(measures, chain)
+        mine = None if automatic is None else _first(measures, automatic)
+        measured, slower = measured + (mine is not None), slower + ((mine or 0) > _BEHIND)
+        if max(plain or 0, mine or 0) > _BEHIND:
             rows.append([title, percent(plain), percent(mine)])
-    what = f"`{shown(chain)}`"
+    what, end = f"`{shown(chain)}`", ""
+    if automatic is not None and measured:
+        count = f"{slower} of the {measured} settings"
+        end = f"\n\nWith `{_added(automatic)}` it is slower than `direct` in {count} that it was run in."
     if not rows:
-        return f"In no setting is {what} slower than `direct` by more than 2 %."
+        return f"In no setting is {what} slower than `direct` by more than 2 %.{end}"
     text = (
         f"Where {what} takes more than 2 % longer than `direct`, or, of a duration, has received that much "
         "less: its time as a share of that without proxies. A proxy that steps aside forwards untouched what "
         "would cross a hop whose round trip is short ([docs/pep.md](../pep.md#stepping-aside))."
     )
-    slower = sum(_worse(row[2]) for row in rows)
-    end = ""
-    if automatic is not None:
-        count = f"{slower} of these {len(rows)} settings"
-        end = f"\n\nWith `{_added(automatic)}` it is slower than `direct` in {count}."
     head = ["", shown(chain), *([] if automatic is None else ["the same that steps aside"])]
     return f"{text}\n\n{table(head, [row[: len(head)] for row in rows])}{end}"
+
+
+def _first(measures: Sequence[_Setting], treatment: str) -> float | None:
+    """Of the first run that has it."""
+    return next((value for one in measures if (value := one(treatment)) is not None), None)
 
 
 def _added(automatic: str) -> str:
@@ -208,10 +214,6 @@ def _added(automatic: str) -> str:
 def _plain(chain: str) -> str:
     """A chain that steps aside, without that and without the mode in which it measures ahead."""
     return chain.replace(":auto=on", "").replace(":mode=warm", "")
-
-
-def _worse(text: str) -> bool:
-    return text != "-" and float(text.removesuffix(" %")) > 100 * _BEHIND
 
 
 class _Setting:
