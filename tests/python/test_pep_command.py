@@ -45,12 +45,12 @@ class Proxy:
 
     def wait_for(self, event: str, **fields: Any) -> dict[str, Any]:
         """The first line, from those read so far on, about such an event."""
-        for line in self.lines:
-            if matches(line, event, fields):
-                return line
+        for known in self.lines:
+            if matches(known, event, fields):
+                return known
         assert self.process.stderr is not None
         for text in self.process.stderr:
-            line = json.loads(text)
+            line: dict[str, Any] = json.loads(text)
             self.lines.append(line)
             if matches(line, event, fields):
                 return line
