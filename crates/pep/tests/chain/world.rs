@@ -59,6 +59,10 @@ struct Datagram {
     payload: Vec<u8>,
 }
 
+/// Flows that are forwarded untouched have ports of their own, from here on; others are above.
+const FIRST_ASIDE: u16 = 40_000;
+const LEAST_CALLING: u16 = 50_000;
+
 /// All of it.
 pub struct World {
     pub clock: Clock,
@@ -85,7 +89,7 @@ pub fn listening(index: usize) -> SocketAddr {
 
 /// Towards the server, node `index` is here.
 pub fn calling(index: usize) -> SocketAddr {
-    SocketAddr::from(([10, 0, u8::try_from(index).unwrap(), 2], 50_000))
+    SocketAddr::from(([10, 0, u8::try_from(index).unwrap(), 2], LEAST_CALLING))
 }
 
 impl World {
@@ -174,10 +178,10 @@ impl World {
             self.server.handle(self.now, received);
         } else {
             let proxy = &mut self.proxies[to - 1];
-            let side = if from < to {
-                Side::Client
-            } else {
-                Side::Server
+            let side = match destination.port() {
+                _ if from < to => Side::Client,
+                port @ FIRST_ASIDE..LEAST_CALLING => Side::Aside(u64::from(port - FIRST_ASIDE)),
+                _ => Side::Server,
             };
             proxy.handle_datagram(self.now, side, received);
         }
@@ -215,7 +219,7 @@ impl World {
             Side::Server => (from + 1, calling(from)),
             Side::Aside(flow) => {
                 let mut source = calling(from);
-                source.set_port(40_000 + u16::try_from(flow).unwrap());
+                source.set_port(FIRST_ASIDE + u16::try_from(flow).unwrap());
                 (from + 1, source)
             }
         };
