@@ -26,7 +26,7 @@ const RAW: u16 = 101;
 /// What the emulator saw of a trial. When flows ended is for others to say.
 pub fn course(plays: &[Play], report: &Report) -> Course {
     let job = plays[0].job();
-    let mut flaws = Vec::new();
+    let mut reasons = Vec::new();
     let mut hops = Vec::new();
     for (number, hop) in job.hops().into_iter().enumerate() {
         let sightings = report.packets.iter().filter(|it| it.hop == number);
@@ -38,7 +38,7 @@ pub fn course(plays: &[Play], report: &Report) -> Course {
         } else {
             format!("{} ", hop.name())
         };
-        flaws.extend(
+        reasons.extend(
             wrong
                 .into_iter()
                 .flatten()
@@ -55,7 +55,7 @@ pub fn course(plays: &[Play], report: &Report) -> Course {
         hops,
         end: Time::ZERO,
         epochs: 0,
-        fidelity: fidelity(report, flaws),
+        fidelity: fidelity(report, reasons),
     }
 }
 
