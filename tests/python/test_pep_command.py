@@ -276,7 +276,7 @@ def under_way(it: Proxy, port: str, *arguments: str) -> subprocess.Popen[str]:
 @needs_noq
 def test_sigterm_lets_a_transfer_complete_and_takes_no_other() -> None:
     with server() as port, through(port) as it:
-        process = under_way(it, it.port, "--time", "2")
+        process = under_way(it, it.port, "--time", "8")
         it.signal(signal.SIGTERM)
         it.wait_for("draining")
         assert it.ask("/healthz") == (503, "draining\n")

@@ -136,7 +136,7 @@ impl Coordinator {
     fn horizons(&self) -> Vec<Vec<Time>> {
         let open = self.flows.iter().filter(|flow| flow.end.is_none());
         if let [only] = self.delays.as_slice() {
-            let next = open.map(Flow::next_event).min().unwrap_or(Time::NEVER);
+            let next = open.map(Flow::next_action).min().unwrap_or(Time::NEVER);
             let until = next + only[0].min(only[1]);
             return self.flows.iter().map(|_| vec![until; 2]).collect();
         }
@@ -158,9 +158,12 @@ impl Coordinator {
         let flows = self.flows.iter_mut().zip(horizons);
         let of = |(flow, horizons): (&mut Flow, Vec<Time>)| match flow.end {
             None => {
+                let limit = flow.limit();
                 let nodes = flow.nodes().iter().zip(horizons);
-                nodes
-                    .map(|(node, horizon)| node.next_event().min(horizon))
+                let first = nodes.map(|(node, horizon)| node.next_event().min(horizon));
+                // What would be at its limit or later does not happen: it must hold nobody up.
+                first
+                    .map(|first| if first < limit { first } else { Time::NEVER })
                     .collect()
             }
             Some(_) => Vec::new(),

@@ -58,10 +58,15 @@ impl Flow {
         &mut self.nodes
     }
 
-    /// The first time at which anything happens in any of its programs.
-    pub fn next_event(&self) -> Time {
-        let events = self.nodes.iter().map(Node::next_event);
-        events.min().unwrap_or(Time::NEVER)
+    /// From when on nothing happens in it any more.
+    pub fn limit(&self) -> Time {
+        self.limit
+    }
+
+    /// The first time at which any of its programs can do anything to another.
+    pub fn next_action(&self) -> Time {
+        let actions = self.nodes.iter().map(Node::next_action);
+        actions.min().unwrap_or(Time::NEVER)
     }
 
     /// For each of its programs, the time before which nothing can reach it that is not on its way to it already.
@@ -103,8 +108,7 @@ impl Flow {
             self.limit = self.limit.min(self.now + drain);
             self.end_at_limit = End::Done;
         }
-        let next = self.nodes.iter().map(Node::next_action).min();
-        let next = next.unwrap_or(Time::NEVER);
+        let next = self.next_action();
         let end = if client && is_done(self.nodes.last()) {
             End::Done
         } else if next == Time::NEVER {
