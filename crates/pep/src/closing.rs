@@ -28,8 +28,6 @@ pub enum Code {
     ClientLost = 0x5045_5008,
     /// The client or the connection to it broke a rule of QUIC or TLS.
     ClientFailed = 0x5045_5009,
-    /// A limit of the proxy.
-    Limit = 0x5045_500a,
     /// A peer left a gap open in a stream while it filled the proxy's buffer, or it did not take what was waiting for it in time.
     Buffer = 0x5045_500b,
     /// The proxy is shutting down.
@@ -40,7 +38,7 @@ pub enum Code {
 
 impl Code {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 12] = [
         Self::NextHopRefused,
         Self::NextHopUnreachable,
         Self::NextHopLost,
@@ -50,7 +48,6 @@ impl Code {
         Self::NextHopFailed,
         Self::ClientLost,
         Self::ClientFailed,
-        Self::Limit,
         Self::Buffer,
         Self::ShuttingDown,
         Self::Name,
@@ -75,7 +72,6 @@ impl Code {
             Self::NextHopFailed => "proxy: the connection to the next hop failed",
             Self::ClientLost => "proxy: the client was lost",
             Self::ClientFailed => "proxy: the connection of the client failed",
-            Self::Limit => "proxy: a limit was reached",
             Self::Buffer => "proxy: a buffer was full for too long",
             Self::ShuttingDown => "proxy: shutting down",
             Self::Name => "proxy: not allowed to connect to this name",
