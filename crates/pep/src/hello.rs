@@ -1,5 +1,7 @@
 //! What a client asks for: the server name and the application protocols of its TLS `ClientHello` (RFC 8446, section 4.1.2).
 
+use crate::reader::Reader;
+
 /// What a client asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hello {
@@ -78,32 +80,6 @@ fn protocols(list: &mut Reader<'_>) -> Option<Vec<Vec<u8>>> {
         protocols.push(list.vector(1)?.0.to_vec());
     }
     Some(protocols)
-}
-
-/// Takes bytes off the front.
-struct Reader<'a>(&'a [u8]);
-
-impl<'a> Reader<'a> {
-    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(count)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    fn number(&mut self, bytes: usize) -> Option<usize> {
-        let digits = self.take(bytes)?;
-        Some(
-            digits
-                .iter()
-                .fold(0, |all, byte| all << 8 | usize::from(*byte)),
-        )
-    }
-
-    /// What is preceded by its length in so many bytes.
-    fn vector(&mut self, bytes: usize) -> Option<Reader<'a>> {
-        let length = self.number(bytes)?;
-        self.take(length).map(Reader)
-    }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use noq_proto::crypto::{Keys, ServerConfig};
 use noq_proto::{ConnectionId, PathId};
 
 use crate::hello::{Hello, NoHello};
+use crate::reader::Reader;
 
 /// What CRYPTO frames may bring before the handshake has begun: the library's own limit of buffering.
 const LARGEST: u64 = 16 << 10;
@@ -180,32 +181,6 @@ fn skip_ack(frames: &mut Reader<'_>, with_ecn: bool) -> Option<()> {
         frames.integer()?;
     }
     Some(())
-}
-
-/// Takes bytes off the front.
-struct Reader<'a>(&'a [u8]);
-
-impl<'a> Reader<'a> {
-    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(count)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    fn byte(&mut self) -> Option<u8> {
-        self.take(1).map(|bytes| bytes[0])
-    }
-
-    /// A variable-length integer (RFC 9000, section 16).
-    fn integer(&mut self) -> Option<u64> {
-        let first = self.byte()?;
-        let more = self.take((1 << (first >> 6)) - 1)?;
-        let start = u64::from(first & 0x3f);
-        Some(
-            more.iter()
-                .fold(start, |all, byte| all << 8 | u64::from(*byte)),
-        )
-    }
 }
 
 #[cfg(test)]

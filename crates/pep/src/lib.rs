@@ -19,6 +19,7 @@ mod initial;
 mod pair;
 mod pool;
 mod proxy;
+mod reader;
 mod relay;
 mod seats;
 mod sessions;
