@@ -32,7 +32,7 @@ TOOLS = {
 }
 # Fast stacks ask for sockets' buffers of this size; the kernel gives no more than its limits.
 BUFFER_BYTES = 2 * 1024 * 1024
-LATE_MS = 1.0  # a trial whose packets are released later than that is invalid
+LATE_MS = 1.0  # a trial whose packets are released later than that is invalid, if its round trip is short
 BUSY = 0.10  # the share of time in which something waited for a processor
 PROBE_TIMEOUT_S = 60
 
@@ -111,7 +111,8 @@ def _timer(timer: dict[str, Any]) -> Check:
             "timer noise",
             "warn",
             found,
-            f"trials are invalid beyond {LATE_MS:g} ms at p99.9: let the machine do less, or try again",
+            f"trials are invalid beyond {LATE_MS:g} ms, or 0.5 % of the round trip, at p99.9: let the "
+            "machine do less, or use --awake",
         )
     return Check("timer noise", "ok", found)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from bentpipe.records import Record
 
 TRIES = 4  # of a trial whose testbed did not keep to the model, before its record says so
-_GOOD_MS = 0.5  # a release error (p99.9) below this leaves room for more trials at once
+_GOOD = 0.5  # a release error (p99.9) below this share of what it may be leaves room for more trials at once
 _MOST_PRESSURE = 60.0  # percent of the last 10 s in which some task waited: none is started above
 
 
@@ -23,6 +23,7 @@ class Guard:
     """The limit, in weights of trials."""
 
     most: float  # never more than this
+    by_pressure: bool = True  # of no use where something runs all the time at a low priority
     limit: float = field(default_factory=lambda: float(os.cpu_count() or 1))
     running: float = 0.0
 
@@ -30,7 +31,9 @@ class Guard:
         """Whether a trial may be started now. One always may, if none is running."""
         if self.running == 0:
             return True
-        return self.running + weight <= min(self.limit, self.most) and _pressure() < _MOST_PRESSURE
+        if self.by_pressure and _pressure() >= _MOST_PRESSURE:
+            return False
+        return self.running + weight <= min(self.limit, self.most)
 
     def start(self, weight: float) -> None:
         self.running += weight
@@ -39,10 +42,10 @@ class Guard:
         """A trial has ended: learn from it. What ran far below the limit does not tell whether more can."""
         used = self.running > self.limit / 2
         self.running -= weight
-        late = record.release_error_p999_ms
+        late, limit = record.release_error_p999_ms, record.release_error_limit_ms
         if record.outcome == "invalid":
             self.limit = max(1.0, self.limit / 2)
-        elif used and late is not None and late < _GOOD_MS:
+        elif used and late is not None and limit is not None and late < _GOOD * limit:
             self.limit = min(self.most, self.limit + 0.5)
 
 

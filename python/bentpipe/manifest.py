@@ -49,6 +49,7 @@ class Manifest:
     cwd: str = ""  # where the command ran: relative paths in `options` and `command` count from there
     finished: str | None = None  # UTC; null: not finished
     resumed: list[str] = field(default_factory=list)  # when, UTC
+    awake: bool = False  # in real time: idle processors were kept from sleeping
     contract_breaches: dict[str, str] = field(
         default_factory=dict
     )  # "stack as role" → what it did instead of 127

@@ -118,8 +118,11 @@ class Record:
     release_error_p99_ms: float | None
     release_error_p999_ms: float | None
     release_error_max_ms: float | None
+    release_error_limit_ms: float | None  # what 99.9 % of the packets must not exceed
     kernel_drops: int | None  # packets that the kernel dropped on the way to the emulator or from it
-    cpu_pressure: float | None  # share of the time in which some task waited for a processor
+    cpu_pressure: (
+        float | None
+    )  # share of the time in which some task waited for a processor; null with --awake
 
     @property
     def ok(self) -> bool:

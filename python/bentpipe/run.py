@@ -16,13 +16,14 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
 from bentpipe import flows, protocol, state
+from bentpipe.awake import kept_awake
 from bentpipe.campaign import Cast
 from bentpipe.errors import BentpipeError, Interrupted, is_full
 from bentpipe.guard import TRIES, Guard
@@ -49,6 +50,7 @@ class Settings:
     shuffle: bool = False
     pause: Pause | None = None
     silence_s: int = 30
+    awake: bool = False  # in real time: keep idle processors from sleeping
 
 
 def jobs_for(testbed: Testbed, asked: int | None) -> int:
@@ -93,7 +95,8 @@ class Execution:
         self._executed: set[str] = set()  # trials that ended since this process began
         self._testbed = TESTBEDS[plan.testbed]
         self._jobs = jobs_for(self._testbed, self.settings.jobs)
-        self._guard = Guard(self._jobs) if self._testbed.is_real_time else None
+        self._awake = self.manifest.awake = self.settings.awake and self._testbed.is_real_time
+        self._guard = Guard(self._jobs, not self._awake) if self._testbed.is_real_time else None
         self._tries: dict[str, int] = {}  # trial → how often its testbed did not keep to the model
         self._versions: dict[str, str | None] = {}
         self._paused = False
@@ -112,6 +115,7 @@ class Execution:
             _signals(self._ask_to_stop),
             tempfile.TemporaryDirectory(prefix="bentpipe-", ignore_cleanup_errors=True) as scratch,
             ThreadPoolExecutor(self._jobs) as pool,
+            kept_awake() if self._awake else nullcontext(),
         ):
             try:
                 self._execute(Path(scratch), pool)
@@ -343,7 +347,10 @@ class Execution:
         try:
             if answer.values is None:
                 raise ValueError(answer.failure)
-            return trial.record(answer.values)
+            values = answer.values
+            if self._awake:  # what keeps processors awake waits for them whenever something else runs
+                values = {**values, "cpu_pressure": None}
+            return trial.record(values)
         except ValueError as error:
             self.harness_failures += 1
             self.progress.note(f"{trial.id}: {error}")

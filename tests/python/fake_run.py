@@ -251,6 +251,7 @@ def _record(label: str, link: Link, pair: tuple[str, str], iteration: int) -> Re
         release_error_p99_ms=None,
         release_error_p999_ms=None,
         release_error_max_ms=None,
+        release_error_limit_ms=None,
         kernel_drops=None,
         cpu_pressure=None,
     )

@@ -101,7 +101,8 @@ def result(job: dict[str, Any]) -> dict[str, Any]:
         "proxies": [], "hops": [],
         "packet_log_sha256": hashlib.sha256(job["seed"].encode()).hexdigest(),
         "release_error_p50_ms": None, "release_error_p99_ms": None, "release_error_p999_ms": None,
-        "release_error_max_ms": None, "kernel_drops": None, "cpu_pressure": None,
+        "release_error_max_ms": None, "release_error_limit_ms": None, "kernel_drops": None,
+        "cpu_pressure": None,
     }  # fmt: skip
 
 

@@ -19,6 +19,7 @@ EXACT = {
     "release_error_p99_ms": 0.07,
     "release_error_p999_ms": 0.13,
     "release_error_max_ms": 0.4,
+    "release_error_limit_ms": 1.0,
     "kernel_drops": 0,
     "cpu_pressure": 0.25,
 }

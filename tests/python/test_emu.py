@@ -72,6 +72,7 @@ def test_a_file_arrives_and_the_record_tells_how_exact_the_links_were(bentpipe: 
         assert record["limit_s"] <= record["completion_s"]
         assert 0 < record["efficiency"] <= 1
         assert 0 <= record["release_error_p50_ms"] <= record["release_error_p999_ms"] <= 1
+        assert record["release_error_limit_ms"] == 1, "the round trip takes 30 ms"
         assert record["kernel_drops"] == 0
         assert record["rtt_min_ms"] >= 30
         assert min(record["memory_client_bytes"], record["memory_server_bytes"]) > 1_000_000
@@ -187,7 +188,8 @@ def _left_over(word: str) -> list[str]:
 def test_the_guard_finds_how_many_trials_the_machine_bears() -> None:
     def ended(outcome: str, late_ms: float) -> Record:
         blank: dict[str, Any] = dict.fromkeys(Record.__dataclass_fields__)
-        return Record(**(blank | {"outcome": outcome, "release_error_p999_ms": late_ms}))
+        late = {"release_error_p999_ms": late_ms, "release_error_limit_ms": 1.0}
+        return Record(**(blank | late | {"outcome": outcome}))
 
     guard = Guard(most=16, limit=4)
     assert guard.admits(20), "one always may, if none is running"
@@ -196,7 +198,7 @@ def test_the_guard_finds_how_many_trials_the_machine_bears() -> None:
     guard.end(3, ended("ok", 0.1))
     guard.start(3)
     guard.end(3, ended("ok", 0.7))
-    assert guard.limit == 4.5, "what came out half a millisecond late leaves no room for more"
+    assert guard.limit == 4.5, "what came out late by half of what is allowed leaves no room for more"
     guard.start(2)
     guard.end(2, ended("ok", 0.1))
     assert guard.limit == 4.5, "one that had the machine for itself does not say that it bears more"

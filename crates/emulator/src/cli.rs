@@ -18,6 +18,7 @@ Usage:
   bentpipe-emu trial < job.json         run one trial; its result is printed as JSON
   bentpipe-emu bench [--seconds N] [--json]
                                         measure how exact the emulator is on this machine, for so long each (default: 5)
+  bentpipe-emu awake                    keep idle processors from sleeping, until standard input ends
 
 Options of shell:
   --scenario FILE     a scenario's TOML file
@@ -26,6 +27,7 @@ Options of shell:
   --server LINE       a command line for the server, started first
   --seed N            all randomness of the link comes from it (default: 1)
   --meters            each second, what crosses the link, on standard error
+  --awake             keep idle processors from sleeping: more exact, above all in virtual machines
 
 Examples:
   bentpipe-emu shell --scenario scenarios/sat.toml -- ping -c 3 server
@@ -40,6 +42,7 @@ pub enum Command {
     Probe,
     Trial,
     Bench { seconds: u64, json: bool },
+    Awake,
 }
 
 /// A command behind the link of a scenario.
@@ -50,6 +53,7 @@ pub struct Shell {
     pub server: Option<String>,
     pub seed: u64,
     pub meters: bool,
+    pub awake: bool,
     /// Empty: an interactive shell.
     pub command: Vec<OsString>,
 }
@@ -69,28 +73,28 @@ pub fn parse(mut parser: lexopt::Parser) -> Result<Command, lexopt::Error> {
         None | Some(Short('h') | Long("help")) => Ok(Command::Help),
         Some(Value(word)) => match word.string()?.as_str() {
             "shell" => parse_shell(&mut parser),
-            "trial" => match parser.next()? {
-                None => Ok(Command::Trial),
-                Some(other) => Err(other.unexpected()),
-            },
-            "probe" => parse_probe(&mut parser),
+            "trial" => alone(&mut parser, Command::Trial),
+            "probe" => alone(&mut parser, Command::Probe),
+            "awake" => alone(&mut parser, Command::Awake),
             "bench" => parse_bench(&mut parser),
-            other => Err(format!("{other:?} is none of: shell, trial, probe, bench").into()),
+            other => Err(format!("{other:?} is none of: shell, trial, probe, bench, awake").into()),
         },
         Some(other) => Err(other.unexpected()),
     }
 }
 
-fn parse_probe(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
+/// A command without options.
+fn alone(parser: &mut lexopt::Parser, command: Command) -> Result<Command, lexopt::Error> {
     match parser.next()? {
-        None => Ok(Command::Probe),
+        None => Ok(command),
         Some(other) => Err(other.unexpected()),
     }
 }
 
 fn parse_shell(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
     let mut scenario = None;
-    let (mut on, mut server, mut seed, mut meters) = (HostName::Client, None, 1, false);
+    let (mut on, mut server, mut seed) = (HostName::Client, None, 1);
+    let (mut meters, mut awake) = (false, false);
     let mut command = Vec::new();
     while let Some(argument) = parser.next()? {
         match argument {
@@ -100,6 +104,7 @@ fn parse_shell(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
             Long("server") => server = Some(parser.value()?.string()?),
             Long("seed") => seed = parser.value()?.parse()?,
             Long("meters") => meters = true,
+            Long("awake") => awake = true,
             Value(word) => {
                 command.push(word);
                 command.extend(parser.raw_args()?);
@@ -113,6 +118,7 @@ fn parse_shell(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
         server,
         seed,
         meters,
+        awake,
         command,
     }))
 }
@@ -167,6 +173,7 @@ mod tests {
             server: None,
             seed: 1,
             meters: false,
+            awake: false,
             command: ["ping", "--on", "-c"].map(OsString::from).to_vec(),
         };
         assert_eq!(parse_words(&words), Ok(Command::Shell(expected)));
@@ -185,7 +192,7 @@ mod tests {
     fn mistakes_are_named() {
         assert_eq!(
             parse_words(&["shel"]).unwrap_err(),
-            "\"shel\" is none of: shell, trial, probe, bench"
+            "\"shel\" is none of: shell, trial, probe, bench, awake"
         );
         assert!(parse_words(&["shell"]).unwrap_err().contains("--scenario"));
         let place = parse_words(&["shell", "--on", "moon", "--scenario", "a"]).unwrap_err();

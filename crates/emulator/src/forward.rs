@@ -19,7 +19,7 @@ use crate::capture::{Packet, Record, Recording, Wanted, record};
 use crate::clock::{Clock, TrialClock, thread_cpu_time};
 use crate::engine::{Crossing, Engine, Line};
 use crate::error::{Doing, EmulatorError};
-use crate::fidelity::{Fidelity, Measured, Pressure};
+use crate::fidelity::{Fidelity, Measured, Pressure, most_late};
 use crate::lane::Lane;
 use crate::passed::{Meter, Passed};
 use crate::places::places;
@@ -113,6 +113,7 @@ impl Forwarder {
             engine: Engine::new(crossings, record),
             clock,
             stop: Arc::clone(&stop),
+            most_late: most_late(scenario),
             normal_priority: options.normal_priority,
         };
         let pressure = Pressure::now();
@@ -230,6 +231,7 @@ struct Forwarding {
     clock: TrialClock,
     wake: Wake,
     stop: Arc<Stop>,
+    most_late: Span,
     normal_priority: bool,
 }
 
@@ -256,6 +258,7 @@ impl Forwarding {
         });
         Measured {
             lanes: lanes.collect(),
+            most_late: self.most_late,
             oddities: self.engine.oddities(),
             kernel_drops: kernel_drops.unwrap_or(0),
             failure: failure.err().map(|it| format!("forwarding failed: {it}")),

@@ -11,6 +11,7 @@
 //! [`Host`].
 
 mod addresses;
+mod awake;
 mod bench;
 mod capture;
 mod clock;
@@ -35,12 +36,13 @@ mod ring;
 mod topology;
 mod wake;
 
+pub use awake::Awake;
 pub use bench::{Bench, Delay, Gigabit, RateKept, bench, timer};
 pub use bentpipe_link::HostName;
 pub use capture::Packet;
 pub use enclosure::{INSIDE, arrive, exit_code, run_inside};
 pub use error::EmulatorError;
-pub use fidelity::{Fidelity, LaneError, MOST_LATE, ReleaseError};
+pub use fidelity::{Fidelity, LaneError, ReleaseError, most_late};
 pub use forward::{Forwarder, Options, Report, Running};
 pub use host::Host;
 pub use namespace::Namespace;

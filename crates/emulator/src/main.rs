@@ -1,7 +1,7 @@
 //! `bentpipe-emu`: real programs behind an emulated satellite link.
 //!
 //! `shell` runs a command on one of the hosts of a scenario; `trial` runs a trial; `probe` says whether that works here, and `bench` measures
-//! how exactly. People use the `bentpipe` command, which starts this one.
+//! how exactly; `awake` keeps idle processors from sleeping while trials run. People use the `bentpipe` command, which starts this one.
 
 mod cli;
 mod meters;
@@ -13,11 +13,11 @@ use std::env;
 use std::error::Error;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{Read, Write, stdout};
+use std::io::{self, Read, Write, stdin, stdout};
 use std::os::fd::FromRawFd;
 use std::process::ExitCode;
 
-use bentpipe_emulator::{INSIDE, arrive, bench, exit_code, run_inside};
+use bentpipe_emulator::{Awake, INSIDE, arrive, bench, exit_code, run_inside};
 use bentpipe_link::Scenario;
 use bentpipe_units::Span;
 
@@ -31,6 +31,7 @@ fn main() -> ExitCode {
     }
     let result = match cli::parse(lexopt::Parser::from_args(arguments.clone())) {
         Ok(Command::Help) => cli::print_help().map(|()| ExitCode::SUCCESS),
+        Ok(Command::Awake) => stay_awake(),
         Ok(Command::Shell(shell)) if is_inside => run_shell(&shell),
         Ok(Command::Probe) if is_inside => probe::run(),
         Ok(Command::Trial) if is_inside => run_trial(),
@@ -70,6 +71,13 @@ fn run_bench(seconds: u64, json: bool) -> Result<ExitCode, Box<dyn Error>> {
         measured.to_string()
     };
     writeln!(stdout(), "{text}")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Until whoever started it closes its standard input, or ends.
+fn stay_awake() -> Result<ExitCode, Box<dyn Error>> {
+    let _awake = Awake::keep()?;
+    io::copy(&mut stdin(), &mut io::sink())?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -13,7 +13,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use bentpipe_emulator::{EmulatorError, Forwarder, Host, HostName, Options, Running, Topology};
+use bentpipe_emulator::{
+    Awake, EmulatorError, Forwarder, Host, HostName, Options, Running, Topology,
+};
 use bentpipe_link::Scenario;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process_group, wait};
 
@@ -37,6 +39,7 @@ pub fn run(shell: &Shell, scenario: &Scenario) -> Result<ExitCode, Box<dyn Error
                 .into(),
         );
     }
+    let _awake = shell.awake.then(Awake::keep).transpose()?;
     let running = forward(&topology, scenario, shell.seed)?;
     let mut children = Children::default();
     let server = match &shell.server {

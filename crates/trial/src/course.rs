@@ -70,6 +70,8 @@ pub struct Fidelity {
     pub release_error_p999_ms: Option<f64>,
     /// The largest.
     pub release_error_max_ms: Option<f64>,
+    /// What 99.9 % must not exceed if the trial is to be trusted.
+    pub release_error_limit_ms: Option<f64>,
     /// Packets that the kernel dropped on the way to the emulator or from it.
     pub kernel_drops: Option<u64>,
     /// The share of the time in which some task of this machine waited for a processor.

@@ -29,6 +29,7 @@ from bentpipe import (
     treatments,
     workload,
 )
+from bentpipe.awake import is_virtual_machine
 from bentpipe.campaign import Cast
 from bentpipe.cli import run_options
 from bentpipe.cli.stacks import note_replaced
@@ -74,6 +75,7 @@ class Started:
 def run(
     name: str | None,
     jobs: int | None,
+    awake: bool | None,
     shuffle: bool,
     pause: str | None,
     out: Path | None,
@@ -115,6 +117,7 @@ def run(
         shuffle=shuffle,
         pause=Pause.parse(pause) if pause is not None else None,
         silence_s=_silence_s(),
+        awake=is_virtual_machine() if awake is None else awake,
     )
     asked = Asked(name, run_options.changed_keys(given), extra, short=given["size"] is not None)
     started = _resume(resume, asked, settings.jobs) if resume else _start(out, asked, settings.jobs)

@@ -138,6 +138,13 @@ EXECUTION = _options(
         metavar="N",
         help="Trials at a time (default: cores + 1; in real time at most this many, default 8 per core).",
     ),
+    click.option(
+        "--awake/--no-awake",
+        "awake",
+        default=None,
+        help="In real time: keep idle processors from sleeping, so that packets come out in time. It "
+        "takes all that the processors have left over (default: in virtual machines).",
+    ),
     click.option("--shuffle", is_flag=True, help="Run trials in random order. Results stay the same."),
     click.option(
         "--pause-between", "pause", metavar="HH:MM-HH:MM", help="Start no trial in this local time."

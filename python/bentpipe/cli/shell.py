@@ -63,6 +63,11 @@ class _Shell(click.Command):
 @click.option(
     "--meters", is_flag=True, help="Each second: rate, queue and losses of the link, on standard error."
 )
+@click.option(
+    "--awake",
+    is_flag=True,
+    help="Keep idle processors from sleeping: more exact, above all in virtual machines.",
+)
 def shell(
     scenario: str,
     command: tuple[str, ...],
@@ -71,6 +76,7 @@ def shell(
     settings: tuple[str, ...],
     seed: int,
     meters: bool,
+    awake: bool,
 ) -> None:
     """Run COMMAND, or an interactive shell, behind the link of SCENARIO, in real time. No root is needed.
 
@@ -99,6 +105,8 @@ def shell(
         arguments += ["--server", server]
     if meters:
         arguments.append("--meters")
+    if awake:
+        arguments.append("--awake")
     for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and a new program inherits that
         signal.signal(number, signal.SIG_DFL)
     os.execv(program, [*arguments, "--", *command])

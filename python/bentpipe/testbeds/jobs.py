@@ -140,7 +140,9 @@ class Trials:
                 stderr=subprocess.PIPE,
                 text=True,
                 errors="replace",
-                start_new_session=True,
+                # No session of its own: the kernel shares out processor time by session first, and what runs
+                # in another at a lower priority (`bentpipe.awake`) would not give way at once.
+                process_group=0,
                 env=self._environment,
             )
             self._running.add(process)

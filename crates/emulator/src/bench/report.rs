@@ -12,15 +12,12 @@ const RATE_ERROR: f64 = 0.001;
 
 impl fmt::Display for Bench {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let share = |share: Option<f64>| {
-            share.map_or_else(|| "unknown".into(), |it| format!("{:.0} %", it * 1e2))
-        };
+        let stolen = self.cpu_steal.map(|share| format!("{:.0} %", share * 1e2));
         writeln!(
             f,
-            "{} processors: tasks waited for them {} of the time, a hypervisor took {}; forwarding runs as {}",
+            "{} processors, of which a hypervisor took {}; forwarding runs as {}",
             self.cpus,
-            share(self.cpu_pressure_some),
-            share(self.cpu_steal),
+            stolen.as_deref().unwrap_or("an unknown share"),
             self.delay.scheduling
         )?;
         writeln!(
@@ -29,6 +26,7 @@ impl fmt::Display for Bench {
             "late by ms", "p50", "p99", "p99.9", "max"
         )?;
         line(f, "this machine's timer", &self.timer, "")?;
+        line(f, "  kept awake", &self.timer_awake, "")?;
         let release = &self.delay.release_error;
         let met = release.p99_ms <= P99_MS && release.p999_ms <= P999_MS;
         line(f, "release, 20 Mbit/s and 300 ms", release, verdict(met))?;

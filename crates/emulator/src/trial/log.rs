@@ -183,6 +183,7 @@ fn fidelity(report: &Report, flaws: Vec<String>) -> Fidelity {
         release_error_p99_ms: Some(late.p99_ms),
         release_error_p999_ms: Some(late.p999_ms),
         release_error_max_ms: Some(late.max_ms),
+        release_error_limit_ms: Some(seen.most_late_ms),
         kernel_drops: Some(seen.kernel_drops),
         cpu_pressure: seen.cpu_pressure_some,
     }
