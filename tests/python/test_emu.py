@@ -17,6 +17,7 @@ import pytest
 from conftest import Command, installed_or_skip
 
 from bentpipe import paths, scenarios
+from bentpipe.awake import is_virtual_machine, kept_awake
 from bentpipe.guard import Guard
 from bentpipe.records import Record
 
@@ -210,3 +211,40 @@ def test_the_guard_finds_how_many_trials_the_machine_bears() -> None:
         guard.start(1)
         guard.end(1, ended("ok", 0.1))
     assert guard.limit == 16
+
+
+def test_the_processor_says_whether_it_is_a_virtual_one(tmp_path: Path) -> None:
+    said = tmp_path / "cpuinfo"
+    said.write_text("processor\t: 0\nmodel name\t: no hypervisor\nflags\t\t: fpu vme sse2\n")
+    assert not is_virtual_machine(said)
+    said.write_text("processor\t: 0\nflags\t\t: fpu vme sse2 hypervisor lahf_lm\n")
+    assert is_virtual_machine(said)
+    assert not is_virtual_machine(tmp_path / "none")
+
+
+def test_processors_are_kept_awake_by_threads_that_give_way_to_all_else() -> None:
+    with kept_awake():
+        [program] = _children("awake")
+        deadline = time.monotonic() + 60
+        while (kept := _kept_awake_by(program)) != os.sched_getaffinity(0) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert kept == os.sched_getaffinity(0)
+    assert not _children("awake"), "nothing is left of it"
+
+
+def _children(argument: str) -> list[int]:
+    """Processes of the emulator's program that this one started with `argument`."""
+    found = []
+    for entry in Path(f"/proc/{os.getpid()}/task").glob("*/children"):
+        for number in entry.read_text().split():
+            words = Path(f"/proc/{number}/cmdline").read_bytes().split(b"\0")
+            if words[1:2] == [argument.encode()]:
+                found.append(int(number))
+    return found
+
+
+def _kept_awake_by(process: int) -> set[int]:
+    """The processors that have a thread of their own, at the priority of what is idle."""
+    threads = [int(one.name) for one in Path(f"/proc/{process}/task").iterdir()]
+    idle = [one for one in threads if os.sched_getscheduler(one) == os.SCHED_IDLE]
+    return {processor for one in idle for processor in os.sched_getaffinity(one)}
