@@ -2,7 +2,8 @@
 
 What is too much depends on the stacks, the rates and what else the machine does. So the limit is found while
 trials run, as congestion control finds a window: each trial whose packets came out in time makes it larger by
-a part if it was in use, each that did not halves it. Trials of stacks that need much CPU time weigh more.
+a part if it was in use, each that did not halves it; but one for each processor there may always be, since
+with so few it is not they that were too much. Trials of stacks that need much CPU time weigh more.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ class Guard:
 
     most: float  # never more than this
     by_pressure: bool = True  # of no use where something runs all the time at a low priority
-    limit: float = field(default_factory=lambda: float(os.cpu_count() or 1))
+    least: float = field(default_factory=lambda: float(os.cpu_count() or 1))
+    limit: float = field(default_factory=lambda: 2.0 * (os.cpu_count() or 1))
     running: float = 0.0
 
     def admits(self, weight: float) -> bool:
@@ -44,7 +46,7 @@ class Guard:
         self.running -= weight
         late, limit = record.release_error_p999_ms, record.release_error_limit_ms
         if record.outcome == "invalid":
-            self.limit = max(1.0, self.limit / 2)
+            self.limit = max(self.least, self.limit / 2)
         elif used and late is not None and limit is not None and late < _GOOD * limit:
             self.limit = min(self.most, self.limit + 0.5)
 

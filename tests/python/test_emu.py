@@ -192,7 +192,7 @@ def test_the_guard_finds_how_many_trials_the_machine_bears() -> None:
         late = {"release_error_p999_ms": late_ms, "release_error_limit_ms": 1.0}
         return Record(**(blank | late | {"outcome": outcome}))
 
-    guard = Guard(most=16, limit=4)
+    guard = Guard(most=16, least=2, limit=4)
     assert guard.admits(20), "one always may, if none is running"
     guard.start(3)
     assert not guard.admits(2)
@@ -206,6 +206,9 @@ def test_the_guard_finds_how_many_trials_the_machine_bears() -> None:
     guard.start(3)
     guard.end(3, ended("invalid", 3.0))
     assert guard.limit == 2.25
+    guard.start(3)
+    guard.end(3, ended("invalid", 3.0))
+    assert guard.limit == 2, "no less than one for each processor"
     guard.start(16)
     for _ in range(50):
         guard.start(1)
