@@ -188,18 +188,8 @@ def _sooner(proxied: Arrivals, direct: Arrivals) -> str:
 
 
 def _full(study: Study, road: Road, both: tuple[Arrivals, Arrivals]) -> str:
-    with_, without = (_when_full(one, study.rate_bps(road)) for one in both)
+    with_, without = (one.when_full(study.rate_bps(road)) for one in both)
     return f"from {with_} on in place of {without}"
-
-
-def _when_full(one: Arrivals, rate_bps: float) -> str:
-    """The median; how many trials, if not all of them fill it."""
-    times = one.full_s(rate_bps)
-    known = finite(times)
-    middle = median(known)
-    if middle is None:
-        return "never"
-    return f"{middle:.1f} s" + ("" if len(known) == len(times) else f" ({len(known)} of {len(times)})")
 
 
 def _by_end(study: Study, both: tuple[Arrivals, Arrivals]) -> str:
@@ -269,7 +259,7 @@ def _ends(study: Study, chain: str) -> str:
             [
                 road.title,
                 *(_time(median(finite(one.slow_start_s))) for one in (direct, proxied)),
-                *(_when_full(one, rate) for one in (direct, proxied)),
+                *(one.when_full(rate) for one in (direct, proxied)),
                 *(f"{one.at(study.until_s).mean() / MB:.1f}" for one in (direct, proxied)),
                 *(_steady(study, one) for one in (direct, proxied)),
             ]

@@ -20,7 +20,8 @@ MODES = ("sequential", "warm")
 _CONTROLLERS = """Bytes received by so many seconds, as a multiple of those of `direct` over the same path;
 of `direct` itself, MB. Without options a proxy has CUBIC and an initial window of 10 packets. *dropped* is
 what the satellite's queue towards the client dropped, in percent of the packets, without loss on the
-medium. In bold the most of a column."""
+medium. *Link full*: when the rate first reaches 95 % of the link's, likewise. In bold the most of
+a column."""
 _MODES = """A file over the path, with no loss on the medium: when its first byte came, and when all of it
 was there, in seconds. In bold what takes longer than `direct` by more than 2 %.
 
@@ -82,8 +83,11 @@ def _over_time(study: Study, name: str) -> str:
                 texts.append("-" if direct is None else f"{direct.at(at_s).mean() / 1e6:.2f} MB")
             else:
                 texts.append(_marked(many, one))
-        rows.append([literal(shown(one)), *texts, _dropped(study.arrivals.get((roads[0], one)))])
-    head = ["", *(f"{road.loss}: {at_s} s" for road, at_s in columns), f"dropped, {roads[0].loss}"]
+        lossless = study.arrivals.get((roads[0], one))
+        full = "-" if lossless is None else lossless.when_full(study.rate_bps(roads[0]))
+        rows.append([literal(shown(one)), *texts, full, _dropped(lossless)])
+    head = ["", *(f"{road.loss}: {at_s} s" for road, at_s in columns)]
+    head += [f"link full, {roads[0].loss}", f"dropped, {roads[0].loss}"]
     return table(head, rows)
 
 

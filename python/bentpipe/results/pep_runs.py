@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from bentpipe import treatments, workload
 from bentpipe.records import Record
+from bentpipe.results.quantiles import median
 from bentpipe.results.source import Source
 from bentpipe.statistics import Cell, cells
 from bentpipe.treatments import DIRECT
@@ -94,6 +95,15 @@ class Arrivals:
     def full_s(self, rate_bps: float) -> list[float]:
         """When the link was first full in each trial; infinite if it never was."""
         return [_first(row >= FULL * rate_bps) for row in self.rates]
+
+    def when_full(self, rate_bps: float) -> str:
+        """The median of these times; of how many trials, if not all of them fill it."""
+        times = self.full_s(rate_bps)
+        known = finite(times)
+        middle = median(known)
+        if middle is None:
+            return "never"
+        return f"{middle:.1f} s" + ("" if len(known) == len(times) else f" ({len(known)} of {len(times)})")
 
 
 def _peak(rates: Floats) -> float:
