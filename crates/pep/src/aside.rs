@@ -90,16 +90,17 @@ impl Asides {
     /// Ends the next flow that has been silent for long.
     pub fn overdue(&mut self, now: Instant) -> Option<u64> {
         let (time, number) = *self.timers.first()?;
-        (time <= now).then(|| self.remove(number))
+        (time <= now && self.remove(number)).then_some(number)
     }
 
-    fn remove(&mut self, number: u64) -> u64 {
+    /// Ends a flow; whether it was there.
+    pub fn remove(&mut self, number: u64) -> bool {
+        let Some(flow) = self.flows.remove(&number) else {
+            return false;
+        };
         self.seats.remove(&number);
-        if let Some(flow) = self.flows.remove(&number) {
-            self.by_client.remove(&flow.client);
-            self.timers.remove(&(flow.until, number));
-        }
-        number
+        self.by_client.remove(&flow.client);
+        self.timers.remove(&(flow.until, number))
     }
 }
 

@@ -163,6 +163,15 @@ impl Proxy {
         }
     }
 
+    /// A flow cannot be forwarded, because there is no socket for it: it ends, and what its client sends next is looked at anew.
+    pub fn forget_aside(&mut self, flow: u64) {
+        if self.asides.remove(flow) {
+            self.forwarded
+                .retain(|(side, ..)| *side != Side::Aside(flow));
+            self.tell(Event::AsideClosed { flow });
+        }
+    }
+
     /// When [`Proxy::handle_timeout`] wants to be called.
     pub fn next_timeout(&mut self) -> Option<Duration> {
         let pairs = self.timers.first().map(|(time, _)| *time);

@@ -71,6 +71,34 @@ fn who_needs_no_proxy_is_forwarded_untouched() {
 }
 
 #[test]
+fn a_flow_that_gets_no_socket_is_forgotten() {
+    let mut world = Plan::of(&["auto=on"]).build();
+    ask(&mut world, 1000);
+    world.run(Duration::from_secs(60));
+    while world.proxies[0].poll_event().is_some() {}
+    let tls = client_tls(&world.clock, &["test"]);
+    let transport = TransportConfig::default();
+    let now = world.now;
+    let handle = world.client.connect(now, tls, transport, "server");
+    // Without a socket nothing gets through.
+    world.paths[1].loss = 100;
+    while world.proxies[0].statistics().asides_total < 2 {
+        assert!(world.step(Duration::from_secs(600)), "no flow");
+    }
+    world.proxies[0].forget_aside(2);
+    world.paths[1].loss = 0;
+    let events: Vec<_> = std::iter::from_fn(|| world.proxies[0].poll_event()).collect();
+    assert_eq!(events.last(), Some(&Event::AsideClosed { flow: 2 }));
+    // The client tries again, and there is a socket for that.
+    world.run(Duration::from_secs(5));
+    assert!(!world.client.connections[&handle].is_handshaking());
+    assert_eq!(world.proxies[0].statistics().asides_total, 3);
+    world.client.close(world.now, handle, 0, "");
+    world.run(Duration::from_secs(100));
+    world.assert_clean();
+}
+
+#[test]
 fn whose_hop_is_long_is_not() {
     for words in [&["auto=on"][..], &["", "auto=on"]] {
         let mut plan = Plan::of(words);
