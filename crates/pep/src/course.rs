@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use noq_proto::{Connection, Event as Happened, Incoming, PathId};
 
-use crate::arrivals::Arrival;
+use crate::arrivals::{Arrival, First};
 use crate::closing::{Closing, Code};
 use crate::config::Mode;
 use crate::connections::Connections;
@@ -27,7 +27,9 @@ const MOST_ARRIVALS: usize = 1024;
 
 impl Proxy {
     /// The first datagram of a client has come.
-    pub(crate) fn begin_arrival(&mut self, now: Instant, incoming: Incoming, datagram: Vec<u8>) {
+    ///
+    /// `first`: as it came, if it starts with an Initial packet.
+    pub(crate) fn begin_arrival(&mut self, now: Instant, incoming: Incoming, first: Option<First>) {
         let arriving = self.arrivals.count();
         if arriving >= MOST_ARRIVALS {
             return self.side(Facing::Client).ignore(incoming);
@@ -36,9 +38,12 @@ impl Proxy {
             self.statistics.retried_total += 1;
             return self.side(Facing::Client).retry(incoming);
         }
-        let collector = self.crypto.collector(&datagram);
+        let Some(first) = first else {
+            return self.arrive(now, Arrival::Wrong(incoming));
+        };
+        let collector = self.crypto.collector(&first.payload);
         let until = now + self.config.limits.handshake;
-        let arrival = self.arrivals.begin(incoming, collector, datagram, until);
+        let arrival = self.arrivals.begin(incoming, collector, first, until);
         if let Some(arrival) = arrival {
             self.arrive(now, arrival);
         }

@@ -6,6 +6,7 @@ use std::time::Instant;
 use bentpipe_endpoint::{Received, Transmit};
 use noq_proto::{ConnectionId, ConnectionIdGenerator as _, HashedConnectionIdGenerator, PathId};
 
+use crate::arrivals::First;
 use crate::event::Event;
 use crate::pair::Facing;
 use crate::proxy::{Proxy, Side};
@@ -116,7 +117,7 @@ impl Proxy {
         now: Instant,
         (client, local, seat): (SocketAddr, Option<IpAddr>, Seat),
         next_hop: SocketAddr,
-        datagrams: &[Vec<u8>],
+        datagrams: &[First],
     ) {
         let until = now + self.config.limits.idle;
         let flow = self.asides.begin((client, local, seat), next_hop, until);
@@ -127,7 +128,8 @@ impl Proxy {
             next_hop,
         });
         for datagram in datagrams {
-            self.forward(Side::Aside(flow), (next_hop, None), 0, datagram);
+            let to = (next_hop, None);
+            self.forward(Side::Aside(flow), to, datagram.ecn, &datagram.payload);
         }
     }
 

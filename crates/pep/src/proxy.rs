@@ -155,10 +155,7 @@ impl Proxy {
         }
         match self.side(Facing::Client).handle(now, datagram) {
             Arrived::At(handle) => self.settle(now, Facing::Client, handle),
-            Arrived::New(incoming) => {
-                let copy = copy.unwrap_or_default();
-                self.begin_arrival(now, *incoming, copy);
-            }
+            Arrived::New(incoming) => self.begin_arrival(now, *incoming, copy),
             Arrived::Nothing => {}
         }
     }

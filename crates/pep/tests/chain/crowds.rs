@@ -71,6 +71,16 @@ fn who_needs_no_proxy_is_forwarded_untouched() {
 }
 
 #[test]
+fn marks_go_untouched_too() {
+    let mut world = Plan::of(&["auto=on"]).build();
+    for what in ["a flow that was measured first", "one that was not"] {
+        world.unmarked.fill(0);
+        ask(&mut world, 1000);
+        assert_eq!(world.unmarked[0], world.unmarked[1], "{what}");
+    }
+}
+
+#[test]
 fn a_flow_that_gets_no_socket_is_forgotten() {
     let mut world = Plan::of(&["auto=on"]).build();
     ask(&mut world, 1000);

@@ -78,6 +78,8 @@ pub struct World {
     sent: u64,
     /// Datagrams that crossed each hop, or were to.
     pub crossed: Vec<u64>,
+    /// Those of them without a mark of ECN.
+    pub unmarked: Vec<u64>,
     /// Nothing goes to or from the node of this number.
     pub silent: Option<usize>,
 }
@@ -109,6 +111,7 @@ impl World {
             proxies,
             server,
             crossed: vec![0; paths.len()],
+            unmarked: vec![0; paths.len()],
             paths,
             random: Random(seed | 1),
             under_way: BTreeMap::new(),
@@ -225,6 +228,7 @@ impl World {
         };
         let hop = from.min(to);
         self.crossed[hop] += 1;
+        self.unmarked[hop] += u64::from(ecn == 0);
         self.sent += 1;
         let path = self.paths[hop];
         if self.silent == Some(from) || self.random.below(100) < path.loss {
