@@ -70,6 +70,41 @@ fn who_needs_no_proxy_is_forwarded_untouched() {
     }
 }
 
+/// Two clients, one after the other, through two proxies that both know before that the hop between them is short; how many flows each proxy
+/// forwarded untouched, and how many connections each ended.
+fn both_step_aside(one_socket: bool, pause: Duration) -> [(u64, u64); 2] {
+    let plan = Plan::of(&["mode=warm auto=on", "mode=warm auto=on"]);
+    let mut world = plan.build_with(|_, config| {
+        config.warm.ahead = vec![("server".to_owned(), b"test".to_vec())];
+        config.one_socket = one_socket;
+    });
+    world.one_socket = one_socket;
+    world.run(Duration::from_secs(5));
+    for _ in 0..2 {
+        ask(&mut world, 100_000);
+        world.run(pause);
+    }
+    let counted = [0, 1].map(|proxy| {
+        let statistics = world.proxies[proxy].statistics();
+        (statistics.asides_total, statistics.connections_total)
+    });
+    // What is kept ready is as it was.
+    world.run(Duration::from_secs(100));
+    assert!(world.proxies.iter().all(|it| it.statistics().warm == 1));
+    assert!(world.proxies.iter().all(|it| it.statistics().asides == 0));
+    counted
+}
+
+#[test]
+fn flows_of_one_address_go_as_those_of_many() {
+    let long = Duration::from_secs(60);
+    let apart = both_step_aside(false, long);
+    assert_eq!(apart, [(2, 0), (2, 1)]);
+    assert_eq!(both_step_aside(true, long), apart);
+    // The second comes while the first flow is still there.
+    assert_eq!(both_step_aside(true, Duration::ZERO), apart);
+}
+
 #[test]
 fn marks_go_untouched_too() {
     let mut world = Plan::of(&["auto=on"]).build();

@@ -80,6 +80,8 @@ pub struct World {
     pub crossed: Vec<u64>,
     /// Those of them without a mark of ECN.
     pub unmarked: Vec<u64>,
+    /// Flows that are forwarded untouched have the port of their proxy's connections.
+    pub one_socket: bool,
     /// Nothing goes to or from the node of this number.
     pub silent: Option<usize>,
 }
@@ -116,6 +118,7 @@ impl World {
             random: Random(seed | 1),
             under_way: BTreeMap::new(),
             sent: 0,
+            one_socket: false,
             silent: None,
         }
     }
@@ -219,6 +222,7 @@ impl World {
     fn send(&mut self, from: usize, side: Side, destination: SocketAddr, ecn: u8, payload: &[u8]) {
         let (to, source) = match side {
             Side::Client => (from - 1, listening(from)),
+            Side::Aside(_) if self.one_socket => (from + 1, calling(from)),
             Side::Server => (from + 1, calling(from)),
             Side::Aside(flow) => {
                 let mut source = calling(from);
