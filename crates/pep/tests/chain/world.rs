@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::time::Duration;
 
 use bentpipe_endpoint::{Clock, Received};
@@ -82,6 +83,8 @@ pub struct World {
     pub unmarked: Vec<u64>,
     /// Flows that are forwarded untouched have the port of their proxy's connections.
     pub one_socket: bool,
+    /// Datagrams from the node of this number, if they have so many bytes, are lost.
+    pub swallowed: Option<(usize, Range<usize>)>,
     /// Nothing goes to or from the node of this number.
     pub silent: Option<usize>,
 }
@@ -119,6 +122,7 @@ impl World {
             under_way: BTreeMap::new(),
             sent: 0,
             one_socket: false,
+            swallowed: None,
             silent: None,
         }
     }
@@ -235,6 +239,10 @@ impl World {
         self.unmarked[hop] += u64::from(ecn == 0);
         self.sent += 1;
         let path = self.paths[hop];
+        let swallowed = self.swallowed.as_ref();
+        if swallowed.is_some_and(|(node, sizes)| *node == from && sizes.contains(&payload.len())) {
+            return;
+        }
         if self.silent == Some(from) || self.random.below(100) < path.loss {
             return;
         }
