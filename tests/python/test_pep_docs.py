@@ -26,13 +26,21 @@ def test_every_close_code_is_listed() -> None:
     assert named(section("Close codes")) == {f"0x{code.replace('_', '')}" for code in codes}
 
 
-def test_every_metric_is_listed() -> None:
+def test_every_metric_is_explained_as_the_program_does() -> None:
     counted = (SOURCES / "statistics.rs").read_text().rpartition("statistics! {")[2]
-    names = set(re.findall(r"^    (\w+): (?:Counter|Gauge),$", counted, re.MULTILINE))
-    text = (SOURCES / "program" / "metrics.rs").read_text()
-    names |= set(re.findall(r'"([a-z_]+)",\s+"(?:counter|gauge)"', text))
-    assert len(names) > 20
-    assert named(section("Metrics")) == names
+    known = {
+        (name, kind.lower()): text for text, name, kind in re.findall(r"/// (.+)\n    (\w+): (\w+),", counted)
+    }
+    own = (SOURCES / "program" / "metrics.rs").read_text()
+    known |= {
+        (name, kind): text for kind, name, text in re.findall(r'(counter|gauge)\(\s*"(\w+)",\s*"(.+)"', own)
+    }
+    assert len(known) > 30
+    rows = re.findall(r"^\| `(\w+)` \| (\w+) \| (.+) \|$", section("Metrics"), re.MULTILINE)
+    assert {(name, kind) for name, kind, _ in rows} == set(known)
+    for name, kind, text in rows:
+        said = known[name, kind].removesuffix(".")
+        assert text.partition(";")[0].casefold() == said.casefold(), name
 
 
 def test_the_options_of_the_whole_proxy_are_listed() -> None:

@@ -33,5 +33,5 @@ pub use error::PepError;
 pub use event::{Event, Number, Refusal, Why};
 pub use proxy::{Proxy, Side};
 pub use seats::{Most, Seat, Seats};
-pub use statistics::{Kind, Statistics};
+pub use statistics::{Kind, Metric, Statistics};
 pub use words::{Basis, Place, from_words};

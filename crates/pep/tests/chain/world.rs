@@ -278,11 +278,13 @@ impl World {
     pub fn assert_clean(&self) {
         for (index, proxy) in self.proxies.iter().enumerate() {
             let statistics = proxy.statistics();
-            for (name, kind, value) in statistics.entries() {
-                let is_left = kind == bentpipe_pep::Kind::Gauge && value != 0 && name != "warm";
+            for (metric, value) in statistics.entries() {
+                let is_gauge = metric.kind == bentpipe_pep::Kind::Gauge;
+                let is_left = is_gauge && value != 0 && metric.name != "warm";
                 assert!(
                     !is_left || statistics.warm > 0,
-                    "proxy {index}: {name} = {value}"
+                    "proxy {index}: {} = {value}",
+                    metric.name
                 );
             }
             if statistics.warm == 0 {
