@@ -6,6 +6,7 @@ import re
 
 from bentpipe import paths
 
+EXAMPLES = paths.root() / "examples"
 PAGE = (paths.root() / "docs" / "pep.md").read_text()
 SOURCES = paths.root() / "crates" / "pep" / "src"
 
@@ -47,3 +48,13 @@ def test_the_options_of_the_whole_proxy_are_listed() -> None:
     words = set(re.findall(r'take(?:_number)?\("(\w+)"', (SOURCES / "words.rs").read_text()))
     assert {"mode", "auto", "buffer", "version"} <= words
     assert words <= named(section("In an experiment"))
+
+
+def test_the_examples_let_the_proxy_drain_before_it_is_killed() -> None:
+    (drain,) = re.findall(r'^drain = "(\d+) s"', (EXAMPLES / "pep.toml").read_text(), re.MULTILINE)
+    for name, pattern in (
+        ("bentpipe-pep.service", r"^TimeoutStopSec=(\d+)s$"),
+        ("Containerfile", r"--stop-timeout (\d+) "),
+    ):
+        (patience,) = re.findall(pattern, (EXAMPLES / name).read_text(), re.MULTILINE)
+        assert int(patience) > int(drain) + 1, name
