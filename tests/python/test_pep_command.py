@@ -68,6 +68,8 @@ class Proxy:
     def metrics(self) -> dict[str, float]:
         text = self.ask("/metrics")[1]
         lines = [line.split() for line in text.splitlines() if not line.startswith("#")]
+        said = re.findall(r"^# HELP (\w+) [A-Z0-9].+\n# TYPE \1 (?:counter|gauge)\n\1 ", text, re.MULTILINE)
+        assert said == [name for name, _ in lines], text
         return {name.removeprefix("bentpipe_pep_"): float(value) for name, value in lines}
 
     def ask(self, path: str) -> tuple[int, str]:
@@ -156,6 +158,10 @@ def test_help_is_the_same_without_the_program(tmp_path: Path) -> None:
     away = subprocess.run([*PEP, "--check"], env=environment, capture_output=True, text=True, check=False)
     assert away.returncode == 1
     assert "bentpipe-pep is not built" in away.stderr
+
+
+def test_the_version_names_the_library() -> None:
+    assert re.fullmatch(r"bentpipe-pep \d\S* \(noq-proto \d\S*\)\n", run("--version").stdout)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import re
 
 from bentpipe import paths
 
+EXAMPLES = paths.root() / "examples"
 PAGE = (paths.root() / "docs" / "pep.md").read_text()
 SOURCES = paths.root() / "crates" / "pep" / "src"
 
@@ -26,16 +27,34 @@ def test_every_close_code_is_listed() -> None:
     assert named(section("Close codes")) == {f"0x{code.replace('_', '')}" for code in codes}
 
 
-def test_every_metric_is_listed() -> None:
+def test_every_metric_is_explained_as_the_program_does() -> None:
     counted = (SOURCES / "statistics.rs").read_text().rpartition("statistics! {")[2]
-    names = set(re.findall(r"^    (\w+): (?:Counter|Gauge),$", counted, re.MULTILINE))
-    text = (SOURCES / "program" / "metrics.rs").read_text()
-    names |= set(re.findall(r'"([a-z_]+)",\s+"(?:counter|gauge)"', text))
-    assert len(names) > 20
-    assert named(section("Metrics")) == names
+    known = {
+        (name, kind.lower()): text for text, name, kind in re.findall(r"/// (.+)\n    (\w+): (\w+),", counted)
+    }
+    own = (SOURCES / "program" / "metrics.rs").read_text()
+    known |= {
+        (name, kind): text for kind, name, text in re.findall(r'(counter|gauge)\(\s*"(\w+)",\s*"(.+)"', own)
+    }
+    assert len(known) > 30
+    rows = re.findall(r"^\| `(\w+)` \| (\w+) \| (.+) \|$", section("Metrics"), re.MULTILINE)
+    assert {(name, kind) for name, kind, _ in rows} == set(known)
+    for name, kind, text in rows:
+        said = known[name, kind].removesuffix(".")
+        assert text.partition(";")[0].casefold() == said.casefold(), name
 
 
 def test_the_options_of_the_whole_proxy_are_listed() -> None:
     words = set(re.findall(r'take(?:_number)?\("(\w+)"', (SOURCES / "words.rs").read_text()))
     assert {"mode", "auto", "buffer", "version"} <= words
     assert words <= named(section("In an experiment"))
+
+
+def test_the_examples_let_the_proxy_drain_before_it_is_killed() -> None:
+    (drain,) = re.findall(r'^drain = "(\d+) s"', (EXAMPLES / "pep.toml").read_text(), re.MULTILINE)
+    for name, pattern in (
+        ("bentpipe-pep.service", r"^TimeoutStopSec=(\d+)s$"),
+        ("Containerfile", r"--stop-timeout (\d+) "),
+    ):
+        (patience,) = re.findall(pattern, (EXAMPLES / name).read_text(), re.MULTILINE)
+        assert int(patience) > int(drain) + 1, name

@@ -20,18 +20,24 @@ pub struct Arrivals {
     timers: BTreeSet<(Instant, Key)>,
 }
 
+/// A datagram that starts with an Initial packet, as it came.
+#[derive(Debug, Clone)]
+pub struct First {
+    pub ecn: u8,
+    pub payload: Vec<u8>,
+}
+
 struct Waiting {
     incoming: Incoming,
     collector: Collector,
-    /// As they came.
-    datagrams: Vec<Vec<u8>>,
+    datagrams: Vec<First>,
     until: Instant,
 }
 
 /// What has come of a client.
 pub enum Arrival {
     /// All that it asks for is known, by these datagrams.
-    Complete(Incoming, Hello, Vec<Vec<u8>>),
+    Complete(Incoming, Hello, Vec<First>),
     /// It is no client of QUIC.
     Wrong(Incoming),
 }
@@ -41,10 +47,13 @@ impl Arrivals {
         self.waiting.len()
     }
 
-    /// The bytes of a datagram, if it starts with an Initial packet.
-    pub fn copy(datagram: &Received) -> Option<Vec<u8>> {
+    /// The same as `datagram`, if it starts with an Initial packet.
+    pub fn copy(datagram: &Received) -> Option<First> {
         Start::of(&datagram.payload)?;
-        Some(datagram.payload.to_vec())
+        Some(First {
+            ecn: datagram.ecn,
+            payload: datagram.payload.to_vec(),
+        })
     }
 
     /// Looks into the first datagram of a client; `None`: more have to come until `until`.
@@ -52,13 +61,13 @@ impl Arrivals {
         &mut self,
         incoming: Incoming,
         collector: Option<Collector>,
-        datagram: Vec<u8>,
+        datagram: First,
         until: Instant,
     ) -> Option<Arrival> {
-        let (Some(mut collector), Some(start)) = (collector, Start::of(&datagram)) else {
+        let (Some(mut collector), Some(start)) = (collector, Start::of(&datagram.payload)) else {
             return Some(Arrival::Wrong(incoming));
         };
-        collector.add(&datagram);
+        collector.add(&datagram.payload);
         match collector.hello() {
             Ok(hello) => Some(Arrival::Complete(incoming, hello, vec![datagram])),
             // A packet that cannot be decrypted promises nothing.
@@ -79,16 +88,16 @@ impl Arrivals {
     }
 
     /// Looks into a further datagram; `None`: it is of nobody who is waited for, or more have to come.
-    pub fn go_on(&mut self, remote: SocketAddr, datagram: &[u8]) -> Option<Arrival> {
+    pub fn go_on(&mut self, remote: SocketAddr, datagram: &First) -> Option<Arrival> {
         if self.waiting.is_empty() {
             return None;
         }
-        let key = (remote, Start::of(datagram)?.destination.to_vec());
+        let key = (remote, Start::of(&datagram.payload)?.destination.to_vec());
         let waiting = self.waiting.get_mut(&key)?;
-        if !waiting.collector.add(datagram) {
+        if !waiting.collector.add(&datagram.payload) {
             return None;
         }
-        waiting.datagrams.push(datagram.to_vec());
+        waiting.datagrams.push(datagram.clone());
         let hello = waiting.collector.hello();
         if hello == Err(NoHello::Short) {
             return None;
@@ -100,7 +109,7 @@ impl Arrivals {
         })
     }
 
-    fn remove(&mut self, key: &Key) -> Option<(Incoming, Vec<Vec<u8>>)> {
+    fn remove(&mut self, key: &Key) -> Option<(Incoming, Vec<First>)> {
         let Waiting {
             incoming,
             datagrams,

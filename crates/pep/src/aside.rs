@@ -1,7 +1,7 @@
 //! Flows that are forwarded untouched: datagram by datagram, to the next hop and back.
 //!
 //! A flow is all that comes from one address of a client. Each has a socket of its own towards the next hop, so that replies find their way
-//! without anybody looking into them.
+//! without anybody looking into them. Where all datagrams of a side have one address, as in virtual time, connection IDs tell flows from connections.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -32,6 +32,8 @@ pub struct Asides {
     timers: BTreeSet<(Instant, u64)>,
     /// Flows count as connections do.
     seats: BTreeMap<u64, Seat>,
+    /// The connection IDs that clients send to in long headers, where addresses do not tell.
+    ids: BTreeMap<Vec<u8>, u64>,
     last: u64,
 }
 
@@ -76,7 +78,24 @@ impl Asides {
         Some(*flow)
     }
 
-    /// The latest flow to this next hop, for drivers that have one socket for all.
+    /// From now on what is sent to this connection ID is of the flow.
+    pub fn add_id(&mut self, number: u64, id: &[u8]) {
+        if self.flows.contains_key(&number) {
+            self.ids.insert(id.to_vec(), number);
+        }
+    }
+
+    /// Whether what is sent to this connection ID is of a flow.
+    pub fn has_id(&self, id: &[u8]) -> bool {
+        self.ids.contains_key(id)
+    }
+
+    /// Flows by connection IDs.
+    pub fn entries(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// The latest flow to this next hop, where all have one address.
     pub fn towards(&self, next_hop: SocketAddr) -> Option<u64> {
         let mut flows = self.flows.iter().rev();
         let found = flows.find(|(_, flow)| flow.next_hop == next_hop)?;
@@ -90,16 +109,20 @@ impl Asides {
     /// Ends the next flow that has been silent for long.
     pub fn overdue(&mut self, now: Instant) -> Option<u64> {
         let (time, number) = *self.timers.first()?;
-        (time <= now).then(|| self.remove(number))
+        (time <= now && self.remove(number)).then_some(number)
     }
 
-    fn remove(&mut self, number: u64) -> u64 {
+    /// Ends a flow; whether it was there.
+    pub fn remove(&mut self, number: u64) -> bool {
+        let Some(flow) = self.flows.remove(&number) else {
+            return false;
+        };
         self.seats.remove(&number);
-        if let Some(flow) = self.flows.remove(&number) {
+        self.ids.retain(|_, it| *it != number);
+        if self.by_client.get(&flow.client) == Some(&number) {
             self.by_client.remove(&flow.client);
-            self.timers.remove(&(flow.until, number));
         }
-        number
+        self.timers.remove(&(flow.until, number))
     }
 }
 

@@ -35,7 +35,8 @@ pub struct Config {
     pub seats: Arc<Seats>,
     /// Makes the connection IDs of the client side; `None`: noq's own.
     pub connection_ids: Option<ConnectionIds>,
-    /// The driver has one socket on the server side, also for flows that are forwarded untouched: they are told apart by connection IDs.
+    /// All datagrams of a side go to and come from one address each, also those of flows that are forwarded untouched: they are told from
+    /// those of connections by connection IDs. Then the proxy makes those of the client side itself.
     pub one_socket: bool,
 }
 

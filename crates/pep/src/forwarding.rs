@@ -6,15 +6,19 @@ use std::time::Instant;
 use bentpipe_endpoint::{Received, Transmit};
 use noq_proto::{ConnectionId, ConnectionIdGenerator as _, HashedConnectionIdGenerator, PathId};
 
+use crate::arrivals::First;
 use crate::event::Event;
 use crate::pair::Facing;
 use crate::proxy::{Proxy, Side};
+use crate::reader::Reader;
 use crate::seats::Seat;
 
 /// Datagrams that wait to be forwarded: what comes beyond these is lost, as in any router.
 const MOST_WAITING: usize = 1 << 12;
 /// Of the connection IDs that the library makes.
 const ID_LENGTH: usize = 8;
+/// In the first byte (RFC 8999, section 5.1).
+const LONG: u8 = 0x80;
 
 impl Proxy {
     /// Forwards a datagram of a client whose flow is one of those; or gives it back.
@@ -23,7 +27,9 @@ impl Proxy {
         now: Instant,
         datagram: Received,
     ) -> Option<Received> {
-        if self.asides.count() == 0 {
+        if self.asides.count() == 0
+            || self.config.one_socket && !self.is_to_server(&datagram.payload)
+        {
             return Some(datagram);
         }
         let until = now + self.config.limits.idle;
@@ -47,7 +53,29 @@ impl Proxy {
         {
             let to = (flow.client, flow.local);
             self.forward(Side::Client, to, datagram.ecn, &datagram.payload);
+            if self.config.one_socket
+                && let Some((_, from)) = long_ids(&datagram.payload)
+            {
+                self.asides.add_id(number, from);
+            }
         }
+    }
+
+    /// Whether a datagram of the address that clients' connections come from, too, is of a flow.
+    ///
+    /// The server's connection IDs passed here in its long headers before a client wrote them into its own. A short header may have one that was
+    /// given since, which nobody sees: all are the server's that are none of the proxy's.
+    fn is_to_server(&self, datagram: &[u8]) -> bool {
+        match datagram.first() {
+            Some(first) if first & LONG != 0 => {
+                long_ids(datagram).is_some_and(|(to, _)| self.asides.has_id(to))
+            }
+            _ => !self.is_own(datagram.get(1..=ID_LENGTH).unwrap_or_default()),
+        }
+    }
+
+    fn is_own(&self, id: &[u8]) -> bool {
+        id.len() == ID_LENGTH && self.own_ids.validate(ConnectionId::new(id)).is_ok()
     }
 
     /// The flow that a datagram is of which came to the socket that all share, if it is of no connection of the proxy's own.
@@ -56,13 +84,12 @@ impl Proxy {
             return None;
         }
         let bytes = &datagram.payload;
-        let is_long = bytes.first()? & 0x80 != 0;
-        let id = if is_long {
-            bytes.get(6..6 + usize::from(*bytes.get(5)?))?
-        } else {
+        let id = if bytes.first()? & LONG == 0 {
             bytes.get(1..=ID_LENGTH)?
+        } else {
+            long_ids(bytes)?.0
         };
-        if id.len() == ID_LENGTH && self.own_ids.validate(ConnectionId::new(id)).is_ok() {
+        if self.is_own(id) {
             return None;
         }
         self.asides.towards(datagram.remote)
@@ -104,10 +131,11 @@ impl Proxy {
         }
     }
 
-    /// Whether there is room for a flow of a client that has `own` connections which do not go untouched: these need its datagrams.
+    /// Whether there is room for a flow of a client that has `own` connections which do not go untouched: these need the datagrams of its address.
     pub(crate) fn may_step_aside(&self, client: SocketAddr, own: usize) -> bool {
         let connections = self.client_addresses.get(&client).copied().unwrap_or(0);
-        connections == own && self.asides.count() < self.config.limits.connections
+        let is_told_apart = self.config.one_socket || connections == own;
+        is_told_apart && self.asides.count() < self.config.limits.connections
     }
 
     /// From now on forwards what comes from a client, beginning with these datagrams.
@@ -116,7 +144,7 @@ impl Proxy {
         now: Instant,
         (client, local, seat): (SocketAddr, Option<IpAddr>, Seat),
         next_hop: SocketAddr,
-        datagrams: &[Vec<u8>],
+        datagrams: &[First],
     ) {
         let until = now + self.config.limits.idle;
         let flow = self.asides.begin((client, local, seat), next_hop, until);
@@ -127,7 +155,13 @@ impl Proxy {
             next_hop,
         });
         for datagram in datagrams {
-            self.forward(Side::Aside(flow), (next_hop, None), 0, datagram);
+            if self.config.one_socket
+                && let Some((to, _)) = long_ids(&datagram.payload)
+            {
+                self.asides.add_id(flow, to);
+            }
+            let to = (next_hop, None);
+            self.forward(Side::Aside(flow), to, datagram.ecn, &datagram.payload);
         }
     }
 
@@ -143,6 +177,20 @@ impl Proxy {
             self.rtts.learn(now, path.remote().ip(), rtt);
         }
     }
+}
+
+/// Of a long header: the connection IDs that it goes to and comes from (RFC 8999, section 5.1).
+fn long_ids(datagram: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut reader = Reader(datagram);
+    if reader.byte()? & LONG == 0 {
+        return None;
+    }
+    reader.take(4)?;
+    let mut id = || {
+        let length = usize::from(reader.byte()?);
+        reader.take(length)
+    };
+    Some((id()?, id()?))
 }
 
 /// Makes connection IDs that can be told from those of others by whoever knows the key.

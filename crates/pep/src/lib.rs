@@ -4,6 +4,7 @@
 //! It has two sides. On the *client side*, towards the client, it is a QUIC server; on the *server side*, towards the server, it is a QUIC
 //! client of the *next hop*, which is the next proxy or the server.
 
+mod admission;
 mod arrivals;
 mod aside;
 mod closing;
@@ -11,6 +12,7 @@ mod config;
 mod connections;
 mod course;
 mod crypto;
+mod ending;
 mod error;
 mod event;
 mod forwarding;
@@ -33,5 +35,5 @@ pub use error::PepError;
 pub use event::{Event, Number, Refusal, Why};
 pub use proxy::{Proxy, Side};
 pub use seats::{Most, Seat, Seats};
-pub use statistics::{Kind, Statistics};
+pub use statistics::{Kind, Metric, Statistics};
 pub use words::{Basis, Place, from_words};

@@ -5,7 +5,28 @@ mod testbed;
 
 use std::process::ExitCode;
 
+/// What this program calls itself, with the library that speaks QUIC in it.
+const VERSION: &str = concat!(
+    "bentpipe-pep ",
+    env!("CARGO_PKG_VERSION"),
+    " (noq-proto 1.4.0)"
+);
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     testbed::run(&arguments).unwrap_or_else(|| program::main(arguments.into_iter()))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_library_is_the_one_that_is_locked() {
+        let (_, library) = super::VERSION.split_once('(').unwrap();
+        let (name, version) = library.trim_end_matches(')').split_once(' ').unwrap();
+        let entry = format!("name = \"{name}\"\nversion = \"{version}\"\n");
+        assert!(
+            include_str!("../../../Cargo.lock").contains(&entry),
+            "update VERSION"
+        );
+    }
 }

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use noq_proto::{Connection, Dir, Event, Incoming, SendDatagramError, Side, StreamEvent, StreamId};
 
+use crate::arrivals::First;
 use crate::closing::{Closing, Code};
 use crate::config::Config;
 use crate::event::Why;
@@ -73,7 +74,7 @@ pub struct Pair {
     /// Until when both handshakes must be complete.
     pub handshake_until: Option<Instant>,
     /// What the client has sent so far and where to, as long as it may still be forwarded untouched.
-    pub untouched: Option<(Option<IpAddr>, Vec<Vec<u8>>)>,
+    pub untouched: Option<(Option<IpAddr>, Vec<First>)>,
     /// When the proxy shuts down.
     pub until: Option<Instant>,
     /// When to look whether a peer has sent PING, and how many it had before.

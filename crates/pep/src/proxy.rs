@@ -35,7 +35,7 @@ pub enum Side {
     Server,
     /// One towards the next hop, for a flow that is forwarded untouched.
     ///
-    /// A driver with a single socket on the server side sends these from there, too, and gives what comes to [`Side::Server`].
+    /// With [`Config::one_socket`] these are sent from the one of the server side, and what comes there is given to [`Side::Server`].
     Aside(u64),
 }
 
@@ -67,7 +67,7 @@ pub struct Proxy {
     pub(crate) rtts: Rtts,
     /// Datagrams of these on their way.
     pub(crate) forwarded: VecDeque<(Side, Transmit, Vec<u8>)>,
-    /// Tells the connection IDs of the server side from those of others.
+    /// Tells the proxy's connection IDs from those of others.
     pub(crate) own_ids: HashedConnectionIdGenerator,
     /// From where connections of clients come.
     pub(crate) client_addresses: BTreeMap<SocketAddr, usize>,
@@ -84,16 +84,18 @@ impl Proxy {
         if let Some(version) = config.client.version {
             accepting.supported_versions(vec![version]);
         }
-        if let Some(ids) = &config.connection_ids {
-            accepting.cid_generator(ids.clone());
-        }
-        let server = Some(crypto.accepting().clone());
         let random = RandomConnectionIdGenerator::default().generate_cid();
         let key = random
             .iter()
             .fold(0, |all, byte| all << 8 | u64::from(*byte));
         let mut connecting = noq_proto::EndpointConfig::default();
         connecting.cid_generator(Arc::new(move || Box::new(ids(key))));
+        if let Some(ids) = &config.connection_ids {
+            accepting.cid_generator(ids.clone());
+        } else if config.one_socket && config.auto.is_some() {
+            accepting.cid_generator(Arc::new(move || Box::new(ids(key))));
+        }
+        let server = Some(crypto.accepting().clone());
         let sides = [
             Connections::new(accepting, server),
             Connections::new(connecting, None),
@@ -155,11 +157,17 @@ impl Proxy {
         }
         match self.side(Facing::Client).handle(now, datagram) {
             Arrived::At(handle) => self.settle(now, Facing::Client, handle),
-            Arrived::New(incoming) => {
-                let copy = copy.unwrap_or_default();
-                self.begin_arrival(now, *incoming, copy);
-            }
+            Arrived::New(incoming) => self.begin_arrival(now, *incoming, copy),
             Arrived::Nothing => {}
+        }
+    }
+
+    /// A flow cannot be forwarded, because there is no socket for it: it ends, and what its client sends next is looked at anew.
+    pub fn forget_aside(&mut self, flow: u64) {
+        if self.asides.remove(flow) {
+            self.forwarded
+                .retain(|(side, ..)| *side != Side::Aside(flow));
+            self.tell(Event::AsideClosed { flow });
         }
     }
 
@@ -311,7 +319,8 @@ impl Proxy {
     #[must_use]
     pub fn entries(&self) -> usize {
         let sides = self.sides.iter().map(Connections::entries).sum::<usize>();
-        let waiting = self.pool.entries() + self.forwarded.len() + self.client_addresses.len();
+        let asides = self.asides.entries() + self.forwarded.len();
+        let waiting = self.pool.entries() + asides + self.client_addresses.len();
         sides + self.timers.len() + self.touched.len() + waiting
     }
 

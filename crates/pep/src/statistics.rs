@@ -9,18 +9,30 @@ pub enum Kind {
     Gauge,
 }
 
+/// What is known of a number before it is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Metric {
+    /// Its name, without the program's.
+    pub name: &'static str,
+    /// What becomes of it in time.
+    pub kind: Kind,
+    /// What it is, in a line.
+    pub help: &'static str,
+}
+
 macro_rules! statistics {
-    ($($(#[doc = $doc:literal])* $name:ident: $kind:ident,)*) => {
+    ($(#[doc = $help:literal] $name:ident: $kind:ident,)*) => {
         /// Counters since the start, and gauges.
         #[derive(Debug, Clone, Default, PartialEq, Eq)]
         pub struct Statistics {
-            $($(#[doc = $doc])* pub $name: u64,)*
+            $(#[doc = $help] pub $name: u64,)*
         }
 
         impl Statistics {
-            /// All of them by name, in a fixed order; with what they are.
-            pub fn entries(&self) -> impl Iterator<Item = (&'static str, Kind, u64)> + use<> {
-                [$((stringify!($name), Kind::$kind, self.$name),)*].into_iter()
+            /// All of them, in a fixed order; with what they are.
+            pub fn entries(&self) -> impl Iterator<Item = (Metric, u64)> + use<> {
+                let metric = |name, kind, help: &'static str| Metric { name, kind, help: help.trim_start() };
+                [$((metric(stringify!($name), Kind::$kind, $help), self.$name),)*].into_iter()
             }
         }
     };
@@ -29,11 +41,11 @@ macro_rules! statistics {
 statistics! {
     /// Connections of clients that were begun.
     connections_total: Counter,
-    /// Those of which both handshakes were completed.
+    /// Connections of clients of which both handshakes were completed.
     established_total: Counter,
-    /// Those that an application closed.
+    /// Connections that an application closed.
     closed_by_application_total: Counter,
-    /// Those that ended by an error.
+    /// Connections that ended by an error.
     closed_by_error_total: Counter,
     /// Clients that were turned away.
     refused_total: Counter,
@@ -43,7 +55,7 @@ statistics! {
     resumed_total: Counter,
     /// Connections of clients that found one to the next hop ready.
     warm_hits_total: Counter,
-    /// Those that did not, where one should have been.
+    /// Connections of clients that found none, where one should have been.
     warm_misses_total: Counter,
     /// Flows that were forwarded untouched.
     asides_total: Counter,
@@ -53,9 +65,9 @@ statistics! {
     bytes_to_clients_total: Counter,
     /// DATAGRAM frames that were handed on.
     datagrams_total: Counter,
-    /// Those that were too large for the other side.
+    /// DATAGRAM frames that were too large for the other side.
     datagrams_too_large_total: Counter,
-    /// Those that the other side does not take.
+    /// DATAGRAM frames that the other side does not take.
     datagrams_unsupported_total: Counter,
     /// Events that nobody fetched in time.
     events_lost_total: Counter,

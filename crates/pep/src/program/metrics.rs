@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use bentpipe_pep::{Kind, Statistics};
+use bentpipe_pep::{Kind, Metric, Statistics};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::http::Answer;
@@ -70,56 +70,91 @@ impl Metrics {
 
     fn text(&self, counted: &[Counted]) -> String {
         let mut text = String::new();
-        let mut put = |name: &str, kind: &str, value: String| {
-            let _ = write!(
-                text,
-                "# TYPE {PREFIX}{name} {kind}\n{PREFIX}{name} {value}\n"
-            );
-        };
-        for (name, kind, sum) in sums(counted) {
+        let mut put = |metric: Metric, value: String| {
+            let Metric { name, kind, help } = metric;
             let kind = match kind {
                 Kind::Counter => "counter",
                 Kind::Gauge => "gauge",
             };
-            put(name, kind, sum.to_string());
+            let _ = write!(
+                text,
+                "# HELP {PREFIX}{name} {help}\n# TYPE {PREFIX}{name} {kind}\n{PREFIX}{name} {value}\n"
+            );
+        };
+        for (metric, sum) in sums(counted) {
+            put(metric, sum.to_string());
         }
-        let of = |field: fn(&Counted) -> u64| counted.iter().map(field).sum::<u64>().to_string();
-        put("socket_errors_total", "counter", of(|it| it.socket_errors));
-        put("steered_datagrams_total", "counter", of(|it| it.handed_on));
-        put("steered_datagrams_lost_total", "counter", of(|it| it.lost));
-        put(
-            "log_lines_lost_total",
-            "counter",
-            self.shared.log.lost().to_string(),
-        );
-        put(
-            "draining",
-            "gauge",
-            u8::from(self.draining.load(Ordering::Relaxed)).to_string(),
-        );
-        put("workers", "gauge", counted.len().to_string());
-        put(
-            "cpu_seconds_total",
-            "counter",
-            cpu_time().as_secs_f64().to_string(),
-        );
-        if let Some(bytes) = resident() {
-            put("resident_memory_bytes", "gauge", bytes.to_string());
-        }
-        if let Ok(files) = fs::read_dir("/proc/self/fd") {
-            put("open_files", "gauge", files.count().to_string());
+        for (metric, value) in PROGRAM.into_iter().zip(self.of_program(counted)) {
+            if let Some(value) = value {
+                put(metric, value);
+            }
         }
         text
     }
+
+    /// In the order of [`PROGRAM`]; `None`: the kernel does not say.
+    fn of_program(&self, counted: &[Counted]) -> [Option<String>; PROGRAM.len()] {
+        let of = |field: fn(&Counted) -> u64| counted.iter().map(field).sum::<u64>().to_string();
+        let open_files = fs::read_dir("/proc/self/fd").map(Iterator::count);
+        [
+            Some(of(|it| it.socket_errors)),
+            Some(of(|it| it.handed_on)),
+            Some(of(|it| it.lost)),
+            Some(self.shared.log.lost().to_string()),
+            Some(u8::from(self.draining.load(Ordering::Relaxed)).to_string()),
+            Some(counted.len().to_string()),
+            Some(cpu_time().as_secs_f64().to_string()),
+            resident().map(|bytes| bytes.to_string()),
+            open_files.ok().map(|count| count.to_string()),
+        ]
+    }
+}
+
+/// What the program counts beside its proxies.
+const PROGRAM: [Metric; 9] = [
+    counter("socket_errors_total", "Errors of sockets."),
+    counter(
+        "steered_datagrams_total",
+        "Datagrams that came to the wrong worker and were handed on.",
+    ),
+    counter(
+        "steered_datagrams_lost_total",
+        "Datagrams that came to the wrong worker and were lost because the right one was too busy.",
+    ),
+    counter(
+        "log_lines_lost_total",
+        "Lines of the log that whoever reads it was too slow for.",
+    ),
+    gauge("draining", "1 from SIGTERM on."),
+    gauge("workers", "Threads."),
+    counter("cpu_seconds_total", "CPU time of the program."),
+    gauge(
+        "resident_memory_bytes",
+        "Memory of the program, as the kernel counts it.",
+    ),
+    gauge(
+        "open_files",
+        "Open files of the program, as the kernel counts them.",
+    ),
+];
+
+const fn counter(name: &'static str, help: &'static str) -> Metric {
+    let kind = Kind::Counter;
+    Metric { name, kind, help }
+}
+
+const fn gauge(name: &'static str, help: &'static str) -> Metric {
+    let kind = Kind::Gauge;
+    Metric { name, kind, help }
 }
 
 /// Of all workers together.
-fn sums(counted: &[Counted]) -> Vec<(&'static str, Kind, u64)> {
+fn sums(counted: &[Counted]) -> Vec<(Metric, u64)> {
     let each = |it: &Counted| it.statistics.entries().collect::<Vec<_>>();
     let mut sums = Statistics::default().entries().collect::<Vec<_>>();
     for entries in counted.iter().map(each) {
-        for (sum, (_, _, value)) in sums.iter_mut().zip(entries) {
-            sum.2 += value;
+        for (sum, (_, value)) in sums.iter_mut().zip(entries) {
+            sum.1 += value;
         }
     }
     sums

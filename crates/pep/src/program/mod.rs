@@ -69,7 +69,7 @@ pub fn main(arguments: impl Iterator<Item = String>) -> ExitCode {
 fn act(command: Command) -> Result<(), Failure> {
     match command {
         Command::Help => say(arguments::HELP),
-        Command::Version => say(concat!("bentpipe-pep ", env!("CARGO_PKG_VERSION"), "\n")),
+        Command::Version => say(&format!("{}\n", crate::VERSION)),
         Command::Check(wanted) => {
             let settings = Settings::load(wanted.file.as_deref(), &wanted.changes)?;
             let plan = Plan::new(settings)?;

@@ -73,8 +73,8 @@ impl Job {
     /// Completes all files, and says what happened.
     pub fn finish(self, proxy: Proxy) -> Result<ProxyBye, EndpointError> {
         let mut statistics = Statistics::default();
-        for (name, _, value) in proxy.statistics().entries() {
-            statistics.say(name, value);
+        for (metric, value) in proxy.statistics().entries() {
+            statistics.say(metric.name, value);
         }
         for (side, report) in ["client_side", "server_side"]
             .into_iter()

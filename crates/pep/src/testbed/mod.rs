@@ -26,9 +26,6 @@ pub fn run(arguments: &[String]) -> Option<ExitCode> {
     })
 }
 
-/// What READY and a socket mode's last line call this program.
-const VERSION: &str = concat!("bentpipe-pep ", env!("CARGO_PKG_VERSION"));
-
 /// A mistake of the library's user is one of whoever wrote the trial's options.
 fn plain(error: bentpipe_pep::PepError) -> EndpointError {
     match error {

@@ -5,8 +5,8 @@ use std::io::{read_to_string, stdin};
 use bentpipe_endpoint::contract::ProxyHello;
 use bentpipe_endpoint::{Clock, EndpointError};
 
-use super::VERSION;
 use super::job::Job;
+use crate::VERSION;
 use crate::program::alone;
 
 /// Serves until SIGTERM.

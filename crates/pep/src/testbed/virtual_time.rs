@@ -13,8 +13,8 @@ use bentpipe_endpoint::{Clock, EndpointError, Received, Transmit, seed_entropy};
 use bentpipe_pep::{Proxy, Side};
 use bytes::BytesMut;
 
-use super::VERSION;
 use super::job::Job;
+use crate::VERSION;
 
 /// What READY says of it.
 const DRIVER: &str = "at each instant: all arrivals, then timers, then polls of up to 10 datagrams until there is nothing more to \

@@ -70,6 +70,79 @@ fn who_needs_no_proxy_is_forwarded_untouched() {
     }
 }
 
+/// Two clients, one after the other, through two proxies that both know before that the hop between them is short; how many flows each proxy
+/// forwarded untouched, and how many connections each ended.
+fn both_step_aside(one_socket: bool, pause: Duration) -> [(u64, u64); 2] {
+    let plan = Plan::of(&["mode=warm auto=on", "mode=warm auto=on"]);
+    let mut world = plan.build_with(|_, config| {
+        config.warm.ahead = vec![("server".to_owned(), b"test".to_vec())];
+        config.one_socket = one_socket;
+    });
+    world.one_socket = one_socket;
+    world.run(Duration::from_secs(5));
+    for _ in 0..2 {
+        ask(&mut world, 100_000);
+        world.run(pause);
+    }
+    let counted = [0, 1].map(|proxy| {
+        let statistics = world.proxies[proxy].statistics();
+        (statistics.asides_total, statistics.connections_total)
+    });
+    // What is kept ready is as it was.
+    world.run(Duration::from_secs(100));
+    assert!(world.proxies.iter().all(|it| it.statistics().warm == 1));
+    assert!(world.proxies.iter().all(|it| it.statistics().asides == 0));
+    counted
+}
+
+#[test]
+fn flows_of_one_address_go_as_those_of_many() {
+    let long = Duration::from_secs(60);
+    let apart = both_step_aside(false, long);
+    assert_eq!(apart, [(2, 0), (2, 1)]);
+    assert_eq!(both_step_aside(true, long), apart);
+    // The second comes while the first flow is still there.
+    assert_eq!(both_step_aside(true, Duration::ZERO), apart);
+}
+
+#[test]
+fn marks_go_untouched_too() {
+    let mut world = Plan::of(&["auto=on"]).build();
+    for what in ["a flow that was measured first", "one that was not"] {
+        world.unmarked.fill(0);
+        ask(&mut world, 1000);
+        assert_eq!(world.unmarked[0], world.unmarked[1], "{what}");
+    }
+}
+
+#[test]
+fn a_flow_that_gets_no_socket_is_forgotten() {
+    let mut world = Plan::of(&["auto=on"]).build();
+    ask(&mut world, 1000);
+    world.run(Duration::from_secs(60));
+    while world.proxies[0].poll_event().is_some() {}
+    let tls = client_tls(&world.clock, &["test"]);
+    let transport = TransportConfig::default();
+    let now = world.now;
+    let handle = world.client.connect(now, tls, transport, "server");
+    // Without a socket nothing gets through.
+    world.paths[1].loss = 100;
+    while world.proxies[0].statistics().asides_total < 2 {
+        assert!(world.step(Duration::from_secs(600)), "no flow");
+    }
+    world.proxies[0].forget_aside(2);
+    world.paths[1].loss = 0;
+    let events: Vec<_> = std::iter::from_fn(|| world.proxies[0].poll_event()).collect();
+    assert_eq!(events.last(), Some(&Event::AsideClosed { flow: 2 }));
+    // The client tries again, and there is a socket for that.
+    world.run(Duration::from_secs(5));
+    assert!(!world.client.connections[&handle].is_handshaking());
+    assert_eq!(world.proxies[0].statistics().asides_total, 3);
+    world.client.close(world.now, handle, 0, "");
+    world.run(Duration::from_secs(100));
+    world.assert_clean();
+}
+
 #[test]
 fn whose_hop_is_long_is_not() {
     for words in [&["auto=on"][..], &["", "auto=on"]] {

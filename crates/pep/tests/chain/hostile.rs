@@ -6,13 +6,17 @@ use std::time::Duration;
 
 use bentpipe_endpoint::Clock;
 use bentpipe_pep::{Code, NextHop, Refusal};
-use noq_proto::{ConnectionError, Dir, EndpointConfig, Event, ServerConfig, Side, TransportConfig};
+use noq_proto::congestion::NewRenoConfig;
+use noq_proto::{
+    ConnectionError, Dir, EndpointConfig, Event, ServerConfig, Side, StreamId, TransportConfig,
+};
+use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::peer::Peer;
-use crate::setup::{Plan, client_tls, server_tls, server_tls_with};
+use crate::setup::{Plan, certificate, client_tls, client_tls_by, server_tls, server_tls_by};
 use crate::traffic::{Application, End, Plan as Stream, Sending};
-use crate::world::{Random, World, calling, listening};
+use crate::world::{EPOCH, Path, Random, World, calling, listening};
 
 const FOREVER: Duration = Duration::from_secs(600);
 
@@ -57,7 +61,8 @@ fn modes() -> [Plan; 3] {
 
 fn with_certificate(mut world: World, chain: CertificateDer<'static>, key: &[u8]) -> World {
     let key = PrivateKeyDer::try_from(key.to_vec()).unwrap();
-    let tls = server_tls_with(&world.clock, &["test"], vec![chain], key);
+    let shown = (vec![chain], key);
+    let tls = server_tls_by(ring::default_provider(), &world.clock, &["test"], shown);
     world.server = Peer::server(&world.clock, tls, TransportConfig::default());
     world
 }
@@ -124,7 +129,8 @@ fn a_next_hop_of_another_name_or_time() {
 
 #[test]
 fn a_next_hop_that_speaks_something_else() {
-    for mut plan in modes() {
+    let warm = Plan::of(&["mode=warm"]);
+    for mut plan in modes().into_iter().chain([warm]) {
         plan.protocols = vec!["unknown"];
         closes_with(plan.build(), Code::Protocol);
     }
@@ -142,6 +148,94 @@ fn a_next_hop_of_another_version() {
         world.server = Peer::new(&world.clock, config, Some(server));
         closes_with(world, Code::Version);
     }
+}
+
+#[test]
+fn a_next_hop_with_which_there_is_no_key_exchange() {
+    let only = |group| CryptoProvider {
+        kx_groups: vec![group],
+        ..ring::default_provider()
+    };
+    for words in ["mode=parallel", "mode=sequential"] {
+        let mut world = Plan::of(&[words]).build_with(|_, config| {
+            let tls = client_tls_by(only(ring::kx_group::X25519), &Clock::new(EPOCH), &[]);
+            config.server_tls = Arc::new(tls);
+        });
+        let other = only(ring::kx_group::SECP256R1);
+        let tls = server_tls_by(other, &world.clock, &["test"], certificate());
+        world.server = Peer::server(&world.clock, tls, TransportConfig::default());
+        closes_with(world, Code::NextHopFailed);
+    }
+}
+
+#[test]
+fn a_next_hop_that_nobody_can_be_connected_to() {
+    for words in ["mode=parallel", "mode=sequential", "mode=warm"] {
+        let world = Plan::of(&[words]).build_with(|_, config| {
+            let mut nowhere = listening(2);
+            nowhere.set_port(0);
+            config.next_hop = NextHop::Fixed(nowhere);
+        });
+        closes_with(world, Code::NextHopFailed);
+    }
+}
+
+#[test]
+fn a_client_that_does_not_trust_the_proxy() {
+    let mut plan = Plan::of(&["mode=parallel"]);
+    // The next hop is connected before the client knows whom it talks to.
+    plan.paths[0] = Path::of(300);
+    let mut world = plan.build();
+    // By this clock no certificate holds yet.
+    let tls = client_tls(&Clock::new(Duration::from_secs(1)), &["test"]);
+    let transport = TransportConfig::default();
+    world.client.connect(world.now, tls, transport, "server");
+    let mut server = Application::new(Side::Server, &[], 2);
+    while server.closed.is_none() {
+        assert!(world.step(FOREVER), "nothing happens any more");
+        server.act(&mut world.server);
+    }
+    assert_eq!(code(server.closed.as_ref()), Code::ClientFailed.value());
+    world.run(Duration::from_secs(120));
+    world.assert_clean();
+}
+
+#[test]
+fn a_client_that_leaves_a_gap_open_and_fills_the_buffer() {
+    let mut world = Plan::of(&["buffer=20000"])
+        .build_with(|_, config| config.limits.gap = Duration::from_secs(5));
+    // What is lost is sent anew by itself: everything else has left by then.
+    let mut congestion = NewRenoConfig::default();
+    congestion.initial_window(1 << 40);
+    let mut transport = TransportConfig::default();
+    transport
+        .mtu_discovery_config(None)
+        .congestion_controller_factory(Arc::new(congestion));
+    let tls = client_tls(&world.clock, &["test"]);
+    let handle = world.client.connect(world.now, tls, transport, "server");
+    let mut client = Application::new(Side::Client, &[], 1);
+    let mut server = Application::new(Side::Server, &[], 2);
+    world.run(Duration::from_secs(1));
+    world.swallowed = Some((0, 300..400));
+    // The first piece never comes, of the others all that flow control allows.
+    for (bytes, pause) in [(300, 1)].into_iter().chain([(6050, 500); 10]) {
+        let connection = world.client.connections.get_mut(&handle).unwrap();
+        let id = StreamId::new(Side::Client, Dir::Bi, 0);
+        if bytes == 300 {
+            assert_eq!(connection.streams().open(Dir::Bi), Some(id));
+        }
+        let _ = connection.send_stream(id).write(&vec![7; bytes]);
+        world.run(Duration::from_millis(pause));
+    }
+    while client.closed.is_none() || server.closed.is_none() {
+        assert!(world.step(FOREVER), "nothing happens any more");
+        client.act(&mut world.client);
+        server.act(&mut world.server);
+    }
+    assert_eq!(code(client.closed.as_ref()), Code::Buffer.value());
+    assert_eq!(code(server.closed.as_ref()), Code::Buffer.value());
+    world.run(Duration::from_secs(120));
+    world.assert_clean();
 }
 
 #[test]

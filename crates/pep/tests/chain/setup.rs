@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bentpipe_endpoint::Clock;
 use bentpipe_pep::{Basis, Config, NextHop, Place, Proxy, from_words};
 use noq_proto::TransportConfig;
+use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::version::TLS13;
@@ -21,11 +22,15 @@ fn certs() -> PathBuf {
 
 /// Trusts the authority of the trials.
 pub fn client_tls(clock: &Clock, protocols: &[&str]) -> ClientConfig {
+    client_tls_by(ring::default_provider(), clock, protocols)
+}
+
+pub fn client_tls_by(provider: CryptoProvider, clock: &Clock, protocols: &[&str]) -> ClientConfig {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_file_iter(certs().join("ca.pem")).unwrap() {
         roots.add(certificate.unwrap()).unwrap();
     }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = Arc::new(provider);
     let mut config = ClientConfig::builder_with_details(provider, Arc::new(clock.clone()))
         .with_protocol_versions(&[&TLS13])
         .unwrap()
@@ -37,19 +42,25 @@ pub fn client_tls(clock: &Clock, protocols: &[&str]) -> ClientConfig {
 
 /// Shows the certificate of the trials.
 pub fn server_tls(clock: &Clock, protocols: &[&str]) -> ServerConfig {
+    server_tls_by(ring::default_provider(), clock, protocols, certificate())
+}
+
+type Certificate = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+
+pub fn certificate() -> Certificate {
     let chain = CertificateDer::pem_file_iter(certs().join("cert.pem")).unwrap();
     let chain = chain.collect::<Result<_, _>>().unwrap();
     let key = PrivateKeyDer::from_pem_file(certs().join("priv.key")).unwrap();
-    server_tls_with(clock, protocols, chain, key)
+    (chain, key)
 }
 
-pub fn server_tls_with(
+pub fn server_tls_by(
+    provider: CryptoProvider,
     clock: &Clock,
     protocols: &[&str],
-    chain: Vec<CertificateDer<'static>>,
-    key: PrivateKeyDer<'static>,
+    (chain, key): Certificate,
 ) -> ServerConfig {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = Arc::new(provider);
     let mut config = ServerConfig::builder_with_details(provider, Arc::new(clock.clone()))
         .with_protocol_versions(&[&TLS13])
         .unwrap()

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::time::Duration;
 
 use bentpipe_endpoint::{Clock, Received};
@@ -78,6 +79,12 @@ pub struct World {
     sent: u64,
     /// Datagrams that crossed each hop, or were to.
     pub crossed: Vec<u64>,
+    /// Those of them without a mark of ECN.
+    pub unmarked: Vec<u64>,
+    /// Flows that are forwarded untouched have the port of their proxy's connections.
+    pub one_socket: bool,
+    /// Datagrams from the node of this number, if they have so many bytes, are lost.
+    pub swallowed: Option<(usize, Range<usize>)>,
     /// Nothing goes to or from the node of this number.
     pub silent: Option<usize>,
 }
@@ -109,10 +116,13 @@ impl World {
             proxies,
             server,
             crossed: vec![0; paths.len()],
+            unmarked: vec![0; paths.len()],
             paths,
             random: Random(seed | 1),
             under_way: BTreeMap::new(),
             sent: 0,
+            one_socket: false,
+            swallowed: None,
             silent: None,
         }
     }
@@ -216,6 +226,7 @@ impl World {
     fn send(&mut self, from: usize, side: Side, destination: SocketAddr, ecn: u8, payload: &[u8]) {
         let (to, source) = match side {
             Side::Client => (from - 1, listening(from)),
+            Side::Aside(_) if self.one_socket => (from + 1, calling(from)),
             Side::Server => (from + 1, calling(from)),
             Side::Aside(flow) => {
                 let mut source = calling(from);
@@ -225,8 +236,13 @@ impl World {
         };
         let hop = from.min(to);
         self.crossed[hop] += 1;
+        self.unmarked[hop] += u64::from(ecn == 0);
         self.sent += 1;
         let path = self.paths[hop];
+        let swallowed = self.swallowed.as_ref();
+        if swallowed.is_some_and(|(node, sizes)| *node == from && sizes.contains(&payload.len())) {
+            return;
+        }
         if self.silent == Some(from) || self.random.below(100) < path.loss {
             return;
         }
@@ -262,11 +278,13 @@ impl World {
     pub fn assert_clean(&self) {
         for (index, proxy) in self.proxies.iter().enumerate() {
             let statistics = proxy.statistics();
-            for (name, kind, value) in statistics.entries() {
-                let is_left = kind == bentpipe_pep::Kind::Gauge && value != 0 && name != "warm";
+            for (metric, value) in statistics.entries() {
+                let is_gauge = metric.kind == bentpipe_pep::Kind::Gauge;
+                let is_left = is_gauge && value != 0 && metric.name != "warm";
                 assert!(
                     !is_left || statistics.warm > 0,
-                    "proxy {index}: {name} = {value}"
+                    "proxy {index}: {} = {value}",
+                    metric.name
                 );
             }
             if statistics.warm == 0 {

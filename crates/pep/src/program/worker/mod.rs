@@ -265,7 +265,9 @@ impl Worker {
                 } => {
                     if let Err(error) = self.ports.open_aside(flow, next_hop) {
                         let line = self.shared.log.error("aside-failed");
-                        line.say("client", client).say("why", error);
+                        drop(line.say("client", client).say("why", error));
+                        self.proxy.forget_aside(flow);
+                        continue;
                     }
                     self.asides.insert(flow, client);
                     self.shared.asides.set(client, Some(self.number));

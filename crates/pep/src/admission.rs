@@ -1,0 +1,200 @@
+//! A client arrives: whether it is taken, and with what it and the next hop are connected.
+
+use std::net::SocketAddr;
+use std::time::Instant;
+
+use noq_proto::Incoming;
+
+use crate::arrivals::{Arrival, First};
+use crate::closing::{Closing, Code};
+use crate::config::Mode;
+use crate::event::{Event, Number, Refusal};
+use crate::hello::Hello;
+use crate::pair::{Facing, Leg, Pair};
+use crate::proxy::Proxy;
+use crate::seats::Seat;
+
+/// Where handshakes of more than this part of all connections that there may be are under way, clients have to show that they are at their addresses.
+const CROWDED: usize = 4;
+
+/// Clients whose first packets are not complete: above the first number they have to show that they are at their addresses, above the second
+/// there are no more.
+const MANY_ARRIVALS: usize = 64;
+const MOST_ARRIVALS: usize = 1024;
+
+impl Proxy {
+    /// The first datagram of a client has come.
+    ///
+    /// `first`: as it came, if it starts with an Initial packet.
+    pub(crate) fn begin_arrival(&mut self, now: Instant, incoming: Incoming, first: Option<First>) {
+        let arriving = self.arrivals.count();
+        if arriving >= MOST_ARRIVALS {
+            return self.side(Facing::Client).ignore(incoming);
+        }
+        if arriving >= MANY_ARRIVALS && !incoming.remote_address_validated() {
+            self.statistics.retried_total += 1;
+            return self.side(Facing::Client).retry(incoming);
+        }
+        let Some(first) = first else {
+            return self.arrive(now, Arrival::Wrong(incoming));
+        };
+        let collector = self.crypto.collector(&first.payload);
+        let until = now + self.config.limits.handshake;
+        let arrival = self.arrivals.begin(incoming, collector, first, until);
+        if let Some(arrival) = arrival {
+            self.arrive(now, arrival);
+        }
+    }
+
+    /// It is known what a client wants.
+    pub(crate) fn arrive(&mut self, now: Instant, arrival: Arrival) {
+        let (incoming, hello, datagrams) = match arrival {
+            Arrival::Complete(incoming, hello, datagrams) => (incoming, hello, datagrams),
+            // Whoever sends garbage gets no answer that it could have sent to somebody else.
+            Arrival::Wrong(incoming) => {
+                let client = incoming.remote_address();
+                self.side(Facing::Client).ignore(incoming);
+                return self.note_refusal(client, Refusal::Hello);
+            }
+        };
+        let client = incoming.remote_address();
+        // Many at once may be of somebody who is not there.
+        let most = self.config.limits.connections;
+        let is_crowded =
+            self.handshaking >= most / CROWDED || self.config.seats.count() >= most / 2;
+        if is_crowded && !incoming.remote_address_validated() {
+            self.statistics.retried_total += 1;
+            return self.side(Facing::Client).retry(incoming);
+        }
+        let limits = &self.config.limits;
+        let seat = if self.is_draining {
+            Err(Refusal::Draining)
+        } else {
+            self.config.seats.take(client.ip(), limits.most())
+        };
+        let seat = match seat {
+            Ok(seat) => seat,
+            Err(why) => return self.refuse(incoming, why),
+        };
+        let next_hop = self.config.next_hop(hello.name.as_deref());
+        // Where nobody knows whether the proxy is of use, the connection to the next hop tells; the client waits for that.
+        let is_short = next_hop.map_or(Some(false), |next| self.is_short(now, client, next));
+        let local = incoming.local_ip();
+        if let (Some(next_hop), Some(true)) = (next_hop, is_short)
+            && self.may_step_aside(client, 0)
+        {
+            self.side(Facing::Client).ignore(incoming);
+            return self.step_aside(now, (client, local, seat), next_hop, &datagrams);
+        }
+        let name = hello.name.clone();
+        let number = self.add(now, client, seat, hello);
+        let waiting = Leg::Waiting(Box::new(incoming));
+        let pair = self.pair(number);
+        pair.replace_leg(Facing::Client, waiting);
+        if is_short.is_none() {
+            pair.untouched = Some((local, datagrams));
+        }
+        let Some(next_hop) = next_hop else {
+            // It is accepted only to be told that.
+            self.note_refusal(client, Refusal::Name(name));
+            return self.end(now, number, Facing::Server, Code::Name.into());
+        };
+        self.tell(Event::Opened {
+            number,
+            client,
+            name,
+            next_hop,
+        });
+        if self.config.mode != Mode::Warm || !self.take_ready(now, number, next_hop) {
+            self.connect(now, number, next_hop);
+        }
+        if self.config.mode == Mode::Parallel && is_short.is_some() {
+            self.accept_waiting(now, number, None);
+        }
+        self.keep_time(number);
+    }
+
+    pub(crate) fn refuse(&mut self, incoming: Incoming, why: Refusal) {
+        let client = incoming.remote_address();
+        self.side(Facing::Client).refuse(incoming);
+        self.note_refusal(client, why);
+    }
+
+    fn note_refusal(&mut self, client: SocketAddr, why: Refusal) {
+        self.statistics.refused_total += 1;
+        self.tell(Event::Refused { client, why });
+    }
+
+    fn add(&mut self, now: Instant, client: SocketAddr, seat: Seat, hello: Hello) -> Number {
+        self.statistics.connections_total += 1;
+        let number = Number(self.statistics.connections_total);
+        let until = now + self.config.limits.handshake;
+        let pair = Pair::new(self.config.clone(), (client, seat), hello, until);
+        self.pairs.insert(number, pair);
+        self.handshaking += 1;
+        *self.client_addresses.entry(client).or_default() += 1;
+        number
+    }
+
+    fn connect(&mut self, now: Instant, number: Number, next_hop: SocketAddr) {
+        let config = self.config.clone();
+        let pair = self.pair(number);
+        // The library takes an address for a name; then the certificate must be of that.
+        let address = next_hop.ip().to_string();
+        let name = pair.hello.name.clone().unwrap_or(address);
+        let protocols = match config.mode {
+            // The client is given the one that it likes best before the next hop has said anything.
+            Mode::Parallel => pair.hello.protocols.iter().take(1).cloned().collect(),
+            Mode::Sequential | Mode::Warm => pair.hello.protocols.clone(),
+        };
+        let connecting = self.crypto.to_connect(&config, &protocols);
+        let side = self.side(Facing::Server);
+        let to = (next_hop, name.as_str());
+        match side.connect(now, connecting, to, &config.server.peers) {
+            Ok(handle) => self.join(now, number, Facing::Server, handle),
+            Err(_) => self.end(now, number, Facing::Server, Code::NextHopFailed.into()),
+        }
+    }
+
+    /// A connection becomes part of a pair.
+    pub(crate) fn join(&mut self, now: Instant, number: Number, facing: Facing, handle: usize) {
+        let member = self.side(facing).get(handle);
+        let member = member.expect("a connection that was just made");
+        member.owner = Some(number);
+        let is_connected = !member.connection.is_handshaking();
+        let leg = Leg::There {
+            handle,
+            is_connected,
+        };
+        self.pair(number).replace_leg(facing, leg);
+        self.settle(now, facing, handle);
+    }
+
+    /// Accepts the client that waits, to speak `protocol`, or the one of its own that it likes best.
+    pub(crate) fn accept_waiting(
+        &mut self,
+        now: Instant,
+        number: Number,
+        protocol: Option<Vec<u8>>,
+    ) {
+        let Some(pair) = self.pairs.get_mut(&number) else {
+            return;
+        };
+        if !matches!(pair.leg(Facing::Client), Leg::Waiting(_)) {
+            return;
+        }
+        let Leg::Waiting(incoming) = pair.replace_leg(Facing::Client, Leg::Missing) else {
+            return;
+        };
+        let mut protocols = protocol.map_or_else(|| pair.hello.protocols.clone(), |one| vec![one]);
+        // Who offers none is given none.
+        protocols.retain(|protocol| !protocol.is_empty());
+        let accepting = self.crypto.to_accept(&protocols);
+        let config = pair.config.clone();
+        let side = self.side(Facing::Client);
+        match side.accept(now, *incoming, accepting, &config.client.peers) {
+            Ok(handle) => self.join(now, number, Facing::Client, handle),
+            Err(error) => self.end(now, number, Facing::Client, Closing::of_client(&error)),
+        }
+    }
+}
