@@ -77,7 +77,7 @@ pub struct Pair {
     pub untouched: Option<(Option<IpAddr>, Vec<First>)>,
     /// When the proxy shuts down.
     pub until: Option<Instant>,
-    /// When to look whether a peer has sent PING, and how many it had before.
+    /// When to look for signs of life to hand on, and how many there were before.
     pings: Option<(Instant, [u64; 2])>,
     /// Gaps that there were when this timer was set.
     gaps: Option<(Instant, Gaps)>,
@@ -95,7 +95,7 @@ pub enum Overdue {
 
 type Gaps = std::collections::BTreeSet<(StreamId, u64)>;
 
-/// In an idle time it is looked so often whether a peer has sent PING.
+/// In an idle time it is looked so often for signs of life.
 const PINGS: u32 = 4;
 
 /// The two connections of a pair, as far as they are there.
@@ -381,30 +381,31 @@ impl Pair {
         is_stuck.then(|| Overdue::Close(Code::Buffer.into()))
     }
 
-    /// Hands on that a peer wants the connection to live (RFC 9000, section 10.1.2): who keeps one hop alive by PING means all.
+    /// Hands on that a peer wants the connection to live (RFC 9000, section 10.1.2): who keeps one hop alive by PING means all. And who has sent
+    /// all that it has must not take the connection for dead while the other side is still receiving it: without proxies it would hear of that.
     ///
-    /// Every now and then is enough for that; whether one was handed on.
+    /// Every now and then is enough for that; whether there was reason to.
     pub fn hand_on_pings(&mut self, now: Instant, both: Both<'_>) -> bool {
         let [Some(client), Some(server)] = both else {
             return false;
         };
         let next = now + self.config.limits.idle / PINGS;
-        let pings = [client.stats().frame_rx.ping, server.stats().frame_rx.ping];
+        let signs = [signs(client), signs(server)];
         let Some((time, before)) = self.pings else {
-            self.pings = Some((next, pings));
+            self.pings = Some((next, signs));
             return false;
         };
         if time > now {
             return false;
         }
-        if pings[0] > before[0] {
+        if signs[0] > before[0] {
             server.ping();
         }
-        if pings[1] > before[1] {
+        if signs[1] > before[1] {
             client.ping();
         }
-        self.pings = Some((next, pings));
-        pings != before
+        self.pings = Some((next, signs));
+        signs != before
     }
 
     /// Gives the side that is left more time, as long as it goes on acknowledging.
@@ -431,6 +432,12 @@ impl Pair {
             Facing::Server => Why::ByServer(closing.code),
         }
     }
+}
+
+/// What has shown so far that the connection is in use on this side: PINGs of the peer, and data that it was sent. A PING that is handed on adds to neither.
+fn signs(connection: &mut Connection) -> u64 {
+    let stats = connection.stats();
+    stats.frame_rx.ping + stats.frame_tx.stream
 }
 
 /// Hands on DATAGRAM frames (RFC 9221). What there is no room for displaces older ones, as the library does.

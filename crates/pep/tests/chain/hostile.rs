@@ -396,6 +396,44 @@ fn what_was_sent_before_a_close_is_delivered() {
 }
 
 #[test]
+fn who_has_sent_all_stays_while_the_other_side_still_receives() {
+    let sending = |bytes| Sending {
+        bytes,
+        reset: None,
+        stop: None,
+    };
+    for opener in [Side::Client, Side::Server] {
+        let mut plan = Plan::of(&[""]);
+        let slow = if opener == Side::Client { 1 } else { 0 };
+        plan.paths[slow].delay = Duration::from_millis(300);
+        plan.paths[slow].loss = 10;
+        let streams = [Stream {
+            opener,
+            dir: Dir::Uni,
+            forth: sending(1_000_000),
+            back: sending(0),
+        }];
+        let mut talk = Talk::begin(plan, &streams);
+        let begun = talk.world.now;
+        talk.run(Duration::from_secs(3));
+        let receives = |talk: &Talk| match opener {
+            Side::Client => talk.server.is_done(),
+            Side::Server => talk.client.is_done(),
+        };
+        while !receives(&talk) {
+            talk.run(Duration::from_secs(1));
+            for closed in [&talk.client.closed, &talk.server.closed] {
+                assert!(closed.is_none(), "{closed:?} at {:?}", talk.world.now);
+            }
+        }
+        let idle = bentpipe_pep::Limits::default().idle;
+        assert!(talk.world.now - begun > idle, "the path is too fast");
+        talk.world.client.close(talk.world.now, talk.handle, 0, "");
+        talk.end();
+    }
+}
+
+#[test]
 fn memory_is_bounded_where_the_other_side_does_not_read() {
     let streams: Vec<_> = (0..20).map(|_| stream(4_000_000)).collect();
     let mut talk = Talk::begin(Plan::of(&["buffer=100000", "buffer=100000"]), &streams);
