@@ -19,6 +19,8 @@ use crate::event::Number;
 
 const BURST: Duration = Duration::from_millis(1);
 const LEAST: NonZeroUsize = NonZeroUsize::new(10).unwrap();
+/// Datagrams that wait to be sent for no connection.
+const MOST_RESPONSES: usize = 1024;
 
 /// A connection and what belongs to it on its side.
 pub struct Member {
@@ -166,8 +168,11 @@ impl Connections {
         self.endpoint.ignore(incoming);
     }
 
+    /// What is too much is forgotten: whoever asks so often asks again.
     fn respond(&mut self, transmit: &noq_proto::Transmit, bytes: Vec<u8>) {
-        self.responses.push_back((translate(transmit), bytes));
+        if self.responses.len() < MOST_RESPONSES {
+            self.responses.push_back((translate(transmit), bytes));
+        }
     }
 
     fn add(&mut self, handle: ConnectionHandle, connection: Connection, peers: &Peers) -> usize {
@@ -185,11 +190,10 @@ impl Connections {
         handle.0
     }
 
-    /// Lets the connection and the endpoint talk to each other after the connection was touched in any way; its events.
-    pub fn settle(&mut self, handle: usize, events: &mut Vec<Event>) {
-        let Some(member) = self.members.get_mut(handle).and_then(Option::as_mut) else {
-            return;
-        };
+    /// Lets the connection and the endpoint talk to each other after the connection was touched in any way; its events. One that has drained
+    /// is taken out, since its handle may be another's next, and returned: it may hold what was received and not read yet.
+    pub fn settle(&mut self, handle: usize, events: &mut Vec<Event>) -> Option<Connection> {
+        let member = self.members.get_mut(handle).and_then(Option::as_mut)?;
         let mut drained = false;
         while let Some(event) = member.connection.poll_endpoint_events() {
             drained |= event.is_drained();
@@ -206,18 +210,20 @@ impl Connections {
             events.push(event);
         }
         if drained {
-            self.remove(handle);
-        } else {
-            self.keep_time(handle);
-            self.enqueue(handle);
+            return self.remove(handle);
         }
+        self.keep_time(handle);
+        self.enqueue(handle);
+        None
     }
 
-    fn remove(&mut self, handle: usize) {
-        if let Some(time) = self.members[handle].take().and_then(|it| it.timer) {
+    fn remove(&mut self, handle: usize) -> Option<Connection> {
+        let member = self.members[handle].take()?;
+        if let Some(time) = member.timer {
             self.timers.remove(&(time, handle));
         }
         self.count -= 1;
+        Some(member.connection)
     }
 
     /// Notes when the connection wants to be called.

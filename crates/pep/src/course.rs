@@ -33,10 +33,12 @@ impl Proxy {
         while let Some(&(facing, handle)) = self.touched.front() {
             let side = self.side(facing);
             let owner = side.get(handle).and_then(|member| member.owner);
-            side.settle(handle, &mut events);
+            let mut drained = side.settle(handle, &mut events);
             for event in events.drain(..) {
                 match owner {
-                    Some(number) => self.handle_event(now, number, facing, event),
+                    Some(number) => {
+                        self.handle_event(now, number, facing, event, drained.as_mut());
+                    }
                     None if facing == Facing::Server => self.handle_ready(now, handle, &event),
                     None => {}
                 }
@@ -48,7 +50,14 @@ impl Proxy {
         }
     }
 
-    fn handle_event(&mut self, now: Instant, number: Number, at: Facing, event: Happened) {
+    fn handle_event(
+        &mut self,
+        now: Instant,
+        number: Number,
+        at: Facing,
+        event: Happened,
+        drained: Option<&mut Connection>,
+    ) {
         let Some(pair) = self.pairs.get_mut(&number) else {
             return;
         };
@@ -57,7 +66,7 @@ impl Proxy {
                 Facing::Client => Closing::of_client(reason),
                 Facing::Server => Closing::of_next_hop(reason, pair.is_connected(at)),
             };
-            return self.end(now, number, at, closing);
+            return self.end_with(now, number, at, closing, drained);
         }
         let is_connected = matches!(event, Happened::Connected);
         let both = both(&mut self.sides, pair);

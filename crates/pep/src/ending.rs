@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use noq_proto::Connection;
+
 use crate::closing::{Closing, Code};
 use crate::course::both;
 use crate::event::{Event, Number};
@@ -11,6 +13,18 @@ use crate::proxy::Proxy;
 impl Proxy {
     /// The connection on one side has ended, or never began; the other is told when it has what came before.
     pub(crate) fn end(&mut self, now: Instant, number: Number, gone: Facing, closing: Closing) {
+        self.end_with(now, number, gone, closing, None);
+    }
+
+    /// Likewise; `drained` is the connection, if its endpoint has it no more.
+    pub(crate) fn end_with(
+        &mut self,
+        now: Instant,
+        number: Number,
+        gone: Facing,
+        closing: Closing,
+        drained: Option<&mut Connection>,
+    ) {
         let Some(pair) = self.pairs.get_mut(&number) else {
             return;
         };
@@ -25,16 +39,20 @@ impl Proxy {
         }
         let until = now + pair.config.limits.linger;
         let why = Pair::why(gone, &closing);
-        let member = handle.and_then(|handle| self.sides[gone as usize].get(handle));
-        let connection = member.map(|member| {
+        let member = pair
+            .handle_of(left)
+            .and_then(|handle| self.sides[left as usize].get(handle));
+        let acks = member.map_or(0, |member| member.connection.stats().frame_rx.acks);
+        let connection = drained.or_else(|| {
+            let member = self.sides[gone as usize].get(handle?)?;
             member.owner = None;
-            &mut member.connection
+            Some(&mut member.connection)
         });
         let ending = Ending {
             left,
             closing,
             until,
-            acks: 0,
+            acks,
             why,
         };
         pair.end(gone, connection, ending);
