@@ -5,9 +5,10 @@
 //! request; `short`, so many connections a minute, each for one request; `requests`, so many over a few connections.
 
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use noq::{Connection, Endpoint};
+use noq::{Connection, Endpoint, TransportConfig};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, sleep_until};
 
@@ -18,6 +19,7 @@ const REQUEST: [u8; 32] = [7; 32];
 const DEPTH: usize = 16;
 /// Handshakes under way at once, where connections are to be open together.
 const STARTING: usize = 50;
+const KEEP_ALIVE: Duration = Duration::from_secs(5);
 
 type Sent = Result<(), String>;
 
@@ -186,7 +188,12 @@ pub async fn requests(port: u16, connections: usize, count: usize) -> Outcome<()
 
 fn client() -> Outcome<Endpoint> {
     let endpoint = Endpoint::client((Ipv4Addr::LOCALHOST, 0).into())?;
-    endpoint.set_default_client_config(tls::client()?);
+    let mut config = tls::client()?;
+    // Connections that are only held do not end by themselves on a machine that is busy for long.
+    let mut transport = TransportConfig::default();
+    transport.keep_alive_interval(Some(KEEP_ALIVE));
+    config.transport_config(Arc::new(transport));
+    endpoint.set_default_client_config(config);
     Ok(endpoint)
 }
 
