@@ -22,6 +22,7 @@ pub fn alone(proxy: Proxy, clock: Clock, listen: SocketAddr) -> Result<Proxy, En
         inboxes: vec![inbox],
         asides: Asides::default(),
         log: log.clone(),
+        busy: 1.into(),
     });
     let sockets = sockets::group(listen, 1, true);
     let sockets = sockets.map_err(EndpointError::io("binding the socket"))?;

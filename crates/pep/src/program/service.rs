@@ -61,6 +61,7 @@ impl Service {
             inboxes: inboxes.map_err(failed("making an eventfd"))?,
             asides: Asides::default(),
             log,
+            busy: workers.into(),
         });
         let mut service = Self {
             wanted,

@@ -1,6 +1,7 @@
 //! The proxy between real clients and servers, in memory and virtual time.
 
 mod crowds;
+mod disturbed;
 mod handshakes;
 mod hostile;
 mod peer;

@@ -36,6 +36,8 @@ pub struct Shared {
     pub inboxes: Vec<Inbox>,
     pub asides: Asides,
     pub log: Log,
+    /// Workers that have connections, or may get some.
+    pub busy: AtomicUsize,
 }
 
 /// Which worker forwards the datagrams of a client untouched: their connection IDs are not of the worker's making.
@@ -88,6 +90,8 @@ enum Ending {
     No,
     /// When nothing is left, or at this time.
     By(Duration),
+    /// Nothing is left here, but of other workers; at this time at the latest. Until then it turns away the clients whose packets are its own.
+    Last(Duration),
     Now,
 }
 
@@ -130,6 +134,7 @@ impl Worker {
             }
             let more = self.transmit(now)?;
             self.follow(now);
+            self.note_drained();
             if self.has_ended(now) {
                 return Ok(self.proxy);
             }
@@ -283,10 +288,26 @@ impl Worker {
         }
     }
 
+    /// The last worker that has nothing left ends all.
+    fn note_drained(&mut self) {
+        let Ending::By(time) = self.ending else {
+            return;
+        };
+        if !self.proxy.is_drained() {
+            return;
+        }
+        self.ending = Ending::Last(time);
+        if self.shared.busy.fetch_sub(1, Ordering::AcqRel) == 1 {
+            for inbox in &self.shared.inboxes {
+                inbox.send(Message::End);
+            }
+        }
+    }
+
     fn has_ended(&self, now: Duration) -> bool {
         match self.ending {
             Ending::No => false,
-            Ending::By(time) => self.proxy.is_drained() || now >= time,
+            Ending::By(time) | Ending::Last(time) => now >= time,
             Ending::Now => true,
         }
     }
@@ -297,7 +318,7 @@ impl Worker {
             return Some(Duration::ZERO);
         }
         let end = match self.ending {
-            Ending::By(time) => Some(time),
+            Ending::By(time) | Ending::Last(time) => Some(time),
             Ending::No | Ending::Now => None,
         };
         let wake = self.proxy.next_timeout().into_iter().chain(end).min();
