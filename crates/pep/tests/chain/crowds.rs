@@ -3,25 +3,11 @@
 use std::time::Duration;
 
 use bentpipe_pep::Event;
-use noq_proto::{Connection, Dir, Side, TransportConfig};
+use noq_proto::{Connection, Side, TransportConfig};
 
 use crate::setup::{Plan, client_tls};
-use crate::traffic::{Application, Plan as Stream, Sending};
+use crate::traffic::{Application, Plan as Stream};
 use crate::world::{Path, World};
-
-fn exchange(bytes: usize) -> Stream {
-    let sending = Sending {
-        bytes,
-        reset: None,
-        stop: None,
-    };
-    Stream {
-        opener: Side::Client,
-        dir: Dir::Bi,
-        forth: sending.clone(),
-        back: sending,
-    }
-}
 
 /// A connection with one exchange; how long it took.
 fn ask(world: &mut World, bytes: usize) -> Duration {
@@ -32,7 +18,7 @@ fn ask(world: &mut World, bytes: usize) -> Duration {
     let handle = world
         .client
         .connect(start, tls, TransportConfig::default(), "server");
-    let streams = [exchange(bytes)];
+    let streams = [Stream::both_ways(bytes)];
     let mut client = Application::new(Side::Client, &streams, 1);
     let mut server = Application::new(Side::Server, &streams, 2);
     while !(client.is_done() && server.is_done()) {

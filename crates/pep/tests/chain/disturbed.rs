@@ -11,21 +11,6 @@ use crate::setup::{Plan, client_tls};
 use crate::traffic::{Application, End, Plan as Stream, Sending};
 use crate::world::{Random, World, calling};
 
-/// A stream both ways, of so many bytes each.
-fn stream(bytes: usize) -> Stream {
-    let sending = Sending {
-        bytes,
-        reset: None,
-        stop: None,
-    };
-    Stream {
-        opener: Side::Client,
-        dir: Dir::Bi,
-        forth: sending.clone(),
-        back: sending,
-    }
-}
-
 const LINGER: Duration = Duration::from_millis(1500);
 
 struct Talk {
@@ -68,7 +53,7 @@ impl Talk {
 
 #[test]
 fn a_server_that_vanishes_in_the_middle() {
-    let mut talk = Talk::begin(Plan::of(&["", ""]), &[stream(50_000_000)]);
+    let mut talk = Talk::begin(Plan::of(&["", ""]), &[Stream::both_ways(50_000_000)]);
     talk.run(Duration::from_secs(1));
     talk.world.silent = Some(talk.world.last());
     talk.run(Duration::from_secs(150));
@@ -78,7 +63,7 @@ fn a_server_that_vanishes_in_the_middle() {
 
 #[test]
 fn a_client_that_vanishes_in_the_middle() {
-    let mut talk = Talk::begin(Plan::of(&["", ""]), &[stream(50_000_000)]);
+    let mut talk = Talk::begin(Plan::of(&["", ""]), &[Stream::both_ways(50_000_000)]);
     talk.run(Duration::from_secs(1));
     talk.world.silent = Some(0);
     talk.run(Duration::from_secs(150));
@@ -88,7 +73,7 @@ fn a_client_that_vanishes_in_the_middle() {
 
 #[test]
 fn a_server_that_forgets_all_in_the_middle() {
-    let mut talk = Talk::begin(Plan::of(&[""]), &[stream(50_000_000)]);
+    let mut talk = Talk::begin(Plan::of(&[""]), &[Stream::both_ways(50_000_000)]);
     talk.run(Duration::from_secs(1));
     talk.world.server.forget_all();
     talk.run(Duration::from_secs(150));
@@ -101,7 +86,7 @@ fn what_was_sent_before_a_close_is_delivered() {
     let mut plan = Plan::of(&["", ""]);
     plan.paths[2].delay = Duration::from_millis(300);
     plan.paths[2].loss = 5;
-    let mut streams = [stream(300_000)];
+    let mut streams = [Stream::both_ways(300_000)];
     streams[0].back.bytes = 0;
     let mut talk = Talk::begin(plan, &streams);
     while talk.world.client.connections[&talk.handle].is_handshaking() || !talk.client.is_done() {
@@ -198,7 +183,7 @@ fn what_a_client_sent_before_it_vanished_is_delivered() {
 
 #[test]
 fn memory_is_bounded_where_the_other_side_does_not_read() {
-    let streams: Vec<_> = (0..20).map(|_| stream(4_000_000)).collect();
+    let streams: Vec<_> = (0..20).map(|_| Stream::both_ways(4_000_000)).collect();
     let mut talk = Talk::begin(Plan::of(&["buffer=100000", "buffer=100000"]), &streams);
     talk.server.is_slow = true;
     talk.run(Duration::from_secs(20));
@@ -221,7 +206,7 @@ fn memory_is_bounded_where_the_other_side_does_not_read() {
 
 #[test]
 fn garbage_is_nothing_and_disturbs_nobody() {
-    let mut talk = Talk::begin(Plan::of(&[""]), &[stream(2_000_000)]);
+    let mut talk = Talk::begin(Plan::of(&[""]), &[Stream::both_ways(2_000_000)]);
     let mut random = Random(7);
     let mut sample = Vec::new();
     let tls = client_tls(&talk.world.clock, &["test"]);
@@ -253,7 +238,7 @@ fn garbage_is_nothing_and_disturbs_nobody() {
 
 #[test]
 fn a_flood_of_streams_is_limited() {
-    let streams: Vec<_> = (0..500).map(|_| stream(10)).collect();
+    let streams: Vec<_> = (0..500).map(|_| Stream::both_ways(10)).collect();
     let mut world = Plan::of(&["", ""]).build_with(|_, config| config.limits.streams = 7);
     let handle = connect(&mut world, "server");
     let mut client = Application::new(Side::Client, &streams, 1);
@@ -274,7 +259,7 @@ fn a_flood_of_streams_is_limited() {
 
 #[test]
 fn draining_lets_connections_end_and_then_ends_them() {
-    let mut talk = Talk::begin(Plan::of(&[""]), &[stream(1000)]);
+    let mut talk = Talk::begin(Plan::of(&[""]), &[Stream::both_ways(1000)]);
     talk.run(Duration::from_secs(1));
     let now = talk.world.now;
     talk.world.proxies[0].drain(now, now + Duration::from_secs(5));

@@ -28,6 +28,23 @@ pub struct Plan {
     pub back: Sending,
 }
 
+impl Plan {
+    /// Both ways, of so many bytes each, opened by the client.
+    pub fn both_ways(bytes: usize) -> Self {
+        let sending = Sending {
+            bytes,
+            reset: None,
+            stop: None,
+        };
+        Self {
+            opener: Side::Client,
+            dir: Dir::Bi,
+            forth: sending.clone(),
+            back: sending,
+        }
+    }
+}
+
 /// How a stream ended for its receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
