@@ -373,9 +373,9 @@ def test_what_needs_a_restart_is_named(tmp_path: Path) -> None:
         it.signal(signal.SIGHUP)
         assert "not_before_a_restart" not in it.wait_for("reloaded")  # the flag still says otherwise
     with proxy("--config", str(write(tmp_path, "1"))) as it:
-        file.write_text("workers = 5\n" + file.read_text())
+        file.write_text("workers = 5\n" + file.read_text() + '[client-side]\nversion = "draft-29"\n')
         it.signal(signal.SIGHUP)
-        assert it.wait_for("reloaded")["not_before_a_restart"] == ["workers"]
+        assert it.wait_for("reloaded")["not_before_a_restart"] == ["workers", "client-side.version"]
 
 
 @needs_noq

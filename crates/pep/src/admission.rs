@@ -1,11 +1,11 @@
 //! A client arrives: whether it is taken, and with what it and the next hop are connected.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
 use noq_proto::Incoming;
 
-use crate::arrivals::{Arrival, First};
+use crate::arrivals::{Arrival, Beginning, Client, First};
 use crate::closing::{Closing, Code};
 use crate::config::Mode;
 use crate::event::{Event, Number, Refusal};
@@ -17,39 +17,64 @@ use crate::seats::Seat;
 /// Where handshakes of more than this part of all connections that there may be are under way, clients have to show that they are at their addresses.
 const CROWDED: usize = 4;
 
-/// Clients whose first packets are not complete: above the first number they have to show that they are at their addresses, above the second
-/// there are no more.
+/// So do they where first packets of so many are not complete.
 const MANY_ARRIVALS: usize = 64;
-const MOST_ARRIVALS: usize = 1024;
 
 impl Proxy {
     /// The first datagram of a client has come.
     ///
     /// `first`: as it came, if it starts with an Initial packet.
     pub(crate) fn begin_arrival(&mut self, now: Instant, incoming: Incoming, first: Option<First>) {
-        let arriving = self.arrivals.count();
-        if arriving >= MOST_ARRIVALS {
-            return self.side(Facing::Client).ignore(incoming);
-        }
-        if arriving >= MANY_ARRIVALS && !incoming.remote_address_validated() {
+        let client = incoming.remote_address();
+        if !incoming.remote_address_validated() && self.is_crowded(client.ip()) {
             self.statistics.retried_total += 1;
             return self.side(Facing::Client).retry(incoming);
         }
-        let Some(first) = first else {
+        let beginning = first.and_then(|first| {
+            let collector = self.crypto.collector(&first.payload)?;
+            Some((Beginning::of(collector, &first)?, first))
+        });
+        let Some((beginning, first)) = beginning else {
             return self.arrive(now, Arrival::Wrong(incoming));
         };
-        let collector = self.crypto.collector(&first.payload);
-        let until = now + self.config.limits.handshake;
-        let arrival = self.arrivals.begin(incoming, collector, first, until);
-        if let Some(arrival) = arrival {
-            self.arrive(now, arrival);
+        // Whoever does not finish what it asks has a seat meanwhile: so it can keep away nobody but itself.
+        let seat = match self.seat(client.ip()) {
+            Ok(seat) => seat,
+            Err(why) => return self.refuse(incoming, why),
+        };
+        let client = Client {
+            incoming,
+            seat,
+            datagrams: vec![first],
+        };
+        match beginning {
+            Beginning::Complete(hello) => self.arrive(now, Arrival::Complete(client, hello)),
+            Beginning::Short(collector) => {
+                let until = now + self.config.limits.handshake;
+                self.arrivals.wait(client, collector, until);
+            }
         }
+    }
+
+    /// Whether there are so many connections, or so many of this client, that some may be of somebody who is not there.
+    fn is_crowded(&self, client: IpAddr) -> bool {
+        let most = self.config.limits.most();
+        self.arrivals.count() >= MANY_ARRIVALS
+            || self.handshaking >= most.total / CROWDED
+            || self.config.seats.are_scarce(client, most)
+    }
+
+    fn seat(&self, client: IpAddr) -> Result<Seat, Refusal> {
+        if self.is_draining {
+            return Err(Refusal::Draining);
+        }
+        self.config.seats.take(client, self.config.limits.most())
     }
 
     /// It is known what a client wants.
     pub(crate) fn arrive(&mut self, now: Instant, arrival: Arrival) {
-        let (incoming, hello, datagrams) = match arrival {
-            Arrival::Complete(incoming, hello, datagrams) => (incoming, hello, datagrams),
+        let (client, hello) = match arrival {
+            Arrival::Complete(client, hello) => (client, hello),
             // Whoever sends garbage gets no answer that it could have sent to somebody else.
             Arrival::Wrong(incoming) => {
                 let client = incoming.remote_address();
@@ -57,25 +82,12 @@ impl Proxy {
                 return self.note_refusal(client, Refusal::Hello);
             }
         };
+        let Client {
+            incoming,
+            seat,
+            datagrams,
+        } = client;
         let client = incoming.remote_address();
-        // Many at once may be of somebody who is not there.
-        let most = self.config.limits.connections;
-        let is_crowded =
-            self.handshaking >= most / CROWDED || self.config.seats.count() >= most / 2;
-        if is_crowded && !incoming.remote_address_validated() {
-            self.statistics.retried_total += 1;
-            return self.side(Facing::Client).retry(incoming);
-        }
-        let limits = &self.config.limits;
-        let seat = if self.is_draining {
-            Err(Refusal::Draining)
-        } else {
-            self.config.seats.take(client.ip(), limits.most())
-        };
-        let seat = match seat {
-            Ok(seat) => seat,
-            Err(why) => return self.refuse(incoming, why),
-        };
         let next_hop = self.config.next_hop(hello.name.as_deref());
         // Where nobody knows whether the proxy is of use, the connection to the next hop tells; the client waits for that.
         let is_short = next_hop.map_or(Some(false), |next| self.is_short(now, client, next));

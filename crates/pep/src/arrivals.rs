@@ -9,6 +9,7 @@ use noq_proto::Incoming;
 
 use crate::hello::{Hello, NoHello};
 use crate::initial::{Collector, Start};
+use crate::seats::Seat;
 
 /// As the client is known before it is accepted: its address, and the connection ID that it chose for the server.
 type Key = (SocketAddr, Vec<u8>);
@@ -27,17 +28,51 @@ pub struct First {
     pub payload: Vec<u8>,
 }
 
+impl First {
+    fn start(&self) -> Start<'_> {
+        Start::of(&self.payload).expect("it starts with an Initial packet")
+    }
+}
+
+/// A client, and what has come of it.
+pub struct Client {
+    pub incoming: Incoming,
+    pub seat: Seat,
+    pub datagrams: Vec<First>,
+}
+
+/// One that is waited for.
 struct Waiting {
-    incoming: Incoming,
+    client: Client,
     collector: Collector,
-    datagrams: Vec<First>,
     until: Instant,
+}
+
+/// What the first datagram of a client says.
+pub enum Beginning {
+    /// All that it asks for.
+    Complete(Hello),
+    /// A part of that.
+    Short(Collector),
+}
+
+impl Beginning {
+    /// `None`: it is of no client of QUIC. `collector`: of the packet's keys.
+    pub fn of(mut collector: Collector, datagram: &First) -> Option<Self> {
+        collector.add(&datagram.payload);
+        match collector.hello() {
+            Ok(hello) => Some(Self::Complete(hello)),
+            // A packet that cannot be decrypted promises nothing.
+            Err(NoHello::Short) if !collector.is_empty() => Some(Self::Short(collector)),
+            Err(_) => None,
+        }
+    }
 }
 
 /// What has come of a client.
 pub enum Arrival {
-    /// All that it asks for is known, by these datagrams.
-    Complete(Incoming, Hello, Vec<First>),
+    /// All that it asks for is known.
+    Complete(Client, Hello),
     /// It is no client of QUIC.
     Wrong(Incoming),
 }
@@ -56,35 +91,17 @@ impl Arrivals {
         })
     }
 
-    /// Looks into the first datagram of a client; `None`: more have to come until `until`.
-    pub fn begin(
-        &mut self,
-        incoming: Incoming,
-        collector: Option<Collector>,
-        datagram: First,
-        until: Instant,
-    ) -> Option<Arrival> {
-        let (Some(mut collector), Some(start)) = (collector, Start::of(&datagram.payload)) else {
-            return Some(Arrival::Wrong(incoming));
+    /// Waits until `until` for the rest of what a client asks for, of whom `collector` has the first datagram.
+    pub fn wait(&mut self, client: Client, collector: Collector, until: Instant) {
+        let id = client.datagrams[0].start().destination.to_vec();
+        let key = (client.incoming.remote_address(), id);
+        self.timers.insert((until, key.clone()));
+        let waiting = Waiting {
+            client,
+            collector,
+            until,
         };
-        collector.add(&datagram.payload);
-        match collector.hello() {
-            Ok(hello) => Some(Arrival::Complete(incoming, hello, vec![datagram])),
-            // A packet that cannot be decrypted promises nothing.
-            Err(NoHello::Short) if !collector.is_empty() => {
-                let key = (incoming.remote_address(), start.destination.to_vec());
-                self.timers.insert((until, key.clone()));
-                let waiting = Waiting {
-                    incoming,
-                    collector,
-                    datagrams: vec![datagram],
-                    until,
-                };
-                self.waiting.insert(key, waiting);
-                None
-            }
-            Err(_) => Some(Arrival::Wrong(incoming)),
-        }
+        self.waiting.insert(key, waiting);
     }
 
     /// Looks into a further datagram; `None`: it is of nobody who is waited for, or more have to come.
@@ -92,32 +109,27 @@ impl Arrivals {
         if self.waiting.is_empty() {
             return None;
         }
-        let key = (remote, Start::of(&datagram.payload)?.destination.to_vec());
+        let key = (remote, datagram.start().destination.to_vec());
         let waiting = self.waiting.get_mut(&key)?;
         if !waiting.collector.add(&datagram.payload) {
             return None;
         }
-        waiting.datagrams.push(datagram.clone());
+        waiting.client.datagrams.push(datagram.clone());
         let hello = waiting.collector.hello();
         if hello == Err(NoHello::Short) {
             return None;
         }
-        let (incoming, datagrams) = self.remove(&key)?;
+        let client = self.remove(&key)?;
         Some(match hello {
-            Ok(hello) => Arrival::Complete(incoming, hello, datagrams),
-            Err(_) => Arrival::Wrong(incoming),
+            Ok(hello) => Arrival::Complete(client, hello),
+            Err(_) => Arrival::Wrong(client.incoming),
         })
     }
 
-    fn remove(&mut self, key: &Key) -> Option<(Incoming, Vec<First>)> {
-        let Waiting {
-            incoming,
-            datagrams,
-            until,
-            ..
-        } = self.waiting.remove(key)?;
+    fn remove(&mut self, key: &Key) -> Option<Client> {
+        let Waiting { client, until, .. } = self.waiting.remove(key)?;
         self.timers.remove(&(until, key.clone()));
-        Some((incoming, datagrams))
+        Some(client)
     }
 
     pub fn next_timeout(&self) -> Option<Instant> {
@@ -131,13 +143,13 @@ impl Arrivals {
             return None;
         }
         let key = key.clone();
-        self.remove(&key).map(|(incoming, _)| incoming)
+        self.remove(&key).map(|client| client.incoming)
     }
 
     /// Nobody is waited for any more.
     pub fn take_all(&mut self) -> Vec<Incoming> {
         self.timers.clear();
         let waiting = std::mem::take(&mut self.waiting);
-        waiting.into_values().map(|it| it.incoming).collect()
+        waiting.into_values().map(|it| it.client.incoming).collect()
     }
 }

@@ -107,16 +107,6 @@ impl Proxy {
         let name = pair.hello.name.clone();
         if at == Facing::Server {
             self.accept_waiting(now, number, chosen.clone());
-            if let (Mode::Warm, Some(protocol), Some(next_hop)) =
-                (self.config.mode, chosen.clone(), next_hop)
-            {
-                let key = Key {
-                    next_hop,
-                    name,
-                    protocol,
-                };
-                self.ask(now, &key);
-            }
         }
         if let Some(protocol) = chosen
             && complete
@@ -124,9 +114,18 @@ impl Proxy {
         {
             pair.is_established = true;
             let both = both(&mut self.sides, pair);
-            pair.hand_on_pings(now, both);
+            pair.hand_on_signs_of_life(now, both);
             self.handshaking -= 1;
             self.statistics.established_total += 1;
+            // Not before: a client that is not there could ask for any name.
+            if let (Mode::Warm, Some(next_hop)) = (self.config.mode, next_hop) {
+                let key = Key {
+                    next_hop,
+                    name,
+                    protocol: protocol.clone(),
+                };
+                self.ask(now, &key);
+            }
             self.tell(Event::Established { number, protocol });
         }
         self.keep_time(number);

@@ -158,7 +158,7 @@ impl Proxy {
         pair.timer = None;
         let connections = both(&mut self.sides, pair);
         let handles = Facing::BOTH.map(|facing| (facing, pair.handle_of(facing)));
-        if pair.hand_on_pings(now, connections) {
+        if pair.hand_on_signs_of_life(now, connections) {
             for (facing, handle) in handles {
                 self.touched.extend(handle.map(|handle| (facing, handle)));
             }

@@ -71,6 +71,8 @@ pub struct Pair {
     pub ending: Option<Ending>,
     /// Both handshakes have been complete.
     pub is_established: bool,
+    /// The client has sent data in 0-RTT packets (RFC 9001, section 2.1), which it may where the configuration says so.
+    is_early: bool,
     /// Until when both handshakes must be complete.
     pub handshake_until: Option<Instant>,
     /// What the client has sent so far and where to, as long as it may still be forwarded untouched.
@@ -78,7 +80,7 @@ pub struct Pair {
     /// When the proxy shuts down.
     pub until: Option<Instant>,
     /// When to look for signs of life to hand on, and how many there were before.
-    pings: Option<(Instant, [u64; 2])>,
+    life: Option<(Instant, [u64; 2])>,
     /// Gaps that there were when this timer was set.
     gaps: Option<(Instant, Gaps)>,
     /// Under which it is in the set of timers.
@@ -96,7 +98,7 @@ pub enum Overdue {
 type Gaps = std::collections::BTreeSet<(StreamId, u64)>;
 
 /// In an idle time it is looked so often for signs of life.
-const PINGS: u32 = 4;
+const LOOKS: u32 = 4;
 
 /// The two connections of a pair, as far as they are there.
 pub type Both<'a> = [Option<&'a mut Connection>; 2];
@@ -124,10 +126,11 @@ impl Pair {
             ],
             ending: None,
             is_established: false,
+            is_early: false,
             handshake_until: Some(until),
             untouched: None,
             until: None,
-            pings: None,
+            life: None,
             gaps: None,
             timer: None,
         }
@@ -198,13 +201,17 @@ impl Pair {
                 }
                 self.begin(at, here, there, statistics);
             }
-            // What comes before waits until both are: a client that has shown nothing yet is sent nothing of the server's.
-            Event::Stream(event) if self.may_relay(at, there.is_some()) => {
+            Event::Stream(event) => {
+                let mut there = there;
+                if at == Facing::Client && !self.takes_data(at) {
+                    self.is_early = true;
+                    self.begin(at, here, there.as_deref_mut(), statistics);
+                }
                 self.handle_stream(at, event, here, there);
             }
             Event::DatagramReceived => {
                 if let Some(there) = there
-                    && self.is_connected(at.other())
+                    && self.takes_data(at.other())
                 {
                     hand_on_datagrams(here, there, statistics);
                 }
@@ -213,11 +220,13 @@ impl Pair {
         }
     }
 
-    fn may_relay(&self, at: Facing, is_other_there: bool) -> bool {
-        self.is_connected(at) && (!is_other_there || self.is_connected(at.other()))
+    /// Whether this side may be sent what comes from the other: when its handshake is complete, or it is a client that has sent early data,
+    /// which nobody but who has the key of an earlier session can have made, or can read the answer to.
+    fn takes_data(&self, facing: Facing) -> bool {
+        self.is_connected(facing) || facing == Facing::Client && self.is_early
     }
 
-    /// A handshake is complete: what has waited for that can go.
+    /// From now on a side takes data: what has waited for that goes there.
     fn begin(
         &mut self,
         at: Facing,
@@ -225,28 +234,21 @@ impl Pair {
         there: Option<&mut Connection>,
         statistics: &mut Statistics,
     ) {
-        if !self.may_relay(at, there.is_some()) {
-            return;
+        if Facing::BOTH.iter().all(|facing| self.is_connected(*facing)) {
+            self.handshake_until = None;
         }
         let [outward, inward] = self.relays_from(at);
-        let Some(there) = there else {
-            // The other side has ended before.
-            let mut ends = Ends {
-                from: None,
-                to: here,
-            };
-            for dir in [Dir::Bi, Dir::Uni] {
-                inward.open(outward, &mut ends, dir);
-            }
-            return;
+        let mut ends = Ends {
+            from: there,
+            to: here,
         };
         for dir in [Dir::Bi, Dir::Uni] {
-            inward.open(outward, &mut Ends::between(there, here), dir);
-            outward.open(inward, &mut Ends::between(here, there), dir);
+            inward.open(outward, &mut ends, dir);
         }
-        self.handshake_until = None;
-        hand_on_datagrams(here, there, statistics);
-        hand_on_datagrams(there, here, statistics);
+        inward.carry_all(&mut ends);
+        if let Some(there) = ends.from {
+            hand_on_datagrams(there, ends.to, statistics);
+        }
     }
 
     fn handle_stream(
@@ -256,15 +258,17 @@ impl Pair {
         here: &mut Connection,
         there: Option<&mut Connection>,
     ) {
+        let may_leave = self.takes_data(at.other());
+        let may_come = self.takes_data(at);
         let [outward, inward] = self.relays_from(at);
         match (event, there) {
-            (StreamEvent::Opened { dir }, Some(there)) => {
+            (StreamEvent::Opened { dir }, Some(there)) if may_leave => {
                 outward.open(inward, &mut Ends::between(here, there), dir);
             }
-            (StreamEvent::Readable { id }, Some(there)) => {
+            (StreamEvent::Readable { id }, Some(there)) if may_leave => {
                 outward.carry(&mut Ends::between(here, there), id);
             }
-            (StreamEvent::Writable { id }, there) => {
+            (StreamEvent::Writable { id }, there) if may_come => {
                 let mut ends = Ends {
                     from: there,
                     to: here,
@@ -279,7 +283,7 @@ impl Pair {
                 };
                 inward.stop(&mut ends, id, error_code);
             }
-            (StreamEvent::Available { dir }, there) => {
+            (StreamEvent::Available { dir }, there) if may_come => {
                 let mut ends = Ends {
                     from: there,
                     to: here,
@@ -310,7 +314,7 @@ impl Pair {
         }
         self.legs[gone as usize] = Leg::Gone;
         self.gaps = None;
-        self.pings = None;
+        self.life = None;
         self.handshake_until = None;
         self.ending = Some(ending);
     }
@@ -347,8 +351,8 @@ impl Pair {
     pub fn next_timeout(&self) -> Option<Instant> {
         let ending = self.ending.as_ref().map(|ending| ending.until);
         let gaps = self.gaps.as_ref().map(|(until, _)| *until);
-        let pings = self.pings.as_ref().map(|(time, _)| *time);
-        [self.handshake_until, self.until, ending, gaps, pings]
+        let life = self.life.as_ref().map(|(time, _)| *time);
+        [self.handshake_until, self.until, ending, gaps, life]
             .into_iter()
             .flatten()
             .min()
@@ -385,14 +389,14 @@ impl Pair {
     /// all that it has must not take the connection for dead while the other side is still receiving it: without proxies it would hear of that.
     ///
     /// Every now and then is enough for that; whether there was reason to.
-    pub fn hand_on_pings(&mut self, now: Instant, both: Both<'_>) -> bool {
+    pub fn hand_on_signs_of_life(&mut self, now: Instant, both: Both<'_>) -> bool {
         let [Some(client), Some(server)] = both else {
             return false;
         };
-        let next = now + self.config.limits.idle / PINGS;
+        let next = now + self.config.limits.idle / LOOKS;
         let signs = [signs(client), signs(server)];
-        let Some((time, before)) = self.pings else {
-            self.pings = Some((next, signs));
+        let Some((time, before)) = self.life else {
+            self.life = Some((next, signs));
             return false;
         };
         if time > now {
@@ -404,7 +408,7 @@ impl Pair {
         if signs[1] > before[1] {
             client.ping();
         }
-        self.pings = Some((next, signs));
+        self.life = Some((next, signs));
         signs != before
     }
 

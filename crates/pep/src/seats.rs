@@ -59,10 +59,12 @@ impl Seats {
         })
     }
 
-    /// Places that are taken.
+    /// Whether half of all places are taken, or half of those that `client` may take.
     #[must_use]
-    pub fn count(&self) -> usize {
-        self.lock().total
+    pub fn are_scarce(&self, client: IpAddr, most: Most) -> bool {
+        let taken = self.lock();
+        let of_client = taken.of_client.get(&of_one(client)).copied().unwrap_or(0);
+        2 * taken.total >= most.total || 2 * of_client >= most.of_client
     }
 
     fn lock(&self) -> MutexGuard<'_, Taken> {
@@ -119,9 +121,21 @@ mod tests {
         let fourth = seats.take(ip("192.0.2.3"), most);
         assert_eq!(fourth.unwrap_err(), Refusal::Connections);
         drop(first);
-        assert_eq!(seats.count(), 2);
+        assert_eq!(seats.lock().total, 2);
         drop(seats.take(ip("192.0.2.1"), most).unwrap());
         assert_eq!(seats.lock().of_client.len(), 2);
+    }
+
+    #[test]
+    fn places_are_scarce_when_half_of_them_are_taken() {
+        let seats = Arc::new(Seats::default());
+        let most = most(4, 2);
+        assert!(!seats.are_scarce(ip("192.0.2.1"), most));
+        let _first = seats.take(ip("192.0.2.1"), most).unwrap();
+        assert!(seats.are_scarce(ip("192.0.2.1"), most));
+        assert!(!seats.are_scarce(ip("192.0.2.2"), most));
+        let _second = seats.take(ip("192.0.2.2"), most).unwrap();
+        assert!(seats.are_scarce(ip("192.0.2.3"), most));
     }
 
     #[test]

@@ -20,6 +20,9 @@ use super::settings::{Problem, Settings};
 use super::worker::{Asides, Inbox, Message, Shared, Worker};
 use super::{Failure, http, sockets, steering};
 
+/// The option of the QUIC version of a side.
+const VERSION: &str = "version";
+
 /// What the main thread waits for.
 enum News {
     Signal(i32),
@@ -202,19 +205,21 @@ impl Service {
 
     /// Reads settings and certificates again, for connections to come. If anything is wrong with them, all stays as it is.
     fn reload(&mut self) {
-        let loaded = Settings::load(self.wanted.file.as_deref(), &self.wanted.changes)
-            .and_then(Plan::new)
-            .and_then(|mut plan| {
+        let loaded = Settings::load(self.wanted.file.as_deref(), &self.wanted.changes).and_then(
+            |mut settings| {
+                let kept = keep(&self.plan.settings, &mut settings);
+                let mut plan = Plan::new(settings)?;
                 plan.seats = self.plan.seats.clone();
                 let workers = self.clocks.len();
                 let numbered = self.clocks.iter().enumerate();
                 let configs: Result<Vec<_>, _> = numbered
                     .map(|(number, clock)| plan.config(number, workers, clock))
                     .collect();
-                Ok((plan, configs?))
-            });
+                Ok((kept, plan, configs?))
+            },
+        );
         let log = &self.shared.log;
-        let (plan, configs) = match loaded {
+        let (kept, plan, configs) = match loaded {
             Ok(loaded) => loaded,
             Err(problem) => {
                 let line = log.error("reload-failed").say("why", &problem);
@@ -222,39 +227,37 @@ impl Service {
                 return;
             }
         };
-        let fixed = fixed(&self.plan.settings, &plan.settings);
         log.set(plan.settings.log);
         let line = log.info("reloaded").with("next_hop", plan.destination());
-        if !fixed.is_empty() {
-            drop(line.with("not_before_a_restart", fixed));
+        if !kept.is_empty() {
+            drop(line.with("not_before_a_restart", kept));
         }
         for (inbox, config) in self.shared.inboxes.iter().zip(configs) {
             inbox.send(Message::Reconfigure(Box::new(config)));
         }
-        let kept = (
-            self.plan.settings.listen.clone(),
-            self.plan.settings.workers,
-            self.plan.settings.metrics.clone(),
-        );
         self.plan = plan;
-        (
-            self.plan.settings.listen,
-            self.plan.settings.workers,
-            self.plan.settings.metrics,
-        ) = kept;
     }
 }
 
-/// Keys that have changed, but hold from the next start on only.
-fn fixed(old: &Settings, new: &Settings) -> Vec<&'static str> {
-    [
+/// Takes from `old` what holds from the next start on only; the keys of what has changed among that.
+fn keep(old: &Settings, new: &mut Settings) -> Vec<&'static str> {
+    let version = |settings: &Settings| settings.client_side.get(VERSION).cloned();
+    let changed = [
         ("listen", old.listen != new.listen),
         ("workers", old.workers != new.workers),
         ("metrics.listen", old.metrics != new.metrics),
-    ]
-    .into_iter()
-    .filter_map(|(key, changed)| changed.then_some(key))
-    .collect()
+        ("client-side.version", version(old) != version(new)),
+    ];
+    new.listen.clone_from(&old.listen);
+    new.workers = old.workers;
+    new.metrics.clone_from(&old.metrics);
+    new.client_side.remove(VERSION);
+    let version = version(old).map(|version| (VERSION.to_owned(), version));
+    new.client_side.extend(version);
+    changed
+        .into_iter()
+        .filter_map(|(key, is_changed)| is_changed.then_some(key))
+        .collect()
 }
 
 /// Says that a worker has ended, even if it panicked.

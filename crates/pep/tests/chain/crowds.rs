@@ -10,7 +10,7 @@ use crate::traffic::{Application, Plan as Stream};
 use crate::world::{Path, World};
 
 /// A connection with one exchange; how long it took.
-fn ask(world: &mut World, bytes: usize) -> Duration {
+pub fn ask(world: &mut World, bytes: usize) -> Duration {
     let start = world.now;
     world.client.events.clear();
     world.server.events.clear();

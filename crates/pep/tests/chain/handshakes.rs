@@ -1,11 +1,12 @@
 //! When and with what handshakes are completed: modes, names, protocols, long `ClientHello`s, sessions.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bentpipe_pep::{Event, NextHop};
 use noq_proto::crypto::rustls::HandshakeData;
-use noq_proto::{Side, TransportConfig};
+use noq_proto::{Dir, Event as Happened, Side, TransportConfig};
 
 use crate::setup::{Plan, client_tls};
 use crate::traffic::Application;
@@ -85,6 +86,86 @@ fn what_is_wanted_from_the_start_is_ready_before_anybody_comes() {
     world.run(Duration::from_secs(2));
     let (took, _) = shake(&mut world, &["test"], "server").unwrap();
     assert!(took < Duration::from_millis(40), "{took:?}");
+}
+
+/// Over a long way to the proxy, a request in the client's first packets: when the server had it, and when the client had the answer.
+fn early(words: &'static str, is_allowed: bool) -> (Duration, Duration) {
+    let mut plan = Plan::of(&[words]);
+    plan.paths[0] = Path::of(300);
+    let mut world = plan.build_with(|_, config| {
+        let mut tls = rustls::ServerConfig::clone(&config.client_tls);
+        tls.max_early_data_size = if is_allowed { u32::MAX } else { 0 };
+        config.client_tls = Arc::new(tls);
+    });
+    let mut tls = client_tls(&world.clock, &["test"]);
+    tls.enable_early_data = true;
+    let transport = TransportConfig::default();
+    let for_a_ticket = world
+        .client
+        .connect(world.now, tls.clone(), transport, "server");
+    world.run(Duration::from_secs(3));
+    world.client.close(world.now, for_a_ticket, 0, "");
+    world.run(Duration::from_secs(3));
+    let start = world.now;
+    world.server.events.clear();
+    let handle = world
+        .client
+        .connect(start, tls, TransportConfig::default(), "server");
+    let client = world.client.connections.get_mut(&handle).unwrap();
+    assert_eq!(client.has_0rtt(), is_allowed);
+    if !is_allowed {
+        while world.client.connections[&handle].is_handshaking() {
+            world.step(start + Duration::from_secs(60));
+        }
+    }
+    let client = world.client.connections.get_mut(&handle).unwrap();
+    let id = client.streams().open(Dir::Bi).unwrap();
+    client.send_stream(id).write(b"what?").unwrap();
+    client.send_stream(id).finish().unwrap();
+    let server = loop {
+        assert!(world.step(start + Duration::from_secs(60)), "it never came");
+        let is_it = |(_, event): &(usize, Happened)| matches!(event, Happened::Stream(_));
+        if let Some((server, _)) = world.server.events.iter().find(|it| is_it(it)) {
+            break *server;
+        }
+    };
+    let asked = world.now.saturating_sub(start);
+    let server = world.server.connections.get_mut(&server).unwrap();
+    assert_eq!(server.streams().accept(Dir::Bi), Some(id));
+    server.send_stream(id).write(b"that").unwrap();
+    server.send_stream(id).finish().unwrap();
+    loop {
+        assert!(
+            world.step(start + Duration::from_secs(60)),
+            "it never came back"
+        );
+        let client = world.client.connections.get_mut(&handle).unwrap();
+        let mut stream = client.recv_stream(id);
+        let mut chunks = stream.read(true).unwrap();
+        if let Ok(Some(chunk)) = chunks.next(100) {
+            assert_eq!(&chunk.bytes[..], b"that");
+            break;
+        }
+    }
+    let answered = world.now.saturating_sub(start);
+    world.client.close(world.now, handle, 0, "");
+    world.run(Duration::from_secs(200));
+    world.assert_clean();
+    (asked, answered)
+}
+
+#[test]
+fn what_a_client_sends_early_is_carried_early() {
+    let ms = Duration::from_millis;
+    // 300 ms lie before the proxy and 10 ms behind it, whose own handshake there takes 20 ms where it is not done ahead.
+    for words in ["mode=warm", "mode=sequential", "mode=parallel"] {
+        let (asked, answered) = early(words, true);
+        assert!(asked < ms(340), "{words}: {asked:?}");
+        assert!(answered < ms(660), "{words}: {answered:?}");
+        let (asked, answered) = early(words, false);
+        assert!(asked >= ms(910), "{words}: {asked:?}");
+        assert!(answered >= ms(1220), "{words}: {answered:?}");
+    }
 }
 
 #[test]

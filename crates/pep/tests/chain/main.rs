@@ -1,5 +1,6 @@
 //! The proxy between real clients and servers, in memory and virtual time.
 
+mod crowding_out;
 mod crowds;
 mod disturbed;
 mod handshakes;
