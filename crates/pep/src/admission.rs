@@ -14,11 +14,11 @@ use crate::pair::{Facing, Leg, Pair};
 use crate::proxy::Proxy;
 use crate::seats::Seat;
 
-/// Where handshakes of more than this part of all connections that there may be are under way, clients have to show that they are at their addresses.
-const CROWDED: usize = 4;
+/// Where handshakes of this part of all connections that there may be are under way, clients have to show that they are at their addresses.
+const HANDSHAKES: usize = 4;
 
-/// So do they where first packets of so many are not complete.
-const MANY_ARRIVALS: usize = 64;
+/// So do they where the first packets of this part are not complete. Each costs more memory than a handshake does.
+const ARRIVALS: usize = 16;
 
 impl Proxy {
     /// The first datagram of a client has come.
@@ -59,8 +59,8 @@ impl Proxy {
     /// Whether there are so many connections, or so many of this client, that some may be of somebody who is not there.
     fn is_crowded(&self, client: IpAddr) -> bool {
         let most = self.config.limits.most();
-        self.arrivals.count() >= MANY_ARRIVALS
-            || self.handshaking >= most.total / CROWDED
+        ARRIVALS * self.arrivals.count() >= most.total
+            || HANDSHAKES * self.handshaking >= most.total
             || self.config.seats.are_scarce(client, most)
     }
 
@@ -75,7 +75,7 @@ impl Proxy {
     pub(crate) fn arrive(&mut self, now: Instant, arrival: Arrival) {
         let (client, hello) = match arrival {
             Arrival::Complete(client, hello) => (client, hello),
-            // Whoever sends garbage gets no answer that it could have sent to somebody else.
+            // Whoever sends garbage gets no answer that would tell it anything.
             Arrival::Wrong(incoming) => {
                 let client = incoming.remote_address();
                 self.side(Facing::Client).ignore(incoming);
@@ -90,7 +90,11 @@ impl Proxy {
         let client = incoming.remote_address();
         let next_hop = self.config.next_hop(hello.name.as_deref());
         // Where nobody knows whether the proxy is of use, the connection to the next hop tells; the client waits for that.
-        let is_short = next_hop.map_or(Some(false), |next| self.is_short(now, client, next));
+        // One that was sent a Retry looks for it in the handshake (RFC 9000, section 7.3), which only the proxy can complete then.
+        let is_short = match next_hop {
+            Some(next_hop) if incoming.may_retry() => self.is_short(now, client, next_hop),
+            _ => Some(false),
+        };
         let local = incoming.local_ip();
         if let (Some(next_hop), Some(true)) = (next_hop, is_short)
             && self.may_step_aside(client, 0)

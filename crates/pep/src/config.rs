@@ -184,6 +184,6 @@ pub struct Warm {
     pub connections: usize,
     /// A pair of these that nobody has asked for for so long is no longer kept ready.
     pub expiry: Duration,
-    /// What is kept ready from the start, server name and application protocol: others are as soon as somebody has asked for them.
+    /// What is kept ready from the start, server name and application protocol: others are as soon as a handshake for them has been completed.
     pub ahead: Vec<(String, Vec<u8>)>,
 }

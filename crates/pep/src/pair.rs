@@ -201,14 +201,16 @@ impl Pair {
                 }
                 self.begin(at, here, there, statistics);
             }
-            Event::Stream(event) => {
+            Event::Stream(_) | Event::DatagramReceived
+                if at == Facing::Client && !self.takes_data(at) =>
+            {
+                self.is_early = true;
                 let mut there = there;
-                if at == Facing::Client && !self.takes_data(at) {
-                    self.is_early = true;
-                    self.begin(at, here, there.as_deref_mut(), statistics);
-                }
-                self.handle_stream(at, event, here, there);
+                self.begin(at, here, there.as_deref_mut(), statistics);
+                let both = [Some(here), there];
+                self.handle(at, event, both, statistics);
             }
+            Event::Stream(event) => self.handle_stream(at, event, here, there),
             Event::DatagramReceived => {
                 if let Some(there) = there
                     && self.takes_data(at.other())
@@ -321,6 +323,9 @@ impl Pair {
 
     /// Hands on what can be without waiting for an event: the side that data come from has just ended.
     pub fn flush(&mut self, left: Facing, connection: &mut Connection) {
+        if !self.takes_data(left) {
+            return;
+        }
         let [outward, inward] = self.relays_from(left);
         let mut ends = Ends {
             from: None,

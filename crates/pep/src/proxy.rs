@@ -94,6 +94,11 @@ impl Proxy {
             accepting.cid_generator(ids.clone());
         } else if config.one_socket && config.auto.is_some() {
             accepting.cid_generator(Arc::new(move || Box::new(ids(key))));
+        } else {
+            // The library's own have 3 random bytes: that of a Retry is now and then a connection's already (`docs/upstream/noq-retry.md`).
+            accepting.cid_generator(Arc::new(
+                || Box::new(RandomConnectionIdGenerator::default()),
+            ));
         }
         let server = Some(crypto.accepting().clone());
         let sides = [
@@ -315,13 +320,14 @@ impl Proxy {
         self.is_draining && self.pairs.is_empty() && left == 0 && self.asides.count() == 0
     }
 
-    /// Timers, queued connections and the like: nothing of that may be left when there is no connection.
+    /// Timers, queued connections, seats and the like: nothing of that may be left when there is no connection.
     #[must_use]
     pub fn entries(&self) -> usize {
         let sides = self.sides.iter().map(Connections::entries).sum::<usize>();
         let asides = self.asides.entries() + self.forwarded.len();
         let waiting = self.pool.entries() + asides + self.client_addresses.len();
-        sides + self.timers.len() + self.touched.len() + waiting
+        let seats = self.config.seats.count();
+        sides + seats + self.timers.len() + self.touched.len() + waiting
     }
 
     pub(crate) fn side(&mut self, facing: Facing) -> &mut Connections {

@@ -59,6 +59,12 @@ impl Seats {
         })
     }
 
+    /// Places that are taken.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.lock().total
+    }
+
     /// Whether half of all places are taken, or half of those that `client` may take.
     #[must_use]
     pub fn are_scarce(&self, client: IpAddr, most: Most) -> bool {
@@ -121,7 +127,7 @@ mod tests {
         let fourth = seats.take(ip("192.0.2.3"), most);
         assert_eq!(fourth.unwrap_err(), Refusal::Connections);
         drop(first);
-        assert_eq!(seats.lock().total, 2);
+        assert_eq!(seats.count(), 2);
         drop(seats.take(ip("192.0.2.1"), most).unwrap());
         assert_eq!(seats.lock().of_client.len(), 2);
     }

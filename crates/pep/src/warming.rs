@@ -60,11 +60,11 @@ impl Proxy {
         self.statistics.warm_hits_total += 1;
         self.join(now, number, Facing::Server, handle);
         self.accept_waiting(now, number, Some(key.protocol.clone()));
-        self.ask(now, &key);
+        self.fill(now, &key);
         true
     }
 
-    /// Somebody wants this: from now on it is kept ready.
+    /// A client that is there wants this: from now on it is kept ready.
     pub(crate) fn ask(&mut self, now: Instant, key: &Key) {
         let warm = self.config.warm.clone();
         for handle in self.pool.ask(now, key, &warm) {

@@ -7,6 +7,8 @@ use bentpipe_endpoint::Clock;
 use noq_proto::TransportConfig;
 
 use crate::crowds::ask;
+use crate::handshakes::shake;
+use crate::hostile::connect;
 use crate::peer::Peer;
 use crate::setup::{Plan, client_tls};
 use crate::world::{World, calling};
@@ -39,17 +41,17 @@ fn assert_clean(mut world: World) {
 
 #[test]
 fn who_does_not_finish_what_it_asks_keeps_nobody_away() {
-    let mut world = Plan::of(&[""]).build();
+    let mut world = Plan::of(&[""]).build_with(|_, config| config.limits.connections = 160);
     for (number, first) in (1..).zip(firsts(&world.clock, 200, false)) {
         let made_up = SocketAddr::from(([198, 51, 100, number], 4000));
         world.inject(0, made_up, &first);
     }
     let statistics = world.proxies[0].statistics();
-    assert_eq!((statistics.arriving, statistics.retried_total), (64, 136));
+    assert_eq!((statistics.arriving, statistics.retried_total), (10, 190));
     ask(&mut world, 1000);
     let statistics = world.proxies[0].statistics();
     assert_eq!(statistics.established_total, 1);
-    assert_eq!(statistics.retried_total, 137, "the client, too");
+    assert_eq!(statistics.retried_total, 191, "the client, too");
     assert_clean(world);
 }
 
@@ -81,7 +83,42 @@ fn packets_from_a_clients_address_do_not_use_up_its_seats() {
     let statistics = world.proxies[0].statistics();
     assert_eq!((statistics.connections, statistics.retried_total), (5, 95));
     ask(&mut world, 1000);
-    assert_eq!(world.proxies[0].statistics().established_total, 1);
+    let statistics = world.proxies[0].statistics();
+    assert_eq!(
+        (statistics.established_total, statistics.retried_total),
+        (1, 96)
+    );
+    assert_clean(world);
+}
+
+#[test]
+fn who_has_shown_that_it_is_there_may_ask_for_much() {
+    let mut world =
+        Plan::of(&[""]).build_with(|_, config| config.limits.connections_per_client = 2);
+    connect(&mut world, "server");
+    world.run(Duration::from_secs(1));
+    let long = "x".repeat(250);
+    let mut protocols = vec![long.as_str(); 10];
+    protocols.insert(0, "test");
+    shake(&mut world, &protocols, "server").unwrap();
+    world.run(Duration::from_secs(1));
+    let statistics = world.proxies[0].statistics();
+    assert_eq!(statistics.established_total, 2);
+    assert!(statistics.retried_total > 0);
+    assert_clean(world);
+}
+
+#[test]
+fn who_was_sent_a_retry_is_not_forwarded_untouched() {
+    let mut world = Plan::of(&["auto=on"]).build_with(|_, config| config.limits.connections = 16);
+    ask(&mut world, 1000);
+    world.run(Duration::from_secs(100));
+    let one = SocketAddr::from(([198, 51, 100, 1], 4000));
+    world.inject(0, one, &firsts(&world.clock, 1, false)[0]);
+    ask(&mut world, 1000);
+    let statistics = world.proxies[0].statistics();
+    assert_eq!((statistics.asides_total, statistics.retried_total), (1, 1));
+    assert_eq!(statistics.established_total, 1);
     assert_clean(world);
 }
 
@@ -96,4 +133,12 @@ fn names_that_somebody_made_up_are_not_kept_ready() {
     assert_eq!(world.proxies[0].statistics().warm, 0);
     ask(&mut world, 1000);
     assert_eq!(world.proxies[0].statistics().warm, 1);
+    // Nor are others' for longer.
+    for (number, first) in (1..).zip(firsts(&world.clock, 20, true)) {
+        world.run(Duration::from_secs(60));
+        let made_up = SocketAddr::from(([198, 51, 100, number], 5000));
+        world.inject(0, made_up, &first);
+    }
+    world.run(Duration::from_secs(60));
+    assert_eq!(world.proxies[0].statistics().warm, 0);
 }

@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use bentpipe_pep::{Event, NextHop};
 use noq_proto::crypto::rustls::HandshakeData;
-use noq_proto::{Dir, Event as Happened, Side, TransportConfig};
+use noq_proto::{Connection, Dir, Event as Happened, Side, TransportConfig};
 
+use crate::hostile::FOREVER;
 use crate::setup::{Plan, client_tls};
 use crate::traffic::Application;
 use crate::world::{Path, World, listening};
 
 /// Connects, and says when the client's handshake was complete and what it speaks.
-fn shake(world: &mut World, protocols: &[&str], name: &str) -> Option<(Duration, Vec<u8>)> {
+pub fn shake(world: &mut World, protocols: &[&str], name: &str) -> Option<(Duration, Vec<u8>)> {
     let start = world.now;
     world.client.events.clear();
     let tls = client_tls(&world.clock, protocols);
@@ -165,6 +166,48 @@ fn what_a_client_sends_early_is_carried_early() {
         let (asked, answered) = early(words, false);
         assert!(asked >= ms(910), "{words}: {asked:?}");
         assert!(answered >= ms(1220), "{words}: {answered:?}");
+    }
+}
+
+/// When a client hears of what the server says by itself, which closes its connection at once or does not.
+fn first_word(words: &'static str, is_closed: bool) -> Duration {
+    let mut plan = Plan::of(&[words]);
+    plan.paths[0] = Path::of(300);
+    let mut world = plan.build();
+    let tls = client_tls(&world.clock, &["test"]);
+    let transport = TransportConfig::default();
+    world.client.connect(world.now, tls, transport, "server");
+    while world
+        .server
+        .connections
+        .values()
+        .all(Connection::is_handshaking)
+    {
+        assert!(world.step(FOREVER), "it never came");
+    }
+    let (handle, server) = world.server.connections.iter_mut().next().unwrap();
+    let handle = *handle;
+    let id = server.streams().open(Dir::Uni).unwrap();
+    server.send_stream(id).write(b"welcome").unwrap();
+    world.step(FOREVER);
+    if is_closed {
+        world.server.close(world.now, handle, 7, "");
+    }
+    let is_it = |(_, event): &(usize, Happened)| matches!(event, Happened::Stream(_));
+    while !world.client.events.iter().any(is_it) {
+        assert!(world.step(FOREVER), "it never came");
+    }
+    world.now
+}
+
+#[test]
+fn a_client_that_has_not_shown_itself_is_sent_nothing_of_the_servers() {
+    for words in ["mode=sequential", "mode=parallel"] {
+        for is_closed in [false, true] {
+            let heard = first_word(words, is_closed);
+            // Two round trips to the proxy.
+            assert!(heard >= Duration::from_millis(1200), "{words}: {heard:?}");
+        }
     }
 }
 
