@@ -1,6 +1,6 @@
 //! Copies the source of noq-proto from where cargo keeps it, and mends it.
 //!
-//! `docs/upstream/noq-unordered.md` is the report of what is mended. Should a release have the mend, this crate goes away.
+//! `docs/upstream/noq-*.md` are the reports of what is mended. Should a release have the mends, this crate goes away.
 //! With `BENTPIPE_NOQ_PLAIN` set in the environment, nothing is mended: that shows what happens without.
 
 use std::path::{Path, PathBuf};
@@ -18,7 +18,9 @@ const SOURCE: &str = "noq-proto-1.4.0";
 ///
 /// The pacer holds back packets with nothing but an ACK, too, which RFC 9002, section 7.7, advises against: `docs/upstream/noq-acks.md`. Over a
 /// long round trip a receiver's ACKs then come in bursts.
-const MENDS: [(&str, &str, usize, &str); 3] = [
+///
+/// All that a qlog could say of a packet is put into words where nobody asked for one, too: `docs/upstream/noq-qlog.md`.
+const MENDS: [(&str, &str, usize, &str); 14] = [
     (
         "connection/assembler.rs",
         "let mut offset = self.bytes_read;",
@@ -44,7 +46,79 @@ const MENDS: [(&str, &str, usize, &str); 3] = [
         "let only_acks = !can_send.other && !need_loss_probe && !can_send.close;
         if !only_acks && let Some(delay) = self.path_data_mut(path_id).pacing_delay(bytes_to_send, now) {",
     ),
+    (QLOG, "impl QlogSink {", 1, QLOG_CONSTRUCTORS),
+    (QLOG, "    inner: PacketSent,", 1, "    inner: PacketSent,\n    is_unwanted: bool,"),
+    (QLOG, "    inner: PacketReceived,", 1, "    inner: PacketReceived,\n    is_unwanted: bool,"),
+    (QLOG, "                padding: 0,", 1, "                is_unwanted: false,\n                padding: 0,"),
+    (
+        QLOG,
+        "self.inner.header.scid = header.src_cid().map(stringify_cid);",
+        2,
+        "if self.is_unwanted {
+                return;
+            }
+            self.inner.header.scid = header.src_cid().map(stringify_cid);",
+    ),
+    (
+        QLOG,
+        "self.frame_raw(frame.to_qlog());",
+        1,
+        "if !self.is_unwanted {
+            self.frame_raw(frame.to_qlog());
+        }",
+    ),
+    (
+        QLOG,
+        "self.inner.frames.get_or_insert_default().push(frame);",
+        1,
+        "if !self.is_unwanted {
+            self.inner.frames.get_or_insert_default().push(frame);
+        }",
+    ),
+    (
+        QLOG,
+        "if matches!(frame, Frame::Padding) {",
+        1,
+        "if self.is_unwanted {
+                return;
+            }
+            if matches!(frame, Frame::Padding) {",
+    ),
+    (
+        "connection/packet_builder.rs",
+        "let mut qlog = QlogSentPacket::default();",
+        1,
+        "let mut qlog = conn.qlog.packet_sent();",
+    ),
+    (
+        "connection/mod.rs",
+        "let mut qlog = QlogRecvPacket::new(len);",
+        1,
+        "let mut qlog = self.qlog.packet_received(len);",
+    ),
+    (
+        "connection/mod.rs",
+        "let qlog = QlogRecvPacket::new(partial_decode.len());",
+        1,
+        "let qlog = self.qlog.packet_received(partial_decode.len());",
+    ),
 ];
+
+const QLOG: &str = "connection/qlog.rs";
+const QLOG_CONSTRUCTORS: &str = "impl QlogSink {
+    pub(crate) fn packet_sent(&self) -> QlogSentPacket {
+        QlogSentPacket {
+            inner: Default::default(),
+            is_unwanted: self.stream.is_none(),
+        }
+    }
+
+    pub(crate) fn packet_received(&self, len: usize) -> QlogRecvPacket {
+        let mut packet = QlogRecvPacket::new(len);
+        packet.is_unwanted = self.stream.is_none();
+        packet
+    }
+";
 
 fn main() {
     println!("cargo::rerun-if-env-changed=BENTPIPE_NOQ_PLAIN");

@@ -344,10 +344,10 @@ impl Pair {
 
     /// Sets or removes the timer that watches over gaps.
     pub fn watch_gaps(&mut self, now: Instant) {
-        let gaps: Gaps = self.relays.iter().flat_map(Relay::gaps).collect();
-        if gaps.is_empty() {
+        if !self.relays.iter().any(Relay::is_gaping) {
             self.gaps = None;
         } else if self.gaps.is_none() && self.ending.is_none() {
+            let gaps = self.relays.iter().flat_map(Relay::gaps).collect();
             self.gaps = Some((now + self.config.limits.gap, gaps));
         }
     }

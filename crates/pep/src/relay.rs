@@ -107,7 +107,12 @@ impl Relay {
         !self.flows.is_empty() || self.waiting.iter().any(|waiting| !waiting.is_empty())
     }
 
-    /// Where a peer leaves gaps open although there is no more room.
+    /// Whether a peer leaves gaps open although there is no more room.
+    pub fn is_gaping(&self) -> bool {
+        !self.gaping.is_empty()
+    }
+
+    /// Where it does.
     pub fn gaps(&self) -> BTreeSet<(StreamId, u64)> {
         let gap = |id: &StreamId| Some((*id, self.flows.get(id)?.pieces.next()));
         self.gaping.iter().filter_map(gap).collect()
