@@ -1,6 +1,7 @@
 """HTTP/3 in socket mode over loopback, where both ends are programs that come with Bentpipe or Debian's."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,10 +32,30 @@ def transfer(tmp_path: Path) -> Iterator[loopback.Transfer]:
     yield loopback.Transfer(tmp_path / "www", requests, tmp_path / "trial", logs=True, alpn="h3")
 
 
+def fetch(client: str, server: str, transfer: loopback.Transfer) -> loopback.Transfer:
+    """Move the files; the transfer that did it.
+
+    One of 20 times curl's second request to nginx is never answered, for want of a stream that curl should
+    have sent (`endpoints/curl/README.md`): that may happen twice in a row here, not thrice.
+    """
+    ends = installed(client), installed(server)
+    for attempt in range(2 if (client, server) == ("curl", "nginx") else 0):
+        again = replace(transfer, folder=transfer.folder / str(attempt))
+        try:
+            loopback.run(*ends, again, patience_s=10)
+        except loopback.LoopbackError as error:
+            if "did not exit" not in str(error):
+                raise
+        else:
+            return again
+    loopback.run(*ends, transfer)
+    return transfer
+
+
 @pytest.mark.parametrize("server", SERVERS)
 @pytest.mark.parametrize("client", CLIENTS)
 def test_files_arrive_whole_on_one_connection(client: str, server: str, transfer: loopback.Transfer) -> None:
-    loopback.run(installed(client), installed(server), transfer)
+    transfer = fetch(client, server, transfer)
     secrets = (transfer.folder / "keys-client.log").read_text().splitlines()
     assert sum(line.startswith("CLIENT_TRAFFIC_SECRET_0 ") for line in secrets) == 1
 
