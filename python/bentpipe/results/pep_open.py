@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 
 from bentpipe import workload
+from bentpipe.inference import Ratio, ratio
 from bentpipe.results.markdown import literal, percent, several, table
-from bentpipe.results.pep_runs import Arrivals, Road, Study, has, ratio, shown
+from bentpipe.results.pep_runs import Arrivals, Road, Study, has, shown
 from bentpipe.results.published import Pep
 from bentpipe.results.quantiles import median
 from bentpipe.statistics import Cell
@@ -15,6 +16,7 @@ from bentpipe.treatments import DIRECT
 
 _INSTANTS_S = (2, 5, 15)
 _BEHIND = 1.02  # times as long as without proxies, or longer: it is slower
+_SIGNIFICANT = 0.05
 MODES = ("sequential", "warm")
 
 _CONTROLLERS = """Bytes received by so many seconds, as a multiple of those of `direct` over the same path;
@@ -138,9 +140,13 @@ def _of_files(study: Study, name: str) -> str:
 
 
 def _median(cell: Cell | None, column: str) -> float | None:
-    if cell is None:
-        return None
-    return median(value for one in cell.ok if (value := getattr(one, column)) is not None)
+    return median(_values(cell, column))
+
+
+def _values(cell: Cell | None, column: str) -> list[float]:
+    """Of the trials that went well."""
+    ok = () if cell is None else cell.ok
+    return [value for one in ok if (value := getattr(one, column)) is not None]
 
 
 def _against(value: float | None, direct: float | None) -> str:
@@ -188,27 +194,47 @@ def _aside(studies: Sequence[Study], chain: str) -> str:
     for title, measures in settings.items():
         plain = _first(measures, chain)
         mine = None if automatic is None else _first(measures, automatic)
-        measured, slower = measured + (mine is not None), slower + ((mine or 0) > _BEHIND)
-        if max(plain or 0, mine or 0) > _BEHIND:
-            rows.append([title, percent(plain), percent(mine)])
+        measured, slower = measured + (mine is not None), slower + _is_behind(mine)
+        if _is_behind(plain) or _is_behind(mine):
+            rows.append([title, _share(plain), _share(mine)])
     what, end = f"`{shown(chain)}`", ""
     if automatic is not None and measured:
         count = f"{slower} of the {measured} settings"
-        end = f"\n\nWith `{_added(automatic)}` it is slower than `direct` in {count} that it was run in."
+        end = (
+            f"\n\nWith `{_added(automatic)}` it is slower than `direct` in {count} that it was run in, as "
+            "far as that is significant."
+        )
     if not rows:
         return f"In no setting is {what} slower than `direct` by more than 2 %.{end}"
     text = (
         f"Where {what} takes more than 2 % longer than `direct`, or, of a duration, has received that much "
-        "less: its time as a share of that without proxies. A proxy that steps aside forwards untouched what "
+        "less: its time as a share of that without proxies, of geometric means over the trials; in "
+        "parentheses where so few trials do not show that the two differ (Welch's t on logarithms, "
+        "p ≥ 0.05). A proxy that steps aside forwards untouched what "
         "would cross a hop whose round trip is short ([docs/pep.md](../pep.md#stepping-aside))."
     )
     head = ["", shown(chain), *([] if automatic is None else ["the same that steps aside"])]
     return f"{text}\n\n{table(head, [row[: len(head)] for row in rows])}{end}"
 
 
-def _first(measures: Sequence[_Setting], treatment: str) -> float | None:
+def _first(measures: Sequence[_Setting], treatment: str) -> Ratio | None:
     """Of the first run that has it."""
     return next((value for one in measures if (value := one(treatment)) is not None), None)
+
+
+def _is_shown(share: Ratio) -> bool:
+    """Whether it is no chance that it is another than 1, or there is one trial alone, which cannot tell."""
+    return share.p is None or share.p < _SIGNIFICANT
+
+
+def _is_behind(share: Ratio | None) -> bool:
+    return share is not None and share.value > _BEHIND and _is_shown(share)
+
+
+def _share(share: Ratio | None) -> str:
+    if share is None:
+        return percent(None)
+    return percent(share.value) if _is_shown(share) else f"({percent(share.value)})"
 
 
 def _added(automatic: str) -> str:
@@ -226,16 +252,12 @@ class _Setting:
     def __init__(self, study: Study, road: Road, size: str | None) -> None:
         self._study, self._road, self._size = study, road, size
 
-    def __call__(self, treatment: str) -> float | None:
+    def __call__(self, treatment: str) -> Ratio | None:
         if self._size is None:
             both = self._study.pair(self._road, treatment)
-            if both is None:
-                return None
-            many = float(ratio(*both)[-1])
-            return 1 / many if many else None
-        cells = [self._study.files.get((self._road, one, self._size)) for one in (treatment, DIRECT)]
-        times = [_median(cell, "completion_s") for cell in cells]
-        return None if times[0] is None or not times[1] else times[0] / times[1]
+            return None if both is None else ratio(*(one.bytes[:, -1].tolist() for one in both))
+        cells = [self._study.files.get((self._road, one, self._size)) for one in (DIRECT, treatment)]
+        return ratio(*(_values(cell, "completion_s") for cell in cells))
 
 
 def _settings(study: Study) -> Iterator[tuple[str, _Setting]]:
