@@ -186,7 +186,7 @@ def _in_mode(study: Study, chain: str, mode: str) -> str | None:
 def _aside(studies: Sequence[Study], chain: str) -> str:
     chains = [one for study in studies for one in study.chains]
     automatic = next((one for one in chains if has(one, "auto", "on") and _plain(one) == chain), None)
-    rows, slower, measured = [], 0, 0
+    rows, measured, slower, surely = [], 0, 0, 0
     settings: dict[str, list[_Setting]] = {}
     for study in studies:
         for title, measure in _settings(study):
@@ -195,14 +195,15 @@ def _aside(studies: Sequence[Study], chain: str) -> str:
         plain = _first(measures, chain)
         mine = None if automatic is None else _first(measures, automatic)
         measured, slower = measured + (mine is not None), slower + _is_behind(mine)
+        surely += mine is not None and _is_behind(mine) and _is_shown(mine)
         if _is_behind(plain) or _is_behind(mine):
             rows.append([title, _share(plain), _share(mine)])
     what, end = f"`{shown(chain)}`", ""
     if automatic is not None and measured:
         count = f"{slower} of the {measured} settings"
         end = (
-            f"\n\nWith `{_added(automatic)}` it is slower than `direct` in {count} that it was run in, as "
-            "far as that is significant."
+            f"\n\nWith `{_added(automatic)}` it is slower than `direct` in {count} that it was run in, in "
+            f"{surely} of them significantly."
         )
     if not rows:
         return f"In no setting is {what} slower than `direct` by more than 2 %.{end}"
@@ -228,7 +229,7 @@ def _is_shown(share: Ratio) -> bool:
 
 
 def _is_behind(share: Ratio | None) -> bool:
-    return share is not None and share.value > _BEHIND and _is_shown(share)
+    return share is not None and share.value > _BEHIND
 
 
 def _share(share: Ratio | None) -> str:
