@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from bentpipe import stacks
 from bentpipe.cli import invoke
@@ -18,6 +19,9 @@ from bentpipe.stacks import Stack
 HERE = Path(__file__).parent
 STACKS = HERE.parent / "stacks"
 SETUP = ("noq", "quinn", "aioquic", "quic-go")  # what `make setup` installs
+# How long an example takes says how busy the machine is.
+settings.register_profile("bentpipe", deadline=None)
+settings.load_profile("bentpipe")
 TOY_RUN = ["run", "--scenario", "sat", "--client", "toy", "--server", "toy", "--bytes", "1000", "--no-report"]
 
 
