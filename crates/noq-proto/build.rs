@@ -1,7 +1,7 @@
 //! Copies the source of noq-proto from where cargo keeps it, and mends it.
 //!
 //! `docs/upstream/noq-*.md` are the reports of what is mended. Should a release have the mends, this crate goes away.
-//! With `BENTPIPE_NOQ_PLAIN` set in the environment, nothing is mended: that shows what happens without.
+//! With `BENTPIPE_NOQ_PLAIN` set in the environment, nothing is mended: that shows what happens without. What is added is there all the same.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
@@ -104,6 +104,19 @@ const MENDS: [(&str, &str, usize, &str); 14] = [
     ),
 ];
 
+/// What the library knows and does not tell, in the same words: `docs/upstream/noq-streams.md`.
+const ADDITION: (&str, &str, usize, &str) = (
+    "connection/streams/mod.rs",
+    "    /// The number of streams that may have unacknowledged data.",
+    1,
+    "    /// How many streams the peer has allowed to be opened over the lifetime of the connection (RFC 9000, section 19.11).
+    pub fn allowed(&self, dir: Dir) -> u64 {
+        self.state.max[dir as usize]
+    }
+
+    /// The number of streams that may have unacknowledged data.",
+);
+
 const QLOG: &str = "connection/qlog.rs";
 const QLOG_CONSTRUCTORS: &str = "impl QlogSink {
     pub(crate) fn packet_sent(&self) -> QlogSentPacket {
@@ -133,10 +146,11 @@ fn main() {
         let start = text.find("extern crate alloc;").expect("where items begin");
         text[start..].to_owned()
     });
-    if env::var_os("BENTPIPE_NOQ_PLAIN").is_some() {
-        return;
-    }
-    for (file, wrong, count, right) in MENDS {
+    let mends: &[_] = match env::var_os("BENTPIPE_NOQ_PLAIN") {
+        Some(_) => &[],
+        None => &MENDS,
+    };
+    for &(file, wrong, count, right) in mends.iter().chain([&ADDITION]) {
         edit(&copy.join(file), |text| {
             assert_eq!(text.matches(wrong).count(), count, "{file}: {wrong}");
             text.replace(wrong, right)
