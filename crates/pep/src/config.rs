@@ -43,6 +43,11 @@ pub struct Config {
 /// What a stream may hold: less than what its pieces are put into order in can.
 pub const LARGEST_BUFFER: usize = 1 << 28;
 
+/// Streams that a peer may open before it is known what the other side allows, bidirectional and unidirectional. Should that be less, what it
+/// sends on those that then have to wait is kept beside all else: so they are few, though enough for the control streams of HTTP/3 (RFC 9114,
+/// section 6.2) and what a browser asks for at first.
+pub(crate) const FIRST_FLIGHT: [u32; 2] = [16, 3];
+
 /// Makes makers of connection IDs.
 pub type ConnectionIds = Arc<dyn Fn() -> Box<dyn ConnectionIdGenerator> + Send + Sync>;
 
@@ -113,8 +118,8 @@ pub enum NextHop {
 pub struct Hop {
     /// noq's own configuration, apart from what [`Limits`] say.
     pub transport: TransportConfig,
-    /// Flow control is what `transport` says; else it is what the buffers of [`Limits`] say.
-    pub has_window: bool,
+    /// What its peer may send before anything of it is read.
+    pub window: Window,
     /// What is remembered of paths.
     pub peers: Peers,
     /// What congestion control has to say of the path that was begun last.
@@ -123,15 +128,57 @@ pub struct Hop {
     pub version: Option<u32>,
 }
 
+/// Flow control of one side: what its peer may send before anything of it is read (RFC 9000, section 4.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Window {
+    /// What may wait according to [`Limits`].
+    Buffers,
+    /// So many bytes of a stream, and of all together: `transport` says so.
+    Bytes(u64),
+    /// noq's own: all streams together are not limited.
+    Library,
+}
+
+/// Flow control credit, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Credit {
+    pub connection: u64,
+    pub stream: u64,
+}
+
+impl Credit {
+    /// That of the connection while so many streams may have to wait. The library announces new credit when it comes to an eighth of the
+    /// window, which is not to be more than what those leave of it.
+    pub fn with(self, waiting: u64) -> u64 {
+        let one = self.stream.saturating_mul(8).div_ceil(7);
+        self.connection.saturating_add(waiting.saturating_mul(one))
+    }
+}
+
 impl Hop {
+    /// What its peer may send; `None`: all streams together are not limited.
+    pub(crate) fn credit(&self, limits: &Limits) -> Option<Credit> {
+        match self.window {
+            Window::Buffers => Some(Credit {
+                connection: limits.connection_buffer as u64,
+                stream: limits.stream_buffer as u64,
+            }),
+            Window::Bytes(bytes) => Some(Credit {
+                connection: bytes,
+                stream: bytes,
+            }),
+            Window::Library => None,
+        }
+    }
+
     /// noq's configuration, with the limits.
     pub(crate) fn transport(&self, limits: &Limits) -> Result<Arc<TransportConfig>, PepError> {
         let mut transport = self.transport.clone();
-        let integer = |bytes: usize| VarInt::from_u64(bytes as u64).unwrap_or(VarInt::MAX);
-        if !self.has_window {
+        let integer = |bytes: u64| VarInt::from_u64(bytes).unwrap_or(VarInt::MAX);
+        if let (Window::Buffers, Some(credit)) = (self.window, self.credit(limits)) {
             transport
-                .stream_receive_window(integer(limits.stream_buffer))
-                .receive_window(integer(limits.connection_buffer));
+                .stream_receive_window(integer(credit.stream))
+                .receive_window(integer(credit.connection));
         }
         let idle = IdleTimeout::try_from(limits.idle);
         let idle =
@@ -139,8 +186,8 @@ impl Hop {
         transport
             .send_window(limits.connection_buffer as u64)
             .max_idle_timeout(Some(idle))
-            .max_concurrent_bidi_streams(limits.streams.into())
-            .max_concurrent_uni_streams(limits.streams.into());
+            .max_concurrent_bidi_streams(limits.streams.min(FIRST_FLIGHT[0]).into())
+            .max_concurrent_uni_streams(limits.streams.min(FIRST_FLIGHT[1]).into());
         Ok(Arc::new(transport))
     }
 }
@@ -152,7 +199,7 @@ pub struct Limits {
     pub connections: usize,
     /// Connections of one client address at once.
     pub connections_per_client: usize,
-    /// Streams of one kind that a peer may have open at once.
+    /// Streams of one kind that a peer may have open at once, if the other side allows as many.
     pub streams: u32,
     /// Bytes of one stream and direction that are taken out of one side and wait for the other.
     pub stream_buffer: usize,

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use bentpipe_endpoint::{Received, Transmit};
 use bentpipe_noq_options::Peers;
 use noq_proto::{
-    ClientConfig, Connection, ConnectionError, ConnectionHandle, DatagramEvent, EcnCodepoint,
-    Endpoint, EndpointConfig, Event, FourTuple, Incoming, PathId, ServerConfig,
+    ClientConfig, Connection, ConnectionError, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint,
+    Endpoint, EndpointConfig, Event, FourTuple, Incoming, PathId, ServerConfig, VarInt,
 };
 
 use crate::event::Number;
@@ -175,7 +175,16 @@ impl Connections {
         }
     }
 
-    fn add(&mut self, handle: ConnectionHandle, connection: Connection, peers: &Peers) -> usize {
+    fn add(
+        &mut self,
+        handle: ConnectionHandle,
+        mut connection: Connection,
+        peers: &Peers,
+    ) -> usize {
+        // One that ends does not allow another: the other side's limits do (`Opening::allow`).
+        for dir in [Dir::Bi, Dir::Uni] {
+            connection.set_max_concurrent_streams(dir, VarInt::from_u32(0));
+        }
         if self.members.len() <= handle.0 {
             self.members.resize_with(handle.0 + 1, || None);
         }

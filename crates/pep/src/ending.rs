@@ -75,12 +75,22 @@ impl Proxy {
         }
     }
 
-    /// Closes what is left of a pair if it has all that came from the side that has ended.
+    /// A connection of a pair was touched: lets each side open what streams the other allows, or closes what is left of the pair if it has all
+    /// that came from the side that has ended.
     pub(crate) fn progress(&mut self, now: Instant, number: Number) {
         let Some(pair) = self.pairs.get_mut(&number) else {
             return;
         };
         pair.watch_gaps(now);
+        let connections = both(&mut self.sides, pair);
+        for (facing, is_new) in Facing::BOTH
+            .into_iter()
+            .zip(pair.allow_streams(connections))
+        {
+            if is_new && let Some(handle) = pair.handle_of(facing) {
+                self.touched.push_back((facing, handle));
+            }
+        }
         let left = pair.ending.as_ref().map(|ending| ending.left);
         if let Some(left) = left
             && let Some(handle) = pair.handle_of(left)

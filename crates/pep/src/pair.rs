@@ -4,14 +4,14 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
 
-use noq_proto::{Connection, Dir, Event, Incoming, SendDatagramError, Side, StreamEvent, StreamId};
+use noq_proto::{Connection, Event, Incoming, SendDatagramError, Side, StreamEvent, StreamId};
 
 use crate::arrivals::First;
 use crate::closing::{Closing, Code};
 use crate::config::Config;
 use crate::event::Why;
 use crate::hello::Hello;
-use crate::relay::{Ends, Relay, Room};
+use crate::relay::{Ends, Relay};
 use crate::seats::Seat;
 use crate::statistics::Statistics;
 
@@ -110,20 +110,17 @@ impl Pair {
         hello: Hello,
         until: Instant,
     ) -> Self {
-        let room = Room {
-            stream: config.limits.stream_buffer,
-            connection: config.limits.connection_buffer,
-        };
+        let relays = [
+            Relay::new(Side::Client, &config.client, &config.limits),
+            Relay::new(Side::Server, &config.server, &config.limits),
+        ];
         Self {
             config,
             hello,
             client,
             _seat: seat,
             legs: [Leg::Missing, Leg::Missing],
-            relays: [
-                Relay::new(Side::Client, room),
-                Relay::new(Side::Server, room),
-            ],
+            relays,
             ending: None,
             is_established: false,
             is_early: false,
@@ -176,6 +173,11 @@ impl Pair {
         self.relays.iter().map(Relay::count).sum()
     }
 
+    /// Streams that wait for the other side to allow them.
+    pub fn waiting_streams(&self) -> u64 {
+        self.relays.iter().map(Relay::waiting).sum()
+    }
+
     pub fn carried(&self, from: Facing) -> u64 {
         self.relays[from as usize].carried
     }
@@ -210,7 +212,7 @@ impl Pair {
                 let both = [Some(here), there];
                 self.handle(at, event, both, statistics);
             }
-            Event::Stream(event) => self.handle_stream(at, event, here, there),
+            Event::Stream(event) => self.handle_stream(at, &event, here, there),
             Event::DatagramReceived => {
                 if let Some(there) = there
                     && self.takes_data(at.other())
@@ -244,9 +246,7 @@ impl Pair {
             from: there,
             to: here,
         };
-        for dir in [Dir::Bi, Dir::Uni] {
-            inward.open(outward, &mut ends, dir);
-        }
+        inward.open(outward, &mut ends);
         inward.carry_all(&mut ends);
         if let Some(there) = ends.from {
             hand_on_datagrams(there, ends.to, statistics);
@@ -256,45 +256,54 @@ impl Pair {
     fn handle_stream(
         &mut self,
         at: Facing,
-        event: StreamEvent,
+        event: &StreamEvent,
         here: &mut Connection,
         there: Option<&mut Connection>,
     ) {
         let may_leave = self.takes_data(at.other());
         let may_come = self.takes_data(at);
         let [outward, inward] = self.relays_from(at);
-        match (event, there) {
-            (StreamEvent::Opened { dir }, Some(there)) if may_leave => {
-                outward.open(inward, &mut Ends::between(here, there), dir);
-            }
-            (StreamEvent::Readable { id }, Some(there)) if may_leave => {
-                outward.carry(&mut Ends::between(here, there), id);
-            }
-            (StreamEvent::Writable { id }, there) if may_come => {
-                let mut ends = Ends {
-                    from: there,
-                    to: here,
-                };
-                inward.carry(&mut ends, id);
-            }
+        let mut there = there;
+        let mut coming = Ends {
+            from: there.as_deref_mut(),
+            to: here,
+        };
+        match event {
+            StreamEvent::Writable { id } if may_come => inward.carry(&mut coming, *id),
             // One that was opened by nothing but this is asked when it is accepted.
-            (StreamEvent::Stopped { id, error_code }, there) if outward.is_open(id) => {
-                let mut ends = Ends {
-                    from: there,
-                    to: here,
-                };
-                inward.stop(&mut ends, id, error_code);
+            StreamEvent::Stopped { id, error_code } if outward.is_open(*id) => {
+                inward.stop(&mut coming, *id, *error_code);
             }
-            (StreamEvent::Available { dir }, there) if may_come => {
-                let mut ends = Ends {
-                    from: there,
-                    to: here,
-                };
-                inward.open(outward, &mut ends, dir);
-            }
-            // Whoever waits for all to be delivered looks at that after each event.
             _ => {}
         }
+        // It may have been what a stream has waited for.
+        if may_come {
+            inward.open(outward, &mut coming);
+        }
+        if let Some(there) = there
+            && may_leave
+        {
+            let mut leaving = Ends::between(here, there);
+            if let StreamEvent::Readable { id } = event {
+                outward.carry(&mut leaving, *id);
+            }
+            outward.open(inward, &mut leaving);
+        }
+    }
+
+    /// Lets each side open as many streams as the other allows; which are to be told anything new.
+    ///
+    /// Streams end in the library without a word, so this is looked at whenever a connection was touched.
+    pub fn allow_streams(&mut self, both: Both<'_>) -> [bool; 2] {
+        let [Some(client), Some(server)] = both else {
+            return [false, false];
+        };
+        let is_known = Facing::BOTH.map(|facing| self.is_connected(facing));
+        let [from_client, from_server] = &mut self.relays;
+        [
+            is_known[Facing::Server as usize] && from_client.allow(client, server),
+            is_known[Facing::Client as usize] && from_server.allow(server, client),
+        ]
     }
 
     /// Of data that come from this side, and of those that go there.
@@ -309,10 +318,10 @@ impl Pair {
     /// The connection on the side `gone` has ended. What came from there is still to be delivered.
     pub fn end(&mut self, gone: Facing, gone_connection: Option<&mut Connection>, ending: Ending) {
         let [outward, inward] = self.relays_from(gone);
-        inward.clear();
+        inward.clear(outward);
         match gone_connection {
             Some(connection) => outward.salvage(connection),
-            None => outward.clear(),
+            None => outward.clear(inward),
         }
         self.legs[gone as usize] = Leg::Gone;
         self.gaps = None;
@@ -331,9 +340,7 @@ impl Pair {
             from: None,
             to: connection,
         };
-        for dir in [Dir::Bi, Dir::Uni] {
-            inward.open(outward, &mut ends, dir);
-        }
+        inward.open(outward, &mut ends);
         inward.carry_all(&mut ends);
     }
 

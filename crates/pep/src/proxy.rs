@@ -273,6 +273,7 @@ impl Proxy {
             statistics.bytes_to_clients_total += pair.carried(Facing::Server);
             statistics.held_bytes += count(pair.held());
             statistics.streams += count(pair.streams());
+            statistics.waiting_streams += pair.waiting_streams();
         }
         statistics.connections = count(self.pairs.len());
         statistics.arriving = count(self.arrivals.count());

@@ -77,6 +77,8 @@ statistics! {
     arriving: Gauge,
     /// Directions of streams that are under way.
     streams: Gauge,
+    /// Streams that wait for the other side to allow them.
+    waiting_streams: Gauge,
     /// Bytes that one side has given and the other not yet taken.
     held_bytes: Gauge,
     /// Connections to next hops that are ready for clients to come.

@@ -8,7 +8,7 @@ use bentpipe_endpoint::{Clock, EndpointError, LogFolder, Options, Role, Surround
 use bentpipe_noq_options::{Peers, apply, log_to};
 use noq_proto::TransportConfig;
 
-use crate::config::{Auto, Config, Hop, LARGEST_BUFFER, Limits, Mode, NextHop, Warm};
+use crate::config::{Auto, Config, Hop, LARGEST_BUFFER, Limits, Mode, NextHop, Warm, Window};
 use crate::error::PepError;
 
 /// Where a proxy stands.
@@ -156,7 +156,11 @@ fn hop(
         }
         other => PepError::Option(other),
     };
-    let has_window = words.contains_key("window");
+    let window = match words.get("window").map(String::as_str) {
+        None => Window::Buffers,
+        // What is no number is refused below.
+        Some(text) => text.parse().map_or(Window::Library, Window::Bytes),
+    };
     let mut words = Options::new(words);
     let mut transport = TransportConfig::default();
     let peers = Peers::default();
@@ -169,7 +173,7 @@ fn hop(
     }
     Ok(Hop {
         transport,
-        has_window,
+        window,
         peers,
         report,
         version,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bentpipe_pep::{Event, NextHop};
 use noq_proto::crypto::rustls::HandshakeData;
-use noq_proto::{Connection, Dir, Event as Happened, Side, TransportConfig};
+use noq_proto::{Connection, Dir, Event as Happened, Side, StreamEvent, TransportConfig};
 
 use crate::hostile::FOREVER;
 use crate::setup::{Plan, client_tls};
@@ -125,7 +125,9 @@ fn early(words: &'static str, is_allowed: bool) -> (Duration, Duration) {
     client.send_stream(id).finish().unwrap();
     let server = loop {
         assert!(world.step(start + Duration::from_secs(60)), "it never came");
-        let is_it = |(_, event): &(usize, Happened)| matches!(event, Happened::Stream(_));
+        let is_it = |(_, event): &(usize, Happened)| {
+            matches!(event, Happened::Stream(StreamEvent::Opened { .. }))
+        };
         if let Some((server, _)) = world.server.events.iter().find(|it| is_it(it)) {
             break *server;
         }
@@ -193,7 +195,9 @@ fn first_word(words: &'static str, is_closed: bool) -> Duration {
     if is_closed {
         world.server.close(world.now, handle, 7, "");
     }
-    let is_it = |(_, event): &(usize, Happened)| matches!(event, Happened::Stream(_));
+    let is_it = |(_, event): &(usize, Happened)| {
+        matches!(event, Happened::Stream(StreamEvent::Opened { .. }))
+    };
     while !world.client.events.iter().any(is_it) {
         assert!(world.step(FOREVER), "it never came");
     }

@@ -34,7 +34,7 @@ pub fn connect(world: &mut World, name: &str) -> usize {
     let tls = client_tls(&world.clock, &["test"]);
     world
         .client
-        .connect(world.now, tls, TransportConfig::default(), name)
+        .connect(world.now, tls, world.transport.clone(), name)
 }
 
 /// What the client of a world is closed with; then nothing is left.

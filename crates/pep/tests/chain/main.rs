@@ -7,6 +7,7 @@ mod handshakes;
 mod hostile;
 mod peer;
 mod setup;
+mod stream_limits;
 mod streams;
 mod traffic;
 mod world;

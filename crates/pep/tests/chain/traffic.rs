@@ -66,6 +66,8 @@ pub struct Application {
     pub connected: bool,
     /// Reads nothing.
     pub is_slow: bool,
+    /// Writes to the streams in the order in which they were opened last; else, in which they were opened first.
+    pub is_backwards: bool,
     random: Random,
 }
 
@@ -113,6 +115,7 @@ impl Application {
             closed: None,
             connected: false,
             is_slow: false,
+            is_backwards: false,
             random: Random(seed | 1),
         }
     }
@@ -145,7 +148,11 @@ impl Application {
             && let Some(connection) = peer.connections.get_mut(&handle)
         {
             self.open(connection);
-            for (id, plan) in self.plans.clone() {
+            let mut plans = self.plans.clone();
+            if self.is_backwards {
+                plans.reverse();
+            }
+            for (id, plan) in plans {
                 self.send(connection, id, &plan);
                 if !self.is_slow {
                     self.receive(connection, id, &plan);

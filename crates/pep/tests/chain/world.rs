@@ -8,6 +8,7 @@ use std::time::Duration;
 use bentpipe_endpoint::{Clock, Received};
 use bentpipe_pep::{Proxy, Side};
 use bytes::BytesMut;
+use noq_proto::TransportConfig;
 
 use crate::peer::Peer;
 
@@ -87,6 +88,8 @@ pub struct World {
     pub swallowed: Option<(usize, Range<usize>)>,
     /// Nothing goes to or from the node of this number.
     pub silent: Option<usize>,
+    /// The client's.
+    pub transport: TransportConfig,
 }
 
 /// Towards the client, node `index` is here; the client itself is node 0.
@@ -124,6 +127,7 @@ impl World {
             one_socket: false,
             swallowed: None,
             silent: None,
+            transport: TransportConfig::default(),
         }
     }
 

@@ -113,7 +113,7 @@ pub struct Limits {
     pub connections: u32,
     /// Those of one client address.
     pub connections_per_client: u32,
-    /// Streams that a client, or a server, may have open at once on a connection, of each kind.
+    /// Streams that a client, or a server, may have open at once on a connection, of each kind, if the other side allows as many.
     pub streams: u32,
     /// What waits in the proxy of one stream and direction.
     pub stream_buffer: Size,
