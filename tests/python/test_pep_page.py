@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from conftest import Command
 
+from bentpipe.inference import ratio as ratio_of
 from bentpipe.records import Record
 from bentpipe.results import published
 from bentpipe.results.pep_runs import Arrivals, Road, arrived, has, ratio, shown
@@ -191,11 +192,13 @@ def test_the_page_has_the_multiples_of_the_records(bentpipe: Command) -> None:
     assert {path.name for path in Path("out").iterdir()} == {"pep.md", "pep-ratio.svg", "pep-goodput.svg"}
 
 
-def files(scenario: str, treatment: str, first_s: float, done_s: float) -> list[Record]:
+def files(
+    scenario: str, treatment: str, first_s: float, done_s: float, trials: tuple[int, ...] = (1, 2, 3)
+) -> list[Record]:
     return [
         trial((scenario, "0%"), treatment, number, SLOW, workload="transfer:100000", size_bytes=100_000,
               ttfb_s=first_s, completion_s=done_s)
-        for number in (1, 2, 3)
+        for number in trials
     ]  # fmt: skip
 
 
@@ -226,6 +229,48 @@ def test_further_runs_have_what_the_paper_left_open(bentpipe: Command) -> None:
     assert row(aside, "leo-tum, 0 %: 100 kB") == ["130 %", "101 %"]
     assert "geo-tum, 0 %: 100 kB" not in aside
     assert "slower than `direct` in 0 of the 4 settings that it was run in, in 0 of them" in aside
+
+
+def test_a_run_of_stepping_aside_alone_counts_there_alone(bentpipe: Command) -> None:
+    many = tuple(range(1, 6))
+    records = files("leo-tum", "direct", 1.16, 2.0, many) + files("leo-tum", AUTO, 1.16, 2.2, many)
+    run, more = first_run(), more_run()
+    before = page(bentpipe, run, more)
+    text = page(bentpipe, run, more, write("aside", records))
+    assert row(text.partition("## When to step aside")[2], "leo-tum, 0 %: 100 kB") == ["130 %", "110 %"]
+    assert "slower than `direct` in 1 of the 4 settings that it was run in, in 1 of them" in text
+    for title in ("## At a glance", "## Files, and what a handshake costs"):
+        assert _section(text, title) == _section(before, title)
+
+
+def test_what_one_of_many_settings_shows_may_be_chance(bentpipe: Command) -> None:
+    # Of these alone p is below 0.05; of all settings and treatments together it is not.
+    noise = (1.0, 1.02, 0.98, 1.05, 0.96)
+    records = []
+    for treatment, factor in (("direct", 1.0), (AUTO, 1.06)):
+        for number, change in enumerate(noise, 1):
+            records += files("leo-tum", treatment, 1.16, 2.0 * factor * change, (number,))
+    alone = ratio_of([2.0 * one for one in noise], [2.0 * 1.06 * one for one in noise])
+    assert alone is not None and alone.p is not None and 0.02 < alone.p < 0.05
+    text = page(bentpipe, equal_run(), write("aside", records))
+    assert row(text.partition("## When to step aside")[2], "leo-tum, 0 %: 100 kB") == ["-", "(106 %)"]
+    assert "slower than `direct` in 1 of the 1 settings that it was run in, in 0 of them" in text
+
+
+def equal_run() -> Path:
+    """With proxies as without, but for chance."""
+    records = []
+    for loss in LOSSES:
+        for treatment, shift in (("direct", 0.0), (CHAIN, 0.01)):
+            for number in (1, 2, 3):
+                shape = (SLOW[0] + 0.1 * number + shift, *SLOW[1:])
+                records.append(trial(("geo-tum", loss), treatment, number, shape))
+    return write("run", records)
+
+
+def _section(text: str, title: str) -> str:
+    assert text.count(title) == 1
+    return text.partition(title)[2].partition("\n## ")[0]
 
 
 def test_real_time_stands_beside_virtual_time(bentpipe: Command) -> None:

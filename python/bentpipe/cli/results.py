@@ -44,7 +44,7 @@ def results(page: str, runs: tuple[Path, ...], out: Path | None) -> None:
       fairness    a run of the campaign fairness: what flows leave each other
       limit       a run of the campaign limit: how near variants come to an ideal sender
       pep         a run of the campaign pep, beside what was published of QUIC proxies; and what that left
-                  open, from runs of pep-more, and of pep in real time
+                  open, from runs of pep-more and pep-aside, and of pep in real time
       reno        a run of the campaign reno, beside the known formula and an ideal sender
       search      a run of the campaign search, beside what was published of SEARCH in QUIC
       slow-start  a run of the campaign slow-start: slow starts side by side, over queues

@@ -90,12 +90,13 @@ def _sections(study: Study, chain: str, more: Sequence[Study], drawn: dict[str, 
     known = published.load().pep
     figures = {name: f"![{pep_figures.NAMES[name]}]({path.name})" for name, path in drawn.items()}
     opened = [one for one in more if not one.is_real_time]
+    broad = [one for one in opened if not pep_open.is_about_aside(one)]
     records = [record for one in (study, *more) for record in one.source.records]
     return [
         "# QUIC proxies around a satellite hop",
         _opening(study, chain, known),
         "## At a glance",
-        _glance(study, chain, known, opened),
+        _glance(study, chain, known, broad),
         "What differs from the source, and so limits what its numbers and these say of each other:",
         _DIFFERS.format(satellite_ms=known.satellite_ms, iterations=known.iterations),
         "## Bytes over time",
@@ -107,7 +108,7 @@ def _sections(study: Study, chain: str, more: Sequence[Study], drawn: dict[str, 
         figures["goodput"],
         _BURSTS,
         _ends(study, chain),
-        *(text for one in opened for text in pep_open.sections(one)),
+        *(text for one in broad for text in pep_open.sections(one)),
         *(pep_open.aside([study, *opened], chain) if opened else []),
         *_real_time(study, chain, [one for one in more if one.is_real_time]),
         *footing.failures(records),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from bentpipe import workload
-from bentpipe.inference import Ratio, ratio
+from bentpipe.inference import Ratio, adjusted, ratio
 from bentpipe.results.markdown import literal, percent, several, table
 from bentpipe.results.pep_runs import Arrivals, Road, Study, has, shown
 from bentpipe.results.published import Pep
@@ -34,6 +35,11 @@ In `parallel` mode the client's handshake is over at once, and the request waits
 the satellite hop alone. In `warm` mode it waits for nothing: one round trip of the whole path. The source's
 `h3` mode takes twice as long as without proxies, since its proxies wait for more: it says that several
 messages are exchanged until a hop's connection is set up, one hop after the other."""
+
+
+def is_about_aside(study: Study) -> bool:
+    """Whether all its proxies step aside where they can: then it is for the section on that alone."""
+    return bool(study.chains) and all(has(one, "auto", "on") for one in study.chains)
 
 
 def sections(study: Study) -> list[str]:
@@ -186,41 +192,47 @@ def _in_mode(study: Study, chain: str, mode: str) -> str | None:
 def _aside(studies: Sequence[Study], chain: str) -> str:
     chains = [one for study in studies for one in study.chains]
     automatic = next((one for one in chains if has(one, "auto", "on") and _plain(one) == chain), None)
-    rows, measured, slower, surely = [], 0, 0, 0
-    settings: dict[str, list[_Setting]] = {}
-    for study in studies:
-        for title, measure in _settings(study):
-            settings.setdefault(title, []).append(measure)
-    for title, measures in settings.items():
-        plain = _first(measures, chain)
-        mine = None if automatic is None else _first(measures, automatic)
-        measured, slower = measured + (mine is not None), slower + _is_behind(mine)
-        surely += mine is not None and _is_behind(mine) and _is_shown(mine)
-        if _is_behind(plain) or _is_behind(mine):
-            rows.append([title, _share(plain), _share(mine)])
+    shares = _shares(studies, [chain] if automatic is None else [chain, automatic])
+    mine = [both[1] for both in shares.values() if automatic is not None and both[1] is not None]
     what, end = f"`{shown(chain)}`", ""
-    if automatic is not None and measured:
-        count = f"{slower} of the {measured} settings"
+    if automatic is not None and mine:
+        behind = [share for share in mine if _is_behind(share)]
         end = (
-            f"\n\nWith `{_added(automatic)}` it is slower than `direct` in {count} that it was run in, in "
-            f"{surely} of them significantly."
+            f"\n\nWith `{_added(automatic)}` it is slower than `direct` in {len(behind)} of the {len(mine)} "
+            f"settings that it was run in, in {sum(one.p is not None and _is_shown(one) for one in behind)} "
+            "of them significantly."
         )
+    rows = [[title, *map(_share, both)] for title, both in shares.items() if any(map(_is_behind, both))]
     if not rows:
         return f"In no setting is {what} slower than `direct` by more than 2 %.{end}"
     text = (
         f"Where {what} takes more than 2 % longer than `direct`, or, of a duration, has received that much "
         "less: its time as a share of that without proxies, of geometric means over the trials; in "
-        "parentheses where so few trials do not show that the two differ (Welch's t on logarithms, "
-        "p ≥ 0.05). A proxy that steps aside forwards untouched what "
-        "would cross a hop whose round trip is short ([docs/pep.md](../pep.md#stepping-aside))."
+        "parentheses where the trials do not show that the two differ (Welch's t on logarithms, adjusted by "
+        "Benjamini and Hochberg since many settings are looked at, p ≥ 0.05). A proxy that steps aside "
+        "forwards untouched what would cross a hop whose round trip is short "
+        "([docs/pep.md](../pep.md#stepping-aside))."
     )
-    head = ["", shown(chain), *([] if automatic is None else ["the same that steps aside"])]
-    return f"{text}\n\n{table(head, [row[: len(head)] for row in rows])}{end}"
+    head = ["", shown(chain), "the same that steps aside"]
+    return f"{text}\n\n{table(head[: len(rows[0])], rows)}{end}"
 
 
-def _first(measures: Sequence[_Setting], treatment: str) -> Ratio | None:
-    """Of the first run that has it."""
-    return next((value for one in measures if (value := one(treatment)) is not None), None)
+def _shares(studies: Sequence[Study], treatments: Sequence[str]) -> dict[str, list[Ratio | None]]:
+    """By setting, for each treatment; how probable each is by chance is adjusted over all."""
+    settings: dict[str, list[_Setting]] = {}
+    for study in studies:
+        for title, setting in _settings(study):
+            settings.setdefault(title, []).append(setting)
+    found = [_surest(many, one) for many in settings.values() for one in treatments]
+    chances = adjusted([None if one is None else one.p for one in found])
+    fair = iter(None if one is None else replace(one, p=p) for one, p in zip(found, chances, strict=True))
+    return {title: [next(fair) for _ in treatments] for title in settings}
+
+
+def _surest(measures: Sequence[_Setting], treatment: str) -> Ratio | None:
+    """Of the run that has the most trials of it, or of the first of several that have as many."""
+    both = max((one.samples(treatment) for one in measures), key=lambda both: min(map(len, both)))
+    return ratio(*both)
 
 
 def _is_shown(share: Ratio) -> bool:
@@ -253,12 +265,17 @@ class _Setting:
     def __init__(self, study: Study, road: Road, size: str | None) -> None:
         self._study, self._road, self._size = study, road, size
 
-    def __call__(self, treatment: str) -> Ratio | None:
+    def samples(self, treatment: str) -> tuple[list[float], list[float]]:
+        """Of both, so that the ratio of the second to the first is that share."""
         if self._size is None:
-            both = self._study.pair(self._road, treatment)
-            return None if both is None else ratio(*(one.bytes[:, -1].tolist() for one in both))
-        cells = [self._study.files.get((self._road, one, self._size)) for one in (DIRECT, treatment)]
-        return ratio(*(_values(cell, "completion_s") for cell in cells))
+            pair = self._study.pair(self._road, treatment)
+            proxied, direct = ([], []) if pair is None else (one.bytes[:, -1].tolist() for one in pair)
+            return proxied, direct
+        direct, proxied = (
+            _values(self._study.files.get((self._road, one, self._size)), "completion_s")
+            for one in (DIRECT, treatment)
+        )
+        return direct, proxied
 
 
 def _settings(study: Study) -> Iterator[tuple[str, _Setting]]:
