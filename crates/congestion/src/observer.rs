@@ -22,9 +22,6 @@ const STEPS: u64 = 16;
 /// … but not over less than this, if the round trip is not shorter: ACKs come in bursts.
 const LEAST_SPAN: Span = Span::from_millis(50);
 
-/// Initial windows that a path must have carried in a round trip to be worth remembering (section 3.1).
-const LEAST_WINDOWS: u64 = 4;
-
 /// Watches the bytes that are acknowledged.
 #[derive(Debug, Clone, Default)]
 pub struct Observer {
@@ -70,11 +67,10 @@ impl Observer {
     /// What is worth to be remembered.
     pub fn observed(&self, path: &Path) -> Option<SavedPath> {
         let volumes = self.volumes.iter().map(|(_, volume)| *volume);
-        let window = volumes.max()?;
-        let enough = window >= LEAST_WINDOWS * path.initial_window;
-        enough.then_some(SavedPath {
-            window,
+        let saved = SavedPath {
+            window: volumes.max()?,
             rtt: path.rtt.min,
-        })
+        };
+        saved.is_worthwhile(path.initial_window).then_some(saved)
     }
 }

@@ -15,6 +15,9 @@ use crate::path::Rtt;
 /// For so long a path is remembered. RFC 9959, section 4.3.1, leaves it open: minutes where paths change, hours where they don't.
 pub const LIFETIME: Duration = Duration::from_secs(3600);
 
+/// Initial windows that a path must have carried in a round trip to be worth remembering (RFC 9959, section 3.1).
+const LEAST_WINDOWS: u64 = 4;
+
 /// The version of the file.
 const VERSION: u32 = 1;
 
@@ -36,6 +39,13 @@ impl SavedPath {
         // > A current RTT that is more than ten times the saved_rtt is indicative of a path change. (section 4.2.1)
         let shorter = rtt.latest.as_nanos() <= self.rtt.as_nanos().saturating_mul(10);
         longer && shorter
+    }
+
+    /// Whether it is worth to be saved, and to be resumed. Slow start comes as far in two round trips; to end it there, on a path that carries more, would
+    /// take longer than to know nothing.
+    #[must_use]
+    pub fn is_worthwhile(&self, initial_window: u64) -> bool {
+        self.window >= initial_window.saturating_mul(LEAST_WINDOWS)
     }
 }
 

@@ -20,7 +20,7 @@ use crate::slow_start::{Exit, Response, SlowStart, Step};
 /// `max_jump` in bytes: 600 ms at 895 Mbit/s. A saved window beyond any sense does no more harm than that.
 const MAX_JUMP: u64 = 64 << 20;
 
-/// Packets of the jump that must have been acknowledged to tell the path's rate by them.
+/// Packets of the jump that must have been acknowledged after its first to tell the path's rate by them.
 const LEAST_MEASURED: u64 = 10;
 
 /// How far, and when.
@@ -45,7 +45,11 @@ pub struct Resume {
 }
 
 impl Resume {
-    fn window(&self) -> u64 {
+    /// Zero: it is not worth to jump.
+    fn window(&self, path: &Path) -> u64 {
+        if !self.saved.is_worthwhile(path.initial_window) {
+            return 0;
+        }
         // > jump_cwnd MUST be no more than half of the saved_cwnd. (section 3.3)
         let share = match self.jump {
             Jump::Half => 2,
@@ -71,6 +75,14 @@ enum Phase {
     Normal,
 }
 
+/// When the first and the latest of the jump were acknowledged, and the bytes between.
+#[derive(Debug, Clone, Copy)]
+struct Arrived {
+    since: Time,
+    until: Time,
+    bytes: u64,
+}
+
 /// Jumps, checks whether the path bears it, and retreats if not.
 #[derive(Debug, Clone)]
 pub struct CarefulResume {
@@ -81,8 +93,8 @@ pub struct CarefulResume {
     pipe: u64,
     /// How many bytes had been sent when the jump was made.
     first: u64,
-    /// When the first of the jump was acknowledged, and the pipe then.
-    arrived: Option<(Time, u64)>,
+    /// Of the jump, as far as it is acknowledged.
+    arrived: Option<Arrived>,
     /// How the wrapped slow start has ended meanwhile.
     ended: Option<Exit>,
     trigger: &'static str,
@@ -127,7 +139,7 @@ impl CarefulResume {
 
     /// Whether the jump comes when the window is full.
     fn is_next(&self, path: &Path) -> bool {
-        let larger = self.resume.window() > path.window;
+        let larger = self.resume.window(path) > path.window;
         larger && self.is_ready(path) && self.confirmed(path) != Some(false)
     }
 
@@ -188,30 +200,46 @@ impl CarefulResume {
         step
     }
 
-    /// The window after a jump that was too large.
-    fn retreat(&self, path: &Path) -> u64 {
-        // > The CWND MUST be reduced to no more than (PipeSize/2) (section 3.5)
-        let half = self.pipe / 2;
-        let (Some((since, pipe)), Jump::Whole | Jump::Early) = (self.arrived, self.resume.jump)
-        else {
-            return half;
+    /// Keeps when the jump was acknowledged: what was sent since then, until it was noticed to be too large.
+    fn measure(&mut self, acks: &Acks<'_>) {
+        let end = match self.phase {
+            Phase::Retreat { last } => last,
+            _ => u64::MAX,
         };
-        // The rate at which the jump has arrived so far is the path's; 85 % of it drains the queue.
-        let bytes = self.pipe - pipe;
-        if bytes < LEAST_MEASURED * path.datagram {
-            return half;
+        let newest = acks.newest().sent_before;
+        if self.first == 0 || newest < self.first || newest >= end {
+            return;
         }
-        let rate = per_second(bytes, path.now - since);
-        Path::bytes_in(rate, path.rtt.min) / 100 * 85
+        // The ACK that has the first of the jump has others too, which say nothing of its rate.
+        let first = Arrived {
+            since: acks.now,
+            until: acks.now,
+            bytes: 0,
+        };
+        let next = |arrived: Arrived| Arrived {
+            until: acks.now,
+            bytes: arrived.bytes + acks.bytes,
+            ..arrived
+        };
+        self.arrived = Some(self.arrived.map_or(first, next));
+    }
+
+    /// What the path carries in a round trip, by the rate at which the jump has arrived so far; 85 % of it, which drains the queue. `None`: too little has
+    /// arrived to tell, or RFC 9959 is to be kept, which does not look at rates.
+    fn measured(&self, path: &Path) -> Option<u64> {
+        let arrived = self.arrived?;
+        if self.resume.jump == Jump::Half || arrived.bytes < LEAST_MEASURED * path.datagram {
+            return None;
+        }
+        let rate = per_second(arrived.bytes, arrived.until - arrived.since);
+        Some(Path::bytes_in(rate, path.rtt.min) / 100 * 85)
     }
 
     fn on_acks_retreating(&mut self, path: &Path, acks: &Acks<'_>, last: u64) -> Step {
         if is_last(acks, last) {
             // > ssthresh MUST be set to no larger than the most recently measured PipeSize * Beta (section 3.5)
-            let ssthresh = match self.resume.jump {
-                Jump::Half => self.pipe / 2,
-                Jump::Whole | Jump::Early => path.window,
-            };
+            // Beta is a half here. Where the window was measured it has been that at once, unless more has arrived since.
+            let ssthresh = self.measured(path).unwrap_or(self.pipe / 2);
             self.enter(Phase::Retreated { ssthresh }, "exit_recovery");
         }
         // The window does not grow in this phase (section 3.5).
@@ -267,7 +295,7 @@ impl SlowStart for CarefulResume {
     fn on_full(&mut self, path: &Path) -> Option<u64> {
         match self.phase {
             Phase::Reconnaissance => {
-                let jump = self.resume.window();
+                let jump = self.resume.window(path);
                 let confirmed = self.confirmed(path);
                 if confirmed == Some(false) || jump <= path.window {
                     let trigger = match confirmed {
@@ -293,10 +321,7 @@ impl SlowStart for CarefulResume {
 
     fn on_acks(&mut self, path: &Path, acks: &Acks<'_>) -> Step {
         self.pipe += acks.bytes;
-        let of_the_jump = self.first > 0 && acks.newest().sent_before >= self.first;
-        if of_the_jump && self.arrived.is_none() {
-            self.arrived = Some((acks.now, self.pipe));
-        }
+        self.measure(acks);
         match self.phase {
             Phase::Reconnaissance | Phase::Normal => self.inner.on_acks(path, acks),
             Phase::Unvalidated { .. } => self.on_acks_unvalidated(path, acks),
@@ -321,7 +346,8 @@ impl SlowStart for CarefulResume {
             Phase::Unvalidated { .. } | Phase::Validating { .. } => {
                 let trigger = if event.ecn { "ECN_CE" } else { "packet_loss" };
                 self.enter(Phase::Retreat { last: path.sent }, trigger);
-                Response::Retreat(self.retreat(path))
+                // > The CWND MUST be reduced to no more than (PipeSize/2) (section 3.5)
+                Response::Retreat(self.measured(path).unwrap_or(self.pipe / 2))
             }
             Phase::Retreat { .. } | Phase::Retreated { .. } => Response::Reduce,
             Phase::Reconnaissance | Phase::Normal => {
@@ -342,7 +368,7 @@ impl SlowStart for CarefulResume {
             Phase::Unvalidated { .. } => Pacing::Rate(per_second(path.window, rtt)),
             // What goes before the jump, no more than an initial window, need not wait if the jump need not.
             Phase::Reconnaissance if self.is_next(path) => {
-                Pacing::Rate(per_second(self.resume.window(), rtt))
+                Pacing::Rate(per_second(self.resume.window(path), rtt))
             }
             Phase::Validating { .. } if self.resume.jump != Jump::Half => Pacing::Gain(125),
             _ => self.inner.pacing(path),

@@ -162,6 +162,38 @@ fn absurd_numbers_do_no_harm() {
 }
 
 #[test]
+fn a_small_window_does_not_end_slow_start() {
+    let model = Model::sat(51);
+    let cold = model.run("cubic", "standard");
+    let small = SavedPath {
+        window: 39 * DATAGRAM,
+        rtt: model.rtt,
+    };
+    for jump in [Jump::Half, Jump::Whole] {
+        let history = resumed(&model, small, jump);
+        assert_eq!(history.resumption.jump, None);
+        assert_eq!(history.completion, cold.completion);
+    }
+}
+
+#[test]
+fn what_little_arrives_of_a_burst_tells_the_rate_of_the_path() {
+    let model = Model {
+        bytes: 2 << 20,
+        ..Model::sat(15)
+    };
+    let cold = model.run("cubic", "standard").share(&model);
+    let endless = SavedPath {
+        window: u64::MAX,
+        rtt: model.rtt,
+    };
+    let history = resumed(&model, endless, Jump::Whole);
+    assert!(history.drops > 1000);
+    let share = history.share(&model);
+    assert!(share * 3 >= cold * 2, "{share} % after {cold} %");
+}
+
+#[test]
 fn a_small_file_needs_no_jump() {
     let model = Model {
         bytes: 5_000,
@@ -175,19 +207,24 @@ fn a_small_file_needs_no_jump() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever was saved, everything arrives, and not much later than without it.
+    /// Whatever was saved, everything arrives, and at most twice as late as without it. Two and a half times where nearly all of a jump was lost and RFC 9959
+    /// is kept, whose section 3.5 lets slow start end at half of what has arrived. Without it, the queue may be one packet shorter: from 9 packets on the
+    /// first rounds of slow start fit into it, and take 6 s; with 8 they do not, and it takes 14. A start with another window meets that edge elsewhere.
     #[test]
     fn no_saved_path_does_much_harm(
-        window in prop_oneof![0..20_000_000_u64, Just(u64::MAX)],
-        rtt_ms in 1..20_000_u64,
-        queue in 5..4_000_u64,
+        window in prop_oneof![0..20_000_000_u64, 0..200_000_u64, Just(u64::MAX)],
+        rtt_ms in prop_oneof![1..20_000_u64, 55..1_300_u64],
+        queue in prop_oneof![5..4_000_u64, 5..60_u64],
         whole in any::<bool>(),
     ) {
         let model = Model { bytes: 2 << 20, ..Model::sat(queue) };
         let path = SavedPath { window, rtt: Span::from_millis(rtt_ms) };
         let jump = if whole { Jump::Whole } else { Jump::Half };
-        let cold = model.run("cubic", "standard").completion - Time::ZERO;
+        let shorter = Model { queue: queue - 1, ..model.clone() };
+        let cold = [&model, &shorter].map(|it| it.run("cubic", "standard").completion - Time::ZERO);
         let warm = resumed(&model, path, jump).completion - Time::ZERO;
-        prop_assert!(warm.as_nanos() < cold.as_nanos() * 2, "{warm:?} after {cold:?}");
+        let halves = if whole { 4 } else { 5 };
+        let limit = cold.into_iter().max().unwrap().as_nanos() * halves / 2;
+        prop_assert!(warm.as_nanos() < limit, "{warm:?} after {cold:?}");
     }
 }
