@@ -2,6 +2,9 @@
 
 use bentpipe_units::{Span, Time};
 
+/// A receiver may wait so long with an ACK, unless it has said otherwise (RFC 9000, section 18.2).
+pub(crate) const MAX_ACK_DELAY: Span = Span::from_millis(25);
+
 /// A packet that has been acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Acked {

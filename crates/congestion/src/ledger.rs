@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use bentpipe_units::{Span, Time};
 
-use crate::acks::{Acked, Acks, Lost, RateSample};
+use crate::acks::{Acked, Acks, Lost, MAX_ACK_DELAY, RateSample};
 use crate::path::Path;
 
 #[derive(Debug, Clone, Copy)]
@@ -26,8 +26,6 @@ struct Entry {
 
 /// Entries that are looked at one by one before a search by time.
 const NEAR: usize = 4;
-/// A receiver may wait so long with an ACK unless it says otherwise (RFC 9000, section 18.2).
-const MAX_ACK_DELAY: Span = Span::from_millis(25);
 
 /// Every ack-eliciting packet that is neither acknowledged nor lost.
 #[derive(Debug, Clone, Default)]

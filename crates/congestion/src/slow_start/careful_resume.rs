@@ -4,6 +4,8 @@
 //! method leaves to normal congestion control. Departures, of [`Jump::Half`]:
 //!
 //! - Safe Retreat is entered by the first congestion that is noticed after the jump, whichever packets it hit.
+//! - A loss that the ACK of the last packet of the jump brings to light comes too late for it: the jump counts as validated, and congestion avoidance
+//!   or the wrapped slow start reduces the window.
 //! - Should the wrapped slow start want to end while the jump is being validated, it does so when that is done.
 //!
 //! [`Jump::Whole`] and [`Jump::Early`] are not what the RFC allows, and are there to show what it costs: see there.
@@ -15,6 +17,7 @@ use crate::note::Note;
 use crate::pacing::Pacing;
 use crate::path::Path;
 use crate::saved::SavedPath;
+use crate::slow_start::arrived::Arrived;
 use crate::slow_start::{Exit, Response, SlowStart, Step};
 
 /// `max_jump` in bytes: 600 ms at 895 Mbit/s. A saved window beyond any sense does no more harm than that.
@@ -29,7 +32,7 @@ pub enum Jump {
     /// As in RFC 9959: to half of what was saved, once an initial window has been acknowledged.
     Half,
     /// To all that was saved, as soon as there is one sample of the round-trip time, that of the handshake. Once it has been validated slow start is
-    /// over: the path carries no more.
+    /// over: the path carries no more. If it was too large, the rate at which it arrived says what the path carries, whatever that is beside `PipeSize`.
     Whole,
     /// As `Whole`, and without any sample, at the pace of the saved round-trip time: the "0-RTT-BDP" of earlier drafts.
     Early,
@@ -67,20 +70,12 @@ enum Phase {
     Unvalidated { since: Time },
     /// These packets have been sent; `last` is how many bytes had been sent then.
     Validating { last: u64 },
-    /// The path does not carry them. So many bytes had been sent when that was noticed.
-    Retreat { last: u64 },
+    /// The path does not carry them. So many bytes had been sent when that was noticed, at that time.
+    Retreat { last: u64, since: Time },
     /// Slow start, up to this window.
     Retreated { ssthresh: u64 },
     /// The wrapped slow start.
     Normal,
-}
-
-/// When the first and the latest of the jump were acknowledged, and the bytes between.
-#[derive(Debug, Clone, Copy)]
-struct Arrived {
-    since: Time,
-    until: Time,
-    bytes: u64,
 }
 
 /// Jumps, checks whether the path bears it, and retreats if not.
@@ -162,8 +157,7 @@ impl CarefulResume {
         };
         if self.confirmed(path) == Some(false) {
             // Only after an early jump: it was the wrong path.
-            self.enter(Phase::Retreat { last: path.sent }, "rtt_not_validated");
-            return Step::Window(self.pipe / 2);
+            return Step::Window(self.retreat(path, "rtt_not_validated"));
         }
         if self.arrived.is_some() {
             let trigger = "first_unvalidated_packet_acknowledged";
@@ -200,50 +194,53 @@ impl CarefulResume {
         step
     }
 
-    /// Keeps when the jump was acknowledged: what was sent since then, until it was noticed to be too large.
-    fn measure(&mut self, acks: &Acks<'_>) {
+    /// Takes note of what is acknowledged of the packets from the jump on, until it is noticed that some were lost.
+    fn measure(&mut self, path: &Path, acks: &Acks<'_>) {
+        let newest = acks.newest();
         let end = match self.phase {
-            Phase::Retreat { last } => last,
+            Phase::Retreat { last, .. } => last,
             _ => u64::MAX,
         };
-        let newest = acks.newest().sent_before;
-        if self.first == 0 || newest < self.first || newest >= end {
+        if self.first == 0 || !(self.first..end).contains(&newest.sent_before) {
             return;
         }
-        // The ACK that has the first of the jump has others too, which say nothing of its rate.
-        let first = Arrived {
-            since: acks.now,
-            until: acks.now,
-            bytes: 0,
-        };
-        let next = |arrived: Arrived| Arrived {
-            until: acks.now,
-            bytes: arrived.bytes + acks.bytes,
-            ..arrived
-        };
-        self.arrived = Some(self.arrived.map_or(first, next));
+        self.arrived = Some(match self.arrived {
+            Some(arrived) => arrived.and(path, acks),
+            None => Arrived::first(path, acks),
+        });
     }
 
-    /// What the path carries in a round trip, by the rate at which the jump has arrived so far; 85 % of it, which drains the queue. `None`: too little has
-    /// arrived to tell, or RFC 9959 is to be kept, which does not look at rates.
-    fn measured(&self, path: &Path) -> Option<u64> {
+    /// What the path carries in a round trip, by the rate at which the jump has arrived so far; 85 % of it, which drains the queue, and no more than was sent
+    /// of the jump up to `end`. `None`: too little has arrived to tell, or RFC 9959 is to be kept, which does not look at rates.
+    fn measured(&self, path: &Path, end: u64) -> Option<u64> {
         let arrived = self.arrived?;
-        if self.resume.jump == Jump::Half || arrived.bytes < LEAST_MEASURED * path.datagram {
+        if self.resume.jump == Jump::Half || arrived.bytes() < LEAST_MEASURED * path.datagram {
             return None;
         }
-        let rate = per_second(arrived.bytes, arrived.until - arrived.since);
-        Some(Path::bytes_in(rate, path.rtt.min) / 100 * 85)
+        let carried = Path::bytes_in(arrived.per_second(), path.rtt.min);
+        Some((carried / 100 * 85).min(end - self.first))
+    }
+
+    /// The window after a jump that was too large.
+    ///
+    /// > The CWND MUST be reduced to no more than (PipeSize/2) (section 3.5)
+    fn retreat(&mut self, path: &Path, trigger: &'static str) -> u64 {
+        let (last, since) = (path.sent, path.now);
+        self.enter(Phase::Retreat { last, since }, trigger);
+        self.measured(path, last).unwrap_or(self.pipe / 2)
     }
 
     fn on_acks_retreating(&mut self, path: &Path, acks: &Acks<'_>, last: u64) -> Step {
-        if is_last(acks, last) {
-            // > ssthresh MUST be set to no larger than the most recently measured PipeSize * Beta (section 3.5)
-            // Beta is a half here. Where the window was measured it has been that at once, unless more has arrived since.
-            let ssthresh = self.measured(path).unwrap_or(self.pipe / 2);
-            self.enter(Phase::Retreated { ssthresh }, "exit_recovery");
-        }
         // The window does not grow in this phase (section 3.5).
-        Step::Grow(0)
+        if !is_last(acks, last) {
+            return Step::Grow(0);
+        }
+        // > ssthresh MUST be set to no larger than the most recently measured PipeSize * Beta (section 3.5)
+        // Beta is a half here.
+        let ssthresh = self.measured(path, last).unwrap_or(self.pipe / 2);
+        self.enter(Phase::Retreated { ssthresh }, "exit_recovery");
+        // All of the jump tells the rate better than what had arrived of it when the first loss was noticed.
+        Step::Window(path.window.min(ssthresh))
     }
 }
 
@@ -300,6 +297,7 @@ impl SlowStart for CarefulResume {
                 if confirmed == Some(false) || jump <= path.window {
                     let trigger = match confirmed {
                         Some(false) => "rtt_not_validated",
+                        _ if jump == 0 => "saved_window_is_small",
                         _ => "window_is_larger",
                     };
                     self.enter(Phase::Normal, trigger);
@@ -321,12 +319,12 @@ impl SlowStart for CarefulResume {
 
     fn on_acks(&mut self, path: &Path, acks: &Acks<'_>) -> Step {
         self.pipe += acks.bytes;
-        self.measure(acks);
+        self.measure(path, acks);
         match self.phase {
             Phase::Reconnaissance | Phase::Normal => self.inner.on_acks(path, acks),
             Phase::Unvalidated { .. } => self.on_acks_unvalidated(path, acks),
             Phase::Validating { last } => self.on_acks_validating(path, acks, last),
-            Phase::Retreat { last } => self.on_acks_retreating(path, acks, last),
+            Phase::Retreat { last, .. } => self.on_acks_retreating(path, acks, last),
             Phase::Retreated { ssthresh } => {
                 let window = path.window.saturating_add(acks.credit);
                 if window < ssthresh {
@@ -345,10 +343,10 @@ impl SlowStart for CarefulResume {
         match self.phase {
             Phase::Unvalidated { .. } | Phase::Validating { .. } => {
                 let trigger = if event.ecn { "ECN_CE" } else { "packet_loss" };
-                self.enter(Phase::Retreat { last: path.sent }, trigger);
-                // > The CWND MUST be reduced to no more than (PipeSize/2) (section 3.5)
-                Response::Retreat(self.measured(path).unwrap_or(self.pipe / 2))
+                Response::Retreat(self.retreat(path, trigger))
             }
+            // What was lost of a jump that another round-trip time has ended before.
+            Phase::Retreat { since, .. } if event.sent <= since => Response::Retreat(path.window),
             Phase::Retreat { .. } | Phase::Retreated { .. } => Response::Reduce,
             Phase::Reconnaissance | Phase::Normal => {
                 // Section 3.2: congestion during reconnaissance ends Careful Resume.

@@ -7,6 +7,7 @@ use crate::note::Note;
 use crate::pacing::Pacing;
 use crate::path::Path;
 
+mod arrived;
 mod careful_resume;
 mod hybla;
 mod hystart;

@@ -37,6 +37,8 @@ pub struct Model {
     pub ack_every: u64,
     /// What is to be delivered, in bytes.
     pub bytes: u64,
+    /// The data need not wait for the handshake.
+    pub early: bool,
     /// For jitter and losses.
     pub seed: u64,
 }
@@ -54,6 +56,7 @@ impl Model {
             loss_one_in: 0,
             ack_every: 2,
             bytes: 10 << 20,
+            early: false,
             seed: 1,
         }
     }
@@ -87,6 +90,7 @@ impl Model {
     pub fn run_with(&self, controller: Controller) -> History {
         let mut run = Run::new(self, controller);
         run.send(Time::ZERO, true);
+        run.transmit(Time::ZERO);
         while run.history.completion == Time::NEVER {
             let Some(Reverse((now, _, event))) = run.events.pop() else {
                 panic!("nothing will ever happen again: {run:?}");
@@ -261,7 +265,8 @@ impl<'a> Run<'a> {
     }
 
     fn transmit(&mut self, now: Time) {
-        while self.to_send > 0 && self.largest_acked.is_some() {
+        let may_begin = self.model.early || self.largest_acked.is_some();
+        while self.to_send > 0 && may_begin {
             let used = self.in_flight.len() as u64 * DATAGRAM;
             if used + DATAGRAM > self.controller.window() || self.pacing {
                 return;

@@ -2,7 +2,7 @@
 
 use bentpipe_units::{Span, Time};
 
-use crate::acks::{Acks, Congestion, per_second};
+use crate::acks::{Acks, Congestion, MAX_ACK_DELAY, per_second};
 use crate::pacing::Pacing;
 use crate::path::Path;
 use crate::slow_start::{Exit, Response, Step};
@@ -26,8 +26,6 @@ const STRAY_PACKETS: u64 = 8;
 const STRAY_PERCENT: u64 = 2;
 /// Packets that must be acknowledged before anything is judged: a rate of fewer says little.
 const JUDGED_FROM: u64 = 32;
-/// A receiver may wait so long with an ACK (RFC 9000, section 18.2).
-const MAX_ACK_DELAY: Span = Span::from_millis(25);
 /// The queue grows if so many RTT samples in a row exceed the smallest one by an eighth.
 const LONG_SAMPLES: u32 = 8;
 /// An estimate that is not sure grows by a part of what is acknowledged.
