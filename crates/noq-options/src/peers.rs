@@ -121,8 +121,11 @@ impl Peers {
         let controller = plugin.controller();
         let resumption = controller.resumption();
         // What has been wrong is not used again; what has been right is not forgotten because this connection had little to send.
-        let rtt = controller.path().rtt;
-        let is_right = |path: &SavedPath| !resumption.retreated && path.fits(&rtt);
+        let path = controller.path();
+        let is_right = |known: &SavedPath| {
+            let worthwhile = known.is_worthwhile(path.initial_window);
+            worthwhile && !resumption.retreated && known.fits(&path.rtt)
+        };
         let known = resumption.saved.filter(is_right);
         let window = |path: &SavedPath| path.window;
         let best = controller.observed().into_iter().chain(known);

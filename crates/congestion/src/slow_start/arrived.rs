@@ -21,6 +21,8 @@ pub(super) struct Arrived {
     latest: Arrival,
     /// When the last ACK came, whether it counts or not.
     heard: Time,
+    /// It had one packet, and may have waited for the receiver's timer.
+    alone: bool,
 }
 
 impl Arrived {
@@ -35,6 +37,7 @@ impl Arrived {
             first: arrival,
             latest: arrival,
             heard: acks.now,
+            alone: false,
         }
     }
 
@@ -42,15 +45,17 @@ impl Arrived {
     pub(super) fn and(self, path: &Path, acks: &Acks<'_>) -> Self {
         let new = Self::first(path, acks);
         if self.first.acked == acks.now {
-            // What comes at once with the first says nothing of a rate.
+            // What comes at the same instant as the first says nothing of a rate.
             return new;
         }
-        // It waited for the receiver's timer, unless more comes.
         let alone = acks.packets.len() == 1 && acks.now - self.heard >= MAX_ACK_DELAY;
+        // One alone may be late, and counts once another follows; where all come alone they are all as late.
+        let late = alone && !self.alone;
         Self {
             first: self.first,
-            latest: if alone { self.latest } else { new.latest },
+            latest: if late { self.latest } else { new.latest },
             heard: acks.now,
+            alone,
         }
     }
 

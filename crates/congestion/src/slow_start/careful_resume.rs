@@ -4,6 +4,8 @@
 //! method leaves to normal congestion control. Departures, of [`Jump::Half`]:
 //!
 //! - Safe Retreat is entered by the first congestion that is noticed after the jump, whichever packets it hit.
+//! - Safe Retreat lasts until all is accounted for that had been sent when the loss was noticed, while the jump was being validated too; so much is in
+//!   `PipeSize`.
 //! - A loss that the ACK of the last packet of the jump brings to light comes too late for it: the jump counts as validated, and congestion avoidance
 //!   or the wrapped slow start reduces the window.
 //! - Should the wrapped slow start want to end while the jump is being validated, it does so when that is done.
@@ -32,7 +34,7 @@ pub enum Jump {
     /// As in RFC 9959: to half of what was saved, once an initial window has been acknowledged.
     Half,
     /// To all that was saved, as soon as there is one sample of the round-trip time, that of the handshake. Once it has been validated slow start is
-    /// over: the path carries no more. If it was too large, the rate at which it arrived says what the path carries, whatever that is beside `PipeSize`.
+    /// over: the path carries no more. If it was too large, the rate at which it arrived says what the path carries, even if that is more than `PipeSize` / 2.
     Whole,
     /// As `Whole`, and without any sample, at the pace of the saved round-trip time: the "0-RTT-BDP" of earlier drafts.
     Early,
@@ -72,8 +74,8 @@ enum Phase {
     Validating { last: u64 },
     /// The path does not carry them. So many bytes had been sent when that was noticed, at that time.
     Retreat { last: u64, since: Time },
-    /// Slow start, up to this window.
-    Retreated { ssthresh: u64 },
+    /// Slow start, up to this window. `since`: as above.
+    Retreated { ssthresh: u64, since: Time },
     /// The wrapped slow start.
     Normal,
 }
@@ -194,7 +196,7 @@ impl CarefulResume {
         step
     }
 
-    /// Takes note of what is acknowledged of the packets from the jump on, until it is noticed that some were lost.
+    /// Takes note of what is acknowledged of the packets sent from the jump on; after a retreat, only of those sent before it.
     fn measure(&mut self, path: &Path, acks: &Acks<'_>) {
         let newest = acks.newest();
         let end = match self.phase {
@@ -227,10 +229,14 @@ impl CarefulResume {
     fn retreat(&mut self, path: &Path, trigger: &'static str) -> u64 {
         let (last, since) = (path.sent, path.now);
         self.enter(Phase::Retreat { last, since }, trigger);
-        self.measured(path, last).unwrap_or(self.pipe / 2)
+        let window = self.measured(path, last).unwrap_or(self.pipe / 2);
+        window.min(path.window)
     }
 
-    fn on_acks_retreating(&mut self, path: &Path, acks: &Acks<'_>, last: u64) -> Step {
+    fn on_acks_retreating(&mut self, path: &Path, acks: &Acks<'_>) -> Step {
+        let Phase::Retreat { last, since } = self.phase else {
+            return Step::Grow(0);
+        };
         // The window does not grow in this phase (section 3.5).
         if !is_last(acks, last) {
             return Step::Grow(0);
@@ -238,7 +244,7 @@ impl CarefulResume {
         // > ssthresh MUST be set to no larger than the most recently measured PipeSize * Beta (section 3.5)
         // Beta is a half here.
         let ssthresh = self.measured(path, last).unwrap_or(self.pipe / 2);
-        self.enter(Phase::Retreated { ssthresh }, "exit_recovery");
+        self.enter(Phase::Retreated { ssthresh, since }, "exit_recovery");
         // All of the jump tells the rate better than what had arrived of it when the first loss was noticed.
         Step::Window(path.window.min(ssthresh))
     }
@@ -324,8 +330,8 @@ impl SlowStart for CarefulResume {
             Phase::Reconnaissance | Phase::Normal => self.inner.on_acks(path, acks),
             Phase::Unvalidated { .. } => self.on_acks_unvalidated(path, acks),
             Phase::Validating { last } => self.on_acks_validating(path, acks, last),
-            Phase::Retreat { last, .. } => self.on_acks_retreating(path, acks, last),
-            Phase::Retreated { ssthresh } => {
+            Phase::Retreat { .. } => self.on_acks_retreating(path, acks),
+            Phase::Retreated { ssthresh, .. } => {
                 let window = path.window.saturating_add(acks.credit);
                 if window < ssthresh {
                     return Step::Grow(acks.credit);
@@ -346,7 +352,11 @@ impl SlowStart for CarefulResume {
                 Response::Retreat(self.retreat(path, trigger))
             }
             // What was lost of a jump that another round-trip time has ended before.
-            Phase::Retreat { since, .. } if event.sent <= since => Response::Retreat(path.window),
+            Phase::Retreat { since, .. } | Phase::Retreated { since, .. }
+                if event.sent <= since =>
+            {
+                Response::Retreat(path.window)
+            }
             Phase::Retreat { .. } | Phase::Retreated { .. } => Response::Reduce,
             Phase::Reconnaissance | Phase::Normal => {
                 // Section 3.2: congestion during reconnaissance ends Careful Resume.
