@@ -262,6 +262,10 @@ impl Controller {
                     Phase::Avoidance => "ack",
                 }
             }
+            Step::Retreat(bytes) => {
+                self.retreat(bytes);
+                self.slow_start.trigger()
+            }
             Step::Leave(exit) => {
                 self.leave(exit);
                 exit.reason
@@ -314,9 +318,7 @@ impl Controller {
                 "recovery"
             }
             Response::Retreat(window) if !event.persistent => {
-                self.recovery = Some(event.now);
-                self.resumption.retreated = true;
-                self.set_window(window);
+                self.retreat(window);
                 if event.ecn { "ecn" } else { "loss" }
             }
             Response::Leave(exit) if !event.persistent => {
@@ -367,6 +369,13 @@ impl Controller {
             window: self.path.window,
             ssthresh: self.path.ssthresh,
         }
+    }
+
+    /// Losses of what was sent before mean nothing more.
+    fn retreat(&mut self, window: u64) {
+        self.recovery = Some(self.path.now);
+        self.resumption.retreated = true;
+        self.set_window(window);
     }
 
     fn leave(&mut self, exit: Exit) {

@@ -72,10 +72,10 @@ enum Phase {
     Unvalidated { since: Time },
     /// These packets have been sent; `last` is how many bytes had been sent then.
     Validating { last: u64 },
-    /// The path does not carry them. So many bytes had been sent when that was noticed, at that time.
-    Retreat { last: u64, since: Time },
-    /// Slow start, up to this window. `since`: as above.
-    Retreated { ssthresh: u64, since: Time },
+    /// The path does not carry them. So many bytes had been sent when that was noticed.
+    Retreat { last: u64 },
+    /// Slow start, up to this window.
+    Retreated { ssthresh: u64 },
     /// The wrapped slow start.
     Normal,
 }
@@ -159,7 +159,7 @@ impl CarefulResume {
         };
         if self.confirmed(path) == Some(false) {
             // Only after an early jump: it was the wrong path.
-            return Step::Window(self.retreat(path, "rtt_not_validated"));
+            return Step::Retreat(self.retreat(path, "rtt_not_validated"));
         }
         if self.arrived.is_some() {
             let trigger = "first_unvalidated_packet_acknowledged";
@@ -200,7 +200,7 @@ impl CarefulResume {
     fn measure(&mut self, path: &Path, acks: &Acks<'_>) {
         let newest = acks.newest();
         let end = match self.phase {
-            Phase::Retreat { last, .. } => last,
+            Phase::Retreat { last } => last,
             _ => u64::MAX,
         };
         if self.first == 0 || !(self.first..end).contains(&newest.sent_before) {
@@ -227,16 +227,13 @@ impl CarefulResume {
     ///
     /// > The CWND MUST be reduced to no more than (PipeSize/2) (section 3.5)
     fn retreat(&mut self, path: &Path, trigger: &'static str) -> u64 {
-        let (last, since) = (path.sent, path.now);
-        self.enter(Phase::Retreat { last, since }, trigger);
+        let last = path.sent;
+        self.enter(Phase::Retreat { last }, trigger);
         let window = self.measured(path, last).unwrap_or(self.pipe / 2);
         window.min(path.window)
     }
 
-    fn on_acks_retreating(&mut self, path: &Path, acks: &Acks<'_>) -> Step {
-        let Phase::Retreat { last, since } = self.phase else {
-            return Step::Grow(0);
-        };
+    fn on_acks_retreating(&mut self, path: &Path, acks: &Acks<'_>, last: u64) -> Step {
         // The window does not grow in this phase (section 3.5).
         if !is_last(acks, last) {
             return Step::Grow(0);
@@ -244,7 +241,7 @@ impl CarefulResume {
         // > ssthresh MUST be set to no larger than the most recently measured PipeSize * Beta (section 3.5)
         // Beta is a half here.
         let ssthresh = self.measured(path, last).unwrap_or(self.pipe / 2);
-        self.enter(Phase::Retreated { ssthresh, since }, "exit_recovery");
+        self.enter(Phase::Retreated { ssthresh }, "exit_recovery");
         // All of the jump tells the rate better than what had arrived of it when the first loss was noticed.
         Step::Window(path.window.min(ssthresh))
     }
@@ -330,8 +327,8 @@ impl SlowStart for CarefulResume {
             Phase::Reconnaissance | Phase::Normal => self.inner.on_acks(path, acks),
             Phase::Unvalidated { .. } => self.on_acks_unvalidated(path, acks),
             Phase::Validating { last } => self.on_acks_validating(path, acks, last),
-            Phase::Retreat { .. } => self.on_acks_retreating(path, acks),
-            Phase::Retreated { ssthresh, .. } => {
+            Phase::Retreat { last } => self.on_acks_retreating(path, acks, last),
+            Phase::Retreated { ssthresh } => {
                 let window = path.window.saturating_add(acks.credit);
                 if window < ssthresh {
                     return Step::Grow(acks.credit);
@@ -350,12 +347,6 @@ impl SlowStart for CarefulResume {
             Phase::Unvalidated { .. } | Phase::Validating { .. } => {
                 let trigger = if event.ecn { "ECN_CE" } else { "packet_loss" };
                 Response::Retreat(self.retreat(path, trigger))
-            }
-            // What was lost of a jump that another round-trip time has ended before.
-            Phase::Retreat { since, .. } | Phase::Retreated { since, .. }
-                if event.sent <= since =>
-            {
-                Response::Retreat(path.window)
             }
             Phase::Retreat { .. } | Phase::Retreated { .. } => Response::Reduce,
             Phase::Reconnaissance | Phase::Normal => {

@@ -38,6 +38,8 @@ pub enum Step {
     Grow(u64),
     /// The window becomes so many bytes.
     Window(u64),
+    /// As [`Response::Retreat`], though nothing was lost yet.
+    Retreat(u64),
     /// Slow start ends.
     Leave(Exit),
 }

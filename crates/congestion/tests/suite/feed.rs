@@ -131,7 +131,7 @@ impl Feed<dyn SlowStart> {
         let step = self.tell(bytes, SlowStart::on_acks);
         match step {
             Step::Grow(bytes) => self.path.window += bytes,
-            Step::Window(bytes) => self.path.window = bytes,
+            Step::Window(bytes) | Step::Retreat(bytes) => self.path.window = bytes,
             Step::Leave(exit) => self.path.window = exit.window,
         }
         step

@@ -45,7 +45,7 @@ proptest! {
                 };
                 match step {
                     Step::Grow(growth) => prop_assert!(growth <= most),
-                    Step::Window(window) => {
+                    Step::Window(window) | Step::Retreat(window) => {
                         prop_assert_eq!(feed.algorithm.phase(), "drain");
                         prop_assert!(window <= feed.path.in_flight + bytes + DATAGRAM);
                     }
