@@ -39,6 +39,6 @@ if ! cmp -s requirements.lock .venv/installed.lock || ! cmp -s pyproject.toml .v
 fi
 
 echo "setup: programs (cargo build; a few minutes the first time)"
-cargo build --release --quiet --package bentpipe-sim --package bentpipe-emulator --package bentpipe-trace --package bentpipe-pep
+cargo build --release --quiet --locked --workspace
 .venv/bin/bentpipe stacks install noq quinn aioquic quic-go || echo "setup: what could not be installed is left out" >&2
 echo "setup: more stacks: .venv/bin/bentpipe stacks install --all"

@@ -15,8 +15,9 @@ from pathlib import Path
 
 # At the top of the stack's folder, no program is made of these. The command of stack.toml's `[build]` is
 # hashed by itself: a new note in that file asks for no new build.
-_NOT_SOURCES = {"README.md", "stack.toml", "tests"}
-_LEFTOVERS = {"target", "__pycache__", "node_modules"}  # and what begins with a dot
+_NOT_SOURCES = {"README.md", "stack.toml"}
+# Nowhere is a program made of these, nor of what begins with a dot: tests, and what builds leave behind.
+_NO_SOURCES_ANYWHERE = {"tests", "tests.rs", "target", "__pycache__", "node_modules"}
 
 
 def sha256(folder: Path, further: Iterable[tuple[str, Path]], words: Iterable[str]) -> str:
@@ -54,7 +55,7 @@ def _files(label: str, place: Path, without: set[str]) -> Iterator[tuple[str, Pa
         yield label, place
         return
     for entry in sorted(os.scandir(place), key=lambda entry: entry.name):
-        if entry.name.startswith(".") or entry.name in _LEFTOVERS or entry.name in without:
+        if entry.name.startswith(".") or entry.name in _NO_SOURCES_ANYWHERE or entry.name in without:
             continue
         if entry.is_dir() or entry.is_file():
             yield from _files(f"{label}/{entry.name}", Path(entry.path), set())

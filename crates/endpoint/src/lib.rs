@@ -9,38 +9,23 @@ mod memory;
 
 pub use self::memory::keep_freed_memory;
 
-#[cfg(feature = "program")]
 mod clock;
-#[cfg(feature = "program")]
 pub mod driver;
-#[cfg(feature = "program")]
 mod entropy;
-#[cfg(feature = "program")]
 mod error;
-#[cfg(feature = "program")]
 pub mod hq;
 #[cfg(feature = "interposed-clock")]
 mod interposed_clock;
-#[cfg(feature = "program")]
 mod log_file;
-#[cfg(feature = "program")]
 mod options;
-#[cfg(feature = "program")]
 mod program;
-#[cfg(feature = "program")]
 mod reassembly;
-#[cfg(feature = "program")]
 mod setup;
-#[cfg(feature = "program")]
 mod stack;
-#[cfg(feature = "program")]
 mod test_case;
-#[cfg(feature = "program")]
 mod tickets;
-#[cfg(feature = "program")]
 mod tls;
 
-#[cfg(feature = "program")]
 pub use self::{
     clock::Clock,
     error::EndpointError,

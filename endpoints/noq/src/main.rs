@@ -4,7 +4,7 @@
 #[path = "../../../crates/endpoint/quinn-family/adapter.rs"]
 mod adapter;
 #[cfg(test)]
-#[path = "../../../crates/endpoint/quinn-family/adversity.rs"]
+#[path = "../../../crates/endpoint/quinn-family/tests/adversity.rs"]
 mod adversity;
 #[path = "../../../crates/endpoint/quinn-family/client.rs"]
 mod client;
@@ -13,7 +13,7 @@ mod dialect;
 mod inbox;
 mod perf;
 #[cfg(test)]
-#[path = "../../../crates/endpoint/quinn-family/reading.rs"]
+#[path = "../../../crates/endpoint/quinn-family/tests/reading.rs"]
 mod reading;
 
 use std::process::ExitCode;

@@ -1,10 +1,10 @@
 //! Careful Resume between two noq, on the harness's path: 100 ms there and back.
 
 #[expect(dead_code, reason = "a part of it is used")]
-#[path = "../../../crates/endpoint/quinn-family/harness.rs"]
+#[path = "../../../crates/endpoint/quinn-family/tests/harness.rs"]
 mod harness;
 #[expect(dead_code, reason = "the harness sorts packets by it")]
-#[path = "../../../crates/endpoint/quinn-family/packets.rs"]
+#[path = "../../../crates/endpoint/quinn-family/tests/packets.rs"]
 mod packets;
 
 use harness::{Outcome, Program, folder, hello, pair, trial};

@@ -1,14 +1,14 @@
 //! quinn against itself, by the contract.
 
-#[path = "../../../crates/endpoint/quinn-family/cases.rs"]
+#[path = "../../../crates/endpoint/quinn-family/tests/cases.rs"]
 mod cases;
-#[path = "../../../crates/endpoint/quinn-family/harness.rs"]
+#[path = "../../../crates/endpoint/quinn-family/tests/harness.rs"]
 mod harness;
-#[path = "../../../crates/endpoint/quinn-family/packets.rs"]
+#[path = "../../../crates/endpoint/quinn-family/tests/packets.rs"]
 mod packets;
-#[path = "../../../crates/endpoint/quinn-family/socket_cases.rs"]
+#[path = "../../../crates/endpoint/quinn-family/tests/socket_cases.rs"]
 mod socket_cases;
-#[path = "../../../crates/endpoint/quinn-family/test_cases.rs"]
+#[path = "../../../crates/endpoint/quinn-family/tests/test_cases.rs"]
 mod test_cases;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_bentpipe-endpoint-quinn");
