@@ -1,3 +1,3 @@
 """Bentpipe: the laboratory for QUIC over satellite links."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
