@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import browser
+import chance
 import pytest
-from hypothesis import settings
 
-from bentpipe import stacks
+from bentpipe import paths, stacks
 from bentpipe.cli import invoke
 from bentpipe.needs import what_is_missing
 from bentpipe.stacks import Stack
@@ -19,10 +21,15 @@ from bentpipe.stacks import Stack
 HERE = Path(__file__).parent
 STACKS = HERE.parent / "stacks"
 SETUP = ("noq", "quinn", "aioquic", "quic-go")  # what `make setup` installs
-# How long an example takes says how busy the machine is.
-settings.register_profile("bentpipe", deadline=None)
-settings.load_profile("bentpipe")
+chance.load_profile()
 TOY_RUN = ["run", "--scenario", "sat", "--client", "toy", "--server", "toy", "--bytes", "1000", "--no-report"]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """In a soak, as with `--hypothesis-seed`."""
+    if (seed := chance.soak_seed()) is not None:
+        config.option.hypothesis_seed = str(seed)
 
 
 def present(*names: str) -> list[str]:
@@ -43,6 +50,20 @@ def installed_or_skip(name: str) -> Stack:
     if not present(name):
         pytest.skip(f"{stack.missing('virtual-time')}; {stack.how_to_install}")
     return stack
+
+
+@pytest.fixture(scope="session")
+def namespaces() -> None:
+    """Leaves a test out where this user cannot make namespaces, and only there."""
+    probe = [str(paths.program("bentpipe-emu")), "probe"]
+    done = subprocess.run(probe, capture_output=True, text=True, check=False)
+    if "namespaces cannot be made" in done.stdout + done.stderr:
+        pytest.skip(f"no real time here: {done.stdout}{done.stderr.strip()}")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("browser") and browser.CHROMIUM is None:
+        pytest.skip("no Chromium on the PATH")
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ def test_a_test_case_that_is_listed_must_be_known(bentpipe: Command) -> None:
     assert [name.partition(":")[0] for name in found] == ["upload"]
 
 
+@pytest.mark.real_time
 def test_a_test_case_that_is_not_listed_must_be_refused(bentpipe: Command) -> None:
     installed_or_skip("quinn")
     found = failures(bentpipe, "quinn", listing(paths.endpoints() / "quinn", "q", [*ALL[:5], "upload"]))
@@ -48,6 +49,7 @@ def test_a_test_case_that_is_not_listed_must_be_refused(bentpipe: Command) -> No
     ]
 
 
+@pytest.mark.real_time
 @pytest.mark.parametrize("name", ["quinn"])
 def test_every_test_case_is_checked(bentpipe: Command, name: str) -> None:
     installed_or_skip(name)

@@ -16,22 +16,13 @@ from typing import Any
 import pytest
 from conftest import Command, installed_or_skip
 
-from bentpipe import paths, scenarios
+from bentpipe import scenarios
 from bentpipe.awake import is_virtual_machine, kept_awake
 from bentpipe.guard import Guard
 from bentpipe.records import Record
 
-
-def why_not() -> str | None:
-    """Why hosts cannot be made here; None if they can."""
-    scenario = str(paths.scenarios() / "goodput.toml")
-    command = [str(paths.program("bentpipe-emu")), "shell", "--scenario", scenario, "--", "true"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    return None if done.returncode == 0 else done.stderr.strip()
-
-
-WHY_NOT = why_not()
-real_time = pytest.mark.skipif(WHY_NOT is not None, reason=f"no real time here: {WHY_NOT}")
+pytestmark = pytest.mark.real_time
+needs_namespaces = pytest.mark.usefixtures("namespaces")
 RUN = ["run", "--testbed", "emu", "--no-report", "--json"]
 
 
@@ -60,7 +51,7 @@ def trusted(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return records
 
 
-@real_time
+@needs_namespaces
 def test_a_file_arrives_and_the_record_tells_how_exact_the_links_were(bentpipe: Command) -> None:
     installed_or_skip("noq")
     done = bentpipe(*RUN, "--scenario", "goodput", "--client", "noq", "--server", "noq:cc=newreno", "--bytes",
@@ -86,7 +77,7 @@ def test_a_file_arrives_and_the_record_tells_how_exact_the_links_were(bentpipe: 
         assert len(connections) == 1
 
 
-@real_time
+@needs_namespaces
 def test_two_emulated_segments_lie_behind_each_other(bentpipe: Command) -> None:
     installed_or_skip("noq")
     done = bentpipe(*RUN, "--scenario", "leo-tum", "--client", "noq", "--server", "noq", "--bytes", "300kB",
@@ -105,7 +96,7 @@ def test_two_emulated_segments_lie_behind_each_other(bentpipe: Command) -> None:
     assert record["forward_losses"] == record["return_losses"] == 0
 
 
-@real_time
+@needs_namespaces
 def test_several_flows_share_the_link(bentpipe: Command) -> None:
     installed_or_skip("noq")
     done = bentpipe(*RUN, "--scenario", "goodput", "--client", "noq", "--server", "noq", "--workload",
@@ -118,7 +109,7 @@ def test_several_flows_share_the_link(bentpipe: Command) -> None:
     assert 0.5 < record["jain_index"] <= 1
 
 
-@real_time
+@needs_namespaces
 def test_what_a_program_does_wrong_has_its_name(
     bentpipe: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,7 +143,7 @@ def test_what_a_program_does_wrong_has_its_name(
     assert logs == ["it hurts\n"]
 
 
-@real_time
+@needs_namespaces
 def test_an_interrupt_leaves_nothing_but_a_run_to_resume(bentpipe: Command, tmp_path: Path) -> None:
     installed_or_skip("noq")
     run = [*RUN, "--scenario", "sat", "--client", "noq", "--server", "noq", "--bytes", "1MB", "--iterations",

@@ -100,6 +100,7 @@ def test_a_run_leaves_a_trace_and_a_report(bentpipe: Command) -> None:
     assert set(manifest["versions"]["stacks"]) == {"quinn", "noq"}
 
 
+@pytest.mark.real_time
 @pytest.mark.parametrize("name", FOUR)
 def test_every_stack_keeps_the_contract(bentpipe: Command, name: str) -> None:
     installed_or_skip(name)

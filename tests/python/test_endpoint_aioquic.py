@@ -309,6 +309,7 @@ def end(env: dict[str, str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(AIOQUIC[:-1], env=env, timeout=60, text=True, capture_output=True, check=False)
 
 
+@pytest.mark.real_time
 def test_sockets(tmp_path: Path) -> None:
     lab, address = Lab(tmp_path), f"127.0.0.1:{free_port()}"
     logs = {"QLOGDIR": str(tmp_path / "qlog"), "SSLKEYLOGFILE": str(tmp_path / "keys")}

@@ -31,6 +31,7 @@ def in_its_place(code: str, **variables: str) -> subprocess.CompletedProcess[str
     return subprocess.run(command, env=env, timeout=60, text=True, capture_output=True, check=False)
 
 
+@pytest.mark.real_time
 def test_it_keeps_the_contract_and_repeats(bentpipe: Command) -> None:
     done = bentpipe("stacks", "test", "qh3")
     assert done.code == 0, done.out

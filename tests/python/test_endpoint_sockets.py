@@ -15,6 +15,8 @@ from bentpipe.stacks import Stack
 from bentpipe.testbeds import loopback
 from bentpipe.testbeds.loopback import Process, Transfer
 
+pytestmark = pytest.mark.real_time
+
 NAMES = ("msquic", "kwik", "lsquic")
 SIZE = 40_000
 PATIENCE_S = 60.0  # a Java virtual machine on a busy machine

@@ -92,6 +92,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.real_time
 def test_it_keeps_the_contract(bentpipe: Command, command: list[str]) -> None:
     done = bentpipe("stacks", "test", "x-net")
     assert done.code == 0, done.out

@@ -11,6 +11,8 @@ from bentpipe.stacks import Stack
 from bentpipe.testbeds import loopback
 from bentpipe.workload import www_file
 
+pytestmark = pytest.mark.real_time
+
 CLIENTS = ("aioquic", "quic-go", "curl")
 SERVERS = ("aioquic", "quic-go", "nginx")
 SIZES = (1000, 300_000)

@@ -23,6 +23,7 @@ import pytest
 from bentpipe import paths, stacks
 
 MISSING = stacks.discover()["noq"].missing("sockets")
+pytestmark = pytest.mark.real_time
 needs_noq = pytest.mark.skipif(MISSING is not None, reason=f"{MISSING} (bentpipe stacks install noq)")
 
 BENTPIPE = [sys.executable, "-m", "bentpipe"]

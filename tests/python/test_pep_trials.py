@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from conftest import Command, installed_or_skip
 from test_emu import RUN as REAL_TIME
-from test_emu import real_time, trusted
+from test_emu import trusted
 
 from bentpipe import paths
 
@@ -119,7 +119,8 @@ def test_a_word_that_the_proxy_does_not_know_is_unsupported(bentpipe: Command) -
     assert 'option iw = "many"' in record["detail"]
 
 
-@real_time
+@pytest.mark.real_time
+@pytest.mark.usefixtures("namespaces")
 def test_in_real_time_too(bentpipe: Command) -> None:
     done = bentpipe(*REAL_TIME, "--scenario", "geo-tum", "--client", "noq", "--server", "noq", "--bytes",
                     "1MB", "--treatment", "quic-pep", "--pep", CHAIN, "--iterations", "1", "--trace", "all",

@@ -19,7 +19,10 @@ import pytest
 from bentpipe import stacks
 
 MISSING = stacks.discover()["noq"].missing("sockets")
-pytestmark = pytest.mark.skipif(MISSING is not None, reason=f"{MISSING} (bentpipe stacks install noq)")
+pytestmark = [
+    pytest.mark.real_time,
+    pytest.mark.skipif(MISSING is not None, reason=f"{MISSING} (bentpipe stacks install noq)"),
+]
 
 PERF = [sys.executable, "-m", "bentpipe", "perf"]
 LONG_S = 120  # a test that takes longer hangs

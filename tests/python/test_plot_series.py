@@ -8,8 +8,9 @@ import fake_trace
 import numpy as np
 import pyarrow as pa
 import pytest
+from chance import examples
 from fake_trace import Setting
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bentpipe.plots import series, table
@@ -48,7 +49,7 @@ def ack(sent_s: float, *ranges: tuple[int, int], **more: Any) -> dict[str, Any]:
     return {"sent_s": sent_s, "received_s": sent_s + 0.3, "ack_first": first, "ack_last": last, **who, **more}
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(TRANSFERS)
 def test_bytes_are_conserved(setting: Setting) -> None:
     packets = fake_trace.packets(fake_trace.simulate(setting))
@@ -76,7 +77,7 @@ def test_bytes_are_conserved(setting: Setting) -> None:
         assert (np.diff(course.bytes) >= 0).all() and (np.diff(course.time_s) >= 0).all()
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(TRANSFERS)
 def test_ranges_and_gaps_of_acks_leave_nothing_out(setting: Setting) -> None:
     packets = fake_trace.packets(fake_trace.simulate(setting))
@@ -179,7 +180,7 @@ def test_bytes_in_flight_fall_when_acks_arrive_and_losses_show() -> None:
     ]  # fmt: skip
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(TRANSFERS)
 def test_nothing_is_in_flight_in_the_end(setting: Setting) -> None:
     packets = fake_trace.packets(fake_trace.simulate(setting))

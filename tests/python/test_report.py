@@ -393,8 +393,6 @@ def make_hostile(folder: Path) -> None:
 
 # The pages in a browser
 
-in_browser = pytest.mark.skipif(browser.CHROMIUM is None, reason="no Chromium on the PATH")
-
 
 @pytest.fixture
 def dom(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], str]:
@@ -402,7 +400,7 @@ def dom(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], str]:
     return lambda page: browser.dump(page.as_uri(), tmp_path_factory.mktemp("profile"))
 
 
-@in_browser
+@pytest.mark.browser
 def test_index_shows_every_cell(run: Path, dom: Callable[[Path], str]) -> None:
     page = dom(run / "report/index.html")
     assert "script-error" not in page
@@ -415,7 +413,7 @@ def test_index_shows_every_cell(run: Path, dom: Callable[[Path], str]) -> None:
     assert "kwik takes no part: it needs java" in page
 
 
-@in_browser
+@pytest.mark.browser
 def test_cells_over_http3_are_marked(tmp_path: Path, dom: Callable[[Path], str]) -> None:
     records = fake_run.write(tmp_path, stacks=("noq", "quinn"), iterations=1)
     records = [one for one in records if one.scenario == "sat"]
@@ -436,7 +434,7 @@ def test_cells_over_http3_are_marked(tmp_path: Path, dom: Callable[[Path], str])
     assert "with HTTP/3" in dom(tmp_path / "report/cells/sat--noq--quinn.html")
 
 
-@in_browser
+@pytest.mark.browser
 def test_workloads_are_told_apart(several_workloads: Path, dom: Callable[[Path], str]) -> None:
     page = dom(several_workloads / "report/index.html").replace("\u202f", " ")
     headings = re.findall(r"<h2>(sat[^<]*)<", page)
@@ -452,7 +450,7 @@ def test_workloads_are_told_apart(several_workloads: Path, dom: Callable[[Path],
     assert "<b>1.25 s</b>" in page
 
 
-@in_browser
+@pytest.mark.browser
 def test_cell_page_shows_iterations_and_command(run: Path, dom: Callable[[Path], str]) -> None:
     page = dom(run / "report/cells/satloss--quic-go--noq.html")
     assert "script-error" not in page
@@ -463,7 +461,7 @@ def test_cell_page_shows_iterations_and_command(run: Path, dom: Callable[[Path],
     assert "bentpipe run --scenario satloss --client quic-go --server noq" in page
 
 
-@in_browser
+@pytest.mark.browser
 def test_every_cell_without_a_success_has_a_page(run: Path, dom: Callable[[Path], str]) -> None:
     for slug in ("goodput--quic-go--aioquic", "satloss--noq--aioquic"):
         page = dom(run / f"report/cells/{slug}.html")
@@ -471,7 +469,7 @@ def test_every_cell_without_a_success_has_a_page(run: Path, dom: Callable[[Path]
         assert "3 of 3" in page
 
 
-@in_browser
+@pytest.mark.browser
 def test_hostile_names_do_no_harm(tmp_path: Path, dom: Callable[[Path], str]) -> None:
     make_hostile(tmp_path)
     slug = next(file for file in (tmp_path / "report/cells").iterdir() if "script" in file.name)
@@ -482,7 +480,7 @@ def test_hostile_names_do_no_harm(tmp_path: Path, dom: Callable[[Path], str]) ->
         assert "&lt;/script&gt;" in page
 
 
-@in_browser
+@pytest.mark.browser
 def test_a_sparse_run_can_be_drawn(tmp_path: Path, dom: Callable[[Path], str]) -> None:
     """Nothing in the manifest, a pair that was not run, a trial that never received a byte."""
     records = fake_run.write(tmp_path, stacks=("noq", "quinn"), iterations=1)
@@ -496,7 +494,7 @@ def test_a_sparse_run_can_be_drawn(tmp_path: Path, dom: Callable[[Path], str]) -
     assert "ideal sender" not in page  # the manifest gives no round-trip time
 
 
-@in_browser
+@pytest.mark.browser
 def test_a_success_without_goodput_is_no_failure(tmp_path: Path, dom: Callable[[Path], str]) -> None:
     record = fake_run.write(tmp_path, stacks=("noq",), iterations=1)[0]
     record = fake_run.change(record, goodput_bps=None, efficiency=None, transfer_s=0.0)
@@ -509,7 +507,7 @@ def test_a_success_without_goodput_is_no_failure(tmp_path: Path, dom: Callable[[
     assert "The receive rate is left out" in page
 
 
-@in_browser
+@pytest.mark.browser
 def test_failures_alone_have_no_distribution(tmp_path: Path, dom: Callable[[Path], str]) -> None:
     record = fake_run.write(tmp_path, stacks=("noq",), iterations=1)[0]
     lost = {"outcome": "handshake_timeout", "goodput_bps": None, "efficiency": None, "completion_s": None}
@@ -522,7 +520,7 @@ def test_failures_alone_have_no_distribution(tmp_path: Path, dom: Callable[[Path
     assert 'class="key' not in page
 
 
-@in_browser
+@pytest.mark.browser
 def test_an_empty_run_says_so(tmp_path: Path, dom: Callable[[Path], str]) -> None:
     fake_run.write(tmp_path, stacks=("noq",), iterations=1)
     (tmp_path / "records.jsonl").write_text("")
@@ -531,7 +529,7 @@ def test_an_empty_run_says_so(tmp_path: Path, dom: Callable[[Path], str]) -> Non
     assert "No trial of this run has finished yet." in page
 
 
-@in_browser
+@pytest.mark.browser
 def test_a_page_that_cannot_be_drawn_says_why(tmp_path: Path, dom: Callable[[Path], str]) -> None:
     fake_run.write(tmp_path, stacks=("noq",), iterations=1)
     index = build(tmp_path)

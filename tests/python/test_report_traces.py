@@ -310,20 +310,30 @@ def test_a_trace_is_a_script_that_the_page_does_not_wait_for(run: Path) -> None:
 
 def test_the_matrix_counts_what_was_found(tmp_path: Path) -> None:
     """Records name the rules that found something, with or without a trace."""
+    cell = counted(tmp_path)
+    assert cell["findings"] == [["long_tail", 2], ["idle_gaps", 1]]
+
+
+@pytest.mark.browser
+def test_the_matrix_shows_what_was_found(tmp_path: Path) -> None:
+    cell = counted(tmp_path)
+    page = browser.dump((tmp_path / "report/index.html").as_uri(), tmp_path / "profile")
+    assert re.findall(r'<th scope="row">(\w+ \w+)</th><td>(\d of \d)</td>', page) == [
+        ("Long tail", "2 of 3"),
+        ("Idle gaps", "1 of 3"),
+    ]
+    assert f'<a href="cells/{cell["slug"]}.html#trace">noq → noq, 2 of 3</a>' in page
+
+
+def counted(tmp_path: Path) -> dict[str, Any]:
+    """The cell of the matrix of a report in which two of three trials were found to have something."""
     records = fake_run.write(tmp_path, stacks=("noq",))
     found = [["long_tail", "idle_gaps"], ["long_tail"], []]
     lines = [fake_run.change(one, findings=rules) for one, rules in zip(records[:3], found, strict=True)]
     (tmp_path / "records.jsonl").write_text("".join(f"{record.to_json()}\n" for record in lines))
     build(tmp_path)
     (cell,) = read_data(tmp_path / "report/data/run.js")["matrices"][0]["cells"]
-    assert cell["findings"] == [["long_tail", 2], ["idle_gaps", 1]]
-    if browser.CHROMIUM is not None:
-        page = browser.dump((tmp_path / "report/index.html").as_uri(), tmp_path / "profile")
-        assert re.findall(r'<th scope="row">(\w+ \w+)</th><td>(\d of \d)</td>', page) == [
-            ("Long tail", "2 of 3"),
-            ("Idle gaps", "1 of 3"),
-        ]
-        assert f'<a href="cells/{cell["slug"]}.html#trace">noq → noq, 2 of 3</a>' in page
+    return dict(cell)
 
 
 def test_a_trace_that_cannot_be_read_does_not_hinder_the_report(run: Path) -> None:
@@ -374,7 +384,6 @@ def test_findings_stay_text(tmp_path: Path) -> None:
 
 # The page in a browser
 
-in_browser = pytest.mark.skipif(browser.CHROMIUM is None, reason="no Chromium on the PATH")
 
 # Counts, at the end, the pixels of each canvas that are not paper.
 COUNT = """<script>
@@ -429,7 +438,7 @@ def opened(run: Path, tmp_path: Path, slug: str, fragment: str = "", probe: str 
         counting.unlink()
 
 
-@in_browser
+@pytest.mark.browser
 def test_plots_are_drawn(run: Path, tmp_path: Path) -> None:
     page = opened(run, tmp_path, CELL, f"#trial={TRIAL}")
     assert "script-error" not in page
@@ -444,7 +453,7 @@ def test_plots_are_drawn(run: Path, tmp_path: Path) -> None:
     assert f"Ruled out ({verdicts['no']})" in page
 
 
-@in_browser
+@pytest.mark.browser
 def test_100_000_packets_are_drawn_and_zoomed(tmp_path: Path) -> None:
     """How fast, benches/report.py measures. A window that was left leaves no trace in the next picture."""
     fake_run.write(tmp_path, stacks=("noq", "quinn"))
@@ -459,7 +468,7 @@ def test_100_000_packets_are_drawn_and_zoomed(tmp_path: Path) -> None:
     assert told == f"{len(KINDS)},0,{len(KINDS)}"
 
 
-@in_browser
+@pytest.mark.browser
 def test_a_link_leads_to_its_window(run: Path, tmp_path: Path) -> None:
     page = opened(run, tmp_path, CELL, f"#trial={TRIAL}&plot=in_flight&from=1&to=3")
     assert "script-error" not in page
@@ -468,7 +477,7 @@ def test_a_link_leads_to_its_window(run: Path, tmp_path: Path) -> None:
     assert window[1] == "700\u202fms to 3.30\u202fs"
 
 
-@in_browser
+@pytest.mark.browser
 def test_without_a_trace_the_page_says_how_to_get_one(run: Path, tmp_path: Path) -> None:
     page = opened(run, tmp_path, "sat--noq--quinn")
     assert "No iteration of this cell has a trace" in page
@@ -477,7 +486,7 @@ def test_without_a_trace_the_page_says_how_to_get_one(run: Path, tmp_path: Path)
     assert "script-error" not in page
 
 
-@in_browser
+@pytest.mark.browser
 def test_a_script_that_is_gone_is_named(tmp_path: Path) -> None:
     fake_run.write(tmp_path, stacks=("noq", "quinn"))
     add_trace(tmp_path)
@@ -487,7 +496,7 @@ def test_a_script_that_is_gone_is_named(tmp_path: Path) -> None:
     assert f"../data/trials/{TRIAL}.js is missing" in page
 
 
-@in_browser
+@pytest.mark.browser
 def test_hostile_findings_do_no_harm(tmp_path: Path) -> None:
     fake_run.write(tmp_path, stacks=("noq", "quinn"))
     connections = findings({"title": HARM, "text": HARM})

@@ -16,6 +16,8 @@ import pytest
 from bentpipe import paths
 from bentpipe.cli import invoke
 
+pytestmark = [pytest.mark.real_time, pytest.mark.usefixtures("namespaces")]
+
 NOBODY = 65534
 TIMEOUT_S = 120
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -40,15 +42,6 @@ s.send(b"hello")
 assert s.recv(100) == b"hello"
 print(f"{time.monotonic() - begin}\\n", end="")  # in one piece, unbuffered too: two may share a terminal
 """
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _namespaces() -> None:
-    """Leaves all tests out where there are no namespaces to be had, and only there."""
-    probe = [str(paths.program("bentpipe-emu")), "probe"]
-    done = subprocess.run(probe, capture_output=True, text=True, check=False)
-    if "namespaces cannot be made" in done.stdout + done.stderr:
-        pytest.skip(f"no real time here: {done.stdout}{done.stderr.strip()}")
 
 
 def command(*arguments: str) -> list[str]:

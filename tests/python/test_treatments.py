@@ -8,7 +8,7 @@ from typing import Any
 
 import fake_run
 import pytest
-from browser import CHROMIUM, dump
+from browser import dump
 from conftest import Command
 
 from bentpipe import campaign, treatments
@@ -314,7 +314,7 @@ def test_a_cell_has_its_hops_and_what_the_proxies_took(bentpipe: Command) -> Non
     assert cell_page(Path("run"), "sat--quinn--quinn")["hops"] == []
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
+@pytest.mark.browser
 def test_a_browser_shows_hops_and_the_way_to_other_treatments(bentpipe: Command, tmp_path: Path) -> None:
     write_run(of_treatment("direct", 1), with_proxies(of_treatment(CANONICAL, 1.5)))
     build(Path("run"))
