@@ -1,6 +1,9 @@
 # make setup   what is needed to run, into .venv and target, and four stacks into the cache
 # make demo    sets up and runs the main job
-# make test    sets up and passes every test
+# make test    sets up and passes every test; ORDER=7 draws the order of the Python tests from 7
+# make test-times   where the time of the last `make test` went
+# make test-crate CRATE=link   the tests of one crate, and of the crates that use it
+# make soak MINUTES=10   looks for what no test has shown: new seeds, many cases, every pair, storms
 # make bench   what a trial costs, beside the same stacks over loopback UDP; decoding, beside tshark;
 #              congestion controllers, beside noq's; bentpipe perf, beside noq and iperf3, and through the proxy;
 #              how exact real time is, beside this machine's timer
@@ -9,7 +12,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test bench lint fmt clean
+.PHONY: setup demo test test-times test-crate soak bench lint fmt clean
 .DEFAULT_GOAL := setup
 
 setup:
@@ -19,7 +22,16 @@ demo: setup
 	$(BIN)/bentpipe run
 
 test: setup
-	@sh tools/test.sh
+	@$(BIN)/python tools/tests.py $(if $(ORDER),--shuffle $(ORDER))
+
+test-times:
+	@$(BIN)/python tools/test_times.py
+
+test-crate:
+	@$(BIN)/python tools/tests.py --crate $(CRATE)
+
+soak: setup
+	@$(BIN)/python tools/soak.py $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) $(if $(SEARCH),--search $(SEARCH))
 
 bench: setup
 	$(BIN)/python benches/pairs.py

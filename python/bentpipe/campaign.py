@@ -23,7 +23,7 @@ from bentpipe.treatments import DIRECT, QUIC_PEP, Treatment
 from bentpipe.trial import Trial
 from bentpipe.workload import Workload
 
-TRACES = ("none", "median", "all")
+TRACES = ("none", "analysis", "median", "all")
 PAIRS = ("all", "self")  # every client with every server; or those of the same stack alone
 
 

@@ -40,17 +40,25 @@ class _Failures(ProgressColumn):
         return Text(f"{failed} failed", style="red" if failed else "")
 
 
+class _Latest(ProgressColumn):
+    """What ended last: numbers to look at, long before there is a table."""
+
+    def render(self, task: Task) -> Text:
+        return Text(task.fields.get("latest", ""), style="dim", no_wrap=True, overflow="ellipsis")
+
+
 class Bar:
-    """A progress bar with rate, time left and failures."""
+    """A progress bar with rate, time left, failures, and what ended last."""
 
     def __init__(self, console: Console) -> None:
         self._failed = 0
         self._progress = Progress(
-            BarColumn(bar_width=None),
+            BarColumn(bar_width=16),
             MofNCompleteColumn(),
             _Rate(),
             TimeRemainingColumn(),
             _Failures(),
+            _Latest(),
             console=console,
             transient=True,
             speed_estimate_period=60.0,
@@ -65,9 +73,9 @@ class Bar:
         """There are `trials` more than `start` was told."""
         self._progress.update(self._task, total=(self._progress.tasks[0].total or 0) + trials)
 
-    def advance(self, failed: bool) -> None:
+    def advance(self, failed: bool, latest: str = "") -> None:
         self._failed += failed
-        self._progress.update(self._task, advance=1, failed=self._failed)
+        self._progress.update(self._task, advance=1, failed=self._failed, latest=latest)
 
     def note(self, text: str) -> None:
         self._progress.console.print(f"note: {text}", markup=False, highlight=False, soft_wrap=True)
@@ -78,7 +86,7 @@ class Bar:
 
 @dataclass
 class Lines:
-    """A line every few seconds, for logs."""
+    """A line for the first result and every few seconds, for logs."""
 
     every_s: float = PLAIN_EVERY_S
     _total: int = 0
@@ -95,13 +103,14 @@ class Lines:
         """There are `trials` more than `start` was told."""
         self._total += trials
 
-    def advance(self, failed: bool) -> None:
+    def advance(self, failed: bool, latest: str = "") -> None:
         self._done += 1
         self._failed += failed
         now = time.monotonic()
-        if now - self._last >= self.every_s or self._done == self._total:
+        first = self._done == 1 and latest
+        if first or now - self._last >= self.every_s or self._done == self._total:
             self._last = now
-            _say(self._line(now - self._started))
+            _say(self._line(now - self._started) + (f"; {latest}" if latest else ""))
 
     def note(self, text: str) -> None:
         _say(f"note: {text}")

@@ -22,7 +22,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from bentpipe import flows, protocol, state
+from bentpipe import flows, protocol, state, summary, traces
 from bentpipe.awake import kept_awake
 from bentpipe.campaign import Cast
 from bentpipe.errors import BentpipeError, Interrupted, is_full
@@ -65,7 +65,7 @@ class Progress(Protocol):
 
     def start(self, total: int) -> None: ...
     def more(self, trials: int) -> None: ...
-    def advance(self, failed: bool) -> None: ...
+    def advance(self, failed: bool, latest: str) -> None: ...
     def note(self, text: str) -> None: ...
     def stop(self) -> None: ...
 
@@ -99,7 +99,9 @@ class Execution:
         self._guard = Guard(self._jobs, not self._awake) if self._testbed.is_real_time else None
         self._tries: dict[str, int] = {}  # trial → how often its testbed did not keep to the model
         self._versions: dict[str, str | None] = {}
+        self._analyses: dict[str, Future[None]] = {}  # trial → its capture is being reduced to an analysis
         self._paused = False
+        self._complete: list[Cell] = []  # since their traces were last looked after
 
     @property
     def in_order(self) -> list[Record]:
@@ -143,6 +145,8 @@ class Execution:
         self._check_contract(pool)
         self.progress.start(len(self._queue))
         self._work_off(pool)
+        self._reduce_traces(pool)
+        self._say_what_could_not_be_analysed()
 
     def _early_end(self, error: OSError, scratch: str) -> BentpipeError:
         what = f"{error.filename or scratch}: {error.strerror}"
@@ -173,6 +177,7 @@ class Execution:
         for cell in cells(self.in_order):
             if cell.key not in self._open:
                 self._settle_traces(cell)
+                self._complete.append(cell)
 
     def _check_contract(self, pool: ThreadPoolExecutor) -> None:
         """Prove with a random test case that every endpoint says so when it does not know one (exit code
@@ -211,6 +216,7 @@ class Execution:
                     done, _ = wait(running, timeout=_TICK_S, return_when=FIRST_COMPLETED)
                     for future in done:
                         self._take(running.pop(future), future.result())
+                    self._reduce_traces(pool)
                 elif self._queue:
                     time.sleep(_TICK_S)  # a pause
         finally:
@@ -364,12 +370,14 @@ class Execution:
             self.folder.append(record)
         self.records[trial.id] = record
         self._executed.add(trial.id)
-        self.progress.advance(failed=record.failed)
+        self.progress.advance(record.failed, summary.one_line(record))
         key = _cell(trial)
         self._open[key] -= 1
         if self._open[key] == 0:
             mine = (r for r in self.records.values() if _cell(self._trials[r.trial]) == key)
-            self.progress.more(self._settle_traces(cells(mine)[0]))
+            cell = cells(mine)[0]
+            self.progress.more(self._settle_traces(cell))
+            self._complete.append(cell)
 
     def _settle_traces(self, cell: Cell) -> int:
         """Of a complete cell, keep the trace of the trial that stands for it. If that has none, because its
@@ -377,7 +385,7 @@ class Execution:
         it may have ended before there was anything to trace. Returns how many trials were queued.
         """
         median = cell.median
-        if self._trace != "median" or median is None:
+        if self._trace not in ("median", "analysis") or median is None:
             return 0
         for record in cell.records:
             if record is not median:
@@ -390,6 +398,20 @@ class Execution:
         self._open[cell.key] = 1
         self._queue.append(self._trials[median.trial])
         return 1
+
+    def _reduce_traces(self, pool: ThreadPoolExecutor) -> None:
+        """Of the traces of cells that are complete now keep the analyses alone, if that is asked for."""
+        complete, self._complete = self._complete, []
+        for record in (record for cell in complete for record in cell.records):
+            folder = self.folder.trial(record.trial)
+            if self._trace == "analysis" and traces.has_capture(folder):
+                run = traces.Run(self.folder.path, self.manifest.scenarios, {record.trial: record})
+                self._analyses[record.trial] = pool.submit(traces.reduce_to_analysis, folder, run)
+
+    def _say_what_could_not_be_analysed(self) -> None:
+        for trial, analysis in self._analyses.items():
+            if (error := analysis.exception()) is not None:
+                self.progress.note(f"{trial}: its capture was kept, for it could not be analysed: {error}")
 
 
 def failed(records: Mapping[str, Record]) -> frozenset[str]:

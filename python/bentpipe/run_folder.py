@@ -17,7 +17,7 @@ from pathlib import Path
 from bentpipe import manifest
 from bentpipe.errors import BentpipeError, UsageError, is_full
 from bentpipe.records import Record, read_jsonl, write_parquet
-from bentpipe.traces import HOP_TRACES, PACKETS, SUMMARY, TRACE
+from bentpipe.traces import HOP_TRACES, PACKETS, SUMMARY, TRACE, is_traced
 
 RECORDS = "records.jsonl"
 _PARTIAL = ".partial"
@@ -138,7 +138,7 @@ class RunFolder:
         shutil.rmtree(self.path / "trials" / f"{trial}{_PARTIAL}", ignore_errors=True)
 
     def has_trace(self, trial: str) -> bool:
-        return (self.trial(trial) / "trace.pcapng").exists()
+        return is_traced(self.trial(trial))
 
     def forget_trace(self, trial: str) -> None:
         """Remove a trial's trace, its analysis and qlogs; what explains a failure stays."""

@@ -2,7 +2,7 @@
 
 An analysis is two files, `packets.parquet` with a row per packet and `analysis.json` with metrics and
 findings. In a run they stand in `trials/<id>/` beside `trace.pcapng`; they are made when first needed, and
-anew when the trace, a qlog or the program is newer. Where that folder cannot be written, they live in a
+anew when the trace, a qlog or the program is newer. With `trace = "analysis"` a run keeps them alone. Where that folder cannot be written, they live in a
 temporary place until the process ends. Nothing here takes a packet apart.
 """
 
@@ -226,19 +226,41 @@ def of_trial(folder: Path, run: Run | None = None, out: Path | None = None) -> A
     """The analysis of the trial in RUN/trials/<id>; `run` saves reading RUN again. With `out` it is made
     there, anew. UsageError if the trial has no trace; otherwise errors are those of `analyse`.
     """
-    trace = folder / TRACE
     root = folder.resolve().parent.parent
     if run is None and (root / manifest.FILE).is_file():
         run = Run.read(root)
-    if not trace.is_file():
+    if not is_traced(folder):
         raise no_trace(folder)
     link = run.link(folder.name) if run else None
-    if out is None and _is_fresh(folder):
+    if not has_capture(folder) and out is not None:
+        raise UsageError(
+            f"{folder}: only the analysis of this trial was kept, not its capture",
+            "look at the analysis without --out, or run the trial again: its page in the report has the command",
+        )
+    if not has_capture(folder) or (out is None and _is_fresh(folder)):
         return Analysis(folder, _read(folder), link or LinkFacts(), run, folder.name)
     qlogs = [path for path in _logged(folder) if path.is_file()]
     place = out or (folder if _writable(folder) else temporary())
-    made = analyse([trace], place, qlogs=qlogs, link=link)
+    made = analyse([folder / TRACE], place, qlogs=qlogs, link=link)
     return Analysis(made.folder, made.summary, made.link, run, folder.name)
+
+
+def is_traced(folder: Path) -> bool:
+    """Whether a trial left a trace: a capture, or with `trace = "analysis"` what was made of it."""
+    return has_capture(folder) or (folder / SUMMARY).is_file()
+
+
+def has_capture(folder: Path) -> bool:
+    return (folder / TRACE).is_file()
+
+
+def reduce_to_analysis(folder: Path, run: Run) -> None:
+    """Make the analysis of the trial in RUN/trials/<id>, and remove its capture. Errors are those of
+    `of_trial`; the capture then stays.
+    """
+    of_trial(folder, run)
+    for capture in (folder / TRACE, *folder.glob(HOP_TRACES)):
+        capture.unlink()
 
 
 def no_trace(folder: Path) -> UsageError:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import browser
@@ -23,6 +24,23 @@ STACKS = HERE.parent / "stacks"
 SETUP = ("noq", "quinn", "aioquic", "quic-go")  # what `make setup` installs
 chance.load_profile()
 TOY_RUN = ["run", "--scenario", "sat", "--client", "toy", "--server", "toy", "--bytes", "1000", "--no-report"]
+
+
+# What `tools/test_times.py` calls tests with these marks; the first that a test has counts.
+KINDS = {"real_time": "real time", "browser": "browser", "virtual_time": "real stacks in virtual time"}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--shuffle", metavar="SEED", help="run the tests in an order drawn from SEED")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Every test says what kind it is. All workers draw the same order."""
+    for item in items:
+        kind = next((kind for mark, kind in KINDS.items() if item.get_closest_marker(mark)), "Python alone")
+        item.user_properties.append(("kind", kind))
+    if (seed := config.getoption("--shuffle")) is not None:
+        Random(seed).shuffle(items)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -99,7 +99,7 @@ def _is_trials_own(named: Captured) -> bool:
 
 
 def _of_folder(folder: Path, link: LinkFacts | None, out: Path | None) -> Analysis:
-    if (folder / traces.TRACE).is_file() or _is_trial(folder):
+    if traces.has_capture(folder) or _is_trial(folder):
         if link is not None:
             raise UsageError(f"--link: {folder} is a trial", "its run knows its path; leave --link out")
         return traces.of_trial(folder, out=_place(out) if out else None)
@@ -176,7 +176,7 @@ def _is_trial(folder: Path) -> bool:
 
 
 def _hint(folder: Path) -> str:
-    found = sorted(path.parent for path in folder.glob(f"trials/*/{traces.TRACE}"))
+    found = sorted(path for path in folder.glob("trials/*") if traces.is_traced(path))
     if found:
         more = ", …" if len(found) > _EXAMPLES else ""
         return f"give a trial of the run: {', '.join(map(str, found[:_EXAMPLES]))}{more}"

@@ -32,7 +32,7 @@ def courses(analysis: Analysis, direction: Direction, side: Side) -> Iterator[Co
         if record.trial == trial:
             continue
         folder = run.folder / "trials" / record.trial
-        if (folder / traces.TRACE).is_file():
+        if traces.is_traced(folder):
             yield _traced(traces.of_trial(folder, run), direction, side)
         elif direction == "forward" and any(record.received_bytes):
             rtt_ms = analysis.link.rtt_ms or 0.0

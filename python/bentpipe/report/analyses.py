@@ -31,9 +31,7 @@ class ReadTrace:
 
 def read_traces(run: traces.Run, site: Path) -> dict[str, ReadTrace]:
     """Write `data/trials/<trial>.js` to `site` for each trial that has a trace. OSError if it cannot."""
-    traced = sorted(
-        trial for trial in run.records if (run.folder / "trials" / trial / traces.TRACE).is_file()
-    )
+    traced = sorted(trial for trial in run.records if traces.is_traced(run.folder / "trials" / trial))
     if not traced:
         return {}
     read: dict[str, ReadTrace] = {}

@@ -1,0 +1,122 @@
+"""Runs every test there is, cheapest first, and says how long each part took.
+
+What a machine lacks is named, and its tests are left out. What a run took is kept in `target/tests/`, from where
+`test_times.py` makes a page of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import test_times
+
+ROOT = test_times.ROOT
+PYTHON = str(ROOT / ".venv" / "bin" / "python")
+RUST = ["cargo", "test", "--workspace", "--release", "--locked"]
+# Takes the place of the C library's clock, so it is a program of its own, with a feature of its own.
+CLOCK = ["cargo", "test", "--release", "--locked", "-p", "bentpipe-endpoint",
+         "--features", "interposed-clock", "--test", "interposed_clock"]  # fmt: skip
+NPM = ["npm", "run", "--silent"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some of the tests: commands that run one after the other in a folder."""
+
+    title: str
+    kind: str
+    commands: list[list[str]]
+    folder: str = "."
+    needs: str = "cargo"  # a program on the PATH
+    hint: str = "https://rustup.rs"
+
+
+def parts(shuffle: str | None) -> Iterator[Part]:
+    """All parts in the order in which they run."""
+    yield Part("compiling the Rust tests", "building", [[*RUST, "--no-run", "-q"], [*CLOCK, "--no-run", "-q"]])
+    yield Part("Rust", "Rust", [[*RUST, "--", "--quiet"], CLOCK])
+    vet, test = ["go", "vet", "./..."], ["go", "test", "./..."]
+    for name, commands in (("go-family", [vet, test]), ("quic-go", [vet, test]), ("x-net", [vet])):
+        yield Part(f"Go, {name}", "Go", commands, f"endpoints/{name}", "go", "https://go.dev/dl")
+    checks = [[*NPM, check] for check in ("check-types", "check-format", "test", "check-bundle")]
+    site = [["npm", "ci", "--silent"], *checks]
+    yield Part("report site", "report site", site, "report-ui", "npm", "apt install npm")
+    side_by_side = ["-n", str(len(os.sched_getaffinity(0))), "--dist", "worksteal"]
+    yield pytest("Python, side by side", "not real_time", side_by_side, shuffle)
+    yield pytest("Python, in real time", "real_time", [], shuffle)
+
+
+def pytest(title: str, marks: str, further: list[str], shuffle: str | None) -> Part:
+    """The Python tests with these marks. Soaks have a command of their own."""
+    command = [PYTHON, "-m", "pytest", "tests/python", "--quiet", "-m", f"{marks} and not soak", *further,
+               f"--junitxml={test_times.FOLDER / title}.xml"]  # fmt: skip
+    order = ["--shuffle", shuffle] if shuffle else []
+    return Part(title, title, [[*command, *order]], needs=PYTHON, hint="make setup")
+
+
+def main() -> int:
+    """Run all parts; how many failed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--shuffle", metavar="SEED", help="run the Python tests in an order drawn from SEED")
+    shuffle = parser.parse_args().shuffle
+    shutil.rmtree(test_times.FOLDER, ignore_errors=True)
+    test_times.FOLDER.mkdir(parents=True)
+    name_absent_stacks()
+    took: list[dict[str, object]] = []
+    failed = []
+    for part in parts(shuffle):
+        if shutil.which(part.needs) is None:
+            print(f"test: {part.title} left out: {part.needs} is not on the PATH (hint: {part.hint})")
+            continue
+        print(f"test: {part.title}", flush=True)
+        begin = time.monotonic()
+        well = all([run(command, part) for command in part.commands])
+        seconds = round(time.monotonic() - begin, 1)
+        took.append({"part": part.title, "kind": part.kind, "seconds": seconds})
+        test_times.PARTS.write_text(json.dumps(took, indent=1) + "\n")
+        failed += [] if well else [part.title]
+    print(test_times.parts_table(took))
+    if failed:
+        print(f"test: failed: {', '.join(failed)}")
+    return len(failed)
+
+
+def run(command: list[str], part: Part) -> bool:
+    """Run a command, showing and keeping what it prints; whether it ended well."""
+    log = test_times.FOLDER / f"{part.title}.log"
+    with (
+        log.open("a") as kept,
+        subprocess.Popen(
+            command, cwd=ROOT / part.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ) as process,
+    ):
+        assert process.stdout is not None
+        for line in process.stdout:
+            sys.stdout.write(line)
+            sys.stdout.flush()
+            kept.write(line)
+    if process.returncode != 0:
+        print(f"test: {part.title}: {' '.join(command)} ended with {process.returncode}", flush=True)
+    return process.returncode == 0
+
+
+def name_absent_stacks() -> None:
+    command = [str(ROOT / ".venv" / "bin" / "bentpipe"), "stacks", "--json"]
+    listed = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    absent = [stack["name"] for stack in listed if not stack["installed"]]
+    if absent:
+        hint = "bentpipe stacks install --all"
+        print(f"test: not installed, so that their tests are left out: {', '.join(absent)} (hint: {hint})")
+
+
+if __name__ == "__main__":
+    sys.exit(1 if main() else 0)
