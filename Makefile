@@ -43,8 +43,7 @@ bench: setup
 
 lint:
 	cargo fmt --all --check
-	cargo clippy --workspace --exclude bentpipe-noq-proto --all-targets --quiet -- -D warnings
-	cargo clippy -p bentpipe-endpoint --features interposed-clock --all-targets --quiet -- -D warnings
+	cargo clippy --release --workspace --exclude bentpipe-noq-proto --all-targets --features bentpipe-endpoint/interposed-clock --quiet -- -D warnings
 	@sh tools/lint-stacks.sh
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

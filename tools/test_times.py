@@ -22,7 +22,7 @@ PAGE = ROOT / "CONTRIBUTING.md"
 BEGIN, END = "<!-- test-times: begin -->", "<!-- test-times: end -->"
 SLOWEST = 20
 FILES = 25
-_RUNNING = re.compile(r"^\s+Running (?:unittests )?(\S+) \(.*?/deps/(\w+)-[0-9a-f]+\)")
+_RUNNING = re.compile(r"^\s+Running (?:unittests )?(\S+) \(.*?/deps/([\w-]+)-[0-9a-f]+\)")
 _RESULT = re.compile(r"^test result: .* finished in ([0-9.]+)s")
 
 

@@ -23,8 +23,7 @@ ROOT = test_times.ROOT
 PYTHON = str(ROOT / ".venv" / "bin" / "python")
 RUST = ["cargo", "test", "--workspace", "--release", "--locked"]
 # Takes the place of the C library's clock, so it is a program of its own, with a feature of its own.
-CLOCK = ["cargo", "test", "--release", "--locked", "-p", "bentpipe-endpoint",
-         "--features", "interposed-clock", "--test", "interposed_clock"]  # fmt: skip
+CLOCK = [*RUST, "--features", "bentpipe-endpoint/interposed-clock", "--test", "interposed_clock"]
 NPM = ["npm", "run", "--silent"]
 
 
@@ -64,10 +63,35 @@ def pytest(title: str, marks: str, further: list[str], shuffle: str | None) -> P
 
 
 def main() -> int:
-    """Run all parts; how many failed."""
+    """Run what is asked for; the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--shuffle", metavar="SEED", help="run the Python tests in an order drawn from SEED")
-    shuffle = parser.parse_args().shuffle
+    parser.add_argument("--crate", help="run the Rust tests of one crate, and of those that use it")
+    options = parser.parse_args()
+    if options.crate:
+        return run_crate(options.crate.removeprefix("bentpipe-"))
+    return run_all(options.shuffle)
+
+
+def run_crate(name: str) -> int:
+    """Run the tests of a crate and of all that are built with it. Which these are, cargo knows."""
+    command = ["cargo", "metadata", "--format-version", "1", "--no-deps", "--offline"]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    uses = {one["name"]: {edge["name"] for edge in one["dependencies"]} for one in json.loads(listed)["packages"]}
+    if f"bentpipe-{name}" not in uses:
+        known = ", ".join(sorted(one.removeprefix("bentpipe-") for one in uses))
+        print(f'error: CRATE: there is no crate "{name}"\nhint: one of {known}', file=sys.stderr)
+        return 2
+    found = {f"bentpipe-{name}"}
+    while more := {one for one, edges in uses.items() if edges & found} - found:
+        found |= more
+    print(f"test: {', '.join(sorted(found))}", flush=True)
+    chosen = [word for one in sorted(found) for word in ("-p", one)]
+    return subprocess.run(["cargo", "test", "--release", "--locked", *chosen, "--", "--quiet"], cwd=ROOT).returncode
+
+
+def run_all(shuffle: str | None) -> int:
+    """Run all parts, whatever becomes of them; 1 if one failed."""
     shutil.rmtree(test_times.FOLDER, ignore_errors=True)
     test_times.FOLDER.mkdir(parents=True)
     name_absent_stacks()
@@ -87,7 +111,7 @@ def main() -> int:
     print(test_times.parts_table(took))
     if failed:
         print(f"test: failed: {', '.join(failed)}")
-    return len(failed)
+    return 1 if failed else 0
 
 
 def run(command: list[str], part: Part) -> bool:
@@ -119,4 +143,4 @@ def name_absent_stacks() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(1 if main() else 0)
+    sys.exit(main())

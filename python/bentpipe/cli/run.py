@@ -149,7 +149,8 @@ def _start(out: Path | None, asked: Asked, jobs: int | None) -> Started:
     changes = asked.changes
     plan = campaign.load(DEFAULT_CAMPAIGN if asked.name is None else asked.name).changed(changes)
     if asked.name is None and not changes.keys().isdisjoint(run_options.LISTS.values()):
-        plan = dataclasses.replace(plan, name="run", title="")  # it is the demo no longer
+        # It is the demo no longer: there are fewer cells, and who chose them wants to see their packets.
+        plan = dataclasses.replace(plan, name="run", title="", trace=changes.get("trace", "median"))
     if plan.qlog and plan.trace == "none":
         where = asked.where("qlog", "--qlog")
         raise UsageError(

@@ -123,12 +123,17 @@ PLAN = _options(
         type=click.Choice(list(TESTBEDS)),
         help="sim: virtual time (default). emu: real processes and sockets behind emulated links.",
     ),
-    click.option("--trace", type=click.Choice(campaign.TRACES), help="Which trials leave a trace."),
+    click.option(
+        "--trace",
+        type=click.Choice(campaign.TRACES),
+        help="Which trials leave a trace: the median of each cell, all, or none. "
+        "analysis: that of the median, without its capture.",
+    ),
     click.option(
         "--qlog",
         is_flag=True,
         default=None,
-        help="With --trace median or all: also the endpoints' qlogs (slower).",
+        help="With a trace: also the endpoints' qlogs (slower).",
     ),
 )
 EXECUTION = _options(
