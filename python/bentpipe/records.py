@@ -133,6 +133,16 @@ class Record:
         """Whether it went wrong. What a stack does not offer is no failure."""
         return self.outcome not in ("ok", "unsupported")
 
+    @property
+    def in_a_line(self) -> str:
+        """What the trial came to, for people: `sat noq → quinn 9.15 Mbit/s`."""
+        came_to = self.outcome.replace("_", " ")
+        if self.ok and self.goodput_bps is not None:
+            came_to = f"{self.goodput_bps / 1e6:.2f} Mbit/s"
+        elif self.ok and self.completion_s is not None:
+            came_to = f"{self.completion_s:.2f} s"
+        return f"{self.scenario} {self.client} → {self.server} {came_to}"
+
     def to_json(self) -> str:
         """The record as one line of JSON, without the line's end."""
         return json.dumps(dataclasses.asdict(self), separators=(",", ":"))

@@ -22,7 +22,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from bentpipe import flows, protocol, state, summary, traces
+from bentpipe import flows, protocol, state, traces
 from bentpipe.awake import kept_awake
 from bentpipe.campaign import Cast
 from bentpipe.errors import BentpipeError, Interrupted, is_full
@@ -370,7 +370,7 @@ class Execution:
             self.folder.append(record)
         self.records[trial.id] = record
         self._executed.add(trial.id)
-        self.progress.advance(record.failed, summary.one_line(record))
+        self.progress.advance(record.failed, record.in_a_line)
         key = _cell(trial)
         self._open[key] -= 1
         if self._open[key] == 0:

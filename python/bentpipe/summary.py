@@ -59,16 +59,6 @@ def show(records: Sequence[Record], scenarios: Mapping[str, Mapping[str, Any]], 
         console.print(f"  … and {len(lines) - _LINES} lines more; the report has all of them", markup=False)
 
 
-def one_line(record: Record) -> str:
-    """What a trial came to, as progress shows it: `sat noq → quinn 9.15 Mbit/s`."""
-    came_to = record.outcome.replace("_", " ")
-    if record.ok and record.goodput_bps is not None:
-        came_to = f"{record.goodput_bps / 1e6:.2f} Mbit/s"
-    elif record.ok and record.completion_s is not None:
-        came_to = f"{record.completion_s:.2f} s"
-    return f"{record.scenario} {record.client} → {record.server} {came_to}"
-
-
 def counts(records: Sequence[Record]) -> str:
     """`12 ok`, and if there are any, `3 unsupported`."""
     found = Counter(record.outcome for record in records)

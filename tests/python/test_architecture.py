@@ -2,6 +2,7 @@
 
 import ast
 import json
+import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -247,3 +248,33 @@ def test_no_file_is_too_long() -> None:
         if (count := len(file.read_text().splitlines())) > LONGEST
     ]
     assert not long
+
+
+def test_tests_are_built_on_what_make_setup_built() -> None:
+    """No crate is compiled once for programs and once more for tests, because one of them wants a feature
+    more: what tests want beyond that stands in the root's Cargo.toml. (Cargo's list of what it would
+    compile is unstable.)
+    """
+    built, tested = units("build"), units("test", "--no-run")
+    both = {unit: (built[unit], tested[unit]) for unit in built.keys() & tested.keys()}
+    assert len(both) > 200
+    assert {unit: features for unit, features in both.items() if features[0] != features[1]} == {}
+
+
+def units(*command: str) -> dict[tuple[str, ...], set[tuple[str, ...]]]:
+    """What cargo compiles of the workspace: package, target, and for whom → sets of features."""
+    call = ["cargo", *command, "--workspace", "--release", "--locked", "--offline", "--unit-graph"]
+    done = subprocess.run(
+        [*call, "-Z", "unstable-options"],
+        cwd=ROOT,
+        env=os.environ | {"RUSTC_BOOTSTRAP": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
+    for unit in json.loads(done.stdout)["units"]:
+        target = unit["target"]
+        key = (unit["pkg_id"], *target["kind"], target["name"], unit["mode"], unit["profile"]["opt_level"])
+        found.setdefault(key, set()).add(tuple(unit["features"]))
+    return found
