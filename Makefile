@@ -1,6 +1,8 @@
 # make setup   what is needed to run, into .venv and target, and four stacks into the cache
 # make demo    sets up and runs the main job
 # make test    sets up and passes every test
+# make wheel   the package in dist/, with programs and two stacks inside, to be installed where no compiler is
+# make wheel-check   installs it into a fresh environment, runs, and says how long that took
 # make bench   what a trial costs, beside the same stacks over loopback UDP; decoding, beside tshark;
 #              congestion controllers, beside noq's; bentpipe perf, beside noq and iperf3, and through the proxy;
 #              how exact real time is, beside this machine's timer
@@ -9,7 +11,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test bench lint fmt clean
+.PHONY: setup demo test wheel wheel-check bench lint fmt clean
 .DEFAULT_GOAL := setup
 
 setup:
@@ -20,6 +22,12 @@ demo: setup
 
 test: setup
 	@sh tools/test.sh
+
+wheel:
+	@sh tools/wheel.sh $(PYTHON)
+
+wheel-check: wheel
+	@sh tools/check-wheel.sh $(PYTHON)
 
 bench: setup
 	$(BIN)/python benches/pairs.py
@@ -46,4 +54,4 @@ fmt:
 
 clean:
 	cargo clean
-	rm -rf .venv
+	rm -rf .venv dist
