@@ -4,7 +4,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 python=${1:-python3}
-oldest=2.25 # of glibc: the oldest one with `getrandom`, see below
+oldest=2.25 # of glibc that has `getrandom`, without which nothing repeats: crates/endpoint/src/entropy.rs
 venv=target/wheel-venv work=target/wheel lock=tools/wheel/requirements.lock
 
 fail() { # fail WHAT HOW
@@ -48,8 +48,9 @@ fi
 # The name of the wheel says which C library it needs: what its programs ask for decides.
 "$venv/bin/python" tools/wheel/pack.py "$work" "target/$host/dist"
 made=$(echo "$work"/*.whl)
-tag=$("$venv/bin/auditwheel" show --json "$made" 2>"$work/audit.log" |
-    "$venv/bin/python" -c 'import json, sys; print(json.load(sys.stdin)["overall_tag"])')
+"$venv/bin/auditwheel" show --json "$made" >"$work/audit.json" 2>"$work/audit.log" ||
+    fail "it cannot be told which C library the programs need" "see $work/audit.log"
+tag=$("$venv/bin/python" -c 'import json, sys; print(json.load(sys.stdin)["overall_tag"])' <"$work/audit.json")
 rm -f dist/*.whl
 cp "$work/$("$venv/bin/wheel" tags --platform-tag "$tag" "$made")" dist/
 made=$(echo dist/*.whl)
