@@ -4,6 +4,8 @@
 # make test-times   where the time of the last `make test` went
 # make test-crate CRATE=link   the tests of one crate, and of the crates that use it
 # make soak MINUTES=10   looks for what no test has shown: new seeds, many cases, every pair, storms
+# make wheel   the package in dist/, with programs and two stacks inside, to be installed where no compiler is
+# make wheel-check   installs it into a fresh environment, runs, and says how long that took
 # make bench   what a trial costs, beside the same stacks over loopback UDP; decoding, beside tshark;
 #              congestion controllers, beside noq's; bentpipe perf, beside noq and iperf3, and through the proxy;
 #              how exact real time is, beside this machine's timer
@@ -12,7 +14,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-times test-crate soak bench lint fmt clean
+.PHONY: setup demo test test-times test-crate soak wheel wheel-check bench lint fmt clean
 .DEFAULT_GOAL := setup
 
 setup:
@@ -32,6 +34,12 @@ test-crate:
 
 soak: setup
 	@$(BIN)/python tools/soak.py $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) $(if $(SEARCH),--search $(SEARCH))
+
+wheel:
+	@sh tools/wheel.sh $(PYTHON)
+
+wheel-check: wheel
+	@sh tools/check-wheel.sh $(PYTHON)
 
 bench: setup
 	$(BIN)/python benches/pairs.py
@@ -57,4 +65,4 @@ fmt:
 
 clean:
 	cargo clean
-	rm -rf .venv
+	rm -rf .venv dist

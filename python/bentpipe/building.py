@@ -58,7 +58,7 @@ class Result:
         }
 
 
-class _Failed(Exception):
+class BuildError(Exception):
     """The build failed, in words."""
 
 
@@ -84,7 +84,7 @@ class Job:
         """Build it, unless another command does meanwhile."""
         entry = self.stack.entry
         try:
-            for folder in (entry.folder.parent, entry.log.parent, entry.lock.parent):
+            for folder in (entry.place.parent, entry.log.parent, entry.lock.parent):
                 folder.mkdir(parents=True, exist_ok=True)
             with self._alone(entry.lock):
                 if not self.force and entry.why_not() is None:
@@ -93,7 +93,7 @@ class Job:
                 return self._install(entry)
         except _Stopped:
             return self._failure("interrupted", entry.log)
-        except _Failed as failure:
+        except BuildError as failure:
             return self._failure(str(failure), entry.log)
         except OSError as error:
             why = "the disk is full" if is_full(error) else f"{error.filename}: {error.strerror}"
@@ -129,7 +129,7 @@ class Job:
 
     def _install(self, entry: installed.Entry) -> Result:
         _sweep(entry)
-        scratch = Path(tempfile.mkdtemp(prefix=f".{entry.name}.", dir=entry.folder.parent))
+        scratch = Path(tempfile.mkdtemp(prefix=f".{entry.name}.", dir=entry.place.parent))
         begin = time.monotonic()
         try:
             scratch.chmod(0o755)
@@ -137,14 +137,14 @@ class Job:
             place.mkdir()
             with entry.log.open("wb") as log:
                 self._execute(self.stack.fill(self.build.command, place), log)
-            version, note = self._greet(place)
+            version, note = greet(self.stack, place)
             if stacks.load(self.stack.folder).entry != entry:
-                raise _Failed("its sources were changed while it was built; install it again")
-            found = self._describe(entry, place, version, time.monotonic() - begin)
+                raise BuildError("its sources were changed while it was built; install it again")
+            found = describe(self.stack, place, version, time.monotonic() - begin)
             found.write(place)
-            if entry.folder.exists():
-                entry.folder.rename(scratch / "old")
-            place.rename(entry.folder)
+            if entry.place.exists():
+                entry.place.rename(scratch / "old")
+            place.rename(entry.place)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
         return Result(self.stack.name, version, round(found.seconds, 1), note)
@@ -166,59 +166,64 @@ class Job:
                     pass_fds=self.jobserver,
                 )
         except OSError as error:
-            raise _Failed(f"{command[0]} cannot be started: {error.strerror}") from error
+            raise BuildError(f"{command[0]} cannot be started: {error.strerror}") from error
         code = process.wait()
         _signal(process, signal.SIGKILL)  # what it left behind, in its group
         self._check()
         if code != 0:
             how = f"was ended by signal {-code}" if code < 0 else f"ended with {code}"
-            raise _Failed(f"{command[0]} {how}")
+            raise BuildError(f"{command[0]} {how}")
 
     def _check(self) -> None:
         if self._stop:
             raise _Stopped
-
-    def _greet(self, place: Path) -> tuple[str | None, str | None]:
-        """The version that the stack gives, and a note if it gives none. _Failed if a program is absent."""
-        for program in self._programs():
-            if not (place / program).is_file():
-                raise _Failed(f"the build ended well, but there is no {{bin}}/{program}")
-        commands = {mode: self.stack.fill(words, place) for mode, words in self.stack.commands.items()}
-        try:
-            if "virtual-time" in commands:
-                return pipe.version(commands["virtual-time"], self.stack.roles[0]), None
-            return loopback.version(commands["sockets"]), None
-        except (OSError, pipe.PipeError, loopback.LoopbackError) as error:
-            return None, f"it gives no version: {error} (see: bentpipe stacks test {self.stack.name})"
-
-    def _programs(self) -> list[str]:
-        words = [word for command in self.stack.commands.values() for word in command]
-        return sorted({word.removeprefix("{bin}/") for word in words if word.startswith("{bin}/")})
-
-    def _describe(
-        self, entry: installed.Entry, place: Path, version: str | None, seconds: float
-    ) -> installed.Installed:
-        files = installed.files(place)
-        return installed.Installed(
-            stack=self.stack.name,
-            inputs_sha256=entry.inputs_sha256,
-            version=version,
-            programs={name: str(files[name]["sha256"]) for name in self._programs() if name in files},
-            tools=needs.versions(self.stack),
-            packages=installed.packages_in(place),
-            installed=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            seconds=round(seconds, 1),
-            files=files,
-        )
 
     def _failure(self, why: str, log: Path) -> Result:
         lines = _last_lines(log, LAST_LINES) if self._process else ()
         return Result(self.stack.name, failed=why, output=lines, log=log if self._process else None)
 
 
+def greet(stack: Stack, place: Path) -> tuple[str | None, str | None]:
+    """The version that a stack gives whose {bin} is `place`, and a note if it gives none. BuildError if a
+    program is absent.
+    """
+    for program in programs(stack):
+        if not (place / program).is_file():
+            raise BuildError(f"the build ended well, but there is no {{bin}}/{program}")
+    commands = {mode: stack.fill(words, place) for mode, words in stack.commands.items()}
+    try:
+        if "virtual-time" in commands:
+            return pipe.version(commands["virtual-time"], stack.roles[0]), None
+        return loopback.version(commands["sockets"]), None
+    except (OSError, pipe.PipeError, loopback.LoopbackError) as error:
+        return None, f"it gives no version: {error} (see: bentpipe stacks test {stack.name})"
+
+
+def programs(stack: Stack) -> list[str]:
+    """The files of {bin} that the stack's commands name."""
+    words = [word for command in stack.commands.values() for word in command]
+    return sorted({word.removeprefix("{bin}/") for word in words if word.startswith("{bin}/")})
+
+
+def describe(stack: Stack, place: Path, version: str | None, seconds: float) -> installed.Installed:
+    """What `installed.json` says of a stack whose {bin} is `place`."""
+    files = installed.files(place)
+    return installed.Installed(
+        stack=stack.name,
+        inputs_sha256=stack.entry.inputs_sha256,
+        version=version,
+        programs={name: str(files[name]["sha256"]) for name in programs(stack) if name in files},
+        tools=needs.versions(stack),
+        packages=installed.packages_in(place),
+        installed=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        seconds=round(seconds, 1),
+        files=files,
+    )
+
+
 def _sweep(entry: installed.Entry) -> None:
     """Remove what builds of `entry` left that were killed. Its lock is ours, so none is at work."""
-    for left in entry.folder.parent.glob(f".{entry.name}.*"):
+    for left in entry.place.parent.glob(f".{entry.name}.*"):
         shutil.rmtree(left, ignore_errors=True)
 
 

@@ -84,7 +84,7 @@ def _without_build(stack: Stack, force: bool) -> Result | None:
     """The result for a stack that need not or cannot be built; None if it is to be."""
     if stack.build is None:
         why = stack.not_installed()
-        return Result(stack.name, left_out=f"{stack.name}: {why}; run `make setup`" if why else None)
+        return Result(stack.name, left_out=f"{stack.name}: {why}; {paths.repair()}" if why else None)
     if stack.entry.why_not() is None and not force:
         found = installed.read(stack.entry.folder)
         return Result(stack.name, found.version if found else None)

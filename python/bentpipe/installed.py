@@ -1,5 +1,6 @@
 """Installed stacks: the folders of the cache (`paths.cache()`), each with the programs of one stack made of
-certain sources, and `installed.json`, which says what they are and what made them.
+certain sources, and `installed.json`, which says what they are and what made them. A package brings some
+along in a folder of its own (`paths.shipped()`), which is only read.
 
     stacks/quinn-0123456789abcdef/     {bin} of the stack: its programs, and installed.json
     logs/quinn-0123456789abcdef.log    what the build printed
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import hashlib
 import json
 import os
@@ -41,8 +43,15 @@ class Entry:
         return f"{self.stack}-{self.inputs_sha256[:_DIGITS]}"
 
     @property
-    def folder(self) -> Path:
+    def place(self) -> Path:
+        """Its folder in the cache, where it is put when it is built."""
         return paths.cache() / "stacks" / self.name
+
+    @property
+    def folder(self) -> Path:
+        """Where it is: in the cache, or in the package if that has it and the cache not, or not intact."""
+        shipped = paths.shipped() / self.name
+        return shipped if shipped.is_dir() and _why_not(self.place) is not None else self.place
 
     @property
     def log(self) -> Path:
@@ -54,16 +63,25 @@ class Entry:
 
     def why_not(self) -> str | None:
         """Why it is not installed, in words; None if it is."""
-        if not self.folder.is_dir():
-            pattern = re.compile(rf"{re.escape(self.stack)}-[0-9a-f]{{{_DIGITS}}}")
-            others = self.folder.parent.iterdir() if self.folder.parent.is_dir() else ()
-            changed = any(pattern.fullmatch(other.name) for other in others)
-            return "its sources have changed since it was installed" if changed else NOT_BUILT
-        found = read(self.folder)
-        if found is None:
-            return f"{self.folder / FILE} is damaged"
-        wrong = next(found.damages(self.folder), None)
-        return f"{self.folder / wrong} is gone or was changed" if wrong else None
+        why = _why_not(self.folder)
+        if why != NOT_BUILT:
+            return why
+        pattern = re.compile(rf"{re.escape(self.stack)}-[0-9a-f]{{{_DIGITS}}}")
+        places = (self.place.parent, paths.shipped())
+        others = (other.name for place in places if place.is_dir() for other in place.iterdir())
+        changed = any(pattern.fullmatch(other) for other in others)
+        return "its sources have changed since it was installed" if changed else NOT_BUILT
+
+
+def _why_not(folder: Path) -> str | None:
+    """Why what is in `folder` is no installation, in words; None if it is one."""
+    if not folder.is_dir():
+        return NOT_BUILT
+    found = read(folder)
+    if found is None:
+        return f"{folder / FILE} is damaged"
+    wrong = next(found.damages(folder), None)
+    return f"{folder / wrong} is gone or was changed" if wrong else None
 
 
 @dataclass(frozen=True)
@@ -89,7 +107,7 @@ class Installed:
             try:
                 looks = _looks(folder / name)
                 same = all(known.get(key) == value for key, value in looks.items())
-                if not same and known.get("sha256") != sha256(folder / name):
+                if not same and known.get("sha256") != _sha256_once(folder / name, *looks.values()):
                     yield name
             except OSError:
                 yield name
@@ -126,6 +144,12 @@ def files(folder: Path) -> dict[str, dict[str, int | str]]:
 def _looks(path: Path) -> dict[str, int]:
     found = path.stat()
     return {"bytes": found.st_size, "mtime_ns": found.st_mtime_ns, "ctime_ns": found.st_ctime_ns}
+
+
+@functools.cache
+def _sha256_once(path: Path, *_looks: int) -> str:
+    """The hash of a file that looks so. One that a package brought never looks as it was left."""
+    return sha256(path)
 
 
 def sha256(path: Path) -> str:

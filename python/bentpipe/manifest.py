@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import bentpipe
-from bentpipe import paths, state
+from bentpipe import origin, state
 from bentpipe.campaign import Cast, Plan
 from bentpipe.errors import BentpipeError, UsageError
 from bentpipe.records import Record
@@ -201,22 +201,7 @@ def _versions() -> dict[str, Any]:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode == 0:
             versions[name] = done.stdout.strip().removeprefix(f"{name} ").removeprefix("version ")
-    commit = _commit()
-    return versions | ({"commit": commit} if commit else {})
-
-
-def _commit() -> str | None:
-    """The commit of the checkout, with `-dirty` if a file of it differs; None if it is no git checkout."""
-    root = paths.root()
-    if not (root / ".git").exists() or shutil.which("git") is None:
-        return None
-    head, changes = (
-        subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=False)
-        for words in (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"])
-    )
-    if head.returncode != 0 or changes.returncode != 0:
-        return None
-    return head.stdout.strip() + ("-dirty" if changes.stdout.strip() else "")
+    return versions | origin.made_from()
 
 
 def _host() -> dict[str, Any]:

@@ -1,9 +1,16 @@
-"""Where things are: the checkout, its programs, the cache of installed stacks, the folders of scenarios,
-campaigns and stacks.
+"""Where things are: Bentpipe's own files, its programs, the cache of installed stacks, the folders of
+scenarios, campaigns and stacks.
 
-Bentpipe is installed from its checkout (`make setup`), so that the checkout is found from this file.
-`BENTPIPE_ROOT` names another checkout, `BENTPIPE_BIN` another folder of its own programs, and
-`BENTPIPE_CACHE` another cache.
+Bentpipe's own files are those of the checkout (`make setup`), or those of an installed package (`make
+wheel`), where the folder `data` beside this file mirrors the checkout and has programs besides:
+
+    wheel.json      what the package was made from (`bentpipe.origin`); only a package has it
+    bin/            Bentpipe's own programs
+    installed/      stacks that come with it, each as in the cache (`bentpipe.installed`)
+    scenarios/ campaigns/ endpoints/ crates/ … Cargo.toml Cargo.lock
+
+Nothing is ever written there. `BENTPIPE_ROOT` names another checkout, `BENTPIPE_BIN` another folder of its
+own programs, and `BENTPIPE_CACHE` another cache.
 """
 
 from __future__ import annotations
@@ -14,17 +21,33 @@ from pathlib import Path
 
 from bentpipe.errors import BentpipeError
 
+_HERE = Path(__file__).resolve()
+OF_A_PACKAGE = "wheel.json"  # what the package was made from: see `bentpipe.origin`
+
 
 def root() -> Path:
-    """The root of the Bentpipe checkout."""
+    """Where Bentpipe's own files are: the checkout, or the package's folder that mirrors it."""
     named = os.environ.get("BENTPIPE_ROOT")
-    place = Path(named).resolve() if named else Path(__file__).resolve().parents[2]
+    data = _HERE.parent / "data"
+    place = Path(named).resolve() if named else data if data.is_dir() else _HERE.parents[2]
     if not (place / "endpoints" / "CONTRACT.md").is_file():
         raise BentpipeError(
             f"no Bentpipe checkout at {place}",
-            "install with `make setup` from a checkout, or name one with BENTPIPE_ROOT",
+            "in a checkout, run `make setup`, or install the wheel that `make wheel` makes; or name a "
+            "checkout with BENTPIPE_ROOT",
         )
     return place
+
+
+def is_package() -> bool:
+    """Whether Bentpipe's own files are those of an installed package, and not a checkout's."""
+    return (root() / OF_A_PACKAGE).is_file()
+
+
+def repair() -> str:
+    """What brings back a part of Bentpipe that is missing, as a hint says it."""
+    again = "install the package again: pip install --force-reinstall, with its wheel"
+    return again if is_package() else "run `make setup`"
 
 
 def is_file(name: str) -> bool:
@@ -44,28 +67,47 @@ def bin_folder() -> Path:
     named = os.environ.get("BENTPIPE_BIN")
     if named:
         return Path(named).resolve()
-    target = os.environ.get("CARGO_TARGET_DIR")
-    return (root() / target if target else root() / "target") / "release"
+    return root() / "bin" if is_package() else work() / "release"
 
 
 def program(name: str) -> Path:
     """The path of one of Bentpipe's own programs, or an error that says how to build it."""
     path = bin_folder() / name
     if not os.access(path, os.X_OK) or not path.is_file():
-        raise BentpipeError(
-            f"the program {name} is not built: there is no {path}", "build it with `make setup`"
-        )
+        what = "is missing" if is_package() else "is not built"
+        raise BentpipeError(f"the program {name} {what}: there is no {path}", repair())
     return path
 
 
+def work() -> Path:
+    """Where builds keep what they make on the way: in a checkout cargo's target folder, in a package a folder
+    of the cache; it need not exist yet.
+    """
+    if is_package():
+        return cache() / "work"
+    return root() / (os.environ.get("CARGO_TARGET_DIR") or "target")
+
+
 def cache() -> Path:
-    """The folder that stacks are installed into, shared by all checkouts; it need not exist yet."""
+    """The folder that stacks are installed into, shared by all checkouts and packages; it need not exist
+    yet.
+    """
     named = os.environ.get("BENTPIPE_CACHE")
     if named:
         return Path(named).resolve()
     shared = os.environ.get("XDG_CACHE_HOME", "")
     # The XDG specification has relative paths ignored.
     return (Path(shared) if Path(shared).is_absolute() else Path.home() / ".cache") / "bentpipe"
+
+
+def shipped() -> Path:
+    """The folder of the stacks that come with the package; a checkout has none."""
+    return root() / "installed"
+
+
+def pages() -> Path:
+    """Where pages of results go: among those of the checkout; with a package, into the current folder."""
+    return Path() if is_package() else root() / "docs" / "results"
 
 
 def scenarios() -> Path:

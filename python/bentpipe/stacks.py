@@ -1,6 +1,6 @@
 """Stacks: the folders with a `stack.toml` (`endpoints/CONTRACT.md`, section 1), and variants of them.
 
-Folders are looked for in `endpoints/` of the checkout, in `BENTPIPE_STACKS` and in `--stacks`. A later folder
+Folders are looked for in Bentpipe's own `endpoints/`, in `BENTPIPE_STACKS` and in `--stacks`. A later folder
 replaces an earlier one of the same name, so that an unreleased build of a known stack can stand in for it.
 """
 
@@ -26,7 +26,7 @@ PROTOCOLS = ("hq-interop", "h3")  # of applications, by their ALPN; what comes f
 LOGS = ("keylog", "qlog")
 _NEED = re.compile(r"([A-Za-z0-9_.+-]+)(?:\s*>=\s*(\d+(?:\.\d+)*))?")
 _NAME = re.compile(r"[A-Za-z0-9-]+")
-_PLACE = re.compile(r"\{(bin|python|folder|root)\}")
+_PLACE = re.compile(r"\{(bin|python|folder|root|work)\}")
 _MEMORY = re.compile(r"(\d+(?:\.\d+)?) ?(MiB|GiB)")
 _MIB = {"MiB": 1, "GiB": 1024}
 
@@ -78,14 +78,15 @@ class Stack:
         return self.fill(self.commands[mode])
 
     def fill(self, arguments: Iterable[str], bin_folder: Path | None = None) -> list[str]:
-        """Arguments with `{bin}`, `{python}`, `{folder}` and `{root}` replaced; while the stack is built its
-        `bin_folder` is elsewhere.
+        """Arguments with `{bin}`, `{python}`, `{folder}`, `{root}` and `{work}` replaced; while the stack is
+        built its `bin_folder` is elsewhere.
         """
         places: dict[str, Callable[[], str | Path]] = {
             "{bin}": lambda: bin_folder or self.entry.folder,
             "{python}": lambda: sys.executable,
             "{folder}": lambda: self.folder,
             "{root}": paths.root,
+            "{work}": paths.work,
         }
         return [_PLACE.sub(lambda found: str(places[found[0]]()), argument) for argument in arguments]
 
@@ -133,9 +134,7 @@ class Stack:
         """What to do about a stack that cannot be started."""
         if self.build is not None:
             return f"install it with `bentpipe stacks install {self.name}`"
-        return (
-            "install it with `make setup`" if self.not_installed() else f"correct [commands] in {self._file}"
-        )
+        return paths.repair() if self.not_installed() else f"correct [commands] in {self._file}"
 
     @property
     def _file(self) -> Path:

@@ -82,7 +82,7 @@ def test_a_program_that_is_not_built_is_a_failure(emulator: Path, capsys: pytest
     assert not emulator.exists()
     assert invoke(["doctor", "--json"]) == 1
     check = found(capsys)["emulator"]
-    assert check["status"] == "fail" and check["hint"] == "build it with `make setup`"
+    assert check["status"] == "fail" and check["hint"] == "run `make setup`"
 
 
 def test_missing_tools_are_a_warning(

@@ -373,7 +373,7 @@ def test_a_package_of_python_that_is_missing_is_named(tmp_path: Path) -> None:
         stack_of_it.missing("virtual-time")
         == "toy is not installed: the Python package no-such-package is missing"
     )
-    assert stack_of_it.how_to_install == "install it with `make setup`"
+    assert stack_of_it.how_to_install == "run `make setup`"
 
 
 def test_bin_needs_a_build(tmp_path: Path) -> None:

@@ -4,12 +4,16 @@
 //! its configuration (quinn's BBR is one). They all end in the kernel's `getrandom`, which libraries call by the C library's
 //! function of that name or by its `syscall`. The program defines both itself, and so becomes the source of its own
 //! entropy: after [`seed`] the bytes come from a generator, before it and without it from the kernel.
+//!
+//! Some libraries look for `getrandom` by its name while the program runs. They find the program's own only if the linker
+//! exported it, which it does where the C library that it linked against has a function of that name: glibc from 2.25 on.
 
 #![expect(
     unsafe_code,
     reason = "taking the place of a C function needs its calling convention"
 )]
 
+use std::ffi::CStr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use libc::{c_char, c_long, c_uint, c_void, size_t, ssize_t};
@@ -19,10 +23,25 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 static GENERATOR: Mutex<Option<ChaCha8Rng>> = Mutex::new(None);
 
 /// From now on every random byte of this process is a function of `seed` and `stream`.
+///
+/// # Panics
+/// If libraries that look for `getrandom` by name would find another one, so that nothing would repeat.
 pub fn seed(seed: u64, stream: u64) {
+    assert!(
+        is_ours(c"getrandom", getrandom as *const c_void)
+            && is_ours(c"syscall", syscall as *const c_void),
+        "the program exports its own `getrandom` and `syscall`: link it against glibc 2.25 or newer"
+    );
     let mut generator = ChaCha8Rng::seed_from_u64(seed);
     generator.set_stream(stream);
     *generator_lock() = Some(generator);
+}
+
+/// Whether who looks for the function called `name` finds `ours`, or in a static program none at all.
+fn is_ours(name: &CStr, ours: *const c_void) -> bool {
+    // SAFETY: a name that ends with a zero byte.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    found.is_null() || found.cast_const() == ours
 }
 
 fn generator_lock() -> MutexGuard<'static, Option<ChaCha8Rng>> {

@@ -43,7 +43,7 @@ def cli() -> None:
       bentpipe scenarios                            which paths there are
       bentpipe stacks                               which QUIC implementations there are
       bentpipe perf server                          and `bentpipe perf client HOST`: an iperf3 for QUIC
-      bentpipe pep --config examples/pep.toml       a proxy for QUIC over satellites
+      bentpipe pep --config pep.toml                a proxy for QUIC over satellites
     """
 
 

@@ -33,7 +33,7 @@ PAGES = {
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Default: docs/results of the checkout.",
+    help="Default: docs/results of the checkout; where Bentpipe is an installed package, the current folder.",
 )
 def results(page: str, runs: tuple[Path, ...], out: Path | None) -> None:
     """Write PAGE from the records of the run in the folder RUN: Markdown, and figures beside it.
@@ -67,7 +67,7 @@ def results(page: str, runs: tuple[Path, ...], out: Path | None) -> None:
 
     command = shlex.join(["bentpipe", "results", page, *map(str, runs)])
     first, *more = (Source.read(run, command) for run in runs)
-    folder = out or paths.root() / "docs" / "results"
+    folder = out or paths.pages()
     if page in PAGES_OF_MORE:
         files = PAGES_OF_MORE[page](first, folder, more)
     else:

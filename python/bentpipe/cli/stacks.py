@@ -216,7 +216,8 @@ def install(
     as_json: bool,
     extra: tuple[Path, ...],
 ) -> int:
-    """Build stacks from their sources and the public registries, into a cache that all checkouts share.
+    """Build stacks from their sources and the public registries, into a cache that all checkouts and
+    packages share.
 
     What is installed from the same sources already is left alone. The cache is BENTPIPE_CACHE, or else
     bentpipe in XDG_CACHE_HOME or ~/.cache.
@@ -240,7 +241,7 @@ def install(
 def prune(known: dict[str, Stack], extra: tuple[Path, ...]) -> int:
     """Remove from the cache what was installed from other sources than those of the stacks that are here.
 
-    Other checkouts may use it; they can install it again.
+    Other checkouts and packages may use it; they can install it again.
     """
     return installing.prune(list(_with(known, extra).values()))
 

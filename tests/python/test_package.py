@@ -1,0 +1,225 @@
+"""The installed package: it needs no checkout and no compiler, and behaves as the checkout does.
+
+The wheel is packed from programs that are there already, and installed into an environment of its own.
+`make wheel-check` makes it as it is shipped.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Command, installed_or_skip
+
+import bentpipe as modules
+from bentpipe import origin, paths, stacks
+
+ROOT = Path(__file__).resolve().parents[2]
+PACK = ROOT / "tools" / "wheel" / "pack.py"
+SHIPPED = ("noq", "quinn")
+RUN = ["run", "--scenario", "sat", "--client", "noq,aioquic", "--server", "noq,quinn", "--bytes", "100kB"]
+ONE_EACH = [*RUN, "--iterations", "1", "--trace", "none"]
+
+
+@dataclass(frozen=True)
+class Package:
+    """An environment that the wheel is installed in, for a user who has nothing else."""
+
+    folder: Path  # of the environment
+    home: Path
+
+    @property
+    def data(self) -> Path:
+        (found,) = self.folder.glob("lib/python*/site-packages/bentpipe/data")
+        return found
+
+    def __call__(self, *command: str | Path, **environment: str | Path) -> subprocess.CompletedProcess[str]:
+        """Runs a program of the environment, without any other on the PATH."""
+        empty = {"HOME": str(self.home), "PATH": str(self.home / "nothing")}
+        return subprocess.run(
+            [self.folder / "bin" / command[0], *command[1:]],
+            cwd=self.home,
+            env=empty | {name: str(value) for name, value in environment.items()},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def stack(self, name: str, **environment: str | Path) -> dict[str, Any]:
+        """What it says of a stack."""
+        done = self("bentpipe", "stacks", "show", name, "--json", **environment)
+        assert done.returncode == 0, done.stderr
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Package:
+    place = tmp_path_factory.mktemp("package")
+    folders = [installed_or_skip(name).entry.folder / "bin" for name in SHIPPED]
+    pack: list[str | Path] = [
+        sys.executable,
+        PACK,
+        place / "dist",
+        *folders,
+        paths.bin_folder(),
+        "--",
+        "--compression=stored",
+    ]
+    subprocess.run(pack, check=True)
+    (wheel,) = (place / "dist").iterdir()
+    venv = place / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
+    python = str(venv / "bin" / "python")
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-compile"]
+    subprocess.run([*pip, str(wheel)], check=True)
+    # What it requires is here already. Of a folder that is added so no .pth is read: not the checkout's.
+    (site,) = venv.glob("lib/python*/site-packages")
+    (site / "requires.pth").write_text(f"{Path(pytest.__file__).parents[1]}\n")
+    (place / "home").mkdir()
+    return Package(venv, place / "home")
+
+
+def below(folder: Path) -> dict[str, bytes]:
+    files = [file for file in folder.rglob("*") if file.is_file() and "__pycache__" not in file.parts]
+    return {str(file.relative_to(folder)): file.read_bytes() for file in files}
+
+
+@pytest.mark.parametrize("name", ["scenarios", "campaigns", "endpoints/certs"])
+def test_it_has_what_the_checkout_has(package: Package, name: str) -> None:
+    assert below(package.data / name) == below(ROOT / name) != {}
+
+
+def test_every_stack_has_the_hash_that_it_has_in_the_checkout(package: Package) -> None:
+    code = (
+        "from bentpipe import stacks; print(*(s.entry.name for s in stacks.discover().values() if s.build))"
+    )
+    done = package("python", "-I", "-c", code)
+    assert done.stdout.split() == [one.entry.name for one in stacks.discover().values() if one.build]
+
+
+def test_it_has_nothing_that_was_left_lying_about(package: Package) -> None:
+    """What begins with a dot or was built does not go into a wheel; programs can be started."""
+    names = below(package.data)
+    parts = {part for name in names for part in Path(name).parts}
+    assert not {part for part in parts if part.startswith(".")} | (parts & {"target", "node_modules"})
+    programs = [name for name in names if name.startswith("bin/") or "/bin/" in name]
+    assert len(programs) == 4 + len(SHIPPED)
+    assert all((package.data / name).stat().st_mode & 0o111 for name in programs)
+
+
+def test_it_runs_alone_and_gives_the_packets_of_the_checkout(package: Package, bentpipe: Command) -> None:
+    before = set(below(package.folder))
+    done = package("bentpipe", *ONE_EACH, "--out", "there")
+    assert done.returncode == 0, done.stderr
+    assert (package.home / "there" / "report" / "index.html").is_file()
+    assert set(below(package.folder)) == before  # it may be where nobody can write
+    assert bentpipe(*ONE_EACH, "--no-report", "--out", "here").code == 0
+    there, here = (records(folder) for folder in (package.home / "there", Path("here")))
+    assert there == here and len(here) == 4
+    manifest, ours = (
+        json.loads((folder / "manifest.json").read_text())
+        for folder in (package.home / "there", Path("here"))
+    )
+    assert manifest["versions"]["commit"] == ours["versions"]["commit"] == origin.commit_of(ROOT)
+    assert manifest["versions"]["rustc"]
+    for name in (*SHIPPED, "aioquic"):
+        told, same = (one["stacks"][name]["installation"] for one in (manifest, ours))
+        assert {key: told.get(key) for key in ("inputs_sha256", "programs", "version", "packages")} == {
+            key: same.get(key) for key in ("inputs_sha256", "programs", "version", "packages")
+        }
+
+
+def records(run: Path) -> set[tuple[str, ...]]:
+    """What was on the wire in each trial."""
+    lines = map(json.loads, (run / "records.jsonl").read_text().splitlines())
+    return {(one["client"], one["server"], one["outcome"], one["packet_log_sha256"]) for one in lines}
+
+
+def test_what_comes_with_it_is_installed_whatever_the_cache_has(package: Package, tmp_path: Path) -> None:
+    name = stacks.load(ROOT / "endpoints" / "noq").entry.name
+    assert not (package.home / ".cache").exists()
+    assert package.stack("noq")["installed"]
+    damaged = tmp_path / "stacks" / name
+    damaged.mkdir(parents=True)
+    assert package.stack("noq", BENTPIPE_CACHE=tmp_path)["installed"]
+    shutil.rmtree(damaged)
+    shutil.copytree(package.data / "installed" / name, damaged)
+    shown = package.stack("noq", BENTPIPE_CACHE=tmp_path)
+    assert shown["installed"]
+    done = package("bentpipe", "stacks", "install", "noq")
+    assert (done.returncode, "nothing to do" in done.stdout) == (0, True)
+    done = package("bentpipe", "stacks", "install", "noq", "--force")
+    assert done.returncode == 2 and "noq needs Rust" in done.stdout
+
+
+def test_a_shipped_program_that_was_changed_is_not_run(package: Package) -> None:
+    (program,) = package.data.glob("installed/noq-*/bin/*")
+    content = program.read_bytes()
+    program.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    try:
+        shown = package("bentpipe", "stacks", "show", "noq").stdout
+        assert f"noq is not installed: {program} is gone or was changed" in shown
+    finally:
+        program.write_bytes(content)
+    assert package.stack("noq")["installed"]
+
+
+def test_what_is_built_there_goes_into_the_cache(package: Package, tmp_path: Path) -> None:
+    toy = tmp_path / "made"
+    shutil.copytree(ROOT / "tests" / "stacks" / "toy", toy, ignore=shutil.ignore_patterns("__pycache__"))
+    script = "mkdir -p {work}/stacks/made && touch {work}/stacks/made/x.o && cp *.py {bin}"
+    text = (toy / "stack.toml").read_text().replace('"toy"', '"made"', 1).replace("{folder}", "{bin}")
+    (toy / "stack.toml").write_text(f'{text}\n[build]\ncommand = ["sh", "-c", {json.dumps(script)}]\n')
+    before = set(below(package.folder))
+    done = package("bentpipe", "stacks", "install", "made", "--stacks", toy, PATH="/usr/bin:/bin")
+    assert done.returncode == 0, done.stdout + done.stderr
+    cache = package.home / ".cache" / "bentpipe"
+    assert (cache / "work" / "stacks" / "made" / "x.o").is_file()
+    assert [one.name.partition("-")[0] for one in (cache / "stacks").iterdir()] == ["made"]
+    assert set(below(package.folder)) == before
+    shutil.rmtree(package.home / ".cache")
+
+
+def test_hints_are_for_a_package(package: Package, tmp_path: Path) -> None:
+    done = package("bentpipe", "scenarios", "show", "sat", BENTPIPE_BIN=tmp_path)
+    assert done.returncode == 1
+    assert "error: the program bentpipe-sim is missing" in done.stderr
+    assert "hint: install the package again" in done.stderr and "make setup" not in done.stderr
+
+
+def test_commands_find_what_lay_in_the_checkout(package: Package) -> None:
+    shown = package("bentpipe", "pep", "--help").stdout
+    assert shown == (ROOT / "crates" / "pep" / "src" / "program" / "help.txt").read_text()
+    code = "from bentpipe import paths; print(paths.pages(), paths.bin_folder())"
+    assert package("python", "-I", "-c", code).stdout.split() == [".", str(package.data / "bin")]
+    assert "current folder" in package("bentpipe", "results", "--help").stdout
+
+
+def test_a_checkout_can_be_named_instead(package: Package) -> None:
+    shown = package("bentpipe", "stacks", "show", "noq", BENTPIPE_ROOT=ROOT).stdout
+    assert f"folder      {ROOT / 'endpoints' / 'noq'}" in shown
+
+
+@pytest.mark.parametrize("folder", [".", "endpoints/quiche"])
+def test_cargo_finds_every_manifest(package: Package, folder: str) -> None:
+    """The workspace's, and those of a stack with a workspace of its own."""
+    if shutil.which("cargo") is None:
+        pytest.skip("cargo is not on the PATH")
+    asked = ["cargo", "metadata", "--format-version", "1", "--offline", "--no-deps"]
+    done = subprocess.run(asked, cwd=package.data / folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_there_is_one_version(package: Package) -> None:
+    workspace = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]
+    said = package("bentpipe", "--version").stdout.split()[-1]
+    (metadata,) = package.folder.glob("lib/python*/site-packages/bentpipe-*.dist-info")
+    assert workspace["version"] == said == modules.__version__ == metadata.name.split("-")[1][: len(said)]

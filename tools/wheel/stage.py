@@ -1,0 +1,70 @@
+"""Puts together the folder `data` of a package: what it has beside the modules of Python.
+
+    python tools/wheel/stage.py DATA PROGRAMS...
+
+It mirrors the checkout (`bentpipe.paths`): scenarios, campaigns, the folders of all stacks, and the workspace
+that those in Rust belong to, so that a stack has the same hash in both and can be built from either. Beside
+that it has `bin` and `installed`, whose programs are looked for in the folders PROGRAMS, and `wheel.json`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "python"))
+os.environ["BENTPIPE_ROOT"] = str(ROOT)  # whatever the user's is
+
+from bentpipe import building, origin, paths, stacks  # noqa: E402
+from bentpipe.stacks import Stack  # noqa: E402
+
+FILES = ("Cargo.lock", "Cargo.toml")
+FOLDERS = ("benches/congestion", "campaigns", "crates", "endpoints", "scenarios")
+# As `bentpipe.inputs` leaves them out of a stack's hash.
+LEFTOVERS = shutil.ignore_patterns(".*", "target", "__pycache__", "node_modules")
+PROGRAMS = ("bentpipe-sim", "bentpipe-emu", "bentpipe-trace", "bentpipe-pep")
+STACKS = ("noq", "quinn")
+
+
+def stage(data: Path, folders: Sequence[Path]) -> None:
+    """Make the folder `data`, with programs out of `folders`."""
+    data.mkdir(parents=True)
+    for name in FILES:
+        shutil.copy2(ROOT / name, data / name)
+    for name in FOLDERS:
+        shutil.copytree(ROOT / name, data / name, ignore=LEFTOVERS)
+    for name in PROGRAMS:
+        copy_program(name, folders, data / "bin" / name)
+    for name in STACKS:
+        stage_stack(stacks.load(ROOT / "endpoints" / name), folders, data / "installed")
+    (data / paths.OF_A_PACKAGE).write_text(json.dumps(origin.of_a_package(ROOT), indent=1) + "\n")
+
+
+def stage_stack(stack: Stack, folders: Sequence[Path], installed: Path) -> None:
+    """Put the programs of a stack below `installed`, described as the cache has it."""
+    place = installed / stack.entry.name
+    for program in building.programs(stack):
+        copy_program(Path(program).name, folders, place / program)
+    version, note = building.greet(stack, place)
+    if note is not None:
+        raise SystemExit(f"error: {stack.name}: {note}")
+    building.describe(stack, place, version, 0.0).write(place)
+
+
+def copy_program(name: str, folders: Sequence[Path], to: Path) -> None:
+    """Copy the first program called so out of `folders`."""
+    found = next((folder / name for folder in folders if (folder / name).is_file()), None)
+    if found is None:
+        raise SystemExit(f"error: there is no {name} in {', '.join(map(str, folders))}")
+    to.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(found, to)
+    to.chmod(0o755)
+
+
+if __name__ == "__main__":
+    stage(Path(sys.argv[1]), [Path(folder) for folder in sys.argv[2:]])
