@@ -179,13 +179,13 @@ def test_what_is_built_there_goes_into_the_cache(package: Package, tmp_path: Pat
     text = (toy / "stack.toml").read_text().replace('"toy"', '"made"', 1).replace("{folder}", "{bin}")
     (toy / "stack.toml").write_text(f'{text}\n[build]\ncommand = ["sh", "-c", {json.dumps(script)}]\n')
     before = set(below(package.folder))
-    done = package("bentpipe", "stacks", "install", "made", "--stacks", toy, PATH="/usr/bin:/bin")
+    cache = tmp_path / "cache"
+    around: dict[str, str | Path] = {"PATH": "/usr/bin:/bin", "BENTPIPE_CACHE": cache}
+    done = package("bentpipe", "stacks", "install", "made", "--stacks", toy, **around)
     assert done.returncode == 0, done.stdout + done.stderr
-    cache = package.home / ".cache" / "bentpipe"
     assert (cache / "work" / "stacks" / "made" / "x.o").is_file()
     assert [one.name.partition("-")[0] for one in (cache / "stacks").iterdir()] == ["made"]
     assert set(below(package.folder)) == before
-    shutil.rmtree(package.home / ".cache")
 
 
 def test_hints_are_for_a_package(package: Package, tmp_path: Path) -> None:
