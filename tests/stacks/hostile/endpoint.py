@@ -75,7 +75,7 @@ class Spin(Toy):
     """Answers each time, wants to go on at once, and takes its time for everything."""
 
     def answer(self, ran: Ran) -> None:
-        time.sleep(0.9)
+        time.sleep(0.1)
         ran.done, ran.next_wake = False, ran.until
         super().answer(ran)
 
