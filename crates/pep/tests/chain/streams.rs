@@ -86,7 +86,7 @@ pub fn carry(mut world: World, plans: &[Plan], seed: u64, is_backwards: bool) ->
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
     fn what_goes_in_comes_out(
