@@ -1,12 +1,14 @@
-"""Looks for what no test has shown yet: the same properties with new seeds and many more cases, every pair of stacks, storms.
+"""Looks for what no test has shown yet: properties with new seeds and many more cases, every pair, storms.
 
-`make soak MINUTES=30` goes through all searches in turn until the time is over, and stops at the first failure. It prints each seed;
-`make soak SEED=… SEARCH=…` runs that search again. What it finds gets a test of its own in `make test`.
+`make soak MINUTES=30` goes through all searches in turn until the time is over, and stops at the first
+failure. It prints each seed; `make soak SEED=… SEARCH=…` runs that search again. What it finds gets a test of
+its own in `make test`.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import random
 import signal
@@ -44,7 +46,9 @@ def searches(seed: int) -> Iterator[Search]:
     # Each case is a whole proxy, or a whole connection: fewer of them.
     dear = properties | {"PROPTEST_CASES": str(CASES // 16)}
     yield Search("properties-pep", [*CARGO, "-p", "bentpipe-pep"], dear)
-    yield Search("properties-noq", [*CARGO, "-p", "bentpipe-endpoint-noq", "-p", "bentpipe-endpoint-quinn"], dear)
+    yield Search(
+        "properties-noq", [*CARGO, "-p", "bentpipe-endpoint-noq", "-p", "bentpipe-endpoint-quinn"], dear
+    )
     yield Search("pairs", [*PYTEST, "tests/python/test_soak_pairs.py", "-m", "soak"], soak)
     yield Search("storms", [*PYTEST, "tests/python/test_soak_storms.py", "-m", "soak"], soak)
 
@@ -56,7 +60,9 @@ def main() -> int:
     seed = random.SystemRandom().getrandbits(32) if options.seed is None else options.seed
     names = [search.name for search in searches(seed)]
     if options.search not in (None, *names):
-        print(f'error: there is no search "{options.search}"\nhint: one of {", ".join(names)}', file=sys.stderr)
+        print(
+            f'error: there is no search "{options.search}"\nhint: one of {", ".join(names)}', file=sys.stderr
+        )
         return 2
     ended = 0
     while time.monotonic() < deadline:
@@ -84,7 +90,9 @@ def arguments() -> argparse.Namespace:
 
 
 def run(search: Search, seed: int, deadline: float) -> tuple[int, float]:
-    """Run a search, at most until the deadline; its exit code, 0 if the time was over first, and how long it took."""
+    """Run a search, at most until the deadline: its exit code, and how many seconds it took; (0, 0) if the
+    time was over first.
+    """
     log = LOGS / f"{search.name}-{seed}.log"
     print(f"soak: {search.name}, seed {seed} … ", end="", flush=True)
     begin = time.monotonic()
@@ -112,14 +120,10 @@ def run(search: Search, seed: int, deadline: float) -> tuple[int, float]:
 def stop(process: subprocess.Popen[bytes]) -> None:
     """End a search and all that it started."""
     os.killpg(process.pid, signal.SIGTERM)
-    try:
+    with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(GIVE_UP_S)
-    except subprocess.TimeoutExpired:
-        pass
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     process.wait()
 
 

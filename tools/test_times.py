@@ -87,8 +87,8 @@ def page() -> str:
     all_s = sum(part["seconds"] for part in took)
     return "\n\n".join(
         [
-            f"The last run took {all_s / 60:.1f} minutes. Parts run one after the other; within a part, tests run side"
-            "\nby side, so that tests add up to more than their part.",
+            f"The last run took {all_s / 60:.1f} minutes. Parts run one after the other. Within most, tests"
+            " run side by side,\nso that these add up to more than their part.",
             table(["part", "s"], ((part["part"], part["seconds"]) for part in took)),
             table(["kind", "s of tests"], sorted(kinds.items(), key=lambda one: -one[1])),
             f"The {len(largest)} files that take longest:",

@@ -2,8 +2,9 @@
 
 An analysis is two files, `packets.parquet` with a row per packet and `analysis.json` with metrics and
 findings. In a run they stand in `trials/<id>/` beside `trace.pcapng`; they are made when first needed, and
-anew when the trace, a qlog or the program is newer. With `trace = "analysis"` a run keeps them alone. Where that folder cannot be written, they live in a
-temporary place until the process ends. Nothing here takes a packet apart.
+anew when the trace, a qlog or the program is newer. With `trace = "analysis"` a run keeps them alone. Where
+that folder cannot be written, they live in a temporary place until the process ends. Nothing here takes a
+packet apart.
 """
 
 from __future__ import annotations
@@ -235,7 +236,7 @@ def of_trial(folder: Path, run: Run | None = None, out: Path | None = None) -> A
     if not has_capture(folder) and out is not None:
         raise UsageError(
             f"{folder}: only the analysis of this trial was kept, not its capture",
-            "look at the analysis without --out, or run the trial again: its page in the report has the command",
+            "leave --out out, or run the trial again: its page in the report has the command",
         )
     if not has_capture(folder) or (out is None and _is_fresh(folder)):
         return Analysis(folder, _read(folder), link or LinkFacts(), run, folder.name)

@@ -31,7 +31,12 @@ TOY_RUN = ["run", "--scenario", "sat", "--client", "toy", "--server", "toy", "--
 
 KEEPER = pytest.StashKey[children.Keeper]()
 # What `tools/test_times.py` calls tests with these marks; the first that a test has counts.
-KINDS = {"real_time": "real time", "browser": "browser", "virtual_time": "real stacks in virtual time"}
+KINDS = {
+    "emulated": "real time, behind emulated links",
+    "real_time": "real time, over loopback",
+    "browser": "browser",
+    "virtual_time": "real stacks in virtual time",
+}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -19,6 +19,8 @@ from conftest import HERE, installed_or_skip
 from bentpipe import paths, scenarios, stacks
 from bentpipe.testbeds.jobs import Job
 
+pytestmark = pytest.mark.virtual_time
+
 CABLE = "0.1 ms"
 SEED = "00000000000000c4"
 SIZE = 1_000_000

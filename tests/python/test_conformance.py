@@ -13,6 +13,8 @@ from conftest import STACKS, Command, installed_or_skip
 
 from bentpipe import paths
 
+pytestmark = pytest.mark.virtual_time
+
 ALL = ("transfer", "handshake", "longrtt", "multiplexing", "resumption", "zerortt", "upload")
 
 

@@ -12,6 +12,8 @@ from conftest import Command, installed_or_skip
 
 from bentpipe import paths, stacks
 
+pytestmark = pytest.mark.virtual_time
+
 # Stack → why the same seed does not always give the same packets.
 DO_NOT_REPEAT: dict[str, str] = {}
 # Stack → when a stack that repeats otherwise does not.

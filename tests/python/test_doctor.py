@@ -35,7 +35,7 @@ def found(capsys: pytest.CaptureFixture[str]) -> dict[str, dict[str, str]]:
     return {check["name"]: check for check in json.loads(capsys.readouterr().out)["checks"]}
 
 
-@pytest.mark.real_time
+@pytest.mark.emulated
 def test_this_machine_is_described(capsys: pytest.CaptureFixture[str]) -> None:
     paths.program("bentpipe-emu")
     code = invoke(["doctor", "--json"])

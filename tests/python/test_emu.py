@@ -23,7 +23,7 @@ from bentpipe.awake import is_virtual_machine, kept_awake
 from bentpipe.guard import Guard
 from bentpipe.records import Record
 
-pytestmark = pytest.mark.real_time
+pytestmark = pytest.mark.emulated
 needs_namespaces = pytest.mark.usefixtures("namespaces")
 RUN = ["run", "--testbed", "emu", "--no-report", "--json"]
 

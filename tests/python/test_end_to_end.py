@@ -15,6 +15,8 @@ from conftest import Command, installed_or_skip, present
 
 from bentpipe import paths, stacks
 
+pytestmark = pytest.mark.virtual_time
+
 REFERENCE = paths.root() / "docs" / "campaigns.md"
 SMALL = ["--bytes", "100kB", "--no-report", "--json"]
 

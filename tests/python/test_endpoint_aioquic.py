@@ -37,6 +37,8 @@ from laboratory import (
 
 from bentpipe.testbeds import loopback
 
+pytestmark = pytest.mark.virtual_time
+
 
 def test_a_reply_arrives_and_the_seed_decides_every_byte(tmp_path: Path) -> None:
     lab = Lab(tmp_path)

@@ -11,6 +11,8 @@ from laboratory import AIOQUIC, DELAY_NS, ROOT, Lab, Outcome
 
 from bentpipe import paths, stacks
 
+pytestmark = pytest.mark.virtual_time
+
 QH3 = stacks.load(paths.endpoints() / "qh3")
 COMMANDS = {"aioquic": AIOQUIC, "qh3": QH3.command("virtual-time")}
 ROUND_TRIP_NS = 2 * DELAY_NS

@@ -12,6 +12,8 @@ import pytest
 from conftest import installed_or_skip
 from laboratory import DELAY_NS, EPOCH_S, OTHER_SEED, ROOT, SIZE, Datagram, Lab, Outcome
 
+pytestmark = pytest.mark.virtual_time
+
 ROUND_TRIP_NS = 2 * DELAY_NS
 LONG_HEADER_TYPE, RETRY = 0xF0, 0xF0  # RFC 9000, section 17.2.5
 

@@ -12,6 +12,8 @@ import pytest
 from conftest import installed_or_skip
 from laboratory import DELAY_NS, OTHER_SEED, READY, SIZE, Datagram, Lab, sent
 
+pytestmark = pytest.mark.virtual_time
+
 PACKET_TYPE, INITIAL, ZERO_RTT = 0xF0, 0xC0, 0xD0  # RFC 9000, section 17.2
 MTU = 1350
 

@@ -11,6 +11,8 @@ import pytest
 from conftest import installed_or_skip
 from laboratory import DELAY_NS, EPOCH_S, OTHER_SEED, RAN, READY, RUN, SECOND_NS, SIZE, Lab, sent
 
+pytestmark = pytest.mark.virtual_time
+
 
 @pytest.fixture
 def lab(tmp_path: Path) -> Lab:

@@ -27,6 +27,8 @@ from laboratory import (
     sent,
 )
 
+pytestmark = pytest.mark.virtual_time
+
 PACKET_TYPE, INITIAL, ZERO_RTT = 0xF0, 0xC0, 0xD0  # RFC 9000, section 17.2
 ALGORITHMS = ["cubic", "bbr", "bbr3", "copa"]
 

@@ -14,6 +14,8 @@ from laboratory import AIOQUIC, Lab
 from bentpipe.testbeds import pipe
 from bentpipe.testbeds.pipe import Program
 
+pytestmark = pytest.mark.virtual_time
+
 DELAY_NS = 15_000_000
 SECOND_NS = 1_000_000_000
 SEVERAL = 150  # requests: more than the 100 streams that the server allows at first

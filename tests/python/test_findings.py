@@ -9,6 +9,8 @@ from conftest import Command, present
 
 from bentpipe import traces
 
+pytestmark = pytest.mark.virtual_time
+
 SIZE = "10MiB"
 
 

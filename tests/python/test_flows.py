@@ -17,6 +17,8 @@ from bentpipe.records import read_jsonl
 from bentpipe.report.command import reproduce
 from bentpipe.statistics import cells
 
+pytestmark = pytest.mark.virtual_time
+
 WAYS = [f"{way}_{what}" for way in ("forward", "return") for what in ("packets", "queue_drops", "losses")]
 
 

@@ -16,6 +16,8 @@ import pytest
 from children import wait_until_gone
 from conftest import STACKS, Command
 
+pytestmark = pytest.mark.virtual_time
+
 HOSTILE = STACKS / "hostile" / "endpoint.py"
 KINDS: list[str] = list(runpy.run_path(str(HOSTILE))["KINDS"])
 

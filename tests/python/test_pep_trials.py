@@ -17,6 +17,8 @@ from test_emu import trusted
 
 from bentpipe import paths
 
+pytestmark = pytest.mark.virtual_time
+
 SATELLITE, GROUND, CABLE = 0.25, 0.04, 0.0001
 CHAIN = "terminal:cc=newreno:iw=100,gateway:cc=newreno:iw=100"
 RUN = (
@@ -119,7 +121,7 @@ def test_a_word_that_the_proxy_does_not_know_is_unsupported(bentpipe: Command) -
     assert 'option iw = "many"' in record["detail"]
 
 
-@pytest.mark.real_time
+@pytest.mark.emulated
 @pytest.mark.usefixtures("namespaces")
 def test_in_real_time_too(bentpipe: Command) -> None:
     done = bentpipe(*REAL_TIME, "--scenario", "geo-tum", "--client", "noq", "--server", "noq", "--bytes",

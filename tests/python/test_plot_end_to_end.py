@@ -21,6 +21,8 @@ from bentpipe import paths, traces
 from bentpipe.cli.plot import KINDS
 from bentpipe.plots import series
 
+pytestmark = pytest.mark.virtual_time
+
 SIZE = 600_000
 
 

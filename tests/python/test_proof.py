@@ -12,6 +12,8 @@ from conftest import Command
 
 from bentpipe import stacks
 
+pytestmark = pytest.mark.virtual_time
+
 HERE = Path(__file__).parent
 REAL = ("noq", "quinn")
 WORKLOADS = {

@@ -13,6 +13,8 @@ from conftest import Command, present
 
 from bentpipe import paths
 
+pytestmark = pytest.mark.virtual_time
+
 EPOCH = "2000-01-01T00:00:00Z"  # of virtual time: what noq and quinn count from
 TYPES = {"initial": "Initial", "handshake": "Handshake", "1RTT": "1-RTT"}
 SIDES = ("client", "server")

@@ -19,6 +19,8 @@ from bentpipe.records import Record
 from bentpipe.results.ideal_reno import Sender, formula
 from bentpipe.results.reno import TRAITS, Ideal, per_round_trip
 
+pytestmark = pytest.mark.virtual_time
+
 PLAN = campaign.load("reno")
 SERVERS = {label.partition(":")[0]: label for label in PLAN.servers}
 SEEDS = 10  # of each stack: the campaign has more

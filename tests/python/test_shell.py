@@ -15,7 +15,7 @@ from children import wait_until_gone
 from bentpipe import paths
 from bentpipe.cli import invoke
 
-pytestmark = [pytest.mark.real_time, pytest.mark.usefixtures("namespaces")]
+pytestmark = [pytest.mark.emulated, pytest.mark.usefixtures("namespaces")]
 
 NOBODY = 65534
 TIMEOUT_S = 120

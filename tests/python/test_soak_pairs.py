@@ -1,5 +1,5 @@
-"""Every pair of the stacks that are installed, in virtual time, with a seed that nobody has tried: what does not depend on how
-stacks are tuned. `make soak` runs this; a path and a test case are drawn for each seed.
+"""Every pair of the stacks that are installed, in virtual time, with a seed that nobody has tried: what does
+not depend on how stacks are tuned. `make soak` runs this; each seed draws a path and a test case.
 """
 
 from __future__ import annotations
@@ -14,7 +14,16 @@ from test_determinism import EXCEPTIONS
 from bentpipe import stacks
 
 pytestmark = [pytest.mark.soak, pytest.mark.virtual_time]
-PATHS = ("goodput", "sat", "satloss", "leo-tum", "4sat-variable", "starlink-like", "sat-allocation", "viasat-varying")
+PATHS = (
+    "goodput",
+    "sat",
+    "satloss",
+    "leo-tum",
+    "4sat-variable",
+    "starlink-like",
+    "sat-allocation",
+    "viasat-varying",
+)
 WORKLOADS = ("transfer:300kB", "handshake:3x1000", "multiplexing:200x50", "upload:200kB")
 # What a stack may come to over a bad path. Anything else is a defect: of the stack, its program, or Bentpipe.
 RESULTS = {"ok", "unsupported", "handshake_timeout", "transfer_timeout"}
@@ -29,8 +38,8 @@ def test_pairs_repeat_and_neither_crash_nor_corrupt(bentpipe: Command) -> None:
         for name, stack in stacks.discover().items()
         if name not in ("toy", "hostile") and stack.missing("virtual-time") is None
     )
-    run = ["run", "--scenario", path, "--workload", workload, "--client", every, "--server", every, "--seed", str(seed),
-           "--iterations", "1", "--trace", "none", "--no-report", "--json"]  # fmt: skip
+    run = ["run", "--scenario", path, "--workload", workload, "--client", every, "--server", every,
+           "--seed", str(seed), "--iterations", "1", "--trace", "none", "--no-report", "--json"]  # fmt: skip
     first = bentpipe(*run, "--out", "A").records()
     assert [(one["trial"], one["detail"]) for one in first if one["outcome"] not in RESULTS] == []
     again = {one["trial"]: one for one in bentpipe(*run, "--jobs", "1", "--shuffle", "--out", "B").records()}

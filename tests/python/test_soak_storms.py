@@ -1,5 +1,5 @@
-"""What is killed at any instant leaves nothing behind and nothing half done. `make soak` runs this, with instants that nobody has
-tried.
+"""What is killed at any instant leaves nothing behind and nothing half done. `make soak` runs this, with
+instants that nobody has tried.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ pytestmark = pytest.mark.soak
 KILLS = 12
 LONGEST_S = 3.0  # that a run lives before it is killed
 GONE_S = 60.0  # for its children to end, on a busy machine
-RUN = ["run", "--scenario", "sat", "--client", "toy", "--server", "toy", "--iterations", "60", "--seed", "5", "--bytes", "20kB",
-       "--no-report"]  # fmt: skip
+RUN = ["run", "--scenario", "sat", "--client", "toy", "--server", "toy", "--iterations", "60",
+       "--seed", "5", "--bytes", "20kB", "--no-report"]  # fmt: skip
 
 
-def test_a_run_that_is_killed_again_and_again_ends_as_one_that_is_not(bentpipe: Command, tmp_path: Path) -> None:
+def test_a_run_that_is_killed_again_and_again_ends_as_one_that_is_not(
+    bentpipe: Command, tmp_path: Path
+) -> None:
     draw = Random(chance.soak_seed() or 0)
     whole = bentpipe(*RUN, "--json", "--out", "whole").records()
     start = [*RUN, "--out", "killed"]
@@ -41,8 +43,8 @@ def test_a_run_that_is_killed_again_and_again_ends_as_one_that_is_not(bentpipe: 
 def test_a_run_in_real_time_that_is_killed_leaves_no_process(namespaces: None, tmp_path: Path) -> None:
     draw = Random(chance.soak_seed() or 0)
     for number in range(KILLS):
-        run = ["run", "--testbed", "emu", "--scenario", "goodput", "--client", "noq", "--server", "noq", "--iterations", "4",
-               "--no-report", "--out", f"R{number}"]  # fmt: skip
+        run = ["run", "--testbed", "emu", "--scenario", "goodput", "--client", "noq", "--server", "noq",
+               "--iterations", "4", "--no-report", "--out", f"R{number}"]  # fmt: skip
         killed(run, draw.uniform(0.05, LONGEST_S), tmp_path)
 
 

@@ -16,6 +16,8 @@ from conftest import Command, present
 
 from bentpipe import paths
 
+pytestmark = pytest.mark.virtual_time
+
 TSHARK = shutil.which("tshark")
 SERVERS = ("quinn", "aioquic", "quic-go")
 SIZE = 1_000_000

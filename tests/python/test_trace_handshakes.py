@@ -16,6 +16,8 @@ from quic_wire import Wire, configuration
 
 from bentpipe import paths
 
+pytestmark = pytest.mark.virtual_time
+
 V1, V2 = QuicProtocolVersion.VERSION_1, QuicProtocolVersion.VERSION_2
 TYPES = {"initial": "Initial", "handshake": "Handshake", "0RTT": "0-RTT", "1RTT": "1-RTT", "retry": "Retry"}
 Sent = tuple[str, int, list[tuple[int, int, int]], list[list[list[int]]]]  # type, number, streams, ACK ranges

@@ -18,6 +18,8 @@ from fake_trace import SCHEMA
 from bentpipe import paths, stacks
 from bentpipe.cli import invoke
 
+pytestmark = pytest.mark.virtual_time
+
 PAIRS = [("quinn", "noq"), ("noq", "aioquic"), ("aioquic", "quic-go"), ("quic-go", "quinn")]
 SIZE = 1 << 20
 NANOSECOND = 1.5e-9  # times come through decimal text
