@@ -6,6 +6,7 @@ leaves it out.
 
 import json
 import re
+import shutil
 import struct
 from pathlib import Path
 
@@ -100,6 +101,28 @@ def test_a_run_leaves_a_trace_and_a_report(bentpipe: Command) -> None:
     manifest = json.loads(Path("A/manifest.json").read_text())
     assert manifest["contract_breaches"] == {}
     assert set(manifest["versions"]["stacks"]) == {"quinn", "noq"}
+
+
+def test_of_a_trace_the_analysis_alone_can_be_kept(bentpipe: Command) -> None:
+    done = bentpipe("run", "--scenario", "sat", "--client", "quinn", "--server", "noq", "--iterations", "3",
+                    "--bytes", "100kB", "--trace", "analysis", "--out", "A")  # fmt: skip
+    assert done.code == 0, done.err
+    (trial,) = Path("A/trials").iterdir()
+    assert sorted(file.name for file in trial.iterdir()) == ["analysis.json", "packets.parquet"]
+    (script,) = Path("A/report/data/trials").iterdir()
+    assert script.name == f"{trial.name}.js"
+    explained = bentpipe("trace", trial, "--explain")
+    assert explained.code == 0 and "slow start" in explained.out.lower()
+    refused = bentpipe("trace", trial, "-o", "elsewhere")
+    assert refused.code == 2 and "only the analysis" in refused.err
+    # What is lost is made again of the same packets.
+    analysis = json.loads((trial / "analysis.json").read_text())["connections"]
+    shutil.rmtree(trial)
+    again = bentpipe("run", "--resume", "A", "--no-report")
+    assert again.code == 0, again.err
+    assert sorted(file.name for file in trial.iterdir()) == ["analysis.json", "packets.parquet"]
+    assert json.loads((trial / "analysis.json").read_text())["connections"] == analysis
+
 
 
 @pytest.mark.real_time
