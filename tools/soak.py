@@ -45,11 +45,12 @@ def searches(seed: int) -> Iterator[Search]:
     yield Search("properties-python", [*PYTEST, "tests/python", "-m", "hypothesis", "-n", "2"], soak)
     # Each case is a whole proxy, or a whole connection: fewer of them.
     dear = properties | {"PROPTEST_CASES": str(CASES // 16)}
-    yield Search("properties-pep", [*CARGO, "-p", "bentpipe-pep"], dear)
+    yield Search("properties-pep", [*CARGO, "-p", "bentpipe-pep", "--", "--include-ignored"], dear)
     yield Search(
         "properties-noq", [*CARGO, "-p", "bentpipe-endpoint-noq", "-p", "bentpipe-endpoint-quinn"], dear
     )
     yield Search("pairs", [*PYTEST, "tests/python/test_soak_pairs.py", "-m", "soak"], soak)
+    yield Search("memory", [*PYTEST, "tests/python/test_pep_command.py", "-m", "soak"], soak)
     yield Search("storms", [*PYTEST, "tests/python/test_soak_storms.py", "-m", "soak"], soak)
 
 

@@ -163,9 +163,19 @@ fn a_crowd_has_to_show_that_it_is_there() {
 }
 
 #[test]
+fn many_connections_at_once() {
+    connections_at_once(150);
+}
+
+#[test]
+#[ignore = "half a minute: make soak"]
 fn a_thousand_connections_at_once() {
+    connections_at_once(1000);
+}
+
+fn connections_at_once(count: usize) {
     let mut world = Plan::of(&[""]).build();
-    for _ in 0..1000 {
+    for _ in 0..count {
         let tls = client_tls(&world.clock, &["test"]);
         world
             .client
@@ -173,8 +183,8 @@ fn a_thousand_connections_at_once() {
     }
     world.run(Duration::from_secs(5));
     let statistics = world.proxies[0].statistics();
-    assert_eq!(statistics.established_total, 1000);
-    assert_eq!(statistics.connections, 1000);
+    assert_eq!(statistics.established_total, count as u64);
+    assert_eq!(statistics.connections, count);
     let handles: Vec<_> = world.client.connections.keys().copied().collect();
     for handle in handles {
         world.client.close(world.now, handle, 0, "");
