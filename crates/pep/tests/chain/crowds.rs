@@ -173,7 +173,7 @@ fn a_thousand_connections_at_once() {
     connections_at_once(1000);
 }
 
-fn connections_at_once(count: usize) {
+fn connections_at_once(count: u64) {
     let mut world = Plan::of(&[""]).build();
     for _ in 0..count {
         let tls = client_tls(&world.clock, &["test"]);
@@ -183,7 +183,7 @@ fn connections_at_once(count: usize) {
     }
     world.run(Duration::from_secs(5));
     let statistics = world.proxies[0].statistics();
-    assert_eq!(statistics.established_total, count as u64);
+    assert_eq!(statistics.established_total, count);
     assert_eq!(statistics.connections, count);
     let handles: Vec<_> = world.client.connections.keys().copied().collect();
     for handle in handles {
