@@ -50,6 +50,7 @@ def searches(seed: int) -> Iterator[Search]:
         "properties-noq", [*CARGO, "-p", "bentpipe-endpoint-noq", "-p", "bentpipe-endpoint-quinn"], dear
     )
     yield Search("pairs", [*PYTEST, "tests/python/test_soak_pairs.py", "-m", "soak"], soak)
+    yield Search("refusals", [*PYTEST, "tests/python/test_conformance.py", "-m", "soak"], soak)
     yield Search("memory", [*PYTEST, "tests/python/test_pep_command.py", "-m", "soak"], soak)
     yield Search("storms", [*PYTEST, "tests/python/test_soak_storms.py", "-m", "soak"], soak)
 

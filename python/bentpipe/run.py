@@ -402,7 +402,9 @@ class Execution:
         """Of the traces of cells that are complete now keep the analyses alone, if that is asked for."""
         complete, self._complete = self._complete, []
         for record in (record for cell in complete for record in cell.records):
-            folder = self.folder.trial(record.trial)
+            folder, under_way = self.folder.trial(record.trial), self._analyses.get(record.trial)
+            if under_way is not None and not under_way.done():
+                continue  # a resumed cell is complete twice: before a lost trace is made again, and after
             if self._trace == "analysis" and traces.has_capture(folder):
                 run = traces.Run(self.folder.path, self.manifest.scenarios, {record.trial: record})
                 self._analyses[record.trial] = pool.submit(traces.reduce_to_analysis, folder, run)

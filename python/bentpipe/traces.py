@@ -257,9 +257,10 @@ def has_capture(folder: Path) -> bool:
 
 def reduce_to_analysis(folder: Path, run: Run) -> None:
     """Make the analysis of the trial in RUN/trials/<id>, and remove its capture. Errors are those of
-    `of_trial`; the capture then stays.
+    `of_trial`, and BentpipeError if not all of the capture could be read; it then stays.
     """
-    of_trial(folder, run)
+    if errors := of_trial(folder, run).summary["errors"]:
+        raise BentpipeError(*with_hint(errors[0]))
     for capture in (folder / TRACE, *folder.glob(HOP_TRACES)):
         capture.unlink()
 

@@ -26,13 +26,6 @@ def by_trial(records: list[dict[str, object]]) -> dict[object, object]:
     return {record["trial"]: record["packet_log_sha256"] for record in records}
 
 
-@pytest.fixture
-def deterministic() -> str:
-    """The stacks that promise to repeat, as a list for the command line."""
-    known = stacks.discover()
-    return ",".join(name for name in present() if known[name].deterministic)
-
-
 def test_every_pair_moves_a_file(bentpipe: Command) -> None:
     four = ",".join(present())
     done = bentpipe("run", "--scenario", "goodput,sat,satloss", "--client", four, "--server", four,
@@ -50,9 +43,12 @@ def test_every_pair_moves_a_file(bentpipe: Command) -> None:
         assert record["received_bytes"][-1] >= 100_000
 
 
-def test_the_same_seed_gives_the_same_packets(bentpipe: Command, deterministic: str) -> None:
-    """Over two runs, over --jobs, over the order of trials, and over a resumed run."""
-    run = ["run", "--scenario", "sat,satloss", "--client", deterministic, "--server", deterministic,
+def test_the_same_seed_gives_the_same_packets(bentpipe: Command) -> None:
+    """Over two runs, over --jobs, over the order of trials, and over a resumed run. That each stack repeats
+    is held in test_determinism.py; here each plays once.
+    """
+    half, other = (",".join(present()[start::2]) for start in (0, 1))
+    run = ["run", "--scenario", "sat,satloss", "--client", half, "--server", other,
            "--iterations", "2", "--trace", "none", "--seed", "7", *SMALL]  # fmt: skip
     first = by_trial(bentpipe(*run, "--jobs", "1", "--out", "A").records())
     again = by_trial(bentpipe(*run, "--jobs", "2", "--shuffle", "--out", "B").records())
@@ -124,9 +120,8 @@ def test_of_a_trace_the_analysis_alone_can_be_kept(bentpipe: Command) -> None:
     assert json.loads((trial / "analysis.json").read_text())["connections"] == analysis
 
 
-
 @pytest.mark.real_time
-@pytest.mark.parametrize("name", FOUR)
+@pytest.mark.parametrize("name", sorted({*FOUR} - {"quinn"}))  # quinn: in test_conformance.py
 def test_every_stack_keeps_the_contract(bentpipe: Command, name: str) -> None:
     installed_or_skip(name)
     done = bentpipe("stacks", "test", name)

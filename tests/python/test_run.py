@@ -232,11 +232,12 @@ def interrupted(event: str, word: str, *arguments: str) -> subprocess.CompletedP
 
 def test_a_large_file_can_be_interrupted(bentpipe: Command, tmp_path: Path) -> None:
     """It is not written to its end first."""
+    before = set(Path(tempfile.gettempdir()).glob("bentpipe-*"))  # other tests of this process have some
     done = interrupted("open", "/www/", *TOY_RUN, "--bytes", "2GB", "--out", "A")
     assert done.returncode == 130 and "0 of 3 trials are done" in done.stderr
     (written,) = re.findall(r"^wchar: (\d+)$", done.stdout, re.MULTILINE)
     assert int(written) < 100_000_000
-    assert not list(Path(tempfile.gettempdir()).glob("bentpipe-*"))
+    assert set(Path(tempfile.gettempdir()).glob("bentpipe-*")) <= before
 
 
 @pytest.mark.parametrize(
