@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "target" / "tests"
@@ -72,7 +73,7 @@ def rust_files(log: Path) -> Iterator[Case]:
 
 def page() -> str:
     """The page, in Markdown."""
-    took = json.loads(PARTS.read_text())
+    took: list[dict[str, Any]] = json.loads(PARTS.read_text())
     found = list(cases())
     kinds: dict[str, float] = defaultdict(float)
     files: dict[tuple[str, str], float] = defaultdict(float)

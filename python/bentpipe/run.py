@@ -145,8 +145,9 @@ class Execution:
         self._check_contract(pool)
         self.progress.start(len(self._queue))
         self._work_off(pool)
-        self._reduce_traces(pool)
-        self._say_what_could_not_be_analysed()
+        if not self._stop:
+            self._reduce_traces(pool)
+            self._say_what_could_not_be_analysed()
 
     def _early_end(self, error: OSError, scratch: str) -> BentpipeError:
         what = f"{error.filename or scratch}: {error.strerror}"
@@ -215,7 +216,8 @@ class Execution:
                     done, _ = wait(running, timeout=_TICK_S, return_when=FIRST_COMPLETED)
                     for future in done:
                         self._take(running.pop(future), future.result())
-                    self._reduce_traces(pool)
+                    if not self._testbed.is_real_time:  # where processors are needed in time
+                        self._reduce_traces(pool)
                 elif self._queue:
                     time.sleep(_TICK_S)  # a pause
         finally:

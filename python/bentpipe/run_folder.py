@@ -17,7 +17,7 @@ from pathlib import Path
 from bentpipe import manifest
 from bentpipe.errors import BentpipeError, UsageError, is_full
 from bentpipe.records import Record, read_jsonl, write_parquet
-from bentpipe.traces import HOP_TRACES, PACKETS, SUMMARY, TRACE, is_traced
+from bentpipe.traces import HOP_TRACES, PACKETS, SUMMARY, TRACE, UNFINISHED, is_traced
 
 RECORDS = "records.jsonl"
 _PARTIAL = ".partial"
@@ -62,7 +62,8 @@ class RunFolder:
         try:
             folder._drop_partial_line()
             records = list(read_jsonl(path / RECORDS))
-            for left in (path / "trials").glob(f"*{_PARTIAL}"):
+            trials = path / "trials"
+            for left in (*trials.glob(f"*{_PARTIAL}"), *trials.glob(f"*/{UNFINISHED}*")):
                 shutil.rmtree(left)
         except OSError as error:
             folder.close()

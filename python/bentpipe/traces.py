@@ -35,9 +35,11 @@ TRACE = "trace.pcapng"  # with proxies, of the hop at the client
 HOP_TRACES = "trace-*.pcapng"  # with proxies, of the other hops: trace-terminal-gateway.pcapng
 PACKETS = "packets.parquet"
 SUMMARY = "analysis.json"
+UNFINISHED = ".analysis-"  # how the folder begins that an analysis is made in
 FORMAT = 1  # of analysis.json
 FIRST_FLOW = "192.0.2.1:"  # where the client of a trial's first flow is, which is the one that is measured
 
+ANALYSIS_ALONE = "in virtual time it can be had again: the page of its cell in the report has the command"
 _VISIBLE = 0.05  # of a transfer: a shorter span is hardly seen in a figure
 _SHORTEST_S = 0.1  # likewise, where neither transfer nor RTT are known
 
@@ -196,7 +198,7 @@ def analyse(
     A file that cannot be read to its end, or has no connection, is no error: `summary["errors"]` says so.
     """
     out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".analysis-", dir=out) as partial:
+    with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=out) as partial:
         command = [str(paths.program(PROGRAM)), "analyze", *map(argument, files)]
         command += ["--keylog", argument(keylog)] if keylog else []
         command += [word for qlog in qlogs for word in ("--qlog", argument(qlog))]
@@ -236,7 +238,7 @@ def of_trial(folder: Path, run: Run | None = None, out: Path | None = None) -> A
     if not has_capture(folder) and out is not None:
         raise UsageError(
             f"{folder}: only the analysis of this trial was kept, not its capture",
-            "leave --out out, or run the trial again: its page in the report has the command",
+            ANALYSIS_ALONE,
         )
     if not has_capture(folder) or (out is None and _is_fresh(folder)):
         return Analysis(folder, _read(folder), link or LinkFacts(), run, folder.name)
@@ -257,12 +259,12 @@ def has_capture(folder: Path) -> bool:
 
 def reduce_to_analysis(folder: Path, run: Run) -> None:
     """Make the analysis of the trial in RUN/trials/<id>, and remove its capture. Errors are those of
-    `of_trial`, and BentpipeError if not all of the capture could be read; it then stays.
+    `of_trial`, and BentpipeError if not all of the capture could be read; it then stays. So do those of other
+    hops, of which nothing is made.
     """
     if errors := of_trial(folder, run).summary["errors"]:
         raise BentpipeError(*with_hint(errors[0]))
-    for capture in (folder / TRACE, *folder.glob(HOP_TRACES)):
-        capture.unlink()
+    (folder / TRACE).unlink()
 
 
 def no_trace(folder: Path) -> UsageError:
@@ -322,9 +324,10 @@ def _read(folder: Path) -> Summary:
             f"{path}: cannot be read: {error}", "make it again: bentpipe trace FILE -o DIR"
         ) from error
     if values.get("format") != FORMAT:
+        alone = (folder.resolve().parent.parent / manifest.FILE).is_file() and not has_capture(folder)
         raise BentpipeError(
             f"{path}: it is of format {values.get('format')}, and this Bentpipe reads format {FORMAT}",
-            "make it again: bentpipe trace FILE -o DIR",
+            ANALYSIS_ALONE if alone else "make it again: bentpipe trace FILE -o DIR",
         )
     summary: Summary = values  # type: ignore[assignment]
     return summary

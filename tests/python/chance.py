@@ -14,7 +14,11 @@ MORE = 20  # how many times as many examples that search tries
 _COMMON = settings(deadline=None, database=None, print_blob=True)
 settings.register_profile("bentpipe", _COMMON, derandomize=True)
 settings.register_profile(
-    "soak", _COMMON, max_examples=MORE * _COMMON.max_examples, suppress_health_check=[HealthCheck.too_slow]
+    "soak",
+    _COMMON,
+    derandomize=False,
+    max_examples=MORE * _COMMON.max_examples,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 
 

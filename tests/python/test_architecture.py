@@ -5,6 +5,7 @@ import json
 import os
 import re
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -278,3 +279,20 @@ def units(*command: str) -> dict[tuple[str, ...], set[tuple[str, ...]]]:
         key = (unit["pkg_id"], *target["kind"], target["name"], unit["mode"], unit["profile"]["opt_level"])
         found.setdefault(key, set()).add(tuple(unit["features"]))
     return found
+
+
+def test_features_of_what_crates_share_stand_in_one_place() -> None:
+    """A feature that one member alone asks for changes the programs of all, which cargo builds together, and
+    no stack's hash would know.
+    """
+    root = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]
+    shared = root["dependencies"]
+    endpoint = ROOT / "crates" / "endpoint"  # stands alone, and asks for no more than the root does
+    for _, folder, _ in dependencies():
+        for name, asked in tomllib.loads((folder / "Cargo.toml").read_text()).get("dependencies", {}).items():
+            if name in shared and isinstance(asked, dict):
+                known = shared[name].get("features", []) if isinstance(shared[name], dict) else []
+                more = set(asked.get("features", [])) - set(known if folder == endpoint else [])
+                assert not more, (
+                    f"{folder.name}: {name}: put {', '.join(sorted(more))} into the root's Cargo.toml"
+                )

@@ -222,4 +222,7 @@ def test_there_is_one_version(package: Package) -> None:
     workspace = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]
     said = package("bentpipe", "--version").stdout.split()[-1]
     (metadata,) = package.folder.glob("lib/python*/site-packages/bentpipe-*.dist-info")
-    assert workspace["version"] == said == modules.__version__ == metadata.name.split("-")[1][: len(said)]
+    assert said == modules.__version__ == metadata.name.removesuffix(".dist-info").split("-")[1]
+    manifests = [ROOT / "crates" / "endpoint" / "Cargo.toml", *(ROOT / "endpoints").glob("*/Cargo.toml")]
+    own = [tomllib.loads(file.read_text())["package"]["version"] for file in manifests]
+    assert {workspace["version"], *(one for one in own if one != {"workspace": True})} == {said}

@@ -40,7 +40,10 @@ def test_pairs_repeat_and_neither_crash_nor_corrupt(bentpipe: Command) -> None:
     )
     run = ["run", "--scenario", path, "--workload", workload, "--client", every, "--server", every,
            "--seed", str(seed), "--iterations", "1", "--trace", "none", "--no-report", "--json"]  # fmt: skip
-    first = bentpipe(*run, "--out", "A").records()
+    once = bentpipe(*run, "--out", "A")
+    assert once.code == 0, once.err
+    first = once.records()
+    assert first
     assert [(one["trial"], one["detail"]) for one in first if one["outcome"] not in RESULTS] == []
     again = {one["trial"]: one for one in bentpipe(*run, "--jobs", "1", "--shuffle", "--out", "B").records()}
     differ = [

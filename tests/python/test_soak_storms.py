@@ -14,7 +14,7 @@ from random import Random
 
 import chance
 import pytest
-from conftest import STACKS, Command
+from conftest import STACKS, Command, installed_or_skip
 
 pytestmark = pytest.mark.soak
 KILLS = 12
@@ -41,6 +41,7 @@ def test_a_run_that_is_killed_again_and_again_ends_as_one_that_is_not(
 
 
 def test_a_run_in_real_time_that_is_killed_leaves_no_process(namespaces: None, tmp_path: Path) -> None:
+    installed_or_skip("noq")
     draw = Random(chance.soak_seed() or 0)
     for number in range(KILLS):
         run = ["run", "--testbed", "emu", "--scenario", "goodput", "--client", "noq", "--server", "noq",
@@ -59,7 +60,7 @@ def killed(arguments: list[str], after_s: float, folder: Path) -> None:
         stderr=subprocess.DEVNULL,
     )
     try:
-        process.wait(after_s)
+        assert process.wait(after_s) == 0  # it ended before
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGKILL)
         process.wait()

@@ -150,6 +150,9 @@ def _check_capture(file: Path) -> None:
     if not file.exists():
         if _is_trial(file):
             raise traces.no_trace(file)
+        if file.name == traces.TRACE and traces.is_traced(file.parent):
+            said = f"{file}: only the analysis of this trial was kept: give its folder"
+            raise UsageError(said, f"the capture: {traces.ANALYSIS_ALONE}")
         raise UsageError(f"{file}: there is no such file or folder")
     with file.open("rb") as content:
         begins = content.read(max(map(len, _PACKED)))

@@ -90,7 +90,8 @@ def run(
     """Run a campaign, in virtual time or in real time. Options change what its file says (docs/campaigns.md).
 
     Without a campaign, options change `demo`: what they leave open is as there, with 3 iterations, a file of
-    10 MiB, seed 20260401, and the trace of each cell's median trial.
+    10 MiB, seed 20260401; the capture of each cell's median trial is kept, of which the demo itself keeps the
+    analysis alone (--trace analysis).
 
     Ctrl-C leaves a run that can be continued with --resume.
 
@@ -150,12 +151,14 @@ def _start(out: Path | None, asked: Asked, jobs: int | None) -> Started:
     changes = asked.changes
     plan = campaign.load(DEFAULT_CAMPAIGN if asked.name is None else asked.name).changed(changes)
     if asked.name is None and not changes.keys().isdisjoint(run_options.LISTS.values()):
-        # It is the demo no longer: there are fewer cells, and who chose them wants to see their packets.
-        plan = dataclasses.replace(plan, name="run", title="", trace=changes.get("trace", "median"))
+        plan = dataclasses.replace(plan, name="run", title="")  # it is the demo no longer
+    if asked.name is None and changes and "trace" not in changes:
+        # Who changes something wants to look closely; and in real time no capture can be had again.
+        plan = dataclasses.replace(plan, trace="median")
     if plan.qlog and plan.trace == "none":
         where = asked.where("qlog", "--qlog")
         raise UsageError(
-            f"{where}: there is no trace for qlogs to go with", "add --trace median or --trace all"
+            f"{where}: there is no trace for qlogs to go with", "add --trace median, analysis or all"
         )
     known = stacks.discover(asked.extra)
     note_replaced(known)
