@@ -43,6 +43,7 @@ mod tls;
 #[cfg(feature = "program")]
 pub use self::{
     clock::Clock,
+    entropy::seed_thread as seed_entropy_of_thread,
     error::EndpointError,
     log_file::{LogFile, LogFolder},
     options::Options,
