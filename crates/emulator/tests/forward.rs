@@ -16,6 +16,9 @@ use bentpipe_trace::connection as trace;
 use bentpipe_units::Time;
 
 const SEED: u64 = 7;
+/// How often a reader looks whether there is more to come, and how often it does so in vain before it gives up.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+const PATIENCE: u32 = 1200;
 
 /// A topology whose packets are forwarded.
 struct Trial {
@@ -53,9 +56,18 @@ impl Trial {
 
     fn udp(&self, host: HostName, address: &str) -> UdpSocket {
         let socket = self.on(host, || UdpSocket::bind(address).unwrap());
-        let patience = Some(Duration::from_millis(800));
-        socket.set_read_timeout(patience).unwrap();
+        socket.set_read_timeout(Some(LOOK_AGAIN)).unwrap();
+        // Whoever reads may have to wait for a processor.
+        rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, 1 << 22).unwrap();
         socket
+    }
+
+    /// How many packets came out towards the client, once all of so many have met their fate and no more will come.
+    fn settled(&self, count: u64) -> Option<u64> {
+        let forward = &self.running.passed()[0];
+        let decided = forward.delivered + forward.queue_drops + forward.losses;
+        let is_over = forward.packets == count && decided == count;
+        (is_over && forward.released == forward.delivered).then_some(forward.released)
     }
 
     /// Sends numbered datagrams of growing size from the server to the client, and gives the numbers of those that arrive.
@@ -69,7 +81,13 @@ impl Trial {
         }
         let mut arrived = BTreeSet::new();
         let mut buffer = [0; 2000];
-        while let Ok(length) = receiver.recv(&mut buffer) {
+        let mut patience = PATIENCE;
+        while self.settled(count.into()) != Some(arrived.len() as u64) {
+            let Ok(length) = receiver.recv(&mut buffer) else {
+                patience -= 1;
+                assert!(patience > 0, "only {} came: {arrived:?}", arrived.len());
+                continue;
+            };
             let number = u16::from_le_bytes([buffer[0], buffer[1]]);
             assert_eq!(length, 20 + usize::from(number));
             assert!(arrived.last().is_none_or(|last| *last < number), "order");

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::{env, fs, process};
+use std::{fs, process};
 
 /// Captures that are not read to their ends.
 const DEFECTIVE: [&str; 3] = [
@@ -15,7 +15,7 @@ const DEFECTIVE: [&str; 3] = [
 #[test]
 fn every_file_of_the_corpus() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
-    let out = env::temp_dir().join(format!("bentpipe-analyze-{}", process::id()));
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("analyze-{}", process::id()));
     let paths = fs::read_dir(corpus).unwrap().map(|it| it.unwrap().path());
     let captures: Vec<PathBuf> = paths.filter(|it| it.extension().unwrap() != "md").collect();
     assert!(captures.len() >= 15);

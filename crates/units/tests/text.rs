@@ -36,8 +36,6 @@ fn value() -> impl Strategy<Value = u64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
-
     #[test]
     fn every_value_comes_back(value in value()) {
         comes_back(&Rate::from_bps(value))?;

@@ -42,7 +42,7 @@ fn bound(host: &Host, address: &str) -> UdpSocket {
     let address: IpAddr = address.parse().expect("an address");
     inside(host, || {
         let socket = UdpSocket::bind((address, PORT))?;
-        socket.set_read_timeout(Some(Duration::from_secs(20)))?;
+        socket.set_read_timeout(Some(Duration::from_secs(60)))?;
         Ok(socket)
     })
 }

@@ -79,8 +79,6 @@ impl Reference {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
-
     #[test]
     fn departures_and_drops_are_those_of_the_reference(
         (rate, packets, bytes) in limits(),

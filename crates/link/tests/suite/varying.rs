@@ -184,8 +184,6 @@ fn time_of(steps: &Steps, period: Option<u64>, needed: u128) -> u64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
-
     /// The same link in another way of reckoning: not in time, but in room used since time 0.
     #[test]
     fn steps_are_those_of_the_reference(

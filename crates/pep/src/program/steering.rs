@@ -190,7 +190,7 @@ mod tests {
                 let chosen = &all[worker_of(&sample, WORKERS)];
                 chosen.set_nonblocking(false).unwrap();
                 chosen
-                    .set_read_timeout(Some(Duration::from_secs(20)))
+                    .set_read_timeout(Some(Duration::from_secs(60)))
                     .unwrap();
                 let (length, _) = chosen.recv_from(&mut buffer).unwrap();
                 assert_eq!(buffer[..length], sample);
