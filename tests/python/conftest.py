@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import browser
 import chance
+import children
 import pytest
 
 from bentpipe import paths, stacks
@@ -25,11 +28,41 @@ chance.load_profile()
 TOY_RUN = ["run", "--scenario", "sat", "--client", "toy", "--server", "toy", "--bytes", "1000", "--no-report"]
 
 
+KEEPER = pytest.StashKey[children.Keeper]()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """In a soak, as with `--hypothesis-seed`."""
     if (seed := chance.soak_seed()) is not None:
-        config.option.hypothesis_seed = str(seed)
+        config.option.hypothesis_seed = str(seed)  # as with `--hypothesis-seed`
+    if not config.option.collectonly:
+        config.stash[KEEPER] = children.Keeper()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if KEEPER in config.stash:
+        config.stash[KEEPER].end()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_is_left(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What programs of the tests keep for a while lies below pytest's folder, and they end before it does."""
+    scratch = tmp_path_factory.mktemp("t", numbered=False)  # short: sockets of browsers lie in there
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(scratch))
+        patch.setattr(tempfile, "tempdir", str(scratch))
+        yield
+    left = children.wait_until_gone(*children.of_run(pytestconfig.stash[KEEPER].token))
+    assert [children.command_line(one) for one in left] == []
+
+
+@pytest.fixture
+def public(pytestconfig: pytest.Config) -> Path:
+    """A folder that other users can read. It goes when the test run ends."""
+    folder = pytestconfig.stash[KEEPER].public
+    folder.mkdir(exist_ok=True)
+    folder.chmod(0o755)
+    return folder
 
 
 def present(*names: str) -> list[str]:
