@@ -198,9 +198,8 @@ class Execution:
             folder = self._scratch / f"{stack.name}-{role}"
             asked = loopback.Transfer(self._www, ("/1000",), folder, testcase=word, alpn=stack.alpn[0])
             return loopback.refusal(stack, role, asked)
-        patience_s = min(10.0, self.settings.silence_s)
         greeting = pipe.hello(role, word, {}, self._scratch)
-        return pipe.refusal(stack.command("virtual-time"), greeting, patience_s)
+        return pipe.refusal(stack.command("virtual-time"), greeting, self.settings.silence_s)
 
     def _work_off(self, pool: ThreadPoolExecutor) -> None:
         running: dict[Future[Answer], Trial] = {}

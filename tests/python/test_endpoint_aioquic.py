@@ -9,9 +9,11 @@ import signal
 import socket
 import struct
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import children
 import pytest
 from laboratory import (
     AIOQUIC,
@@ -32,6 +34,8 @@ from laboratory import (
     encode_run,
     finish,
 )
+
+from bentpipe.testbeds import loopback
 
 
 def test_a_reply_arrives_and_the_seed_decides_every_byte(tmp_path: Path) -> None:
@@ -287,16 +291,10 @@ def test_a_bad_hello_is_refused_in_words(tmp_path: Path, body: bytes, message: s
     assert message in refuses(tmp_path, HELLO, body)
 
 
-def free_port() -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 def environment(folder: Path, **variables: str) -> dict[str, str]:
     folders = {"WWW": str(folder / "www"), "DOWNLOADS": str(folder / "downloads"), "CERTS": str(CERTS)}
-    return {"PATH": os.environ["PATH"], "TESTCASE": "transfer", **folders, **variables}
+    mark = {children.MARK: os.environ[children.MARK]}
+    return {"PATH": os.environ["PATH"], "TESTCASE": "transfer", **mark, **folders, **variables}
 
 
 def fetch(folder: Path, *urls: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -309,9 +307,15 @@ def end(env: dict[str, str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(AIOQUIC[:-1], env=env, timeout=60, text=True, capture_output=True, check=False)
 
 
+@pytest.fixture
+def port() -> Iterator[int]:
+    with loopback.free_port() as port:
+        yield port
+
+
 @pytest.mark.real_time
-def test_sockets(tmp_path: Path) -> None:
-    lab, address = Lab(tmp_path), f"127.0.0.1:{free_port()}"
+def test_sockets(tmp_path: Path, port: int) -> None:
+    lab, address = Lab(tmp_path), f"127.0.0.1:{port}"
     logs = {"QLOGDIR": str(tmp_path / "qlog"), "SSLKEYLOGFILE": str(tmp_path / "keys")}
     env = environment(tmp_path, ROLE="server", BENTPIPE_LISTEN=address, BENTPIPE_OPTIONS="cc=cubic iw=20")
     server = subprocess.Popen(AIOQUIC[:-1], env=env, stdout=subprocess.PIPE, text=True)
@@ -327,7 +331,7 @@ def test_sockets(tmp_path: Path) -> None:
         assert absent.returncode == 1
         assert "/absent: reset by peer" in absent.stderr
         server.send_signal(signal.SIGTERM)
-        assert server.wait(10) == 0
+        assert server.wait(children.PATIENCE_S) == 0
     finally:
         with contextlib.suppress(ProcessLookupError):
             server.kill()

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from bentpipe import stacks
+from bentpipe.testbeds.loopback import free_port
 
 MISSING = stacks.discover()["noq"].missing("sockets")
 pytestmark = [
@@ -210,10 +211,8 @@ def test_options_that_the_server_cannot_keep_are_errors() -> None:
 
 def test_nobody_listens() -> None:
     """Long before the time limit: the kernel says so."""
-    with contextlib.closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    done = run("client", "127.0.0.1", "--port", str(port), "--connect-timeout", "100")
+    with free_port() as port:
+        done = run("client", "127.0.0.1", "--port", str(port), "--connect-timeout", "100")
     assert done.returncode == 1
     assert "nobody listens" in done.stderr
     assert "hint: start `bentpipe perf server`" in done.stderr

@@ -25,8 +25,6 @@ const LOG_BYTES: u64 = 1 << 20;
 /// A program that answers in time each time, and still takes this many times its silence in all, is given up: a stack
 /// that spins costs its own trial and not the campaign.
 const SILENCES_IN_ALL: u32 = 20;
-/// How long a program may take to exit after its last word.
-const EXIT_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How a child failed the contract.
 #[derive(Debug, thiserror::Error)]
@@ -203,10 +201,10 @@ impl Child {
 
     /// Waits for its exit after BYE, which must be a success.
     pub fn leave(&mut self) -> Result<(), ChildError> {
-        if !self.wait_for_exit(EXIT_PATIENCE)? {
+        if !self.wait_for_exit()? {
             return Err(self.rubbish(format!(
                 "it did not exit within {} s of BYE",
-                EXIT_PATIENCE.as_secs()
+                self.silence.as_secs()
             )));
         }
         let status = self.kill_and_reap().status;
@@ -278,21 +276,22 @@ impl Child {
         }
     }
 
-    fn wait_for_exit(&self, patience: Duration) -> Result<bool, ChildError> {
+    /// It may take as long as it may be silent.
+    fn wait_for_exit(&self) -> Result<bool, ChildError> {
         if self.reaped.is_some() {
             return Ok(true);
         }
         let id = rustix::process::Pid::from_child(&self.process);
         let wait = || {
             let handle = rustix::process::pidfd_open(id, rustix::process::PidfdFlags::empty())?;
-            poll_one(&handle, PollFlags::IN, deadline(patience))
+            poll_one(&handle, PollFlags::IN, deadline(self.silence))
         };
         wait().map_err(|error| self.io(error))
     }
 
     /// Its pipe is closed: tells an exit from a mere close, and "unsupported" from a crash.
     fn why_it_left(&mut self) -> ChildError {
-        match self.wait_for_exit(EXIT_PATIENCE) {
+        match self.wait_for_exit() {
             Ok(true) => {}
             Ok(false) => return ChildError::Closed(self.host),
             Err(error) => return error,

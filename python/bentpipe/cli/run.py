@@ -39,6 +39,7 @@ from bentpipe.records import Record
 from bentpipe.run import Execution, Settings, failed, jobs_for
 from bentpipe.run_folder import RunFolder
 from bentpipe.testbed import TESTBEDS
+from bentpipe.testbeds.patience import silence_s
 from bentpipe.treatments import DIRECT, QUIC_PEP
 
 DEFAULT_CAMPAIGN = "demo"
@@ -116,7 +117,7 @@ def run(
         jobs=jobs,
         shuffle=shuffle,
         pause=Pause.parse(pause) if pause is not None else None,
-        silence_s=_silence_s(),
+        silence_s=silence_s(),
         awake=is_virtual_machine() if awake is None else awake,
     )
     asked = Asked(name, run_options.changed_keys(given), extra, short=given["size"] is not None)
@@ -288,13 +289,3 @@ def _show(execution: Execution, console: Console, begin: float) -> None:
     counts = summary.counts(records)
     console.print(f"{progress.count(len(records))}, {counts}, in {time.monotonic() - begin:.1f} s")
     console.print(f"run: {execution.folder.path}", soft_wrap=True)
-
-
-def _silence_s() -> int:
-    """How long an endpoint may be silent, in wall time; tests of endpoints that hang make it short."""
-    text = os.environ.get("BENTPIPE_SILENCE_S", "30")
-    if not text.isdigit() or int(text) == 0:
-        raise UsageError(
-            f'BENTPIPE_SILENCE_S: "{text}" is no number of seconds', "give a whole number above 0"
-        )
-    return int(text)

@@ -15,6 +15,7 @@ from bentpipe import paths, scenarios
 from bentpipe.conformance.check import SIZE, Check
 from bentpipe.stacks import Stack, Variant
 from bentpipe.testbeds.jobs import Job, Trials
+from bentpipe.testbeds.patience import silence_s
 
 SCENARIO = "goodput"
 PATH = "10/10 Mbit/s, 30 ms RTT, 25-packet queue"
@@ -94,7 +95,7 @@ class Bench:
             server=server,
             trace=question.logs,
             qlog=question.logs,
-            silence_s=10,
+            silence_s=silence_s(),
             testcase=question.testcase,
             requests=question.requests,
         )

@@ -17,7 +17,7 @@ _MS = 1_000_000
 def checks(stack: Stack, role: str, folder: Path) -> Iterator[Check]:
     """Whether it greets, refuses what it must refuse, runs and ends. The first one decides on the others."""
     command = stack.command("virtual-time")
-    if pipe.refusal(command, hello(role, folder), 10.0) is None:
+    if pipe.refusal(command, hello(role, folder)) is None:
         yield Check(
             PLAIN.format(role=role),
             False,
@@ -61,7 +61,7 @@ def _refusals(stack: Stack, role: str, folder: Path) -> Iterator[Check]:
         (f"unknown value of {option}", good | {"options": {option: UNKNOWN}}) for option in stack.options
     ]
     for what, greeting in cases:
-        why = pipe.refusal(command, greeting, 10.0)
+        why = pipe.refusal(command, greeting)
         yield Check(
             f"{role}: {'an' if what.startswith('un') else 'a'} {what} is refused with exit code 127",
             why is None,
@@ -115,7 +115,7 @@ def _finish(command: list[str], role: str, folder: Path) -> None:
     with pipe.Program(command) as program:
         program.ready(hello(role, folder))
         bye = program.finish()
-        code = program.exit_code(5.0)
+        code = program.exit_code()
     if not isinstance(bye, dict):
         raise Wrong(f"BYE is {shown(bye)}")
     missing = [key for key in ("handshake_ns", "requests", "error") if key not in bye]
@@ -133,5 +133,5 @@ def _goes_away(command: list[str], role: str, folder: Path) -> None:
     with pipe.Program(command) as program:
         program.ready(hello(role, folder))
         program.hang_up()
-        if program.exit_code(5.0) is None:
-            raise Wrong("it still runs after 5 s")
+        if program.exit_code() is None:
+            raise Wrong(f"it still runs after {program.patience_s:g} s")

@@ -7,6 +7,8 @@ simulator.
 from __future__ import annotations
 
 import contextlib
+import errno
+import itertools
 import os
 import selectors
 import signal
@@ -14,13 +16,14 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
 from bentpipe import paths
 from bentpipe.stacks import Stack
+from bentpipe.testbeds.patience import SOCKETS_S
 
 # What a program is told, and must not have from elsewhere.
 _VARIABLES = (
@@ -77,7 +80,7 @@ class Process:
         if self._ending is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
-            self.wait(5.0)
+            self.wait(SOCKETS_S)
         if self._process.stdout is not None:
             self._process.stdout.close()
         self._log.close()
@@ -148,18 +151,53 @@ def environment(role: str, transfer: Transfer, port: int) -> dict[str, str]:
     return values
 
 
-def free_port() -> int:
-    """A UDP port of the loopback address that is free now."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+@contextlib.contextmanager
+def free_port() -> Iterator[int]:
+    """A UDP port of the loopback addresses that is free, and that nobody else takes until the end."""
+    for port in _candidates():
+        # In the kernel's table of names, which is of the same network namespace as its ports are, and forgets
+        # a name with whoever has it, however that ends.
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as name:
+            try:
+                name.bind(f"\0bentpipe UDP port {port}")
+                _probe(port)
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise
+            else:
+                yield port
+                return
+    raise LoopbackError("no UDP port is free")
 
 
-def refusal(stack: Stack, role: str, transfer: Transfer, patience_s: float = 10.0) -> str | None:
+def _candidates() -> Iterable[int]:
+    """Ports that the kernel gives to nobody who has not asked for just this one, as far as there are any; in
+    another order for each process, and another one each time, so that late packets find nobody.
+    """
+    low, high = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
+    ports = [*range(10_000, low), *range(high + 1, 65_536)] or list(range(10_000, 65_536))
+    first = (os.getpid() * 97 + next(_asked)) % len(ports)
+    return ports[first:] + ports[:first]
+
+
+_asked = itertools.count()
+
+
+def _probe(port: int) -> None:
+    """OSError with EADDRINUSE if somebody has the port."""
+    for family, address in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+        try:
+            with socket.socket(family, socket.SOCK_DGRAM) as probe:
+                probe.bind((address, port))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                raise  # anything else: there is no such address here, so nobody has it
+
+
+def refusal(stack: Stack, role: str, transfer: Transfer, patience_s: float = SOCKETS_S) -> str | None:
     """None if the program answers with exit code 127; otherwise what it did instead, in words."""
     _folders(transfer)
-    with Process(stack, environment(role, transfer, free_port())) as process:
+    with free_port() as port, Process(stack, environment(role, transfer, port)) as process:
         try:
             code = process.wait(patience_s).code
         except LoopbackError as error:
@@ -167,7 +205,7 @@ def refusal(stack: Stack, role: str, transfer: Transfer, patience_s: float = 10.
         return None if code == 127 else f"it exited with {code}{process.said()}"
 
 
-def version(command: Sequence[str], patience_s: float = 10.0) -> str:
+def version(command: Sequence[str], patience_s: float = SOCKETS_S) -> str:
     """What a program in socket mode says of its stack when it is started with `--version`; LoopbackError or
     OSError if it says nothing.
     """
@@ -186,18 +224,19 @@ def version(command: Sequence[str], patience_s: float = 10.0) -> str:
     return lines[0]
 
 
-def run(client: Stack, server: Stack, transfer: Transfer, patience_s: float = 60.0) -> tuple[Ending, Ending]:
+def run(
+    client: Stack, server: Stack, transfer: Transfer, patience_s: float = SOCKETS_S
+) -> tuple[Ending, Ending]:
     """Move the files once; the endings of client and server. LoopbackError if any step fails."""
     _folders(transfer)
-    port = free_port()
-    with Process(server, environment("server", transfer, port)) as serving:
+    with free_port() as port, Process(server, environment("server", transfer, port)) as serving:
         serving.wait_ready(patience_s)
         with Process(client, environment("client", transfer, port)) as fetching:
             fetched = fetching.wait(patience_s)
             if fetched.code != 0:
                 raise LoopbackError(f"the client exited with {fetched.code}{fetching.said()}{serving.said()}")
         serving.terminate()
-        served = serving.wait(10.0)
+        served = serving.wait(patience_s)
         if served.code != 0:
             raise LoopbackError(f"the server exited with {served.code} after SIGTERM{serving.said()}")
     for path in transfer.requests:

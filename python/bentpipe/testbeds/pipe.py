@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import IO, Any
 
 from bentpipe import paths
+from bentpipe.testbeds.patience import silence_s
 
 HELLO, READY, RUN, RAN, FINISH, BYE = range(1, 7)
 NEVER = 2**64 - 1
@@ -72,8 +73,8 @@ def hello(role: str, testcase: str, options: Mapping[str, str], folder: Path) ->
 class Program:
     """A running endpoint program. Leaving the `with` block kills it if it still runs, and reaps it."""
 
-    def __init__(self, command: Sequence[str], patience_s: float = 10.0) -> None:
-        self.patience_s = patience_s
+    def __init__(self, command: Sequence[str], patience_s: float | None = None) -> None:
+        self.patience_s = float(silence_s()) if patience_s is None else patience_s
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 -- closed in __exit__
         self._buffer = b""
         self._code: int | None = None
@@ -178,7 +179,9 @@ class Program:
         return data
 
 
-def refusal(command: Sequence[str], greeting: Mapping[str, Any], patience_s: float = 30.0) -> str | None:
+def refusal(
+    command: Sequence[str], greeting: Mapping[str, Any], patience_s: float | None = None
+) -> str | None:
     """None if the program answers `greeting` by exiting with 127; otherwise what it did instead, in words."""
     try:
         with Program(command, patience_s) as program:

@@ -72,11 +72,11 @@ class Hang(Toy):
 
 
 class Spin(Toy):
-    """Answers each time, wants to go on at once, and takes its time for everything."""
+    """Answers each time, wants to go on at once, takes its time for everything, and nothing comes of it."""
 
     def answer(self, ran: Ran) -> None:
-        time.sleep(0.9)
-        ran.done, ran.next_wake = False, ran.until
+        time.sleep(0.1)
+        ran.done, ran.next_wake, ran.departures = False, ran.until, []
         super().answer(ran)
 
 
