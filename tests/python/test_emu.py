@@ -6,14 +6,16 @@ on how busy the machine is: what comes out late is run again, and records say so
 
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from children import PATIENCE_S, command_line, wait_for, wait_until_gone
 from conftest import Command, installed_or_skip
 
 from bentpipe import scenarios
@@ -44,9 +46,9 @@ KNOWS_ITS_CASES = '[ "$TESTCASE" = transfer ] || exit 127\n'
 
 
 def trusted(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The records; the test is skipped if the machine is so busy that no trial could be trusted."""
+    """The records; the test is skipped if the machine is so busy that one could not be trusted five times."""
     for record in records:
-        if record["outcome"] == "invalid" and " late" in record["detail"]:
+        if record["outcome"] == "invalid" and re.search(" late|dropped by the kernel", record["detail"]):
             pytest.skip(f"this machine is too busy for real time: {record['detail']}")
     return records
 
@@ -85,7 +87,9 @@ def test_two_emulated_segments_lie_behind_each_other(bentpipe: Command) -> None:
     (record,) = trusted(done.records())
     assert (record["outcome"], record["detail"]) == ("ok", "")
     rtt_ms = scenarios.resolve("leo-tum", ()).summary["rtt_ms"]
-    assert rtt_ms <= record["rtt_min_ms"] < rtt_ms + 10
+    # No upper limit: endpoints may have to wait for a processor. That links hold up no packet, the testbed
+    # looks at itself: the trial would be invalid.
+    assert rtt_ms <= record["rtt_min_ms"]
     assert record["forward_packets"] > 200
     # The queue is that of the second segment that the server's packets meet.
     done = bentpipe(*RUN, "--scenario", "leo-tum", "--set", "forward.queue=2 packets", "--client", "noq",
@@ -106,7 +110,7 @@ def test_several_flows_share_the_link(bentpipe: Command) -> None:
     (record,) = trusted(done.records())
     assert record["outcome"] == "ok", record["detail"]
     assert [flow["outcome"] for flow in record["flows"]] == ["ok", "ok"], record["flows"]
-    assert 0.5 < record["jain_index"] <= 1
+    assert 0.5 <= record["jain_index"] <= 1
 
 
 @needs_namespaces
@@ -118,13 +122,18 @@ def test_what_a_program_does_wrong_has_its_name(
     stacks = tmp_path / "stacks"
     stack(stacks, "dies", KNOWS_ITS_CASES + "echo it hurts >&2\nexit 3\n")
     stack(stacks, "mute", KNOWS_ITS_CASES + '[ "$ROLE" = client ] || echo ready\nexec sleep 60\n')
-    stack(stacks, "quits", KNOWS_ITS_CASES + 'echo ready\nsleep 1\necho "key: ${SSLKEYLOGFILE-none}" >&2\n')
+    stack(stacks, "quits", KNOWS_ITS_CASES + 'echo ready\necho "key: ${SSLKEYLOGFILE-none}" >&2\n')
     stack(stacks, "picky", "exit 127\n")
-    run = [*RUN, "--scenario", "goodput", "--set", "timeout=2 s", "--bytes", "1000", "--iterations", "1",
-           "--stacks", str(stacks)]  # fmt: skip
-    done = bentpipe(*run, "--client", "noq", "--server", "dies,mute,quits,picky,noq:cc=cubix", "--out", "A")
-    assert done.code == 0, done.err
-    found = {record["server"]: (record["outcome"], record["detail"]) for record in trusted(done.records())}
+    run = [*RUN, "--scenario", "goodput", "--bytes", "1000", "--iterations", "1", "--stacks", str(stacks)]
+    found = {}
+    for out, settings, servers in (
+        ("A", (), "dies,quits,picky,noq:cc=cubix"),
+        ("B", ("--set", "timeout=2 s"), "mute"),  # nobody else must be through in this time
+    ):
+        done = bentpipe(*run, *settings, "--client", "noq", "--server", servers, "--out", out)
+        assert done.code == 0, done.err
+        for record in trusted(done.records()):
+            found[record["server"]] = record["outcome"], record["detail"]
     assert found["dies"] == (
         "crashed",
         "dies as server ended by itself: exit status: 3; it said: it hurts",
@@ -143,38 +152,56 @@ def test_what_a_program_does_wrong_has_its_name(
     assert logs == ["it hurts\n"]
 
 
+# A server that serves the first who asks, and all others when it may: until then they wait.
+GATE = """
+mkdir "{folder}/first" 2>/dev/null || [ -e "{folder}/open" ] || {{
+    echo ready
+    touch "{folder}/waits"
+    exec sleep 4242
+}}
+exec {program}
+"""
+
+
 @needs_namespaces
 def test_an_interrupt_leaves_nothing_but_a_run_to_resume(bentpipe: Command, tmp_path: Path) -> None:
-    installed_or_skip("noq")
-    run = [*RUN, "--scenario", "sat", "--client", "noq", "--server", "noq", "--bytes", "1MB", "--iterations",
-           "4", "--jobs", "2", "--out", str(tmp_path / "A")]  # fmt: skip
+    program = shlex.join(installed_or_skip("noq").command("sockets"))
+    gate = stack(tmp_path / "stacks", "gate", KNOWS_ITS_CASES + GATE.format(folder=tmp_path, program=program))
+    run = [*RUN, "--scenario", "sat", "--set", "timeout=600 s", "--client", "noq", "--server", "gate",
+           "--stacks", str(gate), "--bytes", "100kB", "--iterations", "4", "--jobs", "2",
+           "--out", str(tmp_path / "A")]  # fmt: skip
     process = subprocess.Popen(
         [sys.executable, "-m", "bentpipe", *run],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         start_new_session=True,
+        env={**os.environ, "WHOSE": str(tmp_path)},
         text=True,
     )
-    time.sleep(4)  # some are under way, some may have ended
+    records = tmp_path / "A" / "records.jsonl"
+    wait_for("a record", lambda: records.exists() and records.read_text().endswith("\n"))
+    wait_for("a trial that is under way", (tmp_path / "waits").exists)
+    assert any("bentpipe-emu" in command_line(one) for one in _processes_of(str(tmp_path)))
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130, err
     assert "resume with" in err
-    assert _left_over(str(tmp_path)) == []
+    assert wait_until_gone(*_processes_of(str(tmp_path))) == []
+    (tmp_path / "open").touch()
     done = bentpipe("run", "--resume", str(tmp_path / "A"), "--no-report", "--json")
-    assert [record["outcome"] for record in trusted(done.records())] == ["ok"] * 4
+    assert [record["outcome"] for record in trusted(done.records())] == ["ok"] * 4, done.err
 
 
-def _left_over(word: str) -> list[str]:
-    """Command lines of processes that name `word`."""
+def _processes_of(word: str) -> list[int]:
+    """Those whose environment names `word`."""
     found = []
     for entry in Path("/proc").glob("[0-9]*/environ"):
         try:
-            if word.encode() in entry.read_bytes() and entry.parent.name != str(os.getpid()):
-                found.append((entry.parent / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+            if word.encode() in entry.read_bytes():
+                found.append(int(entry.parent.name))
         except OSError:
             continue  # it is gone, or somebody else's
-    return [line for line in found if "bentpipe-e" in line]
+    return found
 
 
 def test_the_guard_finds_how_many_trials_the_machine_bears() -> None:
@@ -218,11 +245,9 @@ def test_the_processor_says_whether_it_is_a_virtual_one(tmp_path: Path) -> None:
 
 def test_processors_are_kept_awake_by_threads_that_give_way_to_all_else() -> None:
     with kept_awake():
+        wait_for("the program", lambda: _children("awake"))  # it has no name yet when it has just begun
         [program] = _children("awake")
-        deadline = time.monotonic() + 60
-        while (kept := _kept_awake_by(program)) != os.sched_getaffinity(0) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert kept == os.sched_getaffinity(0)
+        wait_for("a thread for each", lambda: _kept_awake_by(program) == os.sched_getaffinity(0))
     assert not _children("awake"), "nothing is left of it"
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import children
 import pytest
 from conftest import Command
 
@@ -26,7 +27,13 @@ pytestmark = pytest.mark.skipif(
 
 def in_its_place(code: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Python code among the modules and packages of the endpoint."""
-    env = {"PATH": os.environ["PATH"], "PYTHONPATH": f"{FOLDER}:{FAMILY}:{BUILT / 'packages'}", **variables}
+    mark = {children.MARK: os.environ[children.MARK]}
+    env = {
+        **mark,
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": f"{FOLDER}:{FAMILY}:{BUILT / 'packages'}",
+        **variables,
+    }
     command = [sys.executable, "-S", "-c", code]
     return subprocess.run(command, env=env, timeout=60, text=True, capture_output=True, check=False)
 

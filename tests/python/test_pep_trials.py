@@ -128,7 +128,7 @@ def test_in_real_time_too(bentpipe: Command) -> None:
     (record,) = trusted(done.records())
     assert (record["outcome"], record["detail"]) == ("ok", "")
     first = 4 * SATELLITE + 2 * GROUND + 2 * CABLE
-    assert first <= record["ttfb_s"] < first + 0.2
+    assert first <= record["ttfb_s"], "how much later says how busy the machine is"
     assert [hop["connections"] for hop in record["hops"]] == [1, 1, 1]
     assert record["hops"][1]["rtt_min_ms"] >= 500
     for proxy in record["proxies"]:

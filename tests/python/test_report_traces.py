@@ -387,26 +387,32 @@ def test_findings_stay_text(tmp_path: Path) -> None:
 
 # Counts, at the end, the pixels of each canvas that are not paper.
 COUNT = """<script>
-addEventListener("load", () => setTimeout(() => {
+const count = (patience) => {
+  const isDrawn = document.querySelector("#trace [aria-busy=false]");
+  if (!isDrawn && patience > 0) return setTimeout(count, 100, patience - 1);
   for (const canvas of document.querySelectorAll("#trace canvas")) {
     const pixels = new Uint32Array(canvas.getContext("2d")
       .getImageData(0, 0, canvas.width, canvas.height).data.buffer);
     const inked = pixels.filter((pixel) => pixel !== pixels[0]).length;
     canvas.closest("figure").dataset.inked = inked;
   }
-}, 3000));
+};
+addEventListener("load", () => setTimeout(count, 3000, 100)); // of virtual time, of which there are 20 s
 </script></body>"""
 
 
 # Compares the plots of the whole, of a window, and of the whole once more; turns of the wheel come at once.
 ZOOM = """<script>
-addEventListener("load", () => setTimeout(async () => {
+addEventListener("load", async () => {
+  const frame = () => new Promise(requestAnimationFrame);
   const settled = async () => {
-    const busy = () => document.querySelector("#trace [aria-busy=true]");
-    do await new Promise(requestAnimationFrame); while (busy());
+    const has = (state) => document.querySelector(`#trace [aria-busy=${state}]`);
+    do await frame(); while (has("true") || !has("false"));
   };
   const pictures = () => [...document.querySelectorAll("#trace canvas")].map((canvas) => canvas.toDataURL());
   const same = (some, others) => some.filter((one, i) => one === others[i]).length;
+  await settled();
+  for (let i = 0; i < 10; i++) await frame(); // plots learn a frame later that they are in view
   await settled();
   const whole = pictures();
   const first = document.querySelector("#plot-offset canvas");
@@ -418,7 +424,7 @@ addEventListener("load", () => setTimeout(async () => {
   document.querySelector("[aria-label='The whole transfer']").click();
   await settled();
   location = "ANSWER" + [whole.length, same(whole, inside), same(whole, pictures())].join();
-}, 3000));
+});
 </script></body>"""
 
 

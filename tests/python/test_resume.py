@@ -7,10 +7,10 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from children import PATIENCE_S, wait_for
 from conftest import STACKS, TOY_RUN, Command
 
 from bentpipe.records import Record, read_jsonl
@@ -225,13 +225,10 @@ def test_an_interrupted_run_can_be_resumed(
     process = subprocess.Popen(
         [sys.executable, "-m", "bentpipe", *arguments], stderr=subprocess.PIPE, text=True, cwd=tmp_path
     )
-    deadline = time.monotonic() + 20
-    while "speed-slow" not in _text(tmp_path / "log").replace("=", "-") and time.monotonic() < deadline:
-        time.sleep(0.02)
+    wait_for("a slow trial", lambda: "speed-slow" in _text(tmp_path / "log").replace("=", "-"))
     process.send_signal(number)
-    time.sleep(0.05)
     process.send_signal(number)  # a second one does no harm
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
     assert "interrupted: 2 of 4 trials are done" in err
     assert "resume with: bentpipe run --resume A" in err and "Traceback" not in err

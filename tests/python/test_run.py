@@ -5,14 +5,13 @@ here.
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from children import PATIENCE_S
 from conftest import STACKS, TOY_RUN, Command
 
 from bentpipe.records import Record, read_jsonl
@@ -206,34 +205,59 @@ def test_a_report_that_is_interrupted_can_be_made_later(
     assert "records are complete; make the report with: bentpipe report 'a run'" in done.err
 
 
-def test_a_large_file_can_be_interrupted(bentpipe: Command, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "bentpipe", *TOY_RUN, "--bytes", "2GB", "--out", "A"]
-    environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
-    deadline = time.monotonic() + 20
-    while not list(tmp_path.glob("bentpipe-*/www/*")) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    begin = time.monotonic()
-    _, err = process.communicate(timeout=20)
-    assert process.returncode == 130 and "0 of 3 trials are done" in err
-    assert time.monotonic() - begin < 5
+# The command line, interrupted when for the first time `event` comes with words in which `word` is.
+INTERRUPTED = """
+import atexit, os, signal, sys
+
+event, word = sys.argv.pop(1), sys.argv.pop(1)
+
+def hook(what, arguments):
+    global event
+    if what == event and word in str(arguments[0]):
+        event = None
+        os.kill(os.getpid(), signal.SIGINT)
+
+sys.addaudithook(hook)
+atexit.register(lambda: print(open("/proc/self/io").read()))
+from bentpipe.cli import main
+main()
+"""
+
+
+def interrupted(event: str, word: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", INTERRUPTED, event, word, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+
+
+def test_a_large_file_can_be_interrupted(
+    bentpipe: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It is not written to its end first."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    done = interrupted("open", "/www/", *TOY_RUN, "--bytes", "2GB", "--out", "A")
+    assert done.returncode == 130 and "0 of 3 trials are done" in done.stderr
+    (written,) = re.findall(r"^wchar: (\d+)$", done.stdout, re.MULTILINE)
+    assert int(written) < 100_000_000
     assert not list(tmp_path.glob("bentpipe-*"))
 
 
-@pytest.mark.parametrize("delay_s", [0.06, 0.1, 0.15, 0.2, 0.3])
-def test_an_early_interrupt_leaves_no_traceback(bentpipe: Command, delay_s: float) -> None:
-    """The program is asked to end while it loads; the first lines of its entry point have run by then."""
-    script = "import sys; from bentpipe.cli import main; print(flush=True); main()"
-    command = [sys.executable, "-c", script, *TOY_RUN, "--iterations", "1000", "--out", "A"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    process.stdout.readline()
-    time.sleep(delay_s - 0.05)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=20)
-    assert process.returncode == 130
-    assert "interrupted" in err and "Traceback" not in err
+@pytest.mark.parametrize(
+    ("event", "word"),
+    [
+        ("import", "bentpipe.cli.commands"),  # the first thing that the entry point does
+        ("import", "click"),
+        ("import", "bentpipe.run"),
+        ("import", "rich.progress"),
+        ("open", "stack.toml"),
+        ("subprocess.Popen", "bentpipe-sim"),
+        ("open", "records.jsonl"),
+    ],
+)
+def test_an_early_interrupt_leaves_no_traceback(bentpipe: Command, event: str, word: str) -> None:
+    """The program is asked to end while it loads, or just has."""
+    done = interrupted(event, word, *TOY_RUN, "--iterations", "1000", "--out", "A")
+    assert done.returncode == 130, done.stderr
+    assert "interrupted" in done.stderr and "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(
