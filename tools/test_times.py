@@ -76,7 +76,7 @@ def page() -> str:
     took: list[dict[str, Any]] = json.loads(PARTS.read_text())
     found = list(cases())
     kinds: dict[str, float] = defaultdict(float)
-    files: dict[tuple[str, str], float] = defaultdict(float)
+    files: defaultdict[tuple[str, str], float] = defaultdict(float)
     for part in took:
         if not part["kind"].startswith("Python") and part["kind"] != "Rust":
             kinds[part["kind"]] += part["seconds"]
@@ -91,7 +91,10 @@ def page() -> str:
             f"The last run took {all_s / 60:.1f} minutes. Parts run one after the other. Within most, tests"
             " run side by side,\nso that these add up to more than their part.",
             table(["part", "s"], ((part["part"], part["seconds"]) for part in took)),
-            table(["kind", "s of tests"], sorted(kinds.items(), key=lambda one: -one[1])),
+            table(
+                ["kind", "s of tests"],
+                ((kind, kinds[kind]) for kind in sorted(kinds, key=lambda one: -kinds[one])),
+            ),
             f"The {len(largest)} files that take longest:",
             table(["file", "kind", "s"], ((*file, seconds) for file, seconds in largest)),
             f"The {len(slowest)} slowest tests:",

@@ -101,7 +101,7 @@ func (c *child) receive(kind byte) []byte {
 // wait returns the exit code.
 func (c *child) wait() int {
 	c.t.Helper()
-	ended := time.AfterFunc(20*time.Second, func() { c.cmd.Process.Kill() })
+	ended := time.AfterFunc(60*time.Second, func() { c.cmd.Process.Kill() })
 	defer ended.Stop()
 	c.cmd.Wait()
 	return c.cmd.ProcessState.ExitCode()

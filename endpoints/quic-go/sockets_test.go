@@ -3,10 +3,12 @@ package endpoint
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,9 +16,12 @@ import (
 	family "bentpipe-endpoint-go-family"
 )
 
-// socketProgram prepares this binary as an endpoint in socket mode.
+// socketProgram prepares this binary as an endpoint in socket mode, which dies with this process. The caller starts it.
 func socketProgram(t *testing.T, h family.Hello, more ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0])
+	// A child dies with the thread that started it: this goroutine keeps its own until the child is gone.
+	runtime.LockOSThread()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	cmd.Env = append(os.Environ(), "ROLE="+h.Role, "TESTCASE="+h.Testcase, "WWW="+h.WWW, "DOWNLOADS="+h.Downloads,
 		"CERTS="+h.Certs, "SSLKEYLOGFILE="+h.Keylog, "QLOGDIR="+h.Qlog)
 	cmd.Env = append(cmd.Env, more...)
@@ -26,17 +31,48 @@ func socketProgram(t *testing.T, h family.Hello, more ...string) *exec.Cmd {
 			cmd.Process.Kill()
 			cmd.Wait()
 		}
+		runtime.UnlockOSThread()
 	})
 	return cmd
+}
+
+// freePort gives a UDP port of the loopback address that nobody else takes until the test ends: the kernel gives it to nobody
+// who has not asked for just this one, and whoever of Bentpipe does so has first bound a name (python/bentpipe/testbeds/loopback.py).
+func freePort(t *testing.T) string {
+	t.Helper()
+	limits, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
+	check(t, err)
+	var low, high int
+	_, err = fmt.Sscan(string(limits), &low, &high)
+	check(t, err)
+	var ports []int
+	for port := 10_000; port < 65_536; port++ {
+		if port < low || port > high || (low <= 10_000 && high == 65_535) { // with such limits there are none
+			ports = append(ports, port)
+		}
+	}
+	for index := range ports {
+		port := ports[(index+os.Getpid()*97)%len(ports)]
+		name, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: fmt.Sprintf("@bentpipe UDP port %d", port), Net: "unixgram"})
+		if err != nil {
+			continue
+		}
+		address := fmt.Sprintf("127.0.0.1:%d", port)
+		if probe, err := net.ListenPacket("udp", address); err == nil {
+			probe.Close()
+			t.Cleanup(func() { name.Close() })
+			return address
+		}
+		name.Close()
+	}
+	t.Fatal("no UDP port is free")
+	return ""
 }
 
 // startSocketServer runs a server on a free port, and returns it with its address once it is ready.
 func startSocketServer(t *testing.T, h family.Hello) (*exec.Cmd, string) {
 	t.Helper()
-	free, err := net.ListenPacket("udp", "127.0.0.1:0")
-	check(t, err)
-	address := free.LocalAddr().String()
-	free.Close()
+	address := freePort(t)
 	h.Role = "server"
 	server := socketProgram(t, h, "BENTPIPE_LISTEN="+address)
 	stdout, err := server.StdoutPipe()

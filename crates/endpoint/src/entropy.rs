@@ -13,6 +13,7 @@
     reason = "taking the place of a C function needs its calling convention"
 )]
 
+use std::cell::RefCell;
 use std::ffi::CStr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -21,6 +22,10 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 static GENERATOR: Mutex<Option<ChaCha8Rng>> = Mutex::new(None);
+
+thread_local! {
+    static OF_THREAD: RefCell<Option<ChaCha8Rng>> = const { RefCell::new(None) };
+}
 
 /// From now on every random byte of this process is a function of `seed` and `stream`.
 ///
@@ -44,22 +49,31 @@ fn is_ours(name: &CStr, ours: *const c_void) -> bool {
     found.is_null() || found.cast_const() == ours
 }
 
+/// From now on every random byte that this thread asks for is a function of `seed`: tests share a process, and run at once. What a
+/// library has drawn from before and stretches itself stays what it was, so this comes first in a thread.
+pub fn seed_thread(seed: u64) {
+    OF_THREAD.set(Some(ChaCha8Rng::seed_from_u64(seed)));
+}
+
 fn generator_lock() -> MutexGuard<'static, Option<ChaCha8Rng>> {
     GENERATOR.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Fills the buffer if there is a seed.
 unsafe fn fill(buffer: *mut c_void, size: size_t) -> Option<ssize_t> {
-    let mut generator = generator_lock();
-    let generator = generator.as_mut()?;
-    if size > 0 {
-        // SAFETY: the caller of getrandom promises `size` writable bytes.
-        unsafe {
-            buffer.write_bytes(0, size);
-            generator.fill_bytes(std::slice::from_raw_parts_mut(buffer.cast(), size));
+    let draw = |generator: &mut Option<ChaCha8Rng>| {
+        let generator = generator.as_mut()?;
+        if size > 0 {
+            // SAFETY: the caller of getrandom promises `size` writable bytes.
+            unsafe {
+                buffer.write_bytes(0, size);
+                generator.fill_bytes(std::slice::from_raw_parts_mut(buffer.cast(), size));
+            }
         }
-    }
-    ssize_t::try_from(size).ok()
+        ssize_t::try_from(size).ok()
+    };
+    let own = OF_THREAD.try_with(|own| draw(&mut own.borrow_mut()));
+    own.ok().flatten().or_else(|| draw(&mut generator_lock()))
 }
 
 /// Takes the place of the C library's function.

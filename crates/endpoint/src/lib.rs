@@ -28,6 +28,7 @@ mod tls;
 
 pub use self::{
     clock::Clock,
+    entropy::seed_thread as seed_entropy_of_thread,
     error::EndpointError,
     log_file::{LogFile, LogFolder},
     options::Options,

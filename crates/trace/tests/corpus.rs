@@ -245,7 +245,8 @@ fn rounds(first: u64, count: u64) {
             }
         };
         if let Err(panic) = catch_unwind(AssertUnwindSafe(round)) {
-            let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("corpus-{seed}.pcapng"));
+            let place =
+                Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("corpus-{seed}.pcapng"));
             fs::write(&place, &file).unwrap();
             eprintln!("seed {seed} failed; its file is {}", place.display());
             std::panic::resume_unwind(panic);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use bentpipe_endpoint::contract::Hello;
 use bentpipe_endpoint::{
     Closing, Event, Options, Read, Received, Resume, Setup, Stack, StreamKey, Transmit,
+    seed_entropy_of_thread,
 };
 use bytes::{Bytes, BytesMut};
 
@@ -68,6 +69,7 @@ pub fn carry(
     piece: usize,
     path: Path,
 ) -> (Vec<u8>, Result<(), Closing>) {
+    seed_entropy_of_thread(path.seed);
     let side = |role: &str| {
         let mut options = Options::parse(&format!("reading={reading}")).unwrap();
         let setup = Setup::from_hello(hello(role)).unwrap();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path as File, PathBuf};
 use std::sync::Arc;
 
-use bentpipe_endpoint::Clock;
+use bentpipe_endpoint::{Clock, seed_entropy_of_thread};
 use bentpipe_pep::{Basis, Config, NextHop, Place, Proxy, from_words};
 use noq_proto::TransportConfig;
 use rustls::crypto::{CryptoProvider, ring};
@@ -129,6 +129,7 @@ impl Plan {
 
     /// Lets `change` have a look at each proxy's configuration.
     pub fn build_with(self, change: impl Fn(usize, &mut Config)) -> World {
+        seed_entropy_of_thread(self.seed);
         let clock = Clock::new(EPOCH);
         let tls = server_tls(&clock, &self.protocols);
         let server = Peer::server(&clock, tls, self.transport);

@@ -90,6 +90,8 @@ pub struct World {
     pub silent: Option<usize>,
     /// The client's.
     pub transport: TransportConfig,
+    /// Of all datagrams so far, with their times (FNV-1a).
+    pub fingerprint: u64,
 }
 
 /// Towards the client, node `index` is here; the client itself is node 0.
@@ -128,6 +130,7 @@ impl World {
             swallowed: None,
             silent: None,
             transport: TransportConfig::default(),
+            fingerprint: 0xcbf2_9ce4_8422_2325,
         }
     }
 
@@ -238,6 +241,9 @@ impl World {
                 (from + 1, source)
             }
         };
+        for byte in self.now.as_nanos().to_le_bytes().iter().chain(payload) {
+            self.fingerprint = (self.fingerprint ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+        }
         let hop = from.min(to);
         self.crossed[hop] += 1;
         self.unmarked[hop] += u64::from(ecn == 0);
