@@ -13,13 +13,13 @@ from pathlib import Path
 from random import Random
 
 import chance
+import children
 import pytest
 from conftest import STACKS, Command, installed_or_skip
 
 pytestmark = pytest.mark.soak
 KILLS = 12
 LONGEST_S = 3.0  # that a run lives before it is killed
-GONE_S = 60.0  # for its children to end, on a busy machine
 RUN = ["run", "--scenario", "sat", "--client", "toy", "--server", "toy", "--iterations", "60",
        "--seed", "5", "--bytes", "20kB", "--no-report"]  # fmt: skip
 
@@ -64,10 +64,7 @@ def killed(arguments: list[str], after_s: float, folder: Path) -> None:
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGKILL)
         process.wait()
-    deadline = time.monotonic() + GONE_S
-    while left := marked(mark.encode()):
-        assert time.monotonic() < deadline, f"left behind: {left}"
-        time.sleep(0.1)
+    children.wait_for("the end of all that was started", lambda: not marked(mark.encode()))
 
 
 def marked(mark: bytes) -> list[str]:
