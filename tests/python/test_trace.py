@@ -10,7 +10,10 @@ from conftest import Command, present
 SIZE = 1_000_000
 TSHARK = shutil.which("tshark")
 
-pytestmark = pytest.mark.skipif(TSHARK is None, reason="tshark is not installed (apt install tshark)")
+pytestmark = [
+    pytest.mark.virtual_time,
+    pytest.mark.skipif(TSHARK is None, reason="tshark is not installed (apt install tshark)"),
+]
 
 
 def tshark(trace: Path, *arguments: str) -> list[str]:
