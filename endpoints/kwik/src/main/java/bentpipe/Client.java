@@ -102,7 +102,8 @@ final class Client {
             builder.preferIPv6();
         }
         if (ticket != null) {
-            builder.sessionTicket(ticket);
+            Thread connecting = Thread.currentThread();
+            builder.sessionTicket(ticket).socketFactory(any -> new WaitingSocket(connecting));
         }
         return builder.build();
     }
