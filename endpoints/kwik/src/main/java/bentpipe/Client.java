@@ -98,12 +98,13 @@ final class Client {
         // What kwik calls a proxy is the address that packets go to, in place of the name's.
         builder.host("server").port(setup.server().getPort()).proxy(address.getHostAddress());
         builder.applicationProtocol("hq-interop").customTrustStore(authority).connectTimeout(PATIENCE);
+        Thread connecting = Thread.currentThread();
+        builder.socketFactory(any -> new WaitingSocket(connecting));
         if (address instanceof java.net.Inet6Address) {
             builder.preferIPv6();
         }
         if (ticket != null) {
-            Thread connecting = Thread.currentThread();
-            builder.sessionTicket(ticket).socketFactory(any -> new WaitingSocket(connecting));
+            builder.sessionTicket(ticket);
         }
         return builder.build();
     }

@@ -8,10 +8,11 @@ import java.net.SocketException;
 /**
  * A socket that hands out nothing before the thread that connects waits for the handshake.
  *
- * <p>kwik 0.10.8 and 0.10.9 send the ClientHello, and then write the early data and set the idle timer, in the thread
- * that connects. A server's answer that comes in between, in the receiver's thread, finds the timer enabled and not
- * yet there: a NullPointerException in IdleTimer.setIdleTimeout ends the handshake without a word, and the connection
- * stands still until its timeout. Or it sets what the answer said of the early data back to "requested".
+ * <p>kwik (0.10.8, and 0.10.9 the same) and its TLS (agent15 3.1) send the ClientHello in the thread that connects,
+ * and only then set what its answer needs. An answer that comes in between, in the receiver's thread, ends the
+ * handshake without a word, and the connection stands still until its timeout: TLS does not expect the ServerHello
+ * yet (TlsClientEngineImpl.startHandshake), or, with early data, the idle timer is enabled and not yet there
+ * (IdleTimer.setIdleTimeout), or what the server said of the early data is set back to "requested".
  */
 final class WaitingSocket extends DatagramSocket {
     private final Thread connecting;
