@@ -1,9 +1,14 @@
 #!/bin/sh
 # Makes a checkout ready to use: the Python environment, the Rust programs, and the four stacks that are quickly built.
 # Safe to run again: what is up to date is left alone.
+# setup.sh [PYTHON [WHAT]], WHAT being `demo` for no more programs than virtual time without proxies has.
 set -eu
 cd "$(dirname "$0")/.."
 python=${1:-python3}
+case ${2:-} in
+demo) programs="--package bentpipe-sim --package bentpipe-trace --package bentpipe-endpoint-noq --package bentpipe-endpoint-quinn" ;;
+*) programs="--workspace" ;;
+esac
 
 need() { # need PROGRAM WHAT HOW
     command -v "$1" >/dev/null 2>&1 && return
@@ -32,13 +37,14 @@ if [ ! -x .venv/bin/python ]; then
 fi
 if ! cmp -s requirements.lock .venv/installed.lock || ! cmp -s pyproject.toml .venv/installed.toml; then
     echo "setup: Python packages"
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements.lock
     .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
     cp requirements.lock .venv/installed.lock
     cp pyproject.toml .venv/installed.toml
 fi
 
 echo "setup: programs (cargo build; a few minutes the first time)"
-cargo build --release --quiet --locked --workspace
+# shellcheck disable=SC2086 # several words
+cargo build --release --quiet --locked $programs
 .venv/bin/bentpipe stacks install noq quinn aioquic quic-go || echo "setup: what could not be installed is left out" >&2
 echo "setup: more stacks: .venv/bin/bentpipe stacks install --all"
