@@ -92,7 +92,7 @@ def below(folder: Path) -> dict[str, bytes]:
     return {str(file.relative_to(folder)): file.read_bytes() for file in files}
 
 
-@pytest.mark.parametrize("name", ["scenarios", "campaigns", "endpoints/certs"])
+@pytest.mark.parametrize("name", ["scenarios", "campaigns", "docs", "endpoints/certs"])
 def test_it_has_what_the_checkout_has(package: Package, name: str) -> None:
     assert below(package.data / name) == below(ROOT / name) != {}
 
@@ -103,6 +103,16 @@ def test_every_stack_has_the_hash_that_it_has_in_the_checkout(package: Package) 
     )
     done = package("python", "-I", "-c", code)
     assert done.stdout.split() == [one.entry.name for one in stacks.discover().values() if one.build]
+
+
+def test_it_has_the_notices_of_what_its_programs_are_made_of(package: Package) -> None:
+    """Those of other people's crates, with their texts, and not those that only tests need."""
+    notices = (package.data / "licenses.txt").read_text()
+    for name in ("ring", "quinn-proto", "noq-proto", "parquet"):
+        assert f"\n{name} " in notices
+    assert "ISC" in notices and "Permission is hereby granted" in notices
+    for name in ("bentpipe-sim", "proptest", "criterion"):
+        assert f"\n{name} " not in notices
 
 
 def test_it_has_nothing_that_was_left_lying_about(package: Package) -> None:

@@ -2,9 +2,10 @@
 
     python tools/wheel/stage.py DATA PROGRAMS...
 
-It mirrors the checkout (`bentpipe.paths`): scenarios, campaigns, the folders of all stacks, and the workspace
-that those in Rust belong to, so that a stack has the same hash in both and can be built from either. Beside
-that it has `bin` and `installed`, whose programs are looked for in the folders PROGRAMS, and `wheel.json`.
+It mirrors the checkout (`bentpipe.paths`): scenarios, campaigns, docs, the folders of all stacks, and the
+workspace that those in Rust belong to, so that a stack has the same hash in both and can be built from
+either. Beside that it has `bin` and `installed`, whose programs are looked for in the folders PROGRAMS,
+`wheel.json`, and `licenses.txt`, the notices of the crates in them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,15 +22,20 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
 os.environ["BENTPIPE_ROOT"] = str(ROOT)  # whatever the user's is
 
+from licenses import licenses  # noqa: E402
+
 from bentpipe import building, origin, paths, stacks  # noqa: E402
 from bentpipe.stacks import Stack  # noqa: E402
 
 FILES = ("Cargo.lock", "Cargo.toml")
-FOLDERS = ("benches/congestion", "campaigns", "crates", "endpoints", "scenarios")
+FOLDERS = ("benches/congestion", "campaigns", "crates", "docs", "endpoints", "scenarios")
 # As `bentpipe.inputs` leaves them out of a stack's hash.
 LEFTOVERS = shutil.ignore_patterns(".*", "target", "__pycache__", "node_modules")
 PROGRAMS = ("bentpipe-sim", "bentpipe-emu", "bentpipe-trace", "bentpipe-pep")
 STACKS = ("noq", "quinn")
+# The packages that all these programs are built from.
+BUILT = ("bentpipe-sim", "bentpipe-emulator", "bentpipe-trace", "bentpipe-pep", "bentpipe-endpoint-noq",
+         "bentpipe-endpoint-quinn")  # fmt: skip
 
 
 def stage(data: Path, folders: Sequence[Path]) -> None:
@@ -40,6 +47,8 @@ def stage(data: Path, folders: Sequence[Path]) -> None:
         shutil.copytree(ROOT / name, data / name, ignore=LEFTOVERS)
     for name in PROGRAMS:
         copy_program(name, folders, data / "bin" / name)
+    host = next(line for line in run("rustc", "-vV").splitlines() if line.startswith("host: "))
+    (data / "licenses.txt").write_text(licenses(ROOT, BUILT, host.removeprefix("host: ")))
     for name in STACKS:
         stage_stack(stacks.load(ROOT / "endpoints" / name), folders, data / "installed")
     (data / paths.OF_A_PACKAGE).write_text(json.dumps(origin.of_a_package(ROOT), indent=1) + "\n")
@@ -54,6 +63,10 @@ def stage_stack(stack: Stack, folders: Sequence[Path], installed: Path) -> None:
     if note is not None:
         raise SystemExit(f"error: {stack.name}: {note}")
     building.describe(stack, place, version, 0.0).write(place)
+
+
+def run(*command: str) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def copy_program(name: str, folders: Sequence[Path], to: Path) -> None:

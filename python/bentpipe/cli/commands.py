@@ -15,6 +15,7 @@ from pathlib import Path
 import click
 
 import bentpipe
+from bentpipe import paths
 from bentpipe.cli.compare import compare
 from bentpipe.cli.doctor import doctor
 from bentpipe.cli.pep import pep
@@ -30,7 +31,10 @@ from bentpipe.cli.trace import trace
 from bentpipe.errors import BentpipeError, UsageError
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=f"Pages that help texts name, such as docs/campaigns.md, are in {paths.root()}",
+)
 @click.version_option(bentpipe.__version__, prog_name="bentpipe")
 def cli() -> None:
     """The laboratory for QUIC over satellite links.

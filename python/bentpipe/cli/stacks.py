@@ -241,7 +241,8 @@ def install(
 def prune(known: dict[str, Stack], extra: tuple[Path, ...]) -> int:
     """Remove from the cache what was installed from other sources than those of the stacks that are here.
 
-    Other checkouts and packages may use it; they can install it again.
+    Other checkouts and packages may use it; they can install it again. What builds keep on the way, to be
+    quicker the next time, stays: in a checkout below target, else in the cache's folder `work`.
     """
     return installing.prune(list(_with(known, extra).values()))
 
