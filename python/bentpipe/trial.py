@@ -4,7 +4,6 @@ record.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import re
@@ -13,22 +12,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from bentpipe.records import OUTCOMES, Record
-from bentpipe.treatments import DIRECT
+import msgspec
 
-_IDENTITY = (
-    "trial",
-    "scenario",
-    "workload",
-    "size_bytes",
-    "client",
-    "server",
-    "treatment",
-    "testbed",
-    "iteration",
-    "seed",
-)
-_MEASURED = frozenset(field.name for field in dataclasses.fields(Record)) - frozenset(_IDENTITY)
+from bentpipe.records import MEASURED, Record
+from bentpipe.schema.record import Outcome
+from bentpipe.treatments import DIRECT
 
 
 @dataclass(frozen=True)
@@ -70,37 +58,26 @@ class Trial:
         return f"{re.sub(r'[^A-Za-z0-9._=-]+', '-', words)[:120]}-{self.seed[:8]}"
 
     def record(self, values: Mapping[str, Any]) -> Record:
-        """The record from what the testbed measured. ValueError if the columns are not the measured ones."""
-        if frozenset(values) != _MEASURED:
-            odd = sorted(frozenset(values) ^ _MEASURED)
+        """The record from what the testbed measured. ValueError if these are not the measured columns."""
+        if values.keys() != MEASURED:
+            odd = sorted(values.keys() ^ MEASURED)
             raise ValueError(f"the testbed's columns are not those of a record: {', '.join(odd)}")
-        if values["outcome"] not in OUTCOMES:
-            raise ValueError(f'the testbed\'s outcome "{values["outcome"]}" is none of {", ".join(OUTCOMES)}')
-        return Record(**self._identity(), **values)
+        return msgspec.convert({**self._identity(), **values}, Record)
 
-    def unmeasured(self, outcome: str, detail: str) -> Record:
+    def unmeasured(self, outcome: Outcome, detail: str) -> Record:
         """The record of a trial in which nothing was measured."""
-        nothing: dict[str, Any] = {
-            field.name: _NOTHING[str(field.type)]
-            for field in dataclasses.fields(Record)
-            if field.name in _MEASURED
-        }
-        return Record(**self._identity(), **(nothing | {"outcome": outcome, "detail": detail}))
+        return Record(**self._identity(), outcome=outcome, detail=detail)
 
     def _identity(self) -> dict[str, Any]:
-        return {"trial": self.id, **{name: getattr(self, name) for name in _IDENTITY[1:]}}
-
-
-_NOTHING: Mapping[str, Any] = {
-    "str": "",
-    "int": 0,
-    "float": 0.0,
-    "float | None": None,
-    "str | None": None,
-    "int | None": None,
-    "bool | None": None,
-    "list[int]": [],
-    "list[str]": [],
-    "dict[str, Any]": {},
-    "list[dict[str, Any]]": [],
-}
+        return {
+            "trial": self.id,
+            "scenario": self.scenario,
+            "workload": self.workload,
+            "size_bytes": self.size_bytes,
+            "client": self.client,
+            "server": self.server,
+            "treatment": self.treatment,
+            "testbed": self.testbed,
+            "iteration": self.iteration,
+            "seed": self.seed,
+        }

@@ -4,14 +4,16 @@ losses.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import random
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from bentpipe.records import Record
+from bentpipe.schema.record import Outcome
 
 SIZE = 10 * 2**20
 STEP_S = 0.05
@@ -56,7 +58,7 @@ LINKS = {
 }
 
 # What goes wrong: (scenario, client, server, iteration) → outcome and detail; None stands for any.
-FAILURES: list[tuple[tuple[str | None, str | None, str | None, int | None], str, str]] = [
+FAILURES: list[tuple[tuple[str | None, str | None, str | None, int | None], Outcome, str]] = [
     (("satloss", None, "aioquic", None), "transfer_timeout", "7340032 of 10485760 bytes after 120 s"),
     (("satloss", "quic-go", "noq", 2), "transfer_timeout", "9961472 of 10485760 bytes after 120 s"),
     (("sat", "aioquic", "quinn", 3), "crashed", "server: exit code 134: assertion failed"),
@@ -87,7 +89,7 @@ def record(scenario: str, client: str, server: str, iteration: int) -> Record:
 
 
 def change(record: Record, **values: Any) -> Record:
-    return dataclasses.replace(record, **values)
+    return msgspec.structs.replace(record, **values)
 
 
 def _manifest(stacks: tuple[str, ...], iterations: int) -> dict[str, Any]:
@@ -132,7 +134,7 @@ def _manifest(stacks: tuple[str, ...], iterations: int) -> dict[str, Any]:
     }
 
 
-def _outcome(coordinates: tuple[str, str, str, int]) -> tuple[str, str]:
+def _outcome(coordinates: tuple[str, str, str, int]) -> tuple[Outcome, str]:
     for pattern, outcome, detail in FAILURES:
         if all(want is None or want == have for want, have in zip(pattern, coordinates, strict=True)):
             return outcome, detail

@@ -1,6 +1,5 @@
 """`bentpipe results`: pages written from the records of a run, which is made up here."""
 
-import dataclasses
 import json
 import re
 import statistics
@@ -9,6 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import fake_run
+import msgspec
 import pytest
 from conftest import Command
 
@@ -255,7 +255,7 @@ def test_verdicts(then: list[float], now: list[float], verdict: str) -> None:
 
 def test_trials_without_a_start_cost_nothing() -> None:
     made = fake_run.record("sat", "noq", "quinn", 1)
-    unsupported = dataclasses.replace(made, outcome="unsupported", wall_s=0.0, cpu_client_s=9.0)
+    unsupported = msgspec.structs.replace(made, outcome="unsupported", wall_s=0.0, cpu_client_s=9.0)
     assert compare.costs([unsupported]) == []
     assert {one.stack for one in compare.costs([made, unsupported])} == {"noq", "quinn"}
 
@@ -284,7 +284,7 @@ def test_published_figures_are_those_of_the_papers() -> None:
 def test_pairs_that_failed_in_part_are_failed() -> None:
     """By hand: three pairs of 8, 6 and 10 Mbit/s, the last with a trial that ran out of time."""
     made = [
-        dataclasses.replace(
+        msgspec.structs.replace(
             fake_run.record("sat", client, "noq", iteration),
             outcome=outcome,
             goodput_bps=bps if outcome == "ok" else None,

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import msgspec
+
 import bentpipe
 from bentpipe import treatments, workload
 from bentpipe.records import Record
@@ -66,10 +68,6 @@ _ITERATION_COLUMNS = (
     "received_step_s",
     "received_bytes",
 )
-
-
-# Of each proxy, beside the hops.
-_PROXY_COLUMNS = ("place", "cpu_s", "memory_bytes")
 
 
 @dataclass(frozen=True)
@@ -235,14 +233,19 @@ def cell_data(model: RunModel, slug: str) -> dict[str, Any]:
             },
             *(
                 {
-                    "role": f"proxy at the {one['place']}",
-                    **{key: one[key] for key in ("name", "version", "driver")},
+                    "role": f"proxy at the {one.place}",
+                    "name": one.name,
+                    "version": one.version,
+                    "driver": one.driver,
                 }
                 for one in first.proxies
             ),
         ],
-        "hops": median.hops if median else [],
-        "proxies": [{key: one[key] for key in _PROXY_COLUMNS} for one in (median.proxies if median else [])],
+        "hops": msgspec.to_builtins(median.hops) if median else [],
+        "proxies": [
+            {"place": one.place, "cpu_s": one.cpu_s, "memory_bytes": one.memory_bytes}
+            for one in (median.proxies if median else [])
+        ],
         "iterations": [_iteration(model, record) for record in cell.records],
     }
     return _finite(data)  # type: ignore[no-any-return]

@@ -163,7 +163,7 @@ def _indices(cell: Cell) -> list[float]:
 
 
 def _goodputs(record: Record) -> list[float]:
-    return [one["goodput_bps"] or 0.0 for one in record.flows]
+    return [one.goodput_bps or 0.0 for one in record.flows]
 
 
 def _dropped(records: Sequence[Record]) -> float:
@@ -172,4 +172,4 @@ def _dropped(records: Sequence[Record]) -> float:
 
 
 def _sum(record: Record, what: str) -> int:
-    return sum(int(one[f"forward_{what}"]) for one in record.flows)
+    return sum(getattr(one, f"forward_{what}") for one in record.flows)

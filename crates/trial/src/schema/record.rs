@@ -1,0 +1,310 @@
+//! Records: generated from schemas/record.toml by `make schemas`.
+
+#![allow(
+    clippy::doc_markdown,
+    reason = "the words are those of the reference page"
+)]
+
+use bentpipe_endpoint::contract::Statistics;
+use bentpipe_link::HostName;
+use serde::Serialize;
+
+/// How a trial, or a flow, ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Every reply arrived and is the file served, by way of what the test case asks for.
+    #[default]
+    Ok,
+    /// A program answered 127; or its `stack.toml` does not list the test case, and nothing was
+    /// started.
+    Unsupported,
+    /// The scenario's timeout passed, an idle timeout ended the connection, or neither side would
+    /// ever wake, before the handshake was complete.
+    HandshakeTimeout,
+    /// The same, after it.
+    TransferTimeout,
+    /// The connection ended, but a reply is absent or short.
+    MissingFile,
+    /// The connection ended, but a reply differs from the file served.
+    CorruptFile,
+    /// A program died, fell silent (30 s for a frame), was waited for too long in all (600 s), or
+    /// broke the contract; `client.frames` or `server.frames` in the trial's folder replays it
+    /// alone: `bentpipe-sim replay`.
+    Crashed,
+    /// A trace was wanted, or what proves `multiplexing`, `zerortt` or `upload` is encrypted, and
+    /// the client wrote no TLS secrets for it.
+    NoSecrets,
+    /// Every file arrived, but the wire shows something else than the test case asks for; `detail`
+    /// says what was expected, and what was seen.
+    Unproven,
+    /// The trial says nothing about the stacks: the testbed failed, in real time its links did not
+    /// keep to the model, or a program does not keep the contract's rule on unknown test cases.
+    Invalid,
+    /// Reserved: an interrupted trial leaves no record and runs again on resume.
+    Interrupted,
+}
+
+impl Outcome {
+    /// The word, as it is in the file.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Unsupported => "unsupported",
+            Self::HandshakeTimeout => "handshake_timeout",
+            Self::TransferTimeout => "transfer_timeout",
+            Self::MissingFile => "missing_file",
+            Self::CorruptFile => "corrupt_file",
+            Self::Crashed => "crashed",
+            Self::NoSecrets => "no_secrets",
+            Self::Unproven => "unproven",
+            Self::Invalid => "invalid",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// One trial: which it was, how it ended, what was measured.
+#[derive(Debug, Serialize)]
+pub struct TrialResult {
+    /// In one word.
+    pub outcome: Outcome,
+    /// Why, in words; empty where there is nothing to say.
+    pub detail: String,
+    /// The application protocol: `hq-interop`, in real time perhaps `h3`; empty where nothing was
+    /// started. HTTP/3 adds what hq-interop has not, so where results stand side by side those of
+    /// `h3` are marked.
+    pub alpn: String,
+    /// What times and rates come from: `wire`, or `client`, its own report, where the wire could
+    /// not be decoded.
+    pub measured_from: &'static str,
+    /// Until the client sends the end of its handshake, its Finished.
+    pub handshake_s: Option<f64>,
+    /// Until the first packet with data of the reply arrives.
+    pub ttfb_s: Option<f64>,
+    /// Until no byte of the reply is missing.
+    pub completion_s: Option<f64>,
+    /// From that first packet to that last byte.
+    pub transfer_s: Option<f64>,
+    /// 8 · size / `transfer_s`, the definition of the papers. Null: also where it would exceed the
+    /// forward rate: a file that fits into one flight.
+    pub goodput_bps: Option<f64>,
+    /// Goodput / forward rate; where a rate changes, its mean during the transfer, with capacity on
+    /// demand at its full rate. Null: as `goodput_bps`.
+    pub efficiency: Option<f64>,
+    /// The completion time of an ideal sender on this path: a round trip for the handshake, one for
+    /// the request, and then the file at the forward rate with 5 % for headers; in `zerortt`
+    /// without the round trip for the handshake. Where a rate changes, it integrates, from the
+    /// moment at which the request reaches the sender, the rate that the slowest link had in this
+    /// trial when the bytes were there; of an access that assigns capacity on demand it asks for
+    /// all with the first byte. Delays count with their smallest values; frames and jitter do not
+    /// count. Proxies do not change it.
+    pub limit_s: Option<f64>,
+    /// `limit_s` / `completion_s`. With proxies it may exceed 1.
+    pub share_of_limit: Option<f64>,
+    /// That completed a handshake. Null: where none could be made out.
+    pub connections: Option<u64>,
+    /// Whether the server took the ticket, by its ServerHello. Null: where there was no second
+    /// connection.
+    pub resumed: Option<bool>,
+    /// The client's stream data in 0-RTT packets of the connection that is measured, accepted or
+    /// not. Null: where these could not be decrypted.
+    pub zero_rtt_bytes: Option<u64>,
+    /// How long the trial took: in virtual time its time at the end of the last epoch, so up to one
+    /// lookahead after both sides were done. It includes the drain.
+    pub virtual_s: f64,
+    /// How long it took on the clock on the wall.
+    pub wall_s: f64,
+    /// CPU time of the client's program.
+    pub cpu_client_s: f64,
+    /// CPU time of the server's.
+    pub cpu_server_s: f64,
+    /// CPU time of the testbed's own process, in real time with the forwarding of packets.
+    pub cpu_sim_s: f64,
+    /// The most memory that the program, or one that it started, had in RAM at once.
+    pub memory_client_bytes: u64,
+    /// Likewise.
+    pub memory_server_bytes: u64,
+    /// Rounds of the coordinator of virtual time; 0 in real time.
+    pub epochs: u64,
+    /// IP packets sent towards the client, drops and losses included. With proxies this and the
+    /// seven after it are of the hop that has the satellite; `hops` has all of them.
+    pub forward_packets: u64,
+    /// Of these packets.
+    pub forward_bytes: u64,
+    /// Dropped by a full queue.
+    pub forward_queue_drops: u64,
+    /// Lost by the link.
+    pub forward_losses: u64,
+    /// Likewise towards the server.
+    pub return_packets: u64,
+    /// Likewise.
+    pub return_bytes: u64,
+    /// Likewise.
+    pub return_queue_drops: u64,
+    /// Likewise.
+    pub return_losses: u64,
+    /// Of the stream bytes that the server sent: those that it had sent before. Null: as all up to
+    /// `in_flight_max_bytes`, unless measured on the wire.
+    pub retransmitted_share: Option<f64>,
+    /// Packets with an ACK from the client per packet with data from the server.
+    pub acks_per_data_packet: Option<f64>,
+    /// Of the server's IP packets.
+    pub mean_packet_bytes: Option<f64>,
+    /// Of the server's IP packets.
+    pub largest_packet_bytes: Option<u32>,
+    /// The client's IP bytes during the transfer, as a rate.
+    pub return_rate_bps: Option<f64>,
+    /// The least of the server's samples of the round-trip time.
+    pub rtt_min_ms: Option<f64>,
+    /// Their median.
+    pub rtt_median_ms: Option<f64>,
+    /// The largest.
+    pub rtt_max_ms: Option<f64>,
+    /// The most that the server had in flight.
+    pub in_flight_max_bytes: Option<u64>,
+    /// The rules that found something wrong ([findings](../findings.md)); empty also where nothing
+    /// was decoded.
+    pub findings: Vec<&'static str>,
+    /// Of the client's stack.
+    pub client_version: String,
+    /// Of the server's.
+    pub server_version: String,
+    /// How the client's program batches arrivals and polls its stack.
+    pub client_driver: String,
+    /// Likewise of the server's.
+    pub server_driver: String,
+    /// What the endpoint says of itself at the end (contract, BYE), by name: numbers, texts or
+    /// null; of the second connection where there are two. In `records.parquet` a column for every
+    /// name that occurs, as in `server_statistics.slow_start_left_s`, of numbers or, where any of
+    /// its values is one, of texts.
+    pub client_statistics: Statistics,
+    /// Likewise.
+    pub server_statistics: Statistics,
+    /// The step of `received_bytes`.
+    pub received_step_s: f64,
+    /// `received_bytes[k]`: UDP payload that had reached the files' receiver `(k + 1) ·
+    /// received_step_s` after the client's first packet.
+    pub received_bytes: Vec<u64>,
+    /// Of the flows' goodputs x of n flows, (Σx)² / (n · Σx²) (Jain, Chiu and Hawe 1984): from 1/n,
+    /// where one has all, to 1. Null: where there is one flow, and as the flows' `goodput_bps`.
+    pub jain_index: Option<f64>,
+    /// All flows, the one that is measured first; empty where that is the only one.
+    pub flows: Vec<FlowResult>,
+    /// Those of the flow that is measured, from client to server; empty without.
+    pub proxies: Vec<ProxyResult>,
+    /// What lies between client, proxies and server; empty without proxies.
+    pub hops: Vec<HopResult>,
+    /// Over flow, direction, times, fate, ECN bits and bytes of every packet: the same seed gives
+    /// the same hash. With proxies it is over the hashes of the hops.
+    pub packet_log_sha256: Option<String>,
+    /// By how much packets came out of the emulated links later than these said: what half of them
+    /// did not exceed. Null: in virtual time, as the six after it.
+    pub release_error_p50_ms: Option<f64>,
+    /// What 99 % did not exceed.
+    pub release_error_p99_ms: Option<f64>,
+    /// What 99.9 % did not exceed.
+    pub release_error_p999_ms: Option<f64>,
+    /// The largest.
+    pub release_error_max_ms: Option<f64>,
+    /// What 99.9 % must not exceed if the trial is to be trusted.
+    pub release_error_limit_ms: Option<f64>,
+    /// That the kernel dropped on the way to the emulator or from it.
+    pub kernel_drops: Option<u64>,
+    /// Of the time in which some task of this machine waited for a processor. Null: also with
+    /// `--awake`.
+    pub cpu_pressure: Option<f64>,
+}
+
+/// One of several flows of a trial. Times count from the start of the trial.
+#[derive(Debug, Serialize)]
+pub struct FlowResult {
+    /// Its stack, with its options.
+    pub client: String,
+    /// Likewise.
+    pub server: String,
+    /// When it began.
+    pub start_s: f64,
+    /// When its last byte arrived, if its files are complete; else until when it was there.
+    pub end_s: f64,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Why, in words.
+    pub detail: String,
+    /// 8 · new stream bytes that arrived while all flows were there, from the last `start_s` to the
+    /// first `end_s`, over the length of that interval. Null: where a flow crashed or cannot be
+    /// decrypted, where flows go different ways (`upload` and not), and where they were never there
+    /// at once.
+    pub goodput_bps: Option<f64>,
+    /// What it sent towards its client. The sums over flows are the trial's, here and below.
+    pub forward_packets: u64,
+    /// Dropped by a full queue.
+    pub forward_queue_drops: u64,
+    /// Lost by the link.
+    pub forward_losses: u64,
+    /// Likewise towards its server.
+    pub return_packets: u64,
+    /// Likewise.
+    pub return_queue_drops: u64,
+    /// Likewise.
+    pub return_losses: u64,
+    /// By the steps of the trial's own curve.
+    pub received_bytes: Vec<u64>,
+}
+
+/// A proxy of the flow that is measured.
+#[derive(Debug, Serialize)]
+pub struct ProxyResult {
+    /// Where it stood: `terminal` or `gateway`.
+    pub place: HostName,
+    /// What it is called, with its options.
+    pub name: String,
+    /// Of its program.
+    pub version: String,
+    /// How it batches arrivals and polls its stack.
+    pub driver: String,
+    /// CPU time of its program.
+    pub cpu_s: f64,
+    /// The most that its program had in RAM at once.
+    pub memory_bytes: u64,
+    /// What it says of itself at the end. In `records.parquet` as JSON: each program has names of
+    /// its own.
+    pub statistics: Statistics,
+}
+
+/// What lies between two neighbours of client, proxies and server: what its links did to the
+/// packets of all flows, and what could be decoded of the flow that is measured.
+#[derive(Debug, Serialize)]
+pub struct HopResult {
+    /// The neighbour on the client's side.
+    pub from: HostName,
+    /// The neighbour on the server's side.
+    pub to: HostName,
+    /// As in the record, here and below.
+    pub forward_packets: u64,
+    /// Likewise.
+    pub forward_bytes: u64,
+    /// Likewise.
+    pub forward_queue_drops: u64,
+    /// Likewise.
+    pub forward_losses: u64,
+    /// Likewise.
+    pub return_packets: u64,
+    /// Likewise.
+    pub return_bytes: u64,
+    /// Likewise.
+    pub return_queue_drops: u64,
+    /// Likewise.
+    pub return_losses: u64,
+    /// That completed a handshake on this hop.
+    pub connections: Option<u64>,
+    /// Of the hop's own sender.
+    pub rtt_min_ms: Option<f64>,
+    /// Likewise.
+    pub rtt_median_ms: Option<f64>,
+    /// Of the stream bytes that this sender sent.
+    pub retransmitted_share: Option<f64>,
+    /// The rules that found something wrong on this hop.
+    pub findings: Vec<&'static str>,
+}

@@ -1,0 +1,484 @@
+"""Records: generated from schemas/record.toml by `make schemas`."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+FORMAT = 2
+
+# How a trial, or a flow, ended.
+Outcome = Literal[
+    "ok",
+    "unsupported",
+    "handshake_timeout",
+    "transfer_timeout",
+    "missing_file",
+    "corrupt_file",
+    "crashed",
+    "no_secrets",
+    "unproven",
+    "invalid",
+    "interrupted",
+]
+OUTCOMES: tuple[Outcome, ...] = (
+    "ok",
+    "unsupported",
+    "handshake_timeout",
+    "transfer_timeout",
+    "missing_file",
+    "corrupt_file",
+    "crashed",
+    "no_secrets",
+    "unproven",
+    "invalid",
+    "interrupted",
+)
+
+
+class FlowResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One of several flows of a trial. Times count from the start of the trial."""
+
+    # Its stack, with its options.
+    client: str
+    # Likewise.
+    server: str
+    # When it began.
+    start_s: float
+    # When its last byte arrived, if its files are complete; else until when it was there.
+    end_s: float
+    # How it ended.
+    outcome: Outcome
+    # Why, in words.
+    detail: str
+    # 8 · new stream bytes that arrived while all flows were there, from the last `start_s` to the first
+    # `end_s`, over the length of that interval; null where a flow crashed or cannot be decrypted, where flows
+    # go different ways (`upload` and not), and where they were never there at once.
+    goodput_bps: float | None
+    # What it sent towards its client. The sums over flows are the trial's, here and below.
+    forward_packets: int
+    # Dropped by a full queue, packets.
+    forward_queue_drops: int
+    # Lost by the link, packets.
+    forward_losses: int
+    # Likewise towards its server.
+    return_packets: int
+    # Likewise, packets.
+    return_queue_drops: int
+    # Likewise, packets.
+    return_losses: int
+    # By the steps of the trial's own curve.
+    received_bytes: list[int]
+
+
+class ProxyResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A proxy of the flow that is measured."""
+
+    # Where it stood: `terminal` or `gateway`.
+    place: str
+    # What it is called, with its options.
+    name: str
+    # Of its program.
+    version: str
+    # How it batches arrivals and polls its stack.
+    driver: str
+    # CPU time of its program.
+    cpu_s: float
+    # The most that its program had in RAM at once.
+    memory_bytes: int
+    # What it says of itself at the end. In `records.parquet` as JSON: each program has names of its own.
+    statistics: dict[str, Any]
+
+
+class HopResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What lies between two neighbours of client, proxies and server: what its links did to the packets of
+    all flows, and what could be decoded of the flow that is measured.
+    """
+
+    # The neighbour on the client's side.
+    from_: str = msgspec.field(name="from")
+    # The neighbour on the server's side.
+    to: str
+    # As in the record, here and below.
+    forward_packets: int
+    # Likewise.
+    forward_bytes: int
+    # Likewise, packets.
+    forward_queue_drops: int
+    # Likewise, packets.
+    forward_losses: int
+    # Likewise.
+    return_packets: int
+    # Likewise.
+    return_bytes: int
+    # Likewise, packets.
+    return_queue_drops: int
+    # Likewise, packets.
+    return_losses: int
+    # That completed a handshake on this hop.
+    connections: int | None
+    # Of the hop's own sender.
+    rtt_min_ms: float | None
+    # Likewise.
+    rtt_median_ms: float | None
+    # Of the stream bytes that this sender sent, share.
+    retransmitted_share: float | None
+    # The rules that found something wrong on this hop.
+    findings: list[str]
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One trial: which it was, how it ended, what was measured."""
+
+    # Of what format this record is: the number at the top of this page. Absent in the first format.
+    format: int = FORMAT
+    # The name of its folder under `trials/`.
+    trial: str
+    # The label of its scenario: the name, with what `--set` changed.
+    scenario: str
+    # What was transferred: a test case and its files, as in `transfer:10485760`.
+    workload: str
+    # Of all files of the workload together, also where measures are of a second connection's alone.
+    size_bytes: int
+    # The stack, with its options, as in `quinn:cc=bbr:iw=100`.
+    client: str
+    # Likewise.
+    server: str
+    # What stood between them: `direct`, or proxies, as in `quic-pep terminal,gateway`.
+    treatment: str
+    # `sim`, virtual time, or `emu`, real time.
+    testbed: str
+    # From 1.
+    iteration: int
+    # 64 bits in hexadecimal: all that is random in the trial comes from it.
+    seed: str
+    # In one word.
+    outcome: Outcome
+    # Why, in words; empty where there is nothing to say.
+    detail: str = ""
+    # The application protocol: `hq-interop`, in real time perhaps `h3`; empty where nothing was started.
+    # HTTP/3 adds what hq-interop has not, so where results stand side by side those of `h3` are marked.
+    alpn: str = ""
+    # What times and rates come from: `wire`, or `client`, its own report, where the wire could not be
+    # decoded.
+    measured_from: str = ""
+    # Until the client sends the end of its handshake, its Finished.
+    handshake_s: float | None = None
+    # Until the first packet with data of the reply arrives.
+    ttfb_s: float | None = None
+    # Until no byte of the reply is missing.
+    completion_s: float | None = None
+    # From that first packet to that last byte.
+    transfer_s: float | None = None
+    # 8 · size / `transfer_s`, the definition of the papers; null also where it would exceed the forward rate:
+    # a file that fits into one flight.
+    goodput_bps: float | None = None
+    # Goodput / forward rate; where a rate changes, its mean during the transfer, with capacity on demand at
+    # its full rate; null as `goodput_bps`, share.
+    efficiency: float | None = None
+    # The completion time of an ideal sender on this path: a round trip for the handshake, one for the
+    # request, and then the file at the forward rate with 5 % for headers; in `zerortt` without the round trip
+    # for the handshake. Where a rate changes, it integrates, from the moment at which the request reaches the
+    # sender, the rate that the slowest link had in this trial when the bytes were there; of an access that
+    # assigns capacity on demand it asks for all with the first byte. Delays count with their smallest values;
+    # frames and jitter do not count. Proxies do not change it.
+    limit_s: float | None = None
+    # `limit_s` / `completion_s`. With proxies it may exceed 1, share.
+    share_of_limit: float | None = None
+    # That completed a handshake; null where none could be made out.
+    connections: int | None = None
+    # Whether the server took the ticket, by its ServerHello; null where there was no second connection.
+    resumed: bool | None = None
+    # The client's stream data in 0-RTT packets of the connection that is measured, accepted or not; null
+    # where these could not be decrypted.
+    zero_rtt_bytes: int | None = None
+    # How long the trial took: in virtual time its time at the end of the last epoch, so up to one lookahead
+    # after both sides were done. It includes the drain.
+    virtual_s: float = 0.0
+    # How long it took on the clock on the wall.
+    wall_s: float = 0.0
+    # CPU time of the client's program.
+    cpu_client_s: float = 0.0
+    # CPU time of the server's.
+    cpu_server_s: float = 0.0
+    # CPU time of the testbed's own process, in real time with the forwarding of packets.
+    cpu_sim_s: float = 0.0
+    # The most memory that the program, or one that it started, had in RAM at once.
+    memory_client_bytes: int = 0
+    # Likewise.
+    memory_server_bytes: int = 0
+    # Rounds of the coordinator of virtual time; 0 in real time.
+    epochs: int = 0
+    # IP packets sent towards the client, drops and losses included. With proxies this and the seven after it
+    # are of the hop that has the satellite; `hops` has all of them.
+    forward_packets: int = 0
+    # Of these packets.
+    forward_bytes: int = 0
+    # Dropped by a full queue, packets.
+    forward_queue_drops: int = 0
+    # Lost by the link, packets.
+    forward_losses: int = 0
+    # Likewise towards the server.
+    return_packets: int = 0
+    # Likewise.
+    return_bytes: int = 0
+    # Likewise, packets.
+    return_queue_drops: int = 0
+    # Likewise, packets.
+    return_losses: int = 0
+    # Of the stream bytes that the server sent: those that it had sent before; null as all up to
+    # `in_flight_max_bytes`, unless measured on the wire, share.
+    retransmitted_share: float | None = None
+    # Packets with an ACK from the client per packet with data from the server.
+    acks_per_data_packet: float | None = None
+    # Of the server's IP packets.
+    mean_packet_bytes: float | None = None
+    # Of the server's IP packets.
+    largest_packet_bytes: int | None = None
+    # The client's IP bytes during the transfer, as a rate.
+    return_rate_bps: float | None = None
+    # The least of the server's samples of the round-trip time.
+    rtt_min_ms: float | None = None
+    # Their median.
+    rtt_median_ms: float | None = None
+    # The largest.
+    rtt_max_ms: float | None = None
+    # The most that the server had in flight.
+    in_flight_max_bytes: int | None = None
+    # The rules that found something wrong ([findings](../findings.md)); empty also where nothing was decoded.
+    findings: list[str] = []
+    # Of the client's stack.
+    client_version: str = ""
+    # Of the server's.
+    server_version: str = ""
+    # How the client's program batches arrivals and polls its stack.
+    client_driver: str = ""
+    # Likewise of the server's.
+    server_driver: str = ""
+    # What the endpoint says of itself at the end (contract, BYE), by name: numbers, texts or null; of the
+    # second connection where there are two. In `records.parquet` a column for every name that occurs, as in
+    # `server_statistics.slow_start_left_s`, of numbers or, where any of its values is one, of texts.
+    client_statistics: dict[str, Any] = {}
+    # Likewise.
+    server_statistics: dict[str, Any] = {}
+    # The step of `received_bytes`.
+    received_step_s: float = 0.0
+    # `received_bytes[k]`: UDP payload that had reached the files' receiver `(k + 1) · received_step_s` after
+    # the client's first packet.
+    received_bytes: list[int] = []
+    # Of the flows' goodputs x of n flows, (Σx)² / (n · Σx²) (Jain, Chiu and Hawe 1984): from 1/n, where one
+    # has all, to 1; null where there is one flow, and as the flows' `goodput_bps`.
+    jain_index: float | None = None
+    # All flows, the one that is measured first; empty where that is the only one.
+    flows: list[FlowResult] = []
+    # Those of the flow that is measured, from client to server; empty without.
+    proxies: list[ProxyResult] = []
+    # What lies between client, proxies and server; empty without proxies.
+    hops: list[HopResult] = []
+    # Over flow, direction, times, fate, ECN bits and bytes of every packet: the same seed gives the same
+    # hash. With proxies it is over the hashes of the hops.
+    packet_log_sha256: str | None = None
+    # By how much packets came out of the emulated links later than these said: what half of them did not
+    # exceed; null in virtual time, as the six after it.
+    release_error_p50_ms: float | None = None
+    # What 99 % did not exceed.
+    release_error_p99_ms: float | None = None
+    # What 99.9 % did not exceed.
+    release_error_p999_ms: float | None = None
+    # The largest.
+    release_error_max_ms: float | None = None
+    # What 99.9 % must not exceed if the trial is to be trusted.
+    release_error_limit_ms: float | None = None
+    # That the kernel dropped on the way to the emulator or from it, packets.
+    kernel_drops: int | None = None
+    # Of the time in which some task of this machine waited for a processor; null also with `--awake`, share.
+    cpu_pressure: float | None = None
+
+
+# Those that the testbed's program says.
+MEASURED = frozenset(
+    (
+        "outcome",
+        "detail",
+        "alpn",
+        "measured_from",
+        "handshake_s",
+        "ttfb_s",
+        "completion_s",
+        "transfer_s",
+        "goodput_bps",
+        "efficiency",
+        "limit_s",
+        "share_of_limit",
+        "connections",
+        "resumed",
+        "zero_rtt_bytes",
+        "virtual_s",
+        "wall_s",
+        "cpu_client_s",
+        "cpu_server_s",
+        "cpu_sim_s",
+        "memory_client_bytes",
+        "memory_server_bytes",
+        "epochs",
+        "forward_packets",
+        "forward_bytes",
+        "forward_queue_drops",
+        "forward_losses",
+        "return_packets",
+        "return_bytes",
+        "return_queue_drops",
+        "return_losses",
+        "retransmitted_share",
+        "acks_per_data_packet",
+        "mean_packet_bytes",
+        "largest_packet_bytes",
+        "return_rate_bps",
+        "rtt_min_ms",
+        "rtt_median_ms",
+        "rtt_max_ms",
+        "in_flight_max_bytes",
+        "findings",
+        "client_version",
+        "server_version",
+        "client_driver",
+        "server_driver",
+        "client_statistics",
+        "server_statistics",
+        "received_step_s",
+        "received_bytes",
+        "jain_index",
+        "flows",
+        "proxies",
+        "hops",
+        "packet_log_sha256",
+        "release_error_p50_ms",
+        "release_error_p99_ms",
+        "release_error_p999_ms",
+        "release_error_max_ms",
+        "release_error_limit_ms",
+        "kernel_drops",
+        "cpu_pressure",
+    )
+)
+
+# The columns of each type, with the types that their definition gives them.
+TYPES: dict[str, dict[str, str]] = {
+    "Record": {
+        "format": "integer",
+        "trial": "text",
+        "scenario": "text",
+        "workload": "text",
+        "size_bytes": "integer",
+        "client": "text",
+        "server": "text",
+        "treatment": "text",
+        "testbed": "text",
+        "iteration": "integer",
+        "seed": "text",
+        "outcome": "Outcome",
+        "detail": "text",
+        "alpn": "text",
+        "measured_from": "text",
+        "handshake_s": "number?",
+        "ttfb_s": "number?",
+        "completion_s": "number?",
+        "transfer_s": "number?",
+        "goodput_bps": "number?",
+        "efficiency": "number?",
+        "limit_s": "number?",
+        "share_of_limit": "number?",
+        "connections": "integer?",
+        "resumed": "boolean?",
+        "zero_rtt_bytes": "integer?",
+        "virtual_s": "number",
+        "wall_s": "number",
+        "cpu_client_s": "number",
+        "cpu_server_s": "number",
+        "cpu_sim_s": "number",
+        "memory_client_bytes": "integer",
+        "memory_server_bytes": "integer",
+        "epochs": "integer",
+        "forward_packets": "integer",
+        "forward_bytes": "integer",
+        "forward_queue_drops": "integer",
+        "forward_losses": "integer",
+        "return_packets": "integer",
+        "return_bytes": "integer",
+        "return_queue_drops": "integer",
+        "return_losses": "integer",
+        "retransmitted_share": "number?",
+        "acks_per_data_packet": "number?",
+        "mean_packet_bytes": "number?",
+        "largest_packet_bytes": "integer?",
+        "return_rate_bps": "number?",
+        "rtt_min_ms": "number?",
+        "rtt_median_ms": "number?",
+        "rtt_max_ms": "number?",
+        "in_flight_max_bytes": "integer?",
+        "findings": "[text]",
+        "client_version": "text",
+        "server_version": "text",
+        "client_driver": "text",
+        "server_driver": "text",
+        "client_statistics": "object",
+        "server_statistics": "object",
+        "received_step_s": "number",
+        "received_bytes": "[integer]",
+        "jain_index": "number?",
+        "flows": "[FlowResult]",
+        "proxies": "[ProxyResult]",
+        "hops": "[HopResult]",
+        "packet_log_sha256": "text?",
+        "release_error_p50_ms": "number?",
+        "release_error_p99_ms": "number?",
+        "release_error_p999_ms": "number?",
+        "release_error_max_ms": "number?",
+        "release_error_limit_ms": "number?",
+        "kernel_drops": "integer?",
+        "cpu_pressure": "number?",
+    },
+    "FlowResult": {
+        "client": "text",
+        "server": "text",
+        "start_s": "number",
+        "end_s": "number",
+        "outcome": "Outcome",
+        "detail": "text",
+        "goodput_bps": "number?",
+        "forward_packets": "integer",
+        "forward_queue_drops": "integer",
+        "forward_losses": "integer",
+        "return_packets": "integer",
+        "return_queue_drops": "integer",
+        "return_losses": "integer",
+        "received_bytes": "[integer]",
+    },
+    "ProxyResult": {
+        "place": "text",
+        "name": "text",
+        "version": "text",
+        "driver": "text",
+        "cpu_s": "number",
+        "memory_bytes": "integer",
+        "statistics": "object",
+    },
+    "HopResult": {
+        "from": "text",
+        "to": "text",
+        "forward_packets": "integer",
+        "forward_bytes": "integer",
+        "forward_queue_drops": "integer",
+        "forward_losses": "integer",
+        "return_packets": "integer",
+        "return_bytes": "integer",
+        "return_queue_drops": "integer",
+        "return_losses": "integer",
+        "connections": "integer?",
+        "rtt_min_ms": "number?",
+        "rtt_median_ms": "number?",
+        "retransmitted_share": "number?",
+        "findings": "[text]",
+    },
+}

@@ -1,0 +1,249 @@
+// Records: generated from schemas/record.toml by `make schemas`.
+
+import type { Json } from "./json";
+
+/** How a trial, or a flow, ended. */
+export type Outcome =
+  | "ok"
+  | "unsupported"
+  | "handshake_timeout"
+  | "transfer_timeout"
+  | "missing_file"
+  | "corrupt_file"
+  | "crashed"
+  | "no_secrets"
+  | "unproven"
+  | "invalid"
+  | "interrupted";
+
+/** One trial: which it was, how it ended, what was measured. */
+export interface TrialRecord {
+  /** Of what format this record is: the number at the top of this page. Absent in the first format. */
+  format: number;
+  /** The name of its folder under `trials/`. */
+  trial: string;
+  /** The label of its scenario: the name, with what `--set` changed. */
+  scenario: string;
+  /** What was transferred: a test case and its files, as in `transfer:10485760`. */
+  workload: string;
+  /** Of all files of the workload together, also where measures are of a second connection's alone. */
+  size_bytes: number;
+  /** The stack, with its options, as in `quinn:cc=bbr:iw=100`. */
+  client: string;
+  /** Likewise. */
+  server: string;
+  /** What stood between them: `direct`, or proxies, as in `quic-pep terminal,gateway`. */
+  treatment: string;
+  /** `sim`, virtual time, or `emu`, real time. */
+  testbed: string;
+  /** From 1. */
+  iteration: number;
+  /** 64 bits in hexadecimal: all that is random in the trial comes from it. */
+  seed: string;
+  /** In one word. */
+  outcome: Outcome;
+  /** Why, in words; empty where there is nothing to say. */
+  detail: string;
+  /** The application protocol: `hq-interop`, in real time perhaps `h3`; empty where nothing was started. HTTP/3 adds what hq-interop has not, so where results stand side by side those of `h3` are marked. */
+  alpn: string;
+  /** What times and rates come from: `wire`, or `client`, its own report, where the wire could not be decoded. */
+  measured_from: string;
+  /** Until the client sends the end of its handshake, its Finished. */
+  handshake_s: number | null;
+  /** Until the first packet with data of the reply arrives. */
+  ttfb_s: number | null;
+  /** Until no byte of the reply is missing. */
+  completion_s: number | null;
+  /** From that first packet to that last byte. */
+  transfer_s: number | null;
+  /** 8 · size / `transfer_s`, the definition of the papers. Null also where it would exceed the forward rate: a file that fits into one flight. */
+  goodput_bps: number | null;
+  /** Goodput / forward rate; where a rate changes, its mean during the transfer, with capacity on demand at its full rate. Null as `goodput_bps`. */
+  efficiency: number | null;
+  /** The completion time of an ideal sender on this path: a round trip for the handshake, one for the request, and then the file at the forward rate with 5 % for headers; in `zerortt` without the round trip for the handshake. Where a rate changes, it integrates, from the moment at which the request reaches the sender, the rate that the slowest link had in this trial when the bytes were there; of an access that assigns capacity on demand it asks for all with the first byte. Delays count with their smallest values; frames and jitter do not count. Proxies do not change it. */
+  limit_s: number | null;
+  /** `limit_s` / `completion_s`. With proxies it may exceed 1. */
+  share_of_limit: number | null;
+  /** That completed a handshake. Null where none could be made out. */
+  connections: number | null;
+  /** Whether the server took the ticket, by its ServerHello. Null where there was no second connection. */
+  resumed: boolean | null;
+  /** The client's stream data in 0-RTT packets of the connection that is measured, accepted or not. Null where these could not be decrypted. */
+  zero_rtt_bytes: number | null;
+  /** How long the trial took: in virtual time its time at the end of the last epoch, so up to one lookahead after both sides were done. It includes the drain. */
+  virtual_s: number;
+  /** How long it took on the clock on the wall. */
+  wall_s: number;
+  /** CPU time of the client's program. */
+  cpu_client_s: number;
+  /** CPU time of the server's. */
+  cpu_server_s: number;
+  /** CPU time of the testbed's own process, in real time with the forwarding of packets. */
+  cpu_sim_s: number;
+  /** The most memory that the program, or one that it started, had in RAM at once. */
+  memory_client_bytes: number;
+  /** Likewise. */
+  memory_server_bytes: number;
+  /** Rounds of the coordinator of virtual time; 0 in real time. */
+  epochs: number;
+  /** IP packets sent towards the client, drops and losses included. With proxies this and the seven after it are of the hop that has the satellite; `hops` has all of them. */
+  forward_packets: number;
+  /** Of these packets. */
+  forward_bytes: number;
+  /** Dropped by a full queue. */
+  forward_queue_drops: number;
+  /** Lost by the link. */
+  forward_losses: number;
+  /** Likewise towards the server. */
+  return_packets: number;
+  /** Likewise. */
+  return_bytes: number;
+  /** Likewise. */
+  return_queue_drops: number;
+  /** Likewise. */
+  return_losses: number;
+  /** Of the stream bytes that the server sent: those that it had sent before. Null as all up to `in_flight_max_bytes`, unless measured on the wire. */
+  retransmitted_share: number | null;
+  /** Packets with an ACK from the client per packet with data from the server. */
+  acks_per_data_packet: number | null;
+  /** Of the server's IP packets. */
+  mean_packet_bytes: number | null;
+  /** Of the server's IP packets. */
+  largest_packet_bytes: number | null;
+  /** The client's IP bytes during the transfer, as a rate. */
+  return_rate_bps: number | null;
+  /** The least of the server's samples of the round-trip time. */
+  rtt_min_ms: number | null;
+  /** Their median. */
+  rtt_median_ms: number | null;
+  /** The largest. */
+  rtt_max_ms: number | null;
+  /** The most that the server had in flight. */
+  in_flight_max_bytes: number | null;
+  /** The rules that found something wrong ([findings](../findings.md)); empty also where nothing was decoded. */
+  findings: string[];
+  /** Of the client's stack. */
+  client_version: string;
+  /** Of the server's. */
+  server_version: string;
+  /** How the client's program batches arrivals and polls its stack. */
+  client_driver: string;
+  /** Likewise of the server's. */
+  server_driver: string;
+  /** What the endpoint says of itself at the end (contract, BYE), by name: numbers, texts or null; of the second connection where there are two. In `records.parquet` a column for every name that occurs, as in `server_statistics.slow_start_left_s`, of numbers or, where any of its values is one, of texts. */
+  client_statistics: { [key: string]: Json };
+  /** Likewise. */
+  server_statistics: { [key: string]: Json };
+  /** The step of `received_bytes`. */
+  received_step_s: number;
+  /** `received_bytes[k]`: UDP payload that had reached the files' receiver `(k + 1) · received_step_s` after the client's first packet. */
+  received_bytes: number[];
+  /** Of the flows' goodputs x of n flows, (Σx)² / (n · Σx²) (Jain, Chiu and Hawe 1984): from 1/n, where one has all, to 1. Null where there is one flow, and as the flows' `goodput_bps`. */
+  jain_index: number | null;
+  /** All flows, the one that is measured first; empty where that is the only one. */
+  flows: FlowResult[];
+  /** Those of the flow that is measured, from client to server; empty without. */
+  proxies: ProxyResult[];
+  /** What lies between client, proxies and server; empty without proxies. */
+  hops: HopResult[];
+  /** Over flow, direction, times, fate, ECN bits and bytes of every packet: the same seed gives the same hash. With proxies it is over the hashes of the hops. */
+  packet_log_sha256: string | null;
+  /** By how much packets came out of the emulated links later than these said: what half of them did not exceed. Null in virtual time, as the six after it. */
+  release_error_p50_ms: number | null;
+  /** What 99 % did not exceed. */
+  release_error_p99_ms: number | null;
+  /** What 99.9 % did not exceed. */
+  release_error_p999_ms: number | null;
+  /** The largest. */
+  release_error_max_ms: number | null;
+  /** What 99.9 % must not exceed if the trial is to be trusted. */
+  release_error_limit_ms: number | null;
+  /** That the kernel dropped on the way to the emulator or from it. */
+  kernel_drops: number | null;
+  /** Of the time in which some task of this machine waited for a processor. Null also with `--awake`. */
+  cpu_pressure: number | null;
+}
+
+/** One of several flows of a trial. Times count from the start of the trial. */
+export interface FlowResult {
+  /** Its stack, with its options. */
+  client: string;
+  /** Likewise. */
+  server: string;
+  /** When it began. */
+  start_s: number;
+  /** When its last byte arrived, if its files are complete; else until when it was there. */
+  end_s: number;
+  /** How it ended. */
+  outcome: Outcome;
+  /** Why, in words. */
+  detail: string;
+  /** 8 · new stream bytes that arrived while all flows were there, from the last `start_s` to the first `end_s`, over the length of that interval. Null where a flow crashed or cannot be decrypted, where flows go different ways (`upload` and not), and where they were never there at once. */
+  goodput_bps: number | null;
+  /** What it sent towards its client. The sums over flows are the trial's, here and below. */
+  forward_packets: number;
+  /** Dropped by a full queue. */
+  forward_queue_drops: number;
+  /** Lost by the link. */
+  forward_losses: number;
+  /** Likewise towards its server. */
+  return_packets: number;
+  /** Likewise. */
+  return_queue_drops: number;
+  /** Likewise. */
+  return_losses: number;
+  /** By the steps of the trial's own curve. */
+  received_bytes: number[];
+}
+
+/** A proxy of the flow that is measured. */
+export interface ProxyResult {
+  /** Where it stood: `terminal` or `gateway`. */
+  place: string;
+  /** What it is called, with its options. */
+  name: string;
+  /** Of its program. */
+  version: string;
+  /** How it batches arrivals and polls its stack. */
+  driver: string;
+  /** CPU time of its program. */
+  cpu_s: number;
+  /** The most that its program had in RAM at once. */
+  memory_bytes: number;
+  /** What it says of itself at the end. In `records.parquet` as JSON: each program has names of its own. */
+  statistics: { [key: string]: Json };
+}
+
+/** What lies between two neighbours of client, proxies and server: what its links did to the packets of all flows, and what could be decoded of the flow that is measured. */
+export interface HopResult {
+  /** The neighbour on the client's side. */
+  from: string;
+  /** The neighbour on the server's side. */
+  to: string;
+  /** As in the record, here and below. */
+  forward_packets: number;
+  /** Likewise. */
+  forward_bytes: number;
+  /** Likewise. */
+  forward_queue_drops: number;
+  /** Likewise. */
+  forward_losses: number;
+  /** Likewise. */
+  return_packets: number;
+  /** Likewise. */
+  return_bytes: number;
+  /** Likewise. */
+  return_queue_drops: number;
+  /** Likewise. */
+  return_losses: number;
+  /** That completed a handshake on this hop. */
+  connections: number | null;
+  /** Of the hop's own sender. */
+  rtt_min_ms: number | null;
+  /** Likewise. */
+  rtt_median_ms: number | null;
+  /** Of the stream bytes that this sender sent. */
+  retransmitted_share: number | null;
+  /** The rules that found something wrong on this hop. */
+  findings: string[];
+}

@@ -1,0 +1,154 @@
+"""Reads the definition of a file format: a `schemas/NAME.toml`, whose head says what stands in it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PLAIN = ("text", "integer", "number", "boolean", "object")
+WRITERS = ("testbed", "plan", "store")
+# The ending of a name says its unit.
+UNITS = {"_s": "s", "_ms": "ms", "_bps": "bit/s", "_bytes": "bytes", "_bytes_per_s": "bytes/s"}
+
+
+class DefinitionError(Exception):
+    """A definition that cannot be understood: the file, the key, what is wrong with it."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The type of a field: a plain one, or the name of a type or a list of words; perhaps a list of it."""
+
+    name: str
+    is_list: bool = False
+    is_map: bool = False
+    nullable: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> Kind:
+        """From `integer?`, `[text]`, `{Hop}` or `Outcome`. ValueError for anything else."""
+        inner, nullable = (text[:-1], True) if text.endswith("?") else (text, False)
+        found = re.fullmatch(r"(\[)?(\{)?([A-Za-z]+)(\})?(\])?", inner)
+        if not found or (found[1] is None) != (found[5] is None) or (found[2] is None) != (found[4] is None):
+            raise ValueError(f'"{text}" is no type')
+        return cls(found[3], found[1] is not None, found[2] is not None, nullable)
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column, or a key of an object."""
+
+    name: str
+    text: str  # its type, as it is written
+    kind: Kind
+    unit: str
+    meaning: str  # one line
+    null: str
+    since: int
+    by: str
+    section: str
+    rust: str
+
+
+@dataclass(frozen=True)
+class Type:
+    """An object with its fields."""
+
+    name: str
+    about: str
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True)
+class Words:
+    """A list of words, each with what it says."""
+
+    name: str
+    about: str
+    words: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A file format. The first of its types is what the file, or a line of it, is."""
+
+    name: str
+    file: str
+    title: str
+    format: int
+    about: str
+    types: tuple[Type, ...]
+    words: tuple[Words, ...]
+
+
+def read(path: Path) -> Definition:
+    """Read a definition; DefinitionError if it is not whole and right."""
+    try:
+        values = tomllib.loads(path.read_text())
+    except tomllib.TOMLDecodeError as error:
+        raise DefinitionError(f"{path}: {error}") from error
+    tables = {name: table for name, table in values.items() if isinstance(table, dict)}
+    try:
+        types = tuple(_type(name, table) for name, table in tables.items() if "words" not in table)
+        words = tuple(
+            Words(name, _line(table["about"]), {word: _line(says) for word, says in table["words"].items()})
+            for name, table in tables.items()
+            if "words" in table
+        )
+        head = {key: values[key] for key in ("file", "title", "format", "about")}
+        definition = Definition(name=path.stem, types=types, words=words, **head)
+        _check(definition)
+    except KeyError as error:
+        raise DefinitionError(f"{path}: the key {error} is missing") from error
+    except ValueError as error:
+        raise DefinitionError(f"{path}: {error}") from error
+    return definition
+
+
+def _type(name: str, table: Mapping[str, Any]) -> Type:
+    fields = {key: value for key, value in table.items() if isinstance(value, dict)}
+    return Type(name, _line(table["about"]), tuple(_field(name, *one) for one in fields.items()))
+
+
+def _field(where: str, name: str, table: Mapping[str, Any]) -> Field:
+    known = {"type", "unit", "meaning", "null", "since", "by", "section", "rust"}
+    if unknown := set(table) - known:
+        raise ValueError(
+            f"{where}.{name}: unknown key {', '.join(sorted(unknown))}; one of {', '.join(sorted(known))}"
+        )
+    if (by := table.get("by", WRITERS[0])) not in WRITERS:
+        raise ValueError(f'{where}.{name}: by "{by}" is none of {", ".join(WRITERS)}')
+    ending = max((end for end in UNITS if name.endswith(end)), key=len, default="")
+    return Field(
+        name=name,
+        text=table["type"],
+        kind=Kind.parse(table["type"]),
+        unit=table.get("unit", UNITS.get(ending, "")),
+        meaning=_line(table["meaning"]),
+        null=_line(table.get("null", "")),
+        since=table.get("since", 1),
+        by=by,
+        section=table.get("section", ""),
+        rust=table.get("rust", ""),
+    )
+
+
+def _check(definition: Definition) -> None:
+    """ValueError if a type is named that is not there, or a field is newer than the format."""
+    known = {*PLAIN, *(one.name for one in definition.types), *(one.name for one in definition.words)}
+    for one in definition.types:
+        for field in one.fields:
+            if field.kind.name not in known:
+                raise ValueError(f'{one.name}.{field.name}: there is no type "{field.kind.name}"')
+            if field.since > definition.format:
+                raise ValueError(
+                    f"{one.name}.{field.name}: since {field.since}, where the format is {definition.format}"
+                )
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

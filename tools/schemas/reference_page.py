@@ -1,0 +1,70 @@
+"""Writes a definition as a page of the reference: name, type, unit, meaning, when null."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+from definition import Definition, Field, Type, Words
+
+WIDTH = 100
+
+
+def write(definition: Definition) -> str:
+    """The page, as Markdown."""
+    return "\n\n".join(_parts(definition)) + "\n"
+
+
+def _parts(definition: Definition) -> Iterator[str]:
+    yield f"# {definition.title}"
+    yield from ("\n".join(textwrap.wrap(one, WIDTH)) for one in definition.about.strip().split("\n\n"))
+    yield "\n".join(
+        textwrap.wrap(
+            f"This page is generated from `schemas/{definition.name}.toml` by `make schemas`; so is the JSON "
+            f"Schema, `schemas/{definition.name}.schema.json`. This is format {definition.format}: a field "
+            "that a later one brought is null, or empty, in older files. A type with `?` has null among its "
+            "values.",
+            WIDTH,
+        )
+    )
+    first, *further = definition.types
+    for section, fields in _sections(first):
+        if section:
+            yield f"## {section}"
+        yield _table(fields)
+    for one in further:
+        yield f"## `{one.name}`\n\n" + "\n".join(textwrap.wrap(one.about, WIDTH))
+        yield _table(list(one.fields))
+    for words in definition.words:
+        yield _words(words)
+
+
+def _sections(one: Type) -> Iterator[tuple[str, list[Field]]]:
+    sections: list[tuple[str, list[Field]]] = []
+    for field in one.fields:
+        if field.section or not sections:
+            sections.append((field.section, []))
+        sections[-1][1].append(field)
+    yield from sections
+
+
+def _table(fields: list[Field]) -> str:
+    rows = ["| name | type | unit | meaning |", "|---|---|---|---|"]
+    for field in fields:
+        says = f"{field.meaning} Null: {field.null}." if field.null else field.meaning
+        since = f" Since format {field.since}." if field.since > 1 else ""
+        rows.append(f"| `{field.name}` | {_type(field)} | {field.unit} | {says}{since} |")
+    return "\n".join(rows)
+
+
+def _type(field: Field) -> str:
+    kind = field.kind
+    text = kind.name if kind.name.islower() else f"`{kind.name}`"
+    text = f"map to {text}" if kind.is_map else text
+    text = f"list of {text}" if kind.is_list else text
+    return f"{text}?" if kind.nullable else text
+
+
+def _words(one: Words) -> str:
+    rows = [f"| `{word}` | {says} |" for word, says in one.words.items()]
+    return "\n".join([f"## `{one.name}`", "", one.about, "", "| word | when |", "|---|---|", *rows])
