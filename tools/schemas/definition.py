@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,7 @@ class Field:
     since: int
     by: str
     section: str
+    flatten: bool
     rust: str
 
 
@@ -60,7 +61,9 @@ class Type:
 
     name: str
     about: str
-    fields: tuple[Field, ...]
+    own: tuple[Field, ...]  # as they are defined
+    fields: tuple[Field, ...]  # as they are in the file: in place of one that is flattened, those of its type
+    rust: str  # further derives
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,12 @@ class Definition:
     types: tuple[Type, ...]
     words: tuple[Words, ...]
 
+    @property
+    def objects(self) -> tuple[Type, ...]:
+        """The types that are objects of their own in the file."""
+        flat = {field.kind.name for one in self.types for field in one.own if field.flatten}
+        return tuple(one for one in self.types if one.name not in flat)
+
 
 def read(path: Path) -> Definition:
     """Read a definition; DefinitionError if it is not whole and right."""
@@ -93,7 +102,7 @@ def read(path: Path) -> Definition:
         raise DefinitionError(f"{path}: {error}") from error
     tables = {name: table for name, table in values.items() if isinstance(table, dict)}
     try:
-        types = tuple(_type(name, table) for name, table in tables.items() if "words" not in table)
+        types = _types({name: table for name, table in tables.items() if "words" not in table})
         words = tuple(
             Words(name, _line(table["about"]), {word: _line(says) for word, says in table["words"].items()})
             for name, table in tables.items()
@@ -109,13 +118,39 @@ def read(path: Path) -> Definition:
     return definition
 
 
-def _type(name: str, table: Mapping[str, Any]) -> Type:
-    fields = {key: value for key, value in table.items() if isinstance(value, dict)}
-    return Type(name, _line(table["about"]), tuple(_field(name, *one) for one in fields.items()))
+def _types(tables: Mapping[str, Mapping[str, Any]]) -> tuple[Type, ...]:
+    """All types; only those that are in the file as objects, not those that are flattened alone."""
+    own = {name: tuple(_fields(name, table)) for name, table in tables.items()}
+
+    def expanded(field: Field) -> Iterator[Field]:
+        if not field.flatten:
+            yield field
+            return
+        for number, one in enumerate(own[field.kind.name]):
+            section = field.section if number == 0 else one.section
+            null = ", and ".join(part for part in (field.null, one.null) if part)
+            yield replace(one, section=section, null=null, by=field.by, since=max(field.since, one.since))
+
+    return tuple(
+        Type(
+            name,
+            _line(table["about"]),
+            own[name],
+            tuple(it for field in own[name] for it in expanded(field)),
+            table.get("rust", ""),
+        )
+        for name, table in tables.items()
+    )
+
+
+def _fields(where: str, table: Mapping[str, Any]) -> Iterator[Field]:
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield _field(where, name, value)
 
 
 def _field(where: str, name: str, table: Mapping[str, Any]) -> Field:
-    known = {"type", "unit", "meaning", "null", "since", "by", "section", "rust"}
+    known = {"type", "unit", "meaning", "null", "since", "by", "section", "flatten", "rust"}
     if unknown := set(table) - known:
         raise ValueError(
             f"{where}.{name}: unknown key {', '.join(sorted(unknown))}; one of {', '.join(sorted(known))}"
@@ -133,6 +168,7 @@ def _field(where: str, name: str, table: Mapping[str, Any]) -> Field:
         since=table.get("since", 1),
         by=by,
         section=table.get("section", ""),
+        flatten=table.get("flatten", False),
         rust=table.get("rust", ""),
     )
 
@@ -141,7 +177,7 @@ def _check(definition: Definition) -> None:
     """ValueError if a type is named that is not there, or a field is newer than the format."""
     known = {*PLAIN, *(one.name for one in definition.types), *(one.name for one in definition.words)}
     for one in definition.types:
-        for field in one.fields:
+        for field in one.own:
             if field.kind.name not in known:
                 raise ValueError(f'{one.name}.{field.name}: there is no type "{field.kind.name}"')
             if field.since > definition.format:

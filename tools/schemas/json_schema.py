@@ -12,7 +12,7 @@ PLAIN = {"text": "string", "integer": "integer", "number": "number", "boolean": 
 
 def write(definition: Definition) -> str:
     """The text of the schema."""
-    first, *further = definition.types
+    first, *further = definition.objects
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": definition.title,

@@ -20,7 +20,9 @@ def write(definition: Definition) -> str:
     parts += ["from __future__ import annotations", "from typing import Any, Literal\n\nimport msgspec"]
     parts.append(f"FORMAT = {definition.format}")
     parts += [_words(one) for one in definition.words]
-    needed = sorted(definition.types, key=lambda one: one is definition.types[0])  # what it is made of first
+    needed = sorted(
+        definition.objects, key=lambda one: one is definition.objects[0]
+    )  # what it is made of first
     structures = [_structure(one, definition) for one in needed]
     tables = [_tables(definition)]
     return "\n\n".join(parts) + "\n\n\n" + "\n\n\n".join([*structures, *tables]) + "\n"
@@ -43,7 +45,7 @@ def _structure(one: Type, definition: Definition) -> str:
             else ""
         )
         lines += [f"    # {line}" for line in textwrap.wrap(f"{comment}{unit}.", WIDTH - 6)]
-        default = _default(field, definition) if one is definition.types[0] or field.since > 1 else ""
+        default = _default(field, definition) if one is definition.objects[0] or field.since > 1 else ""
         lines.append(f"    {_declared(field, default)}")
     return "\n".join(lines)
 
@@ -90,7 +92,7 @@ def _default(field: Field, definition: Definition) -> str:
 
 
 def _tables(definition: Definition) -> str:
-    first = definition.types[0]
+    first = definition.objects[0]
     measured = "\n".join(f'        "{field.name}",' for field in first.fields if field.by == "testbed")
     lines = [
         "# Those that the testbed's program says.",
@@ -103,7 +105,7 @@ def _tables(definition: Definition) -> str:
     ]
     lines += ["# The columns of each type, with the types that their definition gives them."]
     lines += ["TYPES: dict[str, dict[str, str]] = {"]
-    for one in definition.types:
+    for one in definition.objects:
         lines += [
             f'    "{one.name}": {{',
             *(f'        "{it.name}": "{it.text}",' for it in one.fields),

@@ -27,7 +27,7 @@ def _parts(definition: Definition) -> Iterator[str]:
             WIDTH,
         )
     )
-    first, *further = definition.types
+    first, *further = definition.objects
     for section, fields in _sections(first):
         if section:
             yield f"## {section}"

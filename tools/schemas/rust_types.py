@@ -9,7 +9,6 @@ from definition import Definition, Field, Type, Words
 
 WIDTH = 100
 PLAIN = {"text": "String", "integer": "u64", "number": "f64", "boolean": "bool", "object": "Value"}
-DERIVES = "#[derive(Debug, Serialize)]"
 # Where types come from that a definition names in `rust`.
 FOREIGN = {
     "HostName": "bentpipe_link::HostName",
@@ -41,10 +40,12 @@ def write(definition: Definition, names: dict[str, str]) -> str:
 
 
 def _struct(one: Type, names: dict[str, str]) -> str:
-    lines = [*_comment(one.about), DERIVES, f"pub struct {names.get(one.name, one.name)} {{"]
-    for field in one.fields:
+    derives = ", ".join(part for part in ("Debug", one.rust, "Serialize") if part)
+    lines = [*_comment(one.about), f"#[derive({derives})]", f"pub struct {names.get(one.name, one.name)} {{"]
+    for field in one.own:
         if field.by == "testbed":
             lines += [f"    {line}" for line in _comment(_meaning(field), width=WIDTH - 4)]
+            lines += ["    #[serde(flatten)]"] if field.flatten else []
             lines.append(f"    pub {field.name}: {field.rust or _kind(field)},")
     return "\n".join([*lines, "}"])
 

@@ -18,12 +18,12 @@ def write(definition: Definition, names: dict[str, str]) -> str:
     parts = [f"// {definition.title}: generated from schemas/{definition.name}.toml by `make schemas`."]
     parts += ['import type { Json } from "./json";'] if _has_objects(definition) else []
     parts += [_words(one) for one in definition.words]
-    parts += [_interface(one, names) for one in definition.types]
+    parts += [_interface(one, names) for one in definition.objects]
     return "\n\n".join(parts) + "\n"
 
 
 def _has_objects(definition: Definition) -> bool:
-    return any(field.kind.name == "object" for one in definition.types for field in one.fields)
+    return any(field.kind.name == "object" for one in definition.objects for field in one.fields)
 
 
 def _words(one: Words) -> str:

@@ -112,6 +112,7 @@ impl Coordinator {
             end: self.now,
             epochs: self.epochs,
             fidelity: Fidelity::default(),
+            unfaithful: Vec::new(),
         }
     }
 

@@ -2,10 +2,10 @@
 
 use bentpipe_link::Counters;
 use bentpipe_units::Time;
-use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::packet_log::{PacketLog, hex};
+use crate::schema::Fidelity;
 
 /// When a flow was there.
 #[derive(Debug, Clone, Copy)]
@@ -40,6 +40,8 @@ pub struct Course {
     pub epochs: u64,
     /// How well the links kept to the model.
     pub fidelity: Fidelity,
+    /// Why the trial is not to be trusted; empty if it is.
+    pub unfaithful: Vec<String>,
 }
 
 impl Course {
@@ -54,26 +56,4 @@ impl Course {
             }
         }
     }
-}
-
-/// How well the links of a testbed in real time kept to the model. Nothing of it is there in virtual time, which keeps to it exactly.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct Fidelity {
-    /// Why the trial is not to be trusted; empty if it is.
-    #[serde(skip)]
-    pub reasons: Vec<String>,
-    /// By how much packets came out later than the model says: what half of them did not exceed.
-    pub release_error_p50_ms: Option<f64>,
-    /// What 99 % did not exceed.
-    pub release_error_p99_ms: Option<f64>,
-    /// What 99.9 % did not exceed.
-    pub release_error_p999_ms: Option<f64>,
-    /// The largest.
-    pub release_error_max_ms: Option<f64>,
-    /// What 99.9 % must not exceed if the trial is to be trusted.
-    pub release_error_limit_ms: Option<f64>,
-    /// Packets that the kernel dropped on the way to the emulator or from it.
-    pub kernel_drops: Option<u64>,
-    /// The share of the time in which some task of this machine waited for a processor.
-    pub cpu_pressure: Option<f64>,
 }

@@ -8,8 +8,9 @@ use bentpipe_link::{Direction, Fate};
 use bentpipe_units::Time;
 
 use crate::course::{Course, HopCourse};
-use crate::job::{Flow, FlowResult, Job, Outcome};
+use crate::job::{Flow, Job};
 use crate::measure::{Finished, Played, float, seconds};
+use crate::schema::{FlowResult, Outcome};
 
 /// How a trial ended: as the flow that is measured, unless a program of another one failed, so that the trial was not the one
 /// that was asked for.
@@ -30,7 +31,7 @@ pub fn outcome(finished: &Finished) -> Outcome {
 /// Whether nothing can be said of the programs, since the testbed did not do what it was asked for.
 fn is_invalid(finished: &Finished) -> bool {
     let course = finished.course.as_ref();
-    course.is_some_and(|course| !course.fidelity.reasons.is_empty())
+    course.is_some_and(|course| !course.unfaithful.is_empty())
 }
 
 /// What there is to say of that, and of every other flow that did not come to a good end.
@@ -45,7 +46,7 @@ pub fn detail(job: &Job, finished: &Finished) -> String {
         }
     }
     let course = finished.course.iter();
-    said.extend(course.flat_map(|it| it.fidelity.reasons.clone()));
+    said.extend(course.flat_map(|it| it.unfaithful.clone()));
     said.retain(|it| !it.is_empty());
     said.join("; ")
 }

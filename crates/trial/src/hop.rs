@@ -1,56 +1,14 @@
-//! What a record says of hops and proxies (columns: ARCHITECTURE.md, "Records").
+//! What a record says of hops and proxies.
 
-use bentpipe_endpoint::contract::Statistics;
-use bentpipe_link::{Counters, Hop, HostName};
+use bentpipe_link::{Counters, Hop};
 use bentpipe_trace::Metrics;
-use serde::Serialize;
 
 use crate::course::Course;
 use crate::facts::{Files, link_facts};
 use crate::job::Job;
 use crate::measure::{Played, sent};
+use crate::schema::{HopResult, LinkCounts, ProxyResult};
 use crate::sight::{Sight, on_wire};
-
-/// A proxy of the flow that is measured.
-#[derive(Debug, Serialize)]
-#[expect(
-    missing_docs,
-    reason = "ARCHITECTURE.md defines the columns of records"
-)]
-pub struct ProxyResult {
-    pub place: HostName,
-    pub name: String,
-    pub version: String,
-    pub driver: String,
-    pub cpu_s: f64,
-    pub memory_bytes: u64,
-    pub statistics: Statistics,
-}
-
-/// A hop: what its links did to the packets of all flows, and what could be decoded of the flow that is measured.
-#[derive(Debug, Serialize)]
-#[expect(
-    missing_docs,
-    reason = "ARCHITECTURE.md defines the columns of records"
-)]
-pub struct HopResult {
-    pub from: HostName,
-    pub to: HostName,
-    pub forward_packets: u64,
-    pub forward_bytes: u64,
-    pub forward_queue_drops: u64,
-    pub forward_losses: u64,
-    pub return_packets: u64,
-    pub return_bytes: u64,
-    pub return_queue_drops: u64,
-    pub return_losses: u64,
-    /// Connections that completed a handshake.
-    pub connections: Option<u64>,
-    pub rtt_min_ms: Option<f64>,
-    pub rtt_median_ms: Option<f64>,
-    pub retransmitted_share: Option<f64>,
-    pub findings: Vec<&'static str>,
-}
 
 /// The proxies; none where there are none.
 pub fn proxies(job: &Job, played: &Played) -> Vec<ProxyResult> {
@@ -83,7 +41,7 @@ pub fn hops(job: &Job, course: Option<&Course>, played: &Played, files: Files) -
         .collect()
 }
 
-fn result(hop: Hop, [forward, back]: [Counters; 2], sight: &Sight, files: Files) -> HopResult {
+fn result(hop: Hop, passed: [Counters; 2], sight: &Sight, files: Files) -> HopResult {
     let readable = sight.busiest().filter(|_| sight.has_secrets);
     let facts = link_facts(hop, files);
     let (metrics, findings) = readable.map(|seen| on_wire(seen, &facts)).unzip();
@@ -91,18 +49,27 @@ fn result(hop: Hop, [forward, back]: [Counters; 2], sight: &Sight, files: Files)
     HopResult {
         from: hop.from,
         to: hop.to,
-        forward_packets: forward.packets,
-        forward_bytes: forward.bytes,
-        forward_queue_drops: forward.queue_drops,
-        forward_losses: forward.losses,
-        return_packets: back.packets,
-        return_bytes: back.bytes,
-        return_queue_drops: back.queue_drops,
-        return_losses: back.losses,
+        links: LinkCounts::from(passed),
         connections: sight.connections().map(|all| all.len() as u64),
         rtt_min_ms: metrics.and_then(|it| it.rtt_min_ms),
         rtt_median_ms: metrics.and_then(|it| it.rtt_median_ms),
         retransmitted_share: metrics.and_then(|it| sent(it, files.testcase).retransmitted_share),
         findings: findings.unwrap_or_default(),
+    }
+}
+
+/// Towards the client, and towards the server.
+impl From<[Counters; 2]> for LinkCounts {
+    fn from([forward, back]: [Counters; 2]) -> Self {
+        Self {
+            forward_packets: forward.packets,
+            forward_bytes: forward.bytes,
+            forward_queue_drops: forward.queue_drops,
+            forward_losses: forward.losses,
+            return_packets: back.packets,
+            return_bytes: back.bytes,
+            return_queue_drops: back.queue_drops,
+            return_losses: back.losses,
+        }
     }
 }

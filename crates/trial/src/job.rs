@@ -1,17 +1,14 @@
-//! The job that a trial is started with, and the result that it ends with; both travel as JSON.
+//! The job that a trial is started with, as JSON.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-use bentpipe_endpoint::contract::Statistics;
 use bentpipe_link::{HostName, Scenario};
 use bentpipe_units::{Span, Time};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::chain::Proxy;
-use crate::course::Fidelity;
-use crate::hop::{HopResult, ProxyResult};
 use crate::testcase::TestCase;
 
 /// The wall-clock time of virtual time zero: 1 January 2000, where Go's bubbles begin.
@@ -201,144 +198,4 @@ impl fmt::Display for Seed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}", self.0)
     }
-}
-
-/// How a trial ended, in one word. The project's other outcomes are said outside of trials.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[expect(
-    missing_docs,
-    reason = "ARCHITECTURE.md, \"One trial\", says when each is said"
-)]
-pub enum Outcome {
-    #[default]
-    Ok,
-    Unsupported,
-    HandshakeTimeout,
-    TransferTimeout,
-    MissingFile,
-    CorruptFile,
-    Crashed,
-    NoSecrets,
-    Unproven,
-    Invalid,
-}
-
-impl Outcome {
-    /// The word of records.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Unsupported => "unsupported",
-            Self::HandshakeTimeout => "handshake_timeout",
-            Self::TransferTimeout => "transfer_timeout",
-            Self::MissingFile => "missing_file",
-            Self::CorruptFile => "corrupt_file",
-            Self::Crashed => "crashed",
-            Self::NoSecrets => "no_secrets",
-            Self::Unproven => "unproven",
-            Self::Invalid => "invalid",
-        }
-    }
-}
-
-/// What became of one of several flows (columns: ARCHITECTURE.md, "Records"). Times count from the start of the trial.
-#[derive(Debug, Serialize)]
-#[expect(
-    missing_docs,
-    reason = "ARCHITECTURE.md defines the columns of records"
-)]
-pub struct FlowResult {
-    pub client: String,
-    pub server: String,
-    pub start_s: f64,
-    /// When its last byte arrived, if it is complete; else until when it was there.
-    pub end_s: f64,
-    pub outcome: Outcome,
-    pub detail: String,
-    /// Of its streams, while all flows were there.
-    pub goodput_bps: Option<f64>,
-    pub forward_packets: u64,
-    pub forward_queue_drops: u64,
-    pub forward_losses: u64,
-    pub return_packets: u64,
-    pub return_queue_drops: u64,
-    pub return_losses: u64,
-    /// By the steps of the trial's own curve.
-    pub received_bytes: Vec<u64>,
-}
-
-/// The result of a trial: the measured columns of its record. Times in seconds from the client's first packet, of the second
-/// connection where the test case has two.
-#[derive(Debug, Serialize)]
-#[expect(
-    missing_docs,
-    reason = "ARCHITECTURE.md defines the columns of records"
-)]
-pub struct TrialResult {
-    pub outcome: Outcome,
-    pub detail: String,
-    /// The application protocol: virtual time has hq-interop alone.
-    pub alpn: String,
-    /// "wire" or "client": what the times and rates were taken from. What only the wire tells is null with the latter.
-    pub measured_from: &'static str,
-    pub handshake_s: Option<f64>,
-    pub ttfb_s: Option<f64>,
-    pub completion_s: Option<f64>,
-    pub transfer_s: Option<f64>,
-    pub goodput_bps: Option<f64>,
-    pub efficiency: Option<f64>,
-    pub limit_s: Option<f64>,
-    pub share_of_limit: Option<f64>,
-    /// Those that completed a handshake; null where none could be made out.
-    pub connections: Option<u64>,
-    /// Whether the second connection was resumed; null also where there was one connection.
-    pub resumed: Option<bool>,
-    /// Of the client's stream data in 0-RTT packets of the connection that is measured.
-    pub zero_rtt_bytes: Option<u64>,
-    pub virtual_s: f64,
-    pub wall_s: f64,
-    pub cpu_client_s: f64,
-    pub cpu_server_s: f64,
-    pub cpu_sim_s: f64,
-    pub memory_client_bytes: u64,
-    pub memory_server_bytes: u64,
-    pub epochs: u64,
-    pub forward_packets: u64,
-    pub forward_bytes: u64,
-    pub forward_queue_drops: u64,
-    pub forward_losses: u64,
-    pub return_packets: u64,
-    pub return_bytes: u64,
-    pub return_queue_drops: u64,
-    pub return_losses: u64,
-    pub retransmitted_share: Option<f64>,
-    pub acks_per_data_packet: Option<f64>,
-    pub mean_packet_bytes: Option<f64>,
-    pub largest_packet_bytes: Option<u32>,
-    pub return_rate_bps: Option<f64>,
-    pub rtt_min_ms: Option<f64>,
-    pub rtt_median_ms: Option<f64>,
-    pub rtt_max_ms: Option<f64>,
-    pub in_flight_max_bytes: Option<u64>,
-    pub findings: Vec<&'static str>,
-    pub client_version: String,
-    pub server_version: String,
-    pub client_driver: String,
-    pub server_driver: String,
-    pub client_statistics: Statistics,
-    pub server_statistics: Statistics,
-    pub received_step_s: f64,
-    pub received_bytes: Vec<u64>,
-    pub jain_index: Option<f64>,
-    /// All of them, the one that is measured first; empty where that is the only one.
-    pub flows: Vec<FlowResult>,
-    /// From the client to the server; empty where there are none.
-    pub proxies: Vec<ProxyResult>,
-    /// The same; empty where there are no proxies.
-    pub hops: Vec<HopResult>,
-    pub packet_log_sha256: Option<String>,
-    #[serde(flatten)]
-    pub fidelity: Fidelity,
 }

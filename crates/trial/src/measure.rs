@@ -1,4 +1,4 @@
-//! The measures of a record (definitions: ARCHITECTURE.md, "Records"). Where the test case has two connections, they are of
+//! The measures of a record (`schemas/record.toml` defines them). Where the test case has two connections, they are of
 //! the second.
 
 use std::error::Error;
@@ -15,9 +15,10 @@ use crate::course::{Course, Lifetime};
 use crate::facts::{Files, link_facts};
 use crate::fairness::{detail, fairness, outcome};
 use crate::hop::{hops, proxies};
-use crate::job::{Job, Outcome, TrialResult};
+use crate::job::Job;
 use crate::play::Play;
 use crate::remains::Remains;
+use crate::schema::{LinkCounts, Outcome, TrialResult};
 use crate::sight::{Sight, on_wire};
 use crate::testcase::TestCase;
 use crate::times::Times;
@@ -289,7 +290,6 @@ pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
     let second = connections.as_ref().and_then(|all| all.get(1));
     let satellite = course.map(|it| &it.hops[job.satellite_hop()]);
     let passed = satellite.map(|it| [it.forward, it.back]);
-    let [forward, back] = passed.unwrap_or_default();
     let (step, received_bytes) = received(job, course.zip(start));
     let (jain_index, flows) = fairness(job, finished, start, step);
     let [client, server] = [0, job.proxies.len() + 1];
@@ -330,14 +330,7 @@ pub fn result(job: &Job, finished: &Finished, wall: Duration) -> TrialResult {
         memory_client_bytes: played.remains[client].peak_memory_bytes,
         memory_server_bytes: played.remains[server].peak_memory_bytes,
         epochs: course.map_or(0, |it| it.epochs),
-        forward_packets: forward.packets,
-        forward_bytes: forward.bytes,
-        forward_queue_drops: forward.queue_drops,
-        forward_losses: forward.losses,
-        return_packets: back.packets,
-        return_bytes: back.bytes,
-        return_queue_drops: back.queue_drops,
-        return_losses: back.losses,
+        links: LinkCounts::from(passed.unwrap_or_default()),
         client_version: version(client),
         server_version: version(server),
         client_driver: driver(client),

@@ -12,11 +12,12 @@ use bentpipe_trace::KeyLog;
 use bentpipe_units::Span;
 
 use crate::course::HopCourse;
-use crate::job::{self, EPOCH_UNIX_S, Job, Outcome, Role, Variant};
+use crate::job::{self, EPOCH_UNIX_S, Job, Role, Variant};
 use crate::measure::Played;
 use crate::packet_log::PacketLog;
 use crate::proof::Claim;
 use crate::remains::Remains;
+use crate::schema::Outcome;
 use crate::sight::Sight;
 use crate::verdict::Verdict;
 use crate::verify::verify;

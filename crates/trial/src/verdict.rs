@@ -6,8 +6,8 @@ use bentpipe_endpoint::contract::{Bye, Statistics};
 use bentpipe_link::HostName;
 use bentpipe_units::Time;
 
-use crate::job::Outcome;
 use crate::proof::Flaw;
+use crate::schema::Outcome;
 
 /// The contract's words for the end of RFC 9000 section 10.1, and for a stack that gives up on a handshake.
 const TIMEOUTS: [&str; 2] = ["idle timeout", "handshake timeout"];

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
-use crate::job::Outcome;
+use crate::schema::Outcome;
 
 const CHUNK: usize = 1 << 18;
 

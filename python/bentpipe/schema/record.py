@@ -100,15 +100,15 @@ class HopResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     from_: str = msgspec.field(name="from")
     # The neighbour on the server's side.
     to: str
-    # As in the record, here and below.
+    # IP packets sent towards the client, drops and losses included.
     forward_packets: int
-    # Likewise.
+    # Of these packets.
     forward_bytes: int
-    # Likewise, packets.
+    # Dropped by a full queue, packets.
     forward_queue_drops: int
-    # Likewise, packets.
+    # Lost by the link, packets.
     forward_losses: int
-    # Likewise.
+    # Likewise towards the server.
     return_packets: int
     # Likewise.
     return_bytes: int
@@ -210,8 +210,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     memory_server_bytes: int = 0
     # Rounds of the coordinator of virtual time; 0 in real time.
     epochs: int = 0
-    # IP packets sent towards the client, drops and losses included. With proxies this and the seven after it
-    # are of the hop that has the satellite; `hops` has all of them.
+    # IP packets sent towards the client, drops and losses included.
     forward_packets: int = 0
     # Of these packets.
     forward_bytes: int = 0
@@ -280,19 +279,20 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # hash. With proxies it is over the hashes of the hops.
     packet_log_sha256: str | None = None
     # By how much packets came out of the emulated links later than these said: what half of them did not
-    # exceed; null in virtual time, as the six after it.
+    # exceed; null in virtual time.
     release_error_p50_ms: float | None = None
-    # What 99 % did not exceed.
+    # What 99 % did not exceed; null in virtual time.
     release_error_p99_ms: float | None = None
-    # What 99.9 % did not exceed.
+    # What 99.9 % did not exceed; null in virtual time.
     release_error_p999_ms: float | None = None
-    # The largest.
+    # The largest; null in virtual time.
     release_error_max_ms: float | None = None
-    # What 99.9 % must not exceed if the trial is to be trusted.
+    # What 99.9 % must not exceed if the trial is to be trusted; null in virtual time.
     release_error_limit_ms: float | None = None
-    # That the kernel dropped on the way to the emulator or from it, packets.
+    # That the kernel dropped on the way to the emulator or from it; null in virtual time, packets.
     kernel_drops: int | None = None
-    # Of the time in which some task of this machine waited for a processor; null also with `--awake`, share.
+    # Of the time in which some task of this machine waited for a processor; null in virtual time, and with
+    # `--awake`, share.
     cpu_pressure: float | None = None
 
 

@@ -86,7 +86,7 @@ export interface TrialRecord {
   memory_server_bytes: number;
   /** Rounds of the coordinator of virtual time; 0 in real time. */
   epochs: number;
-  /** IP packets sent towards the client, drops and losses included. With proxies this and the seven after it are of the hop that has the satellite; `hops` has all of them. */
+  /** IP packets sent towards the client, drops and losses included. */
   forward_packets: number;
   /** Of these packets. */
   forward_bytes: number;
@@ -148,19 +148,19 @@ export interface TrialRecord {
   hops: HopResult[];
   /** Over flow, direction, times, fate, ECN bits and bytes of every packet: the same seed gives the same hash. With proxies it is over the hashes of the hops. */
   packet_log_sha256: string | null;
-  /** By how much packets came out of the emulated links later than these said: what half of them did not exceed. Null in virtual time, as the six after it. */
+  /** By how much packets came out of the emulated links later than these said: what half of them did not exceed. Null in virtual time. */
   release_error_p50_ms: number | null;
-  /** What 99 % did not exceed. */
+  /** What 99 % did not exceed. Null in virtual time. */
   release_error_p99_ms: number | null;
-  /** What 99.9 % did not exceed. */
+  /** What 99.9 % did not exceed. Null in virtual time. */
   release_error_p999_ms: number | null;
-  /** The largest. */
+  /** The largest. Null in virtual time. */
   release_error_max_ms: number | null;
-  /** What 99.9 % must not exceed if the trial is to be trusted. */
+  /** What 99.9 % must not exceed if the trial is to be trusted. Null in virtual time. */
   release_error_limit_ms: number | null;
-  /** That the kernel dropped on the way to the emulator or from it. */
+  /** That the kernel dropped on the way to the emulator or from it. Null in virtual time. */
   kernel_drops: number | null;
-  /** Of the time in which some task of this machine waited for a processor. Null also with `--awake`. */
+  /** Of the time in which some task of this machine waited for a processor. Null in virtual time, and with `--awake`. */
   cpu_pressure: number | null;
 }
 
@@ -220,15 +220,15 @@ export interface HopResult {
   from: string;
   /** The neighbour on the server's side. */
   to: string;
-  /** As in the record, here and below. */
+  /** IP packets sent towards the client, drops and losses included. */
   forward_packets: number;
-  /** Likewise. */
+  /** Of these packets. */
   forward_bytes: number;
-  /** Likewise. */
+  /** Dropped by a full queue. */
   forward_queue_drops: number;
-  /** Likewise. */
+  /** Lost by the link. */
   forward_losses: number;
-  /** Likewise. */
+  /** Likewise towards the server. */
   return_packets: number;
   /** Likewise. */
   return_bytes: number;

@@ -55,7 +55,8 @@ pub fn course(plays: &[Play], report: &Report) -> Course {
         hops,
         end: Time::ZERO,
         epochs: 0,
-        fidelity: fidelity(report, reasons),
+        fidelity: fidelity(report),
+        unfaithful: [report.fidelity.reasons.clone(), reasons].concat(),
     }
 }
 
@@ -175,10 +176,9 @@ fn content(plays: &[Play], sighting: &Sighting) -> Option<(usize, u8, Bytes)> {
     Some((flow, ecn & 3, Bytes::copy_from_slice(datagram.payload)))
 }
 
-fn fidelity(report: &Report, flaws: Vec<String>) -> Fidelity {
+fn fidelity(report: &Report) -> Fidelity {
     let (seen, late) = (&report.fidelity, &report.fidelity.release_error);
     Fidelity {
-        reasons: [seen.reasons.clone(), flaws].concat(),
         release_error_p50_ms: Some(late.p50_ms),
         release_error_p99_ms: Some(late.p99_ms),
         release_error_p999_ms: Some(late.p999_ms),

@@ -128,23 +128,10 @@ pub struct TrialResult {
     pub memory_server_bytes: u64,
     /// Rounds of the coordinator of virtual time; 0 in real time.
     pub epochs: u64,
-    /// IP packets sent towards the client, drops and losses included. With proxies this and the
-    /// seven after it are of the hop that has the satellite; `hops` has all of them.
-    pub forward_packets: u64,
-    /// Of these packets.
-    pub forward_bytes: u64,
-    /// Dropped by a full queue.
-    pub forward_queue_drops: u64,
-    /// Lost by the link.
-    pub forward_losses: u64,
-    /// Likewise towards the server.
-    pub return_packets: u64,
-    /// Likewise.
-    pub return_bytes: u64,
-    /// Likewise.
-    pub return_queue_drops: u64,
-    /// Likewise.
-    pub return_losses: u64,
+    /// To the packets of all flows; with proxies on the hop that has the satellite, where `hops`
+    /// has them all.
+    #[serde(flatten)]
+    pub links: LinkCounts,
     /// Of the stream bytes that the server sent: those that it had sent before. Null: as all up to
     /// `in_flight_max_bytes`, unless measured on the wire.
     pub retransmitted_share: Option<f64>,
@@ -199,22 +186,9 @@ pub struct TrialResult {
     /// Over flow, direction, times, fate, ECN bits and bytes of every packet: the same seed gives
     /// the same hash. With proxies it is over the hashes of the hops.
     pub packet_log_sha256: Option<String>,
-    /// By how much packets came out of the emulated links later than these said: what half of them
-    /// did not exceed. Null: in virtual time, as the six after it.
-    pub release_error_p50_ms: Option<f64>,
-    /// What 99 % did not exceed.
-    pub release_error_p99_ms: Option<f64>,
-    /// What 99.9 % did not exceed.
-    pub release_error_p999_ms: Option<f64>,
-    /// The largest.
-    pub release_error_max_ms: Option<f64>,
-    /// What 99.9 % must not exceed if the trial is to be trusted.
-    pub release_error_limit_ms: Option<f64>,
-    /// That the kernel dropped on the way to the emulator or from it.
-    pub kernel_drops: Option<u64>,
-    /// Of the time in which some task of this machine waited for a processor. Null: also with
-    /// `--awake`.
-    pub cpu_pressure: Option<f64>,
+    /// How well the links kept to the model. Null: in virtual time.
+    #[serde(flatten)]
+    pub fidelity: Fidelity,
 }
 
 /// One of several flows of a trial. Times count from the start of the trial.
@@ -281,22 +255,9 @@ pub struct HopResult {
     pub from: HostName,
     /// The neighbour on the server's side.
     pub to: HostName,
-    /// As in the record, here and below.
-    pub forward_packets: u64,
-    /// Likewise.
-    pub forward_bytes: u64,
-    /// Likewise.
-    pub forward_queue_drops: u64,
-    /// Likewise.
-    pub forward_losses: u64,
-    /// Likewise.
-    pub return_packets: u64,
-    /// Likewise.
-    pub return_bytes: u64,
-    /// Likewise.
-    pub return_queue_drops: u64,
-    /// Likewise.
-    pub return_losses: u64,
+    /// What its links did.
+    #[serde(flatten)]
+    pub links: LinkCounts,
     /// That completed a handshake on this hop.
     pub connections: Option<u64>,
     /// Of the hop's own sender.
@@ -307,4 +268,46 @@ pub struct HopResult {
     pub retransmitted_share: Option<f64>,
     /// The rules that found something wrong on this hop.
     pub findings: Vec<&'static str>,
+}
+
+/// What the links of a hop did to packets.
+#[derive(Debug, Serialize)]
+pub struct LinkCounts {
+    /// IP packets sent towards the client, drops and losses included.
+    pub forward_packets: u64,
+    /// Of these packets.
+    pub forward_bytes: u64,
+    /// Dropped by a full queue.
+    pub forward_queue_drops: u64,
+    /// Lost by the link.
+    pub forward_losses: u64,
+    /// Likewise towards the server.
+    pub return_packets: u64,
+    /// Likewise.
+    pub return_bytes: u64,
+    /// Likewise.
+    pub return_queue_drops: u64,
+    /// Likewise.
+    pub return_losses: u64,
+}
+
+/// How well the links of a testbed in real time kept to the model. Nothing of it is there in
+/// virtual time, which keeps to it exactly.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Fidelity {
+    /// By how much packets came out of the emulated links later than these said: what half of them
+    /// did not exceed.
+    pub release_error_p50_ms: Option<f64>,
+    /// What 99 % did not exceed.
+    pub release_error_p99_ms: Option<f64>,
+    /// What 99.9 % did not exceed.
+    pub release_error_p999_ms: Option<f64>,
+    /// The largest.
+    pub release_error_max_ms: Option<f64>,
+    /// What 99.9 % must not exceed if the trial is to be trusted.
+    pub release_error_limit_ms: Option<f64>,
+    /// That the kernel dropped on the way to the emulator or from it.
+    pub kernel_drops: Option<u64>,
+    /// Of the time in which some task of this machine waited for a processor. Null: with `--awake`.
+    pub cpu_pressure: Option<f64>,
 }
