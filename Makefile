@@ -9,12 +9,13 @@
 # make bench   what a trial costs, beside the same stacks over loopback UDP; decoding, beside tshark;
 #              congestion controllers, beside noq's; bentpipe perf, beside noq and iperf3, and through the proxy;
 #              how exact real time is, beside this machine's timer
+# make schemas what is generated from the definitions of file formats in schemas/
 # make lint    formatters and linters, changing nothing
 
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-times test-crate soak wheel wheel-check bench lint fmt clean
+.PHONY: setup demo test test-times test-crate soak wheel wheel-check bench lint fmt schemas clean
 .DEFAULT_GOAL := setup
 
 setup:
@@ -58,6 +59,9 @@ lint:
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	@! command -v gofmt >/dev/null || test -z "$$(gofmt -l endpoints | tee -a /dev/stderr)"
+
+schemas:
+	$(BIN)/python tools/schemas/generate.py
 
 fmt:
 	cargo fmt --all

@@ -9,75 +9,43 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+from msgspec.structs import fields, replace
+
 from bentpipe import flows, paths, scenarios, stacks, strict, treatments, workload
 from bentpipe.errors import UsageError, one_of
 from bentpipe.flows import AND
+from bentpipe.schema.manifest import PAIRS, TRACES, Options
 from bentpipe.stacks import Stack, Variant
 from bentpipe.testbed import TESTBEDS
 from bentpipe.treatments import DIRECT, QUIC_PEP, Treatment
 from bentpipe.trial import Trial
 from bentpipe.workload import Workload
 
-TRACES = ("none", "analysis", "median", "all")
-PAIRS = ("all", "self")  # every client with every server; or those of the same stack alone
 
-
-@dataclass(frozen=True)
-class Plan:
-    """What a campaign is to run, as the user wrote it. It is kept in the manifest and decides what a resumed
-    run does.
+class Plan(Options, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a campaign is to run, as the user wrote it (`schemas/manifest.toml`). It is kept in the manifest
+    and decides what a resumed run does.
     """
-
-    name: str
-    scenarios: tuple[str, ...]  # names, or paths to .toml files (in a campaign file: from its folder)
-    clients: tuple[str, ...]  # variants
-    servers: tuple[str, ...]
-    pairs: str = "all"  # one of PAIRS
-    title: str = ""
-    seed: int = 1
-    iterations: int = 10
-    workloads: tuple[str, ...] = ("transfer:10485760",)  # in canonical form
-    flows: tuple[str, ...] = ()  # sets of further flows, in canonical form; each workload is run with each
-    treatments: tuple[str, ...] = (DIRECT,)  # of treatments.KINDS
-    pep: tuple[str, ...] = ()  # chains of proxies, in canonical form: each is a treatment quic-pep
-    trace: str = "none"  # one of TRACES
-    testbed: str = "sim"  # one of TESTBEDS
-    qlog: bool = False  # traces come with the endpoints' qlogs
-    set: tuple[str, ...] = ()  # `KEY=VALUE`, for every scenario
-    sweep: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
-
-    def to_mapping(self) -> dict[str, Any]:
-        """As it stands in a manifest."""
-        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        values["sweep"] = {key: list(value) for key, value in self.sweep.items()}
-        return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
-
-    @classmethod
-    def from_mapping(cls, values: Mapping[str, Any]) -> Plan:
-        """The inverse of `to_mapping`; TypeError for keys that are missing or unknown."""
-        plain: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value for key, value in values.items()
-        }
-        plain["sweep"] = {key: tuple(value) for key, value in values.get("sweep", {}).items()}
-        return cls(**plain)
 
     def changed(self, changes: Mapping[str, Any]) -> Plan:
         """The plan with what the command line says instead. A key that is set there is no longer swept; a
         scenario key set on both sides takes the value of the command line.
         """
-        new = dataclasses.replace(self, **changes)
+        new = replace(self, **changes)
         keys = [setting.partition("=")[0].strip() for setting in changes.get("set", ())]
         kept = [one for one in self.set if one.partition("=")[0].strip() not in keys]
         left = {
             joined(key for key in split(keys_) if key not in keys): values
             for keys_, values in new.sweep.items()
         }
-        return dataclasses.replace(
+        return replace(
             new,
             set=(*kept, *changes.get("set", ())),
             sweep={key: values for key, values in left.items() if key},
@@ -172,7 +140,7 @@ def load(argument: str) -> Plan:
             f"{file} is a folder, not a campaign file", "give a .toml file, or a campaign's name"
         )
     table = strict.read(file)
-    allowed = [field.name for field in dataclasses.fields(Plan) if field.name != "name"]
+    allowed = [field.name for field in fields(Plan) if field.name != "name"]
     table.allow(*allowed)
     values: dict[str, Any] = {"name": file.stem}
     for key in ("scenarios", "clients", "servers"):
@@ -266,7 +234,7 @@ def unique(names: Sequence[str]) -> tuple[str, ...]:
 
 def difference(old: Plan, new: Plan) -> str | None:
     """The first key in which two plans differ and both values, in words; None if they are the same."""
-    before, after = old.to_mapping(), new.to_mapping()
+    before, after = (json.loads(msgspec.json.encode(one)) for one in (old, new))
     for key, value in before.items():
         if key not in ("name", "title") and value != after[key]:
             return f"{key}: the run has {value!r}, now it is {after[key]!r}"

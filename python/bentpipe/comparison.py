@@ -265,7 +265,7 @@ def remarks(both: Comparison) -> list[str]:
 def _settings(both: Comparison) -> Iterator[str]:
     """Scenarios whose label is the same, and whose path is not."""
     for label in dict.fromkeys(cell.key.scenario for cell in both.cells):
-        left, right = (run.manifest.scenarios[label]["scenario"] for run in (both.a, both.b))
+        left, right = (run.manifest.scenarios[label].scenario for run in (both.a, both.b))
         if left != right:
             yield f"{label} is not the same path in both runs: compare the scenarios in their manifests"
 
@@ -278,7 +278,7 @@ def _programs(a: Manifest, b: Manifest) -> Iterator[str]:
         if left != right and left and right:
             yield f"{name} is {left} in A, {right} in B"
             continue
-        built = [(one.stacks[name].get("installation") or {}).get("inputs_sha256") for one in (a, b)]
+        built = [(one.stacks[name].installation or {}).get("inputs_sha256") for one in (a, b)]
         if None not in built and built[0] != built[1]:
             yield f"{name} has the same version in both, but was built from other sources"
 

@@ -16,6 +16,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from bentpipe.schema import reading
 from bentpipe.schema import record as schema
 from bentpipe.schema.record import FORMAT, MEASURED, OUTCOMES, TYPES, FlowResult, HopResult, ProxyResult
 
@@ -53,10 +54,7 @@ class Record(schema.Record, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         """A record from a JSON object, of this format or an older one, whose columns that came later are
         empty. ValueError, with the column, for anything else.
         """
-        found = values.get("format", 1)
-        if not isinstance(found, int) or not 1 <= found <= FORMAT:
-            raise ValueError(f"it is of format {found!r}, and this version of Bentpipe reads 1 to {FORMAT}")
-        return msgspec.convert(values, cls)
+        return reading.convert(values, cls, FORMAT)
 
 
 def read_jsonl(path: Path) -> Iterator[Record]:
@@ -67,7 +65,7 @@ def read_jsonl(path: Path) -> Iterator[Record]:
             continue
         try:
             values = json.loads(line)
-            yield Record.from_mapping(values if isinstance(values, dict) else {})
+            yield Record.from_mapping(values)
         except json.JSONDecodeError as error:
             if number == len(lines):  # no newline behind it: the writer was interrupted here
                 return

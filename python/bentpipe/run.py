@@ -309,7 +309,7 @@ class Execution:
         workload = self._workloads[trial.workload]
         own, *others = self._flows(trial)
         return Job(
-            scenario=self.manifest.scenarios[trial.scenario]["scenario"],
+            scenario=self.manifest.scenarios[trial.scenario].scenario,
             testcase=workload.testcase,
             requests=workload.requests,
             size_bytes=workload.size_bytes,

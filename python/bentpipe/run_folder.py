@@ -68,7 +68,7 @@ class RunFolder:
         except OSError as error:
             folder.close()
             raise BentpipeError(f"{path}: cannot be resumed: {error}") from error
-        except (ValueError, TypeError) as error:
+        except ValueError as error:
             folder.close()
             raise BentpipeError(
                 f"{path / RECORDS}: cannot be resumed: {error}",
@@ -187,9 +187,10 @@ def read(folder: Path) -> tuple[manifest.Manifest, list[Record]]:
         records = list(read_jsonl(path))
     except FileNotFoundError:
         records = []
-    except (OSError, ValueError, TypeError) as error:
-        hint = "the run may be of another version of Bentpipe; repeat it"
-        raise BentpipeError(f"{path}: cannot be read: {error}", hint) from error
+    except ValueError as error:
+        raise BentpipeError(str(error), "the run may be of a newer version of Bentpipe") from error
+    except OSError as error:
+        raise BentpipeError(f"{path}: cannot be read: {error.strerror}") from error
     if not records:
         hint = f"continue it with: bentpipe run --resume {shlex.quote(str(folder))}"
         raise BentpipeError(f"{folder}: no trial of this run has finished, so there are no records", hint)

@@ -18,6 +18,7 @@ from rich.table import Table
 
 from bentpipe import treatments, workload
 from bentpipe.records import Record
+from bentpipe.schema.manifest import ScenarioState
 from bentpipe.statistics import Cell, Matrix, MatrixKey, matrices
 
 _FEW = 4  # names across: with deviations, they fit the width
@@ -41,12 +42,14 @@ _LETTERS = {
 }
 
 
-def show(records: Sequence[Record], scenarios: Mapping[str, Mapping[str, Any]], console: Console) -> None:
+def show(records: Sequence[Record], scenarios: Mapping[str, ScenarioState], console: Console) -> None:
     """Print the matrix of every scenario and workload, then the failures in words."""
     shown = matrices(records)
     for matrix in shown:
-        summary = scenarios.get(matrix.key.scenario, {}).get("summary", {})
-        title = _title(matrix, summary) + _apart(matrix.key, [one.key for one in shown])
+        known = scenarios.get(matrix.key.scenario)
+        title = _title(matrix, known.summary if known else {}) + _apart(
+            matrix.key, [one.key for one in shown]
+        )
         console.print(title, style="bold", markup=False, soft_wrap=True)
         for table in _tables(matrix):
             console.print(table)

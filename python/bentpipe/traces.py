@@ -29,6 +29,7 @@ from bentpipe import link_facts, manifest, paths
 from bentpipe.errors import BentpipeError, UsageError
 from bentpipe.link_facts import LinkFacts
 from bentpipe.records import Record, read_jsonl
+from bentpipe.schema.manifest import ScenarioState
 
 PROGRAM = "bentpipe-trace"
 TRACE = "trace.pcapng"  # with proxies, of the hop at the client
@@ -106,7 +107,7 @@ class Run:
     """What a run knows of its trials."""
 
     folder: Path
-    scenarios: dict[str, dict[str, Any]]  # of the manifest: label → {"scenario", "summary"}
+    scenarios: dict[str, ScenarioState]  # of the manifest, by their labels
     records: dict[str, Record]  # by trial
 
     @classmethod
@@ -123,7 +124,7 @@ class Run:
     def link(self, trial: str) -> LinkFacts | None:
         """What is known of a trial's path; None if the run has no record of the trial."""
         record = self.records.get(trial)
-        return link_facts.of_trial(self.scenarios[record.scenario]["summary"], record) if record else None
+        return link_facts.of_trial(self.scenarios[record.scenario].summary, record) if record else None
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import msgspec
-
 from bentpipe.records import MEASURED, Record
 from bentpipe.schema.record import Outcome
 from bentpipe.treatments import DIRECT
@@ -62,7 +60,7 @@ class Trial:
         if values.keys() != MEASURED:
             odd = sorted(values.keys() ^ MEASURED)
             raise ValueError(f"the testbed's columns are not those of a record: {', '.join(odd)}")
-        return msgspec.convert({**self._identity(), **values}, Record)
+        return Record.from_mapping({**self._identity(), **values})
 
     def unmeasured(self, outcome: Outcome, detail: str) -> Record:
         """The record of a trial in which nothing was measured."""

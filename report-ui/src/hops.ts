@@ -2,7 +2,8 @@
 
 import { h, type Child } from "./dom";
 import { bytes, duration, percent } from "./format";
-import type { CellDetail, Hop } from "./model";
+import type { CellDetail } from "./model";
+import type { HopResult } from "./schema/record";
 
 /** The section on hops, of the iteration that stands for the cell; null without proxies. */
 export function hops(detail: CellDetail): Child {
@@ -56,6 +57,6 @@ export function hops(detail: CellDetail): Child {
   );
 }
 
-function counts(hop: Hop, what: "packets" | "queue_drops" | "losses"): string {
+function counts(hop: HopResult, what: "packets" | "queue_drops" | "losses"): string {
   return `${hop[`forward_${what}`]}, ${hop[`return_${what}`]}`;
 }

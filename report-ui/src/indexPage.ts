@@ -6,7 +6,7 @@ import { anchor, brand, name } from "./header";
 import type { Json, Run } from "./model";
 import { failedTrials, overview } from "./overview";
 import { scenario } from "./scenario";
-import { isEntries, tree } from "./tree";
+import { tree } from "./tree";
 
 export function indexPage(root: HTMLElement, run: Run): void {
   const sections = run.matrices.map((matrix) => scenario(run, matrix));
@@ -15,14 +15,7 @@ export function indexPage(root: HTMLElement, run: Run): void {
       "header",
       { class: "page" },
       brand("index.html"),
-      h(
-        "h1",
-        {},
-        run.campaign,
-        typeof run.manifest.title === "string" &&
-          run.manifest.title !== "" &&
-          h("small", {}, ` ${run.manifest.title}`),
-      ),
+      h("h1", {}, run.campaign, run.manifest.title !== "" && h("small", {}, ` ${run.manifest.title}`)),
       runFacts(run),
       ...commandLine(run),
       ...warnings(run),
@@ -50,9 +43,7 @@ function showTarget(): void {
 
 function runFacts(run: Run): HTMLElement {
   const { manifest } = run;
-  const options = isEntries(manifest.options) ? manifest.options : {};
-  const seed = manifest.seed ?? options.seed;
-  const host = isEntries(manifest.host) ? manifest.host : {};
+  const { host } = manifest;
   const cores = typeof host.cores === "number" ? `${host.cores} cores` : null;
   const machine = [host.cpu, cores, host.kernel]
     .filter((part) => part !== null && part !== undefined)
@@ -60,13 +51,13 @@ function runFacts(run: Run): HTMLElement {
     .join(", ");
   return facts(
     [
-      ["seed", text(seed)],
-      ["started", typeof manifest.started === "string" && instant(manifest.started)],
+      ["seed", text(manifest.options.seed)],
+      ["started", manifest.started !== "" && instant(manifest.started)],
       ["took", between(manifest.started, manifest.finished)],
       ["trials", String(run.trials)],
       ["failed", h("span", { class: run.failed ? "failure" : "" }, String(run.failed))],
       ["machine", machine || null],
-      ["bentpipe", isEntries(manifest.versions) ? text(manifest.versions.bentpipe) : null],
+      ["bentpipe", text(manifest.versions.bentpipe)],
     ],
     "facts inline",
   );
@@ -81,8 +72,8 @@ function instant(value: string): string {
   return value.replace(/^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(\.\d+)?(Z|\+00:00)$/, "$1 $2 UTC");
 }
 
-function between(from: Json | undefined, to: Json | undefined): string | null {
-  if (typeof from !== "string" || typeof to !== "string") return null;
+function between(from: string, to: string | null): string | null {
+  if (to === null) return null;
   const s = (Date.parse(to) - Date.parse(from)) / 1000;
   return Number.isFinite(s)
     ? s < 100
@@ -92,15 +83,13 @@ function between(from: Json | undefined, to: Json | undefined): string | null {
 }
 
 function commandLine({ manifest }: Run): HTMLElement[] {
-  return typeof manifest.command === "string" && manifest.command !== "" ? [command(manifest.command)] : [];
+  return manifest.command !== "" ? [command(manifest.command)] : [];
 }
 
 /** What readers must know before they trust the matrix: stacks that take no part, and those that broke the contract. */
 function warnings({ manifest }: Run): HTMLElement[] {
-  const lines = (value: Json | undefined, text: (name: string, why: string) => string) =>
-    isEntries(value)
-      ? Object.entries(value).map(([name, why]) => h("p", { class: "warning" }, text(name, String(why))))
-      : [];
+  const lines = (value: Record<string, string>, text: (name: string, why: string) => string) =>
+    Object.entries(value).map(([name, why]) => h("p", { class: "warning" }, text(name, why)));
   return [
     ...lines(manifest.left_out, (name, why) => `${name} takes no part: ${why}`),
     ...lines(manifest.contract_breaches, (name, why) => `${name} breaks the endpoint contract: ${why}`),

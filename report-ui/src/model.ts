@@ -1,5 +1,8 @@
 // The data of the pages, as `python/bentpipe/report/model.py` writes it. Keys carry their unit; ratios are 0 to 1.
 
+import type { Manifest } from "./schema/manifest";
+import type { HopResult, ProxyResult, TrialRecord } from "./schema/record";
+
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
 export interface Spread {
@@ -67,58 +70,46 @@ export interface Matrix {
 export interface Run {
   campaign: string;
   version: string;
-  manifest: { [key: string]: Json };
+  manifest: Manifest;
   trials: number;
   failed: number;
   matrices: Matrix[];
 }
 
+/** The columns of a record that the page of its cell shows. */
+type Shown = Pick<
+  TrialRecord,
+  | "trial"
+  | "seed"
+  | "goodput_bps"
+  | "handshake_s"
+  | "ttfb_s"
+  | "completion_s"
+  | "transfer_s"
+  | "share_of_limit"
+  | "jain_index"
+  | "virtual_s"
+  | "wall_s"
+  | "cpu_client_s"
+  | "cpu_server_s"
+  | "forward_packets"
+  | "forward_bytes"
+  | "forward_queue_drops"
+  | "forward_losses"
+  | "return_packets"
+  | "return_bytes"
+  | "return_queue_drops"
+  | "return_losses"
+  | "packet_log_sha256"
+  | "received_step_s"
+  | "received_bytes"
+>;
+
 /** One iteration on the page of its cell. */
-export interface Iteration extends Trial {
-  trial: string;
-  seed: string;
-  goodput_bps: number | null;
-  handshake_s: number | null;
-  ttfb_s: number | null;
-  completion_s: number | null;
-  transfer_s: number | null;
-  share_of_limit: number | null;
-  /** Null where there is one flow. */
-  jain_index: number | null;
-  virtual_s: number;
-  wall_s: number;
-  cpu_client_s: number;
-  cpu_server_s: number;
-  forward_packets: number;
-  forward_bytes: number;
-  forward_queue_drops: number;
-  forward_losses: number;
-  return_packets: number;
-  return_bytes: number;
-  return_queue_drops: number;
-  return_losses: number;
-  packet_log_sha256: string | null;
-  received_step_s: number;
-  /** UDP payload bytes that had reached the client after each step. */
-  received_bytes: number[];
+export interface Iteration extends Trial, Shown {
   files: { label: string; href: string }[];
   /** Null without a trace; else the script that holds it, or why it could not be read. */
   trace: { script: string | null; failure: string | null } | null;
-}
-
-/** A hop between neighbours, of the iteration that stands for the cell. */
-export interface Hop {
-  from: string;
-  to: string;
-  forward_packets: number;
-  forward_queue_drops: number;
-  forward_losses: number;
-  return_packets: number;
-  return_queue_drops: number;
-  return_losses: number;
-  rtt_min_ms: number | null;
-  retransmitted_share: number | null;
-  findings: string[];
 }
 
 export interface CellDetail {
@@ -142,8 +133,8 @@ export interface CellDetail {
   median: number | null;
   command: string;
   /** Between client, proxies and server; empty without proxies. */
-  hops: Hop[];
-  proxies: { place: string; cpu_s: number; memory_bytes: number }[];
+  hops: HopResult[];
+  proxies: Pick<ProxyResult, "place" | "cpu_s" | "memory_bytes">[];
   endpoints: { role: string; name: string; version: string; driver: string }[];
   iterations: Iteration[];
 }

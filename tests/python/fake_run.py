@@ -12,6 +12,8 @@ from typing import Any
 
 import msgspec
 
+from bentpipe.campaign import Plan
+from bentpipe.manifest import Manifest
 from bentpipe.records import Record
 from bentpipe.schema.record import Outcome
 
@@ -90,6 +92,15 @@ def record(scenario: str, client: str, server: str, iteration: int) -> Record:
 
 def change(record: Record, **values: Any) -> Record:
     return msgspec.structs.replace(record, **values)
+
+
+def manifest(*scenarios: str, seed: int = 1, **values: Any) -> Manifest:
+    """That of a run with nothing in it but what is given."""
+    plan = Plan(name="mine", scenarios=scenarios, clients=(), servers=(), seed=seed)
+    blank: dict[str, Any] = dict.fromkeys(("title", "command", "started"), "")
+    empty: dict[str, Any] = {key: {} for key in ("versions", "host", "scenarios", "stacks", "left_out")}
+    given: dict[str, Any] = {"campaign": "mine", "options": plan} | blank | empty | values
+    return Manifest(**given)
 
 
 def _manifest(stacks: tuple[str, ...], iterations: int) -> dict[str, Any]:

@@ -7,6 +7,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import fake_run
+import msgspec
 import pyarrow.parquet as pq
 import pytest
 from conftest import STACKS, Command, Done, installed_or_skip
@@ -156,7 +158,7 @@ def test_a_campaign_file_names_sets_of_flows(tmp_path: Path) -> None:
     texts = [str(one) for one in plan.parsed_workloads]
     both = "start=1s + server=toy,workload=transfer:1000,start=0s"
     assert texts == ["duration:1500ms", f"duration:1500ms + {both}"]
-    assert campaign.Plan.from_mapping(plan.to_mapping()) == plan
+    assert msgspec.convert(msgspec.to_builtins(plan), campaign.Plan) == plan
     assert [str(workload.parse(text, "")) for text in texts] == texts
     assert [flow.start_ms for flow in flows.of(plan.parsed_workloads[1])] == [1000, 0]
 
@@ -181,5 +183,5 @@ def test_a_campaign_file_with_a_mistake_is_refused(tmp_path: Path, wrong: str, m
 def test_the_command_of_a_cell_has_its_flows(bentpipe: Command) -> None:
     done = run(bentpipe, "A", *TOYS, "--flow", "start=1s")
     (cell,) = cells(read_jsonl(Path("A/records.jsonl")))
-    command = reproduce(cell, {})
+    command = reproduce(cell, fake_run.manifest())
     assert done.code == 0 and "--workload transfer:20000 --flow start=1s" in command

@@ -15,10 +15,12 @@ from typing import Any
 
 import browser
 import fake_run
+import msgspec
 import pytest
 
+from bentpipe.errors import BentpipeError
 from bentpipe.records import Record
-from bentpipe.report import ReportError, build
+from bentpipe.report import build
 from bentpipe.report.command import reproduce, split_label
 from bentpipe.report.slugs import assign
 from bentpipe.statistics import Cell, cells, efficiency_over, matrices, spread
@@ -218,30 +220,27 @@ def test_command_sets_what_the_label_says(tmp_path: Path) -> None:
     cell = one_cell(
         tmp_path, scenario="sat,forward.queue=1BDP,forward.loss=a,b", client="quiche:cc=bbr2:iw=100"
     )
-    words = shlex.split(reproduce(cell, {}))
+    words = shlex.split(reproduce(cell, fake_run.manifest()))
     assert words[words.index("--scenario") + 1] == "sat"
     assert [words[i + 1] for i, word in enumerate(words) if word == "--set"] == [
         "forward.queue=1BDP",
         "forward.loss=a,b",
     ]
-    assert "--seed" not in words
     assert split_label("sat") == ("sat", [])
 
 
 def test_command_names_a_scenario_file_by_its_path(tmp_path: Path) -> None:
     cell = one_cell(tmp_path, scenario="mine")
-    words = shlex.split(reproduce(cell, {"options": {"scenarios": ["sat", "my links/mine.toml"], "seed": 0}}))
+    words = shlex.split(reproduce(cell, fake_run.manifest("sat", "my links/mine.toml", seed=0)))
     assert words[words.index("--scenario") + 1] == "my links/mine.toml"
     assert words[words.index("--seed") + 1] == "0"
 
 
 def test_command_means_the_same_from_every_folder(tmp_path: Path) -> None:
     cell = one_cell(tmp_path, scenario="mine")
-    manifest = {
-        "options": {"scenarios": ["../links/mine.toml"]},
-        "stack_folders": ["my stacks", "/srv/stacks"],
-        "cwd": "/srv/lab/today",
-    }
+    manifest = fake_run.manifest(
+        "../links/mine.toml", stack_folders=["my stacks", "/srv/stacks"], cwd="/srv/lab/today"
+    )
     words = shlex.split(reproduce(cell, manifest))
     assert words[words.index("--scenario") + 1] == "/srv/lab/links/mine.toml"
     folders = [words[i + 1] for i, word in enumerate(words) if word == "--stacks"]
@@ -313,7 +312,7 @@ def test_an_old_report_survives_a_failure(tmp_path: Path) -> None:
     fake_run.write(tmp_path, stacks=("noq",), iterations=1)
     index = build(tmp_path)
     (tmp_path / "records.jsonl").write_text("{not json}\n{}\n")
-    with pytest.raises(ReportError, match=r"records\.jsonl:1: not a record"):
+    with pytest.raises(BentpipeError, match=r"records\.jsonl:1: not a record"):
         build(tmp_path)
     assert index.is_file()
 
@@ -321,13 +320,18 @@ def test_an_old_report_survives_a_failure(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("manifest.json", None, r"manifest\.json: no such file"),
-        ("manifest.json", "{", r"manifest\.json: not JSON"),
-        ("manifest.json", "[]", r"manifest\.json: expected a JSON object, found list"),
+        ("manifest.json", None, r"is no run: it has no manifest\.json"),
+        ("manifest.json", "{", r"manifest\.json: cannot be read"),
+        ("manifest.json", "[]", r"manifest\.json: it is no JSON object"),
         ("manifest.json", "{}", r'manifest\.json: the key "campaign" is missing'),
-        ("manifest.json", '{"campaign": 3}', r'manifest\.json: the key "campaign" is 3'),
-        ("records.jsonl", None, r"records\.jsonl: no such file"),
-        ("records.jsonl", '{"trial": "a"}\n', r"records\.jsonl: written by another version"),
+        ("manifest.json", '{"campaign": 3}', r"manifest\.json: campaign: 3 is not valid"),
+        ("records.jsonl", None, r"no trial of this run has finished"),
+        (
+            "records.jsonl",
+            '{"trial": "a"}\n',
+            r'records\.jsonl:1: not a record: the key "scenario" is missing',
+        ),
+        ("records.jsonl", '{"format": 99}\n', r"records\.jsonl:1: not a record: it is of format 99"),
     ],
 )
 def test_a_folder_that_is_no_run_is_named(tmp_path: Path, name: str, text: str | None, message: str) -> None:
@@ -336,12 +340,12 @@ def test_a_folder_that_is_no_run_is_named(tmp_path: Path, name: str, text: str |
         (tmp_path / name).unlink()
     else:
         (tmp_path / name).write_text(text)
-    with pytest.raises(ReportError, match=message) as caught:
+    with pytest.raises(BentpipeError, match=message) as caught:
         build(tmp_path)
     assert caught.value.hint
 
 
-MEAGRE = {"campaign": "mine", "options": {}, "scenarios": {}}
+MEAGRE = msgspec.to_builtins(fake_run.manifest())
 
 
 def test_a_manifest_may_say_little(tmp_path: Path) -> None:
@@ -380,7 +384,7 @@ def make_hostile(folder: Path) -> None:
         for r in records
         if r.scenario == "satloss" and r.server == "quinn"
     ]
-    write_records(folder, [*records, *bad, fake_run.change(bad[0], outcome=HOSTILE, iteration=9)])
+    write_records(folder, [*records, *bad])
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest |= {"campaign": HOSTILE, "title": HOSTILE, "command": HOSTILE, "left_out": {HOSTILE: HOSTILE}}
     manifest["scenarios"][HOSTILE] = {

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import fake_run
+import msgspec
 import pytest
 from browser import dump
 from conftest import Command
@@ -88,9 +89,9 @@ def test_without_a_chain_there_is_a_proxy_at_each_place() -> None:
 
 
 def test_plans_of_earlier_versions_are_direct() -> None:
-    values = plan().to_mapping()
+    values = msgspec.to_builtins(plan())
     del values["treatments"], values["pep"]
-    assert {one.treatment for one in Plan.from_mapping(values).trials()} == {"direct"}
+    assert {one.treatment for one in msgspec.convert(values, Plan).trials()} == {"direct"}
 
 
 def write(text: str) -> Path:
@@ -240,9 +241,9 @@ def test_names_of_cells_are_unique_and_commands_repeat_them(bentpipe: Command) -
     made = cells([record for name in many for record in of_treatment(name, 1)])
     names = slugs.assign(made)
     assert len(names) == 4 and all("/" not in name and " " not in name for name in names)
-    command = reproduce(made[1], {"options": {"seed": 7, "iterations": 3, "scenarios": ["sat"]}})
+    command = reproduce(made[1], fake_run.manifest("sat", seed=7))
     assert f"--treatment quic-pep --pep {CANONICAL.removeprefix('quic-pep ')}" in command
-    assert "--treatment" not in reproduce(made[0], {})
+    assert "--treatment" not in reproduce(made[0], fake_run.manifest())
 
 
 def test_treatments_come_in_the_order_of_the_campaign(bentpipe: Command) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,21 +20,30 @@ class DefinitionError(Exception):
 
 @dataclass(frozen=True)
 class Kind:
-    """The type of a field: a plain one, or the name of a type or a list of words; perhaps a list of it."""
+    """The type of a field: a plain one or the name of a type or of a list of words; or a list or a map of
+    such.
+    """
 
-    name: str
-    is_list: bool = False
-    is_map: bool = False
+    name: str  # "list" and "map" have an `of`
+    of: Kind | None = None
     nullable: bool = False
 
     @classmethod
     def parse(cls, text: str) -> Kind:
-        """From `integer?`, `[text]`, `{Hop}` or `Outcome`. ValueError for anything else."""
-        inner, nullable = (text[:-1], True) if text.endswith("?") else (text, False)
-        found = re.fullmatch(r"(\[)?(\{)?([A-Za-z]+)(\})?(\])?", inner)
-        if not found or (found[1] is None) != (found[5] is None) or (found[2] is None) != (found[4] is None):
+        """From `integer?`, `[text]`, `{[text]}` or `Outcome`. ValueError for anything else."""
+        if text.endswith("?"):
+            return replace(cls.parse(text[:-1]), nullable=True)
+        for brackets, name in (("[]", "list"), ("{}", "map")):
+            if text[:1] + text[-1:] == brackets:
+                return cls(name, cls.parse(text[1:-1]))
+        if not text.isalpha():
             raise ValueError(f'"{text}" is no type')
-        return cls(found[3], found[1] is not None, found[2] is not None, nullable)
+        return cls(text)
+
+    @property
+    def innermost(self) -> str:
+        """The name of what it is, or is a list or map of."""
+        return self.of.innermost if self.of else self.name
 
 
 @dataclass(frozen=True)
@@ -49,6 +57,8 @@ class Field:
     meaning: str  # one line
     null: str
     since: int
+    optional: bool  # may be absent
+    default: str  # what it is then, as JSON; "": nothing
     by: str
     section: str
     flatten: bool
@@ -63,6 +73,8 @@ class Type:
     about: str
     own: tuple[Field, ...]  # as they are defined
     fields: tuple[Field, ...]  # as they are in the file: in place of one that is flattened, those of its type
+    mutable: bool  # in Python
+    tuples: bool  # in Python, in place of lists
     rust: str  # further derives
 
 
@@ -83,6 +95,7 @@ class Definition:
     file: str
     title: str
     format: int
+    unmeasured: bool  # what the testbed says may be left out in Python: it is then empty
     about: str
     types: tuple[Type, ...]
     words: tuple[Words, ...]
@@ -109,6 +122,7 @@ def read(path: Path) -> Definition:
             if "words" in table
         )
         head = {key: values[key] for key in ("file", "title", "format", "about")}
+        head["unmeasured"] = values.get("unmeasured", False)
         definition = Definition(name=path.stem, types=types, words=words, **head)
         _check(definition)
     except KeyError as error:
@@ -137,6 +151,8 @@ def _types(tables: Mapping[str, Mapping[str, Any]]) -> tuple[Type, ...]:
             _line(table["about"]),
             own[name],
             tuple(it for field in own[name] for it in expanded(field)),
+            table.get("mutable", False),
+            table.get("tuples", False),
             table.get("rust", ""),
         )
         for name, table in tables.items()
@@ -150,7 +166,7 @@ def _fields(where: str, table: Mapping[str, Any]) -> Iterator[Field]:
 
 
 def _field(where: str, name: str, table: Mapping[str, Any]) -> Field:
-    known = {"type", "unit", "meaning", "null", "since", "by", "section", "flatten", "rust"}
+    known = {one.name for one in fields(Field)} - {"name", "text", "kind"} | {"type"}
     if unknown := set(table) - known:
         raise ValueError(
             f"{where}.{name}: unknown key {', '.join(sorted(unknown))}; one of {', '.join(sorted(known))}"
@@ -166,6 +182,8 @@ def _field(where: str, name: str, table: Mapping[str, Any]) -> Field:
         meaning=_line(table["meaning"]),
         null=_line(table.get("null", "")),
         since=table.get("since", 1),
+        optional=table.get("optional", False),
+        default=table.get("default", ""),
         by=by,
         section=table.get("section", ""),
         flatten=table.get("flatten", False),
@@ -178,8 +196,8 @@ def _check(definition: Definition) -> None:
     known = {*PLAIN, *(one.name for one in definition.types), *(one.name for one in definition.words)}
     for one in definition.types:
         for field in one.own:
-            if field.kind.name not in known:
-                raise ValueError(f'{one.name}.{field.name}: there is no type "{field.kind.name}"')
+            if field.kind.innermost not in known:
+                raise ValueError(f'{one.name}.{field.name}: there is no type "{field.kind.innermost}"')
             if field.since > definition.format:
                 raise ValueError(
                     f"{one.name}.{field.name}: since {field.since}, where the format is {definition.format}"

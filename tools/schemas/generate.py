@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 IN_RUST = {"Record": "TrialResult"}
 IN_TYPESCRIPT = {"Record": "TrialRecord"}
 RUST = {"record": "crates/trial/src/schema/record.rs"}
-REFERENCE = {"record": "records"}
+REFERENCE = {"record": "records", "manifest": "manifest"}
 
 
 def generated(path: Path) -> Iterator[tuple[Path, str]]:

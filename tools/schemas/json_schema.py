@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from definition import Definition, Field, Type, Words
+from definition import Definition, Field, Kind, Type, Words
 
 PLAIN = {"text": "string", "integer": "integer", "number": "number", "boolean": "boolean", "object": "object"}
 
@@ -28,25 +28,28 @@ def _object(one: Type) -> dict[str, Any]:
         "description": one.about,
         "type": "object",
         "properties": {field.name: _field(field) for field in one.fields},
-        "required": [field.name for field in one.fields if field.since == 1],
+        "required": [field.name for field in one.fields if field.since == 1 and not field.optional],
         "additionalProperties": False,
     }
 
 
 def _field(field: Field) -> dict[str, Any]:
-    kind = field.kind
-    schema: dict[str, Any] = {"$ref": f"#/$defs/{kind.name}"}
-    if kind.name in PLAIN:
-        schema = {"type": PLAIN[kind.name]}
-    if kind.is_map:
-        schema = {"type": "object", "additionalProperties": schema}
-    if kind.is_list:
-        schema = {"type": "array", "items": schema}
-    if kind.nullable:
-        schema = {"anyOf": [schema, {"type": "null"}]}
     says = f"{field.meaning} Null: {field.null}." if field.null else field.meaning
     unit = {"unit": field.unit} if field.unit else {}
-    return {"description": says, **unit, **schema}
+    default = {"default": json.loads(field.default)} if field.default else {}
+    return {"description": says, **unit, **_kind(field.kind), **default}
+
+
+def _kind(kind: Kind) -> dict[str, Any]:
+    schema: dict[str, Any] = {"$ref": f"#/$defs/{kind.name}"}
+    if kind.of:
+        inner = _kind(kind.of)
+        schema = {"type": "array", "items": inner}
+        if kind.name == "map":
+            schema = {"type": "object", "additionalProperties": inner}
+    elif kind.name in PLAIN:
+        schema = {"type": PLAIN[kind.name]}
+    return {"anyOf": [schema, {"type": "null"}]} if kind.nullable else schema
 
 
 def _words(one: Words) -> dict[str, Any]:

@@ -5,13 +5,22 @@ from __future__ import annotations
 import keyword
 import textwrap
 
-from definition import Definition, Field, Type, Words
+from definition import Definition, Field, Kind, Type, Words
 
 WIDTH = 110
 PLAIN = {"text": "str", "integer": "int", "number": "float", "boolean": "bool", "object": "dict[str, Any]"}
+LIST, TUPLE, MAP, NULLABLE = "list[{}]", "tuple[{}, ...]", "dict[str, {}]", "{} | None"
 # What stands where nothing was measured, and in files that are older than the field.
-NOTHING = {"text": '""', "integer": "0", "number": "0.0", "boolean": "False"}
-OPTIONS = "msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True"
+NOTHING = {
+    "text": '""',
+    "integer": "0",
+    "number": "0.0",
+    "boolean": "False",
+    "list": "[]",
+    "map": "{}",
+    "object": "{}",
+}
+OPTIONS = "kw_only=True, forbid_unknown_fields=True"
 
 
 def write(definition: Definition) -> str:
@@ -30,13 +39,16 @@ def write(definition: Definition) -> str:
 
 def _words(one: Words) -> str:
     literal = "\n".join(f'    "{word}",' for word in one.words)
-    name = one.name.upper()
-    listed = f"{name}S: tuple[{one.name}, ...] = (\n{literal}\n)"
+    name = one.name.upper().removesuffix("S") + "S"
+    listed = f"{name}: tuple[{one.name}, ...] = (\n{literal}\n)"
     return f"# {one.about}\n{one.name} = Literal[\n{literal}\n]\n{listed}"
 
 
 def _structure(one: Type, definition: Definition) -> str:
-    lines = [f"class {one.name}({OPTIONS}):", *_docstring(one.about)]
+    lines = [
+        f"class {one.name}(msgspec.Struct, {'' if one.mutable else 'frozen=True, '}{OPTIONS}):",
+        *_docstring(one.about),
+    ]
     for field in one.fields:
         comment = "; null ".join(part for part in (field.meaning.rstrip("."), field.null) if part)
         unit = (
@@ -45,8 +57,12 @@ def _structure(one: Type, definition: Definition) -> str:
             else ""
         )
         lines += [f"    # {line}" for line in textwrap.wrap(f"{comment}{unit}.", WIDTH - 6)]
-        default = _default(field, definition) if one is definition.objects[0] or field.since > 1 else ""
-        lines.append(f"    {_declared(field, default)}")
+        empty = definition.unmeasured and one is definition.objects[0] and field.by == "testbed"
+        may_lack = field.optional or field.since > 1 or (empty and field.kind.name != "Outcome")
+        default = _default(field, definition) if may_lack else ""
+        if one.tuples and default.startswith("["):
+            default = f"({default[1:-1]},)" if default != "[]" else "()"
+        lines.append(f"    {_declared(field, default, TUPLE if one.tuples else LIST)}")
     return "\n".join(lines)
 
 
@@ -57,38 +73,35 @@ def _docstring(text: str) -> list[str]:
     return [f'    """{lines[0]}', *(f"    {line}" for line in lines[1:]), '    """', ""]
 
 
-def _declared(field: Field, default: str) -> str:
+def _declared(field: Field, default: str, list_: str) -> str:
     name = f"{field.name}_" if keyword.iskeyword(field.name) else field.name
+    kind = _kind(field.kind, list_)
     if name != field.name:
-        inside = ", ".join(
-            part for part in (f"default={default}" if default else "", f'name="{field.name}"') if part
-        )
-        return f"{name}: {_kind(field)} = msgspec.field({inside})"
-    return f"{name}: {_kind(field)} = {default}" if default else f"{name}: {_kind(field)}"
+        inside = f'default={default}, name="{field.name}"' if default else f'name="{field.name}"'
+        return f"{name}: {kind} = msgspec.field({inside})"
+    return f"{name}: {kind} = {default}" if default else f"{name}: {kind}"
 
 
-def _kind(field: Field) -> str:
-    kind = field.kind
+def _kind(kind: Kind, list_: str) -> str:
     text = PLAIN.get(kind.name, kind.name)
-    if kind.is_map:
-        text = f"dict[str, {text}]"
-    if kind.is_list:
-        text = f"list[{text}]"
-    return f"{text} | None" if kind.nullable else text
+    if kind.of:
+        text = (list_ if kind.name == "list" else MAP).format(_kind(kind.of, list_))
+    return NULLABLE.format(text) if kind.nullable else text
 
 
 def _default(field: Field, definition: Definition) -> str:
-    """What stands where nothing was measured; "" for what is always there."""
-    kind = field.kind
-    if field.by == "store":
+    """What stands where nothing was measured, or said; "" for what is always there."""
+    if field.name == "format":
         return "FORMAT"
-    if field.by == "plan" or any(kind.name == one.name for one in definition.words):
-        return ""
+    if field.default:
+        return field.default
+    kind = field.kind
+    words = next((one for one in definition.words if one.name == kind.name), None)
     if kind.nullable:
         return "None"
-    if kind.is_list:
-        return "[]"
-    return "{}" if kind.is_map or kind.name == "object" else NOTHING.get(kind.name, "")
+    if words:
+        return f'"{next(iter(words.words))}"'
+    return NOTHING[kind.name]
 
 
 def _tables(definition: Definition) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from definition import Definition, Field, Type, Words
+from definition import Definition, Field, Kind, Type, Words
 
 WIDTH = 100
 
@@ -53,15 +53,15 @@ def _table(fields: list[Field]) -> str:
     for field in fields:
         says = f"{field.meaning} Null: {field.null}." if field.null else field.meaning
         since = f" Since format {field.since}." if field.since > 1 else ""
-        rows.append(f"| `{field.name}` | {_type(field)} | {field.unit} | {says}{since} |")
+        absent = " May be absent." if field.optional else ""
+        rows.append(f"| `{field.name}` | {_type(field.kind)} | {field.unit} | {says}{absent}{since} |")
     return "\n".join(rows)
 
 
-def _type(field: Field) -> str:
-    kind = field.kind
+def _type(kind: Kind) -> str:
     text = kind.name if kind.name.islower() else f"`{kind.name}`"
-    text = f"map to {text}" if kind.is_map else text
-    text = f"list of {text}" if kind.is_list else text
+    if kind.of:
+        text = f"{'list of' if kind.name == 'list' else 'map to'} {_type(kind.of)}"
     return f"{text}?" if kind.nullable else text
 
 

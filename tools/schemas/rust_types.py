@@ -5,10 +5,11 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from definition import Definition, Field, Type, Words
+from definition import Definition, Field, Kind, Type, Words
 
 WIDTH = 100
 PLAIN = {"text": "String", "integer": "u64", "number": "f64", "boolean": "bool", "object": "Value"}
+LIST, MAP, NULLABLE = "Vec<{}>", "BTreeMap<String, {}>", "Option<{}>"
 # Where types come from that a definition names in `rust`.
 FOREIGN = {
     "HostName": "bentpipe_link::HostName",
@@ -46,7 +47,7 @@ def _struct(one: Type, names: dict[str, str]) -> str:
         if field.by == "testbed":
             lines += [f"    {line}" for line in _comment(_meaning(field), width=WIDTH - 4)]
             lines += ["    #[serde(flatten)]"] if field.flatten else []
-            lines.append(f"    pub {field.name}: {field.rust or _kind(field)},")
+            lines.append(f"    pub {field.name}: {field.rust or _kind(field.kind)},")
     return "\n".join([*lines, "}"])
 
 
@@ -54,14 +55,11 @@ def _meaning(field: Field) -> str:
     return f"{field.meaning} Null: {field.null}." if field.null else field.meaning
 
 
-def _kind(field: Field) -> str:
-    kind = field.kind
+def _kind(kind: Kind) -> str:
     text = PLAIN.get(kind.name, kind.name)
-    if kind.is_map:
-        text = f"BTreeMap<String, {text}>"
-    if kind.is_list:
-        text = f"Vec<{text}>"
-    return f"Option<{text}>" if kind.nullable else text
+    if kind.of:
+        text = (LIST if kind.name == "list" else MAP).format(_kind(kind.of))
+    return NULLABLE.format(text) if kind.nullable else text
 
 
 def _words(one: Words) -> str:

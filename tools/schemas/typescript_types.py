@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from definition import Definition, Field, Type, Words
+from definition import Definition, Kind, Type, Words
 
+WIDTH = 110  # prettier's
 PLAIN = {
     "text": "string",
     "integer": "number",
@@ -11,39 +12,40 @@ PLAIN = {
     "boolean": "boolean",
     "object": "{ [key: string]: Json }",
 }
+LIST, MAP, NULLABLE = "{}[]", "{{ [key: string]: {} }}", "{} | null"
 
 
 def write(definition: Definition, names: dict[str, str]) -> str:
     """The source of a module. `names` are those that types have in TypeScript, where they are others."""
     parts = [f"// {definition.title}: generated from schemas/{definition.name}.toml by `make schemas`."]
-    parts += ['import type { Json } from "./json";'] if _has_objects(definition) else []
+    parts += ['import type { Json } from "../model";'] if _has_objects(definition) else []
     parts += [_words(one) for one in definition.words]
-    parts += [_interface(one, names) for one in definition.objects]
+    parts += [_object(one, names) for one in definition.objects]
     return "\n\n".join(parts) + "\n"
 
 
 def _has_objects(definition: Definition) -> bool:
-    return any(field.kind.name == "object" for one in definition.objects for field in one.fields)
+    return any(field.kind.innermost == "object" for one in definition.objects for field in one.fields)
 
 
 def _words(one: Words) -> str:
-    lines = "".join(f'\n  | "{word}"' for word in one.words)
-    return f"/** {one.about} */\nexport type {one.name} ={lines};"
+    head, listed = f"export type {one.name} =", [f'"{word}"' for word in one.words]
+    line = f"{head} {' | '.join(listed)};"
+    if len(line) > WIDTH:
+        line = f"{head}{''.join(f'{chr(10)}  | {word}' for word in listed)};"
+    return f"/** {one.about} */\n{line}"
 
 
-def _interface(one: Type, names: dict[str, str]) -> str:
-    lines = [f"/** {one.about} */", f"export interface {names.get(one.name, one.name)} {{"]
+def _object(one: Type, names: dict[str, str]) -> str:
+    lines = [f"/** {one.about} */", f"export type {names.get(one.name, one.name)} = {{"]
     for field in one.fields:
         says = f"{field.meaning} Null {field.null}." if field.null else field.meaning
-        lines += [f"  /** {says} */", f"  {field.name}: {_kind(field)};"]
-    return "\n".join([*lines, "}"])
+        lines += [f"  /** {says} */", f"  {field.name}: {_kind(field.kind)};"]
+    return "\n".join([*lines, "};"])
 
 
-def _kind(field: Field) -> str:
-    kind = field.kind
+def _kind(kind: Kind) -> str:
     text = PLAIN.get(kind.name, kind.name)
-    if kind.is_map:
-        text = f"{{ [key: string]: {text} }}"
-    if kind.is_list:
-        text = f"{text}[]"
-    return f"{text} | null" if kind.nullable else text
+    if kind.of:
+        text = (LIST if kind.name == "list" else MAP).format(_kind(kind.of))
+    return NULLABLE.format(text) if kind.nullable else text

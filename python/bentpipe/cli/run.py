@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import os
 import shlex
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from msgspec.structs import replace
 from rich.console import Console
 
 from bentpipe import (
@@ -151,10 +151,10 @@ def _start(out: Path | None, asked: Asked, jobs: int | None) -> Started:
     changes = asked.changes
     plan = campaign.load(DEFAULT_CAMPAIGN if asked.name is None else asked.name).changed(changes)
     if asked.name is None and not changes.keys().isdisjoint(run_options.LISTS.values()):
-        plan = dataclasses.replace(plan, name="run", title="")  # it is the demo no longer
+        plan = replace(plan, name="run", title="")  # it is the demo no longer
     if asked.name is None and changes and "trace" not in changes:
         # Who changes something wants to look closely; and in real time no capture can be had again.
-        plan = dataclasses.replace(plan, trace="median")
+        plan = replace(plan, trace="median")
     if plan.qlog and plan.trace == "none":
         where = asked.where("qlog", "--qlog")
         raise UsageError(

@@ -10,6 +10,7 @@ import click
 
 from bentpipe import campaign, flows, paths, treatments, workload
 from bentpipe.errors import UsageError
+from bentpipe.schema.manifest import PAIRS, TRACES
 from bentpipe.testbed import TESTBEDS
 from bentpipe.workload import Workload
 
@@ -74,7 +75,7 @@ PLAN = _options(
     ),
     click.option(
         "--pairs",
-        type=click.Choice(campaign.PAIRS),
+        type=click.Choice(PAIRS),
         help="all: every client with every server (default). self: each stack with itself.",
     ),
     click.option("--iterations", type=click.IntRange(1), metavar="N", help="Trials of each cell."),
@@ -125,7 +126,7 @@ PLAN = _options(
     ),
     click.option(
         "--trace",
-        type=click.Choice(campaign.TRACES),
+        type=click.Choice(TRACES),
         help="Which trials leave a trace: the median of each cell, all, or none. "
         "analysis: that of the median, without its capture.",
     ),

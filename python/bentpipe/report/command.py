@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import shlex
 from pathlib import Path
-from typing import Any
 
 from bentpipe import workload
+from bentpipe.campaign import Plan
+from bentpipe.manifest import Manifest
 from bentpipe.statistics import Cell
 
 
-def reproduce(cell: Cell, manifest: dict[str, Any]) -> str:
+def reproduce(cell: Cell, manifest: Manifest) -> str:
     """The shell command that runs this cell again, with every trace.
 
     A trial's seed comes from the campaign's seed and the trial's own coordinates, so the cell alone gives the
@@ -19,20 +20,20 @@ def reproduce(cell: Cell, manifest: dict[str, Any]) -> str:
     `scenarios`; `stack_folders`, which hold stacks of the user's; and `cwd`, from which relative paths were
     meant. Settings stand in the scenario's label.
     """
-    options = _mapping(manifest.get("options"))
+    plan = manifest.plan
     key = cell.key
     scenario, settings = split_label(key.scenario)
     words = [
         "bentpipe",
         "run",
         "--scenario",
-        _as_named(scenario, options, manifest.get("cwd")),
+        _as_named(scenario, plan, manifest.cwd),
         "--client",
         key.client,
         "--server",
         key.server,
     ]
-    words += ["--iterations", str(options.get("iterations") or len(cell.records))]
+    words += ["--iterations", str(plan.iterations)]
     moved = workload.parse(key.workload, "workload")
     words += ["--workload", str(moved.alone)]
     for flow in moved.flows:
@@ -40,36 +41,27 @@ def reproduce(cell: Cell, manifest: dict[str, Any]) -> str:
     kind, _, chain = key.treatment.partition(" ")
     if chain:
         words += ["--treatment", kind, "--pep", chain]
-    if options.get("seed") is not None:
-        words += ["--seed", str(options["seed"])]
+    words += ["--seed", str(plan.seed)]
     for setting in settings:
         words += ["--set", setting]
-    for folder in strings(manifest.get("stack_folders")):
-        words += ["--stacks", _from_cwd(folder, manifest.get("cwd"))]
+    for folder in manifest.stack_folders:
+        words += ["--stacks", _from_cwd(folder, manifest.cwd)]
     between = f"-{kind}" if chain else ""
     out = f"{scenario}-{key.client}-{key.server}{between}".replace("/", "_")
     words += ["--trace", "all", "--out", out]
     return shlex.join(words)
 
 
-def _as_named(scenario: str, options: dict[str, Any], cwd: Any) -> str:
+def _as_named(scenario: str, plan: Plan, cwd: str) -> str:
     """The scenario as the run was told it: a file of the user's is known by its path, not by its name."""
-    files = [name for name in strings(options.get("scenarios")) if name.endswith(".toml")]
+    files = [name for name in plan.scenarios if name.endswith(".toml")]
     file = next((file for file in files if Path(file).stem == scenario), None)
     return scenario if file is None else _from_cwd(file, cwd)
 
 
-def _from_cwd(path: str, cwd: Any) -> str:
+def _from_cwd(path: str, cwd: str) -> str:
     """A path of the user's, absolute if the folder from which it was meant is known."""
-    return os.path.normpath(Path(cwd) / path) if isinstance(cwd, str) else path
-
-
-def strings(value: Any) -> list[str]:
-    return [str(one) for one in value] if isinstance(value, list) else []
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+    return os.path.normpath(Path(cwd) / path) if cwd else path
 
 
 def split_label(label: str) -> tuple[str, list[str]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,10 +19,11 @@ import msgspec
 
 import bentpipe
 from bentpipe import treatments, workload
+from bentpipe.manifest import Manifest
 from bentpipe.records import Record
 from bentpipe.report import slugs
 from bentpipe.report.analyses import ReadTrace
-from bentpipe.report.command import reproduce, strings
+from bentpipe.report.command import reproduce
 from bentpipe.statistics import Cell, Matrix, MatrixKey, efficiency_over, matrices, spread
 from bentpipe.traces import HOP_TRACES
 from bentpipe.workload import Workload
@@ -75,13 +77,13 @@ class RunModel:
     """A run as read from its folder."""
 
     run: Path
-    manifest: dict[str, Any]
+    manifest: Manifest
     records: list[Record]
     traces: dict[str, ReadTrace] = field(default_factory=dict)  # by the names of their trials
 
     @property
     def campaign(self) -> str:
-        return str(self.manifest.get("campaign") or self.run.resolve().name)
+        return self.manifest.campaign or self.run.resolve().name
 
     @cached_property
     def heading(self) -> str:
@@ -102,15 +104,12 @@ class RunModel:
         """In the manifest's order of scenarios, then of workloads and of treatments; what it does not name
         comes last.
         """
-        labels = list(_mapping(self.manifest.get("scenarios")))
-        options = _mapping(self.manifest.get("options"))
-        named = strings(options.get("workloads"))
-        kinds, chains = strings(options.get("treatments")), strings(options.get("pep"))
-        between = treatments.labels(kinds or [treatments.DIRECT], chains)
+        labels, plan = list(self.manifest.scenarios), self.manifest.plan
+        between = treatments.labels(plan.treatments, plan.pep)
 
         def place(matrix: Matrix) -> tuple[int, int, int, MatrixKey]:
             key = matrix.key
-            first = _place(labels, key.scenario), _place(named, key.workload)
+            first = _place(labels, key.scenario), _place(plan.workloads, key.workload)
             return *first, _place(between, key.treatment), key
 
         return sorted(matrices(self.records), key=place)
@@ -122,7 +121,8 @@ class RunModel:
 
     def summary(self, scenario: str) -> dict[str, Any]:
         """The manifest's summary of a scenario; empty if it has none."""
-        return _mapping(_mapping(_mapping(self.manifest.get("scenarios")).get(scenario)).get("summary"))
+        known = self.manifest.scenarios.get(scenario)
+        return known.summary if known else {}
 
 
 def run_data(model: RunModel) -> dict[str, Any]:
@@ -131,7 +131,7 @@ def run_data(model: RunModel) -> dict[str, Any]:
     data = {
         "campaign": model.heading,
         "version": bentpipe.__version__,
-        "manifest": model.manifest,
+        "manifest": msgspec.to_builtins(model.manifest),
         "trials": len(model.records),
         "failed": sum(record.failed for record in model.records),
         "matrices": [
@@ -293,12 +293,8 @@ def _has_content(path: Path) -> bool:
     return path.is_file() and path.stat().st_size > 0
 
 
-def _place(names: list[str], name: str) -> int:
+def _place(names: Sequence[str], name: str) -> int:
     return names.index(name) if name in names else len(names)
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _number(values: dict[str, Any], key: str) -> float | None:

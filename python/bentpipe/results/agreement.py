@@ -102,7 +102,7 @@ class Page:
 
     def is_lossless(self, scenario: str) -> bool:
         """Whether nothing is lost at random, so that two trials differ by what the programs do."""
-        summary = self.virtual.manifest.scenarios[scenario]["summary"]
+        summary = self.virtual.manifest.scenarios[scenario].summary
         return all(summary.get(f"{way}_loss") == "none" for way in ("forward", "return"))
 
     @property
@@ -247,7 +247,7 @@ def _of(values: Iterable[float | None], over: Callable[[list[float]], float]) ->
 
 
 def _facts(page: Page, scenario: str) -> str:
-    summary = page.virtual.manifest.scenarios[scenario]["summary"]
+    summary = page.virtual.manifest.scenarios[scenario].summary
     return f"{literal(str(summary.get('title', scenario)))}."
 
 

@@ -157,7 +157,7 @@ def _winner(page: Page, grid: Grid, size: str) -> str:
 
 
 def _facts(page: Page, scenario: str) -> str:
-    summary = page.source.manifest.scenarios[scenario]["summary"]
+    summary = page.source.manifest.scenarios[scenario].summary
     known = [
         ("queue", summary.get("forward_queue")),
         ("loss", summary.get("forward_loss")),

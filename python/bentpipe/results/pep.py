@@ -30,6 +30,7 @@ from bentpipe.results.pep_runs import (
 from bentpipe.results.published import Pep
 from bentpipe.results.quantiles import median
 from bentpipe.results.source import Source
+from bentpipe.schema.manifest import ScenarioState
 
 MB = 1e6
 _INSTANTS_S = (1, 2, 3, 5, 10, 15)
@@ -131,8 +132,8 @@ def _opening(study: Study, chain: str, known: Pep) -> str:
     )
 
 
-def _title(scenarios: dict[str, dict[str, dict[str, str]]], name: str) -> str:
-    return next(str(one["summary"].get("title", label)) for label, one in scenarios.items()
+def _title(scenarios: dict[str, ScenarioState], name: str) -> str:
+    return next(str(one.summary.get("title", label)) for label, one in scenarios.items()
                 if label.partition(",")[0] == name)  # fmt: skip
 
 

@@ -203,7 +203,7 @@ class Study:
         """Of the link towards the client."""
         for label, entry in self.source.manifest.scenarios.items():
             if Road.of(label) == road:
-                return float(entry["summary"].get("forward_rate_bps") or math.inf)
+                return float(entry.summary.get("forward_rate_bps") or math.inf)
         return math.inf
 
     @property

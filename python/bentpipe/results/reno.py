@@ -193,7 +193,7 @@ def _unfit(source: Source, why: str) -> BentpipeError:
 
 def _loss(source: Source, scenario: str) -> float:
     """The uniform loss of a path's forward direction."""
-    said = source.manifest.scenarios[scenario]["summary"]
+    said = source.manifest.scenarios[scenario].summary
     text = str(said["forward_loss"])
     try:
         loss = float(text.removesuffix("%")) / 100

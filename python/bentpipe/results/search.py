@@ -86,7 +86,7 @@ def _sections(study: Study, drawn: dict[str, Path]) -> list[str]:
 
 def _opening(study: Study) -> str:
     first = study.source.records[0]
-    title = str(study.source.manifest.scenarios[first.scenario]["summary"]["title"])
+    title = str(study.source.manifest.scenarios[first.scenario].summary["title"])
     looks_on = ", while SEARCH looks on" if study.baseline.slow_start == "search-log" else ""
     return (
         f"{several(len(study.source.records), 'run')} over the scenario {first.scenario} "

@@ -153,7 +153,7 @@ def _acts(cell: Cell) -> bool:
 
 def _title(page: Page, scenario: str) -> str:
     label = next(one.key.scenario for one in page.cells if without_queue(one.key.scenario) == scenario)
-    return f"{literal(str(page.source.manifest.scenarios[label]['summary'].get('title', scenario)))}."
+    return f"{literal(str(page.source.manifest.scenarios[label].summary.get('title', scenario)))}."
 
 
 def _left(page: Page, grid: Grid) -> str:

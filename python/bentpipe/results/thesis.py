@@ -79,7 +79,7 @@ class Page:
         return self.planned - Counter(one.scenario for one in self.records)
 
     def rate_bps(self, scenario: str) -> float:
-        return float(self.source.manifest.scenarios[scenario]["summary"]["forward_rate_bps"])
+        return float(self.source.manifest.scenarios[scenario].summary["forward_rate_bps"])
 
 
 def write(source: Source, folder: Path) -> list[Path]:
@@ -221,7 +221,7 @@ def _lines(page: Page, name: str) -> list[Line]:
 
 
 def _of_scenario(page: Page, name: str, matrix: Matrix) -> list[str]:
-    summary = page.source.manifest.scenarios[name]["summary"]
+    summary = page.source.manifest.scenarios[name].summary
     title = str(summary.get("title", name))
     head = ["client \\\\ server", *map(literal, matrix.servers)]
     by_pair = {(cell.key.client, cell.key.server): cell for cell in matrix.cells}

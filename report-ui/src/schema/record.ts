@@ -1,6 +1,6 @@
 // Records: generated from schemas/record.toml by `make schemas`.
 
-import type { Json } from "./json";
+import type { Json } from "../model";
 
 /** How a trial, or a flow, ended. */
 export type Outcome =
@@ -17,7 +17,7 @@ export type Outcome =
   | "interrupted";
 
 /** One trial: which it was, how it ended, what was measured. */
-export interface TrialRecord {
+export type TrialRecord = {
   /** Of what format this record is: the number at the top of this page. Absent in the first format. */
   format: number;
   /** The name of its folder under `trials/`. */
@@ -162,10 +162,10 @@ export interface TrialRecord {
   kernel_drops: number | null;
   /** Of the time in which some task of this machine waited for a processor. Null in virtual time, and with `--awake`. */
   cpu_pressure: number | null;
-}
+};
 
 /** One of several flows of a trial. Times count from the start of the trial. */
-export interface FlowResult {
+export type FlowResult = {
   /** Its stack, with its options. */
   client: string;
   /** Likewise. */
@@ -194,10 +194,10 @@ export interface FlowResult {
   return_losses: number;
   /** By the steps of the trial's own curve. */
   received_bytes: number[];
-}
+};
 
 /** A proxy of the flow that is measured. */
-export interface ProxyResult {
+export type ProxyResult = {
   /** Where it stood: `terminal` or `gateway`. */
   place: string;
   /** What it is called, with its options. */
@@ -212,10 +212,10 @@ export interface ProxyResult {
   memory_bytes: number;
   /** What it says of itself at the end. In `records.parquet` as JSON: each program has names of its own. */
   statistics: { [key: string]: Json };
-}
+};
 
 /** What lies between two neighbours of client, proxies and server: what its links did to the packets of all flows, and what could be decoded of the flow that is measured. */
-export interface HopResult {
+export type HopResult = {
   /** The neighbour on the client's side. */
   from: string;
   /** The neighbour on the server's side. */
@@ -246,4 +246,4 @@ export interface HopResult {
   retransmitted_share: number | null;
   /** The rules that found something wrong on this hop. */
   findings: string[];
-}
+};

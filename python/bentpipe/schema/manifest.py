@@ -1,0 +1,212 @@
+"""Manifest: generated from schemas/manifest.toml by `make schemas`."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+FORMAT = 2
+
+# Which clients meet which servers.
+Pairs = Literal[
+    "all",
+    "self",
+]
+PAIRS: tuple[Pairs, ...] = (
+    "all",
+    "self",
+)
+
+# Which trials leave a trace.
+Traces = Literal[
+    "none",
+    "analysis",
+    "median",
+    "all",
+]
+TRACES: tuple[Traces, ...] = (
+    "none",
+    "analysis",
+    "median",
+    "all",
+)
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The plan of a campaign, as a manifest keeps it ([campaigns](../campaigns.md) explains the keys)."""
+
+    # The campaign's.
+    name: str
+    # Names, or paths to files.
+    scenarios: tuple[str, ...]
+    # Variants of stacks.
+    clients: tuple[str, ...]
+    # Likewise.
+    servers: tuple[str, ...]
+    # Who meets whom.
+    pairs: Pairs = "all"
+    # What it is about.
+    title: str = ""
+    # All randomness comes from it.
+    seed: int = 1
+    # Trials of each cell.
+    iterations: int = 10
+    # In canonical form.
+    workloads: tuple[str, ...] = ("transfer:10485760",)
+    # Sets of further flows, in canonical form; each workload is run with each.
+    flows: tuple[str, ...] = ()
+    # What stands between the ends.
+    treatments: tuple[str, ...] = ("direct",)
+    # Chains of proxies, in canonical form: each is a treatment of its own.
+    pep: tuple[str, ...] = ()
+    # Which trials leave a trace.
+    trace: Traces = "none"
+    # `sim` or `emu`.
+    testbed: str = "sim"
+    # Traces come with the endpoints' qlogs.
+    qlog: bool = False
+    # `KEY=VALUE`, for every scenario.
+    set: tuple[str, ...] = ()
+    # Keys of scenarios, and the values that they take in turn.
+    sweep: dict[str, tuple[str, ...]] = {}
+
+
+class ScenarioState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A scenario, as it was when the run began."""
+
+    # As a scenario file has it, resolved; what trials are given.
+    scenario: dict[str, Any]
+    # What pages and tables say of it.
+    summary: dict[str, Any]
+
+
+class StackState(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A stack that takes part."""
+
+    # What people call it.
+    title: str = ""
+    # Whether the same seed gives the same packets.
+    deterministic: bool = False
+    # What its stack.toml says besides.
+    notes: str = ""
+    # What it was made of: the hash of its sources, checksums, tools, packages; null where it needs no
+    # installation.
+    installation: dict[str, Any] | None = None
+    # The same, each time that a resumed run found another one.
+    resumed_with: list[dict[str, Any]] = []
+
+
+class Manifest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What is known of a run beside its records."""
+
+    # Of what format this file is: the number at the top of this page. Absent in the first format.
+    format: int = FORMAT
+    # Its name; `run` where it is no campaign.
+    campaign: str
+    # What it is about.
+    title: str
+    # The plan, as the user wrote it: it decides what a resumed run does.
+    options: Options
+    # The first command; resumed runs add to `resumed`.
+    command: str
+    # When the run began, UTC.
+    started: str
+    # Of Bentpipe, its commit, its tools, and under `stacks` what the stacks gave.
+    versions: dict[str, Any]
+    # The machine: system, kernel, processor, cores.
+    host: dict[str, Any]
+    # Every scenario, by its label.
+    scenarios: dict[str, ScenarioState]
+    # The stacks that take part, by their names.
+    stacks: dict[str, StackState]
+    # The stacks that could not take part, and why.
+    left_out: dict[str, str]
+    # The folders of `--stacks` and BENTPIPE_STACKS.
+    stack_folders: list[str] = []
+    # Where the command ran: relative paths in `options` and `command` count from there.
+    cwd: str = ""
+    # When the run ended; null it has not, UTC.
+    finished: str | None = None
+    # When it was resumed, UTC.
+    resumed: list[str] = []
+    # In real time: whether idle processors were kept from sleeping.
+    awake: bool = False
+    # `stack as role`, and what it did with an unknown test case in place of ending with 127.
+    contract_breaches: dict[str, str] = {}
+
+
+# Those that the testbed's program says.
+MEASURED = frozenset(
+    (
+        "campaign",
+        "title",
+        "options",
+        "command",
+        "started",
+        "versions",
+        "host",
+        "scenarios",
+        "stacks",
+        "left_out",
+        "stack_folders",
+        "cwd",
+        "finished",
+        "resumed",
+        "awake",
+        "contract_breaches",
+    )
+)
+
+# The columns of each type, with the types that their definition gives them.
+TYPES: dict[str, dict[str, str]] = {
+    "Manifest": {
+        "format": "integer",
+        "campaign": "text",
+        "title": "text",
+        "options": "Options",
+        "command": "text",
+        "started": "text",
+        "versions": "object",
+        "host": "object",
+        "scenarios": "{ScenarioState}",
+        "stacks": "{StackState}",
+        "left_out": "{text}",
+        "stack_folders": "[text]",
+        "cwd": "text",
+        "finished": "text?",
+        "resumed": "[text]",
+        "awake": "boolean",
+        "contract_breaches": "{text}",
+    },
+    "Options": {
+        "name": "text",
+        "scenarios": "[text]",
+        "clients": "[text]",
+        "servers": "[text]",
+        "pairs": "Pairs",
+        "title": "text",
+        "seed": "integer",
+        "iterations": "integer",
+        "workloads": "[text]",
+        "flows": "[text]",
+        "treatments": "[text]",
+        "pep": "[text]",
+        "trace": "Traces",
+        "testbed": "text",
+        "qlog": "boolean",
+        "set": "[text]",
+        "sweep": "{[text]}",
+    },
+    "ScenarioState": {
+        "scenario": "object",
+        "summary": "object",
+    },
+    "StackState": {
+        "title": "text",
+        "deterministic": "boolean",
+        "notes": "text",
+        "installation": "object?",
+        "resumed_with": "[object]",
+    },
+}

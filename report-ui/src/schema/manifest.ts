@@ -1,0 +1,107 @@
+// Manifest: generated from schemas/manifest.toml by `make schemas`.
+
+import type { Json } from "../model";
+
+/** Which clients meet which servers. */
+export type Pairs = "all" | "self";
+
+/** Which trials leave a trace. */
+export type Traces = "none" | "analysis" | "median" | "all";
+
+/** What is known of a run beside its records. */
+export type Manifest = {
+  /** Of what format this file is: the number at the top of this page. Absent in the first format. */
+  format: number;
+  /** Its name; `run` where it is no campaign. */
+  campaign: string;
+  /** What it is about. */
+  title: string;
+  /** The plan, as the user wrote it: it decides what a resumed run does. */
+  options: Options;
+  /** The first command; resumed runs add to `resumed`. */
+  command: string;
+  /** When the run began. */
+  started: string;
+  /** Of Bentpipe, its commit, its tools, and under `stacks` what the stacks gave. */
+  versions: { [key: string]: Json };
+  /** The machine: system, kernel, processor, cores. */
+  host: { [key: string]: Json };
+  /** Every scenario, by its label. */
+  scenarios: { [key: string]: ScenarioState };
+  /** The stacks that take part, by their names. */
+  stacks: { [key: string]: StackState };
+  /** The stacks that could not take part, and why. */
+  left_out: { [key: string]: string };
+  /** The folders of `--stacks` and BENTPIPE_STACKS. */
+  stack_folders: string[];
+  /** Where the command ran: relative paths in `options` and `command` count from there. */
+  cwd: string;
+  /** When the run ended. Null it has not. */
+  finished: string | null;
+  /** When it was resumed. */
+  resumed: string[];
+  /** In real time: whether idle processors were kept from sleeping. */
+  awake: boolean;
+  /** `stack as role`, and what it did with an unknown test case in place of ending with 127. */
+  contract_breaches: { [key: string]: string };
+};
+
+/** The plan of a campaign, as a manifest keeps it ([campaigns](../campaigns.md) explains the keys). */
+export type Options = {
+  /** The campaign's. */
+  name: string;
+  /** Names, or paths to files. */
+  scenarios: string[];
+  /** Variants of stacks. */
+  clients: string[];
+  /** Likewise. */
+  servers: string[];
+  /** Who meets whom. */
+  pairs: Pairs;
+  /** What it is about. */
+  title: string;
+  /** All randomness comes from it. */
+  seed: number;
+  /** Trials of each cell. */
+  iterations: number;
+  /** In canonical form. */
+  workloads: string[];
+  /** Sets of further flows, in canonical form; each workload is run with each. */
+  flows: string[];
+  /** What stands between the ends. */
+  treatments: string[];
+  /** Chains of proxies, in canonical form: each is a treatment of its own. */
+  pep: string[];
+  /** Which trials leave a trace. */
+  trace: Traces;
+  /** `sim` or `emu`. */
+  testbed: string;
+  /** Traces come with the endpoints' qlogs. */
+  qlog: boolean;
+  /** `KEY=VALUE`, for every scenario. */
+  set: string[];
+  /** Keys of scenarios, and the values that they take in turn. */
+  sweep: { [key: string]: string[] };
+};
+
+/** A scenario, as it was when the run began. */
+export type ScenarioState = {
+  /** As a scenario file has it, resolved; what trials are given. */
+  scenario: { [key: string]: Json };
+  /** What pages and tables say of it. */
+  summary: { [key: string]: Json };
+};
+
+/** A stack that takes part. */
+export type StackState = {
+  /** What people call it. */
+  title: string;
+  /** Whether the same seed gives the same packets. */
+  deterministic: boolean;
+  /** What its stack.toml says besides. */
+  notes: string;
+  /** What it was made of: the hash of its sources, checksums, tools, packages. Null where it needs no installation. */
+  installation: { [key: string]: Json } | null;
+  /** The same, each time that a resumed run found another one. */
+  resumed_with: { [key: string]: Json }[];
+};
