@@ -1,4 +1,4 @@
-//! How a trial ended, in one word and a detail (the words: ARCHITECTURE.md, "One trial").
+//! How a trial ended, in one word and a detail (the words: `schemas/record.toml`).
 
 use std::collections::BTreeMap;
 

@@ -7,8 +7,8 @@ import shlex
 from pathlib import Path
 
 from bentpipe import workload
-from bentpipe.campaign import Plan
 from bentpipe.manifest import Manifest
+from bentpipe.schema.manifest import Options
 from bentpipe.statistics import Cell
 
 
@@ -52,7 +52,7 @@ def reproduce(cell: Cell, manifest: Manifest) -> str:
     return shlex.join(words)
 
 
-def _as_named(scenario: str, plan: Plan, cwd: str) -> str:
+def _as_named(scenario: str, plan: Options, cwd: str) -> str:
     """The scenario as the run was told it: a file of the user's is known by its path, not by its name."""
     files = [name for name in plan.scenarios if name.endswith(".toml")]
     file = next((file for file in files if Path(file).stem == scenario), None)
