@@ -24,7 +24,7 @@ OLDER = sorted((ROOT / "tests" / "runs").iterdir())
 
 
 def test_what_is_generated_is_as_its_definition_says() -> None:
-    generate = [sys.executable, ROOT / "tools" / "schemas" / "generate.py", "--check"]
+    generate: list[str | Path] = [sys.executable, ROOT / "tools" / "schemas" / "generate.py", "--check"]
     done = subprocess.run(generate, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
