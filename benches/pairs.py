@@ -24,12 +24,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bentpipe import scenarios, stacks
-from bentpipe.stacks import Stack, Variant
-from bentpipe.testbeds import loopback
-from bentpipe.testbeds.jobs import Job, Trials
-from bentpipe.trial import Trial
-from bentpipe.workload import www_file
+from bentpipe.execution.jobs import Job, Trials
+from bentpipe.plan import scenarios
+from bentpipe.plan.trial import Trial
+from bentpipe.plan.workload import www_file
+from bentpipe.stacks import catalogue, loopback
+from bentpipe.stacks.model import Stack, Variant
 
 SCENARIO = "sat"
 SIZE = 10 * 2**20
@@ -80,8 +80,8 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=3, metavar="N", help="repetitions (default 3)")
     parser.add_argument("--stacks", default=",".join(STACKS), help="which stacks (default all four)")
     arguments = parser.parse_args()
-    known = stacks.discover()
-    wanted = [stacks.find(name, known) for name in arguments.stacks.split(",")]
+    known = catalogue.discover()
+    wanted = [catalogue.find(name, known) for name in arguments.stacks.split(",")]
     for stack in [one for one in wanted if one.missing("virtual-time")]:
         print(f"left out: {stack.missing('virtual-time')}", file=sys.stderr)
         wanted.remove(stack)

@@ -30,7 +30,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bentpipe import awake, paths, stacks
+from bentpipe import paths
+from bentpipe.execution import awake
+from bentpipe.stacks import catalogue
 
 BULK = Path(__file__).parent / "noq-bulk"
 PARTS = ("transfer", "latency", "hold", "short", "requests")
@@ -81,7 +83,7 @@ def main() -> None:
 
 
 def transfers(size: int, repeat: int) -> list[dict[str, Any]]:
-    noq = stacks.discover()["noq"]
+    noq = catalogue.discover()["noq"]
     missing = noq.missing("sockets")
     if missing:
         sys.exit(f"error: {missing} (hint: bentpipe stacks install noq)")

@@ -27,7 +27,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bentpipe import paths, stacks
+from bentpipe import paths
+from bentpipe.stacks import catalogue
 
 TARGET_BPS = 4e9
 BULK = Path(__file__).parent / "noq-bulk"
@@ -75,7 +76,7 @@ def main() -> None:
 
 def contestants() -> dict[str, Callable[[int], Sample]]:
     """Those that can be started; SystemExit without `bentpipe perf` itself."""
-    noq = stacks.discover()["noq"]
+    noq = catalogue.discover()["noq"]
     missing = noq.missing("sockets")
     if missing:
         sys.exit(f"error: {missing} (hint: bentpipe stacks install noq)")

@@ -34,7 +34,8 @@ from queue import Empty, Queue
 from threading import Thread
 from typing import Any
 
-from bentpipe import report, traces
+from bentpipe import report
+from bentpipe.analysis import traces
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 WIDTH = 1400

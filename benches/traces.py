@@ -30,11 +30,13 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from bentpipe import paths, scenarios, stacks
-from bentpipe.stacks import Variant
-from bentpipe.testbeds.jobs import Job, Trials
-from bentpipe.trial import Trial
-from bentpipe.workload import www_file
+from bentpipe import paths
+from bentpipe.execution.jobs import Job, Trials
+from bentpipe.plan import scenarios
+from bentpipe.plan.trial import Trial
+from bentpipe.plan.workload import www_file
+from bentpipe.stacks import catalogue
+from bentpipe.stacks.model import Variant
 
 SCENARIO = "sat"
 STACK = "quinn"
@@ -119,7 +121,7 @@ def main() -> None:
 def make_trace(folder: Path, size: int) -> Path:
     """The trace of one transfer; SystemExit if it fails."""
     www_file(folder / "www", size)
-    stack = stacks.find(STACK, stacks.discover())
+    stack = catalogue.find(STACK, catalogue.discover())
     name = Trial(SEED, SCENARIO, f"transfer:{size}", size, STACK, STACK, iteration=1)
     job = Job(
         scenario=scenarios.resolve(SCENARIO).scenario,

@@ -17,10 +17,11 @@ import chance
 import children
 import pytest
 
-from bentpipe import paths, stacks
+from bentpipe import paths
 from bentpipe.cli import invoke
-from bentpipe.needs import what_is_missing
-from bentpipe.stacks import Stack
+from bentpipe.stacks import catalogue
+from bentpipe.stacks.model import Stack
+from bentpipe.stacks.needs import what_is_missing
 
 HERE = Path(__file__).parent
 STACKS = HERE.parent / "stacks"
@@ -90,7 +91,7 @@ def present(*names: str) -> list[str]:
     """Those of the stacks (the four of `make setup` if none is named) that are installed. Of the four, only
     one whose tools are missing may be absent.
     """
-    known, names = stacks.discover(), names or SETUP
+    known, names = catalogue.discover(), names or SETUP
     absent = [name for name in names if known[name].missing("virtual-time")]
     for name in absent:
         why = what_is_missing(known[name])
@@ -100,7 +101,7 @@ def present(*names: str) -> list[str]:
 
 def installed_or_skip(name: str) -> Stack:
     """The stack; the test is skipped if it is not installed."""
-    stack = stacks.discover()[name]
+    stack = catalogue.discover()[name]
     if not present(name):
         pytest.skip(f"{stack.missing('virtual-time')}; {stack.how_to_install}")
     return stack

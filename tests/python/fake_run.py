@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from bentpipe.campaign import Plan
-from bentpipe.manifest import Manifest
-from bentpipe.records import Record
+from bentpipe.plan.campaign import Plan
+from bentpipe.runs.manifest import Manifest
+from bentpipe.runs.records import Record
 from bentpipe.schema.record import Outcome
 
 SIZE = 10 * 2**20

@@ -11,8 +11,8 @@ import pytest
 from conftest import Command
 
 from bentpipe.errors import BentpipeError
-from bentpipe.records import Record
 from bentpipe.results import agreement
+from bentpipe.runs.records import Record
 
 EXACT = {
     "release_error_p50_ms": 0.02,

@@ -9,11 +9,14 @@ import msgspec
 import pytest
 from conftest import STACKS, Command
 
-from bentpipe import campaign, paths, scenarios, stacks, workload
-from bentpipe.campaign import Plan
+from bentpipe import paths
 from bentpipe.errors import UsageError
-from bentpipe.records import MEASURED
-from bentpipe.trial import Trial
+from bentpipe.plan import campaign, scenarios, workload
+from bentpipe.plan.campaign import Plan
+from bentpipe.plan.trial import Trial
+from bentpipe.runs.records import MEASURED, measured, unmeasured
+from bentpipe.stacks import catalogue
+from bentpipe.testcases import TESTCASES
 
 FILE = """
 title = "A test"
@@ -131,9 +134,9 @@ def test_the_examples_of_the_reference_are_campaigns(tmp_path: Path, block: str)
     plan = load(tmp_path, block)
     assert plan.sweep or plan.flows or plan.pep
     assert all(label.startswith("sat") for label in plan.labels())
-    known = stacks.discover()
+    known = catalogue.discover()
     for one in (*plan.clients, *plan.servers):
-        assert stacks.variant(one, known).label == one
+        assert catalogue.variant(one, known).label == one
 
 
 def test_the_reference_has_every_key_and_its_default(tmp_path: Path) -> None:
@@ -163,9 +166,9 @@ def test_a_campaign_that_comes_along_can_be_run(file: Path) -> None:
     plan = campaign.load(file.stem)
     assert plan.title and len(set(plan.labels())) == len(plan.cases())
     assert all(one.label in plan.labels() for one in scenarios.resolve_all(plan.cases()))
-    known = stacks.discover()
+    known = catalogue.discover()
     for one in (*plan.clients, *plan.servers):
-        variant = stacks.variant(one, known)
+        variant = catalogue.variant(one, known)
         assert variant.label == one
         for key in variant.options.keys() & {"cc", "ss"}:  # a stack lists their values
             assert variant.options[key] in re.findall(r"[\w+-]+", variant.stack.options[key]), one
@@ -199,8 +202,8 @@ def test_the_reference_has_every_workload_and_its_count() -> None:
     for row in rows:
         examples = [workload.parse(one, "docs") for one in re.findall(r"`([^`]+)`", row[1])]
         counts[examples[0].testcase] = row[3].strip()
-    assert counts.keys() == workload.TESTCASES.keys()
-    for name, known in workload.TESTCASES.items():
+    assert counts.keys() == TESTCASES.keys()
+    for name, known in TESTCASES.items():
         default = "must be given" if known.default is None else str(known.default)
         assert counts[name] == default + (f", at least {known.least}" if known.least > 1 else "")
 
@@ -260,12 +263,12 @@ def test_an_id_is_a_file_name() -> None:
 
 def test_what_the_testbed_answers_is_checked() -> None:
     with pytest.raises(ValueError, match=r"columns are not those of a record: .*goodput_bps"):
-        trial().record({"outcome": "ok"})
-    record = trial().unmeasured("invalid", "why")
+        measured(trial(), {"outcome": "ok"})
+    record = unmeasured(trial(), "invalid", "why")
     values = {name: getattr(record, name) for name in MEASURED}
-    assert trial().record(values) == record
+    assert measured(trial(), values) == record
     with pytest.raises(ValueError, match="outcome: 'fine' is not valid"):
-        trial().record(values | {"outcome": "fine"})
+        measured(trial(), values | {"outcome": "fine"})
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,10 @@ from typing import Any
 import pytest
 from conftest import HERE, installed_or_skip
 
-from bentpipe import paths, scenarios, stacks
-from bentpipe.testbeds.jobs import Job
+from bentpipe import paths
+from bentpipe.execution.jobs import Job
+from bentpipe.plan import scenarios
+from bentpipe.stacks import catalogue
 
 pytestmark = pytest.mark.virtual_time
 
@@ -48,7 +50,7 @@ class Laboratory:
 
     def run(self, places: list[dict[str, Any]], *sets: str, **changes: Any) -> dict[str, Any]:
         scenario = scenarios.resolve("geo-tum", sets)
-        noq = stacks.variant("noq", stacks.discover())
+        noq = catalogue.variant("noq", catalogue.discover())
         job = Job(
             scenario.scenario, SIZE, self.www, SEED, self.folder / "trial", noq, noq, requests=("/file",)
         )
@@ -138,7 +140,7 @@ def test_the_same_seed_gives_the_same_packets_on_every_hop(laboratory: Laborator
 
 def test_flows_with_chains_of_their_own_share_the_links(laboratory: Laboratory) -> None:
     """Through relays two flows come to what they come to without them, and that twice alike."""
-    noq = stacks.variant("noq", stacks.discover())
+    noq = catalogue.variant("noq", catalogue.discover())
     ways = [f"access.{way}.delay={CABLE}" for way in ("forward", "return")]
     flow = Job({}, SIZE, laboratory.www, SEED, laboratory.folder, noq, noq).to_mapping()["flows"][0]
     flows = [{**flow, "requests": ["/file"], "start_ns": start} for start in (0, 300_000_000)]

@@ -13,8 +13,8 @@ import fake_run
 import pytest
 from conftest import Command, Done, installed_or_skip
 
-from bentpipe.comparison import MEASURES
-from bentpipe.records import Record, to_arrow
+from bentpipe.analysis.comparison import MEASURES
+from bentpipe.runs.records import Record, to_arrow
 
 NOISE = (0.99, 1.0, 1.01)
 

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import pytest
 from conftest import Command, installed_or_skip
 
-from bentpipe import paths, stacks
+from bentpipe import paths
+from bentpipe.stacks import catalogue
 
 pytestmark = pytest.mark.virtual_time
 
@@ -22,13 +23,13 @@ EXCEPTIONS = {"x-net": "with many requests and loss: probes take streams in rand
 # Real time, which is all that some stacks have, repeats with none.
 KNOWN = [
     name
-    for name, stack in stacks.discover().items()
+    for name, stack in catalogue.discover().items()
     if stack.folder.parent == paths.endpoints() and "virtual-time" in stack.commands
 ]
 
 
 def test_the_list_is_that_of_the_stacks() -> None:
-    known = {name: stacks.discover()[name] for name in KNOWN}
+    known = {name: catalogue.discover()[name] for name in KNOWN}
     assert {name: one.notes for name, one in known.items() if not one.deterministic} == DO_NOT_REPEAT
     assert {name: one.repeats_except for name, one in known.items() if one.repeats_except} == EXCEPTIONS
     assert all(DO_NOT_REPEAT.values())

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bentpipe import doctor, paths
+from bentpipe import paths
 from bentpipe.cli import invoke
+from bentpipe.execution import doctor
 
 QUIET = {"p50_ms": 0.01, "p99_ms": 0.05, "p999_ms": 0.1, "max_ms": 0.2, "packets": 990}
 

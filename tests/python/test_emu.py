@@ -18,10 +18,10 @@ import pytest
 from children import PATIENCE_S, command_line, wait_for, wait_until_gone
 from conftest import Command, installed_or_skip
 
-from bentpipe import scenarios
-from bentpipe.awake import is_virtual_machine, kept_awake
-from bentpipe.guard import Guard
-from bentpipe.records import Record
+from bentpipe.execution.awake import is_virtual_machine, kept_awake
+from bentpipe.execution.guard import Guard
+from bentpipe.plan import scenarios
+from bentpipe.runs.records import Record
 
 pytestmark = pytest.mark.emulated
 needs_namespaces = pytest.mark.usefixtures("namespaces")

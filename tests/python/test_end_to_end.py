@@ -14,7 +14,8 @@ import pytest
 from conftest import SETUP as FOUR
 from conftest import Command, installed_or_skip, present
 
-from bentpipe import paths, stacks
+from bentpipe import paths
+from bentpipe.stacks import catalogue
 
 pytestmark = pytest.mark.virtual_time
 
@@ -134,7 +135,7 @@ def test_every_stack_keeps_the_contract(bentpipe: Command, name: str) -> None:
 def test_option_values_that_a_stack_does_not_know_are_unsupported(
     bentpipe: Command, option: str, value: str
 ) -> None:
-    known = stacks.discover()
+    known = catalogue.discover()
     clients = ",".join(f"{name}:{option}={value}" for name in present() if option in known[name].options)
     done = bentpipe("run", "--scenario", "goodput", "--client", clients, "--server", "quinn",
                     "--iterations", "1", "--trace", "none", "--out", "A", *SMALL)  # fmt: skip

@@ -35,7 +35,7 @@ from laboratory import (
     finish,
 )
 
-from bentpipe.testbeds import loopback
+from bentpipe.stacks import loopback
 
 pytestmark = pytest.mark.virtual_time
 

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from laboratory import AIOQUIC, DELAY_NS, ROOT, Lab, Outcome
 
-from bentpipe import paths, stacks
+from bentpipe import paths
+from bentpipe.stacks import catalogue
 
 pytestmark = pytest.mark.virtual_time
 
-QH3 = stacks.load(paths.endpoints() / "qh3")
+QH3 = catalogue.load(paths.endpoints() / "qh3")
 COMMANDS = {"aioquic": AIOQUIC, "qh3": QH3.command("virtual-time")}
 ROUND_TRIP_NS = 2 * DELAY_NS
 SMALL = 3000  # bytes

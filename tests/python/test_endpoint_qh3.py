@@ -11,11 +11,12 @@ import children
 import pytest
 from conftest import Command
 
-from bentpipe import paths, stacks
+from bentpipe import paths
+from bentpipe.stacks import catalogue
 
 FOLDER = paths.endpoints() / "qh3"
 FAMILY = paths.endpoints() / "aioquic-family"
-QH3 = stacks.load(FOLDER)
+QH3 = catalogue.load(FOLDER)
 BUILT = QH3.entry.folder
 RUN = ["run", "--scenario", "goodput", "--iterations", "1", "--bytes", "100kB", "--no-report", "--json"]
 

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 from conftest import Command
 
-from bentpipe import stacks
-from bentpipe.stacks import Stack
-from bentpipe.testbeds import loopback
-from bentpipe.testbeds.loopback import Process, Transfer
+from bentpipe.stacks import catalogue, loopback
+from bentpipe.stacks.loopback import Process, Transfer
+from bentpipe.stacks.model import ROLES, Stack
 
 pytestmark = pytest.mark.real_time
 
@@ -25,7 +24,7 @@ EARLY = "CLIENT_EARLY_TRAFFIC_SECRET"
 
 def stack(name: str) -> Stack:
     """The stack; the test is skipped if it is not installed."""
-    found = stacks.discover()[name]
+    found = catalogue.discover()[name]
     why = found.missing("sockets")
     if why:
         pytest.skip(f"{why}; {found.how_to_install}")
@@ -106,6 +105,6 @@ def test_it_speaks_ipv6(name: str, transfer: Transfer) -> None:
     ],
 )
 def test_what_it_lacks_is_refused(name: str, options: dict[str, str], transfer: Transfer) -> None:
-    for role in stacks.ROLES:
+    for role in ROLES:
         asked = replace(transfer, options=options)
         assert loopback.refusal(stack(name), role, asked, PATIENCE_S) is None

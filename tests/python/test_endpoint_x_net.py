@@ -11,8 +11,8 @@ import pytest
 from conftest import Command, installed_or_skip
 from laboratory import AIOQUIC, Lab
 
-from bentpipe.testbeds import pipe
-from bentpipe.testbeds.pipe import Program
+from bentpipe.stacks import pipe
+from bentpipe.stacks.pipe import Program
 
 pytestmark = pytest.mark.virtual_time
 

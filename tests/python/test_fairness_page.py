@@ -10,7 +10,7 @@ import fake_run
 import pytest
 from conftest import Command
 
-from bentpipe.records import Record
+from bentpipe.runs.records import Record
 
 EQUALS = "duration:30s + start=1s"
 BESIDE = "duration:30s + server=noq:cc=cubic:ss=standard,start=1s"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from conftest import Command, present
 
-from bentpipe import traces
+from bentpipe.analysis import traces
 
 pytestmark = pytest.mark.virtual_time
 

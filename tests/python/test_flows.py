@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import STACKS, Command, Done, installed_or_skip
 
-from bentpipe import campaign, flows, workload
+from bentpipe.analysis.cells import cells
 from bentpipe.errors import UsageError
-from bentpipe.records import read_jsonl
+from bentpipe.plan import campaign, flows, workload
 from bentpipe.report.command import reproduce
-from bentpipe.statistics import cells
+from bentpipe.runs.records import read_jsonl
 
 pytestmark = pytest.mark.virtual_time
 

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import Command, installed_or_skip
 
-from bentpipe import records, run_folder
 from bentpipe.errors import BentpipeError
+from bentpipe.runs import records, run_folder
 from bentpipe.schema.manifest import FORMAT
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,9 +10,9 @@ from xml.etree import ElementTree
 import fake_run
 from conftest import Command
 
-from bentpipe.records import Record
+from bentpipe.analysis.cells import cells
 from bentpipe.results.grid import Grid, Spot, dropped
-from bentpipe.statistics import cells
+from bentpipe.runs.records import Record
 
 OWN, REFERENCE, RASH, GOOD = (
     "noq:cc=cubic",

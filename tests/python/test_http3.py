@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bentpipe import protocol, stacks
-from bentpipe.stacks import Stack
-from bentpipe.testbeds import loopback
-from bentpipe.workload import www_file
+from bentpipe.plan.workload import www_file
+from bentpipe.stacks import catalogue, loopback, protocol
+from bentpipe.stacks.model import Stack
 
 pytestmark = pytest.mark.real_time
 
@@ -19,7 +18,7 @@ SIZES = (1000, 300_000)
 
 
 def installed(name: str) -> Stack:
-    stack = stacks.discover()[name]
+    stack = catalogue.discover()[name]
     why = stack.missing("sockets")
     if why is not None:
         pytest.skip(why)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bentpipe.inference import adjusted, geometric_mean, ratio, t_quantile, t_test
+from bentpipe.analysis.inference import adjusted, geometric_mean, ratio, t_quantile, t_test
 
 POSITIVE = st.floats(1e-3, 1e9)
 SAMPLE = st.lists(POSITIVE, min_size=2, max_size=8)

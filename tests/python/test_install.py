@@ -16,8 +16,9 @@ import pytest
 from children import PATIENCE_S, wait_for, wait_until_gone
 from conftest import STACKS, Command
 
-from bentpipe import paths, stacks
+from bentpipe import paths
 from bentpipe.errors import UsageError
+from bentpipe.stacks import catalogue
 
 TOY = (STACKS / "toy" / "stack.toml").read_text()
 # A program that is the toy, made by a script of the stack's folder. `made` counts how often.
@@ -72,7 +73,7 @@ def test_it_is_built_once_and_described(bentpipe: Command, cache: Path, toy: Pat
     after = state(bentpipe, "made", toy)
     assert (after["installed"], after["version"]) == (True, "toy 1")
     (entry,) = (cache / "stacks").iterdir()
-    assert entry == stacks.load(toy).entry.folder
+    assert entry == catalogue.load(toy).entry.folder
     found = json.loads((entry / "installed.json").read_text())
     assert found["programs"].keys() == {"endpoint.py"}
     assert found["inputs_sha256"].startswith(entry.name.removeprefix("made-"))
@@ -82,18 +83,18 @@ def test_it_is_built_once_and_described(bentpipe: Command, cache: Path, toy: Pat
 
 def test_only_sources_ask_for_a_new_build(bentpipe: Command, cache: Path, toy: Path, tmp_path: Path) -> None:
     bentpipe("stacks", "install", "made", "--stacks", toy)
-    name = stacks.load(toy).entry.name
+    name = catalogue.load(toy).entry.name
     (toy / "README.md").write_text("words")
     (toy / "tests").mkdir()
     (toy / "tests" / "test_it.py").write_text("assert True")
     (toy / "target").mkdir()
     (toy / "target" / "x.o").write_text("x")
     (toy / "stack.toml").write_text((toy / "stack.toml").read_text().replace("A toy", "One toy"))
-    assert stacks.load(toy).entry.name == name
+    assert catalogue.load(toy).entry.name == name
     shutil.copytree(toy, tmp_path / "elsewhere")
-    assert stacks.load(tmp_path / "elsewhere").entry.name == name
+    assert catalogue.load(tmp_path / "elsewhere").entry.name == name
     (toy / "more.txt").write_text("a source")
-    assert stacks.load(toy).entry.name != name
+    assert catalogue.load(toy).entry.name != name
     assert "sources have changed" in str(state(bentpipe, "made", toy)["why_not_installed"])
     done = bentpipe("run", "--client", "made", "--server", "toy", "--scenario", "sat", "--stacks", toy)
     assert done.code == 2
@@ -105,16 +106,16 @@ def test_what_lies_elsewhere_counts_if_it_is_named(tmp_path: Path) -> None:
     folder, other = tmp_path / "it", tmp_path / "other"
     other.mkdir()
     (other / "a.c").write_text("1")
-    first = stacks.load(stack(folder, "made", build='inputs = ["{folder}/../other"]')).entry.name
+    first = catalogue.load(stack(folder, "made", build='inputs = ["{folder}/../other"]')).entry.name
     (other / "a.c").write_text("2")
-    assert stacks.load(folder).entry.name != first
+    assert catalogue.load(folder).entry.name != first
     shutil.rmtree(other)
-    assert "other cannot be read" in str(stacks.load(folder).missing("virtual-time"))
+    assert "other cannot be read" in str(catalogue.load(folder).missing("virtual-time"))
 
 
 def test_hashing_the_sources_of_all_stacks_reads_nothing_else() -> None:
     before = bytes_read()
-    names = [one.entry.name for one in stacks.discover().values() if one.build is not None]
+    names = [one.entry.name for one in catalogue.discover().values() if one.build is not None]
     assert len(names) == len(set(names)) >= 6
     # Ten times what they have; what is built of them has thousands of times as much.
     assert bytes_read() - before < 20_000_000
@@ -127,17 +128,17 @@ def bytes_read() -> int:
 
 def test_a_program_that_was_changed_is_not_run(bentpipe: Command, cache: Path, toy: Path) -> None:
     bentpipe("stacks", "install", "made", "--stacks", toy)
-    program = stacks.load(toy).entry.folder / "toy.py"
+    program = catalogue.load(toy).entry.folder / "toy.py"
     program.touch()
-    assert stacks.load(toy).missing("virtual-time") is None
+    assert catalogue.load(toy).missing("virtual-time") is None
     program.write_text(program.read_text() + "\n")
-    assert f"{program} is gone or was changed" in str(stacks.load(toy).missing("virtual-time"))
+    assert f"{program} is gone or was changed" in str(catalogue.load(toy).missing("virtual-time"))
     assert bentpipe("stacks", "install", "made", "--stacks", toy).code == 0
-    assert stacks.load(toy).missing("virtual-time") is None
+    assert catalogue.load(toy).missing("virtual-time") is None
     program.unlink()
-    assert f"{program} is gone or was changed" in str(stacks.load(toy).missing("virtual-time"))
+    assert f"{program} is gone or was changed" in str(catalogue.load(toy).missing("virtual-time"))
     assert bentpipe("stacks", "install", "made", "--stacks", toy).code == 0
-    assert stacks.load(toy).missing("virtual-time") is None
+    assert catalogue.load(toy).missing("virtual-time") is None
 
 
 @pytest.mark.parametrize("damage", ["{", "[]", {"files": []}, {"files": {"toy.py": None}}, {"tools": None}])
@@ -145,11 +146,11 @@ def test_a_damaged_description_is_not_installed(
     bentpipe: Command, cache: Path, toy: Path, damage: str | dict[str, object]
 ) -> None:
     bentpipe("stacks", "install", "made", "--stacks", toy)
-    file = stacks.load(toy).entry.folder / "installed.json"
+    file = catalogue.load(toy).entry.folder / "installed.json"
     file.write_text(damage if isinstance(damage, str) else json.dumps(json.loads(file.read_text()) | damage))
-    assert "installed.json is damaged" in str(stacks.load(toy).missing("virtual-time"))
+    assert "installed.json is damaged" in str(catalogue.load(toy).missing("virtual-time"))
     assert bentpipe("stacks", "install", "made", "--stacks", toy).code == 0
-    assert stacks.load(toy).missing("virtual-time") is None
+    assert catalogue.load(toy).missing("virtual-time") is None
 
 
 @pytest.mark.parametrize(
@@ -258,7 +259,7 @@ def test_two_commands_build_the_same_once(cache: Path, tmp_path: Path) -> None:
     first = start(folder, "made")
     wait_for("the build", (folder.parent / "at-work").exists)
     second = start(folder, "made")
-    wait_for("the second command", lambda: has_open(second.pid, stacks.load(folder).entry.lock))
+    wait_for("the second command", lambda: has_open(second.pid, catalogue.load(folder).entry.lock))
     (folder.parent / "both").touch()
     assert [process.wait(PATIENCE_S) for process in (first, second)] == [0, 0]
     assert made(folder.parent) == 1
@@ -273,7 +274,7 @@ def has_open(process: int, file: Path) -> bool:
 
 
 def test_what_a_killed_command_left_is_swept_away(bentpipe: Command, cache: Path, toy: Path) -> None:
-    left = cache / "stacks" / f".{stacks.load(toy).entry.name}.abc" / "bin"
+    left = cache / "stacks" / f".{catalogue.load(toy).entry.name}.abc" / "bin"
     left.mkdir(parents=True)
     assert bentpipe("stacks", "install", "made", "--stacks", toy).code == 0
     assert not left.exists()
@@ -281,13 +282,13 @@ def test_what_a_killed_command_left_is_swept_away(bentpipe: Command, cache: Path
 
 def test_prune_removes_what_no_stack_is_of(bentpipe: Command, cache: Path, toy: Path) -> None:
     bentpipe("stacks", "install", "made", "--stacks", toy)
-    old = stacks.load(toy).entry
+    old = catalogue.load(toy).entry
     (toy / "more.txt").write_text("a source")
     bentpipe("stacks", "install", "made", "--stacks", toy)
     done = bentpipe("stacks", "prune", "--stacks", toy)
     assert "removed 1 installation that no stack here is of" in done.out
     assert not old.folder.exists() and not old.log.exists()
-    assert stacks.load(toy).missing("virtual-time") is None
+    assert catalogue.load(toy).missing("virtual-time") is None
 
 
 @pytest.mark.parametrize(
@@ -371,7 +372,7 @@ def test_a_package_of_python_that_is_missing_is_named(tmp_path: Path) -> None:
     (tmp_path / "stack.toml").write_text(
         TOY.replace("\n[options]", 'packages = ["no-such-package"]\n[options]', 1)
     )
-    stack_of_it = stacks.load(tmp_path)
+    stack_of_it = catalogue.load(tmp_path)
     assert (
         stack_of_it.missing("virtual-time")
         == "toy is not installed: the Python package no-such-package is missing"
@@ -382,7 +383,7 @@ def test_a_package_of_python_that_is_missing_is_named(tmp_path: Path) -> None:
 def test_bin_needs_a_build(tmp_path: Path) -> None:
     (tmp_path / "stack.toml").write_text(TOY.replace("{folder}/endpoint.py", "{bin}/toy"))
     with pytest.raises(UsageError, match=r"\{bin\} is of stacks that are built"):
-        stacks.load(tmp_path)
+        catalogue.load(tmp_path)
 
 
 def test_a_manifest_says_what_the_stacks_were_made_of(
@@ -394,7 +395,7 @@ def test_a_manifest_says_what_the_stacks_were_made_of(
     assert done.code == 0
     manifest = json.loads(Path("A/manifest.json").read_text())
     installation = manifest["stacks"]["made"]["installation"]
-    entry = stacks.load(toy).entry
+    entry = catalogue.load(toy).entry
     assert installation["inputs_sha256"] == entry.inputs_sha256
     known = json.loads((entry.folder / "installed.json").read_text())
     assert installation["programs"] == known["programs"]
@@ -406,7 +407,7 @@ def test_a_manifest_says_what_the_stacks_were_made_of(
     bentpipe("stacks", "install", "made", "--stacks", toy)
     assert "made is not what it was when the run began" in bentpipe(*resume).err
     later = json.loads(Path("A/manifest.json").read_text())["stacks"]["made"]["resumed_with"]
-    assert [one["inputs_sha256"] for one in later] == [stacks.load(toy).entry.inputs_sha256]
+    assert [one["inputs_sha256"] for one in later] == [catalogue.load(toy).entry.inputs_sha256]
     for stack_of_it in (manifest := json.loads(Path("A/manifest.json").read_text()))["stacks"].values():
         del stack_of_it["installation"]  # as an older version wrote it
     Path("A/manifest.json").write_text(json.dumps(manifest))
@@ -418,12 +419,14 @@ def test_a_manifest_says_what_the_stacks_were_made_of(
 REACHES = re.compile(r"""["'`<(](?:\{root\}/)?((?:\.\./)+[\w./-]+)|"(aioquic-family)\"""")
 
 
-@pytest.mark.parametrize("name", [name for name, one in stacks.discover().items() if one.build is not None])
+@pytest.mark.parametrize(
+    "name", [name for name, one in catalogue.discover().items() if one.build is not None]
+)
 def test_inputs_name_all_that_a_stack_is_built_from(name: str) -> None:
     """No file of the stack, or of its inputs, reaches out to what is neither; crates of the workspace that a
     crate uses count too.
     """
-    one = stacks.discover()[name]
+    one = catalogue.discover()[name]
     assert one.build is not None
     places = [one.folder, *(Path(place).resolve() for place in one.fill(one.build.inputs)), paths.certs()]
     for place in places[:-1]:

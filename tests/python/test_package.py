@@ -19,7 +19,8 @@ import pytest
 from conftest import Command, installed_or_skip
 
 import bentpipe as modules
-from bentpipe import origin, paths, stacks
+from bentpipe import origin, paths
+from bentpipe.stacks import catalogue
 
 ROOT = Path(__file__).resolve().parents[2]
 PACK = ROOT / "tools" / "wheel" / "pack.py"
@@ -99,10 +100,11 @@ def test_it_has_what_the_checkout_has(package: Package, name: str) -> None:
 
 def test_every_stack_has_the_hash_that_it_has_in_the_checkout(package: Package) -> None:
     code = (
-        "from bentpipe import stacks; print(*(s.entry.name for s in stacks.discover().values() if s.build))"
+        "from bentpipe.stacks import catalogue; "
+        "print(*(one.entry.name for one in catalogue.discover().values() if one.build))"
     )
     done = package("python", "-I", "-c", code)
-    assert done.stdout.split() == [one.entry.name for one in stacks.discover().values() if one.build]
+    assert done.stdout.split() == [one.entry.name for one in catalogue.discover().values() if one.build]
 
 
 def test_it_has_the_notices_of_what_its_programs_are_made_of(package: Package) -> None:
@@ -154,7 +156,7 @@ def records(run: Path) -> set[tuple[str, ...]]:
 
 
 def test_what_comes_with_it_is_installed_whatever_the_cache_has(package: Package, tmp_path: Path) -> None:
-    name = stacks.load(ROOT / "endpoints" / "noq").entry.name
+    name = catalogue.load(ROOT / "endpoints" / "noq").entry.name
     assert not (package.home / ".cache").exists()
     assert package.stack("noq")["installed"]
     damaged = tmp_path / "stacks" / name

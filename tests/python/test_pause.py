@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from conftest import TOY_RUN, Command
 
-from bentpipe import run as running
 from bentpipe.errors import UsageError
-from bentpipe.pause import Pause
+from bentpipe.execution import run as running
+from bentpipe.execution.pause import Pause
 
 pytestmark = pytest.mark.usefixtures("fake_sim")
 

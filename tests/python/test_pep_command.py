@@ -21,9 +21,10 @@ from typing import Any
 import pytest
 from children import wait_for
 
-from bentpipe import paths, stacks
+from bentpipe import paths
+from bentpipe.stacks import catalogue
 
-MISSING = stacks.discover()["noq"].missing("sockets")
+MISSING = catalogue.discover()["noq"].missing("sockets")
 pytestmark = pytest.mark.real_time
 needs_noq = pytest.mark.skipif(MISSING is not None, reason=f"{MISSING} (bentpipe stacks install noq)")
 

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from conftest import Command
 
-from bentpipe.inference import ratio as ratio_of
-from bentpipe.records import Record
+from bentpipe.analysis.inference import ratio as ratio_of
 from bentpipe.results import published
 from bentpipe.results.pep_runs import Arrivals, Road, arrived, has, ratio, shown
+from bentpipe.runs.records import Record
 
 CHAIN = "quic-pep terminal:cc=newreno:iw=100,gateway:cc=newreno:iw=100"
 SEQUENTIAL = CHAIN.replace("iw=100", "iw=100:mode=sequential")

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from bentpipe import stacks
-from bentpipe.testbeds.loopback import free_port
+from bentpipe.stacks import catalogue
+from bentpipe.stacks.loopback import free_port
 
-MISSING = stacks.discover()["noq"].missing("sockets")
+MISSING = catalogue.discover()["noq"].missing("sockets")
 pytestmark = [
     pytest.mark.real_time,
     pytest.mark.skipif(MISSING is not None, reason=f"{MISSING} (bentpipe stacks install noq)"),
@@ -181,7 +181,7 @@ def test_logs(tmp_path: Path) -> None:
 
 
 def test_certificates() -> None:
-    certs = stacks.discover()["noq"].folder.parent / "certs"
+    certs = catalogue.discover()["noq"].folder.parent / "certs"
     with server("--cert", str(certs / "cert.pem"), "--key", str(certs / "priv.key")) as (_, port):
         arguments = ["--bytes", "1kB", "--ca", str(certs / "ca.pem"), "--server-name"]
         assert client(port, *arguments, "server")["start"]["certificate"] == "verified"
@@ -279,7 +279,7 @@ def test_help_is_the_same_without_the_program(tmp_path: Path) -> None:
     environment = {**os.environ, "BENTPIPE_CACHE": str(tmp_path)}
     done = subprocess.run([*PERF, "--help"], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == run("--help").stdout
-    program = stacks.discover()["noq"].command("sockets")
+    program = catalogue.discover()["noq"].command("sockets")
     own = subprocess.run([*program, "perf", "--help"], capture_output=True, text=True, check=True)
     assert own.stdout == done.stdout
     away = subprocess.run([*PERF, "server"], env=environment, capture_output=True, text=True, check=False)

@@ -22,13 +22,14 @@ from conftest import Command
 from fake_trace import Setting
 from PIL import Image
 
-from bentpipe import traces
+from bentpipe.analysis import traces
+from bentpipe.analysis.link_facts import LinkFacts
+from bentpipe.analysis.plots import canvas, figures, others, series
+from bentpipe.analysis.plots.canvas import Look
 from bentpipe.cli.plot import FORMATS as OFFERED_FORMATS
 from bentpipe.cli.plot import KINDS as OFFERED_KINDS
 from bentpipe.errors import BentpipeError
-from bentpipe.link_facts import LinkFacts
-from bentpipe.plots import canvas, figures, others, series
-from bentpipe.plots.canvas import Look
+from bentpipe.runs import trial_files
 
 POINTS_PER_MM = 72 / 25.4
 WIDTH_MM, HEIGHT_MM = 85, 60
@@ -110,8 +111,8 @@ def test_a_pdf_of_a_hundred_thousand_packets_is_small(bentpipe: Command, transfe
     copies = -(-100_000 // once.num_rows)
     large = Path("large")
     large.mkdir()
-    pq.write_table(pa.concat_tables(later(once, copy) for copy in range(copies)), large / traces.PACKETS)
-    (large / traces.SUMMARY).write_bytes((transfer / traces.SUMMARY).read_bytes())
+    pq.write_table(pa.concat_tables(later(once, copy) for copy in range(copies)), large / trial_files.PACKETS)
+    (large / trial_files.SUMMARY).write_bytes((transfer / trial_files.SUMMARY).read_bytes())
     for kind in ("in_flight", "acks"):  # lines; strokes and dots
         assert bentpipe("plot", large, "--kind", kind).code == 0
         assert Path(f"{kind}.pdf").stat().st_size < 2_000_000, kind
@@ -177,7 +178,7 @@ def test_iterations_without_a_trace_are_shown_by_their_records(bentpipe: Command
     (traced, *_) = fake_run.write(Path("run"), stacks=("noq",), iterations=3)
     folder = Path("run/trials") / traced.trial
     fake_trace.write(folder)
-    (folder / traces.TRACE).write_text("whole")
+    (folder / trial_files.TRACE).write_text("whole")
     behind = list(others.courses(traces.of_trial(folder), "forward", "server"))
     assert len(behind) == 2
     assert all(course.bytes[-1] > 0.9 * fake_run.SIZE for course in behind)
@@ -196,7 +197,7 @@ def test_iterations_with_a_trace_are_shown_by_it(transfer: Path) -> None:
     for record in (first, second):
         folder = Path("run/trials") / record.trial
         fake_trace.write(folder)
-        (folder / traces.TRACE).write_text("whole")
+        (folder / trial_files.TRACE).write_text("whole")
     behind = list(others.courses(traces.of_trial(Path("run/trials") / first.trial), "forward", "server"))
     assert behind[0].bytes[-1] == 1_000_000
     assert len(behind) == 2
@@ -212,16 +213,16 @@ def test_a_capture_is_analysed_and_drawn(bentpipe: Command) -> None:
 def test_what_has_no_packets_is_left_out_of_all(bentpipe: Command, transfer: Path) -> None:
     bare = Path("bare")
     bare.mkdir()
-    (bare / traces.SUMMARY).write_bytes((transfer / traces.SUMMARY).read_bytes())
+    (bare / trial_files.SUMMARY).write_bytes((transfer / trial_files.SUMMARY).read_bytes())
     packets = traces.of_folder(transfer).packets
     column = packets.schema.get_field_index("rtt_ms")
     nothing = pa.nulls(packets.num_rows, pa.float64())
-    pq.write_table(packets.set_column(column, "rtt_ms", nothing), bare / traces.PACKETS)
+    pq.write_table(packets.set_column(column, "rtt_ms", nothing), bare / trial_files.PACKETS)
     done = bentpipe("plot", bare, "--kind", "all")
     assert done.code == 0 and "rtt.pdf" not in done.out and "note: rtt: there is nothing to draw" in done.err
     done = bentpipe("plot", bare, "--kind", "rtt")
     assert done.code == 1 and "error: rtt: there is nothing to draw" in done.err
-    pq.write_table(packets.slice(0, 0), bare / traces.PACKETS)
+    pq.write_table(packets.slice(0, 0), bare / trial_files.PACKETS)
     done = bentpipe("plot", bare, "--kind", "all")
     assert done.code == 1 and "error: there is nothing to draw" in done.err
 
@@ -261,9 +262,9 @@ def test_mistakes_are_named(bentpipe: Command, transfer: Path, arguments: list[s
 
 def test_a_side_that_was_not_captured_is_refused(bentpipe: Command, transfer: Path) -> None:
     Path("one").mkdir()
-    (Path("one") / traces.PACKETS).write_bytes((transfer / traces.PACKETS).read_bytes())
-    summary = json.loads((transfer / traces.SUMMARY).read_text()) | {"sides": "client"}
-    (Path("one") / traces.SUMMARY).write_text(json.dumps(summary))
+    (Path("one") / trial_files.PACKETS).write_bytes((transfer / trial_files.PACKETS).read_bytes())
+    summary = json.loads((transfer / trial_files.SUMMARY).read_text()) | {"sides": "client"}
+    (Path("one") / trial_files.SUMMARY).write_text(json.dumps(summary))
     done = bentpipe("plot", "one", "--side", "server")
     assert done.code == 2 and "--side server: packets were captured at the client's side alone" in done.err
     assert bentpipe("plot", "one", "--side", "client").code == 0

@@ -17,9 +17,11 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import Command, present
 
-from bentpipe import paths, traces
+from bentpipe import paths
+from bentpipe.analysis import traces
+from bentpipe.analysis.plots import series
 from bentpipe.cli.plot import KINDS
-from bentpipe.plots import series
+from bentpipe.runs import trial_files
 
 pytestmark = pytest.mark.virtual_time
 
@@ -94,7 +96,7 @@ def test_the_made_up_transfer_is_like_a_real_one(trial: Path) -> None:
     # Parquet leaves open what the entries of lists are called, and whether they may be null.
     kinds = [
         {field.name: str(field.type.value_type) if str(field.type).startswith("list") else str(field.type)
-         for field in pq.read_schema(analysis.folder / traces.PACKETS)}
+         for field in pq.read_schema(analysis.folder / trial_files.PACKETS)}
         for analysis in (real, made_up)
     ]  # fmt: skip
     assert kinds[0] == kinds[1]
@@ -107,7 +109,7 @@ def test_the_page_on_traces_is_true(bentpipe: Command, trial: Path) -> None:
     page = (paths.root() / "docs/traces.md").read_text()
     table, analysis = page.split("\n## `analysis.json`")
     columns, fates = table.split("\n| `fate` | the packet")
-    assert defined(columns) == pq.read_schema(traces.of_trial(trial).folder / traces.PACKETS).names
+    assert defined(columns) == pq.read_schema(traces.of_trial(trial).folder / trial_files.PACKETS).names
     assert set(traces.of_trial(trial).packets["fate"].unique().to_pylist()) <= set(defined(fates))
     whole, one_way = analysis.split("Of each direction:")
     establishment, whole = whole.split("\n| metric |")
@@ -117,7 +119,7 @@ def test_the_page_on_traces_is_true(bentpipe: Command, trial: Path) -> None:
     assert defined(whole) == list(metrics)
     assert defined(one_way) == list(metrics["forward"])
 
-    assert bentpipe("trace", trial / traces.TRACE, "-o", "out").code == 0
+    assert bentpipe("trace", trial / trial_files.TRACE, "-o", "out").code == 0
     (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     done = subprocess.run([sys.executable, "-c", example], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -13,7 +13,7 @@ from fake_trace import Setting
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bentpipe.plots import series, table
+from bentpipe.analysis.plots import series, table
 
 TRANSFERS = st.builds(
     Setting,

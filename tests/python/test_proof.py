@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from conftest import Command
 
-from bentpipe import stacks
+from bentpipe.stacks import catalogue
 
 pytestmark = pytest.mark.virtual_time
 
@@ -72,7 +72,7 @@ def test_real_stacks_prove_every_test_case(bentpipe: Command, workload: str, sce
 @pytest.fixture
 def misled(bentpipe: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stack for every way to mislead noq."""
-    noq = stacks.discover()["noq"].command("virtual-time")
+    noq = catalogue.discover()["noq"].command("virtual-time")
     for name, (_, changes, *_rest) in MISLED.items():
         folder = tmp_path / "stacks" / name
         folder.mkdir(parents=True)

@@ -14,10 +14,12 @@ import fake_run
 import pytest
 from conftest import Command, installed_or_skip, present
 
-from bentpipe import campaign, paths, stacks
-from bentpipe.records import Record
+from bentpipe import paths
+from bentpipe.plan import campaign
 from bentpipe.results.ideal_reno import Sender, formula
 from bentpipe.results.reno import TRAITS, Ideal, per_round_trip
+from bentpipe.runs.records import Record
+from bentpipe.stacks import catalogue
 
 pytestmark = pytest.mark.virtual_time
 
@@ -57,7 +59,7 @@ def test_without_losses_the_ideal_sender_doubles_its_window_in_each_round_trip()
 
 
 def test_every_reno_is_in_the_campaign() -> None:
-    found = stacks.discover().values()
+    found = catalogue.discover().values()
     known = [
         one for one in found if one.folder.parent == paths.endpoints() and "virtual-time" in one.commands
     ]

@@ -18,12 +18,12 @@ import fake_run
 import msgspec
 import pytest
 
+from bentpipe.analysis.cells import Cell, cells, efficiency_over, matrices, spread
 from bentpipe.errors import BentpipeError
-from bentpipe.records import Record
 from bentpipe.report import build
 from bentpipe.report.command import reproduce, split_label
 from bentpipe.report.slugs import assign
-from bentpipe.statistics import Cell, cells, efficiency_over, matrices, spread
+from bentpipe.runs.records import Record
 
 ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = "</script><script>document.title='harmed'</script><img src=x onerror=\"document.title='harmed'\">"

@@ -22,14 +22,14 @@ from fake_trace import Setting
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bentpipe import traces
+from bentpipe.analysis import traces
+from bentpipe.analysis.link_facts import LinkFacts
+from bentpipe.analysis.plots import series
+from bentpipe.analysis.traces import Analysis
 from bentpipe.errors import BentpipeError
-from bentpipe.link_facts import LinkFacts
-from bentpipe.plots import series
 from bentpipe.report import build
 from bentpipe.report.columns import Columns
 from bentpipe.report.traces import KINDS, script
-from bentpipe.traces import Analysis
 
 TRIAL = "sat-quinn-noq-2"
 CELL = "sat--quinn--noq"

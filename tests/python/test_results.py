@@ -12,13 +12,14 @@ import msgspec
 import pytest
 from conftest import Command
 
-from bentpipe import results, scenarios
+from bentpipe import results
+from bentpipe.analysis.cells import matrices
 from bentpipe.cli.results import PAGES
-from bentpipe.records import Record
+from bentpipe.plan import scenarios
 from bentpipe.results import compare, published
 from bentpipe.results.markdown import literal
 from bentpipe.results.source import without_folders
-from bentpipe.statistics import matrices
+from bentpipe.runs.records import Record
 
 STACKS = ("aioquic", "noq", "quic-go", "quinn")
 Change = Callable[[list[Record]], list[Record]]

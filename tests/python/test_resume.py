@@ -13,8 +13,8 @@ import pytest
 from children import PATIENCE_S, wait_for
 from conftest import STACKS, TOY_RUN, Command
 
-from bentpipe.records import Record, read_jsonl
-from bentpipe.run_folder import RunFolder
+from bentpipe.runs.records import Record, read_jsonl
+from bentpipe.runs.run_folder import RunFolder
 
 pytestmark = pytest.mark.usefixtures("fake_sim")
 

@@ -14,7 +14,7 @@ import pytest
 from children import PATIENCE_S
 from conftest import STACKS, TOY_RUN, Command
 
-from bentpipe.records import Record, read_jsonl
+from bentpipe.runs.records import Record, read_jsonl
 
 pytestmark = pytest.mark.usefixtures("fake_sim")
 
@@ -246,7 +246,7 @@ def test_a_large_file_can_be_interrupted(
     [
         ("import", "bentpipe.cli.commands"),  # the first thing that the entry point does
         ("import", "click"),
-        ("import", "bentpipe.run"),
+        ("import", "bentpipe.execution.run"),
         ("import", "rich.progress"),
         ("open", "stack.toml"),
         ("subprocess.Popen", "bentpipe-sim"),

@@ -13,11 +13,11 @@ import fake_run
 import pytest
 from conftest import Command
 
-from bentpipe.records import Record
 from bentpipe.results import published
 from bentpipe.results.quantiles import median, quantile, share_of
 from bentpipe.results.search_runs import Run, groups
 from bentpipe.results.variants import short_names
+from bentpipe.runs.records import Record
 
 MB = 1_000_000
 SIZE = 200 * MB

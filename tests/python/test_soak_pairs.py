@@ -11,7 +11,7 @@ import pytest
 from conftest import Command
 from test_determinism import EXCEPTIONS
 
-from bentpipe import stacks
+from bentpipe.stacks import catalogue
 
 pytestmark = [pytest.mark.soak, pytest.mark.virtual_time]
 PATHS = (
@@ -35,7 +35,7 @@ def test_pairs_repeat_and_neither_crash_nor_corrupt(bentpipe: Command) -> None:
     path, workload = draw.choice(PATHS), draw.choice(WORKLOADS)
     every = ",".join(
         name
-        for name, stack in stacks.discover().items()
+        for name, stack in catalogue.discover().items()
         if name not in ("toy", "hostile") and stack.missing("virtual-time") is None
     )
     run = ["run", "--scenario", path, "--workload", workload, "--client", every, "--server", every,

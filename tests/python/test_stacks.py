@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from conftest import STACKS, Command
 
-from bentpipe import protocol, stacks
 from bentpipe.errors import UsageError
+from bentpipe.stacks import catalogue, protocol
 
 GOOD = (STACKS / "toy" / "stack.toml").read_text()
 
@@ -20,7 +20,7 @@ def write(folder: Path, text: str) -> Path:
 
 
 def test_a_stack_is_read() -> None:
-    stack = stacks.load(STACKS / "toy")
+    stack = catalogue.load(STACKS / "toy")
     assert (stack.name, stack.roles, stack.deterministic) == ("toy", ("client", "server"), True)
     assert stack.build is None
     assert stack.command("virtual-time")[1] == str(STACKS / "toy" / "endpoint.py")
@@ -57,20 +57,20 @@ def test_mistakes_in_stack_toml_are_named(tmp_path: Path, old: str, new: str, me
     assert old in GOOD
     folder = write(tmp_path / "stack", GOOD.replace(old, new, 1))
     with pytest.raises(UsageError) as error:
-        stacks.load(folder)
+        catalogue.load(folder)
     assert str(folder / "stack.toml") in str(error.value)
     assert message in str(error.value)
 
 
 def test_an_unknown_key_comes_with_the_nearest_one(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as error:
-        stacks.load(write(tmp_path / "stack", GOOD.replace("title", "titel", 1)))
+        catalogue.load(write(tmp_path / "stack", GOOD.replace("title", "titel", 1)))
     assert 'did you mean "title"?' in error.value.hint
 
 
 def test_a_variant_has_its_options() -> None:
-    known = stacks.discover([STACKS / "toy"])
-    variant = stacks.variant("toy:speed=slow", known)
+    known = catalogue.discover([STACKS / "toy"])
+    variant = catalogue.variant("toy:speed=slow", known)
     assert variant.endpoint("virtual-time")["options"] == {"speed": "slow"}
     assert variant.endpoint("virtual-time")["name"] == "toy:speed=slow"
 
@@ -86,32 +86,32 @@ def test_a_variant_has_its_options() -> None:
 )
 def test_mistakes_in_variants_are_named(label: str, message: str) -> None:
     with pytest.raises(UsageError, match=message) as error:
-        stacks.variant(label, stacks.discover([STACKS / "toy"]))
+        catalogue.variant(label, catalogue.discover([STACKS / "toy"]))
     assert error.value.hint
 
 
 def test_a_later_folder_replaces_a_stack_of_the_same_name(tmp_path: Path) -> None:
     other = write(tmp_path / "other", GOOD)
-    assert stacks.discover([STACKS, other])["toy"].folder == other.resolve()
+    assert catalogue.discover([STACKS, other])["toy"].folder == other.resolve()
 
 
 def test_two_stacks_of_one_name_in_one_folder_are_an_error(tmp_path: Path) -> None:
     write(tmp_path / "a", GOOD)
     write(tmp_path / "b", GOOD)
     with pytest.raises(UsageError, match='"toy" is taken by'):
-        stacks.discover([tmp_path])
+        catalogue.discover([tmp_path])
 
 
 def test_a_folder_without_stacks_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"no stack\.toml"):
-        stacks.discover([tmp_path])
+        catalogue.discover([tmp_path])
     with pytest.raises(UsageError, match="no such folder"):
-        stacks.discover([tmp_path / "nowhere"])
+        catalogue.discover([tmp_path / "nowhere"])
 
 
 def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
     text = GOOD.replace('"{python}", "{folder}/endpoint.py"', '"{folder}/nothing"')
-    stack = stacks.load(write(tmp_path / "stack", text))
+    stack = catalogue.load(write(tmp_path / "stack", text))
     absent = f"{stack.folder}/nothing"
     assert stack.missing("virtual-time") == f"toy cannot be started: there is no program {absent}"
 
@@ -148,7 +148,7 @@ def test_a_stack_without_options_says_so(bentpipe: Command, tmp_path: Path) -> N
 
 
 def test_hq_interop_is_spoken_where_both_ends_have_it() -> None:
-    toy = stacks.load(STACKS / "toy")
+    toy = catalogue.load(STACKS / "toy")
     both, h3 = dataclasses.replace(toy, alpn=("h3", "hq-interop")), dataclasses.replace(toy, alpn=("h3",))
     assert [protocol.common(both, one) for one in (toy, both, h3)] == ["hq-interop", "hq-interop", "h3"]
     assert protocol.lack(both, h3) is None
@@ -157,7 +157,7 @@ def test_hq_interop_is_spoken_where_both_ends_have_it() -> None:
 
 
 def test_there_is_h3_in_some_test_cases_alone() -> None:
-    h3 = dataclasses.replace(stacks.load(STACKS / "toy"), alpn=("h3",))
+    h3 = dataclasses.replace(catalogue.load(STACKS / "toy"), alpn=("h3",))
     assert protocol.common(h3, h3, "multiplexing") == "h3"
     assert protocol.common(h3, h3, "upload") is None
     assert protocol.lack(h3, h3, "upload") == "toy and toy have h3 in common, in which there is no upload"

@@ -15,9 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import Command
 
-from bentpipe import link_facts, traces
+from bentpipe.analysis import link_facts, traces
 from bentpipe.cli import invoke
 from bentpipe.errors import BentpipeError, UsageError
+from bentpipe.runs import trial_files
 
 MBIT = 1_000_000
 
@@ -42,7 +43,7 @@ def trial_of_a_run() -> Path:
     (first, *_) = fake_run.write(Path("run"), stacks=("noq",), iterations=1)
     folder = Path("run/trials") / first.trial
     folder.mkdir(parents=True)
-    capture(name=str(folder / traces.TRACE))
+    capture(name=str(folder / trial_files.TRACE))
     return folder
 
 
@@ -156,7 +157,7 @@ def test_data_that_nobody_can_decrypt_are_an_error(bentpipe: Command) -> None:
     fake_trace.write(Path("out"))
     table = traces.of_folder(Path("out")).packets
     sealed = [row if row["type"] != "1rtt" else row | {"number": None} for row in table.to_pylist()]
-    pq.write_table(pa.Table.from_pylist(sealed, table.schema), Path("out") / traces.PACKETS)
+    pq.write_table(pa.Table.from_pylist(sealed, table.schema), Path("out") / trial_files.PACKETS)
     done = bentpipe("trace", "out")
     assert done.code == 1 and "connection 0" in done.out
     assert done.err.startswith(
@@ -282,7 +283,7 @@ def test_a_trial_keeps_its_analysis_until_its_trace_is_newer(bentpipe: Command) 
     assert (folder / "analysis.json").stat().st_mtime_ns == made
 
     later = made + 10**9
-    os.utime(folder / traces.TRACE, ns=(later, later))
+    os.utime(folder / trial_files.TRACE, ns=(later, later))
     bentpipe("trace", folder)
     assert (folder / "analysis.json").stat().st_mtime_ns != made
 
@@ -348,7 +349,7 @@ def test_where_nothing_can_be_written_the_analysis_goes_elsewhere(monkeypatch: p
 
 def test_an_analysis_that_fails_leaves_nothing(bentpipe: Command) -> None:
     folder = trial_of_a_run()
-    capture("crash", str(folder / traces.TRACE))
+    capture("crash", str(folder / trial_files.TRACE))
     assert bentpipe("trace", folder).code == 1
     assert [path.name for path in folder.iterdir()] == ["trace.pcapng"]
 
@@ -357,7 +358,7 @@ def test_a_trial_without_a_trace_and_a_run_say_what_to_give(bentpipe: Command) -
     folder = trial_of_a_run()
     done = bentpipe("trace", "run")
     assert done.code == 2 and f"hint: give a trial of the run: {folder}" in done.err
-    (folder / traces.TRACE).unlink()
+    (folder / trial_files.TRACE).unlink()
     done = bentpipe("trace", folder)
     assert done.code == 2 and "this trial has no trace" in done.err and "--trace all" in done.err
     done = bentpipe("trace", folder.with_name("another"))

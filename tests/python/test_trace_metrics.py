@@ -15,8 +15,9 @@ import pytest
 from conftest import installed_or_skip
 from fake_trace import SCHEMA
 
-from bentpipe import paths, stacks
+from bentpipe import paths
 from bentpipe.cli import invoke
+from bentpipe.stacks import catalogue
 
 pytestmark = pytest.mark.virtual_time
 
@@ -49,7 +50,7 @@ def analyze(out: Path, *arguments: str | Path) -> subprocess.CompletedProcess[st
 
 def tapped(client: str, place: Path) -> Path:
     """A stack of the same name whose reports are kept in `place`; the program is the installed one."""
-    program = stacks.discover()[client].command("virtual-time")
+    program = catalogue.discover()[client].command("virtual-time")
     command = ["{python}", str(Path(__file__).with_name("tap.py")), str(place / "bye.json"), *program]
     stack = place / client / "stack.toml"
     stack.parent.mkdir()

@@ -12,14 +12,14 @@ import pytest
 from browser import dump
 from conftest import Command
 
-from bentpipe import campaign, treatments
-from bentpipe.campaign import Plan
+from bentpipe.analysis.cells import cells
 from bentpipe.errors import UsageError
-from bentpipe.records import Record
+from bentpipe.plan import campaign, treatments
+from bentpipe.plan.campaign import Plan
 from bentpipe.report import build, slugs
 from bentpipe.report.command import reproduce
-from bentpipe.run_folder import RunFolder
-from bentpipe.statistics import cells
+from bentpipe.runs.records import Record
+from bentpipe.runs.run_folder import RunFolder
 
 SPEC = "terminal:iw=100:cc=newreno,gateway:iw=100:cc=newreno"
 CANONICAL = "quic-pep terminal:cc=newreno:iw=100,gateway:cc=newreno:iw=100"

@@ -10,9 +10,11 @@ import pytest
 from conftest import Command
 from rich.console import Console
 
-from bentpipe import summary, workload
+from bentpipe.cli import summary
 from bentpipe.errors import UsageError
-from bentpipe.workload import www_file
+from bentpipe.plan import workload
+from bentpipe.plan.workload import www_file
+from bentpipe.testcases import TESTCASES
 
 pytestmark = pytest.mark.usefixtures("fake_sim")
 
@@ -57,7 +59,7 @@ def test_a_workload_has_one_form(text: str, canonical: str, files: tuple[str, ..
     assert one.requests == tuple(f"/{name}" for name in files)
 
 
-@pytest.mark.parametrize("text", workload.TESTCASES)
+@pytest.mark.parametrize("text", TESTCASES)
 def test_every_workload_with_a_count_can_be_read_again(text: str) -> None:
     for count in range(2, 5):
         one = workload.parse(f"{text}:{count}x1500", "--workload")

@@ -24,12 +24,13 @@ os.environ["BENTPIPE_ROOT"] = str(ROOT)  # whatever the user's is
 
 from licenses import licenses  # noqa: E402
 
-from bentpipe import building, origin, paths, stacks  # noqa: E402
-from bentpipe.stacks import Stack  # noqa: E402
+from bentpipe import origin, paths  # noqa: E402
+from bentpipe.stacks import building, catalogue  # noqa: E402
+from bentpipe.stacks.model import Stack  # noqa: E402
 
 FILES = ("Cargo.lock", "Cargo.toml")
 FOLDERS = ("benches/congestion", "campaigns", "crates", "docs", "endpoints", "scenarios")
-# As `bentpipe.inputs` leaves them out of a stack's hash.
+# As `bentpipe.stacks.inputs` leaves them out of a stack's hash.
 LEFTOVERS = shutil.ignore_patterns(".*", "target", "__pycache__", "node_modules")
 PROGRAMS = ("bentpipe-sim", "bentpipe-emu", "bentpipe-trace", "bentpipe-pep")
 STACKS = ("noq", "quinn")
@@ -50,7 +51,7 @@ def stage(data: Path, folders: Sequence[Path]) -> None:
     host = next(line for line in run("rustc", "-vV").splitlines() if line.startswith("host: "))
     (data / "licenses.txt").write_text(licenses(ROOT, BUILT, host.removeprefix("host: ")))
     for name in STACKS:
-        stage_stack(stacks.load(ROOT / "endpoints" / name), folders, data / "installed")
+        stage_stack(catalogue.load(ROOT / "endpoints" / name), folders, data / "installed")
     (data / paths.OF_A_PACKAGE).write_text(json.dumps(origin.of_a_package(ROOT), indent=1) + "\n")
 
 

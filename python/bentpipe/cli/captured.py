@@ -12,10 +12,11 @@ from typing import Any
 
 import click
 
-from bentpipe import manifest, traces
+from bentpipe.analysis import traces
+from bentpipe.analysis.link_facts import LinkFacts
+from bentpipe.analysis.traces import Analysis
 from bentpipe.errors import UsageError, one_of
-from bentpipe.link_facts import LinkFacts
-from bentpipe.traces import Analysis
+from bentpipe.runs import manifest, trial_files
 
 _PATH = click.Path(path_type=Path)
 _EXAMPLES = 3  # trials that a hint names
@@ -95,15 +96,15 @@ def find(named: Captured, out: Path | None = None) -> Analysis:
 def _is_trials_own(named: Captured) -> bool:
     """Whether the trace of a trial is named and nothing else: then its run knows the path."""
     alone = len(named.files) == 1 and not (named.keylog or named.qlogs or named.link)
-    return alone and named.files[0].name == traces.TRACE and _is_trial(named.files[0].parent)
+    return alone and named.files[0].name == trial_files.TRACE and _is_trial(named.files[0].parent)
 
 
 def _of_folder(folder: Path, link: LinkFacts | None, out: Path | None) -> Analysis:
-    if traces.has_capture(folder) or _is_trial(folder):
+    if trial_files.has_capture(folder) or _is_trial(folder):
         if link is not None:
             raise UsageError(f"--link: {folder} is a trial", "its run knows its path; leave --link out")
         return traces.of_trial(folder, out=_place(out) if out else None)
-    if (folder / traces.SUMMARY).is_file():
+    if (folder / trial_files.SUMMARY).is_file():
         if out is not None:
             raise UsageError(
                 f"--out: {folder} is an analysis already", "give the captures that it was made of"
@@ -150,7 +151,7 @@ def _check_capture(file: Path) -> None:
     if not file.exists():
         if _is_trial(file):
             raise traces.no_trace(file)
-        if file.name == traces.TRACE and traces.is_traced(file.parent):
+        if file.name == trial_files.TRACE and trial_files.is_traced(file.parent):
             said = f"{file}: only the analysis of this trial was kept: give its folder"
             raise UsageError(said, f"the capture: {traces.ANALYSIS_ALONE}")
         raise UsageError(f"{file}: there is no such file or folder")
@@ -179,7 +180,7 @@ def _is_trial(folder: Path) -> bool:
 
 
 def _hint(folder: Path) -> str:
-    found = sorted(path for path in folder.glob("trials/*") if traces.is_traced(path))
+    found = sorted(path for path in folder.glob("trials/*") if trial_files.is_traced(path))
     if found:
         more = ", …" if len(found) > _EXAMPLES else ""
         return f"give a trial of the run: {', '.join(map(str, found[:_EXAMPLES]))}{more}"

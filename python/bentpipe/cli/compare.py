@@ -13,10 +13,11 @@ from typing import Any, Literal
 
 import click
 
-from bentpipe import comparison, treatments, workload
-from bentpipe.comparison import FALSE_DISCOVERIES, MEASURES, Compared, Comparison, Run, Side
+from bentpipe.analysis import comparison
+from bentpipe.analysis.comparison import FALSE_DISCOVERIES, MEASURES, Compared, Comparison, Run, Side
+from bentpipe.analysis.inference import CONFIDENCE
 from bentpipe.errors import BentpipeError
-from bentpipe.inference import CONFIDENCE
+from bentpipe.plan import treatments, workload
 
 _METHOD = (
     f"Ratios of geometric means with their {CONFIDENCE:.0%} intervals, by Welch's t on logarithms. *: "

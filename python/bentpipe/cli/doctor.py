@@ -6,7 +6,7 @@ import json
 
 import click
 
-from bentpipe import doctor as looking
+from bentpipe.execution import doctor as looking
 
 
 @click.command(short_help="Say whether real time works on this machine.")

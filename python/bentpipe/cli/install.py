@@ -12,10 +12,10 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from bentpipe import install as installation
-from bentpipe.building import Job, Result
 from bentpipe.errors import Interrupted, UsageError
-from bentpipe.stacks import Stack
+from bentpipe.stacks import install as installation
+from bentpipe.stacks.building import Job, Result
+from bentpipe.stacks.model import Stack
 
 
 def install(wanted: Sequence[Stack], force: bool, as_json: bool, strict: bool) -> int:

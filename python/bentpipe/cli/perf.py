@@ -7,8 +7,8 @@ import sys
 
 import click
 
-from bentpipe import stacks
 from bentpipe.errors import BentpipeError
+from bentpipe.stacks import catalogue
 
 STACK = "noq"
 _HELP = "src/perf/help.txt"  # in the stack's folder; the program prints the same
@@ -22,7 +22,7 @@ _HELP = "src/perf/help.txt"  # in the stack's folder; the program prints the sam
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def perf(arguments: tuple[str, ...]) -> None:
     """Measure what QUIC gets through a path, as iperf3 does for TCP."""
-    stack = stacks.find(STACK, stacks.discover())
+    stack = catalogue.find(STACK, catalogue.discover())
     if not arguments or "--help" in arguments or "-h" in arguments:
         click.echo((stack.folder / _HELP).read_text(), nl=False)
         return

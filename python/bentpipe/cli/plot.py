@@ -13,12 +13,12 @@ import click
 
 from bentpipe.cli.captured import Captured, captured, find
 from bentpipe.errors import BentpipeError, UsageError, one_of
-from bentpipe.treatments import DIRECT
+from bentpipe.plan.treatments import DIRECT
 
 if TYPE_CHECKING:  # drawing takes long to import
-    from bentpipe.plots.canvas import Look
-    from bentpipe.plots.figures import Subject
-    from bentpipe.traces import Analysis
+    from bentpipe.analysis.plots.canvas import Look
+    from bentpipe.analysis.plots.figures import Subject
+    from bentpipe.analysis.traces import Analysis
 
 KINDS = ("offset", "number", "size", "rate", "in_flight", "rtt", "acks")
 FORMATS = ("pdf", "png", "svg")
@@ -133,7 +133,7 @@ def plot(
         shown["from_s"], shown["to_s"] = around
     # Where it cannot keep its settings, it takes a temporary folder, and warns of that.
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
-    from bentpipe.plots.canvas import Look
+    from bentpipe.analysis.plots.canvas import Look
 
     drawing = _Drawing(analysis, connection, side, Look(**shown))
     drawn = 0
@@ -192,15 +192,15 @@ class _Drawing:
 
     def draw(self, kind: str, path: Path) -> None:
         """Draw one kind. BentpipeError if there is nothing to draw."""
-        from bentpipe.plots import canvas, figures
+        from bentpipe.analysis.plots import canvas, figures
 
         subject = self._subject(kind)
         with canvas.style():
             canvas.save(figures.draw(kind, subject, self.look), path, f"{kind}: {subject.title}")
 
     def _subject(self, kind: str) -> Subject:
-        from bentpipe.plots import figures, others, series
-        from bentpipe.plots.table import OTHER
+        from bentpipe.analysis.plots import figures, others, series
+        from bentpipe.analysis.plots.table import OTHER
 
         connection = self.analysis.connection(self.connection)
         packets = series.of_connection(self.analysis.packets, connection["connection"])

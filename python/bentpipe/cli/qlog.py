@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from bentpipe import paths, traces
+from bentpipe import paths
+from bentpipe.analysis import traces
 from bentpipe.errors import BentpipeError
 
 _FILE = click.Path(path_type=Path)

@@ -17,30 +17,22 @@ import click
 from msgspec.structs import replace
 from rich.console import Console
 
-from bentpipe import (
-    campaign,
-    flows,
-    manifest,
-    paths,
-    progress,
-    scenarios,
-    stacks,
-    summary,
-    treatments,
-    workload,
-)
-from bentpipe.awake import is_virtual_machine
-from bentpipe.campaign import Cast
-from bentpipe.cli import run_options
+from bentpipe import paths, progress
+from bentpipe.cli import run_options, summary
 from bentpipe.cli.stacks import note_replaced
 from bentpipe.errors import BentpipeError, Interrupted, UsageError
-from bentpipe.pause import Pause
-from bentpipe.records import Record
-from bentpipe.run import Execution, Settings, failed, jobs_for
-from bentpipe.run_folder import RunFolder
+from bentpipe.execution.awake import is_virtual_machine
+from bentpipe.execution.pause import Pause
+from bentpipe.execution.run import Execution, Settings, failed, jobs_for
+from bentpipe.plan import campaign, flows, scenarios, treatments, workload
+from bentpipe.plan.campaign import Cast
+from bentpipe.plan.treatments import DIRECT, QUIC_PEP
+from bentpipe.runs import manifest
+from bentpipe.runs.records import Record
+from bentpipe.runs.run_folder import RunFolder
+from bentpipe.stacks import catalogue
+from bentpipe.stacks.patience import silence_s
 from bentpipe.testbed import TESTBEDS
-from bentpipe.testbeds.patience import silence_s
-from bentpipe.treatments import DIRECT, QUIC_PEP
 
 DEFAULT_CAMPAIGN = "demo"
 
@@ -160,7 +152,7 @@ def _start(out: Path | None, asked: Asked, jobs: int | None) -> Started:
         raise UsageError(
             f"{where}: there is no trace for qlogs to go with", "add --trace median, analysis or all"
         )
-    known = stacks.discover(asked.extra)
+    known = catalogue.discover(asked.extra)
     note_replaced(known)
     _check_treatments(plan, asked)
     cast = campaign.cast(plan, known, _named(changes))
@@ -253,7 +245,7 @@ def _resume(path: Path, asked: Asked, jobs: int | None) -> Started:
         _check_room(plan, f"{path / manifest.FILE}: workloads", jobs)
         if asked.extra:  # the folders may have moved
             values.stack_folders = _stack_folders(asked.extra)
-        known = stacks.discover(Path(one) for one in values.stack_folders)
+        known = catalogue.discover(Path(one) for one in values.stack_folders)
         cast = campaign.cast(plan, known, {*plan.clients, *plan.servers}, values.left_out)
         for stack in values.resumed_with(cast.stacks):
             click.echo(

@@ -8,11 +8,12 @@ from typing import Any
 
 import click
 
-from bentpipe import campaign, flows, paths, treatments, workload
+from bentpipe import paths
 from bentpipe.errors import UsageError
+from bentpipe.plan import campaign, flows, treatments, workload
+from bentpipe.plan.workload import Workload
 from bentpipe.schema.manifest import PAIRS, TRACES
 from bentpipe.testbed import TESTBEDS
-from bentpipe.workload import Workload
 
 LISTS = {"scenario": "scenarios", "client": "clients", "server": "servers"}
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from bentpipe import scenarios as catalogue
 from bentpipe.errors import BentpipeError
+from bentpipe.plan import scenarios as catalogue
 
 WIDTH = 100
 

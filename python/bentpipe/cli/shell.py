@@ -8,8 +8,9 @@ import signal
 
 import click
 
-from bentpipe import paths, scenarios
+from bentpipe import paths
 from bentpipe.errors import UsageError
+from bentpipe.plan import scenarios
 
 HOSTS = ("client", "terminal", "gateway", "server")
 

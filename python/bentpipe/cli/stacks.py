@@ -11,13 +11,13 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from bentpipe import conformance, state
-from bentpipe import stacks as catalogue
+from bentpipe import contract as conformance
 from bentpipe.cli import install as installing
 from bentpipe.errors import UsageError, one_of
-from bentpipe.stacks import Stack
-from bentpipe.state import State
-from bentpipe.workload import TESTCASES
+from bentpipe.stacks import catalogue, state
+from bentpipe.stacks.model import Stack
+from bentpipe.stacks.state import State
+from bentpipe.testcases import TESTCASES
 
 _WIDEST = 12  # characters: longer words than this are broken where there is no room
 _LETTERS = {case: case[0].upper() for case in TESTCASES}

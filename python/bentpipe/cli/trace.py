@@ -13,9 +13,10 @@ from typing import Any
 
 import click
 
-from bentpipe import traces
+from bentpipe.analysis import traces
+from bentpipe.analysis.traces import Analysis, Connection, Evidence, Finding
 from bentpipe.cli.captured import Captured, captured, find
-from bentpipe.traces import Analysis, Connection, Evidence, Finding
+from bentpipe.runs import trial_files
 
 _WIDTH = 100
 _UNKNOWN = "-"
@@ -58,7 +59,7 @@ def trace(named: Captured, explain: bool, out: Path | None, as_json: bool) -> in
             others = " ".join(shlex.quote(str(path)) for path in analysis.other_hops)
             click.echo(f"note: this is the hop at the client; the others: {others}")
     if out is not None:
-        click.echo(f"{out / traces.PACKETS}\n{out / traces.SUMMARY}", err=as_json)
+        click.echo(f"{out / trial_files.PACKETS}\n{out / trial_files.SUMMARY}", err=as_json)
     errors = [traces.with_hint(error) for error in analysis.summary["errors"]]
     if analysis.is_sealed():
         errors.append(_sealed(named))

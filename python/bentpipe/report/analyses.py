@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from bentpipe import progress, traces
+from bentpipe import progress
+from bentpipe.analysis import traces
 from bentpipe.errors import BentpipeError
 from bentpipe.report import pages
 from bentpipe.report.traces import script
+from bentpipe.runs import trial_files
 
 # The program that decodes runs beside Python, which meanwhile makes the script of another trial.
 _AT_ONCE = 2
@@ -31,7 +33,7 @@ class ReadTrace:
 
 def read_traces(run: traces.Run, site: Path) -> dict[str, ReadTrace]:
     """Write `data/trials/<trial>.js` to `site` for each trial that has a trace. OSError if it cannot."""
-    traced = sorted(trial for trial in run.records if traces.is_traced(run.folder / "trials" / trial))
+    traced = sorted(trial for trial in run.records if trial_files.is_traced(run.folder / "trials" / trial))
     if not traced:
         return {}
     read: dict[str, ReadTrace] = {}

@@ -6,10 +6,10 @@ import os
 import shlex
 from pathlib import Path
 
-from bentpipe import workload
-from bentpipe.manifest import Manifest
+from bentpipe.analysis.cells import Cell
+from bentpipe.plan import workload
+from bentpipe.runs.manifest import Manifest
 from bentpipe.schema.manifest import Options
-from bentpipe.statistics import Cell
 
 
 def reproduce(cell: Cell, manifest: Manifest) -> str:

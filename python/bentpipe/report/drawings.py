@@ -1,9 +1,9 @@
 """The series of each plot on a cell's page.
 
-They are those of `bentpipe.plots.series`, so that the page and `bentpipe plot` show the same. The trace is
-drawn where the data's sender was captured, else at the receiver; what the path allows is drawn for the same
-place. An ideal sender is heard of after two round trips at the client, so half a round trip earlier at the
-server. `report-ui/src/trace/model.ts` declares the shape.
+They are those of `bentpipe.analysis.plots.series`, so that the page and `bentpipe plot` show the same. The
+trace is drawn where the data's sender was captured, else at the receiver; what the path allows is drawn for
+the same place. An ideal sender is heard of after two round trips at the client, so half a round trip
+earlier at the server. `report-ui/src/trace/model.ts` declares the shape.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from bentpipe.link_facts import LinkFacts
-from bentpipe.plots import series
-from bentpipe.plots.table import OTHER, SENDER, Direction, Floats, Ints, Side
+from bentpipe.analysis.link_facts import LinkFacts
+from bentpipe.analysis.plots import series
+from bentpipe.analysis.plots.table import OTHER, SENDER, Direction, Floats, Ints, Side
+from bentpipe.analysis.traces import Connection
 from bentpipe.report.columns import Columns
-from bentpipe.traces import Connection
 
 # `rate_back` is of the way that the ACKs take, which `bentpipe plot` draws below the rate of the data.
 KINDS = ("offset", "number", "size", "rate", "rate_back", "in_flight", "rtt", "acks")

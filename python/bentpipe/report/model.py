@@ -18,15 +18,15 @@ from urllib.parse import quote
 import msgspec
 
 import bentpipe
-from bentpipe import treatments, workload
-from bentpipe.manifest import Manifest
-from bentpipe.records import Record
+from bentpipe.analysis.cells import Cell, Matrix, MatrixKey, efficiency_over, matrices, spread
+from bentpipe.plan import treatments, workload
+from bentpipe.plan.workload import Workload
 from bentpipe.report import slugs
 from bentpipe.report.analyses import ReadTrace
 from bentpipe.report.command import reproduce
-from bentpipe.statistics import Cell, Matrix, MatrixKey, efficiency_over, matrices, spread
-from bentpipe.traces import HOP_TRACES
-from bentpipe.workload import Workload
+from bentpipe.runs.manifest import Manifest
+from bentpipe.runs.records import Record
+from bentpipe.runs.trial_files import HOP_TRACES
 
 # What `bentpipe run` calls a run that is no campaign.
 _UNNAMED = "run"

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from bentpipe.statistics import CellKey
-from bentpipe.treatments import DIRECT
+from bentpipe.analysis.cells import CellKey
+from bentpipe.plan.treatments import DIRECT
 
 # A path up to the satellite and down again. Inside a data URL, so that a page needs no further file.
 _ICON = quote(

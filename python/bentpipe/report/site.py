@@ -6,12 +6,12 @@ import dataclasses
 import shutil
 from pathlib import Path
 
-from bentpipe import run_folder
+from bentpipe.analysis.traces import Run
 from bentpipe.errors import BentpipeError
 from bentpipe.report import pages
 from bentpipe.report.analyses import read_traces
 from bentpipe.report.model import RunModel, cell_data, run_data
-from bentpipe.traces import Run
+from bentpipe.runs import run_folder
 
 ASSETS = ("report.js", "report.css", "licenses.txt")
 

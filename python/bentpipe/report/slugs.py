@@ -6,8 +6,8 @@ import hashlib
 import re
 from collections.abc import Iterable
 
-from bentpipe.statistics import Cell, CellKey
-from bentpipe.treatments import DIRECT
+from bentpipe.analysis.cells import Cell, CellKey
+from bentpipe.plan.treatments import DIRECT
 
 _LONGEST = 120  # file names may have 255 bytes; longer names would be cut by some archives
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from bentpipe.plots import series
+from bentpipe.analysis.plots import series
+from bentpipe.analysis.traces import Analysis, Finding, Summary
 from bentpipe.report.drawings import KINDS, Plots
-from bentpipe.traces import Analysis, Finding, Summary
 
 __all__ = ["KINDS", "script"]
 

@@ -9,13 +9,13 @@ from functools import cached_property
 from pathlib import Path
 
 from bentpipe import strict
-from bentpipe.comparison import MEASURES, Compared, Comparison, Key, Run, compare, remarks
+from bentpipe.analysis.cells import cells
+from bentpipe.analysis.comparison import MEASURES, Compared, Comparison, Key, Run, compare, remarks
 from bentpipe.errors import BentpipeError, one_of
-from bentpipe.records import Record
 from bentpipe.results import footing
 from bentpipe.results.markdown import code, literal, percent, several, table
 from bentpipe.results.source import Source
-from bentpipe.statistics import cells
+from bentpipe.runs.records import Record
 
 EXPLANATIONS = Path(__file__).with_suffix(".toml")
 _SHARE = 0.05  # a difference beyond it wants an explanation where nothing is lost at random

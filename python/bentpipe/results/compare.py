@@ -13,9 +13,9 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bentpipe.records import Record
+from bentpipe.analysis.cells import Cell, Matrix
 from bentpipe.results.published import Pairs
-from bentpipe.statistics import Cell, Matrix
+from bentpipe.runs.records import Record
 
 _TIMEOUTS = ("handshake_timeout", "transfer_timeout")
 

@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from bentpipe.plots import canvas
-from bentpipe.plots.canvas import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION
+from bentpipe.analysis.plots import canvas
+from bentpipe.analysis.plots.canvas import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION
 from bentpipe.results.figures import MM, WIDTH_MM, Line, style
 from bentpipe.results.quantiles import quantile
 

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from bentpipe import flows, workload
+from bentpipe.analysis.cells import Cell, cells
 from bentpipe.errors import BentpipeError
-from bentpipe.flows import Flow
-from bentpipe.records import Record
+from bentpipe.plan import flows, workload
+from bentpipe.plan.flows import Flow
 from bentpipe.results import footing
 from bentpipe.results.markdown import literal, mbit, percent, several, table
 from bentpipe.results.slow_start import queue, without_queue
 from bentpipe.results.source import Source
-from bentpipe.statistics import Cell, cells
+from bentpipe.runs.records import Record
 
 _FAIR = 0.9
 _HOW = """**Jain's index** is that of the flows' goodputs over the time in which all of them are there: 1

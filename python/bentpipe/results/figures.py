@@ -1,6 +1,7 @@
 """Figures of result pages: matrices as heat maps, and how goodput is distributed over pairs.
 
-In the style of `bentpipe.plots`. Colours of the heat map go from dark to light, so that greyscale suffices.
+In the style of `bentpipe.analysis.plots`. Colours of the heat map go from dark to light, so that greyscale
+suffices.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from bentpipe.plots import canvas
-from bentpipe.plots.canvas import BLACK, BLUE, PALE, VERMILLION
-from bentpipe.statistics import Cell, Matrix
+from bentpipe.analysis.cells import Cell, Matrix
+from bentpipe.analysis.plots import canvas
+from bentpipe.analysis.plots.canvas import BLACK, BLUE, PALE, VERMILLION
 
 MM = 1 / 25.4  # inches
 WIDTH_MM = 178  # of a page

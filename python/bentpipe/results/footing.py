@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from bentpipe.manifest import Manifest
-from bentpipe.records import Record
 from bentpipe.results import compare
 from bentpipe.results.markdown import code, literal, percent, several, table
 from bentpipe.results.source import Source
+from bentpipe.runs.manifest import Manifest
+from bentpipe.runs.records import Record
 
 _PAIRS = 4  # that are named before they are counted
 

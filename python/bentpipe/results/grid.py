@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
 
-from bentpipe.records import Record
+from bentpipe.analysis.cells import Cell
 from bentpipe.results.figures import Square
 from bentpipe.results.markdown import literal, percent, table
 from bentpipe.results.variants import options
-from bentpipe.statistics import Cell
+from bentpipe.runs.records import Record
 
 _LITTLE = 0.0995  # shares below are told with a decimal
 

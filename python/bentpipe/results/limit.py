@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from bentpipe import workload
+from bentpipe.analysis.cells import Cell, cells
 from bentpipe.errors import BentpipeError
+from bentpipe.plan import workload
 from bentpipe.results import figures, footing
 from bentpipe.results.grid import Grid, is_reference
 from bentpipe.results.markdown import literal, percent, several, table
 from bentpipe.results.source import Source
 from bentpipe.results.variants import short_names
-from bentpipe.statistics import Cell, cells
 
 _FIGURE = "limit.svg"
 _HOW = """Shares are medians over the trials that succeeded, of `limit_s` / `completion_s`: 100 % is a

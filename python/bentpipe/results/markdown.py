@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from bentpipe.analysis.cells import Cell
 from bentpipe.results.source import without_folders
-from bentpipe.statistics import Cell
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:

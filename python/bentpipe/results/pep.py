@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+from bentpipe.analysis.inference import ratio as ratio_of
 from bentpipe.errors import BentpipeError
-from bentpipe.inference import ratio as ratio_of
 from bentpipe.results import footing, pep_figures, pep_open, published
 from bentpipe.results.markdown import literal, several, table
 from bentpipe.results.pep_runs import (

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from bentpipe.plots import canvas
-from bentpipe.plots.canvas import BLUE, GREY, VERMILLION
+from bentpipe.analysis.plots import canvas
+from bentpipe.analysis.plots.canvas import BLUE, GREY, VERMILLION
 from bentpipe.results.figures import MM, WIDTH_MM, style
 from bentpipe.results.pep_runs import Arrivals, Road, Study, ratio
 

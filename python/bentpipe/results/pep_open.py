@@ -6,14 +6,14 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from bentpipe import workload
-from bentpipe.inference import Ratio, adjusted, ratio
+from bentpipe.analysis.cells import Cell
+from bentpipe.analysis.inference import Ratio, adjusted, ratio
+from bentpipe.plan import workload
+from bentpipe.plan.treatments import DIRECT
 from bentpipe.results.markdown import literal, percent, several, table
 from bentpipe.results.pep_runs import Arrivals, Road, Study, has, shown
 from bentpipe.results.published import Pep
 from bentpipe.results.quantiles import median
-from bentpipe.statistics import Cell
-from bentpipe.treatments import DIRECT
 
 _INSTANTS_S = (2, 5, 15)
 _BEHIND = 1.02  # times as long as without proxies, or longer: it is slower

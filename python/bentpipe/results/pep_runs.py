@@ -19,12 +19,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from bentpipe import treatments, workload
-from bentpipe.records import Record
+from bentpipe.analysis.cells import Cell, cells
+from bentpipe.plan import treatments, workload
+from bentpipe.plan.treatments import DIRECT
 from bentpipe.results.quantiles import median
 from bentpipe.results.source import Source
-from bentpipe.statistics import Cell, cells
-from bentpipe.treatments import DIRECT
+from bentpipe.runs.records import Record
 
 Floats = npt.NDArray[np.float64]
 

@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from bentpipe.analysis.cells import Cell, cells
 from bentpipe.errors import BentpipeError
-from bentpipe.records import Record
 from bentpipe.results import figures, footing
 from bentpipe.results.compare import stack_of
 from bentpipe.results.figures import Line
 from bentpipe.results.ideal_reno import Sender, formula
 from bentpipe.results.markdown import literal, mbit, percent, several, table
 from bentpipe.results.source import Source
-from bentpipe.statistics import Cell, cells
+from bentpipe.runs.records import Record
 
 PACKET = 1200  # bytes of UDP payload
 HEADERS = 28  # bytes of IPv4 and UDP

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
-from bentpipe.plots.canvas import GREEN
+from bentpipe.analysis.plots.canvas import GREEN
 from bentpipe.results import courses
 from bentpipe.results.courses import Course, Series
 from bentpipe.results.figures import Line

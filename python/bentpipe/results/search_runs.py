@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from bentpipe.records import Record
 from bentpipe.results.quantiles import median
 from bentpipe.results.variants import slow_start
+from bentpipe.runs.records import Record
 
 MB = 1_000_000
 BASELINE = (

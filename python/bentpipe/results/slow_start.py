@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from bentpipe.analysis.cells import Cell, cells
 from bentpipe.errors import BentpipeError
 from bentpipe.results import figures, footing
 from bentpipe.results.grid import Grid
@@ -15,7 +16,6 @@ from bentpipe.results.markdown import literal, several, table
 from bentpipe.results.search_runs import MB, Run
 from bentpipe.results.source import Source
 from bentpipe.results.variants import short_names, slow_start
-from bentpipe.statistics import Cell, cells
 
 _FIGURE = "slow-start.svg"
 _KEY = "forward.queue="

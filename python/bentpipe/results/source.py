@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from bentpipe import run_folder
-from bentpipe.manifest import Manifest
-from bentpipe.records import Record
+from bentpipe.runs import run_folder
+from bentpipe.runs.manifest import Manifest
+from bentpipe.runs.records import Record
 
 _ABSOLUTE = re.compile(r"(?<![\w.~/])(?:/[\w.+~@-]+)+/([\w.+~@-]+)")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bentpipe.manifest import Manifest
+from bentpipe.analysis.cells import Matrix
 from bentpipe.results import compare
 from bentpipe.results.markdown import literal, mbit, pair, table
 from bentpipe.results.published import Published
-from bentpipe.statistics import Matrix
+from bentpipe.runs.manifest import Manifest
 
 _HOW = """\
 Each as a server: mean goodput with its slowest and with its fastest client, in Mbit/s, and with how many

@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from bentpipe import workload
+from bentpipe.analysis.cells import Matrix, matrices
+from bentpipe.analysis.plots.canvas import GREY
 from bentpipe.errors import BentpipeError
-from bentpipe.plots.canvas import GREY
-from bentpipe.records import Record
+from bentpipe.plan import workload
 from bentpipe.results import compare, figures, footing, published, then_and_now
 from bentpipe.results.compare import Ours
 from bentpipe.results.figures import Line
 from bentpipe.results.markdown import literal, mbit, pair, percent, several, table
 from bentpipe.results.published import Published
 from bentpipe.results.source import Source
-from bentpipe.statistics import Matrix, matrices
+from bentpipe.runs.records import Record
 
 WORKLOAD = "transfer:10485760"
 _MATRICES = "thesis-matrices.svg"

@@ -1,0 +1,4 @@
+"""What records and traces say: cells, comparisons with their statistics, traces and their plots.
+
+It executes nothing, and knows runs by their records.
+"""

@@ -1,0 +1,158 @@
+"""What many records say together: cells of the result matrix and their summaries."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from bentpipe.runs.records import Record
+
+
+class CellKey(NamedTuple):
+    """What all iterations of a cell have in common."""
+
+    scenario: str
+    workload: str
+    treatment: str
+    testbed: str
+    client: str
+    server: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """All iterations of one client and server in one setting, in order of iteration."""
+
+    key: CellKey
+    records: tuple[Record, ...]
+
+    @cached_property
+    def ok(self) -> tuple[Record, ...]:
+        return tuple(record for record in self.records if record.ok)
+
+    @cached_property
+    def failures(self) -> Counter[str]:
+        """Outcome → how often, of the iterations that failed."""
+        return Counter(record.outcome for record in self.records if not record.ok)
+
+    @property
+    def h3(self) -> bool:
+        """Whether it is over HTTP/3, whose frames make goodput and times other than hq-interop does."""
+        return any(record.alpn == "h3" for record in self.records)
+
+    @property
+    def goodput_mean_bps(self) -> float | None:
+        """Mean over the iterations that succeeded; None if none did."""
+        return statistics.fmean(self._goodputs) if self._goodputs else None
+
+    @property
+    def goodput_deviation_bps(self) -> float | None:
+        """Sample standard deviation; 0 for a single iteration, None if none succeeded."""
+        if not self._goodputs:
+            return None
+        return statistics.stdev(self._goodputs) if len(self._goodputs) > 1 else 0.0
+
+    @property
+    def efficiency_mean(self) -> float | None:
+        """Mean over the iterations that succeeded; None if none did."""
+        known = [record.efficiency for record in self.ok if record.efficiency is not None]
+        return statistics.fmean(known) if known else None
+
+    @property
+    def median(self) -> Record | None:
+        """The iteration that stands for the cell: the (lower) median of those that succeeded, by goodput, or
+        by completion time if any of them came too fast for a goodput; the first iteration if none did.
+        """
+        if not self.ok:
+            return self.records[0] if self.records else None
+        known = len(self._goodputs) == len(self.ok)
+
+        def rank(record: Record) -> tuple[float, int]:
+            speed = record.goodput_bps if known else -(record.completion_s or math.inf)
+            return speed or 0.0, record.iteration
+
+        ranked = sorted(self.ok, key=rank)
+        return ranked[(len(ranked) - 1) // 2]
+
+    @cached_property
+    def _goodputs(self) -> list[float]:
+        return [record.goodput_bps for record in self.ok if record.goodput_bps is not None]
+
+
+def cells(records: Iterable[Record]) -> list[Cell]:
+    """Group records into cells, in the order in which each cell first appears."""
+    groups: dict[CellKey, list[Record]] = {}
+    for r in records:
+        key = CellKey(r.scenario, r.workload, r.treatment, r.testbed, r.client, r.server)
+        groups.setdefault(key, []).append(r)
+    return [Cell(k, tuple(sorted(v, key=lambda r: r.iteration))) for k, v in groups.items()]
+
+
+class MatrixKey(NamedTuple):
+    """What all cells of a matrix have in common."""
+
+    scenario: str
+    workload: str
+    treatment: str
+    testbed: str
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """The cells of one (scenario, workload, treatment, testbed): clients are rows, servers are columns."""
+
+    key: MatrixKey
+    cells: tuple[Cell, ...]
+
+    @cached_property
+    def clients(self) -> tuple[str, ...]:
+        return tuple(sorted({cell.key.client for cell in self.cells}, key=_by_name))
+
+    @cached_property
+    def servers(self) -> tuple[str, ...]:
+        return tuple(sorted({cell.key.server for cell in self.cells}, key=_by_name))
+
+    def row(self, client: str) -> tuple[Cell, ...]:
+        return tuple(cell for cell in self.cells if cell.key.client == client)
+
+    def column(self, server: str) -> tuple[Cell, ...]:
+        return tuple(cell for cell in self.cells if cell.key.server == server)
+
+
+def matrices(records: Iterable[Record]) -> list[Matrix]:
+    """Group records into matrices, in the order in which each matrix first appears."""
+    groups: dict[MatrixKey, list[Cell]] = {}
+    for cell in cells(records):
+        k = cell.key
+        groups.setdefault(MatrixKey(k.scenario, k.workload, k.treatment, k.testbed), []).append(cell)
+    return [Matrix(key, tuple(members)) for key, members in groups.items()]
+
+
+def efficiency_over(group: Iterable[Cell]) -> float | None:
+    """Mean of the cells' mean efficiencies, each cell counting once; cells without a success are left out,
+    so state the failures beside it. None if no cell has a success."""
+    means = [cell.efficiency_mean for cell in group if cell.efficiency_mean is not None]
+    return statistics.fmean(means) if means else None
+
+
+class Spread(NamedTuple):
+    """The extremes and the median of some values, in their unit."""
+
+    min: float
+    median: float
+    max: float
+
+
+def spread(values: Iterable[float | None]) -> Spread | None:
+    """Spread of the values that are known; None if there are none."""
+    known = sorted(value for value in values if value is not None)
+    return Spread(known[0], statistics.median(known), known[-1]) if known else None
+
+
+def _by_name(name: str) -> tuple[str, str]:
+    return name.casefold(), name

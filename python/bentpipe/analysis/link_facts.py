@@ -1,0 +1,58 @@
+"""What is known of a trial's path and files beside its trace: rates, delay, queues, the ideal sender's time.
+
+`bentpipe-trace analyze --link` takes these facts, and figures draw them as lines. They come from the summary
+of the scenario in the run's manifest; runs of earlier versions know fewer. Where proxies split the path, what
+a connection crosses is one hop of it, whose rate and delay are not those of the whole: they are unknown then.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from bentpipe.plan import workload
+from bentpipe.plan.treatments import DIRECT
+from bentpipe.runs.records import Record
+
+
+@dataclass(frozen=True)
+class LinkFacts:
+    """Each may be unknown. Rates and queues are those of the bottleneck, in bit/s and bytes of IP packets."""
+
+    forward_rate_bps: int | None = None
+    return_rate_bps: int | None = None
+    rtt_ms: float | None = None  # both ways, without queues and transmission
+    forward_queue_bytes: int | None = None
+    return_queue_bytes: int | None = None
+    mtu_bytes: int | None = None  # the largest IP packet
+    limit_s: float | None = None  # completion time of an ideal sender
+    size_bytes: int | None = None  # of the files that were asked for
+    sender: str | None = None  # who sends them: client or server
+
+    def known(self) -> dict[str, Any]:
+        """The facts that are known, as --link takes them."""
+        return {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
+
+    @property
+    def bdp_bytes(self) -> int | None:
+        """Bandwidth-delay product towards the client."""
+        if self.forward_rate_bps is None or self.rtt_ms is None:
+            return None
+        return int(self.forward_rate_bps * self.rtt_ms / 8e3)
+
+
+def of_trial(summary: dict[str, Any], record: Record) -> LinkFacts:
+    """The facts of a trial with `record` over the scenario with `summary`."""
+    names = {field.name for field in dataclasses.fields(LinkFacts)}
+    whole = record.treatment == DIRECT
+    known = {
+        name: value for name, value in summary.items() if name in names and (whole or name == "mtu_bytes")
+    }
+    of_files = workload.parse(record.workload, record.trial)
+    return LinkFacts(
+        **known,
+        limit_s=record.limit_s if whole else None,
+        size_bytes=None if of_files.duration_ms is not None else of_files.measured_bytes,
+        sender="client" if of_files.testcase == "upload" else "server",
+    )

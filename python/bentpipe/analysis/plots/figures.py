@@ -1,0 +1,304 @@
+"""The kinds of figures: what was on the wire, over time.
+
+| kind      | shows                                                                              |
+|-----------|------------------------------------------------------------------------------------|
+| offset    | offset of each STREAM frame; retransmissions, losses, acknowledgement, flow control |
+| number    | packet numbers of all three spaces, losses                                         |
+| size      | sizes of IP packets                                                                |
+| rate      | IP and new stream bytes per bin of max(RTT / 4, 50 ms), both directions            |
+| in_flight | bytes in flight; congestion window where a qlog has it; what the path holds        |
+| rtt       | RTT samples                                                                        |
+| acks      | ACK ranges and the gaps between them, against the arrival of packets               |
+
+Times are those of one side (`Subject.side`). Offset over time with the ideal sender's line is the figure of
+Endres et al. (Performance of QUIC Implementations Over Geostationary Satellite Links, 2022).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+from matplotlib.figure import Figure
+
+from bentpipe.analysis.link_facts import LinkFacts
+from bentpipe.analysis.plots import canvas, series
+from bentpipe.analysis.plots.canvas import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PALE,
+    PURPLE,
+    SKY,
+    VERMILLION,
+    Look,
+    Mark,
+    Panel,
+)
+from bentpipe.analysis.plots.series import Course
+from bentpipe.analysis.plots.table import SENDER, Direction, Side
+from bentpipe.analysis.traces import Connection
+from bentpipe.errors import BentpipeError, UsageError
+
+_HEADERS = 1.05  # what an ideal sender adds for headers, as in a record's `limit_s`
+_EVENTS = {"handshake_complete": "handshake", "first_byte": "first byte", "last_byte": "last byte"}
+_ROOM = 1.01  # behind the last packet
+_WORTH_A_LINE = 0.05  # of the bottleneck's rate: below, its line would press the rest to the ground
+_AT_SENDER = ("in_flight", "rtt")  # kinds that need its side
+_CLOSE = 0.04  # of the width: an event nearer than this to the axis or to another has no text
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a figure is of."""
+
+    packets: pa.Table  # of one connection
+    connection: Connection
+    link: LinkFacts
+    direction: Direction  # of the data
+    side: Side  # where times are read
+    title: str
+    others: Sequence[Course] = ()  # bytes over time in other iterations of the cell
+
+    @cached_property
+    def first_s(self) -> float:
+        """0, or less if the clocks of two captures differ."""
+        return float(np.nanmin(series.seen(self.packets, self.side), initial=0.0))
+
+    @cached_property
+    def last_s(self) -> float:
+        return float(np.nanmax(series.seen(self.packets, self.side), initial=0.0))
+
+    @property
+    def is_tcp(self) -> bool:
+        """Whether segments stand for packets, and the sequence space for stream 0."""
+        return self.connection["protocol"] == "tcp"
+
+    @property
+    def at_sender(self) -> bool:
+        return SENDER[self.direction] == self.side
+
+    @property
+    def sender_captured(self) -> bool:
+        """Whether packets were captured where the data was sent."""
+        return series.best_side(self.packets, self.direction) == SENDER[self.direction]
+
+    @property
+    def rtt_s(self) -> float | None:
+        """Without queues: of the path if that is known, else the least that was measured."""
+        ms = self.link.rtt_ms or self.connection["metrics"].get("rtt_min_ms")
+        return None if ms is None else ms / 1e3
+
+    @property
+    def rate_bps(self) -> int | None:
+        """Of the bottleneck that the data goes through."""
+        return self.link.forward_rate_bps if self.direction == "forward" else self.link.return_rate_bps
+
+
+Drawing = tuple[Figure, Sequence[Panel]]
+
+
+def draw(kind: str, subject: Subject, look: Look) -> Figure:
+    """A figure of a kind of KINDS. To be called, and the figure saved, in the context `canvas.style()`.
+    BentpipeError if there is nothing to draw.
+    """
+    if kind in _AT_SENDER and not subject.sender_captured:
+        raise BentpipeError(
+            f"{kind}: the side of the {SENDER[subject.direction]}, which sent the data, was not captured",
+            f"other kinds can be drawn: {', '.join(one for one in KINDS if one not in _AT_SENDER)}",
+        )
+    made, panels = KINDS[kind](subject, look)
+    if all(panel.empty for panel in panels):
+        raise BentpipeError(
+            f"{kind}: there is nothing to draw",
+            "what is not decrypted cannot be drawn (--keylog), nor what lies outside --from and --to",
+        )
+    canvas.legend(made, panels)
+    panels[-1].axes.set_xlabel("Time (s)")
+    if look.title:
+        panels[0].axes.set_title(subject.title)
+    return made
+
+
+def _panels(subject: Subject, look: Look, heights: Sequence[float] = (1,)) -> tuple[Figure, list[Panel]]:
+    made, axes = canvas.figure(look, heights)
+    last_s = subject.last_s
+    start_s = subject.first_s if look.from_s is None else look.from_s
+    if start_s and start_s >= last_s:
+        raise UsageError(f"--from: {start_s:g} s is behind the last packet", f"it is at {last_s:.3f} s")
+    end_s = look.to_s or last_s * _ROOM or 1.0  # a single packet is at 0
+    return made, [Panel(one, start_s, end_s) for one in axes]
+
+
+def _offset(subject: Subject, look: Look) -> Drawing:
+    made, (panel,) = _panels(subject, look)
+    sent = series.offset(subject.packets, subject.direction, subject.side)
+    for other in subject.others:
+        mark = Mark("other iterations", PALE, "", width=0.5, above=1)
+        panel.steps(other.time_s, other.bytes, mark, fit=False, holds=False)
+    again, start = sent.retransmitted, sent.start
+    # What arrives at a capture of the receiver's side alone may have been sent before.
+    name = "first transmission" if subject.sender_captured else "STREAM frame"
+    panel.dots(sent.time_s[~again], start[~again], Mark(name, BLUE, size=0.9))
+    panel.dots(sent.time_s[again], start[again], Mark("retransmission", VERMILLION, "^", size=1.8, above=5))
+    panel.dots(sent.time_s[sent.lost], start[sent.lost], Mark("lost", BLACK, "x", 2.2, width=0.4, above=4))
+    if subject.at_sender:
+        known = series.acknowledged(subject.packets, subject.direction)
+        panel.steps(known.time_s, known.bytes, Mark("acknowledged", SKY, "", above=2))
+    else:
+        known = series.received(subject.packets, subject.direction)
+        panel.steps(known.time_s, known.bytes, Mark("received", SKY, "", above=2))
+    _credit(subject, panel, int(start.max(initial=0)))
+    _limit(subject, panel)
+    _events(subject, panel)
+    panel.finish_bytes("Stream offset")
+    return made, [panel]
+
+
+def _credit(subject: Subject, panel: Panel, highest: int) -> None:
+    """The flow control limits, where they come near the data."""
+    for frame, dashes in (("max_stream_data", "--"), ("max_data", ":")):
+        limit = series.credit(subject.packets, subject.direction, frame, subject.side)  # type: ignore[arg-type]
+        if len(limit.bytes) and limit.bytes[0] <= highest:
+            name = "receive window" if subject.is_tcp else frame.upper()
+            mark = Mark(name, PURPLE, "", dashes=dashes, above=2)
+            panel.steps(limit.time_s, limit.bytes, mark, fit=False)
+
+
+def _limit(subject: Subject, panel: Panel) -> None:
+    """The ideal sender: at full rate from the second round trip on."""
+    rate, rtt_s = subject.rate_bps, subject.rtt_s
+    if rate is None or rtt_s is None:
+        return
+    begin = 2 * rtt_s - (rtt_s / 2 if subject.at_sender else 0)
+    reach = max(panel.end_s, begin)
+    sent = (reach - begin) * rate / 8 / _HEADERS
+    panel.line([begin, reach], [0, sent], Mark("ideal sender", GREY, "", dashes="-.", width=0.6, above=1))
+
+
+def _events(subject: Subject, panel: Panel) -> None:
+    close = _CLOSE * (panel.end_s - panel.start_s)
+    last = panel.start_s
+    for event in sorted(subject.connection["events"], key=lambda one: one["at_s"]):
+        name = _EVENTS.get(event["name"])
+        if name is not None:
+            panel.event(event["at_s"], name if event["at_s"] - last >= close else "", name == "last byte")
+            last = event["at_s"]
+
+
+def _number(subject: Subject, look: Look) -> Drawing:
+    made, (panel,) = _panels(subject, look)
+    for direction, mark in _BOTH.items():
+        one = series.numbers(subject.packets, direction, subject.side)
+        panel.dots(one.time_s, one.number, mark)
+        panel.dots(one.time_s[one.lost], one.number[one.lost], _LOST)
+        for space, (shape, label) in _HANDSHAKE.items():
+            one = series.numbers(subject.packets, direction, subject.side, space)
+            panel.dots(one.time_s, one.number, Mark("", mark.colour, shape, size=2.2, above=5))
+            panel.dots(one.time_s[one.lost], one.number[one.lost], replace(_LOST, above=6))
+            if len(one.number):
+                panel.marks[label] = Mark(label, GREY, shape)
+    panel.finish("Segment" if subject.is_tcp else "Packet number", from_zero=False, counts=True)
+    return made, [panel]
+
+
+def _size(subject: Subject, look: Look) -> Drawing:
+    made, (panel,) = _panels(subject, look)
+    for direction, mark in _BOTH.items():
+        one = series.sizes(subject.packets, direction, subject.side)
+        panel.dots(one.time_s, one.bytes, mark)
+        panel.dots(one.time_s[one.lost], one.bytes[one.lost], _LOST)
+    panel.finish("IP packet (bytes)")
+    return made, [panel]
+
+
+def _rate(subject: Subject, look: Look) -> Drawing:
+    made, panels = _panels(subject, look, (3, 2))
+    bin_s = series.bin_for(subject.rtt_s or 0)
+    rates = {"forward": subject.link.forward_rate_bps, "return": subject.link.return_rate_bps}
+    for panel, direction in zip(panels, _BOTH, strict=True):
+        one = series.rate(subject.packets, direction, bin_s, subject.side)
+        panel.empty = not one.raw.any()
+        panel.steps(one.start_s, one.bps("raw") / 1e6, Mark("IP packets", BLUE, "", above=4))
+        if one.payload.any():
+            mark = Mark("new stream bytes", ORANGE, "", dashes="--", above=5)
+            panel.steps(one.start_s, one.bps("payload") / 1e6, mark)
+        link = rates[direction]
+        if link is not None and one.bps("raw").max() > link * _WORTH_A_LINE:
+            panel.level(link / 1e6, Mark("bottleneck", GREY, "", dashes="-.", width=0.6))
+        panel.finish(f"{direction.capitalize()}\n(Mbit/s)")
+    return made, panels
+
+
+def _in_flight(subject: Subject, look: Look) -> Drawing:
+    made, (panel,) = _panels(subject, look)
+    flying = series.in_flight(subject.packets, subject.direction)
+    panel.empty = not len(flying.time_s) or flying.time_s[0] > panel.end_s
+    panel.steps(flying.time_s, flying.bytes, Mark("in flight", BLUE, "", width=0.6))
+    window = subject.connection.get("qlog", {}).get(SENDER[subject.direction], {}).get("cwnd")
+    if window:
+        mark = Mark("congestion window", VERMILLION, "", dashes="--", above=4)
+        panel.steps(np.asarray(window["time_s"], float), np.asarray(window["bytes"], float), mark)
+    bdp, queue = subject.link.bdp_bytes, subject.link.forward_queue_bytes
+    if subject.direction == "forward" and bdp is not None:
+        panel.level(bdp, Mark("BDP", GREY, "", dashes="-.", width=0.6))
+        if queue is not None:
+            panel.level(bdp + queue, Mark("BDP + queue", BLACK, "", dashes=":", width=0.6))
+    panel.finish_bytes("Bytes in flight")
+    return made, [panel]
+
+
+def _rtt(subject: Subject, look: Look) -> Drawing:
+    made, (panel,) = _panels(subject, look)
+    one = series.rtt(subject.packets, subject.direction)
+    panel.dots(one.time_s, one.rtt_ms, Mark("RTT sample", BLUE))
+    if len(one.rtt_ms):
+        panel.level(float(one.rtt_ms.min()), Mark("least RTT", BLACK, "", dashes="--", width=0.5))
+    panel.finish("RTT (ms)", from_zero=False)
+    return made, [panel]
+
+
+def _acks(subject: Subject, look: Look) -> Drawing:
+    made, (panel,) = _panels(subject, look)
+    # Both at the data's receiver, or both at its sender.
+    ranges = series.acks(subject.packets, subject.direction, subject.side)
+    packets = series.numbers(subject.packets, subject.direction, subject.side)
+    panel.columns(
+        ranges.time_s, ranges.first, ranges.last, Mark("acknowledged", PALE, "", width=0.3, above=1)
+    )
+    gaps = series.gaps(ranges)
+    panel.columns(gaps.time_s, gaps.first, gaps.last, Mark("gap", VERMILLION, "", width=0.6, above=4))
+    verb = "sent" if subject.at_sender else "received"
+    panel.dots(packets.time_s, packets.number, Mark(f"packet {verb}", BLUE, size=0.9))
+    panel.finish("Segment" if subject.is_tcp else "Packet number", from_zero=False, counts=True)
+    return made, [panel]
+
+
+_BOTH: dict[Direction, Mark] = {
+    "forward": Mark("forward", BLUE, size=0.9),
+    "return": Mark("return", GREEN, "+", 1.8, width=0.35, above=2),
+}
+# Number spaces beside that of the data, with shapes of their own.
+_HANDSHAKE = {"initial": ("s", "Initial, own numbers"), "handshake": ("D", "Handshake, own numbers")}
+_LOST = Mark("lost", BLACK, "x", 2.2, width=0.4, above=4)
+
+KINDS: dict[str, Callable[[Subject, Look], Drawing]] = {
+    "offset": _offset,
+    "number": _number,
+    "size": _size,
+    "rate": _rate,
+    "in_flight": _in_flight,
+    "rtt": _rtt,
+    "acks": _acks,
+}
+
+
+def data_direction(packets: pa.Table) -> Direction:
+    """The direction in which more stream bytes went."""
+    directions: tuple[Direction, Direction] = ("forward", "return")
+    return max(directions, key=lambda way: int(series.stream_bytes(series.in_direction(packets, way)).sum()))

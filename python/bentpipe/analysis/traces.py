@@ -1,0 +1,334 @@
+"""Analyses of captures: found where they stand, made by `bentpipe-trace analyze` where they do not.
+
+An analysis is two files, `packets.parquet` with a row per packet and `analysis.json` with metrics and
+findings. In a run they stand in `trials/<id>/` beside `trace.pcapng`; they are made when first needed, and
+anew when the trace, a qlog or the program is newer. With `trace = "analysis"` a run keeps them alone. Where
+that folder cannot be written, they live in a temporary place until the process ends. Nothing here takes a
+packet apart.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, NotRequired, TypedDict
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from bentpipe import paths
+from bentpipe.analysis import link_facts
+from bentpipe.analysis.link_facts import LinkFacts
+from bentpipe.errors import BentpipeError, UsageError
+from bentpipe.runs import manifest
+from bentpipe.runs.records import Record, read_jsonl
+from bentpipe.runs.trial_files import HOP_TRACES, PACKETS, SUMMARY, TRACE, UNFINISHED, has_capture, is_traced
+from bentpipe.schema.manifest import ScenarioState
+
+PROGRAM = "bentpipe-trace"
+FORMAT = 1  # of analysis.json
+FIRST_FLOW = "192.0.2.1:"  # where the client of a trial's first flow is, which is the one that is measured
+
+ANALYSIS_ALONE = "in virtual time it can be had again: the page of its cell in the report has the command"
+_VISIBLE = 0.05  # of a transfer: a shorter span is hardly seen in a figure
+_SHORTEST_S = 0.1  # likewise, where neither transfer nor RTT are known
+
+
+class Undecoded(TypedDict):
+    """What was left out for one reason."""
+
+    count: int
+    what: str
+    first_frame: int
+
+
+class Evidence(TypedDict):
+    """A number that a finding rests on."""
+
+    what: str
+    at_s: float
+    until_s: float | None
+    value: float
+    unit: str
+
+
+class Finding(TypedDict):
+    """What a rule says of a connection."""
+
+    rule: str
+    verdict: str  # yes, no, not_sure
+    title: str
+    text: str
+    evidence: list[Evidence]
+    plot: dict[str, Any] | None  # kind, from_s, to_s
+
+
+class Connection(TypedDict):
+    """A connection as `analysis.json` sums it up."""
+
+    connection: int
+    protocol: str  # quic, tcp
+    version: str
+    client: str
+    server: str
+    start_unix_s: str
+    packets: int
+    establishment: NotRequired[dict[str, Any]]  # how it came about; absent of TCP
+    metrics: dict[str, Any]
+    events: list[dict[str, Any]]
+    findings: list[Finding]
+    qlog: NotRequired[dict[str, Any]]  # "client", "server" → series: "cwnd" → {"time_s", "bytes"}
+
+
+class Summary(TypedDict):
+    """The content of `analysis.json`."""
+
+    format: int
+    files: list[str]
+    sides: str  # both, client, server, unknown
+    undecoded: list[Undecoded]
+    errors: list[str]
+    connections: list[Connection]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run knows of its trials."""
+
+    folder: Path
+    scenarios: dict[str, ScenarioState]  # of the manifest, by their labels
+    records: dict[str, Record]  # by trial
+
+    @classmethod
+    def read(cls, folder: Path) -> Run:
+        """Read the manifest and the records of the run in `folder`. BentpipeError if that is no run."""
+        found = manifest.read(folder)
+        try:
+            records = {record.trial: record for record in read_jsonl(folder / "records.jsonl")}
+        except (OSError, ValueError, TypeError) as error:
+            hint = "the run may be of another version of Bentpipe; repeat it"
+            raise BentpipeError(f"{folder / 'records.jsonl'}: cannot be read: {error}", hint) from error
+        return cls(folder, found.scenarios, records)
+
+    def link(self, trial: str) -> LinkFacts | None:
+        """What is known of a trial's path; None if the run has no record of the trial."""
+        record = self.records.get(trial)
+        return link_facts.of_trial(self.scenarios[record.scenario].summary, record) if record else None
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """An analysis in a folder; packets are read when asked for."""
+
+    folder: Path
+    summary: Summary
+    link: LinkFacts = field(default_factory=LinkFacts)
+    run: Run | None = None
+    trial: str | None = None  # its name, if it is a trial of `run`
+
+    @cached_property
+    def packets(self) -> pa.Table:
+        """All packets of all connections."""
+        return pq.read_table(self.folder / PACKETS)
+
+    def connection(self, number: int | None = None) -> Connection:
+        """A connection by its number; without one, that with the most packets, of a trial's first flow."""
+        known = self.summary["connections"]
+        if not known:
+            raise BentpipeError(*with_hint("; ".join(self.summary["errors"])))
+        if number is None:
+            first = FIRST_FLOW if self.trial is not None else ""
+            own = [one for one in known if one["client"].startswith(first)]
+            return max(own or known, key=lambda one: (one["packets"], -one["connection"]))
+        for one in known:
+            if one["connection"] == number:
+                return one
+        last = max(one["connection"] for one in known)
+        raise UsageError(f"--connection: there is no connection {number}", f"give a number from 0 to {last}")
+
+    @property
+    def other_hops(self) -> list[Path]:
+        """Traces of the trial's other hops, where proxies split its path."""
+        if self.run is None or self.trial is None:
+            return []
+        return sorted((self.run.folder / "trials" / self.trial).glob(HOP_TRACES))
+
+    def is_sealed(self) -> bool:
+        """Whether there are 1-RTT packets, none of which could be decrypted, and nothing else to measure."""
+        if any(one["protocol"] != "quic" for one in self.summary["connections"]):
+            return False
+        packets = pq.read_table(self.folder / PACKETS, columns=["type", "number"])
+        numbers = packets.filter(pc.equal(packets["type"], pa.scalar("1rtt")))["number"]
+        return 0 < len(numbers) == numbers.null_count
+
+    def window(self, connection: Connection, from_s: float, to_s: float) -> tuple[float, float]:
+        """A span of time in which what happened from `from_s` to `to_s` can be seen: at least an RTT and 5 %
+        of the transfer.
+        """
+        metrics = connection["metrics"]
+        rtt_ms = self.link.rtt_ms or metrics.get("rtt_min_ms") or 0.0
+        transfer_s = metrics.get("transfer_s") or metrics.get("completion_s") or 0.0
+        least = max(rtt_ms / 1e3, _VISIBLE * transfer_s) or _SHORTEST_S
+        if to_s - from_s >= least:
+            return from_s, to_s
+        begin = max((from_s + to_s - least) / 2, min(from_s, 0.0))
+        return begin, max(begin + least, to_s)
+
+
+def analyse(
+    files: Sequence[Path],
+    out: Path,
+    keylog: Path | None = None,
+    qlogs: Sequence[Path] = (),
+    link: LinkFacts | None = None,
+) -> Analysis:
+    """Analyse captures of the same connections into the folder `out`, which is made if need be.
+
+    UsageError if a file is no capture or is not there; BentpipeError if the program is not built or fails.
+    A file that cannot be read to its end, or has no connection, is no error: `summary["errors"]` says so.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=out) as partial:
+        command = [str(paths.program(PROGRAM)), "analyze", *map(argument, files)]
+        command += ["--keylog", argument(keylog)] if keylog else []
+        command += [word for qlog in qlogs for word in ("--qlog", argument(qlog))]
+        command += ["--link", json.dumps(link.known())] if link else []
+        _execute([*command, "-o", partial])
+        for name in (PACKETS, SUMMARY):
+            (Path(partial) / name).replace(out / name)
+    return Analysis(out, _read(out), link or LinkFacts())
+
+
+def argument(file: Path) -> str:
+    """A file's name as an argument of a program, which must not take it for an option."""
+    return f"./{file}" if str(file).startswith("-") else str(file)
+
+
+def with_hint(error: str) -> tuple[str, str]:
+    """An error of `analysis.json` and the hint in it, if it has one."""
+    text, _, hint = error.partition(" (hint: ")
+    return text, hint.removesuffix(")")
+
+
+def of_folder(folder: Path, link: LinkFacts | None = None) -> Analysis:
+    """The analysis that `bentpipe trace -o` left in a folder."""
+    return Analysis(folder, _read(folder), link or LinkFacts())
+
+
+def of_trial(folder: Path, run: Run | None = None, out: Path | None = None) -> Analysis:
+    """The analysis of the trial in RUN/trials/<id>; `run` saves reading RUN again. With `out` it is made
+    there, anew. UsageError if the trial has no trace; otherwise errors are those of `analyse`.
+    """
+    root = folder.resolve().parent.parent
+    if run is None and (root / manifest.FILE).is_file():
+        run = Run.read(root)
+    if not is_traced(folder):
+        raise no_trace(folder)
+    link = run.link(folder.name) if run else None
+    if not has_capture(folder) and out is not None:
+        raise UsageError(
+            f"{folder}: only the analysis of this trial was kept, not its capture",
+            ANALYSIS_ALONE,
+        )
+    if not has_capture(folder) or (out is None and _is_fresh(folder)):
+        return Analysis(folder, _read(folder), link or LinkFacts(), run, folder.name)
+    qlogs = [path for path in _logged(folder) if path.is_file()]
+    place = out or (folder if _writable(folder) else temporary())
+    made = analyse([folder / TRACE], place, qlogs=qlogs, link=link)
+    return Analysis(made.folder, made.summary, made.link, run, folder.name)
+
+
+def reduce_to_analysis(folder: Path, run: Run) -> None:
+    """Make the analysis of the trial in RUN/trials/<id>, and remove its capture. Errors are those of
+    `of_trial`, and BentpipeError if not all of the capture could be read; it then stays. So do those of other
+    hops, of which nothing is made.
+    """
+    if errors := of_trial(folder, run).summary["errors"]:
+        raise BentpipeError(*with_hint(errors[0]))
+    (folder / TRACE).unlink()
+
+
+def no_trace(folder: Path) -> UsageError:
+    """The error for a trial without a trace."""
+    return UsageError(
+        f"{folder}: this trial has no trace",
+        "runs keep the trace of each cell's median trial; to keep all: bentpipe run … --trace all",
+    )
+
+
+def temporary() -> Path:
+    """A new folder that is removed when the process ends."""
+    return Path(tempfile.mkdtemp(dir=_scratch()))
+
+
+@cache
+def _scratch() -> Path:
+    place = Path(tempfile.mkdtemp(prefix="bentpipe-"))
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    return place
+
+
+def _writable(folder: Path) -> bool:
+    return os.access(folder, os.W_OK | os.X_OK) and not os.statvfs(folder).f_flag & os.ST_RDONLY
+
+
+def _logged(folder: Path) -> list[Path]:
+    """What endpoints logged in a trial: the files, and the folders that they are in."""
+    place = folder / "qlog"
+    return [place, *sorted(place.rglob("*"))] if place.is_dir() else []
+
+
+def _is_fresh(folder: Path) -> bool:
+    """Whether a trial's folder has an analysis that is not older than trace, qlogs and program."""
+    program = paths.bin_folder() / PROGRAM
+    origins = [folder / TRACE, *_logged(folder), *([program] if program.exists() else [])]
+    try:
+        made = min((folder / name).stat().st_mtime_ns for name in (PACKETS, SUMMARY))
+        return (
+            made >= max(origin.stat().st_mtime_ns for origin in origins) and _load(folder)["format"] == FORMAT
+        )
+    except (OSError, ValueError, KeyError):
+        return False
+
+
+def _load(folder: Path) -> dict[str, Any]:
+    values: dict[str, Any] = json.loads((folder / SUMMARY).read_text())
+    return values
+
+
+def _read(folder: Path) -> Summary:
+    path = folder / SUMMARY
+    try:
+        values = _load(folder)
+    except (OSError, ValueError) as error:
+        raise BentpipeError(
+            f"{path}: cannot be read: {error}", "make it again: bentpipe trace FILE -o DIR"
+        ) from error
+    if values.get("format") != FORMAT:
+        alone = (folder.resolve().parent.parent / manifest.FILE).is_file() and not has_capture(folder)
+        raise BentpipeError(
+            f"{path}: it is of format {values.get('format')}, and this Bentpipe reads format {FORMAT}",
+            ANALYSIS_ALONE if alone else "make it again: bentpipe trace FILE -o DIR",
+        )
+    summary: Summary = values  # type: ignore[assignment]
+    return summary
+
+
+def _execute(command: list[str]) -> None:
+    """Run the program. What it says of captures that it could read in part stands in `analysis.json` too."""
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    if done.returncode in (0, 1):
+        return
+    text, _, hint = done.stderr.strip().removeprefix("error: ").partition("\nhint: ")
+    if done.returncode == 2:
+        raise UsageError(text, hint)
+    raise BentpipeError(f"{PROGRAM} ended with {done.returncode}: {text}", hint)

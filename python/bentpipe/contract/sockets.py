@@ -1,0 +1,126 @@
+"""Checks of socket mode, over loopback."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from bentpipe.contract.check import SIZE, UNKNOWN, Check, Wrong, attempt, partner_of
+from bentpipe.contract.testcases import CASES
+from bentpipe.plan import workload
+from bentpipe.stacks import loopback
+from bentpipe.stacks.model import Stack
+from bentpipe.stacks.protocol import H3_TESTCASES
+from bentpipe.testcases import TESTCASES
+
+_LOGS = {"keylog": "TLS secrets are written", "qlog": "qlog is written"}
+
+
+def checks(stack: Stack, folder: Path) -> Iterator[Check]:
+    for alpn in stack.alpn:
+        place = folder / f"sockets-{alpn}"
+        yield from _transfers(
+            stack, loopback.Transfer(folder / "www", (f"/{SIZE}",), place, logs=True, alpn=alpn)
+        )
+    yield from _refusals(stack, loopback.Transfer(folder / "www", (f"/{SIZE}",), folder / "refused"))
+    if "virtual-time" not in stack.commands:
+        yield attempt(
+            "sockets: it gives its version",
+            lambda: _discard(loopback.version(stack.command("sockets"))),
+            "with --version behind the `sockets` command: one line, and exit code 0 (section 3)",
+        )
+
+
+def _transfers(stack: Stack, transfer: loopback.Transfer) -> Iterator[Check]:
+    """A file and several, and the logs of it, in one application protocol."""
+    title = f"sockets, {transfer.alpn}: {SIZE} bytes over loopback arrive whole"
+    partner = partner_of(stack, "sockets", transfer.alpn)
+    if partner is None:
+        yield Check(title, None, "there is no stack for the other role")
+        return
+    client = stack if "client" in stack.roles else partner
+    server = stack if "server" in stack.roles else partner
+    moved = attempt(
+        f"{title}, {client.name} → {server.name}",
+        lambda: _discard(loopback.run(client, server, transfer)),
+        "the server prints `ready`, the client exits with 0 when it has stored the file, "
+        "SIGTERM ends the server with 0 (section 3)",
+    )
+    yield moved
+    if not moved.passed:
+        yield Check(f"sockets, {transfer.alpn}: everything else", None, "there was no transfer")
+        return
+    yield from _testcases(client, server, transfer)
+    for role in stack.roles:
+        for log in stack.logs:
+            yield attempt(
+                f"sockets, {transfer.alpn}, {role}: {_LOGS[log]} when asked for",
+                _logged(transfer.folder, role, log),
+                "see SSLKEYLOGFILE and QLOGDIR in section 3, and `logs` in section 1",
+            )
+
+
+def _refusals(stack: Stack, transfer: loopback.Transfer) -> Iterator[Check]:
+    for role in stack.roles:
+        unlisted = [case for case in TESTCASES if case not in stack.testcases]
+        refused: list[tuple[str, dict[str, Any]]] = [
+            *((f"a test case that is not listed, {case},", {"testcase": case}) for case in unlisted),
+            ("an unknown test case", {"testcase": UNKNOWN}),
+            ("an unknown option", {"options": {UNKNOWN: "1"}}),
+        ]
+        if "h3" in stack.alpn:
+            refused.append(("an unknown application protocol", {"alpn": UNKNOWN}))
+        if "virtual-time" not in stack.commands:  # there it is checked
+            refused += [
+                (f"an unknown value of {name}", {"options": {name: UNKNOWN}}) for name in stack.options
+            ]
+        for what, changed in refused:
+            yield attempt(
+                f"sockets, {role}: {what} is refused with exit code 127",
+                _refused(stack, role, dataclasses.replace(transfer, **({"alpn": stack.alpn[0]} | changed))),
+                "exit with 127 before the first packet (section 2)",
+            )
+
+
+def _testcases(client: Stack, server: Stack, transfer: loopback.Transfer) -> Iterator[Check]:
+    """Those of which the files alone tell; resumption and 0-RTT are on the wire, which nobody sees here."""
+    for name in ("multiplexing", "upload"):
+        if name not in client.testcases or name not in server.testcases:
+            continue
+        if transfer.alpn == "h3" and name not in H3_TESTCASES:
+            continue
+        work = workload.parse(CASES[name].workload, name)
+        workload.write_files(transfer.www, work)
+        folder = transfer.folder.with_name(f"{transfer.folder.name}-{name}")
+        case = dataclasses.replace(transfer, testcase=name, requests=work.requests, folder=folder)
+        yield attempt(
+            f"sockets, {transfer.alpn}: {name}: every file arrives, {client.name} → {server.name}",
+            lambda case=case: _discard(loopback.run(client, server, case)),  # type: ignore[misc]
+            f"{CASES[name].hint} (section 2)",
+        )
+
+
+def _refused(stack: Stack, role: str, transfer: loopback.Transfer) -> Callable[[], None]:
+    def body() -> None:
+        why = loopback.refusal(stack, role, transfer)
+        if why is not None:
+            raise Wrong(why)
+
+    return body
+
+
+def _logged(folder: Path, role: str, log: str) -> Callable[[], None]:
+    def body() -> None:
+        keys = folder / f"keys-{role}.log"
+        if log == "keylog" and (not keys.is_file() or keys.stat().st_size == 0):
+            raise Wrong("SSLKEYLOGFILE is absent or empty")
+        if log == "qlog" and not any((folder / f"qlog-{role}").iterdir()):
+            raise Wrong("QLOGDIR is empty")
+
+    return body
+
+
+def _discard(_: object) -> None:
+    """For the result of a call that is made to see whether it raises."""

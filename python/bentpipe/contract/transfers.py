@@ -1,0 +1,135 @@
+"""Checks of virtual time with two programs in the simulator: what section 2 of the contract asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from bentpipe.contract.bench import PATH, SCENARIO, Bench, Question
+from bentpipe.contract.check import PARTNERS, SIZE, SMALLER, Check, partner_of
+from bentpipe.plan.workload import www_file
+from bentpipe.stacks import catalogue
+from bentpipe.stacks.model import Stack
+
+_UNCHECKED = "aioquic"  # its client asks for any path; others refuse one that they could not store
+PLAIN = f"{SIZE} bytes arrive whole over {SCENARIO} ({PATH})"  # without it, no other trial is made
+
+
+def checks(stack: Stack, folder: Path) -> Iterator[Check]:
+    """A transfer, and if it comes to a good end, all that is built on it."""
+    partner = partner_of(stack)
+    if partner is None:
+        yield Check(PLAIN, None, f"{stack.name} has one role, and none of {', '.join(PARTNERS)} is built")
+        return
+    client = stack if "client" in stack.roles else partner
+    server = stack if "server" in stack.roles else partner
+    bench = Bench(client, server, folder)
+    plain = Question("transfer")
+    first = bench.trial(plain)
+    yield bench.check(f"{PLAIN}, {bench.pair}", plain, first)
+    if first["outcome"] != "ok":
+        yield Check(
+            "several files, refused paths, loss, repetition, logs, other test cases",
+            None,
+            "there was no transfer",
+        )
+        return
+    yield from _transfers(bench)
+    yield from _refused_paths(bench)
+    yield _repetition(bench, first)
+    yield from _logs(bench)
+
+
+def _transfers(bench: Bench) -> Iterator[Check]:
+    several = (*(f"/{size}" for size in SMALLER), f"/{SIZE}")
+    lossy = ("forward.loss=2 %", "return.loss=2 %")
+    for name, question in (
+        (
+            f"{len(several)} files asked for at once arrive whole",
+            Question("several", requests=several),
+        ),
+        (f"{SIZE} bytes arrive whole with 2 % loss both ways", Question("loss", settings=lossy)),
+    ):
+        yield bench.check(name, question, bench.trial(question))
+
+
+def _refused_paths(bench: Bench) -> Iterator[Check]:
+    """Paths that the server must not serve: the file beside them arrives, and the trial ends by itself."""
+    absent = bench.folder / "www" / "absent"
+    outside = www_file(bench.folder, 2000)
+    absent.write_bytes(outside.read_bytes())
+    good = f"/{SMALLER[0]}"
+    yield _refusal(
+        bench, "a file that is absent", Question("absent", requests=(good, "/absent"), aside=absent)
+    )
+    yield _leading_out(bench, (good, f"/../{outside.name}"))
+
+
+def _leading_out(bench: Bench, requests: tuple[str, ...]) -> Check:
+    name = "a path that leads out of www"
+    for client in (bench.client, catalogue.discover().get(_UNCHECKED)):
+        if client is None or client.missing("virtual-time"):
+            continue
+        question = Question(f"outside-{client.name}", requests=requests)
+        pair = replace(bench, client=client)
+        check = _refusal(pair, name, question)
+        if pair.culprit(question) != "client":
+            return check
+    return Check(f"{name} is refused", None, "no client at hand asks for such a path")
+
+
+def _refusal(bench: Bench, name: str, question: Question) -> Check:
+    result, path = bench.trial(question), question.requests[-1]
+    name = f"{name} is refused, and what is asked for beside it arrives, {bench.pair}"
+    if result["outcome"] == "missing_file" and f"{path}: " in result["detail"]:
+        return Check(name, True)
+    if result["outcome"] == "ok":
+        return Check(name, False, f"{path} was served", "answer with RESET_STREAM (section 2)")
+    return bench.failed(
+        name,
+        question,
+        result,
+        "the server answers with RESET_STREAM and goes on; the client takes that for the end of this request "
+        "alone, and is done when all have ended (section 2)",
+    )
+
+
+def _repetition(bench: Bench, first: Mapping[str, Any]) -> Check:
+    name = "the same seed gives the same packets, another seed others"
+    if not (bench.client.deterministic and bench.server.deterministic):
+        return Check(name, None, "stack.toml says deterministic = false")
+    results = (first, bench.trial(Question("again")), bench.trial(Question("other", seed=2)))
+    hashes = [result.get("packet_log_sha256") for result in results]
+    same, differ = hashes[0] == hashes[1], hashes[0] != hashes[2]
+    detail = "" if same and differ else "two runs differ" if not same else "the seed changes nothing"
+    return Check(
+        name,
+        same and differ,
+        detail,
+        "draw all randomness from HELLO's seed: connection IDs, TLS randoms and key shares, reset keys, "
+        "hash maps (last section of the contract)",
+    )
+
+
+def _logs(bench: Bench) -> Iterator[Check]:
+    question = Question("logs", logs=True)
+    result = bench.trial(question)
+    name, hint = (
+        "TLS secrets are written when they are asked for",
+        "write the NSS key log to HELLO's `keylog` before BYE; a trace is decrypted with it",
+    )
+    if result["outcome"] == "ok":
+        yield Check(name, True)
+    else:
+        yield bench.failed(name, question, result, hint)
+    for role in ("client", "server"):
+        folder = bench.left(question) / "qlog" / role
+        found = folder.is_dir() and any(file.stat().st_size for file in folder.iterdir())
+        yield Check(
+            f"{role}: qlog is written when it is asked for",
+            found,
+            "" if found else "HELLO's `qlog` folder is empty after BYE",
+            "write qlog files into the folder HELLO's `qlog` before BYE",
+        )

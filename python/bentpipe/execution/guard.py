@@ -1,0 +1,60 @@
+"""How many trials may run at once in real time, so that the links keep to the model.
+
+What is too much depends on the stacks, the rates and what else the machine does. So the limit is found while
+trials run, as congestion control finds a window: each trial whose packets came out in time makes it larger by
+a part if it was in use, each that did not halves it; but one for each processor there may always be, since
+with so few it is not they that were too much. Trials of stacks that need much CPU time weigh more.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bentpipe.runs.records import Record
+
+TRIES = 4  # of a trial whose testbed did not keep to the model, before its record says so
+_GOOD = 0.5  # a release error (p99.9) below this share of what it may be leaves room for more trials at once
+_MOST_PRESSURE = 60.0  # percent of the last 10 s in which some task waited: none is started above
+
+
+@dataclass
+class Guard:
+    """The limit, in weights of trials."""
+
+    most: float  # never more than this
+    by_pressure: bool = True  # of no use where something runs all the time at a low priority
+    least: float = field(default_factory=lambda: float(os.cpu_count() or 1))
+    limit: float = field(default_factory=lambda: 2.0 * (os.cpu_count() or 1))
+    running: float = 0.0
+
+    def admits(self, weight: float) -> bool:
+        """Whether a trial may be started now. One always may, if none is running."""
+        if self.running == 0:
+            return True
+        if self.by_pressure and _pressure() >= _MOST_PRESSURE:
+            return False
+        return self.running + weight <= min(self.limit, self.most)
+
+    def start(self, weight: float) -> None:
+        self.running += weight
+
+    def end(self, weight: float, record: Record) -> None:
+        """A trial has ended: learn from it. What ran far below the limit does not tell whether more can."""
+        used = self.running > self.limit / 2
+        self.running -= weight
+        late, limit = record.release_error_p999_ms, record.release_error_limit_ms
+        if record.outcome == "invalid":
+            self.limit = max(self.least, self.limit / 2)
+        elif used and late is not None and limit is not None and late < _GOOD * limit:
+            self.limit = min(self.most, self.limit + 0.5)
+
+
+def _pressure() -> float:
+    """Percent of the last ten seconds in which some task waited for a processor; 0 if it is not known."""
+    try:
+        first = Path("/proc/pressure/cpu").read_text().split()
+    except OSError:
+        return 0.0
+    return next((float(word.removeprefix("avg10=")) for word in first if word.startswith("avg10=")), 0.0)

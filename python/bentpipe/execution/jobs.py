@@ -1,0 +1,200 @@
+"""Trials as jobs: a process for each, `bentpipe-sim trial` in virtual time and `bentpipe-emu trial` in real
+time, started with the same JSON.
+
+It answers with one JSON object for every outcome that has a name. If it fails itself, or answers
+nonsense, that is a failure of the harness, not of a stack.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bentpipe import paths
+from bentpipe.plan import treatments
+from bentpipe.plan.treatments import Treatment
+from bentpipe.stacks.model import PROTOCOLS, Variant
+from bentpipe.testbed import SIM, Testbed
+
+KILL_AFTER_S = 2.0  # what a program that was told to stop gets for stopping its children
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of a job: `values` from the testbed's program, or its `failure` in words."""
+
+    values: dict[str, Any] | None
+    failure: str = ""
+    killed: bool = False
+    disk_full: bool = False
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A client and a server, and what is transferred between them."""
+
+    testcase: str
+    requests: tuple[str, ...]  # paths
+    client: Variant
+    server: Variant
+    start_ms: int = 0
+    duration_ms: int | None = None
+    alpn: str = PROTOCOLS[0]
+
+    def to_mapping(self, mode: str, versions: Mapping[str, str | None]) -> dict[str, Any]:
+        return {
+            "testcase": self.testcase,
+            "alpn": self.alpn,
+            "requests": list(self.requests),
+            "start_ns": self.start_ms * 10**6,
+            "duration_ns": None if self.duration_ms is None else self.duration_ms * 10**6,
+            "client": self.client.endpoint(mode, versions.get(self.client.stack.name)),
+            "server": self.server.endpoint(mode, versions.get(self.server.stack.name)),
+        }
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a testbed's program is started with."""
+
+    scenario: Mapping[str, Any]  # resolved
+    size_bytes: int  # of all files
+    www: Path
+    seed: str  # 64 bits in hexadecimal
+    folder: Path  # where the trial leaves its files, if it has any
+    client: Variant
+    server: Variant
+    trace: bool = False
+    qlog: bool = False
+    silence_s: int = 30
+    testcase: str = "transfer"
+    requests: tuple[str, ...] = ()  # paths; none: of the one file, which is called by its size
+    duration_ms: int | None = None
+    others: tuple[Flow, ...] = ()  # that share the path with it
+    alpn: str = PROTOCOLS[0]
+    testbed: Testbed = SIM
+    versions: Mapping[str, str | None] = field(default_factory=dict)  # of stacks, as far as they are known
+    treatment: Treatment = field(default_factory=Treatment)
+
+    def to_mapping(self) -> dict[str, Any]:
+        """As `crates/trial/src/job.rs` reads it."""
+        requests = self.requests or (f"/{self.size_bytes}",)
+        own = Flow(
+            self.testcase, requests, self.client, self.server, duration_ms=self.duration_ms, alpn=self.alpn
+        )
+        certs = paths.socket_certs if self.testbed.is_real_time else paths.certs
+        return {
+            "scenario": self.scenario,
+            "flows": [flow.to_mapping(self.testbed.mode, self.versions) for flow in (own, *self.others)],
+            "www": str(self.www),
+            "certs": str(certs()),
+            "seed": self.seed,
+            "folder": str(self.folder),
+            "trace": self.trace,
+            "qlog": self.qlog,
+            "silence_s": self.silence_s,
+            **self._between(),
+        }
+
+    def _between(self) -> dict[str, Any]:
+        """What stands between the ends, if anything does."""
+        if not self.treatment.proxies:
+            return {}
+        how = "trial" if self.testbed.is_real_time else "--virtual-time"
+        command = [str(paths.program(treatments.PROGRAM)), how]
+        return {
+            "proxies": [
+                {"place": one.place, "command": command, "options": dict(one.options), "name": str(one)}
+                for one in self.treatment.proxies
+            ]
+        }
+
+
+class Trials:
+    """Runs jobs, each in a process group of its own, from any number of threads; `kill` ends all of them."""
+
+    def __init__(self, scratch: Path) -> None:
+        """`scratch` is where what is needed for a trial is put; it is the caller's to remove."""
+        self._environment = {**os.environ, "TMPDIR": str(scratch)}
+        self._lock = threading.Lock()
+        self._running: set[subprocess.Popen[str]] = set()
+        self._killed = False
+
+    def trial(self, job: Job) -> Answer:
+        """Run one job to its end."""
+        with self._lock:
+            if self._killed:
+                return Answer(None, killed=True)
+            process = subprocess.Popen(
+                [str(paths.program(job.testbed.program)), "trial"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                # No session of its own: the kernel shares out processor time by session first, and what runs
+                # in another at a lower priority (`bentpipe.execution.awake`) would not give way at once.
+                process_group=0,
+                env=self._environment,
+            )
+            self._running.add(process)
+        try:
+            out, err = process.communicate(json.dumps(job.to_mapping()))
+        finally:
+            with self._lock:
+                self._running.discard(process)
+            # An endpoint program may have left children of its own behind, in this group.
+            _signal(process, signal.SIGKILL)
+        if self._killed:
+            return Answer(None, killed=True)
+        return _answer(job.testbed.program, process.returncode, out, err)
+
+    def kill(self) -> None:
+        """End all running jobs; they answer `killed`. Jobs started later answer so at once."""
+        with self._lock:
+            self._killed = True
+            running = list(self._running)
+        for process in running:
+            _signal(process, signal.SIGTERM)
+        for process in running:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(KILL_AFTER_S)
+            # Children of a program that is gone already are still in its group.
+            _signal(process, signal.SIGKILL)
+
+
+def _signal(process: subprocess.Popen[str], number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
+
+
+def _answer(program: str, code: int, out: str, err: str) -> Answer:
+    if code != 0 and _tells_of_full_disk(err):
+        return Answer(None, err.strip().removeprefix("error: "), disk_full=True)
+    if code != 0:
+        return Answer(None, f"{program} ended with {code}: {err.strip() or 'no message'}")
+    try:
+        values = json.loads(out)
+    except json.JSONDecodeError as error:
+        return Answer(None, f"{program} answered no JSON ({error}): {out[:200]!r}")
+    if not isinstance(values, dict):
+        return Answer(None, f"{program} answered no object: {out[:200]!r}")
+    # A program that cannot write what it received has not crashed: the disk is full.
+    detail = str(values.get("detail"))
+    if values.get("outcome") != "ok" and _tells_of_full_disk(detail):
+        return Answer(None, detail, disk_full=True)
+    return Answer(values)
+
+
+def _tells_of_full_disk(text: str) -> bool:
+    said = text.casefold()  # Go writes it in small letters
+    return any(os.strerror(number).casefold() in said for number in (errno.ENOSPC, errno.EDQUOT))

@@ -1,0 +1,108 @@
+"""Further flows: what shares the path with the flow that a trial measures.
+
+A flow is written as `server=noq:cc=cubic,start=1s`, with any of the keys `client`, `server`, `workload` and
+`start`; what is left out is as in the trial's own flow, which starts at 0. Several are joined by ` + `. The
+canonical form, with the keys in this order, is what workloads, records and seeds have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from bentpipe.errors import UsageError, one_of
+from bentpipe.plan import workload
+from bentpipe.plan.workload import Workload
+
+KEYS = ("client", "server", "workload", "start")
+MOST = 63  # further flows: each has an address of its own
+AND = workload.AND
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A further flow. None: as in the trial's own."""
+
+    client: str | None = None
+    server: str | None = None
+    workload: Workload | None = None
+    start_ms: int = 0
+
+    def __str__(self) -> str:
+        """The canonical form."""
+        values = (self.client, self.server, self.workload, workload.shown_time(self.start_ms))
+        return ",".join(f"{key}={value}" for key, value in zip(KEYS, values, strict=True) if value)
+
+    @property
+    def variants(self) -> dict[str, str]:
+        """The variants that it names, by role."""
+        named = {"client": self.client, "server": self.server}
+        return {role: label for role, label in named.items() if label is not None}
+
+
+def of(trial_workload: Workload) -> list[Flow]:
+    """The further flows of a workload."""
+    return [parse(text, str(trial_workload)) for text in trial_workload.flows]
+
+
+def every(workloads: Iterable[Workload]) -> list[Flow]:
+    """The further flows of some workloads, each once."""
+    return list(dict.fromkeys(flow for one in workloads for flow in of(one)))
+
+
+def parse(text: str, where: str) -> Flow:
+    """The flow that `text` names; UsageError that names `where` it was given otherwise."""
+    values: dict[str, str] = {}
+    for part in text.split(","):
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not value:
+            raise UsageError(f'{where}: "{text}": "{part.strip()}" is not KEY=VALUE', f"as in {EXAMPLE}")
+        if key in values:
+            raise UsageError(f'{where}: "{text}" has {key} twice', "leave one of them out")
+        values[key] = value
+    return from_mapping(values, where)
+
+
+def from_mapping(values: Mapping[str, object], where: str) -> Flow:
+    """The flow of a table with these keys."""
+    for key, value in values.items():
+        if key not in KEYS:
+            raise UsageError(f'{where}: unknown key "{key}"', one_of(key, KEYS, "keys"))
+        if not isinstance(value, str) or not value.strip():
+            raise UsageError(f"{where}: {key}: {value!r} is not valid", "write a text in quotes")
+        if "," in value or AND.strip() in value:
+            raise UsageError(f'{where}: {key}: "{value}" has a comma or a + in it', f"as in {EXAMPLE}")
+    texts = {key: str(value).strip() for key, value in values.items()}
+    start, moved = texts.get("start", "0s"), texts.get("workload")
+    return Flow(
+        client=texts.get("client"),
+        server=texts.get("server"),
+        workload=None if moved is None else workload.parse(moved, f"{where}: workload"),
+        start_ms=workload.milliseconds(start, f"{where}: start"),
+    )
+
+
+def canonical(flows: Iterable[Flow], where: str) -> str:
+    """A set of flows as one text."""
+    texts = [str(flow) for flow in flows]
+    if len(texts) > MOST:
+        raise UsageError(f"{where}: {len(texts)} flows are too many", f"give up to {MOST}")
+    return AND.join(texts)
+
+
+def from_table(value: object, where: str) -> tuple[str, ...]:
+    """What a campaign file says: a list of tables, or, for several such sets, a list of lists of them."""
+    if not isinstance(value, list):
+        raise UsageError(f"{where}: {value!r} is not valid", f"write {TABLE}")
+    sets = value if value and all(isinstance(one, list) for one in value) else [value]
+    found = []
+    for one in sets:
+        for table in one:
+            if not isinstance(table, dict):
+                raise UsageError(f"{where}: {table!r} is not valid", f"write {TABLE}")
+        found.append(canonical((from_mapping(table, where) for table in one), where))
+    return tuple(dict.fromkeys(found))
+
+
+EXAMPLE = "server=noq:cc=cubic,start=1s"
+TABLE = 'a list of tables: [{ server = "noq:cc=cubic", start = "1 s" }]'

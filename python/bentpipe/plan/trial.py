@@ -1,0 +1,50 @@
+"""A trial: one execution of (scenario, workload, client, server, treatment, iteration), and its seed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from bentpipe.plan.treatments import DIRECT
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Which trial it is."""
+
+    campaign_seed: int
+    scenario: str  # its label
+    workload: str
+    size_bytes: int
+    client: str
+    server: str
+    iteration: int  # from 1
+    treatment: str = DIRECT  # in canonical form
+    testbed: str = "sim"
+
+    @cached_property
+    def seed(self) -> str:
+        """64 bits in hexadecimal, from what the trial is; neither order nor parallelism nor testbed changes
+        it.
+        """
+        identity = [
+            self.campaign_seed,
+            self.scenario,
+            self.workload,
+            self.client,
+            self.server,
+            self.treatment,
+            self.iteration,
+        ]
+        canonical = json.dumps(identity, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).digest()[:8].hex()
+
+    @cached_property
+    def id(self) -> str:
+        """The name of the trial's folder: readable, unique by its seed, safe in any file system."""
+        between = "" if self.treatment == DIRECT else f"{self.treatment.partition(' ')[0]}_"
+        words = f"{self.scenario}_{self.client}_{self.server}_{between}{self.iteration}"
+        return f"{re.sub(r'[^A-Za-z0-9._=-]+', '-', words)[:120]}-{self.seed[:8]}"

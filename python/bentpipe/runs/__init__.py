@@ -1,0 +1,1 @@
+"""Runs: their folders, the only place where these are read and written, with records and manifests."""

@@ -1,0 +1,175 @@
+"""The manifest of a run: `manifest.json`, written before the first trial and again when the run ends.
+
+It is what a run resumes from: the plan as the user wrote it, and every scenario in full, so that a scenario
+file that has changed since cannot mix two paths in one run. It also says what the results were made with.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import bentpipe
+from bentpipe import origin
+from bentpipe.errors import BentpipeError, UsageError
+from bentpipe.plan.campaign import Cast, Plan
+from bentpipe.plan.scenarios import Scenario
+from bentpipe.runs.records import Record
+from bentpipe.schema import manifest as schema
+from bentpipe.schema import reading
+from bentpipe.schema.manifest import FORMAT, ScenarioState, StackState
+from bentpipe.stacks import state
+from bentpipe.stacks.model import Stack
+
+FILE = "manifest.json"
+_DAMAGED = "restore the file, or repeat the run; it may also be of another version of Bentpipe"
+
+
+class Manifest(schema.Manifest, kw_only=True, forbid_unknown_fields=True):
+    """What is known of a run beside its records (`schemas/manifest.toml`)."""
+
+    options: Plan
+
+    def resumed_with(self, stacks: Mapping[str, Stack]) -> list[str]:
+        """Keep what the `stacks` are now, where it is not what they were; their names. A manifest of an older
+        version does not know what they were.
+        """
+        changed = []
+        for name, stack in stacks.items():
+            entry, now = self.stacks.get(name), state.installation(stack)
+            known = [entry.installation, *entry.resumed_with][-1] if entry else None
+            if entry and known is not None and now is not None and _same(known) != _same(now):
+                entry.resumed_with.append(now)
+                changed.append(name)
+        return changed
+
+    @property
+    def plan(self) -> Plan:
+        return self.options
+
+    def write(self, folder: Path) -> None:
+        """Write it to `folder`, replacing an older one only once it is complete. OSError if that fails."""
+        partial = folder / f"{FILE}.partial"
+        with partial.open("w") as file:
+            json.dump(msgspec.to_builtins(self), file, indent=1)
+            file.write("\n")
+        partial.replace(folder / FILE)
+
+
+def new(plan: Plan, scenarios: Iterable[Scenario], cast: Cast, stack_folders: Sequence[str] = ()) -> Manifest:
+    """The manifest of a run that starts now."""
+    return Manifest(
+        campaign=plan.name,
+        title=plan.title,
+        options=plan,
+        command=shlex.join(["bentpipe", *sys.argv[1:]]),
+        started=now(),
+        versions=_versions(),
+        host=_host(),
+        scenarios={
+            one.label: ScenarioState(scenario=dict(one.scenario), summary=dict(one.summary))
+            for one in scenarios
+        },
+        stacks={
+            name: StackState(
+                title=stack.title,
+                deterministic=stack.deterministic,
+                notes=stack.notes,
+                installation=state.installation(stack),
+            )
+            for name, stack in sorted(cast.stacks.items())
+        },
+        left_out=cast.left_out,
+        stack_folders=list(stack_folders),
+        cwd=str(Path.cwd()),
+    )
+
+
+def read(folder: Path) -> Manifest:
+    """The manifest of the run in `folder`; UsageError if there is no such folder, BentpipeError if it has no
+    manifest that can be understood.
+    """
+    path = folder / FILE
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: there is no such folder", "give the folder of a run")
+    try:
+        values = json.loads(path.read_text())
+    except FileNotFoundError:
+        raise BentpipeError(f"{folder} is no run: it has no {FILE}", "give the folder of a run") from None
+    except (OSError, ValueError) as error:
+        raise BentpipeError(f"{path}: cannot be read: {error}", _DAMAGED) from error
+    try:
+        found = reading.convert(values, Manifest, FORMAT)
+        _check_scenarios(found)
+    except ValueError as error:
+        raise BentpipeError(f"{path}: {error}", _DAMAGED) from error
+    return found
+
+
+def _check_scenarios(manifest: Manifest) -> None:
+    """ValueError if a scenario of the plan is not there."""
+    for label in manifest.options.labels():
+        if label not in manifest.scenarios:
+            raise ValueError(f'scenarios: the scenario "{label}" is missing')
+
+
+def _same(installation: dict[str, Any]) -> dict[str, Any]:
+    """What of an installation makes results differ."""
+    return {key: installation.get(key) for key in ("inputs_sha256", "programs", "packages")}
+
+
+def now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def stack_versions(records: Iterable[Record]) -> dict[str, str]:
+    """Stack → the version that it gave, from the records of trials."""
+    found: dict[str, str] = {}
+    for record in records:
+        for label, version in (
+            (record.client, record.client_version),
+            (record.server, record.server_version),
+        ):
+            if version:
+                found[label.partition(":")[0]] = version
+    return dict(sorted(found.items()))
+
+
+def _versions() -> dict[str, Any]:
+    versions: dict[str, Any] = {"bentpipe": bentpipe.__version__, "python": platform.python_version()}
+    for name, command in (("rustc", ["rustc", "--version"]), ("go", ["go", "version"])):
+        if shutil.which(command[0]) is None:
+            continue
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            versions[name] = done.stdout.strip().removeprefix(f"{name} ").removeprefix("version ")
+    return versions | origin.made_from()
+
+
+def _host() -> dict[str, Any]:
+    return {
+        "system": platform.system(),
+        "kernel": platform.release(),
+        "machine": platform.machine(),
+        "cpu": _cpu_model(),
+        "cores": os.cpu_count(),
+    }
+
+
+def _cpu_model() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")

@@ -1,0 +1,175 @@
+"""Records: the one-line result of a trial, and the files of a run that hold them.
+
+`records.jsonl` gets one line per finished trial, in the order in which they end; it is what a run resumes
+from. `records.parquet` is sealed from it at the end, with the same columns, but for what endpoints say of
+themselves: there every name has a column of its own. `schemas/record.toml` defines the columns.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bentpipe.plan.trial import Trial
+from bentpipe.schema import reading
+from bentpipe.schema import record as schema
+from bentpipe.schema.record import (
+    FORMAT,
+    MEASURED,
+    OUTCOMES,
+    TYPES,
+    FlowResult,
+    HopResult,
+    Outcome,
+    ProxyResult,
+)
+
+__all__ = ["FORMAT", "MEASURED", "OUTCOMES", "FlowResult", "HopResult", "ProxyResult", "Record"]
+
+
+class Record(schema.Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One trial: which it was, how it ended, what was measured (`schemas/record.toml`)."""
+
+    @property
+    def ok(self) -> bool:
+        return self.outcome == "ok"
+
+    @property
+    def failed(self) -> bool:
+        """Whether it went wrong. What a stack does not offer is no failure."""
+        return self.outcome not in ("ok", "unsupported")
+
+    @property
+    def in_a_line(self) -> str:
+        """What the trial came to, for people: `sat noq → quinn 9.15 Mbit/s`."""
+        came_to = self.outcome.replace("_", " ")
+        if self.ok and self.goodput_bps is not None:
+            came_to = f"{self.goodput_bps / 1e6:.2f} Mbit/s"
+        elif self.ok and self.completion_s is not None:
+            came_to = f"{self.completion_s:.2f} s"
+        return f"{self.scenario} {self.client} → {self.server} {came_to}"
+
+    def to_json(self) -> str:
+        """The record as one line of JSON, without the line's end."""
+        return json.dumps(msgspec.to_builtins(self), separators=(",", ":"))
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Any]) -> Record:
+        """A record from a JSON object, of this format or an older one, whose columns that came later are
+        empty. ValueError, with the column, for anything else.
+        """
+        return reading.convert(values, cls, FORMAT)
+
+
+def measured(trial: Trial, values: Mapping[str, Any]) -> Record:
+    """The record of a trial from what the testbed measured. ValueError if these are not its columns."""
+    if values.keys() != MEASURED:
+        odd = sorted(values.keys() ^ MEASURED)
+        raise ValueError(f"the testbed's columns are not those of a record: {', '.join(odd)}")
+    return Record.from_mapping({**_identity(trial), **values})
+
+
+def unmeasured(trial: Trial, outcome: Outcome, detail: str) -> Record:
+    """The record of a trial in which nothing was measured."""
+    return Record(**_identity(trial), outcome=outcome, detail=detail)
+
+
+def _identity(trial: Trial) -> dict[str, Any]:
+    return {
+        "trial": trial.id,
+        "scenario": trial.scenario,
+        "workload": trial.workload,
+        "size_bytes": trial.size_bytes,
+        "client": trial.client,
+        "server": trial.server,
+        "treatment": trial.treatment,
+        "testbed": trial.testbed,
+        "iteration": trial.iteration,
+        "seed": trial.seed,
+    }
+
+
+def read_jsonl(path: Path) -> Iterator[Record]:
+    """The records of a `records.jsonl`. A last line that was cut off while it was written is passed over."""
+    lines = path.read_text().split("\n")
+    for number, line in enumerate(lines, start=1):
+        if not line:
+            continue
+        try:
+            values = json.loads(line)
+            yield Record.from_mapping(values)
+        except json.JSONDecodeError as error:
+            if number == len(lines):  # no newline behind it: the writer was interrupted here
+                return
+            raise ValueError(f"{path}:{number}: not a record: {error}") from error
+        except ValueError as error:
+            raise ValueError(f"{path}:{number}: not a record: {error}") from error
+
+
+def to_arrow(records: list[Record]) -> pa.Table:
+    """The table of `records.parquet`: a column per field of a record, in their order, and a column per name
+    in place of a field that is an object.
+    """
+    rows = [msgspec.to_builtins(record) for record in records]
+    columns: dict[str, pa.Array[Any]] = {}
+    for field, kind in TYPES["Record"].items():
+        values = [row[field] for row in rows]
+        if kind == "object":
+            for name in sorted({name for value in values for name in value}):
+                columns[f"{field}.{name}"] = _said([value.get(name) for value in values])
+        else:
+            columns[field] = pa.array([_flat(value) for value in values], _arrow(kind))
+    return pa.table(columns)
+
+
+_PLAIN: dict[str, pa.DataType] = {
+    "text": pa.string(),
+    "integer": pa.int64(),
+    "number": pa.float64(),
+    "boolean": pa.bool_(),
+    "object": pa.string(),  # inside another object: JSON
+    "Outcome": pa.string(),
+}
+
+
+def _arrow(kind: str) -> pa.DataType:
+    """The column's type, of a type as definitions have it."""
+    kind = kind.removesuffix("?")
+    if kind.startswith("["):
+        return pa.list_(_arrow(kind[1:-1]))
+    if kind in _PLAIN:
+        return _PLAIN[kind]
+    return pa.struct([(name, _arrow(inner)) for name, inner in TYPES[kind].items()])
+
+
+def _flat(value: Any) -> Any:
+    """A value, with objects in the objects of a list as JSON."""
+    if not isinstance(value, list):
+        return value
+    return [
+        {name: json.dumps(it) if isinstance(it, dict) else it for name, it in entry.items()}
+        if isinstance(entry, dict)
+        else entry
+        for entry in value
+    ]
+
+
+def _said(values: list[Any]) -> pa.Array[Any]:
+    """Numbers, or texts if one of them is a text."""
+    if any(isinstance(value, str) for value in values):
+        return pa.array([None if value is None else str(value) for value in values], pa.string())
+    return pa.array([None if value is None else float(value) for value in values], pa.float64())
+
+
+def write_parquet(records: list[Record], path: Path) -> None:
+    """Write `records` to `path`, replacing it only once it is complete."""
+    table = to_arrow(records)
+    partial = path.with_suffix(".partial")
+    pq.write_table(table, partial)
+    partial.replace(path)

@@ -1,0 +1,206 @@
+"""The folder of a run: who may write in it, and records that survive whatever ends the run.
+
+A record is one append of one line. If that fails half way, for want of space on the disk, the half line is
+taken back; if the process dies half way, the next one takes it back. So every line that stands is a whole
+record.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shlex
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from bentpipe.errors import BentpipeError, UsageError, is_full
+from bentpipe.runs import manifest
+from bentpipe.runs.records import Record, read_jsonl, write_parquet
+from bentpipe.runs.trial_files import HOP_TRACES, PACKETS, SUMMARY, TRACE, UNFINISHED, is_traced
+
+RECORDS = "records.jsonl"
+_PARTIAL = ".partial"
+
+
+class DiskError(BentpipeError):
+    """A file of the run could not be written. What was finished before is kept."""
+
+
+class RunFolder:
+    """A run's folder, held by this process alone. Make one with `create` or `reopen`, and close it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._lock)
+            raise BentpipeError(f"{path} is in use by another bentpipe", "wait until it ends") from None
+        self._file = os.open(path / RECORDS, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+
+    @classmethod
+    def create(cls, path: Path) -> RunFolder:
+        """Make a folder for a new run; UsageError if something is in it already."""
+        if path.exists() and not path.is_dir():
+            raise UsageError(f"--out: {path} is not a folder", "choose another --out")
+        if path.exists() and not _is_fresh(path):
+            hint = f"choose another --out, or continue it with --resume {shlex.quote(str(path))}"
+            raise UsageError(f"--out: {path} exists already and is not empty", hint)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            return cls(path)
+        except OSError as error:
+            raise DiskError(f"--out: {path} cannot be made: {error.strerror}") from error
+
+    @classmethod
+    def reopen(cls, path: Path) -> tuple[RunFolder, manifest.Manifest, list[Record]]:
+        """Open the folder of an earlier run; its manifest and the records that it has."""
+        found = manifest.read(path)
+        folder = cls(path)
+        try:
+            folder._drop_partial_line()
+            records = list(read_jsonl(path / RECORDS))
+            trials = path / "trials"
+            for left in (*trials.glob(f"*{_PARTIAL}"), *trials.glob(f"*/{UNFINISHED}*")):
+                shutil.rmtree(left)
+        except OSError as error:
+            folder.close()
+            raise BentpipeError(f"{path}: cannot be resumed: {error}") from error
+        except ValueError as error:
+            folder.close()
+            raise BentpipeError(
+                f"{path / RECORDS}: cannot be resumed: {error}",
+                "remove the line that is no record; its trial is then run again",
+            ) from error
+        return folder, found, records
+
+    def close(self) -> None:
+        os.close(self._file)
+        os.close(self._lock)
+
+    def append(self, record: Record) -> None:
+        """Add a record; DiskError, and the file as it was before, if it cannot be written whole."""
+        line = f"{record.to_json()}\n".encode()
+        before = os.fstat(self._file).st_size
+        try:
+            rest = memoryview(line)
+            while rest:
+                rest = rest[os.write(self._file, rest) :]
+        except OSError as error:
+            os.ftruncate(self._file, before)
+            raise self._disk_error(RECORDS, error) from error
+
+    def replace(self, records: Iterable[Record]) -> None:
+        """Write all records anew, in place of the old file only once they are complete."""
+        partial = self.path / f"{RECORDS}{_PARTIAL}"
+        try:
+            with partial.open("w") as file:
+                file.writelines(f"{record.to_json()}\n" for record in records)
+            partial.replace(self.path / RECORDS)
+            fresh = os.open(self.path / RECORDS, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        except OSError as error:
+            partial.unlink(missing_ok=True)
+            raise self._disk_error(RECORDS, error) from error
+        os.close(self._file)
+        self._file = fresh
+
+    def write_manifest(self, values: manifest.Manifest) -> None:
+        try:
+            values.write(self.path)
+        except OSError as error:
+            raise self._disk_error(manifest.FILE, error) from error
+
+    def seal(self, records: list[Record]) -> None:
+        """Write `records.parquet`."""
+        try:
+            write_parquet(records, self.path / "records.parquet")
+        except OSError as error:
+            raise self._disk_error("records.parquet", error) from error
+
+    def trial_in_work(self, trial: str) -> Path:
+        """Where a trial's files go while it runs; nothing is there yet."""
+        folder = self.path / "trials" / f"{trial}{_PARTIAL}"
+        if folder.exists():
+            shutil.rmtree(folder)
+        return folder
+
+    def keep_trial(self, trial: str) -> None:
+        """Give the files that a trial left, if any, their name, in place of those of an earlier execution."""
+        work, final = self.path / "trials" / f"{trial}{_PARTIAL}", self.trial(trial)
+        if work.exists():
+            if final.exists():
+                shutil.rmtree(final)
+            work.rename(final)
+
+    def drop_trial(self, trial: str) -> None:
+        """Remove what an execution that did not end has left."""
+        shutil.rmtree(self.path / "trials" / f"{trial}{_PARTIAL}", ignore_errors=True)
+
+    def has_trace(self, trial: str) -> bool:
+        return is_traced(self.trial(trial))
+
+    def forget_trace(self, trial: str) -> None:
+        """Remove a trial's trace, its analysis and qlogs; what explains a failure stays."""
+        folder = self.trial(trial)
+        hops = [path.name for path in folder.glob(HOP_TRACES)]
+        for name in (TRACE, *hops, PACKETS, SUMMARY):
+            (folder / name).unlink(missing_ok=True)
+        shutil.rmtree(folder / "qlog", ignore_errors=True)
+        if folder.exists() and not any(folder.iterdir()):
+            folder.rmdir()
+
+    def trial(self, trial: str) -> Path:
+        return self.path / "trials" / trial
+
+    @property
+    def resume_command(self) -> str:
+        """What continues the run, for a shell."""
+        return f"bentpipe run --resume {shlex.quote(str(self.path))}"
+
+    def disk_full(self, detail: str, scratch: str) -> DiskError:
+        """The error for a write that failed for want of room, to this folder or to that of scratch files."""
+        places = f"the run's folder {self.path} or the scratch folder {scratch}"
+        return DiskError(f"the disk of {places} is full: {detail}", self._room_hint())
+
+    def _disk_error(self, name: str, error: OSError) -> DiskError:
+        hint = self._room_hint() if is_full(error) else f"then continue with: {self.resume_command}"
+        return DiskError(f"{self.path / name}: cannot be written: {error.strerror}", hint)
+
+    def _room_hint(self) -> str:
+        return f"finished trials are kept; make room, then continue with: {self.resume_command}"
+
+    def _drop_partial_line(self) -> None:
+        path = self.path / RECORDS
+        data = path.read_bytes()
+        os.ftruncate(self._file, data.rfind(b"\n") + 1)
+
+
+def read(folder: Path) -> tuple[manifest.Manifest, list[Record]]:
+    """The manifest and the records of the run in `folder`, which stays as it is. BentpipeError if that is no
+    run, or has no records.
+    """
+    found = manifest.read(folder)
+    path = folder / RECORDS
+    try:
+        records = list(read_jsonl(path))
+    except FileNotFoundError:
+        records = []
+    except ValueError as error:
+        raise BentpipeError(str(error), "the run may be of a newer version of Bentpipe") from error
+    except OSError as error:
+        raise BentpipeError(f"{path}: cannot be read: {error.strerror}") from error
+    if not records:
+        hint = f"continue it with: bentpipe run --resume {shlex.quote(str(folder))}"
+        raise BentpipeError(f"{folder}: no trial of this run has finished, so there are no records", hint)
+    return found, records
+
+
+def _is_fresh(folder: Path) -> bool:
+    """Whether nothing is in `folder`, or no more than a run leaves that ended before it had its manifest."""
+    left = (RECORDS, f"{manifest.FILE}{_PARTIAL}")
+    return all(
+        entry.name in left and entry.is_file() and (entry.name != RECORDS or entry.stat().st_size == 0)
+        for entry in folder.iterdir()
+    )

@@ -1,0 +1,20 @@
+"""The files that a trial leaves in its folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+TRACE = "trace.pcapng"  # with proxies, of the hop at the client
+HOP_TRACES = "trace-*.pcapng"  # with proxies, of the other hops: trace-terminal-gateway.pcapng
+PACKETS = "packets.parquet"
+SUMMARY = "analysis.json"
+UNFINISHED = ".analysis-"  # how the folder begins that an analysis is made in
+
+
+def is_traced(folder: Path) -> bool:
+    """Whether a trial left a trace: a capture, or with `trace = "analysis"` what was made of it."""
+    return has_capture(folder) or (folder / SUMMARY).is_file()
+
+
+def has_capture(folder: Path) -> bool:
+    return (folder / TRACE).is_file()

@@ -1,0 +1,99 @@
+"""What is known of a stack here and now: its version, whether it is installed, and what made it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bentpipe.stacks import installed, loopback, needs, pipe
+from bentpipe.stacks.model import Stack
+from bentpipe.testbed import TESTBEDS
+
+
+@dataclass(frozen=True)
+class State:
+    """A stack, and what there is of it."""
+
+    stack: Stack
+    version: str | None  # None: it is not installed, or gives none
+    why_not: str | None  # why it is not installed; None: it is
+    found: installed.Installed | None  # None as well for stacks that need not be built
+
+    @property
+    def testbeds(self) -> list[str]:
+        return [one.name for one in TESTBEDS.values() if one.mode in self.stack.commands]
+
+    @property
+    def repeats(self) -> str:
+        """Whether the same seed gives the same packets, in a word."""
+        return "no" if not self.stack.deterministic else "mostly" if self.stack.repeats_except else "yes"
+
+    @property
+    def made_with(self) -> dict[str, str]:
+        """Tools, libraries and Python packages, and their versions."""
+        return {**self.found.tools, **self.found.packages} if self.found else _packages(self.stack)
+
+    def to_mapping(self) -> dict[str, Any]:
+        """As `--json` prints it."""
+        stack = self.stack
+        return {
+            "name": stack.name,
+            "title": stack.title,
+            "language": stack.language,
+            "home": stack.home,
+            "version": self.version,
+            "roles": stack.roles,
+            "testcases": stack.testcases,
+            "deterministic": stack.deterministic,
+            "repeats_except": stack.repeats_except or None,
+            "notes": stack.notes,
+            "options": dict(stack.options),
+            "modes": list(stack.commands),
+            "alpn": list(stack.alpn),
+            "logs": list(stack.logs),
+            "testbeds": self.testbeds,
+            "installed": self.why_not is None,
+            "why_not_installed": self.why_not,
+            "installation": installation(stack),
+            "folder": str(stack.folder),
+        }
+
+
+def of(stack: Stack) -> State:
+    """What there is of `stack`. Only a stack that need not be built is started, to tell its version."""
+    why_not = stack.not_installed()
+    if stack.build is None:
+        why_not = why_not or _not_startable(stack)
+        return State(stack, None if why_not else _version(stack), why_not, None)
+    if why_not is None:
+        found = installed.read(stack.entry.folder)
+        return State(stack, found.version if found else None, None, found)
+    return State(stack, None, needs.what_is_missing(stack) or why_not, None)
+
+
+def installation(stack: Stack) -> dict[str, Any] | None:
+    """What a manifest keeps of how an installed stack came about; None if it is not installed."""
+    if stack.not_installed() is not None:
+        return None
+    if stack.build is None:
+        return {"packages": _packages(stack)}
+    found = installed.read(stack.entry.folder)
+    return found.to_mapping() if found else None
+
+
+def _packages(stack: Stack) -> dict[str, str]:
+    found = installed.packages_of(stack.packages)
+    return {name: version for name, version in found.items() if version is not None}
+
+
+def _not_startable(stack: Stack) -> str | None:
+    return next((why for mode in stack.commands if (why := stack.missing(mode))), None)
+
+
+def _version(stack: Stack) -> str | None:
+    try:
+        if "virtual-time" in stack.commands:
+            return pipe.version(stack.command("virtual-time"), stack.roles[0])
+        return loopback.version(stack.command("sockets"))
+    except (OSError, pipe.PipeError, loopback.LoopbackError):
+        return None
