@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bentpipe.execution.jobs import Job, Trials
+from bentpipe.execution.jobs import Flow, Job, Trials
 from bentpipe.plan import scenarios
 from bentpipe.plan.trial import Trial
 from bentpipe.plan.workload import www_file
@@ -129,14 +129,14 @@ def measure(client: Stack, server: Stack, folder: Path, repeat: int) -> Row:
 def trial(client: Stack, server: Stack, folder: Path) -> dict[str, Any]:
     """One trial in virtual time; SystemExit if it is not ok."""
     name = Trial(SEED, SCENARIO, f"transfer:{SIZE}", SIZE, client.name, server.name, iteration=1)
+    one, other = (Variant(stack.name, stack, {}) for stack in (client, server))
+    flow = Flow("transfer", (f"/{SIZE}",), one, other)
     job = Job(
         scenario=scenarios.resolve(SCENARIO).scenario,
-        size_bytes=SIZE,
+        flows=(flow,),
         www=folder / "www",
         seed=name.seed,
         folder=folder / "trial",
-        client=Variant(client.name, client, {}),
-        server=Variant(server.name, server, {}),
     )
     answer = Trials(folder).trial(job)
     values = answer.values or {"outcome": "invalid", "detail": answer.failure}

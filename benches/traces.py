@@ -31,12 +31,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bentpipe import paths
-from bentpipe.execution.jobs import Job, Trials
+from bentpipe.execution.jobs import Flow, Job, Trials
 from bentpipe.plan import scenarios
 from bentpipe.plan.trial import Trial
 from bentpipe.plan.workload import www_file
 from bentpipe.stacks import catalogue
-from bentpipe.stacks.model import Variant
 
 SCENARIO = "sat"
 STACK = "quinn"
@@ -121,16 +120,14 @@ def main() -> None:
 def make_trace(folder: Path, size: int) -> Path:
     """The trace of one transfer; SystemExit if it fails."""
     www_file(folder / "www", size)
-    stack = catalogue.find(STACK, catalogue.discover())
+    one = catalogue.variant(STACK, catalogue.discover())
     name = Trial(SEED, SCENARIO, f"transfer:{size}", size, STACK, STACK, iteration=1)
     job = Job(
         scenario=scenarios.resolve(SCENARIO).scenario,
-        size_bytes=size,
+        flows=(Flow("transfer", (f"/{size}",), one, one),),
         www=folder / "www",
         seed=name.seed,
         folder=folder / f"trial-{size}",
-        client=Variant(STACK, stack, {}),
-        server=Variant(STACK, stack, {}),
         trace=True,
     )
     answer = Trials(folder).trial(job)

@@ -17,7 +17,7 @@ import pytest
 from conftest import HERE, installed_or_skip
 
 from bentpipe import paths
-from bentpipe.execution.jobs import Job
+from bentpipe.execution.jobs import Flow, Job
 from bentpipe.plan import scenarios
 from bentpipe.stacks import catalogue
 
@@ -52,7 +52,11 @@ class Laboratory:
         scenario = scenarios.resolve("geo-tum", sets)
         noq = catalogue.variant("noq", catalogue.discover())
         job = Job(
-            scenario.scenario, SIZE, self.www, SEED, self.folder / "trial", noq, noq, requests=("/file",)
+            scenario.scenario,
+            (Flow("transfer", ("/file",), noq, noq),),
+            self.www,
+            SEED,
+            self.folder / "trial",
         )
         mapping = {**job.to_mapping(), "proxies": places, **changes}
         done = subprocess.run([paths.program("bentpipe-sim"), "trial"], input=json.dumps(mapping),
@@ -142,8 +146,8 @@ def test_flows_with_chains_of_their_own_share_the_links(laboratory: Laboratory) 
     """Through relays two flows come to what they come to without them, and that twice alike."""
     noq = catalogue.variant("noq", catalogue.discover())
     ways = [f"access.{way}.delay={CABLE}" for way in ("forward", "return")]
-    flow = Job({}, SIZE, laboratory.www, SEED, laboratory.folder, noq, noq).to_mapping()["flows"][0]
-    flows = [{**flow, "requests": ["/file"], "start_ns": start} for start in (0, 300_000_000)]
+    flow = Flow("transfer", ("/file",), noq, noq).to_mapping("virtual-time")
+    flows = [{**flow, "start_ns": start} for start in (0, 300_000_000)]
     chain = [proxy("terminal"), proxy("gateway")]
     direct = laboratory.run([], *ways, flows=flows)
     one, two = (laboratory.run(chain, flows=flows) for _ in range(2))

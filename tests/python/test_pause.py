@@ -7,7 +7,7 @@ import pytest
 from conftest import TOY_RUN, Command
 
 from bentpipe.errors import UsageError
-from bentpipe.execution import run as running
+from bentpipe.execution import scheduler
 from bentpipe.execution.pause import Pause
 
 pytestmark = pytest.mark.usefixtures("fake_sim")
@@ -52,7 +52,7 @@ def test_no_trial_starts_in_a_pause(
             asked.append(log.exists())
             return datetime(2026, 1, 1, 9 if len(asked) < 4 else 20)
 
-    monkeypatch.setattr(running, "datetime", Clock)
+    monkeypatch.setattr(scheduler, "datetime", Clock)
     done = bentpipe(*TOY_RUN, "--iterations", "2", "--trace", "none", "--pause-between", "08:00-18:00")
     assert done.code == 0, done.err
     assert asked[:4] == [False] * 4

@@ -246,7 +246,7 @@ def test_a_large_file_can_be_interrupted(
     [
         ("import", "bentpipe.cli.commands"),  # the first thing that the entry point does
         ("import", "click"),
-        ("import", "bentpipe.execution.run"),
+        ("import", "bentpipe.execution.scheduler"),
         ("import", "rich.progress"),
         ("open", "stack.toml"),
         ("subprocess.Popen", "bentpipe-sim"),

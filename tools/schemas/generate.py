@@ -25,8 +25,10 @@ ROOT = Path(__file__).resolve().parents[2]
 # Of a record, Rust has what the testbed says; and `Record` is a type of TypeScript's own.
 IN_RUST = {"Record": "TrialResult"}
 IN_TYPESCRIPT = {"Record": "TrialRecord"}
+# Which definitions the report and the testbeds know.
+TYPESCRIPT = ("record", "manifest")
 RUST = {"record": "crates/trial/src/schema/record.rs"}
-REFERENCE = {"record": "records", "manifest": "manifest"}
+REFERENCE = {"record": "records", "manifest": "manifest", "bundle": "bundle"}
 
 
 def generated(path: Path) -> Iterator[tuple[Path, str]]:
@@ -34,7 +36,9 @@ def generated(path: Path) -> Iterator[tuple[Path, str]]:
     one = definition.read(path)
     yield path.with_suffix(".schema.json"), json_schema.write(one)
     yield ROOT / "python" / "bentpipe" / "schema" / f"{one.name}.py", python_types.write(one)
-    yield ROOT / "report-ui" / "src" / "schema" / f"{one.name}.ts", typescript_types.write(one, IN_TYPESCRIPT)
+    if one.name in TYPESCRIPT:
+        typescript = typescript_types.write(one, IN_TYPESCRIPT)
+        yield ROOT / "report-ui" / "src" / "schema" / f"{one.name}.ts", typescript
     yield ROOT / "docs" / "reference" / f"{REFERENCE[one.name]}.md", reference_page.write(one)
     if one.name in RUST:
         yield ROOT / RUST[one.name], rust_types.write(one, IN_RUST)

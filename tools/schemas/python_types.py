@@ -26,7 +26,8 @@ OPTIONS = "kw_only=True, forbid_unknown_fields=True"
 def write(definition: Definition) -> str:
     """The source of a module."""
     parts = [f'"""{definition.title}: generated from schemas/{definition.name}.toml by `make schemas`."""']
-    parts += ["from __future__ import annotations", "from typing import Any, Literal\n\nimport msgspec"]
+    typing = "Any, Literal" if definition.words else "Any"
+    parts += ["from __future__ import annotations", f"from typing import {typing}\n\nimport msgspec"]
     parts.append(f"FORMAT = {definition.format}")
     parts += [_words(one) for one in definition.words]
     needed = sorted(
@@ -105,17 +106,11 @@ def _default(field: Field, definition: Definition) -> str:
 
 
 def _tables(definition: Definition) -> str:
-    first = definition.objects[0]
-    measured = "\n".join(f'        "{field.name}",' for field in first.fields if field.by == "testbed")
-    lines = [
-        "# Those that the testbed's program says.",
-        "MEASURED = frozenset(",
-        "    (",
-        measured,
-        "    )",
-        ")",
-        "",
-    ]
+    lines = []
+    if definition.unmeasured:
+        measured = [f'        "{it.name}",' for it in definition.objects[0].fields if it.by == "testbed"]
+        lines += ["# Those that the testbed's program says.", "MEASURED = frozenset(", "    (", *measured]
+        lines += ["    )", ")", ""]
     lines += ["# The columns of each type, with the types that their definition gives them."]
     lines += ["TYPES: dict[str, dict[str, str]] = {"]
     for one in definition.objects:

@@ -28,6 +28,7 @@ from bentpipe.cli.scenarios import scenarios
 from bentpipe.cli.shell import shell
 from bentpipe.cli.stacks import stacks
 from bentpipe.cli.trace import trace
+from bentpipe.cli.worker import worker
 from bentpipe.errors import BentpipeError, UsageError
 
 
@@ -79,6 +80,7 @@ for command in (
     qlog,
     perf,
     pep,
+    worker,
 ):
     cli.add_command(command)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import shlex
 import tempfile
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 from msgspec.structs import replace
 from rich.console import Console
 
@@ -22,8 +24,9 @@ from bentpipe.cli import run_options, summary
 from bentpipe.cli.stacks import note_replaced
 from bentpipe.errors import BentpipeError, Interrupted, UsageError
 from bentpipe.execution.awake import is_virtual_machine
+from bentpipe.execution.bundler import Bundler
 from bentpipe.execution.pause import Pause
-from bentpipe.execution.run import Execution, Settings, failed, jobs_for
+from bentpipe.execution.scheduler import Scheduler, Settings, failed, jobs_for
 from bentpipe.plan import campaign, flows, scenarios, treatments, workload
 from bentpipe.plan.campaign import Cast
 from bentpipe.plan.treatments import DIRECT, QUIC_PEP
@@ -72,6 +75,7 @@ def run(
     shuffle: bool,
     pause: str | None,
     out: Path | None,
+    bundles: Path | None,
     resume: Path | None,
     retry_failed: bool,
     extra: tuple[Path, ...],
@@ -100,6 +104,7 @@ def run(
       bentpipe run --testbed emu --scenario sat --client quinn --server noq,quic-go --iterations 3
       bentpipe run my-campaign.toml --jobs 8 --out runs/mine
       bentpipe run --resume runs/mine
+      bentpipe run --scenario sat --client noq --server noq --bundles bundles
     """
     begin = time.monotonic()
     if retry_failed and resume is None:
@@ -114,13 +119,17 @@ def run(
         awake=is_virtual_machine() if awake is None else awake,
     )
     asked = Asked(name, run_options.changed_keys(given), extra, short=given["size"] is not None)
+    if bundles is not None:
+        if resume is not None or out is not None:
+            raise UsageError("--bundles: nothing is run", "leave out --out and --resume")
+        return _write_bundles(bundles, asked, settings)
     started = _resume(resume, asked, settings.jobs) if resume else _start(out, asked, settings.jobs)
     console = Console(stderr=as_json, highlight=False)
     shown = progress.choose()
     for why in started.manifest.left_out.values():
         shown.note(f"left out: {why}")
     retry = failed(started.records) if retry_failed else frozenset()
-    execution = Execution(
+    execution = Scheduler(
         started.folder, started.manifest, started.cast, settings, shown, started.records, retry
     )
     try:
@@ -140,6 +149,39 @@ def run(
 
 
 def _start(out: Path | None, asked: Asked, jobs: int | None) -> Started:
+    values, cast = _prepare(asked)
+    _check_room(values.plan, asked.where("workloads", "--bytes" if asked.short else "--workload"), jobs)
+    time_of_day = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    folder = RunFolder.create(out or Path("runs") / f"{values.plan.name}-{time_of_day}")
+    try:
+        folder.write_manifest(values)
+    except BaseException:
+        folder.close()
+        raise
+    return Started(folder, values, cast, {})
+
+
+def _write_bundles(folder: Path, asked: Asked, settings: Settings) -> int:
+    """Write the trials that can be started as bundles, and say what is left out."""
+    values, cast = _prepare(asked)
+    bundler = Bundler(values, cast, settings.silence_s)
+    bundler.ask_versions()
+    for why in values.left_out.values():
+        click.echo(f"left out: {why}", err=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    trials = values.plan.trials(tuple(values.left_out))
+    for trial in trials:
+        if why_not := bundler.lack(trial):
+            click.echo(f"left out: {trial.id}: {why_not}", err=True)
+        else:
+            text = json.dumps(msgspec.to_builtins(bundler.bundle(trial)))
+            (folder / f"{trial.id}.json").write_text(f"{text}\n")
+    click.echo(f"{progress.count(len(trials))} in {folder}: bentpipe worker BUNDLE runs one")
+    return 0
+
+
+def _prepare(asked: Asked) -> tuple[manifest.Manifest, Cast]:
+    """What is to be run, checked, and by whom; nothing is written yet."""
     changes = asked.changes
     plan = campaign.load(DEFAULT_CAMPAIGN if asked.name is None else asked.name).changed(changes)
     if asked.name is None and not changes.keys().isdisjoint(run_options.LISTS.values()):
@@ -159,17 +201,7 @@ def _start(out: Path | None, asked: Asked, jobs: int | None) -> Started:
     plan.labels()
     resolved = _resolve(plan, asked)
     _check_times(plan, resolved, asked)
-    typed = "--bytes" if asked.short else "--workload"
-    _check_room(plan, asked.where("workloads", typed), jobs)
-    values = manifest.new(plan, resolved, cast, _stack_folders(asked.extra))
-    now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    folder = RunFolder.create(out or Path("runs") / f"{plan.name}-{now}")
-    try:
-        folder.write_manifest(values)
-    except BaseException:
-        folder.close()
-        raise
-    return Started(folder, values, cast, {})
+    return manifest.new(plan, resolved, cast, _stack_folders(asked.extra)), cast
 
 
 def _check_treatments(plan: campaign.Plan, asked: Asked) -> None:
@@ -279,7 +311,7 @@ def build_report(folder: Path) -> Path:
         raise BentpipeError(what, f"records are complete; make the report with: {again}") from error
 
 
-def _show(execution: Execution, console: Console, begin: float) -> None:
+def _show(execution: Scheduler, console: Console, begin: float) -> None:
     records = execution.in_order
     summary.show(records, execution.manifest.scenarios, console)
     counts = summary.counts(records)

@@ -157,6 +157,12 @@ EXECUTION = _options(
         "--pause-between", "pause", metavar="HH:MM-HH:MM", help="Start no trial in this local time."
     ),
     click.option("--out", type=_Folder(), metavar="DIR", help="Folder (default: runs/CAMPAIGN-TIME)."),
+    click.option(
+        "--bundles",
+        type=_Folder(),
+        metavar="DIR",
+        help="Run nothing: write each trial as a bundle to DIR, for `bentpipe worker`.",
+    ),
     click.option("--resume", type=_Folder(), metavar="DIR", help="Continue the run in DIR."),
     click.option(
         "--retry-failed",

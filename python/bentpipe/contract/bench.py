@@ -13,7 +13,7 @@ from typing import Any
 
 from bentpipe import paths
 from bentpipe.contract.check import SIZE, Check
-from bentpipe.execution.jobs import Job, Trials
+from bentpipe.execution.jobs import Flow, Job, Trials
 from bentpipe.plan import scenarios
 from bentpipe.stacks.model import Stack, Variant
 from bentpipe.stacks.patience import silence_s
@@ -86,19 +86,16 @@ class Bench:
             own = self.server.command("virtual-time")
             command = ("/bin/sh", "-c", _ASIDE, "sh", str(question.aside), *own)
             server = _Shimmed(server.label, server.stack, {}, command)
+        client = Variant(self.client.name, self.client, {})
         job = Job(
             scenario=scenarios.resolve(SCENARIO, question.settings).scenario,
-            size_bytes=0,  # the requests are named
+            flows=(Flow(question.testcase, question.requests, client, server),),
             www=self.folder / "www",
             seed=f"{question.seed:016x}",
             folder=self.left(question),
-            client=Variant(self.client.name, self.client, {}),
-            server=server,
             trace=question.logs,
             qlog=question.logs,
             silence_s=silence_s(),
-            testcase=question.testcase,
-            requests=question.requests,
         )
         answer = Trials(self.folder).trial(job)
         return answer.values or {"outcome": "invalid", "detail": answer.failure}

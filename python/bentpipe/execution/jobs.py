@@ -46,55 +46,45 @@ class Flow:
     requests: tuple[str, ...]  # paths
     client: Variant
     server: Variant
-    start_ms: int = 0
-    duration_ms: int | None = None
+    start_ns: int = 0
+    duration_ns: int | None = None
     alpn: str = PROTOCOLS[0]
+    versions: tuple[str | None, str | None] = (None, None)  # of client and server, as far as they are known
 
-    def to_mapping(self, mode: str, versions: Mapping[str, str | None]) -> dict[str, Any]:
+    def to_mapping(self, mode: str) -> dict[str, Any]:
+        client, server = self.versions
         return {
             "testcase": self.testcase,
             "alpn": self.alpn,
             "requests": list(self.requests),
-            "start_ns": self.start_ms * 10**6,
-            "duration_ns": None if self.duration_ms is None else self.duration_ms * 10**6,
-            "client": self.client.endpoint(mode, versions.get(self.client.stack.name)),
-            "server": self.server.endpoint(mode, versions.get(self.server.stack.name)),
+            "start_ns": self.start_ns,
+            "duration_ns": self.duration_ns,
+            "client": self.client.endpoint(mode, client),
+            "server": self.server.endpoint(mode, server),
         }
 
 
 @dataclass(frozen=True)
 class Job:
-    """What a testbed's program is started with."""
+    """What a testbed's program is started with, on this machine."""
 
     scenario: Mapping[str, Any]  # resolved
-    size_bytes: int  # of all files
+    flows: tuple[Flow, ...]  # the first is the one that is measured
     www: Path
     seed: str  # 64 bits in hexadecimal
     folder: Path  # where the trial leaves its files, if it has any
-    client: Variant
-    server: Variant
     trace: bool = False
     qlog: bool = False
     silence_s: int = 30
-    testcase: str = "transfer"
-    requests: tuple[str, ...] = ()  # paths; none: of the one file, which is called by its size
-    duration_ms: int | None = None
-    others: tuple[Flow, ...] = ()  # that share the path with it
-    alpn: str = PROTOCOLS[0]
     testbed: Testbed = SIM
-    versions: Mapping[str, str | None] = field(default_factory=dict)  # of stacks, as far as they are known
     treatment: Treatment = field(default_factory=Treatment)
 
     def to_mapping(self) -> dict[str, Any]:
         """As `crates/trial/src/job.rs` reads it."""
-        requests = self.requests or (f"/{self.size_bytes}",)
-        own = Flow(
-            self.testcase, requests, self.client, self.server, duration_ms=self.duration_ms, alpn=self.alpn
-        )
         certs = paths.socket_certs if self.testbed.is_real_time else paths.certs
         return {
             "scenario": self.scenario,
-            "flows": [flow.to_mapping(self.testbed.mode, self.versions) for flow in (own, *self.others)],
+            "flows": [flow.to_mapping(self.testbed.mode) for flow in self.flows],
             "www": str(self.www),
             "certs": str(certs()),
             "seed": self.seed,

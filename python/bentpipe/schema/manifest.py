@@ -136,28 +136,6 @@ class Manifest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     contract_breaches: dict[str, str] = {}
 
 
-# Those that the testbed's program says.
-MEASURED = frozenset(
-    (
-        "campaign",
-        "title",
-        "options",
-        "command",
-        "started",
-        "versions",
-        "host",
-        "scenarios",
-        "stacks",
-        "left_out",
-        "stack_folders",
-        "cwd",
-        "finished",
-        "resumed",
-        "awake",
-        "contract_breaches",
-    )
-)
-
 # The columns of each type, with the types that their definition gives them.
 TYPES: dict[str, dict[str, str]] = {
     "Manifest": {

@@ -1,9 +1,7 @@
-"""Running a campaign: trials in parallel, each a process of its own; records as they end; then traces,
-tables, report.
+"""The scheduler of a run: which trial is next, which is tried again, and what becomes of answers.
 
-One thread (the main one) decides and writes; the pool's threads only wait for a process each. An end before
-time, by Ctrl-C, SIGTERM or a full disk, stops handing out trials, ends those under way, and leaves a run that
-can be resumed.
+One thread (the main one) decides and writes; an executor runs bundles. An end before time, by Ctrl-C, SIGTERM
+or a full disk, stops handing out trials, ends those under way, and leaves a run that can be resumed.
 """
 
 from __future__ import annotations
@@ -22,23 +20,21 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from bentpipe.analysis import traces
-from bentpipe.analysis.cells import Cell, CellKey, cells
+from bentpipe.analysis.cells import CellKey, cells
 from bentpipe.errors import BentpipeError, Interrupted, is_full
 from bentpipe.execution.awake import kept_awake
+from bentpipe.execution.bundler import Bundler
+from bentpipe.execution.contract_check import ContractCheck
+from bentpipe.execution.executor import Executor, Local
 from bentpipe.execution.guard import TRIES, Guard
-from bentpipe.execution.jobs import Answer, Flow, Job, Trials
+from bentpipe.execution.jobs import Answer
+from bentpipe.execution.kept_traces import KeptTraces
 from bentpipe.execution.pause import Pause
-from bentpipe.plan import flows
 from bentpipe.plan.campaign import Cast
 from bentpipe.plan.trial import Trial
-from bentpipe.plan.workload import write_files
-from bentpipe.runs import trial_files
 from bentpipe.runs.manifest import Manifest, now, stack_versions
 from bentpipe.runs.records import Record, measured, unmeasured
 from bentpipe.runs.run_folder import RunFolder
-from bentpipe.stacks import loopback, pipe, protocol, state
-from bentpipe.stacks.model import PROTOCOLS, Stack
 from bentpipe.testbed import TESTBEDS, Testbed
 
 _TICK_S = 0.25  # how soon a signal or the end of a pause is noticed
@@ -73,7 +69,7 @@ class Progress(Protocol):
 
 
 @dataclass
-class Execution:
+class Scheduler:
     """A campaign under way. `run` brings it to its end; `records` then has every trial's record."""
 
     folder: RunFolder
@@ -88,10 +84,9 @@ class Execution:
 
     def __post_init__(self) -> None:
         plan = self.manifest.plan
-        self._trace = plan.trace
-        self._workloads = {str(one): one for one in plan.parsed_workloads}
-        self._treatments = {str(one): one for one in plan.parsed_treatments}
         self._trials = {trial.id: trial for trial in plan.trials(tuple(self.manifest.left_out))}
+        self._bundler = Bundler(self.manifest, self.cast, self.settings.silence_s)
+        self._traces = KeptTraces(self.folder, self.manifest, self.progress.note)
         self._open: dict[CellKey, int] = {}  # cell → trials without a record
         self._queue: deque[Trial] = deque()
         self._executed: set[str] = set()  # trials that ended since this process began
@@ -100,10 +95,7 @@ class Execution:
         self._awake = self.manifest.awake = self.settings.awake and self._testbed.is_real_time
         self._guard = Guard(self._jobs, not self._awake) if self._testbed.is_real_time else None
         self._tries: dict[str, int] = {}  # trial → how often its testbed did not keep to the model
-        self._versions: dict[str, str | None] = {}
-        self._analyses: dict[str, Future[None]] = {}  # trial → its capture is being reduced to an analysis
         self._paused = False
-        self._complete: list[Cell] = []  # since their traces were last looked after
 
     @property
     def in_order(self) -> list[Record]:
@@ -135,21 +127,14 @@ class Execution:
             )
 
     def _execute(self, scratch: Path, pool: ThreadPoolExecutor) -> None:
-        self._scratch, self._www = scratch, scratch / "www"
-        further = [flow.workload for flow in flows.every(self._workloads.values()) if flow.workload]
-        for workload in dict.fromkeys(one.alone for one in (*self._workloads.values(), *further)):
-            write_files(self._www, workload, lambda: self._stop)
-        if self._stop:
-            return
-        self._sim = Trials(scratch)
-        if self._testbed.is_real_time:  # in virtual time each program says it anew
-            self._versions = {name: state.of(stack).version for name, stack in self.cast.stacks.items()}
-        self._check_contract(pool)
+        self._scratch = scratch
+        self._bundler.ask_versions()
+        self._check_contract(ContractCheck(self.cast, self._testbed, scratch, self.settings.silence_s), pool)
         self.progress.start(len(self._queue))
-        self._work_off(pool)
+        self._work_off(Local(self.cast.stacks, scratch, pool), pool)
         if not self._stop:
-            self._reduce_traces(pool)
-            self._say_what_could_not_be_analysed()
+            self._traces.reduce(pool)
+            self._traces.say_what_failed()
 
     def _early_end(self, error: OSError, scratch: str) -> BentpipeError:
         what = f"{error.filename or scratch}: {error.strerror}"
@@ -179,20 +164,10 @@ class Execution:
         self._queue.extend(left)
         for cell in cells(self.in_order):
             if cell.key not in self._open:
-                self._settle_traces(cell)
-                self._complete.append(cell)
+                self._queue_again(self._traces.settle(cell, self._executed))
 
-    def _check_contract(self, pool: ThreadPoolExecutor) -> None:
-        """Prove with a random test case that every endpoint says so when it does not know one (exit code
-        127).
-        """
-        word = f"unknown-{random.SystemRandom().getrandbits(32):08x}"
-        wanted = {}
-        for role, variants in (("client", self.cast.clients), ("server", self.cast.servers)):
-            for variant in variants.values():
-                wanted[f"{variant.stack.name} as {role}"] = (variant.stack, role)
-        asked = {name: pool.submit(self._refusal, *which, word) for name, which in wanted.items()}
-        breaches = {name: answer for name, future in asked.items() if (answer := future.result())}
+    def _check_contract(self, check: ContractCheck, pool: ThreadPoolExecutor) -> None:
+        breaches = check.breaches(pool)
         if self._stop:  # a Ctrl-C may have ended what was asked
             return
         for name, answer in breaches.items():
@@ -200,43 +175,34 @@ class Execution:
         self.manifest.contract_breaches = breaches
         self.folder.write_manifest(self.manifest)
 
-    def _refusal(self, stack: Stack, role: str, word: str) -> str | None:
-        """None if the program says that it does not know the test case `word`; else what it did, in words."""
-        if self._testbed.is_real_time:
-            folder = self._scratch / f"{stack.name}-{role}"
-            asked = loopback.Transfer(self._www, ("/1000",), folder, testcase=word, alpn=stack.alpn[0])
-            return loopback.refusal(stack, role, asked)
-        greeting = pipe.hello(role, word, {}, self._scratch)
-        return pipe.refusal(stack.command("virtual-time"), greeting, self.settings.silence_s)
-
-    def _work_off(self, pool: ThreadPoolExecutor) -> None:
+    def _work_off(self, executor: Executor, pool: ThreadPoolExecutor) -> None:
         running: dict[Future[Answer], Trial] = {}
         try:
             while (self._queue or running) and not self._stop:
-                self._hand_out(pool, running)
+                self._hand_out(executor, running)
                 if running:
                     done, _ = wait(running, timeout=_TICK_S, return_when=FIRST_COMPLETED)
                     for future in done:
                         self._take(running.pop(future), future.result())
                     if not self._testbed.is_real_time:  # where processors are needed in time
-                        self._reduce_traces(pool)
+                        self._traces.reduce(pool)
                 elif self._queue:
                     time.sleep(_TICK_S)  # a pause
         finally:
             if running:
-                self._wind_up(running)
+                self._wind_up(executor, running)
 
-    def _wind_up(self, running: dict[Future[Answer], Trial]) -> None:
+    def _wind_up(self, executor: Executor, running: dict[Future[Answer], Trial]) -> None:
         """End the trials under way, without losing one that has ended by itself."""
-        self._sim.kill()
+        executor.kill()
         wait(running)
         for future, trial in running.items():
-            if self._stop and not future.result().killed:
+            if self._stop and future.exception() is None and not future.result().killed:
                 self._take(trial, future.result())
             else:
                 self.folder.drop_trial(trial.id)
 
-    def _hand_out(self, pool: ThreadPoolExecutor, running: dict[Future[Answer], Trial]) -> None:
+    def _hand_out(self, executor: Executor, running: dict[Future[Answer], Trial]) -> None:
         while self._queue and len(running) < self._jobs:
             if self.settings.pause is not None and self.settings.pause.holds(datetime.now()):
                 if not self._paused:
@@ -244,99 +210,26 @@ class Execution:
                 self._paused = True
                 return
             self._paused = False
-            weight = self._weight(self._queue[0])
+            weight = self._bundler.weight(self._queue[0])
             if self._guard and not self._guard.admits(weight):
                 return
             trial = self._queue.popleft()
-            if breach := self._breach(trial):
+            if breach := self._bundler.breach(trial):
                 self._keep(trial, unmeasured(trial, "invalid", breach))
-            elif lack := self._lack(trial):
+            elif lack := self._bundler.lack(trial):
                 self._keep(trial, unmeasured(trial, "unsupported", lack))
             else:
                 if self._guard:
                     self._guard.start(weight)
-                running[pool.submit(self._sim.trial, self._job(trial))] = trial
-
-    def _weight(self, trial: Trial) -> float:
-        """How much of the machine a trial in real time takes, where one of two light stacks takes 1."""
-        return max(max(flow.client.stack.weight, flow.server.stack.weight) for flow in self._flows(trial))
-
-    def _breach(self, trial: Trial) -> str | None:
-        ends = [("client", flow.client) for flow in self._flows(trial)]
-        ends += [("server", flow.server) for flow in self._flows(trial)]
-        for role, variant in ends:
-            name = f"{variant.stack.name} as {role}"
-            if name in self.manifest.contract_breaches:
-                return f"{name} breaks the contract: {self.manifest.contract_breaches[name]}"
-        return None
-
-    def _lack(self, trial: Trial) -> str | None:
-        """Why a trial need not be started: an end does not even promise its test case. What is promised and
-        not kept shows in the trial.
-        """
-        for flow in self._flows(trial):
-            for role, variant in (("client", flow.client), ("server", flow.server)):
-                name = variant.stack.name
-                if flow.testcase not in variant.stack.testcases:
-                    return f"{name} as {role}: its stack.toml does not list {flow.testcase}; not started"
-            if self._testbed.is_real_time and (
-                lack := protocol.lack(flow.client.stack, flow.server.stack, flow.testcase)
-            ):
-                return f"{lack}; not started"
-        return None
-
-    def _flows(self, trial: Trial) -> list[Flow]:
-        """Those of a trial, its own first."""
-        own = self._workloads[trial.workload]
-        found = []
-        for flow in (flows.Flow(), *flows.of(own)):
-            moved = flow.workload or own
-            client = self.cast.clients[flow.client or trial.client]
-            server = self.cast.servers[flow.server or trial.server]
-            common = protocol.common(client.stack, server.stack, moved.testcase)
-            found.append(
-                Flow(
-                    testcase=moved.testcase,
-                    requests=moved.requests,
-                    client=client,
-                    server=server,
-                    alpn=common or PROTOCOLS[0],
-                    start_ms=flow.start_ms,
-                    duration_ms=moved.duration_ms,
-                )
-            )
-        return found
-
-    def _job(self, trial: Trial) -> Job:
-        workload = self._workloads[trial.workload]
-        own, *others = self._flows(trial)
-        return Job(
-            scenario=self.manifest.scenarios[trial.scenario].scenario,
-            testcase=workload.testcase,
-            requests=workload.requests,
-            size_bytes=workload.size_bytes,
-            www=self._www,
-            seed=trial.seed,
-            folder=self.folder.trial_in_work(trial.id).resolve(),
-            trace=self._trace != "none",
-            qlog=self.manifest.plan.qlog,
-            silence_s=self.settings.silence_s,
-            client=own.client,
-            server=own.server,
-            duration_ms=own.duration_ms,
-            others=tuple(others),
-            alpn=own.alpn,
-            treatment=self._treatments[trial.treatment],
-            testbed=self._testbed,
-            versions=self._versions,
-        )
+                folder = self.folder.trial_in_work(trial.id).resolve()
+                running[executor.submit(self._bundler.bundle(trial), folder)] = trial
 
     def _take(self, trial: Trial, answer: Answer) -> None:
         if answer.disk_full:
             raise self.folder.disk_full(answer.failure, str(self._scratch))
         record = self._record(trial, answer)
         if self._guard:
-            self._guard.end(self._weight(trial), record)
+            self._guard.end(self._bundler.weight(trial), record)
             if answer.values is not None and record.outcome == "invalid" and self._try_again(trial, record):
                 return
         self.folder.keep_trial(trial.id)
@@ -378,45 +271,17 @@ class Execution:
         self._open[key] -= 1
         if self._open[key] == 0:
             mine = (r for r in self.records.values() if _cell(self._trials[r.trial]) == key)
-            cell = cells(mine)[0]
-            self.progress.more(self._settle_traces(cell))
-            self._complete.append(cell)
+            again = self._traces.settle(cells(mine)[0], self._executed)
+            self.progress.more(self._queue_again(again))
 
-    def _settle_traces(self, cell: Cell) -> int:
-        """Of a complete cell, keep the trace of the trial that stands for it. If that has none, because its
-        record is from before a resume, it is executed again: same seed, same packets. A failed trial is not:
-        it may have ended before there was anything to trace. Returns how many trials were queued.
-        """
-        median = cell.median
-        if self._trace not in ("median", "analysis") or median is None:
+    def _queue_again(self, trial: str | None) -> int:
+        """Queue the trial, if one is named, whose trace is gone; how many were queued."""
+        if trial is None:
             return 0
-        for record in cell.records:
-            if record is not median:
-                self.folder.forget_trace(record.trial)
-        if not median.ok or median.trial in self._executed or self.folder.has_trace(median.trial):
-            return 0
-        if self._testbed.is_real_time:  # it would be another trial
-            self.progress.note(f"{median.trial}: its cell's median now, but its trace is not there any more")
-            return 0
-        self._open[cell.key] = 1
-        self._queue.append(self._trials[median.trial])
+        again = self._trials[trial]
+        self._open[_cell(again)] = 1
+        self._queue.append(again)
         return 1
-
-    def _reduce_traces(self, pool: ThreadPoolExecutor) -> None:
-        """Of the traces of cells that are complete now keep the analyses alone, if that is asked for."""
-        complete, self._complete = self._complete, []
-        for record in (record for cell in complete for record in cell.records):
-            folder, under_way = self.folder.trial(record.trial), self._analyses.get(record.trial)
-            if under_way is not None and not under_way.done():
-                continue  # a resumed cell is complete twice: before a lost trace is made again, and after
-            if self._trace == "analysis" and trial_files.has_capture(folder):
-                run = traces.Run(self.folder.path, self.manifest.scenarios, {record.trial: record})
-                self._analyses[record.trial] = pool.submit(traces.reduce_to_analysis, folder, run)
-
-    def _say_what_could_not_be_analysed(self) -> None:
-        for trial, analysis in self._analyses.items():
-            if (error := analysis.exception()) is not None:
-                self.progress.note(f"{trial}: its capture was kept, for it could not be analysed: {error}")
 
 
 def failed(records: Mapping[str, Record]) -> frozenset[str]:

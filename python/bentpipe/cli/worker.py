@@ -1,0 +1,86 @@
+"""`bentpipe worker`: one trial bundle, run and answered."""
+
+from __future__ import annotations
+
+import json
+import signal
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+import msgspec
+
+from bentpipe.errors import UsageError
+from bentpipe.execution.executor import Local
+from bentpipe.schema import reading
+from bentpipe.schema.bundle import FORMAT, Bundle, BundleAnswer
+from bentpipe.stacks import catalogue
+
+
+@click.command(short_help="Run one trial bundle, and print the answer.")
+@click.argument("bundle", type=click.File("rb"), default="-", metavar="[BUNDLE.json]")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Keep there what the trial leaves: trace, qlogs, logs of what failed.  [default: nothing is kept]",
+)
+@click.option(
+    "--stacks",
+    "extra",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="A folder of stacks, beside those that come with Bentpipe; can be repeated.",
+)
+def worker(bundle: BinaryIO, out: Path | None, extra: tuple[Path, ...]) -> int:
+    """Run the trial bundle in a file, or on standard input, and print its answer as JSON.
+
+    A bundle is all that a trial depends on (docs/reference/bundle.md); `bentpipe run --bundles DIR` writes
+    them.
+    The stacks that it names must be here, built from the same sources. The same bundle gives the same packets
+    on every machine, in virtual time. The exit code is 0 if there is an answer, 1 if the testbed failed.
+
+    \b
+    Examples:
+      bentpipe worker < bundle.json
+      bentpipe worker bundle.json --out trial
+    """
+    asked = _read(bundle)
+    known = catalogue.discover(extra)
+    with (
+        tempfile.TemporaryDirectory(prefix="bentpipe-", ignore_cleanup_errors=True) as scratch,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        executor = Local(known, Path(scratch), pool)
+        folder = out.resolve() if out else Path(scratch, "trial")
+        with _ends_with_a_signal(executor):
+            answer = executor.submit(asked, folder).result()
+        if answer.killed:
+            raise KeyboardInterrupt
+    said = BundleAnswer(trial=asked.trial, seed=asked.seed, values=answer.values, failure=answer.failure)
+    click.echo(json.dumps(msgspec.to_builtins(said)))
+    return 0 if answer.values is not None else 1
+
+
+def _read(bundle: BinaryIO) -> Bundle:
+    """UsageError if it is no bundle."""
+    try:
+        return reading.convert(json.loads(bundle.read()), Bundle, FORMAT)
+    except ValueError as error:
+        hint = "`bentpipe run --bundles DIR` writes bundles; docs/reference/bundle.md says what is in them"
+        raise UsageError(f"{bundle.name}: no bundle: {error}", hint) from error
+
+
+@contextmanager
+def _ends_with_a_signal(executor: Local) -> Iterator[None]:
+    """End the trial, and its programs, on Ctrl-C, SIGTERM and SIGHUP."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, lambda *_: executor.kill()) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

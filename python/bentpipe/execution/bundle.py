@@ -1,0 +1,88 @@
+"""Trial bundles: all that a trial depends on, without a path of this machine, and what is made of one here.
+
+Who executes a bundle finds its stacks by their names and by the hash of what they were built from, and makes
+its files. So any machine that has the stacks gives the same answer (`schemas/bundle.toml`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from bentpipe.errors import BentpipeError
+from bentpipe.execution.jobs import Flow, Job
+from bentpipe.plan.treatments import Proxy, Treatment
+from bentpipe.schema.bundle import Bundle, BundleFlow, BundleProxy, BundleStack
+from bentpipe.stacks.model import Stack, Variant
+from bentpipe.testbed import TESTBEDS
+
+
+def of_stack(variant: Variant, version: str | None) -> BundleStack:
+    """A variant as bundles name it."""
+    built = variant.stack.build is not None
+    return BundleStack(
+        name=variant.label,
+        stack=variant.stack.name,
+        options=dict(variant.options),
+        version=version,
+        inputs_sha256=variant.stack.entry.inputs_sha256 if built else None,
+    )
+
+
+def of_treatment(treatment: Treatment) -> list[BundleProxy]:
+    """Proxies as bundles name them."""
+    return [
+        BundleProxy(place=one.place, name=str(one), options=dict(one.options)) for one in treatment.proxies
+    ]
+
+
+def resolve(bundle: Bundle, known: Mapping[str, Stack], www: Path, folder: Path) -> Job:
+    """The job of a bundle on this machine, with its files in `www` and what it leaves in `folder`.
+    BentpipeError if one of its stacks is not here, or was built from something else.
+    """
+    if bundle.testbed not in TESTBEDS:
+        raise BentpipeError(
+            f'testbed: "{bundle.testbed}" is not valid', f"this machine has {', '.join(TESTBEDS)}"
+        )
+    testbed = TESTBEDS[bundle.testbed]
+    return Job(
+        scenario=bundle.scenario,
+        flows=tuple(_flow(flow, known, testbed.mode) for flow in bundle.flows),
+        www=www,
+        seed=bundle.seed,
+        folder=folder,
+        trace=bundle.trace,
+        qlog=bundle.qlog,
+        silence_s=bundle.silence_s,
+        treatment=Treatment(tuple(Proxy(one.place, one.options) for one in bundle.proxies)),
+        testbed=testbed,
+    )
+
+
+def _flow(flow: BundleFlow, known: Mapping[str, Stack], mode: str) -> Flow:
+    return Flow(
+        testcase=flow.testcase,
+        requests=tuple(flow.requests),
+        client=_variant(flow.client, known, mode),
+        server=_variant(flow.server, known, mode),
+        start_ns=flow.start_ns,
+        duration_ns=flow.duration_ns,
+        alpn=flow.alpn,
+        versions=(flow.client.version, flow.server.version),
+    )
+
+
+def _variant(wanted: BundleStack, known: Mapping[str, Stack], mode: str) -> Variant:
+    stack = known.get(wanted.stack)
+    if stack is None:
+        raise BentpipeError(f"there is no stack {wanted.stack} here", "name its folder with --stacks")
+    here = stack.entry.inputs_sha256 if stack.build is not None else None
+    if here != wanted.inputs_sha256:
+        raise BentpipeError(
+            f"{wanted.stack} is not the one of the bundle: its sources have the hash {here}, there "
+            f"{wanted.inputs_sha256}",
+            "use the version of Bentpipe that wrote the bundle",
+        )
+    if why := stack.missing(mode):
+        raise BentpipeError(why, stack.how_to_install)
+    return Variant(wanted.name, stack, wanted.options)

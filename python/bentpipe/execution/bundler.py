@@ -1,0 +1,119 @@
+"""Makes bundles of a plan's trials, and says of a trial what can be said before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bentpipe.execution.bundle import of_stack, of_treatment
+from bentpipe.plan import flows
+from bentpipe.plan.campaign import Cast
+from bentpipe.plan.trial import Trial
+from bentpipe.plan.workload import Workload
+from bentpipe.runs.manifest import Manifest
+from bentpipe.schema.bundle import FORMAT, Bundle, BundleFlow
+from bentpipe.stacks import protocol, state
+from bentpipe.stacks.model import PROTOCOLS, Variant
+from bentpipe.testbed import TESTBEDS
+
+_NS_PER_MS = 10**6
+
+
+@dataclass(frozen=True)
+class PlannedFlow:
+    """A flow of a trial: who, with what, from when on."""
+
+    client: Variant
+    server: Variant
+    workload: Workload
+    start_ms: int
+
+
+class Bundler:
+    """Knows a run's plan, its scenarios and its stacks."""
+
+    def __init__(self, manifest: Manifest, cast: Cast, silence_s: int) -> None:
+        plan = manifest.plan
+        self._manifest, self._plan, self._cast, self._silence_s = manifest, plan, cast, silence_s
+        self._workloads = {str(one): one for one in plan.parsed_workloads}
+        self._treatments = {str(one): one for one in plan.parsed_treatments}
+        self._is_real_time = TESTBEDS[plan.testbed].is_real_time
+        self._versions: Mapping[str, str | None] = {}
+
+    def ask_versions(self) -> None:
+        """Ask the stacks for their versions, where programs do not say them anew: in real time."""
+        if self._is_real_time:
+            self._versions = {name: state.of(stack).version for name, stack in self._cast.stacks.items()}
+
+    def bundle(self, trial: Trial) -> Bundle:
+        """All that a trial depends on."""
+        planned = self._flows(trial)
+        moved = [flow.workload for flow in planned if flow.workload.duration_ms is None]
+        return Bundle(
+            format=FORMAT,
+            trial=trial.id,
+            testbed=trial.testbed,
+            scenario=self._manifest.scenarios[trial.scenario].scenario,
+            flows=[self._flow(one) for one in planned],
+            proxies=of_treatment(self._treatments[trial.treatment]),
+            files={name: one.file_bytes for one in moved for name in one.files},
+            seed=trial.seed,
+            trace=self._plan.trace != "none",
+            qlog=self._plan.qlog,
+            silence_s=self._silence_s,
+        )
+
+    def weight(self, trial: Trial) -> float:
+        """How much of the machine a trial in real time takes, where one of two light stacks takes 1."""
+        return max(max(flow.client.stack.weight, flow.server.stack.weight) for flow in self._flows(trial))
+
+    def breach(self, trial: Trial) -> str | None:
+        """Why a trial is not to be trusted: one of its ends breaks the contract."""
+        known = self._manifest.contract_breaches
+        for flow in self._flows(trial):
+            for role, variant in (("client", flow.client), ("server", flow.server)):
+                name = f"{variant.stack.name} as {role}"
+                if name in known:
+                    return f"{name} breaks the contract: {known[name]}"
+        return None
+
+    def lack(self, trial: Trial) -> str | None:
+        """Why a trial need not be started: an end does not even promise its test case. What is promised and
+        not kept shows in the trial.
+        """
+        for flow in self._flows(trial):
+            testcase = flow.workload.testcase
+            for role, variant in (("client", flow.client), ("server", flow.server)):
+                if testcase not in variant.stack.testcases:
+                    name = variant.stack.name
+                    return f"{name} as {role}: its stack.toml does not list {testcase}; not started"
+            if self._is_real_time and (lack := protocol.lack(flow.client.stack, flow.server.stack, testcase)):
+                return f"{lack}; not started"
+        return None
+
+    def _flows(self, trial: Trial) -> list[PlannedFlow]:
+        """Those of a trial, its own first."""
+        own = self._workloads[trial.workload]
+        return [
+            PlannedFlow(
+                client=self._cast.clients[flow.client or trial.client],
+                server=self._cast.servers[flow.server or trial.server],
+                workload=flow.workload or own,
+                start_ms=flow.start_ms,
+            )
+            for flow in (flows.Flow(), *flows.of(own))
+        ]
+
+    def _flow(self, flow: PlannedFlow) -> BundleFlow:
+        client, server, moved = flow.client, flow.server, flow.workload
+        common = protocol.common(client.stack, server.stack, moved.testcase)
+        lasts_ms = moved.duration_ms
+        return BundleFlow(
+            testcase=moved.testcase,
+            alpn=common or PROTOCOLS[0],
+            requests=list(moved.requests),
+            start_ns=flow.start_ms * _NS_PER_MS,
+            duration_ns=None if lasts_ms is None else lasts_ms * _NS_PER_MS,
+            client=of_stack(client, self._versions.get(client.stack.name)),
+            server=of_stack(server, self._versions.get(server.stack.name)),
+        )

@@ -1,0 +1,43 @@
+"""Proves of every endpoint, with a random test case, that it says so when it does not know one."""
+
+from __future__ import annotations
+
+import random
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from bentpipe.plan.campaign import Cast
+from bentpipe.stacks import loopback, pipe
+from bentpipe.stacks.model import Stack
+from bentpipe.testbed import Testbed
+
+
+@dataclass(frozen=True)
+class ContractCheck:
+    """Asks the stacks of a cast, on a testbed, with what is needed for it in `scratch`."""
+
+    cast: Cast
+    testbed: Testbed
+    scratch: Path
+    silence_s: int
+
+    def breaches(self, pool: ThreadPoolExecutor) -> dict[str, str]:
+        """`stack as role`, and what it did instead of ending with 127, of those that broke the contract."""
+        word = f"unknown-{random.SystemRandom().getrandbits(32):08x}"
+        wanted = {}
+        for role, variants in (("client", self.cast.clients), ("server", self.cast.servers)):
+            for variant in variants.values():
+                wanted[f"{variant.stack.name} as {role}"] = (variant.stack, role)
+        asked = {name: pool.submit(self._refusal, *which, word) for name, which in wanted.items()}
+        return {name: answer for name, future in asked.items() if (answer := future.result())}
+
+    def _refusal(self, stack: Stack, role: str, word: str) -> str | None:
+        """None if the program says that it does not know the test case `word`; else what it did, in words."""
+        if self.testbed.is_real_time:
+            www, folder = self.scratch / "www", self.scratch / f"{stack.name}-{role}"
+            www.mkdir(exist_ok=True)
+            asked = loopback.Transfer(www, ("/1000",), folder, testcase=word, alpn=stack.alpn[0])
+            return loopback.refusal(stack, role, asked)
+        greeting = pipe.hello(role, word, {}, self.scratch)
+        return pipe.refusal(stack.command("virtual-time"), greeting, self.silence_s)

@@ -1,0 +1,140 @@
+"""Trial bundle: generated from schemas/bundle.toml by `make schemas`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+FORMAT = 1
+
+
+class BundleFlow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A client and a server, and what is transferred between them."""
+
+    # Of the contract, section 2.
+    testcase: str
+    # The application protocol.
+    alpn: str
+    # Paths of files, each with a leading slash.
+    requests: list[str]
+    # When it begins, ns.
+    start_ns: int
+    # How long it lasts; null until its files have arrived, ns.
+    duration_ns: int | None
+    # The stack that opens the connection.
+    client: BundleStack
+    # The stack that accepts it.
+    server: BundleStack
+
+
+class BundleStack(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A stack with its options."""
+
+    # What people call the variant, options included.
+    name: str
+    # The stack's name.
+    stack: str
+    # Those of its `stack.toml`, by name.
+    options: dict[str, str]
+    # As the stack gave it when it was installed; in virtual time each program gives it anew; null where it is
+    # not known.
+    version: str | None
+    # Of what it was built from: who runs the bundle must have the same; null where nothing was built.
+    inputs_sha256: str | None
+
+
+class BundleProxy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A proxy on the path."""
+
+    # `terminal` or `gateway`.
+    place: str
+    # What people call it, options included.
+    name: str
+    # Those of its program, by name.
+    options: dict[str, str]
+
+
+class BundleAnswer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What came of a bundle."""
+
+    # Which bundle it answers.
+    trial: str
+    # The bundle's: two answers with the same seed must agree.
+    seed: str
+    # What the testbed says of the trial: the columns of its record that are not the plan's; null it failed.
+    values: dict[str, Any] | None
+    # Why, if it failed; else empty.
+    failure: str
+
+
+class Bundle(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A trial that somebody is to execute."""
+
+    # Of what format this file is: the number at the top of this page.
+    format: int
+    # The trial's name, as in its record.
+    trial: str
+    # `sim` or `emu`.
+    testbed: str
+    # The path, resolved.
+    scenario: dict[str, Any]
+    # Those that share the path. The first is the one that is measured.
+    flows: list[BundleFlow]
+    # What stands between the ends of every flow, from the client to the server.
+    proxies: list[BundleProxy]
+    # The files that are served, by their names, and how many bytes they have.
+    files: dict[str, int]
+    # 64 bits in hexadecimal: all that is random in the trial comes from it.
+    seed: str
+    # Leave `trace.pcapng`.
+    trace: bool
+    # Leave the endpoints' qlogs.
+    qlog: bool
+    # Wall time after which a silent program is given up.
+    silence_s: int
+
+
+# The columns of each type, with the types that their definition gives them.
+TYPES: dict[str, dict[str, str]] = {
+    "Bundle": {
+        "format": "integer",
+        "trial": "text",
+        "testbed": "text",
+        "scenario": "object",
+        "flows": "[BundleFlow]",
+        "proxies": "[BundleProxy]",
+        "files": "{integer}",
+        "seed": "text",
+        "trace": "boolean",
+        "qlog": "boolean",
+        "silence_s": "integer",
+    },
+    "BundleFlow": {
+        "testcase": "text",
+        "alpn": "text",
+        "requests": "[text]",
+        "start_ns": "integer",
+        "duration_ns": "integer?",
+        "client": "BundleStack",
+        "server": "BundleStack",
+    },
+    "BundleStack": {
+        "name": "text",
+        "stack": "text",
+        "options": "{text}",
+        "version": "text?",
+        "inputs_sha256": "text?",
+    },
+    "BundleProxy": {
+        "place": "text",
+        "name": "text",
+        "options": "{text}",
+    },
+    "BundleAnswer": {
+        "trial": "text",
+        "seed": "text",
+        "values": "object?",
+        "failure": "text",
+    },
+}
