@@ -1,24 +1,60 @@
-"""Which testbeds there are."""
+"""The testbeds that campaigns can be run on, with what differs between them."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+
+from bentpipe import paths
 
 
 @dataclass(frozen=True)
 class Testbed:
-    """A testbed that campaigns can be run on."""
+    """Where trials run, and what its trials ask of who runs them."""
 
     name: str
     title: str
-    mode: str  # of `stack.toml`: how it starts endpoints
     program: str  # that runs a trial
+    mode: str  # of `stack.toml`: how it starts endpoints
+    proxy_mode: str  # how it starts proxies: an argument
+    certificates: Callable[[], Path]  # the folder of those that endpoints are given
+    repeats: bool  # the same seed gives the same packets: what a trial left can be had again
+    needs_processors_in_time: bool  # so a guard says how many trials run at once, and nothing else may
+    programs_say_versions: bool  # in each trial anew; else the version is that of the installation
+    agrees_on_protocol: bool  # both ends may have HTTP/3 alone; else all speak hq-interop
+    _jobs: Callable[[int], int]  # cores → trials at a time, at most
 
-    @property
-    def is_real_time(self) -> bool:
-        return self.mode == "sockets"
+    def jobs(self, asked: int | None) -> int:
+        """How many trials run at a time, at most."""
+        return asked or self._jobs(os.cpu_count() or 1)
 
 
-SIM = Testbed("sim", "virtual time", "virtual-time", "bentpipe-sim")
-EMU = Testbed("emu", "real time", "sockets", "bentpipe-emu")
+SIM = Testbed(
+    name="sim",
+    title="virtual time",
+    program="bentpipe-sim",
+    mode="virtual-time",
+    proxy_mode="--virtual-time",
+    certificates=paths.certs,
+    repeats=True,
+    needs_processors_in_time=False,
+    programs_say_versions=True,
+    agrees_on_protocol=False,
+    _jobs=lambda cores: cores + 1,  # a trial's programs wait for each other at times
+)
+EMU = Testbed(
+    name="emu",
+    title="real time",
+    program="bentpipe-emu",
+    mode="sockets",
+    proxy_mode="trial",
+    certificates=paths.socket_certs,
+    repeats=False,
+    needs_processors_in_time=True,
+    programs_say_versions=False,
+    agrees_on_protocol=True,
+    _jobs=lambda cores: 8 * cores,  # they wait for the link, and a guard sets the limit
+)
 TESTBEDS = {testbed.name: testbed for testbed in (SIM, EMU)}

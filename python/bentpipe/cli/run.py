@@ -26,7 +26,7 @@ from bentpipe.errors import BentpipeError, Interrupted, UsageError
 from bentpipe.execution.awake import is_virtual_machine
 from bentpipe.execution.bundler import Bundler
 from bentpipe.execution.pause import Pause
-from bentpipe.execution.scheduler import Scheduler, Settings, failed, jobs_for
+from bentpipe.execution.scheduler import Scheduler, Settings, failed
 from bentpipe.plan import campaign, flows, scenarios, treatments, workload
 from bentpipe.plan.campaign import Cast
 from bentpipe.plan.treatments import DIRECT, QUIC_PEP
@@ -250,7 +250,7 @@ def _check_times(plan: campaign.Plan, resolved: Sequence[scenarios.Scenario], as
 
 
 def _check_room(plan: campaign.Plan, where: str, jobs: int | None) -> None:
-    at_a_time = min(jobs_for(TESTBEDS[plan.testbed], jobs), len(plan.trials()))
+    at_a_time = min(TESTBEDS[plan.testbed].jobs(jobs), len(plan.trials()))
     workloads = plan.parsed_workloads
     workloads += [flow.workload for flow in flows.every(workloads) if flow.workload]
     workload.check_room(Path(tempfile.gettempdir()), workloads, where, at_a_time)

@@ -37,12 +37,12 @@ class Bundler:
         self._manifest, self._plan, self._cast, self._silence_s = manifest, plan, cast, silence_s
         self._workloads = {str(one): one for one in plan.parsed_workloads}
         self._treatments = {str(one): one for one in plan.parsed_treatments}
-        self._is_real_time = TESTBEDS[plan.testbed].is_real_time
+        self._testbed = TESTBEDS[plan.testbed]
         self._versions: Mapping[str, str | None] = {}
 
     def ask_versions(self) -> None:
-        """Ask the stacks for their versions, where programs do not say them anew: in real time."""
-        if self._is_real_time:
+        """Ask the stacks for their versions, where programs do not say them anew."""
+        if not self._testbed.programs_say_versions:
             self._versions = {name: state.of(stack).version for name, stack in self._cast.stacks.items()}
 
     def bundle(self, trial: Trial) -> Bundle:
@@ -87,7 +87,9 @@ class Bundler:
                 if testcase not in variant.stack.testcases:
                     name = variant.stack.name
                     return f"{name} as {role}: its stack.toml does not list {testcase}; not started"
-            if self._is_real_time and (lack := protocol.lack(flow.client.stack, flow.server.stack, testcase)):
+            if self._testbed.agrees_on_protocol and (
+                lack := protocol.lack(flow.client.stack, flow.server.stack, testcase)
+            ):
                 return f"{lack}; not started"
         return None
 

@@ -34,7 +34,7 @@ class ContractCheck:
 
     def _refusal(self, stack: Stack, role: str, word: str) -> str | None:
         """None if the program says that it does not know the test case `word`; else what it did, in words."""
-        if self.testbed.is_real_time:
+        if self.testbed.mode == "sockets":
             www, folder = self.scratch / "www", self.scratch / f"{stack.name}-{role}"
             www.mkdir(exist_ok=True)
             asked = loopback.Transfer(www, ("/1000",), folder, testcase=word, alpn=stack.alpn[0])

@@ -81,12 +81,11 @@ class Job:
 
     def to_mapping(self) -> dict[str, Any]:
         """As `crates/trial/src/job.rs` reads it."""
-        certs = paths.socket_certs if self.testbed.is_real_time else paths.certs
         return {
             "scenario": self.scenario,
             "flows": [flow.to_mapping(self.testbed.mode) for flow in self.flows],
             "www": str(self.www),
-            "certs": str(certs()),
+            "certs": str(self.testbed.certificates()),
             "seed": self.seed,
             "folder": str(self.folder),
             "trace": self.trace,
@@ -99,8 +98,7 @@ class Job:
         """What stands between the ends, if anything does."""
         if not self.treatment.proxies:
             return {}
-        how = "trial" if self.testbed.is_real_time else "--virtual-time"
-        command = [str(paths.program(treatments.PROGRAM)), how]
+        command = [str(paths.program(treatments.PROGRAM)), self.testbed.proxy_mode]
         return {
             "proxies": [
                 {"place": one.place, "command": command, "options": dict(one.options), "name": str(one)}

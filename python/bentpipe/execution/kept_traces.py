@@ -39,7 +39,7 @@ class KeptTraces:
                 self.folder.forget_trace(record.trial)
         if not median.ok or median.trial in executed or self.folder.has_trace(median.trial):
             return None
-        if TESTBEDS[plan.testbed].is_real_time:  # it would be another trial
+        if not TESTBEDS[plan.testbed].repeats:  # it would be another trial
             self.note(f"{median.trial}: its cell's median now, but its trace is not there any more")
             return None
         return median.trial

@@ -6,7 +6,6 @@ or a full disk, stops handing out trials, ends those under way, and leaves a run
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import tempfile
@@ -35,7 +34,7 @@ from bentpipe.plan.trial import Trial
 from bentpipe.runs.manifest import Manifest, now, stack_versions
 from bentpipe.runs.records import Record, measured, unmeasured
 from bentpipe.runs.run_folder import RunFolder
-from bentpipe.testbed import TESTBEDS, Testbed
+from bentpipe.testbed import TESTBEDS
 
 _TICK_S = 0.25  # how soon a signal or the end of a pause is noticed
 
@@ -49,13 +48,6 @@ class Settings:
     pause: Pause | None = None
     silence_s: int = 30
     awake: bool = False  # in real time: keep idle processors from sleeping
-
-
-def jobs_for(testbed: Testbed, asked: int | None) -> int:
-    """How many trials run at a time, at most."""
-    cores = os.cpu_count() or 1
-    # A trial's programs wait for each other at times; in real time for the link, and a guard sets the limit.
-    return asked or (8 * cores if testbed.is_real_time else cores + 1)
 
 
 class Progress(Protocol):
@@ -91,9 +83,10 @@ class Scheduler:
         self._queue: deque[Trial] = deque()
         self._executed: set[str] = set()  # trials that ended since this process began
         self._testbed = TESTBEDS[plan.testbed]
-        self._jobs = jobs_for(self._testbed, self.settings.jobs)
-        self._awake = self.manifest.awake = self.settings.awake and self._testbed.is_real_time
-        self._guard = Guard(self._jobs, not self._awake) if self._testbed.is_real_time else None
+        self._jobs = self._testbed.jobs(self.settings.jobs)
+        guarded = self._testbed.needs_processors_in_time
+        self._awake = self.manifest.awake = self.settings.awake and guarded
+        self._guard = Guard(self._jobs, not self._awake) if guarded else None
         self._tries: dict[str, int] = {}  # trial → how often its testbed did not keep to the model
         self._paused = False
 
@@ -184,7 +177,7 @@ class Scheduler:
                     done, _ = wait(running, timeout=_TICK_S, return_when=FIRST_COMPLETED)
                     for future in done:
                         self._take(running.pop(future), future.result())
-                    if not self._testbed.is_real_time:  # where processors are needed in time
+                    if not self._testbed.needs_processors_in_time:
                         self._traces.reduce(pool)
                 elif self._queue:
                     time.sleep(_TICK_S)  # a pause
