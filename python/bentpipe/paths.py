@@ -122,6 +122,10 @@ def endpoints() -> Path:
     return root() / "endpoints"
 
 
+def proxies() -> Path:
+    return root() / "proxies"
+
+
 def certs() -> Path:
     """The certificates of virtual time, whose signatures always have the same length."""
     return endpoints() / "certs"

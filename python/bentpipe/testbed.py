@@ -17,8 +17,7 @@ class Testbed:
     name: str
     title: str
     program: str  # that runs a trial
-    mode: str  # of `stack.toml`: how it starts endpoints
-    proxy_mode: str  # how it starts proxies: an argument
+    mode: str  # of `stack.toml` and `proxy.toml`: how it starts programs
     certificates: Callable[[], Path]  # the folder of those that endpoints are given
     repeats: bool  # the same seed gives the same packets: what a trial left can be had again
     needs_processors_in_time: bool  # so a guard says how many trials run at once, and nothing else may
@@ -36,7 +35,6 @@ SIM = Testbed(
     title="virtual time",
     program="bentpipe-sim",
     mode="virtual-time",
-    proxy_mode="--virtual-time",
     certificates=paths.certs,
     repeats=True,
     needs_processors_in_time=False,
@@ -49,7 +47,6 @@ EMU = Testbed(
     title="real time",
     program="bentpipe-emu",
     mode="sockets",
-    proxy_mode="trial",
     certificates=paths.socket_certs,
     repeats=False,
     needs_processors_in_time=True,

@@ -114,8 +114,8 @@ def test_a_campaign_names_treatments_and_chains(bentpipe: Command) -> None:
             'treatments: unknown treatment "quick-pep"',
             'did you mean "quic-pep"?',
         ),
-        ('treatments = ["terminal:iw=1"]', "treatments: unknown treatment", "its proxies with pep"),
-        ('treatments = ["quic-pep terminal"]', "treatments: unknown treatment", "its proxies with pep"),
+        ('treatments = ["terminal:iw=1"]', "treatments: unknown treatment", "quic-pep=terminal:iw=100"),
+        ('treatments = ["quic-pep terminal"]', "treatments: unknown treatment", "quic-pep=terminal:iw=100"),
         ("treatments = []", "treatments", "at least one"),
         ('pep = ["terminal"]', "pep: no treatment is quic-pep", 'treatments = ["direct", "quic-pep"]'),
         ('treatments = ["quic-pep"]\npep = ["x"]', 'pep: "x": unknown place "x"', "places"),
@@ -179,6 +179,7 @@ def test_a_job_has_the_proxies_of_its_treatment(
             "command": [str(fake_pep), "--virtual-time"],
             "options": {"iw": "100", "cc": "newreno"},
             "name": f"{place}:cc=newreno:iw=100",
+            "lead_ms": 0,
         }
         for place in ("terminal", "gateway")
     ]

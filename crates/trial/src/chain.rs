@@ -10,12 +10,6 @@ use serde::Deserialize;
 use crate::job::{Job, Variant};
 use crate::testcase::TestCase;
 
-/// Options of proxies that keep something ready for flows to come, or have to know their path first.
-const NEED_LEAD: [(&str, &str); 2] = [("mode", "warm"), ("auto", "on")];
-/// Such proxies are there for so long before the first client: that is enough for two handshakes over any satellite, of which a packet
-/// or two may be lost.
-const LEAD: Span = Span::from_secs(5);
-
 /// A proxy on the path.
 #[derive(Debug, Deserialize)]
 #[serde(from = "Given")]
@@ -24,6 +18,9 @@ pub struct Proxy {
     pub place: HostName,
     /// Its program.
     pub variant: Variant,
+    /// For how long it is there before the first client: it keeps something ready for flows to come, or has to know its path
+    /// first.
+    pub lead: Span,
 }
 
 #[derive(Deserialize)]
@@ -34,12 +31,15 @@ struct Given {
     command: Vec<String>,
     #[serde(default)]
     options: BTreeMap<String, String>,
+    #[serde(default)]
+    lead_ms: u64,
 }
 
 impl From<Given> for Proxy {
     fn from(given: Given) -> Self {
         Self {
             place: given.place,
+            lead: Span::from_millis(given.lead_ms),
             variant: Variant {
                 name: given.name,
                 command: given.command,
@@ -92,17 +92,8 @@ impl Job {
     /// How long proxies and servers are there before the clients of their flows.
     #[must_use]
     pub fn lead(&self) -> Span {
-        let needs = |proxy: &Proxy| {
-            let options = &proxy.variant.options;
-            NEED_LEAD
-                .iter()
-                .any(|(name, value)| options.get(*name).is_some_and(|it| it == value))
-        };
-        if self.proxies.iter().any(needs) {
-            LEAD
-        } else {
-            Span::ZERO
-        }
+        let leads = self.proxies.iter().map(|proxy| proxy.lead);
+        leads.max().unwrap_or(Span::ZERO)
     }
 
     /// After so long a silence a program is given up.
@@ -192,14 +183,18 @@ mod tests {
 
     #[test]
     fn what_is_to_be_ready_gets_time_for_that() {
-        let lead = |options: Value| job(&json!([proxy("gateway", &options)])).unwrap().lead();
-        assert_eq!(lead(json!({})), Span::ZERO);
-        assert_eq!(
-            lead(json!({"mode": "sequential", "auto": "off"})),
-            Span::ZERO
-        );
-        assert_eq!(lead(json!({"mode": "warm"})), LEAD);
-        assert_eq!(lead(json!({"auto": "on"})), LEAD);
+        let lead = |leads: &[u64]| {
+            let places = ["terminal", "gateway"];
+            let proxies = places.iter().zip(leads).map(|(place, lead)| {
+                let mut one = proxy(place, &json!({}));
+                one["lead_ms"] = json!(lead);
+                one
+            });
+            job(&Value::from_iter(proxies)).unwrap().lead()
+        };
+        assert_eq!(lead(&[0, 0]), Span::ZERO);
+        assert_eq!(lead(&[0, 5000]), Span::from_secs(5));
+        assert_eq!(lead(&[7, 5]), Span::from_millis(7));
     }
 
     #[test]

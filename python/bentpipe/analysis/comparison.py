@@ -301,6 +301,7 @@ def _gaps(both: Comparison) -> Iterator[str]:
 def _canonical(treatment: str) -> str:
     """As records have it, of a chain that the user wrote in another order; "" if it is none."""
     try:
-        return str(treatments.chain(treatment.removeprefix(f"{treatments.QUIC_PEP} "), ""))
+        kind, _, chain = treatment.rpartition(" ")
+        return str(treatments.chain(chain, "", kind or treatments.QUIC_PEP))
     except UsageError:
         return ""

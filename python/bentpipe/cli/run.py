@@ -19,7 +19,7 @@ import msgspec
 from msgspec.structs import replace
 from rich.console import Console
 
-from bentpipe import paths, progress
+from bentpipe import progress
 from bentpipe.cli import run_options, summary
 from bentpipe.cli.stacks import note_replaced
 from bentpipe.errors import BentpipeError, Interrupted, UsageError
@@ -27,13 +27,13 @@ from bentpipe.execution.awake import is_virtual_machine
 from bentpipe.execution.bundler import Bundler
 from bentpipe.execution.pause import Pause
 from bentpipe.execution.scheduler import Scheduler, Settings, failed
-from bentpipe.plan import campaign, flows, scenarios, treatments, workload
+from bentpipe.plan import campaign, flows, scenarios, workload
 from bentpipe.plan.campaign import Cast
 from bentpipe.plan.treatments import DIRECT, QUIC_PEP
 from bentpipe.runs import manifest
 from bentpipe.runs.records import Record
 from bentpipe.runs.run_folder import RunFolder
-from bentpipe.stacks import catalogue
+from bentpipe.stacks import catalogue, proxies
 from bentpipe.stacks.patience import silence_s
 from bentpipe.testbed import TESTBEDS
 
@@ -208,8 +208,9 @@ def _check_treatments(plan: campaign.Plan, asked: Asked) -> None:
     """Proxies are of use, and can be started."""
     if "pep" in asked.changes and QUIC_PEP not in plan.treatments:
         raise UsageError(f"--pep: no treatment is {QUIC_PEP}", f"add --treatment {DIRECT},{QUIC_PEP}")
-    if any(one.proxies for one in plan.parsed_treatments):
-        paths.program(treatments.PROGRAM)
+    for treatment in plan.parsed_treatments:
+        if treatment.proxies:
+            proxies.discover()[treatment.kind].command(TESTBEDS[plan.testbed].mode)
 
 
 def _resolve(plan: campaign.Plan, asked: Asked) -> list[scenarios.Scenario]:

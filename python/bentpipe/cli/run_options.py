@@ -29,6 +29,15 @@ def split(_context: click.Context, parameter: click.Parameter, values: tuple[str
     return campaign.unique([part.strip() for value in values for part in value.split(",")])
 
 
+def _treatments(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> tuple[str, ...]:
+    """As `split`, but for those with a chain, in which commas stand between places."""
+    return tuple(
+        one for value in values for one in ([value] if "=" in value else split(context, parameter, (value,)))
+    )
+
+
 class _Folder(click.Path):
     """A path that is not empty."""
 
@@ -99,17 +108,20 @@ PLAN = _options(
     click.option(
         "--treatment",
         multiple=True,
-        callback=split,
+        callback=_treatments,
         metavar="WHAT,…",
-        help="What stands between the ends: direct (default: nothing), or quic-pep, proxies that split the "
-        "connection; comma-separated, can be repeated.",
+        help="What stands between the ends: direct (default: nothing), or a kind of proxies, such as "
+        "quic-pep, which split the connection; comma-separated, can be repeated. With a chain it stands "
+        "alone: "
+        "--treatment quic-pep=terminal:iw=100,gateway.",
     ),
     click.option(
         "--pep",
         multiple=True,
         metavar="PROXIES",
-        help="The proxies of quic-pep, as in terminal:iw=100:cc=newreno,gateway:iw=100:cc=newreno (default: "
-        "terminal,gateway; docs/pep.md has their options). Repeated: each is a treatment of its own.",
+        help="The chain of --treatment quic-pep, as in terminal:iw=100:cc=newreno,gateway:iw=100:cc=newreno "
+        "(default: terminal,gateway; docs/pep.md has their options). Repeated: each is a treatment of its "
+        "own.",
     ),
     click.option("--bytes", "size", metavar="SIZE", help="Short for --workload transfer:SIZE."),
     click.option(
@@ -203,7 +215,7 @@ def changed_keys(given: dict[str, Any]) -> dict[str, Any]:
         own = [flows.parse(text, "--flow") for text in given["flow"]]
         changes["flows"] = (flows.canonical(own, "--flow"),)
     if given["treatment"]:
-        changes["treatments"] = treatments.kinds(given["treatment"], "--treatment")
+        changes["treatments"] = treatments.named(given["treatment"], "--treatment")
     if given["pep"]:
         changes["pep"] = treatments.specs(given["pep"], "--pep")
     if given["set_"]:

@@ -13,6 +13,7 @@ from bentpipe.errors import BentpipeError
 from bentpipe.execution.jobs import Flow, Job
 from bentpipe.plan.treatments import Proxy, Treatment
 from bentpipe.schema.bundle import Bundle, BundleFlow, BundleProxy, BundleStack
+from bentpipe.stacks import proxies
 from bentpipe.stacks.model import Stack, Variant
 from bentpipe.testbed import TESTBEDS
 
@@ -32,7 +33,8 @@ def of_stack(variant: Variant, version: str | None) -> BundleStack:
 def of_treatment(treatment: Treatment) -> list[BundleProxy]:
     """Proxies as bundles name them."""
     return [
-        BundleProxy(place=one.place, name=str(one), options=dict(one.options)) for one in treatment.proxies
+        BundleProxy(kind=treatment.kind, place=one.place, name=str(one), options=dict(one.options))
+        for one in treatment.proxies
     ]
 
 
@@ -54,9 +56,20 @@ def resolve(bundle: Bundle, known: Mapping[str, Stack], www: Path, folder: Path)
         trace=bundle.trace,
         qlog=bundle.qlog,
         silence_s=bundle.silence_s,
-        treatment=Treatment(tuple(Proxy(one.place, one.options) for one in bundle.proxies)),
+        treatment=_treatment(bundle),
         testbed=testbed,
     )
+
+
+def _treatment(bundle: Bundle) -> Treatment:
+    kinds = {one.kind for one in bundle.proxies}
+    if len(kinds) > 1 or not kinds <= proxies.discover().keys():
+        here = ", ".join(proxies.discover())
+        raise BentpipeError(
+            f"proxies: {', '.join(sorted(kinds))}: not one kind that is here", f"here are {here}"
+        )
+    chain = tuple(Proxy(one.place, one.options) for one in bundle.proxies)
+    return Treatment(chain, kinds.pop()) if chain else Treatment()
 
 
 def _flow(flow: BundleFlow, known: Mapping[str, Stack], mode: str) -> Flow:

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from bentpipe import paths
-from bentpipe.plan import treatments
 from bentpipe.plan.treatments import Treatment
+from bentpipe.stacks import proxies
 from bentpipe.stacks.model import PROTOCOLS, Variant
 from bentpipe.testbed import SIM, Testbed
 
@@ -98,10 +98,16 @@ class Job:
         """What stands between the ends, if anything does."""
         if not self.treatment.proxies:
             return {}
-        command = [str(paths.program(treatments.PROGRAM)), self.testbed.proxy_mode]
+        kind = proxies.discover()[self.treatment.kind]
         return {
             "proxies": [
-                {"place": one.place, "command": command, "options": dict(one.options), "name": str(one)}
+                {
+                    "place": one.place,
+                    "name": str(one),
+                    "command": kind.command(self.testbed.mode),
+                    "options": dict(one.options),
+                    "lead_ms": round(kind.lead(one.options) * 1000),
+                }
                 for one in self.treatment.proxies
             ]
         }

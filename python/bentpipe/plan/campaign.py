@@ -26,7 +26,7 @@ from bentpipe.plan.treatments import DIRECT, QUIC_PEP, Treatment
 from bentpipe.plan.trial import Trial
 from bentpipe.plan.workload import Workload
 from bentpipe.schema.manifest import PAIRS, TRACES, Options
-from bentpipe.stacks import catalogue
+from bentpipe.stacks import catalogue, proxies
 from bentpipe.stacks.model import Stack, Variant
 from bentpipe.testbed import TESTBEDS
 
@@ -195,9 +195,9 @@ def load(argument: str) -> Plan:
 def _treatments(table: strict.Table) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if "treatments" in table.values:
-        found["treatments"] = treatments.kinds(table.texts("treatments"), f"{table.file}: treatments")
+        found["treatments"] = treatments.named(table.texts("treatments"), f"{table.file}: treatments")
         if not found["treatments"]:
-            raise table.wrong("treatments", [], f"at least one of {', '.join(treatments.KINDS)}")
+            raise table.wrong("treatments", [], f"at least one of {', '.join((DIRECT, *proxies.discover()))}")
     if "pep" in table.values:
         found["pep"] = treatments.specs(table.texts("pep"), f"{table.file}: pep")
         if found["pep"] and QUIC_PEP not in found.get("treatments", ()):

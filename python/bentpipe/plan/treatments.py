@@ -1,10 +1,11 @@
 """Treatments: what stands between the ends of a trial.
 
-`direct` is nothing. `quic-pep` is a chain of proxies that split the connection: one at the satellite
-terminal, one at the gateway, or both. A chain is written `terminal:iw=100,gateway:iw=100:cc=newreno`: places
-in the order in which a request passes them, each with the options of its proxy behind it. The canonical form
-has the options in order of name; it is what records, seeds and manifests have. Which options there are is for
-the proxy to know: it refuses what it does not know, as endpoints do.
+`direct` is nothing. Any other is a kind of proxies (`bentpipe.stacks.proxies`) and a chain of them: one at
+the satellite terminal, one at the gateway, or both, as in `quic-pep
+terminal:iw=100,gateway:iw=100:cc=newreno`: places in the order in which a request passes them, each with
+the options of its proxy behind it. The canonical form has the options in order of name; it is what records,
+seeds and manifests have. Which options there are is for the proxy to know: it refuses what it does not
+know, as endpoints do.
 """
 
 from __future__ import annotations
@@ -14,14 +15,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bentpipe.errors import UsageError, one_of
+from bentpipe.stacks import proxies as catalogue
+from bentpipe.stacks.proxies import PLACES, ProxyKind
 
 DIRECT = "direct"
-QUIC_PEP = "quic-pep"
-KINDS = (DIRECT, QUIC_PEP)
-PLACES = ("terminal", "gateway")  # as a client meets them
-DEFAULT = ",".join(PLACES)
-PROGRAM = "bentpipe-pep"
-EXAMPLE = "terminal:iw=100:cc=newreno,gateway:iw=100:cc=newreno"
+QUIC_PEP = "quic-pep"  # what chains are of that come without a kind
 
 
 @dataclass(frozen=True)
@@ -37,28 +35,40 @@ class Proxy:
 
 @dataclass(frozen=True)
 class Treatment:
-    """The proxies between client and server; none: `direct`."""
+    """The proxies between client and server, and of what kind they are; none: `direct`."""
 
     proxies: tuple[Proxy, ...] = ()
+    kind: str = QUIC_PEP
 
     def __str__(self) -> str:
         """The canonical form."""
-        return f"{QUIC_PEP} {','.join(map(str, self.proxies))}" if self.proxies else DIRECT
+        return f"{self.kind} {self.chain}" if self.proxies else DIRECT
+
+    @property
+    def chain(self) -> str:
+        """Its proxies in canonical form."""
+        return ",".join(map(str, self.proxies))
 
 
 def parse(text: str, where: str) -> Treatment:
-    """The treatment of a record or manifest, `direct` or `quic-pep SPEC`. UsageError that names `where`."""
-    kind, _, spec = text.strip().partition(" ")
-    if kind not in KINDS or (kind == DIRECT) != (not spec):
+    """The treatment of a record or manifest, `direct` or `KIND CHAIN`. UsageError that names `where`."""
+    name, _, spec = text.strip().partition(" ")
+    if name == DIRECT and not spec:
+        return Treatment()
+    if name not in catalogue.discover() or not spec:
         raise UsageError(
-            f'{where}: "{text}" is no treatment', f"write {DIRECT}, or {QUIC_PEP} and a chain: {EXAMPLE}"
+            f'{where}: "{text}" is no treatment',
+            f"write {DIRECT}, or one of {', '.join(catalogue.discover())} and a chain",
         )
-    return Treatment() if kind == DIRECT else chain(spec, where)
+    return chain(spec, where, name)
 
 
-def chain(text: str, where: str) -> Treatment:
-    """The chain of proxies that `text` names. UsageError that names `where` it was given otherwise."""
-    proxies = [_proxy(part.strip(), text, where) for part in text.split(",")]
+def chain(text: str, where: str, name: str = QUIC_PEP) -> Treatment:
+    """The chain of proxies of a kind that `text` names. UsageError that names `where` it was given
+    otherwise.
+    """
+    kind = catalogue.discover()[name]
+    proxies = [_proxy(part.strip(), text, where, kind) for part in text.split(",")]
     places = [one.place for one in proxies]
     for place in places:
         if places.count(place) > 1:
@@ -72,18 +82,18 @@ def chain(text: str, where: str) -> Treatment:
             f'{where}: "{text}" has the gateway before the terminal',
             f"a request passes the terminal first: {right}",
         )
-    return Treatment(tuple(proxies))
+    return Treatment(tuple(proxies), name)
 
 
-def _proxy(part: str, text: str, where: str) -> Proxy:
+def _proxy(part: str, text: str, where: str, kind: ProxyKind) -> Proxy:
     place, *settings = (piece.strip() for piece in part.split(":"))
     if not place:
-        raise UsageError(f'{where}: "{text}" has an empty place in it', f"as in {EXAMPLE}")
-    if place not in PLACES:
+        raise UsageError(f'{where}: "{text}" has an empty place in it', f"as in {kind.example}")
+    if place not in kind.places:
         hint = (
-            f"options are joined by colons, as in {EXAMPLE}"
+            f"options are joined by colons, as in {kind.example}"
             if "=" in place
-            else one_of(place, PLACES, "places")
+            else one_of(place, kind.places, "places")
         )
         raise UsageError(f'{where}: "{text}": unknown place "{place}"', hint)
     options: dict[str, str] = {}
@@ -104,34 +114,46 @@ def _proxy(part: str, text: str, where: str) -> Proxy:
 
 
 def specs(texts: Iterable[str], where: str) -> tuple[str, ...]:
-    """Chains in canonical form, each once."""
-    known = [str(chain(text, where)).removeprefix(f"{QUIC_PEP} ") for text in texts]
-    return tuple(dict.fromkeys(known))
+    """Chains of `quic-pep` in canonical form, each once."""
+    return tuple(dict.fromkeys(chain(text, where).chain for text in texts))
 
 
-def kinds(texts: Iterable[str], where: str) -> tuple[str, ...]:
-    """Names of treatments, each once. UsageError for one that there is not."""
-    names = tuple(dict.fromkeys(text.strip() for text in texts))
-    for name in names:
-        if name not in KINDS:
-            chained = name.removeprefix(QUIC_PEP).strip().partition(":")[0] in PLACES
-            hint = (
-                f"write {QUIC_PEP}, and its proxies with pep"
-                if chained
-                else one_of(name, KINDS, "treatments")
-            )
-            raise UsageError(f'{where}: unknown treatment "{name}"', hint)
-    return names
+def named(texts: Iterable[str], where: str) -> tuple[str, ...]:
+    """Treatments as plans name them, each once: `direct`, a kind of proxies, or `KIND=CHAIN`. UsageError for
+    what there is not.
+    """
+    found = []
+    for text in texts:
+        name, equals, spec = (part.strip() for part in text.partition("="))
+        known = (DIRECT, *catalogue.discover())
+        if name not in known or (name == DIRECT and equals):
+            wrong = text if equals and name in known else name
+            raise UsageError(f'{where}: unknown treatment "{wrong}"', _hint(name, known))
+        found.append(f"{name}={chain(spec, where, name).chain}" if equals else name)
+    return tuple(dict.fromkeys(found))
+
+
+def _hint(name: str, known: Sequence[str]) -> str:
+    if name.removeprefix(QUIC_PEP).strip().partition(":")[0] in PLACES:
+        return f"write {QUIC_PEP}={catalogue.discover()[QUIC_PEP].example}"
+    return one_of(name, known, "treatments")
 
 
 def labels(names: Sequence[str], chains: Sequence[str]) -> list[str]:
-    """The treatments of a plan, as records have them: `quic-pep` once with each of the chains; with none, a
-    proxy at each place.
+    """The treatments of a plan, as records have them: `quic-pep` without a chain of its own once with each of
+    `chains`; any kind without one has a proxy at each of its places.
     """
     found: list[str] = []
-    for name in names:
-        found += [DIRECT] if name == DIRECT else [f"{name} {text}" for text in chains or (DEFAULT,)]
-    return found
+    for text in names:
+        name, equals, spec = text.partition("=")
+        if name == DIRECT:
+            found.append(DIRECT)
+        elif equals:
+            found.append(f"{name} {spec}")
+        else:
+            default = (catalogue.discover()[name].default,) if name in catalogue.discover() else ()
+            found += [f"{name} {one}" for one in (chains if name == QUIC_PEP and chains else default)]
+    return list(dict.fromkeys(found))
 
 
 def short(text: str, others: Iterable[str]) -> str:

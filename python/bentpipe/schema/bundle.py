@@ -47,6 +47,8 @@ class BundleStack(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 class BundleProxy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A proxy on the path."""
 
+    # What it is, by its `proxy.toml`; the same of all on a path.
+    kind: str
     # `terminal` or `gateway`.
     place: str
     # What people call it, options included.
@@ -127,6 +129,7 @@ TYPES: dict[str, dict[str, str]] = {
         "inputs_sha256": "text?",
     },
     "BundleProxy": {
+        "kind": "text",
         "place": "text",
         "name": "text",
         "options": "{text}",
