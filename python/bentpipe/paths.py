@@ -105,17 +105,21 @@ def shipped() -> Path:
     return root() / "installed"
 
 
-def pages() -> Path:
-    """Where pages of results go: among those of the checkout; with a package, into the current folder."""
-    return Path() if is_package() else root() / "docs" / "results"
-
-
 def scenarios() -> Path:
     return root() / "scenarios"
 
 
-def campaigns() -> Path:
-    return root() / "campaigns"
+def campaigns() -> dict[str, Path]:
+    """Every campaign by its name: those that stand alone, and those of studies."""
+    own = root() / "campaigns"
+    studies = (file for place in study_folders() for file in place.glob("*/campaigns/*.toml"))
+    return {file.stem: file for file in (*sorted(own.glob("*.toml")), *sorted(studies))}
+
+
+def study_folders() -> list[Path]:
+    """Where studies are looked for, Bentpipe's own first."""
+    named = os.environ.get("BENTPIPE_STUDIES", "")
+    return [root() / "studies", *(Path(entry) for entry in named.split(":") if entry)]
 
 
 def endpoints() -> Path:

@@ -24,6 +24,8 @@ from bentpipe.stacks.model import Stack
 from bentpipe.stacks.needs import what_is_missing
 
 HERE = Path(__file__).parent
+# Tests import the modules of a study as `reno.page`.
+sys.path.insert(0, str(HERE.parents[1] / "studies"))
 STACKS = HERE.parent / "stacks"
 SETUP = ("noq", "quinn", "aioquic", "quic-go")  # what `make setup` installs
 chance.load_profile()

@@ -204,7 +204,7 @@ ROOMS = (
     "runs",
     "analysis",
     "report",
-    "results",
+    "study",
     "execution",
     "contract",
     "cli",
@@ -212,10 +212,10 @@ ROOMS = (
 # What rooms do not know though it stands below them.
 APART = {
     "analysis": {"stacks"},
-    "report": {"results", "stacks"},
-    "results": {"report", "stacks"},
-    "execution": {"report", "results"},
-    "contract": {"report", "results", "runs", "analysis"},
+    "report": {"study", "stacks"},
+    "study": {"report", "stacks"},
+    "execution": {"report", "study"},
+    "contract": {"report", "study", "runs", "analysis"},
 }
 # What is shown is the command line's alone.
 SHOWN = {"rich", "click"}

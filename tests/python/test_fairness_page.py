@@ -1,4 +1,4 @@
-"""`bentpipe results fairness`: the page on flows that share a path, from made-up runs."""
+"""`bentpipe study fairness`: the page on flows that share a path, from made-up runs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def write(records: list[Record]) -> None:
 
 
 def page(bentpipe: Command) -> str:
-    done = bentpipe("results", "fairness", "run", "-o", "out")
+    done = bentpipe("study", "fairness", "--run", "run", "-o", "out")
     assert done.code == 0, done.err
     return Path("out/fairness.md").read_text()
 
@@ -94,6 +94,6 @@ def test_several_further_flows_are_counted(bentpipe: Command) -> None:
 @pytest.mark.parametrize("flows", [[], [trial(EQUALS, 1, None, ())]])
 def test_single_flows_make_no_page(bentpipe: Command, flows: list[Record]) -> None:
     write([*flows, fake_run.record("sat", "noq", "quinn", 1)])
-    done = bentpipe("results", "fairness", "run", "-o", "out")
+    done = bentpipe("study", "fairness", "--run", "run", "-o", "out")
     assert done.code != 0
     assert "trials of several flows" in done.err and "bentpipe run fairness" in done.err

@@ -1,4 +1,4 @@
-"""`bentpipe results limit` and `slow-start`: pages of variants against settings, from made-up runs."""
+"""`bentpipe study limit` and `slow-start`: pages of variants against settings, from made-up runs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import fake_run
 from conftest import Command
 
 from bentpipe.analysis.cells import cells
-from bentpipe.results.grid import Grid, Spot, dropped
 from bentpipe.runs.records import Record
+from bentpipe.study.grid import Grid, Spot, dropped
 
 OWN, REFERENCE, RASH, GOOD = (
     "noq:cc=cubic",
@@ -56,7 +56,7 @@ def write(records: list[Record]) -> None:
 
 
 def page(bentpipe: Command, name: str) -> str:
-    done = bentpipe("results", name, "run", "-o", "out")
+    done = bentpipe("study", name, "--run", "run", "-o", "out")
     assert done.code == 0, done.err
     assert done.out.split() == [f"out/{name}.md", f"out/{name}.svg"]
     return Path(f"out/{name}.md").read_text()
@@ -124,7 +124,7 @@ def test_the_page_on_the_limit(bentpipe: Command) -> None:
 
 def test_one_server_has_no_limit_page(bentpipe: Command) -> None:
     write([trial(GOOD, 1)])
-    done = bentpipe("results", "limit", "run", "-o", "out")
+    done = bentpipe("study", "limit", "--run", "run", "-o", "out")
     assert done.code != 0
     assert "several servers" in done.err and "bentpipe run limit" in done.err
 
@@ -155,6 +155,6 @@ def test_the_page_on_slow_starts(bentpipe: Command) -> None:
 
 def test_without_a_sweep_of_queues_there_is_no_such_page(bentpipe: Command) -> None:
     write([trial(one, 1) for one in COMES_TO])
-    done = bentpipe("results", "slow-start", "run", "-o", "out")
+    done = bentpipe("study", "slow-start", "--run", "run", "-o", "out")
     assert done.code != 0
     assert "a sweep of forward.queue" in done.err

@@ -210,9 +210,9 @@ def test_hints_are_for_a_package(package: Package, tmp_path: Path) -> None:
 def test_commands_find_what_lay_in_the_checkout(package: Package) -> None:
     shown = package("bentpipe", "pep", "--help").stdout
     assert shown == (ROOT / "crates" / "pep" / "src" / "program" / "help.txt").read_text()
-    code = "from bentpipe import paths; print(paths.pages(), paths.bin_folder())"
-    assert package("python", "-I", "-c", code).stdout.split() == [".", str(package.data / "bin")]
-    assert "current folder" in package("bentpipe", "results", "--help").stdout
+    code = "from bentpipe import paths; print(paths.bin_folder())"
+    assert package("python", "-I", "-c", code).stdout.split() == [str(package.data / "bin")]
+    assert "thesis" in package("bentpipe", "study", "--help").stdout
 
 
 def test_a_checkout_can_be_named_instead(package: Package) -> None:

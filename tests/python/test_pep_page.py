@@ -1,4 +1,4 @@
-"""`bentpipe results pep`: the page on proxies, from runs that are made up here with known answers."""
+"""`bentpipe study pep`: the page on proxies, from runs that are made up here with known answers."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import fake_run
 import numpy as np
 import pytest
 from conftest import Command
+from pep import published
+from pep.runs import Arrivals, Road, arrived, has, ratio, shown
 
 from bentpipe.analysis.inference import ratio as ratio_of
-from bentpipe.results import published
-from bentpipe.results.pep_runs import Arrivals, Road, arrived, has, ratio, shown
 from bentpipe.runs.records import Record
 
 CHAIN = "quic-pep terminal:cc=newreno:iw=100,gateway:cc=newreno:iw=100"
@@ -115,7 +115,7 @@ def first_run() -> Path:
 
 
 def page(bentpipe: Command, *runs: Path) -> str:
-    done = bentpipe("results", "pep", *runs, "-o", "out")
+    done = bentpipe("study", "pep", *(word for run in runs for word in ("--run", run)), "-o", "out")
     assert done.code == 0, done.err
     for path in Path("out").glob("*.svg"):
         ElementTree.parse(path)
@@ -295,7 +295,7 @@ def without(records: Callable[[Record], bool]) -> Path:
 
 @pytest.mark.parametrize("treatment", ["direct", CHAIN])
 def test_a_run_without_both_makes_no_page(bentpipe: Command, treatment: str) -> None:
-    done = bentpipe("results", "pep", without(lambda one: one.treatment == treatment), "-o", "out")
+    done = bentpipe("study", "pep", "--run", without(lambda one: one.treatment == treatment), "-o", "out")
     assert done.code == 1 and "with proxies and without" in done.err and "bentpipe run pep" in done.err
 
 
@@ -316,7 +316,7 @@ def test_a_setting_whose_trials_failed_is_left_out(bentpipe: Command) -> None:
 
 
 def test_published_figures_are_there() -> None:
-    known = published.load().pep
+    known = published.load()
     assert (
         known.scenarios["geo-tum"].most == 10 and known.scenarios["leo-tum"].response_start_proxies_s == 1.418
     )

@@ -13,11 +13,11 @@ from xml.etree import ElementTree
 import fake_run
 import pytest
 from conftest import Command, installed_or_skip, present
+from reno.ideal import Sender, formula
+from reno.page import TRAITS, Ideal, per_round_trip
 
 from bentpipe import paths
 from bentpipe.plan import campaign
-from bentpipe.results.ideal_reno import Sender, formula
-from bentpipe.results.reno import TRAITS, Ideal, per_round_trip
 from bentpipe.runs.records import Record
 from bentpipe.stacks import catalogue
 
@@ -111,7 +111,7 @@ def reno_run(loss: str = "1 %") -> None:
 
 def test_the_page_tells_who_agrees(bentpipe: Command) -> None:
     reno_run()
-    done = bentpipe("results", "reno", "run", "-o", "out")
+    done = bentpipe("study", "reno", "--run", "run", "-o", "out")
     assert done.code == 0, done.err
     text = Path("out/reno.md").read_text()
     assert "Of 4 stacks, 2 agree" in text
@@ -129,7 +129,7 @@ def test_the_page_tells_who_agrees(bentpipe: Command) -> None:
 @pytest.mark.parametrize("loss", ["none", "gilbert, mean 1 %"])
 def test_another_loss_has_no_formula(bentpipe: Command, loss: str) -> None:
     reno_run(loss)
-    done = bentpipe("results", "reno", "run", "-o", "out")
+    done = bentpipe("study", "reno", "--run", "run", "-o", "out")
     assert done.code != 0
     assert "uniform loss towards the client alone" in done.err and "bentpipe run reno" in done.err
     assert not Path("out").exists()
@@ -137,6 +137,6 @@ def test_another_loss_has_no_formula(bentpipe: Command, loss: str) -> None:
 
 def test_a_run_without_reno_is_named(bentpipe: Command) -> None:
     fake_run.write(Path("run"))
-    done = bentpipe("results", "reno", "run", "-o", "out")
+    done = bentpipe("study", "reno", "--run", "run", "-o", "out")
     assert done.code != 0
     assert "servers with cc=newreno" in done.err

@@ -1,4 +1,4 @@
-"""`bentpipe results`: pages written from the records of a run, which is made up here."""
+"""`bentpipe study`: pages written from the records of a run, which is made up here."""
 
 import json
 import re
@@ -11,16 +11,16 @@ import fake_run
 import msgspec
 import pytest
 from conftest import Command
+from thesis import published
 
-from bentpipe import results
 from bentpipe.analysis.cells import matrices
-from bentpipe.cli.results import PAGES
 from bentpipe.plan import scenarios
-from bentpipe.results import compare, published
-from bentpipe.results.markdown import literal
-from bentpipe.results.source import without_folders
 from bentpipe.runs.records import Record
+from bentpipe.study import catalogue, compare
+from bentpipe.study.markdown import literal
+from bentpipe.study.source import without_folders
 
+STUDIES = Path(__file__).resolve().parents[2] / "studies"
 STACKS = ("aioquic", "noq", "quic-go", "quinn")
 Change = Callable[[list[Record]], list[Record]]
 
@@ -33,7 +33,7 @@ def write(folder: Path, change: Change = lambda records: records, **options: obj
 
 
 def page(bentpipe: Command, run: str = "run") -> str:
-    done = bentpipe("results", "thesis", run, "-o", "out")
+    done = bentpipe("study", "thesis", "--run", run, "-o", "out")
     assert done.code == 0, done.err
     assert all(Path(line).is_file() for line in done.out.splitlines())
     return Path("out/thesis.md").read_text()
@@ -48,10 +48,11 @@ def rows(text: str, heading: str) -> dict[str, list[str]]:
     return {line[0]: line[1:] for line in lines}
 
 
-def test_every_page_can_be_asked_for() -> None:
-    assert {name for name, runs in PAGES.items() if runs == "one run"} == results.PAGES.keys()
-    assert {name for name, runs in PAGES.items() if runs.startswith("two")} == results.PAGES_OF_TWO.keys()
-    assert {name for name, runs in PAGES.items() if "further" in runs} == results.PAGES_OF_MORE.keys()
+def test_every_study_says_what_it_is() -> None:
+    studies = catalogue.discover()
+    assert set(studies) == {folder.name.replace("_", "-") for folder in STUDIES.iterdir() if folder.is_dir()}
+    for one in studies.values():
+        assert one.title and one.question.endswith("?") and callable(one.page())
 
 
 def test_the_matrix_has_the_means_of_the_records(bentpipe: Command) -> None:
@@ -184,14 +185,14 @@ def test_the_page_says_how_it_was_made_and_nothing_of_this_machine(bentpipe: Com
     manifest = json.loads(Path("run/manifest.json").read_text())
     manifest["left_out"] = {"kwik": f"kwik is not built: there is no program {tmp_path}/bin/kwik"}
     Path("run/manifest.json").write_text(json.dumps(manifest))
-    done = bentpipe("results", "thesis", tmp_path / "run", "-o", "out")
+    done = bentpipe("study", "thesis", "--run", tmp_path / "run", "-o", "out")
     assert done.code == 0, done.err
     text = Path("out/thesis.md").read_text()
     assert str(tmp_path) not in text
     assert "server: endpoint \\| \\<b\\>died\\</b\\> at once" in text
     assert "Left out: kwik is not built: there is no program kwik." in text
     assert "Stacks that were left out, why is said below: kwik." in text.partition("## All pairs")[0]
-    assert "bentpipe run --seed 7\nbentpipe results thesis run\n" in text
+    assert "bentpipe run --seed 7\nbentpipe study thesis --run run\n" in text
     assert "| bentpipe | 0.1.0 |" in text and "| quic-go | 1.2.3 |" in text
 
 
@@ -314,7 +315,7 @@ def test_pairs_that_failed_in_part_are_failed() -> None:
         ("empty", 1, "there are no records"),
         ("small", 1, "wanted is transfer:10485760 over one of goodput, sat"),
         ("changed", 1, "the run has sat,forward.queue=1BDP with transfer:10485760"),
-        ("broken", 1, "records.jsonl: cannot be read"),
+        ("broken", 1, "records.jsonl:1: not a record"),
     ],
 )
 def test_what_is_missing_is_said(bentpipe: Command, run: str, code: int, said: str) -> None:
@@ -325,13 +326,13 @@ def test_what_is_missing_is_said(bentpipe: Command, run: str, code: int, said: s
     write(Path("changed"), lambda _: [fake_run.change(one, scenario="sat,forward.queue=1BDP")])
     write(Path("broken"))
     Path("broken/records.jsonl").write_text('{"trial": 1}\n')
-    done = bentpipe("results", "thesis", run, "-o", "out")
+    done = bentpipe("study", "thesis", "--run", run, "-o", "out")
     assert done.code == code and said in done.err and "hint: " in done.err
     assert "Traceback" not in done.err and not Path("out").exists()
 
 
 def test_an_unknown_page_is_an_error(bentpipe: Command) -> None:
-    done = bentpipe("results", "thesys", "run")
+    done = bentpipe("study", "thesys", "--run", "run")
     assert done.code == 2 and "thesis" in done.err
 
 

@@ -1,4 +1,4 @@
-"""`bentpipe results search`: the page on SEARCH, from runs that are made up here with known answers."""
+"""`bentpipe study search`: the page on SEARCH, from runs that are made up here with known answers."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from xml.etree import ElementTree
 import fake_run
 import pytest
 from conftest import Command
+from search import published
 
-from bentpipe.results import published
-from bentpipe.results.quantiles import median, quantile, share_of
-from bentpipe.results.search_runs import Run, groups
-from bentpipe.results.variants import short_names
 from bentpipe.runs.records import Record
+from bentpipe.study.quantiles import median, quantile, share_of
+from bentpipe.study.slow_starts import Run, groups
+from bentpipe.study.variants import short_names
 
 MB = 1_000_000
 SIZE = 200 * MB
@@ -92,7 +92,7 @@ def write(change: Callable[[list[Record]], list[Record]] = lambda found: found) 
 
 
 def page(bentpipe: Command) -> str:
-    done = bentpipe("results", "search", "run", "-o", "out")
+    done = bentpipe("study", "search", "--run", "run", "-o", "out")
     assert done.code == 0, done.err
     assert all(Path(line).is_file() for line in done.out.splitlines())
     return Path("out/search.md").read_text()
@@ -177,7 +177,7 @@ def test_without_a_look_at_search_that_is_said(bentpipe: Command) -> None:
 @pytest.mark.parametrize("keep", [LOGS, KEEPS])
 def test_one_slow_start_alone_makes_no_page(bentpipe: Command, keep: str) -> None:
     write(lambda found: [one for one in found if one.server == keep])
-    done = bentpipe("results", "search", "run", "-o", "out")
+    done = bentpipe("study", "search", "--run", "run", "-o", "out")
     assert done.code != 0
     assert "others beside it" in done.err and "bentpipe run search" in done.err
     assert not Path("out").exists()
@@ -185,7 +185,7 @@ def test_one_slow_start_alone_makes_no_page(bentpipe: Command, keep: str) -> Non
 
 def test_published_counts_agree_with_each_other() -> None:
     """Tables 1 and 2 add up, and so do figure 8's shares and figure 12's."""
-    known = published.load().search
+    known = published.load()
     for one in known.runs.values():
         assert one.first_round_trip + one.medium + one.clean == one.all
         assert all(count <= one.clean for count in one.reaching.values())

@@ -29,7 +29,16 @@ from bentpipe.stacks import building, catalogue  # noqa: E402
 from bentpipe.stacks.model import Stack  # noqa: E402
 
 FILES = ("Cargo.lock", "Cargo.toml")
-FOLDERS = ("benches/congestion", "campaigns", "crates", "docs", "endpoints", "proxies", "scenarios")
+FOLDERS = (
+    "benches/congestion",
+    "campaigns",
+    "crates",
+    "docs",
+    "endpoints",
+    "proxies",
+    "scenarios",
+    "studies",
+)
 # As `bentpipe.stacks.inputs` leaves them out of a stack's hash.
 LEFTOVERS = shutil.ignore_patterns(".*", "target", "__pycache__", "node_modules")
 PROGRAMS = ("bentpipe-sim", "bentpipe-emu", "bentpipe-trace", "bentpipe-pep")

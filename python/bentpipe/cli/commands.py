@@ -22,11 +22,11 @@ from bentpipe.cli.pep import pep
 from bentpipe.cli.perf import perf
 from bentpipe.cli.plot import plot
 from bentpipe.cli.qlog import qlog
-from bentpipe.cli.results import results
 from bentpipe.cli.run import build_report, run
 from bentpipe.cli.scenarios import scenarios
 from bentpipe.cli.shell import shell
 from bentpipe.cli.stacks import stacks
+from bentpipe.cli.study import study
 from bentpipe.cli.trace import trace
 from bentpipe.cli.worker import worker
 from bentpipe.errors import BentpipeError, UsageError
@@ -73,7 +73,7 @@ for command in (
     scenarios,
     stacks,
     report,
-    results,
+    study,
     compare,
     trace,
     plot,

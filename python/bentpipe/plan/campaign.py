@@ -130,13 +130,13 @@ def load(argument: str) -> Plan:
     """A campaign given by name or as a path to a .toml file."""
     file = Path(argument)
     if not argument.endswith(".toml"):
-        known = sorted(path.stem for path in paths.campaigns().glob("*.toml"))
+        known = paths.campaigns()
         if argument not in known:
             raise UsageError(
                 f'unknown campaign "{argument}"',
-                one_of(argument, known, "a path to a .toml file, or campaigns"),
+                one_of(argument, sorted(known), "a path to a .toml file, or campaigns"),
             )
-        file = paths.campaigns() / f"{argument}.toml"
+        file = known[argument]
     if file.is_dir():
         raise UsageError(
             f"{file} is a folder, not a campaign file", "give a .toml file, or a campaign's name"

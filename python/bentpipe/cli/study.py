@@ -1,0 +1,128 @@
+"""`bentpipe study`: studies, their runs and their pages."""
+
+from __future__ import annotations
+
+import logging
+import shlex
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bentpipe import paths
+from bentpipe.errors import BentpipeError, UsageError
+from bentpipe.runs.manifest import FILE
+from bentpipe.study import catalogue
+from bentpipe.study.catalogue import PlannedRun, Study
+
+
+class _Studies(click.Group):
+    """A command for each study that is found when it is asked for."""
+
+    def list_commands(self, _context: click.Context) -> list[str]:
+        return list(catalogue.discover())
+
+    def get_command(self, _context: click.Context, name: str) -> click.Command:
+        return _command(catalogue.find(name))
+
+
+@click.group(cls=_Studies, short_help="Carry out a study: its runs, and the page that is written from them.")
+def study() -> None:
+    """Carry out a study: its runs, and the page that is written from them.
+
+    A study is a folder with a study.toml: its question, its campaigns, what was published, the code that
+    makes its page. Those of your own are found in folders that BENTPIPE_STUDIES names.
+
+    \b
+    Examples:
+      bentpipe study reno
+      bentpipe study thesis --run runs/thesis
+      bentpipe study pep --help
+    """
+
+
+def _command(one: Study) -> click.Command:
+    options: list[click.Parameter] = [
+        click.Option(
+            ["--run", "runs"],
+            multiple=True,
+            type=click.Path(path_type=Path),
+            metavar="RUN",
+            help="Write the page from this run, and run nothing; repeated for those that come after it.",
+        ),
+        click.Option(
+            ["--all", "every"],
+            is_flag=True,
+            help="Run what the page can do without, too.",
+            hidden=not _optional(one),
+        ),
+        click.Option(
+            ["-o", "--out"],
+            type=click.Path(path_type=Path, file_okay=False),
+            metavar="DIR",
+            help="Where the page goes (default: the study's folder; of a package, the current one).",
+        ),
+    ]
+
+    def carry_out(**given: Any) -> int:
+        return _carry_out(one, **given)
+
+    listed = "\n".join(f"  {_shown(run)}" for run in one.runs)
+    text = f"{one.title}.\n\n{one.question}\n\n\b\nIts runs, which go on where they were left:\n{listed}"
+    return click.Command(one.name, params=options, callback=carry_out, help=text, short_help=one.title)
+
+
+def _carry_out(one: Study, runs: tuple[Path, ...], every: bool, out: Path | None) -> int:
+    folders = list(runs)
+    for number, planned in enumerate(one.runs if not runs else ()):
+        if planned.optional and not every:
+            continue
+        folder = Path("runs") / f"study-{one.name}-{number + 1}-{planned.campaign.stem}"
+        if code := _run(planned, folder):
+            return code
+        folders.append(folder)
+    needed, most = sum(not planned.optional for planned in one.runs), len(one.runs)
+    if _optional(one):
+        most += 1  # a further one that no campaign of the study describes, as one in real time
+    if not needed <= len(folders) <= most:
+        many = f"{needed} runs" if needed > 1 else "one run"
+        raise UsageError(
+            f"{one.name}: its page is written from {many}{' or more' if most > needed else ''}; "
+            f"given: {len(folders)}",
+            "repeat --run, in the order in which `--help` lists them",
+        )
+    # Where it cannot keep its settings, it takes a temporary folder, and warns of that.
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    from bentpipe.study.source import Source
+
+    command = shlex.join(
+        ["bentpipe", "study", one.name, *(word for run in folders for word in ("--run", str(run)))]
+    )
+    sources = [Source.read(folder, command) for folder in folders]
+    place = out or (Path() if paths.is_package() else one.folder)
+    for file in one.page()(sources, place):
+        click.echo(file)
+    return 0
+
+
+def _run(planned: PlannedRun, folder: Path) -> int:
+    """Carry out a run, or go on with it; its exit code."""
+    from bentpipe.cli import commands
+
+    words = ["run", "--resume", str(folder)]
+    if not (folder / FILE).is_file():
+        words = ["run", str(planned.campaign), *planned.options, "--out", str(folder)]
+    click.echo(f"study: bentpipe {shlex.join(words)}", err=True)
+    code = commands.invoke([*words, "--no-report"])
+    if code == 1 and not (folder / FILE).is_file():
+        raise BentpipeError(f"{folder}: the run failed", "see above")
+    return code
+
+
+def _optional(one: Study) -> bool:
+    return any(run.optional for run in one.runs)
+
+
+def _shown(run: PlannedRun) -> str:
+    words = shlex.join([run.campaign.stem, *run.options])
+    return f"{words}: {run.about}{' (with --all)' if run.optional else ''}"

@@ -1,0 +1,104 @@
+"""Which studies there are: the folders with a `study.toml`.
+
+They are looked for in Bentpipe's own `studies/` and in `BENTPIPE_STUDIES`. A later folder replaces an earlier
+one of the same name. The module `page` of a study has `write(runs, folder)`, which writes its page from
+`Source`s, one for each of its runs, and returns the files that it wrote, the page first.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from bentpipe import paths, strict
+from bentpipe.errors import UsageError, one_of
+from bentpipe.study.source import Source
+
+Write = Callable[[Sequence[Source], Path], list[Path]]
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """A run that a study is made of."""
+
+    campaign: Path
+    options: tuple[str, ...]  # of `bentpipe run`, besides
+    about: str
+    optional: bool  # the page may be written without it
+
+
+@dataclass(frozen=True)
+class Study:
+    """What a `study.toml` says."""
+
+    folder: Path
+    name: str
+    title: str
+    question: str
+    runs: tuple[PlannedRun, ...]
+
+    def page(self) -> Write:
+        """What writes its page. Importing it takes a while: it draws."""
+        package = f"bentpipe_study_{self.folder.name}"
+        if package not in sys.modules:  # so that the modules of a study find each other: from .runs import …
+            module = ModuleType(package)
+            module.__path__ = [str(self.folder)]
+            sys.modules[package] = module
+        write: Write = importlib.import_module(f"{package}.page").write
+        return write
+
+
+def load(folder: Path) -> Study:
+    """The study in `folder`; UsageError if its study.toml is not whole and right."""
+    table = strict.read(folder / "study.toml")
+    table.allow("name", "title", "question", "runs")
+    listed = table.values.get("runs")
+    if not isinstance(listed, list) or not listed or not all(isinstance(one, dict) for one in listed):
+        raise table.wrong("runs", listed, "tables: [[runs]]")
+    return Study(
+        folder=folder.resolve(),
+        name=table.text("name"),
+        title=table.text("title"),
+        question=" ".join(table.text("question").split()),
+        runs=tuple(_run(folder, strict.Table(table.file, "runs.", one)) for one in listed),
+    )
+
+
+def _run(folder: Path, table: strict.Table) -> PlannedRun:
+    table.allow("campaign", "options", "about", "optional")
+    campaign = folder / table.text("campaign")
+    if not campaign.is_file():
+        raise table.wrong("campaign", table.text("campaign"), f"the name of a file in {folder}")
+    return PlannedRun(
+        campaign.resolve(),
+        tuple(table.texts("options", [])),
+        table.text("about"),
+        table.flag("optional", False),
+    )
+
+
+def discover() -> Mapping[str, Study]:
+    """All studies by name, in order of name."""
+    found: dict[str, Study] = {}
+    for place in paths.study_folders():
+        folders = [place] if (place / "study.toml").is_file() else sorted(_with_study(place))
+        if not folders:
+            raise UsageError(f"{place}: no study.toml in it or one level below", "see BENTPIPE_STUDIES")
+        found |= {one.name: one for one in map(load, folders)}
+    return dict(sorted(found.items()))
+
+
+def find(name: str) -> Study:
+    """The study of that name."""
+    known = discover()
+    if name not in known:
+        raise UsageError(f'unknown study "{name}"', one_of(name, known, "studies"))
+    return known[name]
+
+
+def _with_study(place: Path) -> list[Path]:
+    return [file.parent for file in place.glob("*/study.toml")]

@@ -1,0 +1,203 @@
+"""The numbers of the thesis's page: a scenario over all pairs, a stack then and now, failures, cost.
+
+The thesis ends a pair's series at its first failed iteration and leaves the pair out of means and maxima. A
+pair counts here in the same way: as failed if a trial of it failed or was unsupported, and in figures only if
+none did. Its means are over pairs, its maxima are of single iterations: in its section 5.5.1 no pair's mean
+efficiency is above 55 % over ASTRA and 30 % over EUTELSAT, in its table 5.1 the maxima are 68 and 35 %.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from bentpipe.analysis.cells import Cell, Matrix
+from bentpipe.runs.records import Record
+
+Pair = tuple[str, str]  # client, server
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Mean goodput of pairs."""
+
+    source: str
+    bps: dict[Pair, float]
+
+    def of_server(self, server: str) -> dict[str, float]:
+        """Client → mean goodput."""
+        return {client: bps for (client, other), bps in self.bps.items() if other == server}
+
+    @property
+    def servers(self) -> tuple[str, ...]:
+        return tuple(sorted({server for _, server in self.bps}))
+
+
+_TIMEOUTS = ("handshake_timeout", "transfer_timeout")
+
+
+@dataclass(frozen=True)
+class Ours:
+    """A scenario over all pairs of a run, by the thesis's rules."""
+
+    pairs: int
+    failed: int  # pairs
+    timeout: int  # pairs
+    unsupported: int  # pairs, all of whose trials are
+    mean_bps: float | None
+    max_bps: float | None  # of a trial
+    mean_efficiency: float | None
+    max_efficiency: float | None  # of a trial
+
+    def share(self, pairs: int) -> float | None:
+        return pairs / self.pairs if self.pairs else None
+
+
+def over_pairs(matrix: Matrix) -> Ours:
+    """A scenario's pairs."""
+    clean = [cell for cell in matrix.cells if not cell.failures]
+    goodputs = [cell.goodput_mean_bps for cell in clean if cell.goodput_mean_bps is not None]
+    efficiencies = [cell.efficiency_mean for cell in clean if cell.efficiency_mean is not None]
+    trials = [one for cell in clean for one in cell.records]
+    return Ours(
+        pairs=len(matrix.cells),
+        failed=sum(bool(cell.failures) for cell in matrix.cells),
+        timeout=sum(any(cell.failures[word] for word in _TIMEOUTS) for cell in matrix.cells),
+        unsupported=sum(all(r.outcome == "unsupported" for r in cell.records) for cell in matrix.cells),
+        mean_bps=statistics.fmean(goodputs) if goodputs else None,
+        max_bps=max((one.goodput_bps for one in trials if one.goodput_bps is not None), default=None),
+        mean_efficiency=statistics.fmean(efficiencies) if efficiencies else None,
+        max_efficiency=max((one.efficiency for one in trials if one.efficiency is not None), default=None),
+    )
+
+
+def against(now: float, then: float) -> str:
+    """Two numbers in words: `about as much`, `2.1 times as much`."""
+    ratio = now / then
+    if abs(ratio - 1) < 0.1:
+        return "about as much"
+    return f"{ratio:.{1 if ratio > 0.5 else 2}f} times as much"
+
+
+@dataclass(frozen=True)
+class Change:
+    """A stack as a server over a scenario, in the publication and in a run: client → goodput."""
+
+    stack: str
+    then: dict[str, float]
+    now: dict[str, float]
+
+    @property
+    def verdict(self) -> str:
+        """What the two sets of pairs allow to be said. Their clients are not the same ones, so more than they
+        must differ only where the slowest of one time is faster than the fastest of the other.
+        """
+        if not self.then and not self.now:
+            return "failed with every client, then and now"
+        if not self.then:
+            return "failed with every client then, succeeds now"
+        if not self.now:
+            return "succeeded then, fails with every client now"
+        if min(self.now.values()) > max(self.then.values()):
+            return "faster with every client"
+        if max(self.now.values()) < min(self.then.values()):
+            return "slower with every client"
+        return f"{against(max(self.now.values()), max(self.then.values()))} with its best client"
+
+
+def changes(matrix: Matrix, then: Pairs) -> list[Change]:
+    """The stacks that are servers in both."""
+    found = []
+    for stack in matrix.servers:
+        if stack in _tested(then):
+            clean = [cell for cell in matrix.column(stack) if not cell.failures]
+            now = {c.key.client: c.goodput_mean_bps for c in clean if c.goodput_mean_bps is not None}
+            found.append(Change(stack, then.of_server(stack), now))
+    return found
+
+
+def _tested(then: Pairs) -> set[str]:
+    """Stacks that the publication has a row or a column of; one that always failed may have but a row."""
+    return {name for pair in then.bps for name in pair}
+
+
+def same_pairs(matrix: Matrix, then: Pairs) -> list[tuple[Cell, float]]:
+    """The cells that the publication has a number for, with that number."""
+    return [
+        (cell, then.bps[cell.key.client, cell.key.server])
+        for cell in matrix.cells
+        if (cell.key.client, cell.key.server) in then.bps
+    ]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Trials of a scenario that ended in one outcome, for the same reason but for its numbers."""
+
+    scenario: str
+    outcome: str
+    trials: int
+    pairs: tuple[str, ...]
+    detail: str  # of the first of them
+
+
+def failures(records: Iterable[Record]) -> list[Failure]:
+    """What did not go well, the most frequent first within each scenario."""
+    groups: dict[tuple[str, str, str], list[Record]] = {}
+    for one in records:
+        if not one.ok:
+            reason = re.sub(r"\d+(\.\d+)?", "#", one.detail)
+            groups.setdefault((one.scenario, one.outcome, reason), []).append(one)
+    order = list(dict.fromkeys(scenario for scenario, _, _ in groups))
+    made = [
+        Failure(
+            scenario,
+            outcome,
+            len(group),
+            tuple(dict.fromkeys(f"{one.client} → {one.server}" for one in group)),
+            group[0].detail,
+        )
+        for (scenario, outcome, _), group in groups.items()
+    ]
+    return sorted(made, key=lambda one: (order.index(one.scenario), -one.trials))
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a stack's programs used over all trials of it that ran."""
+
+    stack: str
+    client_cpu_s: float | None  # mean per trial
+    server_cpu_s: float | None
+    wall_share: float | None  # CPU seconds of its program / wall seconds, over its trials with other stacks
+    total_cpu_s: float
+
+
+def costs(records: Sequence[Record]) -> list[Cost]:
+    """Every stack, the most expensive first. Trials that were not started are left out."""
+    ran = [one for one in records if one.wall_s > 0]
+    names = dict.fromkeys(stack_of(label) for one in ran for label in (one.client, one.server))
+    return sorted((_cost(name, ran) for name in names), key=lambda one: -one.total_cpu_s)
+
+
+def _cost(name: str, ran: Sequence[Record]) -> Cost:
+    client = [one for one in ran if stack_of(one.client) == name]
+    server = [one for one in ran if stack_of(one.server) == name]
+    used = sum(one.cpu_client_s for one in client) + sum(one.cpu_server_s for one in server)
+    apart = [one for one in (*client, *server) if stack_of(one.client) != stack_of(one.server)]
+    own = sum(one.cpu_client_s if stack_of(one.client) == name else one.cpu_server_s for one in apart)
+    wall = sum(one.wall_s for one in apart)
+    return Cost(
+        stack=name,
+        client_cpu_s=statistics.fmean(one.cpu_client_s for one in client) if client else None,
+        server_cpu_s=statistics.fmean(one.cpu_server_s for one in server) if server else None,
+        wall_share=own / wall if wall else None,
+        total_cpu_s=used,
+    )
+
+
+def stack_of(label: str) -> str:
+    """The stack of a variant."""
+    return label.partition(":")[0]

@@ -1,0 +1,135 @@
+"""Variants against settings: how near each comes to the ideal sender, and what its overshoot loses.
+
+A square is a variant in a setting. Its share of the limit is the median over the trials that succeeded;
+bytes that a queue dropped are told as a share of the file, by their median. Speed that is bought with
+loss is no gain, so the best of a setting is sought among those that lose no more than CUBIC with
+HyStart++ does, if that is in the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
+
+from bentpipe.analysis.cells import Cell
+from bentpipe.runs.records import Record
+from bentpipe.study.figures import Square
+from bentpipe.study.markdown import literal, percent, table
+from bentpipe.study.variants import options
+
+_LITTLE = 0.0995  # shares below are told with a decimal
+
+
+def dropped(record: Record) -> float | None:
+    """What the queue towards the client dropped, as a share of the file."""
+    if not record.forward_packets or not record.size_bytes:
+        return None
+    packet_bytes = record.forward_bytes / record.forward_packets
+    return record.forward_queue_drops * packet_bytes / record.size_bytes
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A variant in a setting."""
+
+    cell: Cell
+
+    @cached_property
+    def share(self) -> float | None:
+        return _median(one.share_of_limit for one in self.cell.ok)
+
+    @cached_property
+    def dropped(self) -> float | None:
+        return _median(dropped(one) for one in self.cell.ok)
+
+    @property
+    def failed(self) -> int:
+        return sum(self.cell.failures.values())
+
+    def written(self, best: bool) -> list[str]:
+        """Share of the limit, and what was dropped."""
+        if self.share is None:
+            return [self.cell.failures.most_common(1)[0][0].replace("_", " "), "-"]
+        text = percent(self.share)
+        lost = "-" if self.dropped is None else _fine(self.dropped)
+        return [(f"**{text}**" if best else text) + (f" ({self.failed})" if self.failed else ""), lost]
+
+    def square(self) -> Square:
+        if self.share is None:
+            return Square(float("nan"), "x")
+        return Square(min(self.share, 1), f"{100 * self.share:.0f}" + ("!" if self.failed else ""))
+
+
+def _median(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return median(known) if known else None
+
+
+def _fine(share: float) -> str:
+    return f"{100 * share:.1f} %" if 0 < share < _LITTLE else percent(share)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Variants, in their order, and settings: (variant, setting) → cell."""
+
+    names: dict[str, str]  # variant → what it is called
+    settings: Sequence[str]
+    cells: dict[tuple[str, str], Cell]
+
+    @cached_property
+    def spots(self) -> dict[tuple[str, str], Spot]:
+        return {key: Spot(cell) for key, cell in self.cells.items()}
+
+    @cached_property
+    def variants(self) -> list[str]:
+        return [one for one in self.names if any((one, setting) in self.cells for setting in self.settings)]
+
+    def best(self, setting: str) -> set[str]:
+        """The variants with the highest share that lose no more than the reference, and never failed "
+        "there."""
+        here = {one: self.spots[one, setting] for one in self.variants if (one, setting) in self.spots}
+        allowed = [
+            spot.dropped for one, spot in here.items() if is_reference(one) and spot.dropped is not None
+        ]
+        fit = {
+            one: spot.share
+            for one, spot in here.items()
+            if spot.share is not None
+            and not spot.failed
+            and (not allowed or (spot.dropped is not None and spot.dropped <= max(allowed)))
+        }
+        return {one for one, share in fit.items() if round(share, 2) == round(max(fit.values()), 2)}
+
+    def markdown(self, first: str) -> str:
+        """A row per variant; of each setting two columns."""
+        best = {setting: self.best(setting) for setting in self.settings}
+        rows = [
+            [literal(one), *(text for setting in self.settings for text in self._written(one, setting, best))]
+            for one in self.variants
+        ]
+        head = [first, *(text for setting in self.settings for text in (setting, "dropped"))]
+        return table(head, rows)
+
+    def _written(self, variant: str, setting: str, best: dict[str, set[str]]) -> list[str]:
+        spot = self.spots.get((variant, setting))
+        return ["", ""] if spot is None else spot.written(variant in best[setting])
+
+    def squares(self, variants: Sequence[str]) -> list[list[Square]]:
+        """For a heat map, a row for each of `variants`."""
+        nothing = Square(float("nan"), "")
+        return [
+            [
+                self.spots[one, setting].square() if (one, setting) in self.spots else nothing
+                for setting in self.settings
+            ]
+            for one in variants
+        ]
+
+
+def is_reference(label: str) -> bool:
+    """CUBIC with HyStart++."""
+    chosen = options(label)
+    return (chosen.get("cc"), chosen.get("ss")) == ("cubic", "hystart++")

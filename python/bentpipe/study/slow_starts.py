@@ -1,0 +1,142 @@
+"""The runs of the page on SEARCH: what the source measures of each, out of records.
+
+The source counts a baseline run as clean if its first loss comes later than 9 s, which is when its link
+begins to be full; a loss before that it takes for one of the medium. Here that time is the earliest first
+loss among all runs that lost nothing on the medium. As there, a run of SEARCH that left slow start by
+itself counts, whenever that was.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from bentpipe.runs.records import Record
+from bentpipe.study.quantiles import median
+from bentpipe.study.variants import slow_start
+
+MB = 1_000_000
+BASELINE = (
+    "search-log",
+    "standard",
+)  # slow starts that end with the first loss; the first also says what SEARCH would do
+
+
+@dataclass(frozen=True)
+class Run:
+    """A trial."""
+
+    record: Record
+
+    def _said(self, name: str) -> float | None:
+        value = self.record.server_statistics.get(name)
+        return float(value) if isinstance(value, int | float) else None
+
+    @property
+    def left_s(self) -> float | None:
+        """When slow start ended, from the client's first packet on."""
+        return self._said("slow_start_left_s")
+
+    @property
+    def left_by(self) -> str | None:
+        """`loss`, or what found that it should end."""
+        word = self.record.server_statistics.get("slow_start_left_by")
+        return word if isinstance(word, str) else None
+
+    @property
+    def acted(self) -> bool:
+        """Whether slow start ended by itself, or slowed down, as HyStart++ does, before the first loss."""
+        slowed_s, ended_s = self._said("css_entered_s"), None if self.left_by == "loss" else self.left_s
+        times = [one for one in (slowed_s, ended_s) if one is not None]
+        return bool(times) and min(times) <= (math.inf if self.first_loss_s is None else self.first_loss_s)
+
+    @property
+    def first_loss_s(self) -> float | None:
+        """When the server noticed its first loss."""
+        return self._said("first_loss_s")
+
+    @property
+    def declared_s(self) -> float | None:
+        """When SEARCH said for the first time that slow start should end, whether it then did or not."""
+        return self._said("search_exit_s")
+
+    @property
+    def lead_round_trips(self) -> float | None:
+        """How long before the first loss SEARCH said so, in round trips of that time; below zero: after the
+        loss, or not at all, which is minus infinity. None where that cannot be said.
+        """
+        loss, declared, rtt_s = self.first_loss_s, self.declared_s, self._said("search_exit_rtt_s")
+        if loss is None:
+            return None
+        if declared is None or not rtt_s:
+            return -math.inf
+        return (loss - declared) / rtt_s
+
+    @property
+    def taken_off(self) -> float | None:
+        """Share of the window that SEARCH took off when it found the link full, or would have taken off."""
+        before, after = self._said("search_exit_from_bytes"), self._said("search_exit_to_bytes")
+        return None if not before or after is None else 1 - after / before
+
+    @cached_property
+    def overhead(self) -> float | None:
+        """UDP payload that arrived for each byte of the file; None if it is not complete."""
+        received = self.record.received_bytes
+        return received[-1] / self.record.size_bytes if self.record.ok and received else None
+
+    def reached_s(self, size: int, overhead: float) -> float:
+        """When so many bytes of the file had arrived, in whatever order; infinite if that was not to be
+        seen."""
+        if size >= self.record.size_bytes:
+            return self.record.completion_s if self.record.completion_s is not None else math.inf
+        wanted, step, curve = size * overhead, self.record.received_step_s, self.record.received_bytes
+        behind = bisect.bisect_left(curve, wanted)
+        if behind == len(curve):
+            return math.inf
+        before = curve[behind - 1] if behind else 0
+        return (behind + (wanted - before) / (curve[behind] - before)) * step
+
+
+@dataclass(frozen=True)
+class Group:
+    """All runs of a variant."""
+
+    server: str
+    runs: Sequence[Run]
+    earliest_s: float  # a loss before is one of the medium
+    overhead: float
+
+    @property
+    def slow_start(self) -> str:
+        return slow_start(self.server)
+
+    @cached_property
+    def clean(self) -> list[Run]:
+        return [one for one in self.runs if not self._left_early(one)]
+
+    def _left_early(self, run: Run) -> bool:
+        lost = run.left_by == "loss" and run.left_s is not None
+        return lost and (run.left_s or 0) < self.earliest_s
+
+    def times(self, size: int) -> list[float]:
+        """When each clean run had so many bytes."""
+        return [one.reached_s(size, self.overhead) for one in self.clean]
+
+    def reaching(self, size: int) -> int:
+        return sum(math.isfinite(one) for one in self.times(size))
+
+
+def groups(records: Sequence[Record]) -> list[Group]:
+    """A group per variant, in the order of the records. Trials that measured nothing are left out."""
+    runs = [Run(one) for one in records if one.received_bytes]
+    known = [one.overhead for one in runs if one.overhead is not None]
+    clean = [one.left_s for one in runs if one.left_by == "loss" and not one.record.forward_losses]
+    earliest_s = min((one for one in clean if one is not None), default=0.0)
+    overhead = median(known) or 1.0
+    return [
+        Group(server, [one for one in runs if one.record.server == server], earliest_s, overhead)
+        for server in dict.fromkeys(one.record.server for one in runs)
+    ]

@@ -1,0 +1,288 @@
+"""The page on whether real time gives what virtual time does: the same campaign on both testbeds."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from bentpipe import strict
+from bentpipe.analysis.cells import cells
+from bentpipe.analysis.comparison import MEASURES, Compared, Comparison, Key, Run, compare, remarks
+from bentpipe.errors import BentpipeError, one_of
+from bentpipe.runs.records import Record
+from bentpipe.study import footing
+from bentpipe.study.markdown import code, literal, percent, several, table
+from bentpipe.study.source import Source
+
+EXPLANATIONS = Path(__file__).with_name("explanations.toml")
+_SHARE = 0.05  # a difference beyond it wants an explanation where nothing is lost at random
+_DIRECTIONS = ("slower", "faster")
+
+_HOW = """Goodputs, completion times and shares of the limit are geometric means over the trials that
+succeeded. The ratio, real / virtual, is that of the goodputs, with the interval that contains the truth in
+95 % of cases (Welch's t on logarithms); -, where a side has one trial. In bold, ratios that
+differ significantly from 1, by Benjamini and Hochberg over all rows of the page: at most 5 % of these
+differ by chance, on average. *ok*: trials that succeeded, of all."""
+
+_FIDELITY = """How well the emulated links kept to the model. The release error is by how much a packet came
+out later than the model says: medians over the trials, of each trial's percentiles, and the largest of all.
+*CPU pressure*: the share of the time in which some task waited for a processor, the median. *Invalid* trials
+did not keep to the model however often they were repeated, and count nowhere."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a stack is slower or faster in real time."""
+
+    stack: str
+    scenarios: tuple[str, ...]
+    real_time_is: str  # one of _DIRECTIONS
+    reason: str
+
+    def fits(self, cell: Compared) -> bool:
+        names = {one.partition(":")[0] for one in (cell.key.client, cell.key.server)}
+        here = self.stack in names and _plain(cell.key.scenario) in self.scenarios
+        return here and self.real_time_is == _direction(cell)
+
+
+def explanations(path: Path = EXPLANATIONS) -> list[Explanation]:
+    """Those on file; UsageError if one is not as it should be."""
+    top = strict.read(path)
+    top.allow("explanation")
+    found = top.values.get("explanation", [])
+    if not isinstance(found, list):
+        raise top.wrong("explanation", found, "[[explanation]]")
+    made = []
+    for number, values in enumerate(found, start=1):
+        one = strict.Table(top.file, f"explanation {number}: ", values)
+        one.allow("stack", "scenarios", "real_time_is", "reason")
+        direction = one.text("real_time_is")
+        if direction not in _DIRECTIONS:
+            what = f'{top.file}: explanation {number}: real_time_is: "{direction}" is not valid'
+            raise BentpipeError(what, one_of(direction, _DIRECTIONS, "one of"))
+        made.append(
+            Explanation(one.text("stack"), tuple(one.texts("scenarios")), direction, one.text("reason"))
+        )
+    return made
+
+
+@dataclass(frozen=True)
+class Page:
+    """What the page is written from."""
+
+    virtual: Source
+    real: Source
+    explanations: Sequence[Explanation]
+
+    @cached_property
+    def goodput(self) -> Comparison:
+        return self._by("goodput_bps")
+
+    @cached_property
+    def others(self) -> list[dict[Key, Compared]]:
+        """Completion and share of the limit."""
+        both = (self._by(name) for name in ("completion_s", "share_of_limit"))
+        return [{cell.key: cell for cell in one.cells} for one in both]
+
+    def _by(self, measure: str) -> Comparison:
+        a, b = (Run(one.folder, one.manifest, one.in_order) for one in (self.virtual, self.real))
+        return compare(a, b, MEASURES[measure])
+
+    @cached_property
+    def scenarios(self) -> list[str]:
+        order = {cell.key.scenario: None for cell in cells(self.virtual.in_order)}
+        here = {cell.key.scenario for cell in self.goodput.cells}
+        return [one for one in order if one in here]
+
+    def over(self, scenario: str) -> list[Compared]:
+        return [cell for cell in self.goodput.cells if cell.key.scenario == scenario]
+
+    def is_lossless(self, scenario: str) -> bool:
+        """Whether nothing is lost at random, so that two trials differ by what the programs do."""
+        summary = self.virtual.manifest.scenarios[scenario].summary
+        return all(summary.get(f"{way}_loss") == "none" for way in ("forward", "return"))
+
+    @property
+    def apart(self) -> list[Compared]:
+        """Cells over paths without random loss that differ by more than 5 %, or succeed on one side alone."""
+        return [
+            cell
+            for cell in self.goodput.cells
+            if self.is_lossless(cell.key.scenario)
+            and (bool(cell.a.ok) != bool(cell.b.ok) or (cell.ratio is not None and _far(cell.ratio.value)))
+        ]
+
+
+def write(runs: Sequence[Source], folder: Path) -> list[Path]:
+    """Write the page to `folder`. BentpipeError unless the runs are of virtual and of real time, and share
+    cells.
+    """
+    virtual, real = runs
+    for source, wanted in ((virtual, "sim"), (real, "emu")):
+        found = sorted({one.testbed for one in source.records})
+        if found != [wanted]:
+            raise BentpipeError(
+                f'{source.folder}: wanted is a run on the testbed "{wanted}", not on {", ".join(found)}',
+                f"virtual time comes first; make such a run with: bentpipe run agreement --testbed {wanted}",
+            )
+    page = Page(virtual, real, explanations())
+    text = "\n\n".join(_sections(page)) + "\n"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "agreement.md"
+    path.write_text(text)
+    return [path]
+
+
+def _sections(page: Page) -> list[str]:
+    parts = ["# Virtual time against real time", _opening(page), _HOW]
+    notes = [f"- {literal(one)}" for one in remarks(page.goodput)]
+    if notes:
+        parts.append("Of the two runs (A is virtual, B is real time):\n\n" + "\n".join(notes))
+    parts += _apart(page)
+    for scenario in page.scenarios:
+        parts += [f"## {_plain(scenario)}", _facts(page, scenario), _rows(page, scenario)]
+    parts += ["## How exact real time was", _FIDELITY, _fidelity(page)]
+    for source, name in ((page.virtual, "virtual time"), (page.real, "real time")):
+        heading, *said = footing.failures(source.records)
+        parts += [f"{heading} in {name}", *said]
+    for source, name in ((page.virtual, "virtual time"), (page.real, "real time")):
+        heading, _, *said = footing.made(source, {})
+        parts += [f"{heading}: {name}", code(source.manifest.command), *said]
+    return [*parts, "The page:", code(page.virtual.command)]
+
+
+def _opening(page: Page) -> str:
+    shown = page.goodput.cells
+    stacks = {name.partition(":")[0] for cell in shown for name in (cell.key.client, cell.key.server)}
+    ratios = [cell.ratio.value for cell in shown if cell.ratio and page.is_lossless(cell.key.scenario)]
+    within = sum(not _far(one) for one in ratios)
+    text = (
+        f"{several(len(stacks), 'stack')} over {several(len(page.scenarios), 'path')}, each pair in virtual "
+        "time and as real processes behind an emulated link, with the same seeds."
+    )
+    if ratios:
+        text += (
+            f" Over paths that lose nothing at random, {within} of {several(len(ratios), 'pair')} are as "
+            f"fast in real time as in virtual time within 5 %; the median ratio of goodputs is "
+            f"{statistics.median(ratios):.3f}."
+        )
+    return text
+
+
+def _apart(page: Page) -> list[str]:
+    """The section on what wants an explanation."""
+    heading = "## Differences beyond 5 % where nothing is lost at random"
+    rows, used = [], set()
+    for cell in page.apart:
+        why = [one for one in page.explanations if one.fits(cell)]
+        used.update(why)
+        reasons = " ".join(one.reason for one in why) or "not explained yet"
+        rows.append([_plain(cell.key.scenario), _pair(cell), _ratio(cell), _ok(cell), literal(reasons)])
+    idle = [one for one in page.explanations if one not in used]
+    parts = [
+        heading,
+        "None." if not rows else table(["path", "client → server", "ratio", "ok", "why"], rows, 5),
+    ]
+    if idle:
+        listed = "; ".join(f"{one.stack}, {one.real_time_is}, {', '.join(one.scenarios)}" for one in idle)
+        parts.append(f"Explanations on file of differences that these runs do not show: {literal(listed)}.")
+    return parts
+
+
+def _rows(page: Page, scenario: str) -> str:
+    completion, share = page.others
+    goodput = MEASURES["goodput_bps"]
+    rows = []
+    for cell in page.over(scenario):
+        times, shares = completion[cell.key], share[cell.key]
+        rows.append(
+            [
+                _pair(cell),
+                goodput.text(cell.a.mean),
+                goodput.text(cell.b.mean),
+                _ratio(cell),
+                _interval(cell),
+                " / ".join(MEASURES["completion_s"].text(side.mean) for side in (times.a, times.b)),
+                " / ".join(percent(side.mean) for side in (shares.a, shares.b)),
+                _ok(cell),
+            ]
+        )
+    head = ["client → server", "virtual, Mbit/s", "real, Mbit/s", "ratio", "95 % interval"]
+    return table([*head, "completion, s", "share of the limit", "ok"], rows)
+
+
+def _fidelity(page: Page) -> str:
+    head = ["path", "trials", "invalid", "p50, ms", "p99, ms", "p99.9, ms", "largest, ms", "kernel drops"]
+    groups: dict[str, list[Record]] = {}
+    for record in page.real.in_order:
+        groups.setdefault(record.scenario, []).append(record)
+    rows = [[_plain(scenario), *_kept(records)] for scenario, records in groups.items()]
+    return table([*head, "CPU pressure"], rows)
+
+
+def _kept(records: Sequence[Record]) -> list[str]:
+    drops = [one.kernel_drops for one in records if one.kernel_drops is not None]
+    return [
+        str(len(records)),
+        str(sum(one.outcome == "invalid" for one in records)),
+        _of((one.release_error_p50_ms for one in records), statistics.median),
+        _of((one.release_error_p99_ms for one in records), statistics.median),
+        _of((one.release_error_p999_ms for one in records), statistics.median),
+        _of((one.release_error_max_ms for one in records), max),
+        str(sum(drops)) if drops else "-",
+        percent(_known((one.cpu_pressure for one in records), statistics.median)),
+    ]
+
+
+def _known(values: Iterable[float | None], over: Callable[[list[float]], float]) -> float | None:
+    known = [value for value in values if value is not None]
+    return over(known) if known else None
+
+
+def _of(values: Iterable[float | None], over: Callable[[list[float]], float]) -> str:
+    found = _known(values, over)
+    return "-" if found is None else f"{found:.3f}"
+
+
+def _facts(page: Page, scenario: str) -> str:
+    summary = page.virtual.manifest.scenarios[scenario].summary
+    return f"{literal(str(summary.get('title', scenario)))}."
+
+
+def _plain(scenario: str) -> str:
+    """The scenario of a label, without its settings."""
+    return scenario.partition(",")[0]
+
+
+def _pair(cell: Compared) -> str:
+    protocols = f" ({', '.join(cell.b.alpn)} in real time)" if cell.mixed else ""
+    return literal(f"{cell.key.client} → {cell.key.server}{protocols}")
+
+
+def _direction(cell: Compared) -> str | None:
+    if cell.ratio is None:
+        return "slower" if cell.lost else None
+    return _DIRECTIONS[cell.ratio.value > 1]
+
+
+def _far(ratio: float) -> bool:
+    return not 1 / (1 + _SHARE) <= ratio <= 1 + _SHARE
+
+
+def _ratio(cell: Compared) -> str:
+    if cell.ratio is None:
+        return "-"
+    text = f"{cell.ratio.value:.3f}"
+    return f"**{text}**" if cell.significant else text
+
+
+def _interval(cell: Compared) -> str:
+    one = cell.ratio
+    return "-" if one is None or one.low is None or one.high is None else f"{one.low:.3f} to {one.high:.3f}"
+
+
+def _ok(cell: Compared) -> str:
+    return " / ".join(f"{side.ok} of {side.trials}" for side in (cell.a, cell.b))

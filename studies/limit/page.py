@@ -1,0 +1,168 @@
+"""The page on how near each variant comes to an ideal sender, over sizes and paths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from bentpipe.analysis.cells import Cell, cells
+from bentpipe.errors import BentpipeError
+from bentpipe.plan import workload
+from bentpipe.study import figures, footing
+from bentpipe.study.grid import Grid, is_reference
+from bentpipe.study.markdown import literal, percent, several, table
+from bentpipe.study.source import Source
+from bentpipe.study.variants import short_names
+
+_FIGURE = "limit.svg"
+_HOW = """Shares are medians over the trials that succeeded, of `limit_s` / `completion_s`: 100 % is a
+sender that knows the path, waits a round trip for the handshake and one for the request, and then
+fills the link with 5 % for headers; a share may exceed it where headers take less. In brackets
+how many trials failed; a word, the most frequent outcome, where all did. *dropped*: what the
+queue towards the client dropped, in percent of the file: that is overshoot, and random losses are
+not in it."""
+
+
+_KEY = "Numbers are percent; `!`: some trials failed, the median is over the others; `x`: no trial succeeded."
+
+
+@dataclass(frozen=True)
+class Page:
+    """What the page is written from."""
+
+    source: Source
+
+    @cached_property
+    def cells(self) -> list[Cell]:
+        known = [one for one in cells(self.source.in_order) if one.key.workload.startswith("transfer:")]
+        return [one for one in known if "x" not in one.key.workload]
+
+    @cached_property
+    def variants(self) -> dict[str, str]:
+        return short_names(list(dict.fromkeys(one.key.server for one in self.cells)))
+
+    @cached_property
+    def scenarios(self) -> list[str]:
+        return list(dict.fromkeys(one.key.scenario for one in self.cells))
+
+    @cached_property
+    def sizes(self) -> list[str]:
+        found = {workload.parse(one.key.workload, "the run").size_bytes for one in self.cells}
+        return [_size(one) for one in sorted(found)]
+
+    def over(self, scenario: str) -> Grid:
+        """Variants against sizes."""
+        mine = [one for one in self.cells if one.key.scenario == scenario]
+        found = {(one.key.server, _size(one.records[0].size_bytes)): one for one in mine}
+        return Grid(self.variants, [size for size in self.sizes if any(s == size for _, s in found)], found)
+
+    def of_size(self, size: str) -> Grid:
+        """Variants against scenarios."""
+        mine = [one for one in self.cells if _size(one.records[0].size_bytes) == size]
+        return Grid(self.variants, self.scenarios, {(one.key.server, one.key.scenario): one for one in mine})
+
+    @cached_property
+    def reference(self) -> str | None:
+        return next((one for one in self.variants if is_reference(one)), None)
+
+
+def write(runs: Sequence[Source], folder: Path) -> list[Path]:
+    """Write the page and its figure to `folder`; the files, the page first. BentpipeError if the run has
+    no transfers of one file with several variants of one client's server.
+    """
+    source = runs[0]
+    page = Page(source)
+    clients = {one.key.client for one in page.cells}
+    if len(page.variants) < 2 or len(clients) != 1:
+        raise BentpipeError(
+            f"{source.folder}: wanted are transfers of one file, one client and several servers; the run has "
+            f"{several(len(clients), 'client')} and {several(len(page.variants), 'server')} with such",
+            "make such a run with: bentpipe run limit",
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    _draw(page, folder / _FIGURE)
+    path = folder / "limit.md"
+    path.write_text("\n\n".join(_sections(page)) + "\n")
+    return [path, folder / _FIGURE]
+
+
+def _size(count: int) -> str:
+    for unit, factor in (("MB", 1_000_000), ("kB", 1000)):
+        if count >= factor:
+            return f"{count / factor:g} {unit}"
+    return f"{count} B"
+
+
+def plain(scenario: str) -> str:
+    """The scenario of a label, without its settings."""
+    return scenario.partition(",")[0]
+
+
+def _draw(page: Page, path: Path) -> None:
+    grids = [(size, page.of_size(size)) for size in page.sizes]
+    panels = [
+        (f"{size}: share of the limit, percent", grid.squares(list(page.variants))) for size, grid in grids
+    ]
+    columns = [[plain(one) for one in grid.settings] for _, grid in grids]
+    figures.grids(panels, list(page.variants.values()), columns, path, "share of the limit")
+
+
+def _sections(page: Page) -> list[str]:
+    parts = ["# How near to the limit", _opening(page), _HOW, _best(page)]
+    parts += [f"![Share of the limit of every variant, size and path, in percent]({_FIGURE})", _KEY]
+    for scenario in page.scenarios:
+        parts += [f"## {plain(scenario)}", _facts(page, scenario), page.over(scenario).markdown("server")]
+    return [*parts, *footing.failures(page.source.records), *footing.made(page.source, {})]
+
+
+def _opening(page: Page) -> str:
+    (client,) = {one.key.client for one in page.cells}
+    count = {len(one.records) for one in page.cells}
+    trials = ("" if len(count) == 1 else f"{min(count)} to ") + several(max(count), "trial")
+    text = (
+        f"Files of {', '.join(page.sizes)} over {several(len(page.scenarios), 'path')}, with "
+        f"{several(len(page.variants), 'variant')} "
+        f"as the server and {literal(client)} as the client; {trials} of each. With "
+        "`ss=`, slow start and congestion avoidance are Bentpipe's own; without, the controller is the "
+        "stack's."
+    )
+    text += " In bold, the best of a column"
+    if page.reference is None:
+        return f"{text}. Look at what is dropped beside it: speed that is bought with loss is no gain."
+    return (
+        f"{text} among those that never failed there and drop no more than CUBIC with HyStart++ "
+        f"({literal(page.reference)}) does, where that one succeeds: speed that is bought with loss is "
+        f"no gain."
+    )
+
+
+def _best(page: Page) -> str:
+    """Scenarios against sizes: who is best."""
+    rows = []
+    for scenario in page.scenarios:
+        grid = page.over(scenario)
+        rows.append([plain(scenario), *(_winner(page, grid, size) for size in page.sizes)])
+    return "The best of each:\n\n" + table(["", *page.sizes], rows, left=1 + len(page.sizes))
+
+
+def _winner(page: Page, grid: Grid, size: str) -> str:
+    best = grid.best(size) if size in grid.settings else set()
+    if not best:
+        return "-"
+    share = grid.spots[min(best), size].share
+    names = [page.variants[one] for one in page.variants if one in best]
+    listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return f"{percent(share)}: {literal(listed)}"
+
+
+def _facts(page: Page, scenario: str) -> str:
+    summary = page.source.manifest.scenarios[scenario].summary
+    known = [
+        ("queue", summary.get("forward_queue")),
+        ("loss", summary.get("forward_loss")),
+        ("timeout", f"{summary['timeout_s']:g} s" if "timeout_s" in summary else None),
+    ]
+    said: Sequence[str] = [f"{word} {literal(str(value))}" for word, value in known if value is not None]
+    return f"{literal(str(summary.get('title', scenario)))}. Towards the client: {', '.join(said)}."

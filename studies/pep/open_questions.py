@@ -1,0 +1,288 @@
+"""What the paper on proxies left open: controllers of the satellite hop, handshake modes, stepping aside."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from bentpipe.analysis.cells import Cell
+from bentpipe.analysis.inference import Ratio, adjusted, ratio
+from bentpipe.plan import workload
+from bentpipe.plan.treatments import DIRECT
+from bentpipe.study.markdown import literal, percent, several, table
+from bentpipe.study.quantiles import median
+
+from .published import Pep
+from .runs import Arrivals, Road, Study, has, shown
+
+_INSTANTS_S = (2, 5, 15)
+_BEHIND = 1.02  # times as long as without proxies, or longer: it is slower
+_SIGNIFICANT = 0.05
+MODES = ("sequential", "warm")
+
+_CONTROLLERS = """Bytes received by so many seconds, as a multiple of those of `direct` over the same path;
+of `direct` itself, MB. Without options a proxy has CUBIC and an initial window of 10 packets. *dropped* is
+what the satellite's queue towards the client dropped, in percent of the packets, without loss on the
+medium. *Link full*: when the rate first reaches 95 % of the link's, likewise. In bold the most of
+a column."""
+_MODES = """A file over the path, with no loss on the medium: when its first byte came, and when all of it
+was there, in seconds. In bold what takes longer than `direct` by more than 2 %.
+
+How long the first byte takes follows from what waits for what. *Direct* needs two round trips of the whole
+path, one for the handshake, one for the request. In `sequential` mode each hop's handshake waits for the
+next one's, and they nest: their round trips add up to one of the whole path, and the request needs another.
+In `parallel` mode the client's handshake is over at once, and the request waits at the terminal for that of
+the satellite hop alone. In `warm` mode it waits for nothing: one round trip of the whole path. The source's
+`h3` mode takes twice as long as without proxies, since its proxies wait for more: it says that several
+messages are exchanged until a hop's connection is set up, one hop after the other."""
+
+
+def is_about_aside(study: Study) -> bool:
+    """Whether all its proxies step aside where they can: then it is for the section on that alone."""
+    return bool(study.chains) and all(has(one, "auto", "on") for one in study.chains)
+
+
+def sections(study: Study) -> list[str]:
+    """The sections that a run has trials for."""
+    parts = []
+    if study.arrivals:
+        parts += ["## Other controllers on the satellite hop", f"{_CONTROLLERS} {_trials(study)}"]
+        for name in study.scenarios:
+            parts += [f"### {literal(name)}", _over_time(study, name)]
+    if study.files:
+        parts += ["## Files, and what a handshake costs", _MODES]
+        for name in study.scenarios:
+            parts += [f"### {literal(name)}", _of_files(study, name)]
+    return parts
+
+
+def aside(studies: Sequence[Study], chain: str) -> list[str]:
+    """The section on where the proxies are in the way, over all runs; none without a run."""
+    return ["## When to step aside", _aside(studies, chain)] if studies else []
+
+
+def _trials(study: Study) -> str:
+    """How much a number says that losses have a part in."""
+    count = max(len(one.records) for one in study.arrivals.values())
+    said = "one says little" if count == 1 else "means of so few vary" if count < 10 else "means vary"
+    return f"{several(count, 'trial')} of each: where packets are lost at random, {said}."
+
+
+def _treatments(study: Study) -> list[str]:
+    return [DIRECT, *study.chains]
+
+
+def _over_time(study: Study, name: str) -> str:
+    roads = study.of_scenario(name)
+    instants = [one for one in _INSTANTS_S if one <= study.until_s]
+    columns = {
+        (road, at_s): {one: _multiple_at(study, road, one, at_s) for one in study.chains}
+        for road in roads
+        for at_s in instants
+    }
+    rows = []
+    for one in _treatments(study):
+        if all((road, one) not in study.arrivals for road in roads):
+            continue
+        texts = []
+        for (road, at_s), many in columns.items():
+            if one == DIRECT:
+                direct = study.arrivals.get((road, DIRECT))
+                texts.append("-" if direct is None else f"{direct.at(at_s).mean() / 1e6:.2f} MB")
+            else:
+                texts.append(_marked(many, one))
+        lossless = study.arrivals.get((roads[0], one))
+        full = "-" if lossless is None else lossless.when_full(study.rate_bps(roads[0]))
+        rows.append([literal(shown(one)), *texts, full, _dropped(lossless)])
+    head = ["", *(f"{road.loss}: {at_s} s" for road, at_s in columns)]
+    head += [f"link full, {roads[0].loss}", f"dropped, {roads[0].loss}"]
+    return table(head, rows)
+
+
+def _multiple_at(study: Study, road: Road, chain: str, at_s: float) -> float:
+    both = study.pair(road, chain)
+    if both is None:
+        return math.nan
+    return float(both[0].at(at_s).mean() / both[1].at(at_s).mean()) if both[1].at(at_s).mean() else math.nan
+
+
+def _marked(many: dict[str, float], one: str) -> str:
+    value = many[one]
+    if not math.isfinite(value):
+        return "-"
+    text = f"{value:.2f}"
+    most = max(found for found in many.values() if math.isfinite(found))
+    return f"**{text}**" if text == f"{most:.2f}" else text
+
+
+def _dropped(arrivals: Arrivals | None) -> str:
+    if arrivals is None:
+        return "-"
+    shares = [
+        one.forward_queue_drops / one.forward_packets for one in arrivals.records if one.forward_packets
+    ]
+    middle = median(shares)
+    return "-" if middle is None else f"{100 * middle:.1f} %"
+
+
+def _of_files(study: Study, name: str) -> str:
+    road = study.of_scenario(name)[0]
+    direct = {size: study.files.get((road, DIRECT, size)) for size in study.workloads}
+    rows = []
+    for one in _treatments(study):
+        mine = {size: study.files.get((road, one, size)) for size in study.workloads}
+        if not any(mine.values()):
+            continue
+        first = _against(
+            _median(mine[study.workloads[0]], "ttfb_s"), _median(direct[study.workloads[0]], "ttfb_s")
+        )
+        done = [
+            _against(_median(mine[size], "completion_s"), _median(direct[size], "completion_s"))
+            for size in study.workloads
+        ]
+        rows.append([literal(shown(one)), first, *done])
+    titles = [workload.title(size).removeprefix("transfer of ") for size in study.workloads]
+    return table(["", "first byte", *titles], rows)
+
+
+def _median(cell: Cell | None, column: str) -> float | None:
+    return median(_values(cell, column))
+
+
+def _values(cell: Cell | None, column: str) -> list[float]:
+    """Of the trials that went well."""
+    ok = () if cell is None else cell.ok
+    return [value for one in ok if (value := getattr(one, column)) is not None]
+
+
+def _against(value: float | None, direct: float | None) -> str:
+    if value is None:
+        return "-"
+    text = f"{value:.3f}"
+    return f"**{text}**" if direct is not None and value > _BEHIND * direct else text
+
+
+def first_bytes(study: Study, chain: str, known: Pep) -> list[list[str]]:
+    """Rows of the table at a glance: the first byte without proxies and in each handshake mode."""
+    rows = []
+    for name in study.scenarios:
+        then = known.scenarios.get(name)
+        road = study.of_scenario(name)[0]
+        size = study.workloads[0] if study.workloads else ""
+        direct = _median(study.files.get((road, DIRECT, size)), "ttfb_s")
+        times = [f"{direct:.3f} s" if direct is not None else "-"]
+        for one in (chain, *(_in_mode(study, chain, mode) for mode in MODES)):
+            first = _median(study.files.get((road, one or "", size)), "ttfb_s")
+            times.append("-" if first is None else f"{first:.3f} s")
+        if times == ["-"] * len(times):
+            continue
+        told = f"{then.response_start_s:.2f}, {then.response_start_proxies_s:.2f} s, HTTP/3" if then else "-"
+        rows.append([f"{name}: first byte direct; parallel; sequential; warm", "; ".join(times), told])
+    return rows
+
+
+def _in_mode(study: Study, chain: str, mode: str) -> str | None:
+    """The chain that is `chain` but for its handshake mode."""
+    for one in study.chains:
+        if has(one, "mode", mode) and one.replace(f":mode={mode}", "") == chain:
+            return one
+    return None
+
+
+def _aside(studies: Sequence[Study], chain: str) -> str:
+    chains = [one for study in studies for one in study.chains]
+    automatic = next((one for one in chains if has(one, "auto", "on") and _plain(one) == chain), None)
+    shares = _shares(studies, [chain] if automatic is None else [chain, automatic])
+    mine = [both[1] for both in shares.values() if automatic is not None and both[1] is not None]
+    what, end = f"`{shown(chain)}`", ""
+    if automatic is not None and mine:
+        behind = [share for share in mine if _is_behind(share)]
+        end = (
+            f"\n\nWith `{_added(automatic)}` it is slower than `direct` in {len(behind)} of the {len(mine)} "
+            f"settings that it was run in, in {sum(one.p is not None and _is_shown(one) for one in behind)} "
+            "of them significantly."
+        )
+    rows = [[title, *map(_share, both)] for title, both in shares.items() if any(map(_is_behind, both))]
+    if not rows:
+        return f"In no setting is {what} slower than `direct` by more than 2 %.{end}"
+    text = (
+        f"Where {what} takes more than 2 % longer than `direct`, or, of a duration, has received that much "
+        "less: its time as a share of that without proxies, of geometric means over the trials; in "
+        "parentheses where the trials do not show that the two differ (Welch's t on logarithms, adjusted by "
+        "Benjamini and Hochberg since many settings are looked at, p ≥ 0.05). A proxy that steps aside "
+        "forwards untouched what would cross a hop whose round trip is short "
+        "([docs/pep.md](../../docs/pep.md#stepping-aside))."
+    )
+    head = ["", shown(chain), "the same that steps aside"]
+    return f"{text}\n\n{table(head[: len(rows[0])], rows)}{end}"
+
+
+def _shares(studies: Sequence[Study], treatments: Sequence[str]) -> dict[str, list[Ratio | None]]:
+    """By setting, for each treatment; how probable each is by chance is adjusted over all."""
+    settings: dict[str, list[_Setting]] = {}
+    for study in studies:
+        for title, setting in _settings(study):
+            settings.setdefault(title, []).append(setting)
+    found = [_surest(many, one) for many in settings.values() for one in treatments]
+    chances = adjusted([None if one is None else one.p for one in found])
+    fair = iter(None if one is None else replace(one, p=p) for one, p in zip(found, chances, strict=True))
+    return {title: [next(fair) for _ in treatments] for title in settings}
+
+
+def _surest(measures: Sequence[_Setting], treatment: str) -> Ratio | None:
+    """Of the run that has the most trials of it, or of the first of several that have as many."""
+    both = max((one.samples(treatment) for one in measures), key=lambda both: min(map(len, both)))
+    return ratio(*both)
+
+
+def _is_shown(share: Ratio) -> bool:
+    """Whether it is no chance that it is another than 1, or there is one trial alone, which cannot tell."""
+    return share.p is None or share.p < _SIGNIFICANT
+
+
+def _is_behind(share: Ratio | None) -> bool:
+    return share is not None and share.value > _BEHIND
+
+
+def _share(share: Ratio | None) -> str:
+    if share is None:
+        return percent(None)
+    return percent(share.value) if _is_shown(share) else f"({percent(share.value)})"
+
+
+def _added(automatic: str) -> str:
+    return "mode=warm auto=on" if has(automatic, "mode", "warm") else "auto=on"
+
+
+def _plain(chain: str) -> str:
+    """A chain that steps aside, without that and without the mode in which it measures ahead."""
+    return chain.replace(":auto=on", "").replace(":mode=warm", "")
+
+
+class _Setting:
+    """How long a treatment takes over a path, as a share of what `direct` takes."""
+
+    def __init__(self, study: Study, road: Road, size: str | None) -> None:
+        self._study, self._road, self._size = study, road, size
+
+    def samples(self, treatment: str) -> tuple[list[float], list[float]]:
+        """Of both, so that the ratio of the second to the first is that share."""
+        if self._size is None:
+            pair = self._study.pair(self._road, treatment)
+            proxied, direct = ([], []) if pair is None else (one.bytes[:, -1].tolist() for one in pair)
+            return proxied, direct
+        direct, proxied = (
+            _values(self._study.files.get((self._road, one, self._size)), "completion_s")
+            for one in (DIRECT, treatment)
+        )
+        return direct, proxied
+
+
+def _settings(study: Study) -> Iterator[tuple[str, _Setting]]:
+    for road in study.roads:
+        if study.until_s:
+            yield f"{literal(road.title)}: {study.until_s:g} s", _Setting(study, road, None)
+        for size in study.workloads:
+            title = workload.title(size).removeprefix("transfer of ")
+            yield f"{literal(road.title)}: {title}", _Setting(study, road, size)

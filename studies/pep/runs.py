@@ -1,0 +1,240 @@
+"""The runs of the page on proxies: what arrived when, out of records.
+
+Bytes are of the file: the UDP payload that reached the client, less what had come before the file's first
+byte (with a proxy nearby the client's handshake is over before anything has crossed the satellite), and
+less the trial's share of headers and of what came twice, which is taken to be the same throughout: proxies
+cut packets anew, so that payload alone would count their headers for them. Rates are over windows of
+WINDOW_S. *Slow start ends*, as seen by the receiver, when the rate first reaches NEAR of the highest of the
+next AHEAD_S: until then it doubles each round trip, so that what comes soon is far higher. This needs
+nothing that only one kind of sender could say.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from bentpipe.analysis.cells import Cell, cells
+from bentpipe.plan import treatments, workload
+from bentpipe.plan.treatments import DIRECT
+from bentpipe.runs.records import Record
+from bentpipe.study.quantiles import median
+from bentpipe.study.source import Source
+
+Floats = npt.NDArray[np.float64]
+
+STEP_S = 0.1
+WINDOW_S, _WINDOW = 0.3, 3  # steps
+AHEAD_S, _AHEAD = 2.0, 20
+NEAR = 0.9
+FULL = 0.95  # of the link's rate
+DURATION = "duration"
+
+
+def arrived(record: Record, until_s: float) -> Floats:
+    """Bytes of the file after each STEP_S; zero where there was no first byte. A curve ends with the last
+    packet that arrived.
+    """
+    instants = np.arange(1, round(until_s / STEP_S) + 1) * STEP_S
+    step, curve = record.received_step_s, np.array(record.received_bytes, dtype=np.float64)
+    if record.ttfb_s is None or not len(curve):
+        return np.zeros(len(instants))
+    before = int(record.ttfb_s / step)
+    of_file = np.maximum(curve - (curve[before - 1] if before else 0), 0)
+    of_file[:before] = 0
+    if record.goodput_bps is not None and of_file[-1] > 0:
+        new = record.goodput_bps / 8 * (until_s - record.ttfb_s)
+        of_file *= min(new / of_file[-1], 1.0)
+    times = np.arange(len(curve) + 1) * step
+    result: Floats = np.interp(instants, times, np.concatenate(([0.0], of_file)))
+    return result
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """What arrived in all trials of one treatment over one path."""
+
+    records: tuple[Record, ...]
+    bytes: Floats  # trials, by instants
+
+    @classmethod
+    def of(cls, records: Sequence[Record], until_s: float) -> Arrivals:
+        return cls(tuple(records), np.array([arrived(one, until_s) for one in records]))
+
+    @cached_property
+    def times(self) -> Floats:
+        return np.arange(1, self.bytes.shape[1] + 1) * STEP_S
+
+    @cached_property
+    def mean(self) -> Floats:
+        result: Floats = self.bytes.mean(axis=0)
+        return result
+
+    @cached_property
+    def rates(self) -> Floats:
+        """In bit/s, over the window that ends at each instant."""
+        padded = np.pad(self.bytes, ((0, 0), (_WINDOW, 0)))
+        result: Floats = (padded[:, _WINDOW:] - padded[:, :-_WINDOW]) * 8 / WINDOW_S
+        return result
+
+    def at(self, time_s: float) -> Floats:
+        """Bytes of each trial by then."""
+        result: Floats = self.bytes[:, round(time_s / STEP_S) - 1]
+        return result
+
+    @property
+    def slow_start_s(self) -> list[float]:
+        """When slow start ended in each trial; infinite where nothing arrived."""
+        return [_peak(row) for row in self.rates]
+
+    def full_s(self, rate_bps: float) -> list[float]:
+        """When the link was first full in each trial; infinite if it never was."""
+        return [_first(row >= FULL * rate_bps) for row in self.rates]
+
+    def when_full(self, rate_bps: float) -> str:
+        """The median of these times; of how many trials, if not all of them fill it."""
+        times = self.full_s(rate_bps)
+        known = finite(times)
+        middle = median(known)
+        if middle is None:
+            return "never"
+        return f"{middle:.1f} s" + ("" if len(known) == len(times) else f" ({len(known)} of {len(times)})")
+
+
+def _peak(rates: Floats) -> float:
+    highest = np.array([rates[place : place + _AHEAD + 1].max() for place in range(len(rates))])
+    return _first((rates > 0) & (rates >= NEAR * highest))
+
+
+def _first(there: npt.NDArray[np.bool_]) -> float:
+    return float(np.argmax(there) + 1) * STEP_S if there.any() else math.inf
+
+
+def ratio(proxied: Arrivals, direct: Arrivals) -> Floats:
+    """Mean bytes with proxies to without them at each instant; NaN before anything came without."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        result: Floats = np.where(direct.mean > 0, proxied.mean / direct.mean, np.nan)
+    return result
+
+
+@dataclass(frozen=True)
+class Road:
+    """A scenario with a loss ratio."""
+
+    scenario: str
+    loss: str  # as in "0.1 %"
+
+    @classmethod
+    def of(cls, label: str) -> Road:
+        name, *settings = label.split(",")
+        given = dict(one.partition("=")[::2] for one in settings)
+        return cls(name, given.get("forward.loss", "0%").replace("%", " %"))
+
+    @property
+    def title(self) -> str:
+        return f"{self.scenario}, {self.loss}"
+
+
+@dataclass(frozen=True)
+class Study:
+    """A run's trials: of each road and treatment, those with a duration and those with a file."""
+
+    source: Source
+
+    @cached_property
+    def cells(self) -> list[Cell]:
+        return [cell for cell in cells(self.source.in_order) if cell.ok]
+
+    @cached_property
+    def until_s(self) -> float:
+        """The shortest duration of any cell; 0 if there is none."""
+        durations = [workload.parse(cell.key.workload, "the run").duration_ms for cell in self.cells]
+        return min((one / 1e3 for one in durations if one is not None), default=0.0)
+
+    @cached_property
+    def arrivals(self) -> dict[tuple[Road, str], Arrivals]:
+        """By road and treatment."""
+        return {
+            (Road.of(cell.key.scenario), cell.key.treatment): Arrivals.of(cell.ok, self.until_s)
+            for cell in self.cells
+            if _is_duration(cell)
+        }
+
+    @cached_property
+    def files(self) -> dict[tuple[Road, str, str], Cell]:
+        """By road, treatment and workload."""
+        return {
+            (Road.of(cell.key.scenario), cell.key.treatment, cell.key.workload): cell
+            for cell in self.cells
+            if not _is_duration(cell)
+        }
+
+    @cached_property
+    def roads(self) -> list[Road]:
+        return list(dict.fromkeys(Road.of(cell.key.scenario) for cell in self.cells))
+
+    @property
+    def scenarios(self) -> list[str]:
+        return list(dict.fromkeys(one.scenario for one in self.roads))
+
+    def of_scenario(self, name: str) -> list[Road]:
+        return [one for one in self.roads if one.scenario == name]
+
+    @cached_property
+    def chains(self) -> list[str]:
+        """Treatments with proxies, as the run lists them."""
+        return list(dict.fromkeys(c.key.treatment for c in self.cells if c.key.treatment != DIRECT))
+
+    @cached_property
+    def workloads(self) -> list[str]:
+        return list(dict.fromkeys(workload for _, _, workload in self.files))
+
+    def pair(self, road: Road, chain: str) -> tuple[Arrivals, Arrivals] | None:
+        """With proxies and without; None if one of them has no trial that succeeded."""
+        proxied, direct = (self.arrivals.get((road, one)) for one in (chain, DIRECT))
+        return None if proxied is None or direct is None else (proxied, direct)
+
+    def rate_bps(self, road: Road) -> float:
+        """Of the link towards the client."""
+        for label, entry in self.source.manifest.scenarios.items():
+            if Road.of(label) == road:
+                return float(entry.summary.get("forward_rate_bps") or math.inf)
+        return math.inf
+
+    @property
+    def is_real_time(self) -> bool:
+        return self.source.manifest.plan.testbed == "emu"
+
+
+def _is_duration(cell: Cell) -> bool:
+    return cell.key.workload.startswith(f"{DURATION}:")
+
+
+def shown(treatment: str) -> str:
+    """A treatment in the words of a table: `both: cc=newreno iw=100`, `gateway alone`."""
+    if treatment == DIRECT:
+        return DIRECT
+    proxies = treatments.parse(treatment, "the run").proxies
+    said = [" ".join(f"{key}={value}" for key, value in sorted(one.options.items())) for one in proxies]
+    if len(proxies) == 1:
+        return f"{proxies[0].place} alone" + (f": {said[0]}" if said[0] else "")
+    if len(set(said)) == 1:
+        return f"both: {said[0] or 'defaults'}"
+    return "; ".join(f"{one.place}: {text or 'defaults'}" for one, text in zip(proxies, said, strict=True))
+
+
+def has(treatment: str, option: str, value: str) -> bool:
+    """Whether a proxy of it has this option."""
+    if treatment == DIRECT:
+        return False
+    proxies = treatments.parse(treatment, "the run").proxies
+    return any(one.options.get(option) == value for one in proxies)
+
+
+def finite(values: Iterable[float]) -> list[float]:
+    return [one for one in values if math.isfinite(one)]

@@ -1,0 +1,252 @@
+"""The page on SEARCH in QUIC: what the source measured over its satellite link, here and there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from bentpipe.errors import BentpipeError
+from bentpipe.study import footing
+from bentpipe.study.markdown import literal, percent, several, table
+from bentpipe.study.quantiles import median, quantile, share_of
+from bentpipe.study.slow_starts import BASELINE, MB
+from bentpipe.study.source import Source
+
+from . import drawn as search_figures
+from . import published
+from .study import QUARTILES, Study
+
+_COUNTED_MB = (50, 100, 150, 200)
+_STEP_MB = 25
+_COMPARED_MB = 150
+_ALIKE_S = 0.25  # times that differ by less are alike
+_LINK = """- **The link.** The source's is a real one, Viasat-2, on some days with rain. Ours is a model with
+  its nominal figures: rate, delay, queue and random drops as the source states them, and a
+  variation that it does not state. Its terminal asks for capacity, so that its RTT varies from
+  the start on; here it does so when a queue builds up."""
+_STACK = """- **The stack.** The source's is quicly of October 2023, without pacing; here it is noq with
+  Bentpipe's controllers, {}. The source does not say which congestion avoidance it used (quicly's
+  default is Reno); it compares with CUBIC, which is used here."""
+_COUNTS = """- **The first round trip.** A tenth to a quarter of the source's runs lost packets there, for a
+  reason that it did not find, and are left out. Here that does not happen.
+- **What is counted.** The source counts MB that were delivered to its client program. Here a
+  curve of 200 points counts UDP payload that reached the client, in whatever order, less the mean
+  overhead of packets; the whole file is counted by its completion. A client that waits for what
+  was lost, while what follows has come, shows here at the whole file alone: losses cost less by
+  this count.
+- **Quartiles.** The source's are of the runs that reach so many MB before they are cut. Here they
+  are of all clean runs, and those that do not reach it count as later than all others."""
+
+
+def write(runs: Sequence[Source], folder: Path) -> list[Path]:
+    """Write the page and its figures to `folder`; the files, the page first. BentpipeError if the run
+    has no slow start that ends with the first loss beside another one, over one path.
+    """
+    source = runs[0]
+    study = Study(source, published.load())
+    if not study.is_one:
+        raise BentpipeError(
+            f"{source.folder}: wanted is one path, one file and one client, a server with "
+            f"ss={' or ss='.join(BASELINE)}, and others beside it",
+            "make such a run with: bentpipe run search",
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn = search_figures.draw(study, folder)
+    path = folder / "search.md"
+    path.write_text("\n\n".join(_sections(study, drawn)) + "\n")
+    return [path, *drawn.values()]
+
+
+def _sections(study: Study, drawn: dict[str, Path]) -> list[str]:
+    def shown(*names: str) -> list[str]:
+        return [f"![{search_figures.NAMES[one]}]({drawn[one].name})" for one in names if one in drawn]
+
+    return [
+        "# SEARCH in QUIC, the paper again",
+        _opening(study),
+        "## At a glance",
+        _glance(study),
+        "What differs from the source, and so limits what its numbers and these say of each other:",
+        _differs(study),
+        "## The runs",
+        _runs(study),
+        "## SEARCH's exit and the first loss",
+        _lead(study),
+        *shown("exit"),
+        "## Time to so many MB",
+        _reaching(study),
+        _quartiles(study),
+        *shown("times", "saved"),
+        *_compared(study),
+        *shown("distributions"),
+        "## What is taken off the window",
+        _window(study),
+        *shown("window"),
+        *footing.failures(study.source.records),
+        *footing.made(study.source, {"published": study.known.source}),
+    ]
+
+
+def _opening(study: Study) -> str:
+    first = study.source.records[0]
+    title = str(study.source.manifest.scenarios[first.scenario].summary["title"])
+    looks_on = ", while SEARCH looks on" if study.baseline.slow_start == "search-log" else ""
+    return (
+        f"{several(len(study.source.records), 'run')} over the scenario {first.scenario} "
+        f"({literal(title)}), each of "
+        f"a file of {first.size_bytes / MB:g} MB, beside what was published: {study.known.source}. The "
+        f"baseline is `ss={study.baseline.slow_start}`: standard slow start until the first loss{looks_on}."
+    )
+
+
+def _differs(study: Study) -> str:
+    paces = "which pace in some of these runs" if study.paces else "without pacing too"
+    return "\n".join([_LINK, _STACK.format(paces), _COUNTS])
+
+
+def _glance(study: Study) -> str:
+    known, rows = study.known, []
+    if study.leads is not None:
+        before = [lead for lead in study.leads if lead > 0]
+        rows += [
+            ["runs in which SEARCH's exit comes before the first loss", percent(share_of(study.leads, 0)),
+             f"{known.exit_first:g} %"],
+            ["of these, by more than a round trip", percent(share_of(before, 1)),
+             f"{known.exit_a_round_trip_before:g} %"],
+        ]  # fmt: skip
+    for one in study.others:
+        most, end_mb = study.most_saved(one), study.sizes_mb[-1]
+        here = "-" if most is None else f"{_sooner(most[0])}, at {most[1]} MB"
+        same = one.slow_start == "search-keep"
+        then = f"up to {known.saved_s:g} s sooner, beyond {known.saved_beyond_mb} MB" if same else "-"
+        rows.append([f"by medians, at best: {study.name(one)}", here, then])
+        rows.append(
+            [f"by medians, at {end_mb} MB: {study.name(one)}", _sooner(study.saved(one, end_mb)[1]), "-"]
+        )
+    for one, cuts in study.cuts:
+        few = percent(share_of(cuts, known.beta_cut))
+        rows.append(
+            [f"runs in which more is taken off than by CUBIC: {study.name(one)}", few, '"a small fraction"']
+        )
+    return table(["", "here", "published"], rows)
+
+
+def _sooner(seconds: float | None) -> str:
+    if seconds is None:
+        return "-"
+    if abs(seconds) < 0.05:
+        return "alike"
+    return f"{abs(seconds):.1f} s {'sooner' if seconds > 0 else 'later'}"
+
+
+def _runs(study: Study) -> str:
+    rows = []
+    for one in study.groups:
+        then = study.then(one)
+        numbers = [then.all, then.first_round_trip, then.medium, then.clean] if then else ["-"] * 4
+        early = len(one.runs) - len(one.clean)
+        rows.append([literal(one.server), *map(str, [len(one.runs), early, len(one.clean), *numbers])])
+    head = [
+        "server",
+        "runs",
+        "lost on the medium",
+        "clean",
+        "published: runs",
+        "lost in the first round trip",
+    ]
+    head += ["lost on the medium", "clean"]
+    return table(head, rows) + (
+        "\n\nAs in the source, runs whose slow start ended with a loss before the link was full are "
+        "left out of "
+        f"what follows. The source draws that line at {study.known.threshold_s:g} s. Here it is "
+        f"{study.baseline.earliest_s:.1f} s: when the first of the runs without any loss on the medium "
+        "noticed a loss."
+    )
+
+
+def _lead(study: Study) -> str:
+    leads = study.leads
+    if leads is None:
+        return "No variant of this run has `ss=search-log`, which says when SEARCH would have left slow "
+        "start."
+    never = sum(lead == -math.inf for lead in leads)
+    before = [lead for lead in leads if lead > 0]
+    text = (
+        f"Of {several(len(leads), 'clean run')} of `search-log` the exit comes first in {len(before)}, "
+        f"{percent(share_of(leads, 0))}; published: {study.known.exit_first:g} %. In {never} SEARCH "
+        f"does not speak "
+        "before slow start ends."
+    )
+    middle = median(before)
+    if middle is not None:
+        text += f" Where the exit comes first, the median lead is {middle:.2f} round trips of that time."
+    return text
+
+
+def _reaching(study: Study) -> str:
+    sizes = [size for size in _COUNTED_MB if size in study.sizes_mb]
+    rows = []
+    for one in study.groups:
+        then = study.then(one)
+        texts = []
+        for size in sizes:
+            texts.append(f"{one.reaching(size * MB)} of {len(one.clean)}")
+            texts.append(percent(then.reaching[size] / then.clean) if then and size in then.reaching else "-")
+        rows.append([study.name(one), *texts])
+    head = ["", *(text for size in sizes for text in (f"{size} MB", "published"))]
+    return "Clean runs that reach so many MB before they are cut:\n\n" + table(head, rows)
+
+
+def _quartiles(study: Study) -> str:
+    sizes = [size for size in study.sizes_mb if size % _STEP_MB == 0]
+    rows = [[study.name(one), *(_three(one.times(size * MB)) for size in sizes)] for one in study.groups]
+    head = ["", *(f"{size} MB" for size in sizes)]
+    return "Seconds until so many MB had arrived, median and in brackets quartiles:\n\n" + table(head, rows)
+
+
+def _three(values: Sequence[float]) -> str:
+    low, middle, high = (_seconds(quantile(values, share)) for share in QUARTILES)
+    return f"{middle} ({low} to {high})"
+
+
+def _seconds(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.1f}" if math.isfinite(value) else "never"
+
+
+def _compared(study: Study) -> list[str]:
+    """By the distributions: at which shares of the runs a variant is sooner, or later."""
+    if _COMPARED_MB not in study.sizes_mb:
+        return []
+    rows = []
+    for one in study.others:
+        gaps = study.gaps(one, _COMPARED_MB)
+        alike, sooner = sum(abs(gap) <= _ALIKE_S for gap in gaps), sum(gap > _ALIKE_S for gap in gaps)
+        known = study.known
+        then = [known.alike, known.sooner, known.later] if one.slow_start == "search-keep" else []
+        shares = [f"{count} %" for count in (alike, sooner, len(gaps) - alike - sooner)]
+        rows.append([study.name(one), *shares, " / ".join(f"{share:g} %" for share in then) or "-"])
+    text = (
+        f"The distributions of the time to {_COMPARED_MB} MB held against the baseline's, percentile by "
+        f"percentile; "
+        f"alike are those that differ by less than {_ALIKE_S:g} s (the source has no number for this):"
+    )
+    return [text, table(["", "alike", "sooner", "later", "published"], rows)]
+
+
+def _window(study: Study) -> str:
+    if not study.cuts:
+        return "In no run of this campaign did SEARCH lower the window."
+    lines, beta = [], study.known.beta_cut
+    for one, cuts in study.cuts:
+        low, middle, high = (percent(quantile(cuts, share)) for share in QUARTILES)
+        lines.append(
+            f"`{study.name(one)}`, {several(len(cuts), 'run')}: it takes off {middle} in the median, "
+            f"quartiles {low} "
+            f"and {high}; more than CUBIC's {percent(beta)} in {percent(share_of(cuts, beta))} of the runs."
+        )
+    if any(one.slow_start == "search-log" for one, _ in study.cuts):
+        lines.append("Of `search-log` this is what SEARCH would have taken off.")
+    return "\n\n".join(lines)

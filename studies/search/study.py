@@ -1,0 +1,122 @@
+"""The quantities of the page on SEARCH: what the source measures over all runs of a variant, or of two."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from bentpipe.study.quantiles import quantile
+from bentpipe.study.slow_starts import BASELINE, MB, Group, groups
+from bentpipe.study.source import Source
+from bentpipe.study.variants import options, short_names
+
+from .published import Search, SearchRuns
+
+QUARTILES = (0.25, 0.5, 0.75)
+
+
+@dataclass(frozen=True)
+class Study:
+    """A run, and what was published."""
+
+    source: Source
+    known: Search
+
+    @cached_property
+    def groups(self) -> list[Group]:
+        """All variants, the baseline first."""
+        found = groups(self.source.in_order)
+        return sorted(found, key=lambda one: one is not _baseline(found))
+
+    @property
+    def is_one(self) -> bool:
+        """Whether there is a baseline, and something to compare with it, over one path."""
+        paths = {(one.scenario, one.workload, one.client) for one in self.source.records}
+        return len(self.groups) > 1 and _baseline(self.groups) is not None and len(paths) == 1
+
+    @property
+    def baseline(self) -> Group:
+        return self.groups[0]
+
+    @property
+    def others(self) -> list[Group]:
+        return self.groups[1:]
+
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        return short_names([one.server for one in self.groups])
+
+    def name(self, group: Group) -> str:
+        return self._names[group.server]
+
+    def number(self, group: Group) -> int:
+        """Its place in all figures."""
+        return self.groups.index(group)
+
+    @cached_property
+    def sizes_mb(self) -> range:
+        """1 MB, 2 MB, and so on up to the whole file."""
+        return range(1, self.source.records[0].size_bytes // MB + 1)
+
+    def then(self, group: Group) -> SearchRuns | None:
+        """What was published of the runs of this slow start."""
+        return self.known.runs.get("baseline" if group is self.baseline else group.slow_start)
+
+    @property
+    def paces(self) -> bool:
+        return any(options(one.server).get("pacing") != "off" for one in self.groups)
+
+    @property
+    def leads(self) -> list[float] | None:
+        """How long before the first loss SEARCH says that slow start should end, in round trips, of each
+        clean run that only logs this; None if there is no such variant.
+        """
+        if self.baseline.slow_start != "search-log":
+            return None
+        return [lead for one in self.baseline.clean if (lead := one.lead_round_trips) is not None]
+
+    @cached_property
+    def cuts(self) -> list[tuple[Group, list[float]]]:
+        """By variant, the shares of the window that SEARCH took off, or would have taken off. Variants that
+        never do are left out.
+        """
+        found = [
+            (group, [cut for one in group.clean if (cut := one.taken_off) is not None])
+            for group in self.groups
+        ]
+        return [(group, cuts) for group, cuts in found if any(cut > 0 for cut in cuts)]
+
+    def saved(self, group: Group, size_mb: int) -> list[float | None]:
+        """How many seconds sooner than the baseline it has so many MB, by the lower quartile, the median and
+        the upper quartile.
+        """
+        then, now = (one.times(size_mb * MB) for one in (self.baseline, group))
+        return [_minus(quantile(then, share), quantile(now, share)) for share in QUARTILES]
+
+    def most_saved(self, group: Group) -> tuple[float, int] | None:
+        """By medians: seconds, and MB."""
+        found = [(self.saved(group, size)[1], size) for size in self.sizes_mb]
+        return max(((gap, size) for gap, size in found if gap is not None), default=None)
+
+    def gaps(self, group: Group, size_mb: int) -> list[float]:
+        """How much sooner than the baseline's each percentile comes; nothing where neither ever does."""
+        shares = [(number + 0.5) / 100 for number in range(100)]
+        then, now = (_at(one.times(size_mb * MB), shares) for one in (self.baseline, group))
+        return [0.0 if one == other else one - other for one, other in zip(then, now, strict=True)]
+
+
+def _baseline(found: Sequence[Group]) -> Group | None:
+    mine = [one for one in found if one.slow_start in BASELINE]
+    return min(mine, key=lambda one: BASELINE.index(one.slow_start), default=None)
+
+
+def _at(values: Sequence[float], shares: Sequence[float]) -> list[float]:
+    return [math.inf if (one := quantile(values, share)) is None else one for share in shares]
+
+
+def _minus(one: float | None, other: float | None) -> float | None:
+    if one is None or other is None or not (math.isfinite(one) and math.isfinite(other)):
+        return None
+    return one - other

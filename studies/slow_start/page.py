@@ -1,0 +1,169 @@
+"""The page on slow starts side by side, over queues: how near to the limit, what is dropped, and
+what ended slow start."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from bentpipe.analysis.cells import Cell, cells
+from bentpipe.errors import BentpipeError
+from bentpipe.study import figures, footing
+from bentpipe.study.grid import Grid
+from bentpipe.study.markdown import literal, several, table
+from bentpipe.study.queues import queue, without_queue
+from bentpipe.study.slow_starts import MB, Run
+from bentpipe.study.source import Source
+from bentpipe.study.variants import short_names, slow_start
+
+_FIGURE = "slow-start.svg"
+_HOW = """Share of the limit, medians of `limit_s` / `completion_s`: 100 % is a sender that knows the path.
+*dropped*: what the queue dropped, in percent of the file. In bold, the best of a column among
+those that drop no more than CUBIC with HyStart++ does there."""
+_LEFT = """The second table of each path has what ended slow start most frequently, and when: the median,
+from the client's first packet on. `loss` means that the slow start did not see the full link
+before its queue overflowed, or that a packet was lost on the medium; *not left* that the file was
+there before."""
+
+_ACTS = """The least queue from which on a slow start acts before the first loss in most trials: it ends, or
+first slows down, as HyStart++ does:"""
+
+
+@dataclass(frozen=True)
+class Page:
+    """What the page is written from."""
+
+    source: Source
+
+    @cached_property
+    def cells(self) -> list[Cell]:
+        return [
+            one
+            for one in cells(self.source.in_order)
+            if slow_start(one.key.server) and queue(one.key.scenario)
+        ]
+
+    @cached_property
+    def variants(self) -> dict[str, str]:
+        return short_names(list(dict.fromkeys(one.key.server for one in self.cells)))
+
+    @cached_property
+    def paths(self) -> list[tuple[str, str]]:
+        """Scenario, without its queue, and workload."""
+        return list(dict.fromkeys((without_queue(one.key.scenario), one.key.workload) for one in self.cells))
+
+    @property
+    def tells(self) -> bool:
+        """Whether any server said how it left slow start."""
+        return any(Run(record).left_by for cell in self.cells for record in cell.records)
+
+    def over(self, path: tuple[str, str]) -> Grid:
+        """Slow starts against queues."""
+        mine = [one for one in self.cells if (without_queue(one.key.scenario), one.key.workload) == path]
+        settings = list(dict.fromkeys(queue(one.key.scenario) for one in mine))
+        return Grid(self.variants, settings, {(one.key.server, queue(one.key.scenario)): one for one in mine})
+
+
+def write(runs: Sequence[Source], folder: Path) -> list[Path]:
+    """Write the page and its figure to `folder`; the files, the page first. BentpipeError if the run has
+    not several slow starts and a sweep of the forward queue.
+    """
+    source = runs[0]
+    page = Page(source)
+    if len(page.variants) < 2:
+        raise BentpipeError(
+            f"{source.folder}: wanted are servers with ss=, and a sweep of forward.queue; the run has "
+            f"{several(len(page.variants), 'server')} with both",
+            "make such a run with: bentpipe run slow-start",
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    grids = [(path, page.over(path)) for path in page.paths]
+    figures.grids(
+        [
+            (f"{path[0]}: share of the limit, percent", grid.squares(list(page.variants)))
+            for path, grid in grids
+        ],
+        list(page.variants.values()),
+        [list(grid.settings) for _, grid in grids],
+        folder / _FIGURE,
+        "share of the limit over queues",
+    )
+    written = folder / "slow-start.md"
+    written.write_text("\n\n".join(_sections(page)) + "\n")
+    return [written, folder / _FIGURE]
+
+
+def _sections(page: Page) -> list[str]:
+    parts = ["# Slow starts side by side", _opening(page), _HOW, *([_LEFT] if page.tells else [])]
+    parts.append(f"![Share of the limit of every slow start, over queues, in percent]({_FIGURE})")
+    if page.tells:
+        parts += [_ACTS, _acting(page)]
+    for path in page.paths:
+        grid = page.over(path)
+        parts += [f"## {path[0]}", _title(page, path[0]), grid.markdown("server")]
+        parts += [_left(page, grid)] if page.tells else []
+    return [*parts, *footing.failures(page.source.records), *footing.made(page.source, {})]
+
+
+def _opening(page: Page) -> str:
+    count = {len(one.records) for one in page.cells}
+    sizes = ", ".join(
+        f"{size / MB:g} MB" for size in sorted({one.records[0].size_bytes for one in page.cells})
+    )
+    return (
+        f"{several(len(page.variants), 'variant')} as the server, each over "
+        f"{several(len(page.paths), 'path')} with queues from a tenth of "
+        f"what the path holds to several times that; files of {sizes}, {several(max(count), 'trial')} each."
+    )
+
+
+def _acting(page: Page) -> str:
+    """Slow starts against paths: the least queue."""
+    grids = [page.over(path) for path in page.paths]
+    rows = [[literal(name), *(_from(grid, one) for grid in grids)] for one, name in page.variants.items()]
+    return table(["", *(path[0] for path in page.paths)], rows, left=1 + len(grids))
+
+
+def _from(grid: Grid, variant: str) -> str:
+    """The queue from which on a slow start acts in most trials; the queues grow from left to
+    right."""
+    least = None
+    for setting in reversed(grid.settings):
+        cell = grid.cells.get((variant, setting))
+        if cell is None or not _acts(cell):
+            break
+        least = setting
+    return least or "never"
+
+
+def _acts(cell: Cell) -> bool:
+    return sum(Run(one).acted for one in cell.records) > len(cell.records) / 2
+
+
+def _title(page: Page, scenario: str) -> str:
+    label = next(one.key.scenario for one in page.cells if without_queue(one.key.scenario) == scenario)
+    return f"{literal(str(page.source.manifest.scenarios[label].summary.get('title', scenario)))}."
+
+
+def _left(page: Page, grid: Grid) -> str:
+    rows = [
+        [literal(page.variants[one]), *(_ended(grid.cells.get((one, setting))) for setting in grid.settings)]
+        for one in grid.variants
+    ]
+    return table(["", *grid.settings], rows, left=1 + len(grid.settings))
+
+
+def _ended(cell: Cell | None) -> str:
+    if cell is None:
+        return ""
+    runs = [Run(one) for one in cell.records]
+    ((word, count),) = Counter(one.left_by for one in runs).most_common(1)
+    if word is None:
+        return "not left"
+    times = sorted(one.left_s for one in runs if one.left_by == word and one.left_s is not None)
+    said = literal(word.replace("_", " "))
+    text = f"{said} {times[len(times) // 2]:.1f} s" if times else said
+    return text if count == len(runs) else f"{text} ({count} of {len(runs)})"
