@@ -110,10 +110,14 @@ def scenarios() -> Path:
 
 
 def campaigns() -> dict[str, Path]:
-    """Every campaign by its name: those that stand alone, and those of studies."""
-    own = root() / "campaigns"
-    studies = (file for place in study_folders() for file in place.glob("*/campaigns/*.toml"))
-    return {file.stem: file for file in (*sorted(own.glob("*.toml")), *sorted(studies))}
+    """Every campaign by its name: those of studies, of which a later folder's replace an earlier one's, and
+    those that stand alone, which none replaces.
+    """
+    found: dict[str, Path] = {}
+    for place in study_folders():
+        files = [*place.glob("campaigns/*.toml"), *place.glob("*/campaigns/*.toml")]
+        found |= {file.stem: file for file in sorted(files)}
+    return found | {file.stem: file for file in sorted((root() / "campaigns").glob("*.toml"))}
 
 
 def study_folders() -> list[Path]:

@@ -14,7 +14,8 @@ import pytest
 from conftest import Command, Done, installed_or_skip
 
 from bentpipe.analysis.comparison import MEASURES
-from bentpipe.runs.records import Record, to_arrow
+from bentpipe.runs.records import Record
+from bentpipe.runs.table import to_arrow
 
 NOISE = (0.99, 1.0, 1.01)
 

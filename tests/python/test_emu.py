@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import fake_run
 import pytest
 from children import PATIENCE_S, command_line, wait_for, wait_until_gone
 from conftest import Command, installed_or_skip
@@ -206,9 +207,10 @@ def _processes_of(word: str) -> list[int]:
 
 def test_the_guard_finds_how_many_trials_the_machine_bears() -> None:
     def ended(outcome: str, late_ms: float) -> Record:
-        blank: dict[str, Any] = dict.fromkeys(Record.__dataclass_fields__)
-        late = {"release_error_p999_ms": late_ms, "release_error_limit_ms": 1.0}
-        return Record(**(blank | late | {"outcome": outcome}))
+        made = fake_run.record("sat", "noq", "noq", 1)
+        return fake_run.change(
+            made, outcome=outcome, release_error_p999_ms=late_ms, release_error_limit_ms=1.0
+        )
 
     guard = Guard(most=16, least=2, limit=4)
     assert guard.admits(20), "one always may, if none is running"

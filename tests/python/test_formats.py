@@ -50,6 +50,16 @@ def test_a_run_of_an_older_format_is_read_and_resumed(bentpipe: Command, older: 
     assert bentpipe("compare", "run", older).code == 0
 
 
+def test_a_record_that_lacks_a_column_is_none() -> None:
+    """Not one in which nothing was measured."""
+    line = (OLDER[0] / "records.jsonl").read_text().splitlines()[0]
+    values = json.loads(line)
+    for column in ("forward_packets", "client_version", "completion_s"):
+        less = {name: value for name, value in values.items() if name != column}
+        with pytest.raises(ValueError, match=f'the key "{column}" is missing'):
+            records.Record.from_mapping(less)
+
+
 @pytest.mark.parametrize(
     ("file", "format"), [("manifest.json", 99), ("records.jsonl", 99), ("manifest.json", "x")]
 )

@@ -63,6 +63,20 @@ def test_a_kind_of_the_users_own_takes_part(bentpipe: Command, mine: Path) -> No
     assert [len(record["proxies"]) for record in done.records()] == [0, 1, 1]
 
 
+def test_a_run_is_not_resumed_without_its_kind(
+    bentpipe: Command, mine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its trials would be left out, and their records lost."""
+    installed_or_skip("noq")
+    assert bentpipe(*RUN, "--treatment", "direct,mine", "--out", "A").code == 0
+    before = Path("A/records.jsonl").read_text()
+    monkeypatch.delenv("BENTPIPE_PROXIES")
+    proxies.discover.cache_clear()
+    done = bentpipe("run", "--resume", "A", "--retry-failed")
+    assert done.code == 2 and "there is no kind of proxies mine here" in done.err
+    assert "BENTPIPE_PROXIES" in done.err and Path("A/records.jsonl").read_text() == before
+
+
 def test_what_a_kind_says_of_itself_counts(mine: Path) -> None:
     kind = proxies.discover()["mine"]
     assert kind.default == "gateway" and kind.lead({"mode": "warm"}) == 0.5 and kind.lead({"iw": "9"}) == 0

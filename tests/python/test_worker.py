@@ -64,6 +64,7 @@ def test_a_bundle_has_no_path_of_this_machine(bundles: list[Path]) -> None:
     ("values", "message"),
     [
         ({"format": 9}, "it is of format 9"),
+        ({"format": None}, "it is of format None"),
         ({"surplus": 1}, 'unknown key "surplus"'),
         ({"seed": 7}, "seed: 7 is not valid"),
         ({"testbed": "moon"}, 'testbed: "moon" is not valid'),

@@ -111,6 +111,8 @@ def _tables(definition: Definition) -> str:
         measured = [f'        "{it.name}",' for it in definition.objects[0].fields if it.by == "testbed"]
         lines += ["# Those that the testbed's program says.", "MEASURED = frozenset(", "    (", *measured]
         lines += ["    )", ")", ""]
+        first = [f'        "{it.name}",' for it in definition.objects[0].fields if it.since == 1]
+        lines += ["# Those that every file has.", "REQUIRED = frozenset(", "    (", *first, "    )", ")", ""]
     lines += ["# The columns of each type, with the types that their definition gives them."]
     lines += ["TYPES: dict[str, dict[str, str]] = {"]
     for one in definition.objects:

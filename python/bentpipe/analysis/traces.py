@@ -19,11 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, NotRequired, TypedDict
-
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 from bentpipe import paths
 from bentpipe.analysis import link_facts
@@ -33,6 +29,9 @@ from bentpipe.runs import manifest
 from bentpipe.runs.records import Record, read_jsonl
 from bentpipe.runs.trial_files import HOP_TRACES, PACKETS, SUMMARY, TRACE, UNFINISHED, has_capture, is_traced
 from bentpipe.schema.manifest import ScenarioState
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 PROGRAM = "bentpipe-trace"
 FORMAT = 1  # of analysis.json
@@ -138,6 +137,8 @@ class Analysis:
     @cached_property
     def packets(self) -> pa.Table:
         """All packets of all connections."""
+        import pyarrow.parquet as pq  # takes long
+
         return pq.read_table(self.folder / PACKETS)
 
     def connection(self, number: int | None = None) -> Connection:
@@ -166,6 +167,10 @@ class Analysis:
         """Whether there are 1-RTT packets, none of which could be decrypted, and nothing else to measure."""
         if any(one["protocol"] != "quic" for one in self.summary["connections"]):
             return False
+        import pyarrow as pa
+        import pyarrow.compute as pc
+        import pyarrow.parquet as pq
+
         packets = pq.read_table(self.folder / PACKETS, columns=["type", "number"])
         numbers = packets.filter(pc.equal(packets["type"], pa.scalar("1rtt")))["number"]
         return 0 < len(numbers) == numbers.null_count

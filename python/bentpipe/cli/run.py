@@ -168,15 +168,18 @@ def _write_bundles(folder: Path, asked: Asked, settings: Settings) -> int:
     bundler.ask_versions()
     for why in values.left_out.values():
         click.echo(f"left out: {why}", err=True)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"--bundles: {folder} exists already and is not empty", "choose another folder")
     folder.mkdir(parents=True, exist_ok=True)
-    trials = values.plan.trials(tuple(values.left_out))
-    for trial in trials:
+    count = 0
+    for trial in values.plan.trials(tuple(values.left_out)):
         if why_not := bundler.lack(trial):
             click.echo(f"left out: {trial.id}: {why_not}", err=True)
         else:
             text = json.dumps(msgspec.to_builtins(bundler.bundle(trial)))
             (folder / f"{trial.id}.json").write_text(f"{text}\n")
-    click.echo(f"{progress.count(len(trials))} in {folder}: bentpipe worker BUNDLE runs one")
+            count += 1
+    click.echo(f"{progress.count(count)} in {folder}: bentpipe worker BUNDLE runs one")
     return 0
 
 

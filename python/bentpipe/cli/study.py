@@ -99,7 +99,8 @@ def _carry_out(one: Study, runs: tuple[Path, ...], every: bool, out: Path | None
         ["bentpipe", "study", one.name, *(word for run in folders for word in ("--run", str(run)))]
     )
     sources = [Source.read(folder, command) for folder in folders]
-    place = out or (Path() if paths.is_package() else one.folder)
+    shipped = paths.is_package() and one.folder.is_relative_to(paths.root())
+    place = out or (Path() if shipped else one.folder)
     for file in one.page()(sources, place):
         click.echo(file)
     return 0
@@ -109,13 +110,13 @@ def _run(planned: PlannedRun, folder: Path) -> int:
     """Carry out a run, or go on with it; its exit code."""
     from bentpipe.cli import commands
 
-    words = ["run", "--resume", str(folder)]
-    if not (folder / FILE).is_file():
-        words = ["run", str(planned.campaign), *planned.options, "--out", str(folder)]
+    where = "--resume" if (folder / FILE).is_file() else "--out"
+    words = ["run", str(planned.campaign), *planned.options, where, str(folder)]
     click.echo(f"study: bentpipe {shlex.join(words)}", err=True)
     code = commands.invoke([*words, "--no-report"])
-    if code == 1 and not (folder / FILE).is_file():
-        raise BentpipeError(f"{folder}: the run failed", "see above")
+    if code == 1:
+        again = shlex.join(["bentpipe", "run", "--resume", str(folder), "--retry-failed"])
+        raise BentpipeError(f"{folder}: the testbed failed in some trials", f"repeat these with: {again}")
     return code
 
 

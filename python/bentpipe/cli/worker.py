@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import signal
 import tempfile
+import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -15,10 +16,14 @@ import click
 import msgspec
 
 from bentpipe.errors import UsageError
+from bentpipe.execution import bundle as bundles
 from bentpipe.execution.executor import Local
+from bentpipe.execution.jobs import Answer
 from bentpipe.schema import reading
 from bentpipe.schema.bundle import FORMAT, Bundle, BundleAnswer
 from bentpipe.stacks import catalogue
+
+_TICK_S = 0.25  # how soon a signal is noticed
 
 
 @click.command(short_help="Run one trial bundle, and print the answer.")
@@ -56,8 +61,9 @@ def worker(bundle: BinaryIO, out: Path | None, extra: tuple[Path, ...]) -> int:
     ):
         executor = Local(known, Path(scratch), pool)
         folder = out.resolve() if out else Path(scratch, "trial")
-        with _ends_with_a_signal(executor):
-            answer = executor.submit(asked, folder).result()
+        bundles.resolve(asked, known, Path(scratch), folder)  # what is not here is said at once
+        with _told_to_end() as told:
+            answer = _wait(executor.submit(asked, folder), executor, told)
         if answer.killed:
             raise KeyboardInterrupt
     said = BundleAnswer(trial=asked.trial, seed=asked.seed, values=answer.values, failure=answer.failure)
@@ -68,19 +74,29 @@ def worker(bundle: BinaryIO, out: Path | None, extra: tuple[Path, ...]) -> int:
 def _read(bundle: BinaryIO) -> Bundle:
     """UsageError if it is no bundle."""
     try:
-        return reading.convert(json.loads(bundle.read()), Bundle, FORMAT)
+        return reading.convert(json.loads(bundle.read()), Bundle, FORMAT, numbered=True)
     except ValueError as error:
         hint = "`bentpipe run --bundles DIR` writes bundles; docs/reference/bundle.md says what is in them"
         raise UsageError(f"{bundle.name}: no bundle: {error}", hint) from error
 
 
+def _wait(future: Future[Answer], executor: Local, told: threading.Event) -> Answer:
+    """The answer; once the process is told to end, that of the trial that was ended."""
+    while not future.done() and not told.is_set():
+        wait([future], timeout=_TICK_S)
+    if told.is_set():
+        executor.kill()
+    return future.result()
+
+
 @contextmanager
-def _ends_with_a_signal(executor: Local) -> Iterator[None]:
-    """End the trial, and its programs, on Ctrl-C, SIGTERM and SIGHUP."""
+def _told_to_end() -> Iterator[threading.Event]:
+    """Set by Ctrl-C, SIGTERM and SIGHUP, which end nothing by themselves meanwhile."""
+    told = threading.Event()
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, lambda *_: executor.kill()) for number in numbers}
+    before = {number: signal.signal(number, lambda *_: told.set()) for number in numbers}
     try:
-        yield
+        yield told
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -1,7 +1,8 @@
 """Trial bundles: all that a trial depends on, without a path of this machine, and what is made of one here.
 
 Who executes a bundle finds its stacks by their names and by the hash of what they were built from, and makes
-its files. So any machine that has the stacks gives the same answer (`schemas/bundle.toml`).
+its files (`schemas/bundle.toml`). Not compared are the versions of the testbed's programs, of proxies, and of
+stacks that are not built but come as packages: those are the receiver's own.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bentpipe.execution.bundle import of_stack, of_treatment
@@ -45,10 +45,15 @@ class Bundler:
         if not self._testbed.programs_say_versions:
             self._versions = {name: state.of(stack).version for name, stack in self._cast.stacks.items()}
 
+    @property
+    def files(self) -> dict[str, int]:
+        """The files of all trials, by name, and their sizes."""
+        further = [flow.workload for flow in flows.every(self._workloads.values()) if flow.workload]
+        return _files([*self._workloads.values(), *further])
+
     def bundle(self, trial: Trial) -> Bundle:
         """All that a trial depends on."""
         planned = self._flows(trial)
-        moved = [flow.workload for flow in planned if flow.workload.duration_ms is None]
         return Bundle(
             format=FORMAT,
             trial=trial.id,
@@ -56,7 +61,7 @@ class Bundler:
             scenario=self._manifest.scenarios[trial.scenario].scenario,
             flows=[self._flow(one) for one in planned],
             proxies=of_treatment(self._treatments[trial.treatment]),
-            files={name: one.file_bytes for one in moved for name in one.files},
+            files=_files([flow.workload for flow in planned]),
             seed=trial.seed,
             trace=self._plan.trace != "none",
             qlog=self._plan.qlog,
@@ -119,3 +124,8 @@ class Bundler:
             client=of_stack(client, self._versions.get(client.stack.name)),
             server=of_stack(server, self._versions.get(server.stack.name)),
         )
+
+
+def _files(workloads: Sequence[Workload]) -> dict[str, int]:
+    """Those of workloads; the file of a duration is the testbed's to make."""
+    return {name: one.file_bytes for one in workloads if one.duration_ms is None for name in one.files}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Protocol
 
+from bentpipe.errors import BentpipeError
 from bentpipe.execution import bundle as bundles
 from bentpipe.execution.jobs import Answer, Trials
 from bentpipe.plan.workload import www_file
@@ -32,16 +33,33 @@ class Executor(Protocol):
 class Local:
     """Runs bundles here, each in a process of its own, as many at a time as `pool` has threads."""
 
-    def __init__(self, known: Mapping[str, Stack], scratch: Path, pool: ThreadPoolExecutor) -> None:
+    def __init__(
+        self,
+        known: Mapping[str, Stack],
+        scratch: Path,
+        pool: ThreadPoolExecutor,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
         """`known` are the stacks that there are; `scratch` is for what trials need, and the caller's to
-        remove.
+        remove. Once `stopped` says so, no more is written.
         """
-        self._known, self._pool = known, pool
+        self._known, self._pool, self._stopped = known, pool, stopped
         self._www = scratch / "www"
         self._trials = Trials(scratch)
         self._making = threading.Lock()
         self._made: set[str] = set()  # files in www
         self._killed = False
+
+    def prepare(self, files: Mapping[str, int]) -> None:
+        """Make these files, by name and size, before the trials that are served them. OSError if there is no
+        room. Where trials need the processors in time, nothing of it is left for later.
+        """
+        with self._making:
+            self._www.mkdir(exist_ok=True)
+            for name, size in files.items():
+                if name not in self._made and not self._gives_up():
+                    www_file(self._www, size, self._gives_up, name)
+                    self._made.add(name)
 
     def submit(self, bundle: Bundle, folder: Path) -> Future[Answer]:
         return self._pool.submit(self._run, bundle, folder)
@@ -51,16 +69,14 @@ class Local:
         self._trials.kill()
 
     def _run(self, bundle: Bundle, folder: Path) -> Answer:
-        self._make_files(bundle)
-        if self._killed:
+        self.prepare(bundle.files)
+        if self._gives_up():
             return Answer(None, killed=True)
-        return self._trials.trial(bundles.resolve(bundle, self._known, self._www, folder))
+        try:
+            job = bundles.resolve(bundle, self._known, self._www, folder)
+        except BentpipeError as error:
+            return Answer(None, f"{error}; {error.hint}" if error.hint else str(error))
+        return self._trials.trial(job)
 
-    def _make_files(self, bundle: Bundle) -> None:
-        """Make the files of a bundle that are not there yet; others wait for them meanwhile."""
-        with self._making:
-            self._www.mkdir(exist_ok=True)
-            for name, size in bundle.files.items():
-                if name not in self._made and not self._killed:
-                    www_file(self._www, size, lambda: self._killed, name)
-                    self._made.add(name)
+    def _gives_up(self) -> bool:
+        return self._killed or self._stopped()

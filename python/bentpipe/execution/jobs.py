@@ -125,6 +125,7 @@ class Trials:
 
     def trial(self, job: Job) -> Answer:
         """Run one job to its end."""
+        told = json.dumps(job.to_mapping())
         with self._lock:
             if self._killed:
                 return Answer(None, killed=True)
@@ -142,7 +143,7 @@ class Trials:
             )
             self._running.add(process)
         try:
-            out, err = process.communicate(json.dumps(job.to_mapping()))
+            out, err = process.communicate(told)
         finally:
             with self._lock:
                 self._running.discard(process)

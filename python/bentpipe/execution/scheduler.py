@@ -122,9 +122,13 @@ class Scheduler:
     def _execute(self, scratch: Path, pool: ThreadPoolExecutor) -> None:
         self._scratch = scratch
         self._bundler.ask_versions()
+        executor = Local(self.cast.stacks, scratch, pool, lambda: self._stop)
+        executor.prepare(self._bundler.files)
+        if self._stop:
+            return
         self._check_contract(ContractCheck(self.cast, self._testbed, scratch, self.settings.silence_s), pool)
         self.progress.start(len(self._queue))
-        self._work_off(Local(self.cast.stacks, scratch, pool), pool)
+        self._work_off(executor, pool)
         if not self._stop:
             self._traces.reduce(pool)
             self._traces.say_what_failed()

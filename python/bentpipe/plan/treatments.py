@@ -134,6 +134,8 @@ def named(texts: Iterable[str], where: str) -> tuple[str, ...]:
 
 
 def _hint(name: str, known: Sequence[str]) -> str:
+    if "," in name:
+        return "a treatment with a chain stands alone: repeat the option"
     if name.removeprefix(QUIC_PEP).strip().partition(":")[0] in PLACES:
         return f"write {QUIC_PEP}={catalogue.discover()[QUIC_PEP].example}"
     return one_of(name, known, "treatments")
@@ -141,7 +143,7 @@ def _hint(name: str, known: Sequence[str]) -> str:
 
 def labels(names: Sequence[str], chains: Sequence[str]) -> list[str]:
     """The treatments of a plan, as records have them: `quic-pep` without a chain of its own once with each of
-    `chains`; any kind without one has a proxy at each of its places.
+    `chains`; any kind without one has a proxy at each of its places. UsageError for a kind that is not here.
     """
     found: list[str] = []
     for text in names:
@@ -151,7 +153,10 @@ def labels(names: Sequence[str], chains: Sequence[str]) -> list[str]:
         elif equals:
             found.append(f"{name} {spec}")
         else:
-            default = (catalogue.discover()[name].default,) if name in catalogue.discover() else ()
+            if name not in catalogue.discover():
+                hint = "name the folder that it is in by BENTPIPE_PROXIES"
+                raise UsageError(f"there is no kind of proxies {name} here", hint)
+            default = (catalogue.discover()[name].default,)
             found += [f"{name} {one}" for one in (chains if name == QUIC_PEP and chains else default)]
     return list(dict.fromkeys(found))
 

@@ -27,7 +27,7 @@ def build(run: Path) -> Path:
     or a file in it that cannot be read, OSError if the site cannot be written.
     """
     assets = _assets()
-    model = RunModel(run, *run_folder.read(run))
+    model = RunModel(run, *run_folder.read_unfinished(run))
     site, partial = run / "report", run / "report.partial"
     shutil.rmtree(partial, ignore_errors=True)
     try:

@@ -113,7 +113,9 @@ def read(folder: Path) -> Manifest:
         found = reading.convert(values, Manifest, FORMAT)
         _check_scenarios(found)
     except ValueError as error:
-        raise BentpipeError(f"{path}: {error}", _DAMAGED) from error
+        newer = isinstance(error, reading.FormatError)
+        hint = "use the version of Bentpipe that wrote it" if newer else _DAMAGED
+        raise BentpipeError(f"{path}: {error}", hint) from error
     return found
 
 

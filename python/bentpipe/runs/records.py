@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from bentpipe.plan.trial import Trial
 from bentpipe.schema import reading
@@ -23,7 +21,7 @@ from bentpipe.schema.record import (
     FORMAT,
     MEASURED,
     OUTCOMES,
-    TYPES,
+    REQUIRED,
     FlowResult,
     HopResult,
     Outcome,
@@ -64,6 +62,10 @@ class Record(schema.Record, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         """A record from a JSON object, of this format or an older one, whose columns that came later are
         empty. ValueError, with the column, for anything else.
         """
+        if isinstance(values, dict) and (absent := REQUIRED - values.keys()):
+            reading.check_format(values, FORMAT)
+            first = next(column for column in cls.__struct_encode_fields__ if column in absent)
+            raise ValueError(f'the key "{first}" is missing')
         return reading.convert(values, cls, FORMAT)
 
 
@@ -110,66 +112,3 @@ def read_jsonl(path: Path) -> Iterator[Record]:
             raise ValueError(f"{path}:{number}: not a record: {error}") from error
         except ValueError as error:
             raise ValueError(f"{path}:{number}: not a record: {error}") from error
-
-
-def to_arrow(records: list[Record]) -> pa.Table:
-    """The table of `records.parquet`: a column per field of a record, in their order, and a column per name
-    in place of a field that is an object.
-    """
-    rows = [msgspec.to_builtins(record) for record in records]
-    columns: dict[str, pa.Array[Any]] = {}
-    for field, kind in TYPES["Record"].items():
-        values = [row[field] for row in rows]
-        if kind == "object":
-            for name in sorted({name for value in values for name in value}):
-                columns[f"{field}.{name}"] = _said([value.get(name) for value in values])
-        else:
-            columns[field] = pa.array([_flat(value) for value in values], _arrow(kind))
-    return pa.table(columns)
-
-
-_PLAIN: dict[str, pa.DataType] = {
-    "text": pa.string(),
-    "integer": pa.int64(),
-    "number": pa.float64(),
-    "boolean": pa.bool_(),
-    "object": pa.string(),  # inside another object: JSON
-    "Outcome": pa.string(),
-}
-
-
-def _arrow(kind: str) -> pa.DataType:
-    """The column's type, of a type as definitions have it."""
-    kind = kind.removesuffix("?")
-    if kind.startswith("["):
-        return pa.list_(_arrow(kind[1:-1]))
-    if kind in _PLAIN:
-        return _PLAIN[kind]
-    return pa.struct([(name, _arrow(inner)) for name, inner in TYPES[kind].items()])
-
-
-def _flat(value: Any) -> Any:
-    """A value, with objects in the objects of a list as JSON."""
-    if not isinstance(value, list):
-        return value
-    return [
-        {name: json.dumps(it) if isinstance(it, dict) else it for name, it in entry.items()}
-        if isinstance(entry, dict)
-        else entry
-        for entry in value
-    ]
-
-
-def _said(values: list[Any]) -> pa.Array[Any]:
-    """Numbers, or texts if one of them is a text."""
-    if any(isinstance(value, str) for value in values):
-        return pa.array([None if value is None else str(value) for value in values], pa.string())
-    return pa.array([None if value is None else float(value) for value in values], pa.float64())
-
-
-def write_parquet(records: list[Record], path: Path) -> None:
-    """Write `records` to `path`, replacing it only once it is complete."""
-    table = to_arrow(records)
-    partial = path.with_suffix(".partial")
-    pq.write_table(table, partial)
-    partial.replace(path)

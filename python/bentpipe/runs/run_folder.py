@@ -16,8 +16,9 @@ from pathlib import Path
 
 from bentpipe.errors import BentpipeError, UsageError, is_full
 from bentpipe.runs import manifest
-from bentpipe.runs.records import Record, read_jsonl, write_parquet
+from bentpipe.runs.records import Record, read_jsonl
 from bentpipe.runs.trial_files import HOP_TRACES, PACKETS, SUMMARY, TRACE, UNFINISHED, is_traced
+from bentpipe.schema.reading import FormatError
 
 RECORDS = "records.jsonl"
 _PARTIAL = ".partial"
@@ -70,10 +71,10 @@ class RunFolder:
             raise BentpipeError(f"{path}: cannot be resumed: {error}") from error
         except ValueError as error:
             folder.close()
-            raise BentpipeError(
-                f"{path / RECORDS}: cannot be resumed: {error}",
-                "remove the line that is no record; its trial is then run again",
-            ) from error
+            hint = "remove the line that is no record; its trial is then run again"
+            if isinstance(error.__cause__, FormatError):
+                hint = "use the version of Bentpipe that wrote it"
+            raise BentpipeError(f"{path / RECORDS}: cannot be resumed: {error}", hint) from error
         return folder, found, records
 
     def close(self) -> None:
@@ -114,6 +115,8 @@ class RunFolder:
 
     def seal(self, records: list[Record]) -> None:
         """Write `records.parquet`."""
+        from bentpipe.runs.table import write_parquet
+
         try:
             write_parquet(records, self.path / "records.parquet")
         except OSError as error:
@@ -181,20 +184,25 @@ def read(folder: Path) -> tuple[manifest.Manifest, list[Record]]:
     """The manifest and the records of the run in `folder`, which stays as it is. BentpipeError if that is no
     run, or has no records.
     """
-    found = manifest.read(folder)
-    path = folder / RECORDS
-    try:
-        records = list(read_jsonl(path))
-    except FileNotFoundError:
-        records = []
-    except ValueError as error:
-        raise BentpipeError(str(error), "the run may be of a newer version of Bentpipe") from error
-    except OSError as error:
-        raise BentpipeError(f"{path}: cannot be read: {error.strerror}") from error
+    found, records = read_unfinished(folder)
     if not records:
         hint = f"continue it with: bentpipe run --resume {shlex.quote(str(folder))}"
         raise BentpipeError(f"{folder}: no trial of this run has finished, so there are no records", hint)
     return found, records
+
+
+def read_unfinished(folder: Path) -> tuple[manifest.Manifest, list[Record]]:
+    """As `read`, of a run that may have no records yet."""
+    found = manifest.read(folder)
+    path = folder / RECORDS
+    try:
+        return found, list(read_jsonl(path))
+    except ValueError as error:
+        raise BentpipeError(str(error), "the run may be of a newer version of Bentpipe") from error
+    except FileNotFoundError:
+        return found, []
+    except OSError as error:
+        raise BentpipeError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def _is_fresh(folder: Path) -> bool:

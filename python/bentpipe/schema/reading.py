@@ -14,19 +14,31 @@ _UNKNOWN = re.compile(r"Object contains unknown field `(.+?)`(?: - at `\$(.*)`)?
 _WRONG = re.compile(r"(.+?)(?: - at `\$(.*)`)?")
 
 
-def convert(values: Any, kind: type[T], newest: int) -> T:
+class FormatError(ValueError):
+    """The file is of a format that this version does not read."""
+
+
+def convert(values: Any, kind: type[T], newest: int, numbered: bool = False) -> T:
     """What came out of a JSON file, as a `kind` of a format up to `newest`; what a later format brought is
-    empty in an older file. ValueError for anything else.
+    empty in an older file. Unless all are `numbered`, one without a number is of the first. ValueError for
+    anything else, FormatError for another format.
     """
     if not isinstance(values, dict):
         raise ValueError("it is no JSON object")
-    found = values.get("format", 1)
-    if isinstance(found, bool) or not isinstance(found, int) or not 1 <= found <= newest:
-        raise ValueError(f"it is of format {found!r}, and this version of Bentpipe reads 1 to {newest}")
+    if numbered and "format" not in values:
+        raise ValueError('the key "format" is missing')
+    check_format(values, newest)
     try:
         return msgspec.convert(values | {"format": newest}, kind)
     except msgspec.ValidationError as error:
         raise ValueError(_in_words(str(error), values)) from None
+
+
+def check_format(values: dict[str, Any], newest: int) -> None:
+    """FormatError if the file is of another format than 1 to `newest`."""
+    found = values.get("format", 1)
+    if isinstance(found, bool) or not isinstance(found, int) or not 1 <= found <= newest:
+        raise FormatError(f"it is of format {found!r}, and this version of Bentpipe reads 1 to {newest}")
 
 
 def _in_words(text: str, values: Any) -> str:

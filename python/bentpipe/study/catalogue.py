@@ -7,6 +7,7 @@ one of the same name. The module `page` of a study has `write(runs, folder)`, wh
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -43,7 +44,8 @@ class Study:
 
     def page(self) -> Write:
         """What writes its page. Importing it takes a while: it draws."""
-        package = f"bentpipe_study_{self.folder.name}"
+        place = hashlib.sha256(str(self.folder).encode()).hexdigest()[:12]  # two may be called alike
+        package = f"bentpipe_study_{place}"
         if package not in sys.modules:  # so that the modules of a study find each other: from .runs import …
             module = ModuleType(package)
             module.__path__ = [str(self.folder)]
