@@ -190,7 +190,7 @@ mod tests {
                 one["lead_ms"] = json!(lead);
                 one
             });
-            job(&Value::from_iter(proxies)).unwrap().lead()
+            job(&proxies.collect::<Value>()).unwrap().lead()
         };
         assert_eq!(lead(&[0, 0]), Span::ZERO);
         assert_eq!(lead(&[0, 5000]), Span::from_secs(5));
