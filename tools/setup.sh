@@ -37,7 +37,7 @@ if [ ! -x .venv/bin/python ]; then
 fi
 if ! cmp -s requirements.lock .venv/installed.lock || ! cmp -s pyproject.toml .venv/installed.toml; then
     echo "setup: Python packages"
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements.lock
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
     .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
     cp requirements.lock .venv/installed.lock
     cp pyproject.toml .venv/installed.toml
