@@ -30,11 +30,9 @@ def write(definition: Definition) -> str:
     parts += ["from __future__ import annotations", f"from typing import {typing}\n\nimport msgspec"]
     parts.append(f"FORMAT = {definition.format}")
     parts += [_words(one) for one in definition.words]
-    needed = sorted(
-        definition.objects, key=lambda one: one is definition.objects[0]
-    )  # what it is made of first
-    structures = [_structure(one, definition) for one in needed]
-    tables = [_tables(definition)]
+    first, *further = definition.objects
+    structures = [_structure(one, definition) for one in (*further, first)]  # what it is made of comes first
+    tables = [_tables(definition)] if definition.unmeasured else []
     return "\n\n".join(parts) + "\n\n\n" + "\n\n\n".join([*structures, *tables]) + "\n"
 
 
@@ -106,13 +104,13 @@ def _default(field: Field, definition: Definition) -> str:
 
 
 def _tables(definition: Definition) -> str:
-    lines = []
-    if definition.unmeasured:
-        measured = [f'        "{it.name}",' for it in definition.objects[0].fields if it.by == "testbed"]
-        lines += ["# Those that the testbed's program says.", "MEASURED = frozenset(", "    (", *measured]
-        lines += ["    )", ")", ""]
-        first = [f'        "{it.name}",' for it in definition.objects[0].fields if it.since == 1]
-        lines += ["# Those that every file has.", "REQUIRED = frozenset(", "    (", *first, "    )", ")", ""]
+    """What the store of runs asks of the columns of a record."""
+    columns = definition.objects[0].fields
+    measured = [f'        "{it.name}",' for it in columns if it.by == "testbed"]
+    lines = ["# Those that the testbed's program says.", "MEASURED = frozenset(", "    (", *measured]
+    lines += ["    )", ")", ""]
+    first = [f'        "{it.name}",' for it in columns if it.since == 1]
+    lines += ["# Those that every file has.", "REQUIRED = frozenset(", "    (", *first, "    )", ")", ""]
     lines += ["# The columns of each type, with the types that their definition gives them."]
     lines += ["TYPES: dict[str, dict[str, str]] = {"]
     for one in definition.objects:
