@@ -80,6 +80,7 @@ def _carry_out(one: Study, runs: tuple[Path, ...], every: bool, out: Path | None
         folder = Path("runs") / f"study-{one.name}-{number + 1}-{planned.campaign.stem}"
         if code := _run(planned, folder):
             return code
+        _check(one, folder)
         folders.append(folder)
     needed, most = sum(not planned.optional for planned in one.runs), len(one.runs)
     if _optional(one):
@@ -114,10 +115,26 @@ def _run(planned: PlannedRun, folder: Path) -> int:
     words = ["run", str(planned.campaign), *planned.options, where, str(folder)]
     click.echo(f"study: bentpipe {shlex.join(words)}", err=True)
     code = commands.invoke([*words, "--no-report"])
-    if code == 1:
-        again = shlex.join(["bentpipe", "run", "--resume", str(folder), "--retry-failed"])
-        raise BentpipeError(f"{folder}: the testbed failed in some trials", f"repeat these with: {again}")
-    return code
+    return 0 if code == 1 else code  # `_check` says what the records and the manifest tell
+
+
+def _check(one: Study, folder: Path) -> None:
+    """BentpipeError if a run did not come to its end, or the testbed failed in a trial: the page would be of
+    the others alone.
+    """
+    from bentpipe.runs import run_folder
+
+    manifest, records = run_folder.read_unfinished(folder)
+    resume = ["bentpipe", "run", "--resume", str(folder)]
+    if manifest.finished is None:
+        raise BentpipeError(f"{folder}: the run did not come to its end", f"go on with: {shlex.join(resume)}")
+    if invalid := sum(record.outcome == "invalid" for record in records):
+        again = shlex.join([*resume, "--retry-failed"])
+        page = shlex.join(["bentpipe", "study", one.name, "--run", str(folder)])
+        raise BentpipeError(
+            f"{folder}: {invalid} of {len(records)} trials are invalid: they say nothing about the stacks",
+            f"repeat them with: {again}; or write the page all the same: {page}",
+        )
 
 
 def _optional(one: Study) -> bool:

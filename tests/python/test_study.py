@@ -1,0 +1,90 @@
+"""`bentpipe study`: a study of the user's own, carried out from its runs to its page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import Command
+
+from bentpipe import paths
+
+pytestmark = pytest.mark.usefixtures("fake_sim")
+
+STUDY = """name = "mine"
+title = "Mine"
+question = "Does it go through?"
+
+[[runs]]
+campaign = "campaigns/mine.toml"
+about = "all there is"
+
+[[runs]]
+campaign = "campaigns/mine.toml"
+options = ["--seed", "7"]
+about = "again"
+optional = true
+"""
+CAMPAIGN = """scenarios = ["sat"]
+clients = ["toy"]
+servers = ["toy"]
+workloads = ["transfer:1000"]
+iterations = 2
+"""
+PAGE = """from .words import SAID
+
+
+def write(runs, folder):
+    folder.mkdir(exist_ok=True)
+    page = folder / "mine.md"
+    page.write_text("\\n".join(f"{SAID} {len(run.records)} {run.command}" for run in runs))
+    return [page]
+"""
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "studies" / "mine"
+    (folder / "campaigns").mkdir(parents=True)
+    (folder / "study.toml").write_text(STUDY)
+    (folder / "campaigns" / "mine.toml").write_text(CAMPAIGN)
+    (folder / "page.py").write_text(PAGE)
+    (folder / "words.py").write_text('SAID = "records:"\n')
+    monkeypatch.setenv("BENTPIPE_STUDIES", str(folder.parent))
+    return folder
+
+
+def test_a_study_runs_and_writes_its_page(bentpipe: Command, mine: Path) -> None:
+    done = bentpipe("study", "mine")
+    assert done.code == 0, done.err
+    assert (mine / "mine.md").read_text() == "records: 2 bentpipe study mine --run runs/study-mine-1-mine"
+    again = bentpipe("study", "mine", "--all", "-o", "out")
+    assert again.code == 0 and "0 trials to run" in again.err  # the first goes on where it was left
+    assert len(Path("out/mine.md").read_text().splitlines()) == 2
+
+
+def test_a_study_does_not_go_on_with_another_plan(bentpipe: Command, mine: Path) -> None:
+    """Else its page would be of runs that its campaign does not describe."""
+    assert bentpipe("study", "mine", "-o", "out").code == 0
+    campaign = mine / "campaigns" / "mine.toml"
+    campaign.write_text(campaign.read_text().replace("iterations = 2", "iterations = 3"))
+    done = bentpipe("study", "mine", "-o", "out")
+    assert done.code == 2 and "another campaign: iterations: the run has 2, now it is 3" in done.err
+
+
+def test_no_page_is_written_when_the_testbed_failed(
+    bentpipe: Command, mine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_SIM", "broken")
+    for _ in range(2):  # also not the second time, when nothing is left to run
+        done = bentpipe("study", "mine", "-o", "out")
+        assert done.code == 1 and "--retry-failed" in done.err
+        assert not Path("out").exists()
+
+
+def test_its_campaigns_have_names_and_replace_none_that_stands_alone(bentpipe: Command, mine: Path) -> None:
+    assert bentpipe("run", "mine", "--no-report", "--out", "A").code == 0
+    (mine / "campaigns" / "demo.toml").write_text(CAMPAIGN)
+    known = paths.campaigns()
+    assert known["demo"] == paths.root() / "campaigns" / "demo.toml"
+    assert known["mine"] == mine / "campaigns" / "mine.toml"
