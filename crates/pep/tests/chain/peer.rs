@@ -3,14 +3,23 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bentpipe_endpoint::{Clock, Received, Transmit};
 use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use noq_proto::{
     ClientConfig, Connection, ConnectionHandle, DatagramEvent, EcnCodepoint, Endpoint,
-    EndpointConfig, Event, FourTuple, ServerConfig, TransportConfig,
+    EndpointConfig, Event, FourTuple, ServerConfig, TimeSource, TransportConfig,
 };
+
+/// Tokens that a server gives have the time of the world in them, in seconds, and not this machine's.
+struct WallClock(Clock);
+
+impl TimeSource for WallClock {
+    fn now(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + self.0.unix()
+    }
+}
 
 /// A client or a server.
 pub struct Peer {
@@ -32,6 +41,7 @@ impl Peer {
         let tls = QuicServerConfig::try_from(tls).unwrap();
         let mut config = ServerConfig::with_crypto(Arc::new(tls));
         config.transport_config(Arc::new(transport));
+        config.time_source(Arc::new(WallClock(clock.clone())));
         Self::new(clock, EndpointConfig::default(), Some(config))
     }
 
