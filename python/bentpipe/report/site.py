@@ -17,7 +17,7 @@ ASSETS = ("report.js", "report.css", "licenses.txt")
 
 
 class ReportError(BentpipeError):
-    """The site's own parts are not there; the message names the file, the hint what to do."""
+    """A file that the site is made of is not there; the message names it, the hint says what to do."""
 
 
 def build(run: Path) -> Path:
@@ -27,7 +27,12 @@ def build(run: Path) -> Path:
     or a file in it that cannot be read, OSError if the site cannot be written.
     """
     assets = _assets()
-    model = RunModel(run, *run_folder.read_unfinished(run))
+    found, records = run_folder.read_unfinished(run)
+    if not (run / run_folder.RECORDS).is_file():
+        raise ReportError(
+            f"{run / run_folder.RECORDS}: no such file", "no trial of this run has finished yet"
+        )
+    model = RunModel(run, found, records)
     site, partial = run / "report", run / "report.partial"
     shutil.rmtree(partial, ignore_errors=True)
     try:
