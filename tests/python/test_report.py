@@ -330,6 +330,7 @@ def test_an_old_report_survives_a_failure(tmp_path: Path) -> None:
             '{"trial": "a"}\n',
             r'records\.jsonl:1: not a record: the key "scenario" is missing',
         ),
+        ("records.jsonl", None, r"records\.jsonl: no such file"),
         ("records.jsonl", '{"format": 99}\n', r"records\.jsonl:1: not a record: it is of format 99"),
     ],
 )
