@@ -11,12 +11,14 @@ use bentpipe_link::{Counters, Direction, Fate};
 use bentpipe_trace::Datagram;
 use bentpipe_trace::capture::CapturedPacket;
 use bentpipe_trace::connection::Fate as Known;
-use bentpipe_trial::{Course, Fidelity, HopCourse, Lifetime, Packet, PacketLog, Play};
+use bentpipe_trial::{
+    Fidelity, FlowLifetime, FlowSetup, HopPackets, Packet, PacketLog, TestbedObservation,
+};
 use bentpipe_units::Time;
 use bytes::Bytes;
 
 use super::check;
-use super::told::server_port;
+use super::instructions::server_port;
 
 /// Of IPv4 and UDP.
 pub const HEADERS: usize = 28;
@@ -24,13 +26,13 @@ pub const HEADERS: usize = 28;
 const RAW: u16 = 101;
 
 /// What the emulator saw of a trial. When flows ended is for others to say.
-pub fn course(plays: &[Play], report: &Report) -> Course {
-    let job = plays[0].job();
+pub fn observation(setups: &[FlowSetup], report: &Report) -> TestbedObservation {
+    let job = setups[0].job();
     let mut reasons = Vec::new();
     let mut hops = Vec::new();
     for (number, hop) in job.hops().into_iter().enumerate() {
         let sightings = report.packets.iter().filter(|it| it.hop == number);
-        let mut packets = packets(plays, sightings);
+        let mut packets = packets(setups, sightings);
         packets.sort_by_key(|packet| packet.sent);
         let wrong = Direction::BOTH.map(|direction| check::flaws(hop, direction, &packets));
         let name = if job.proxies.is_empty() {
@@ -44,13 +46,13 @@ pub fn course(plays: &[Play], report: &Report) -> Course {
                 .flatten()
                 .map(|what| format!("{name}{what}")),
         );
-        hops.push(hop_course(packets, plays.len(), report.start_unix_ns));
+        hops.push(hop_course(packets, setups.len(), report.start_unix_ns));
     }
-    let flows = (0..plays.len()).map(|flow| Lifetime {
+    let flows = (0..setups.len()).map(|flow| FlowLifetime {
         first_sent: first_sent(&hops[0].log, flow),
         end: Time::ZERO,
     });
-    Course {
+    TestbedObservation {
         flows: flows.collect(),
         hops,
         end: Time::ZERO,
@@ -67,7 +69,7 @@ fn first_sent(log: &PacketLog, flow: usize) -> Option<Time> {
     own.map(|packet| packet.sent)
 }
 
-fn hop_course(packets: Vec<Packet>, flows: usize, epoch_unix_ns: u64) -> HopCourse {
+fn hop_course(packets: Vec<Packet>, flows: usize, epoch_unix_ns: u64) -> HopPackets {
     let [mut forward, mut back] = [Counters::default(); 2];
     let mut log = PacketLog::new(flows, epoch_unix_ns);
     for packet in packets {
@@ -78,7 +80,7 @@ fn hop_course(packets: Vec<Packet>, flows: usize, epoch_unix_ns: u64) -> HopCour
         count(counters, &packet);
         log.add(packet);
     }
-    HopCourse { log, forward, back }
+    HopPackets { log, forward, back }
 }
 
 fn count(counters: &mut Counters, packet: &Packet) {
@@ -92,13 +94,13 @@ fn count(counters: &mut Counters, packet: &Packet) {
 }
 
 /// The packets of flows on a hop, with their fates. What was still under way when the emulator ended is left out.
-fn packets<'a>(plays: &[Play], sightings: impl Iterator<Item = &'a Sighting>) -> Vec<Packet> {
+fn packets<'a>(setups: &[FlowSetup], sightings: impl Iterator<Item = &'a Sighting>) -> Vec<Packet> {
     let mut packets: Vec<Packet> = Vec::new();
     // Of those that were not seen to arrive: by what is in them.
     let mut open: HashMap<(Direction, Bytes), VecDeque<usize>> = HashMap::new();
     let mut lost_if_open = Vec::new();
     for sighting in sightings {
-        let Some((flow, ecn, payload)) = content(plays, sighting) else {
+        let Some((flow, ecn, payload)) = content(setups, sighting) else {
             continue;
         };
         let fate = match (sighting.fate, sighting.arrived) {
@@ -152,7 +154,7 @@ fn under_way(packets: &[Packet], open: &[bool]) -> Vec<bool> {
 }
 
 /// The flow that a packet belongs to, its ECN bits and its payload. None of what is not UDP, or of nobody's port.
-fn content(plays: &[Play], sighting: &Sighting) -> Option<(usize, u8, Bytes)> {
+fn content(setups: &[FlowSetup], sighting: &Sighting) -> Option<(usize, u8, Bytes)> {
     let ip = sighting.ip();
     let captured = CapturedPacket {
         interface: 0,
@@ -166,9 +168,9 @@ fn content(plays: &[Play], sighting: &Sighting) -> Option<(usize, u8, Bytes)> {
         Direction::Forward => datagram.path.source,
         Direction::Return => datagram.path.destination,
     };
-    let flow = plays
+    let flow = setups
         .iter()
-        .position(|play| server_port(play) == server.port())?;
+        .position(|setup| server_port(setup) == server.port())?;
     let ecn = match ip[0] >> 4 {
         6 => ip[1] >> 4,
         _ => ip[1],

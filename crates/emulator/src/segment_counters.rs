@@ -10,7 +10,7 @@ use crate::lane::Lane;
 
 /// What has passed one direction of one segment so far. `packets = delivered + queue_drops + losses`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Passed {
+pub struct SegmentCounters {
     /// Which segment.
     pub segment: SegmentName,
     /// Which direction.
@@ -77,9 +77,9 @@ impl Meter {
     }
 
     /// What was shown last.
-    pub fn read(&self) -> Passed {
+    pub fn read(&self) -> SegmentCounters {
         let count = |index: usize| self.counts[index].load(Ordering::Relaxed);
-        Passed {
+        SegmentCounters {
             segment: self.segment,
             direction: self.direction,
             packets: count(0),

@@ -4,6 +4,10 @@ use bentpipe_endpoint::contract::{Bye, RequestReport};
 use bentpipe_trace::Metrics;
 use bentpipe_units::Time;
 
+use crate::finished::FinishedTrial;
+use crate::job::{Job, TestCase};
+use crate::schema::Outcome;
+
 /// Times in seconds from the client's first packet on the connection that is measured; null where the event never came.
 #[derive(Debug, Default, PartialEq)]
 #[expect(clippy::struct_field_names, reason = "columns carry their unit")]
@@ -46,6 +50,53 @@ impl Times {
                 .zip(last)
                 .map(|(start, last)| (last - start).as_secs_f64()),
         }
+    }
+}
+
+/// What the client reports, where nothing better is known. It does not know when its files arrived, nor when a second handshake
+/// was complete.
+fn reported(job: &Job, finished: &FinishedTrial, start: Time) -> Times {
+    let (testcase, flow) = (job.measured().testcase, finished.measured());
+    let whole = &flow.verdict.client;
+    let client = Bye {
+        handshake_ns: whole
+            .handshake_ns
+            .filter(|_| !testcase.has_two_connections()),
+        requests: testcase.measured(&whole.requests).to_vec(),
+        ..Bye::default()
+    };
+    let round_trip = job.hops()[0].rtt();
+    let earliest = client
+        .handshake_ns
+        .map(|at| Time::from_nanos(at) + round_trip);
+    let observation = finished.observation.as_ref();
+    let reply = observation
+        .zip(earliest)
+        .and_then(|(it, earliest)| it.hops[0].log.first_of_reply(earliest));
+    let complete = flow.verdict.outcome == Outcome::Ok;
+    let times = Times::reported(&client, start, reply, complete);
+    if testcase == TestCase::Upload {
+        return Times {
+            ttfb_s: None,
+            transfer_s: None,
+            ..times
+        };
+    }
+    times
+}
+
+/// The end of a trial with two connections of which the second never began has nothing to measure.
+pub fn times(
+    job: &Job,
+    finished: &FinishedTrial,
+    metrics: Option<&Metrics>,
+    start: Option<Time>,
+) -> Times {
+    let ok = finished.measured().verdict.outcome == Outcome::Ok;
+    match (metrics, start) {
+        (Some(metrics), _) => Times::on_wire(metrics, ok),
+        (None, Some(start)) => reported(job, finished, start),
+        (None, None) => Times::default(),
     }
 }
 

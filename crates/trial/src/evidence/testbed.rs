@@ -1,15 +1,15 @@
-//! The course that a trial took on its testbed.
+//! What a testbed observed of a trial.
 
 use bentpipe_link::Counters;
 use bentpipe_units::Time;
 use sha2::{Digest, Sha256};
 
-use crate::packet_log::{PacketLog, hex};
+use super::packet_log::{PacketLog, hex};
 use crate::schema::Fidelity;
 
 /// When a flow was there.
 #[derive(Debug, Clone, Copy)]
-pub struct Lifetime {
+pub struct FlowLifetime {
     /// When the client sent its first packet.
     pub first_sent: Option<Time>,
     /// Until when it has lived.
@@ -18,7 +18,7 @@ pub struct Lifetime {
 
 /// What a testbed saw of a hop.
 #[derive(Debug)]
-pub struct HopCourse {
+pub struct HopPackets {
     /// Every packet of every flow.
     pub log: PacketLog,
     /// What became of the packets towards the clients.
@@ -29,11 +29,11 @@ pub struct HopCourse {
 
 /// What a testbed saw of a trial. All times count from its start.
 #[derive(Debug)]
-pub struct Course {
+pub struct TestbedObservation {
     /// Of each flow of the job.
-    pub flows: Vec<Lifetime>,
+    pub flows: Vec<FlowLifetime>,
     /// Of each hop, from the client to the server.
-    pub hops: Vec<HopCourse>,
+    pub hops: Vec<HopPackets>,
     /// When the last flow had ended.
     pub end: Time,
     /// Epochs of virtual time; 0 in real time.
@@ -44,7 +44,7 @@ pub struct Course {
     pub unfaithful: Vec<String>,
 }
 
-impl Course {
+impl TestbedObservation {
     /// SHA-256 over the packets: of one hop that of its log, of several that over the hashes of their logs.
     #[must_use]
     pub fn sha256(&self) -> String {

@@ -7,7 +7,7 @@ use wait4::Wait4;
 
 /// What a program used and said, known when it is gone.
 #[derive(Debug, Default)]
-pub struct Remains {
+pub struct ProgramExit {
     /// User and system CPU time.
     pub cpu: Duration,
     /// The most memory that it had at once, of what lay in RAM.
@@ -18,7 +18,7 @@ pub struct Remains {
     pub frames: Vec<Vec<u8>>,
 }
 
-impl Remains {
+impl ProgramExit {
     /// The last line that it printed, if it printed any: where programs say why they fail.
     #[must_use]
     pub fn last_line(&self) -> Option<String> {
@@ -33,7 +33,7 @@ impl Remains {
 
 /// How a process ended, and what it used.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Reaped {
+pub struct ProcessExit {
     /// How it ended.
     pub status: ExitStatus,
     /// User and system CPU time, with that of its children.
@@ -42,7 +42,7 @@ pub struct Reaped {
     pub peak_memory_bytes: u64,
 }
 
-impl Reaped {
+impl ProcessExit {
     /// Kills a process if it still lives, and waits for its end.
     pub fn kill(process: &mut Child) -> Self {
         // It may be gone already; killing a child that is not yet reaped cannot hit another process.

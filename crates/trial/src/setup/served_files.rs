@@ -6,7 +6,7 @@ use std::path::Path;
 
 use bentpipe_units::Span;
 
-use crate::job::{Flow, Job};
+use crate::job::{FlowJob, Job};
 
 /// Bytes of the files that are asked for.
 pub fn size_of(www: &Path, requests: &[String]) -> Result<u64, String> {
@@ -25,7 +25,7 @@ pub fn size_of(www: &Path, requests: &[String]) -> Result<u64, String> {
 /// no room.
 pub fn make_endless(
     job: &Job,
-    flow: &Flow,
+    flow: &FlowJob,
     duration: Span,
     www: &Path,
 ) -> Result<(), Box<dyn Error>> {

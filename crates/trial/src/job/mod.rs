@@ -1,4 +1,9 @@
 //! The job that a trial is started with, as JSON.
+//!
+//! It says all that a trial depends on, and knows nothing of how trials are run.
+
+mod chain;
+mod testcase;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,8 +13,8 @@ use bentpipe_link::{HostName, Scenario};
 use bentpipe_units::{Span, Time};
 use serde::Deserialize;
 
-use crate::chain::Proxy;
-use crate::testcase::TestCase;
+pub use self::chain::ProxyJob;
+pub use self::testcase::TestCase;
 
 /// The wall-clock time of virtual time zero: 1 January 2000, where Go's bubbles begin.
 pub const EPOCH_UNIX_S: u64 = 946_684_800;
@@ -71,7 +76,7 @@ pub const FLOW_LIMIT: usize = 64;
 /// A client and a server of its own, and what is transferred between them.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Flow {
+pub struct FlowJob {
     /// What it is to do.
     pub testcase: TestCase,
     /// The application protocol, by its ALPN.
@@ -91,7 +96,7 @@ pub struct Flow {
     pub server: Variant,
 }
 
-impl Flow {
+impl FlowJob {
     /// The variant that plays `role`.
     #[must_use]
     pub fn variant(&self, role: Role) -> &Variant {
@@ -115,10 +120,10 @@ pub struct Job {
     /// The path, resolved.
     pub scenario: Scenario,
     /// Those that share the path. The first is the one that is measured.
-    pub flows: Vec<Flow>,
+    pub flows: Vec<FlowJob>,
     /// What stands between the ends of every flow, from the client to the server; each flow has programs of its own.
     #[serde(default)]
-    pub proxies: Vec<Proxy>,
+    pub proxies: Vec<ProxyJob>,
     /// The folder with the files that are served.
     pub www: PathBuf,
     /// The folder of the contract's certificates.
@@ -172,7 +177,7 @@ impl Job {
 
     /// The flow that is measured.
     #[must_use]
-    pub fn measured(&self) -> &Flow {
+    pub fn measured(&self) -> &FlowJob {
         &self.flows[0]
     }
 }

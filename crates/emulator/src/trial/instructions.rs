@@ -4,9 +4,9 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::PathBuf;
 
 use bentpipe_emulator::HostName;
-use bentpipe_trial::{Play, Role};
+use bentpipe_trial::{FlowSetup, Role};
 
-use super::program::Told;
+use super::program::Instructions;
 
 /// The address of the server's host, the same for all flows.
 const SERVER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
@@ -14,34 +14,34 @@ const SERVER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
 const FIRST_PORT: u16 = 443;
 
 /// The port of what accepts a flow's connections on any hop.
-pub fn server_port(play: &Play) -> u16 {
-    FIRST_PORT + u16::try_from(play.number()).expect("a job has fewer flows")
+pub fn server_port(setup: &FlowSetup) -> u16 {
+    FIRST_PORT + u16::try_from(setup.number()).expect("a job has fewer flows")
 }
 
 /// What the program of a flow with that number is told.
-pub fn told(play: &Play, number: usize) -> Told {
-    match play.programs()[number].0 {
-        HostName::Client => endpoint(play, Role::Client),
-        HostName::Server => endpoint(play, Role::Server),
-        host @ (HostName::Terminal | HostName::Gateway) => proxy(play, host, number),
+pub fn instructions(setup: &FlowSetup, number: usize) -> Instructions {
+    match setup.programs()[number].0 {
+        HostName::Client => endpoint(setup, Role::Client),
+        HostName::Server => endpoint(setup, Role::Server),
+        host @ (HostName::Terminal | HostName::Gateway) => proxy(setup, host, number),
     }
 }
 
 /// Where what stands behind a hop accepts connections.
-fn behind(play: &Play, hop: usize) -> SocketAddrV4 {
-    let [_, far] = play.addresses(hop);
-    if hop == play.job().proxies.len() {
-        return SocketAddrV4::new(SERVER, server_port(play));
+fn behind(setup: &FlowSetup, hop: usize) -> SocketAddrV4 {
+    let [_, far] = setup.addresses(hop);
+    if hop == setup.job().proxies.len() {
+        return SocketAddrV4::new(SERVER, server_port(setup));
     }
     far
 }
 
 /// What a client or a server is not told it must not have from the user's environment either.
-fn endpoint(play: &Play, role: Role) -> Told {
-    let (job, flow) = (play.job(), play.flow());
+fn endpoint(setup: &FlowSetup, role: Role) -> Instructions {
+    let (job, flow) = (setup.job(), setup.flow());
     let is_client = role == Role::Client;
     let hop = if is_client { 0 } else { job.proxies.len() };
-    let address = behind(play, hop).to_string();
+    let address = behind(setup, hop).to_string();
     let options = flow.variant(role).options.iter();
     let options: Vec<String> = options
         .map(|(name, value)| format!("{name}={value}"))
@@ -60,28 +60,28 @@ fn endpoint(play: &Play, role: Role) -> Told {
         ("BENTPIPE_LISTEN", Some(address).filter(|_| !is_client)),
         ("REQUESTS", Some(urls).filter(|_| is_client)),
         ("CERTS", folder(Some(job.certs.clone()))),
-        ("WWW", folder(play.www_of(role).map(Into::into))),
-        ("DOWNLOADS", folder(play.downloads_of(role))),
+        ("WWW", folder(setup.www_of(role).map(Into::into))),
+        ("DOWNLOADS", folder(setup.downloads_of(role))),
         (
             "SSLKEYLOGFILE",
-            folder(Some(play.key_log(HostName::Client)).filter(|_| is_client)),
+            folder(Some(setup.key_log(HostName::Client)).filter(|_| is_client)),
         ),
-        ("QLOGDIR", folder(play.qlog_of(role.host()))),
+        ("QLOGDIR", folder(setup.qlog_of(role.host()))),
     ];
-    Told {
+    Instructions {
         variables,
         input: None,
     }
 }
 
-fn proxy(play: &Play, host: HostName, number: usize) -> Told {
-    let [_, listen] = play.addresses(number - 1);
-    let [mut local, _] = play.addresses(number);
+fn proxy(setup: &FlowSetup, host: HostName, number: usize) -> Instructions {
+    let [_, listen] = setup.addresses(number - 1);
+    let [mut local, _] = setup.addresses(number);
     local.set_port(0);
     // Randomness is the kernel's, in real time.
-    let seed = play.job().seed.0;
-    let hello = play.proxy_hello(host, seed, [listen, local, behind(play, number)]);
-    Told {
+    let seed = setup.job().seed.0;
+    let hello = setup.proxy_hello(host, seed, [listen, local, behind(setup, number)]);
+    Instructions {
         variables: Vec::new(),
         input: Some(serde_json::to_vec(&hello).expect("it is plain data")),
     }

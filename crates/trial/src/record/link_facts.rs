@@ -4,7 +4,7 @@ use bentpipe_link::{Direction, Hop, Ideal, Scenario};
 use bentpipe_trace::LinkFacts;
 use bentpipe_units::{Rate, Size, Time};
 
-use crate::testcase::TestCase;
+use crate::job::TestCase;
 
 /// The largest IP packet that a stack may count on: nothing is dropped for its size, but programs say what they send over
 /// is Ethernet.
@@ -12,7 +12,7 @@ const MTU: u64 = 1500;
 
 /// What a trial moves: what an ideal sender's time depends on beside the scenario.
 #[derive(Clone, Copy)]
-pub struct Files {
+pub struct MeasuredFiles {
     pub testcase: TestCase,
     /// Not known where as much is moved as a time allows.
     pub size_bytes: Option<u64>,
@@ -23,7 +23,7 @@ pub struct Files {
 }
 
 /// The facts of a hop and of files that are moved over it. The ideal sender's time is that of the whole path.
-pub fn link_facts(hop: Hop, files: Files) -> LinkFacts {
+pub fn link_facts(hop: Hop, files: MeasuredFiles) -> LinkFacts {
     LinkFacts {
         limit_s: files
             .size_bytes
@@ -57,7 +57,7 @@ fn hop_facts(hop: Hop) -> LinkFacts {
 }
 
 /// The completion time of an ideal sender.
-fn limit_s(scenario: &Scenario, files: Files, size_bytes: u64) -> f64 {
+fn limit_s(scenario: &Scenario, files: MeasuredFiles, size_bytes: u64) -> f64 {
     let ideal = Ideal::new(scenario, files.testcase.direction(), files.seed);
     let limit = ideal.limit(size_bytes, files.testcase.round_trips(), files.start);
     limit.as_secs_f64()

@@ -7,13 +7,12 @@ use bentpipe_link::{Direction, Hop, HostName};
 use bentpipe_units::Span;
 use serde::Deserialize;
 
-use crate::job::{Job, Variant};
-use crate::testcase::TestCase;
+use crate::job::{Job, TestCase, Variant};
 
 /// A proxy on the path.
 #[derive(Debug, Deserialize)]
 #[serde(from = "Given")]
-pub struct Proxy {
+pub struct ProxyJob {
     /// Where it stands: at the terminal or at the gateway.
     pub place: HostName,
     /// Its program.
@@ -35,7 +34,7 @@ struct Given {
     lead_ms: u64,
 }
 
-impl From<Given> for Proxy {
+impl From<Given> for ProxyJob {
     fn from(given: Given) -> Self {
         Self {
             place: given.place,
@@ -76,7 +75,7 @@ impl Job {
     /// The number of the hop that the satellite is part of.
     #[must_use]
     pub fn satellite_hop(&self) -> usize {
-        let behind = |proxy: &&Proxy| proxy.place == HostName::Terminal;
+        let behind = |proxy: &&ProxyJob| proxy.place == HostName::Terminal;
         self.proxies.iter().filter(behind).count()
     }
 

@@ -1,30 +1,30 @@
 //! What a record says of hops and proxies.
 
-use bentpipe_link::{Counters, Hop};
+use bentpipe_link::{Counters, Direction, Hop};
 use bentpipe_trace::Metrics;
+use bentpipe_trace::metrics::OneWay;
 
-use crate::course::Course;
-use crate::facts::{Files, link_facts};
-use crate::job::Job;
-use crate::measure::{Played, sent};
+use super::link_facts::{MeasuredFiles, link_facts};
+use crate::evidence::{HopObservation, TestbedObservation, on_wire};
+use crate::finished::FinishedFlow;
+use crate::job::{Job, ProxyJob, TestCase};
 use crate::schema::{HopResult, LinkCounts, ProxyResult};
-use crate::sight::{Sight, on_wire};
 
 /// The proxies; none where there are none.
-pub fn proxies(job: &Job, played: &Played) -> Vec<ProxyResult> {
+pub fn proxies(job: &Job, flow: &FinishedFlow) -> Vec<ProxyResult> {
     let proxies = job.proxies.iter().enumerate();
-    let result = |(index, proxy): (usize, &crate::chain::Proxy)| {
+    let result = |(index, proxy): (usize, &ProxyJob)| {
         let program = index + 1; // behind the client
-        let ready = played.ready.as_ref().map(|ready| &ready[program]);
-        let remains = &played.remains[program];
-        let statistics = played.verdict.statistics.get(&proxy.place);
+        let ready = flow.ready.as_ref().map(|ready| &ready[program]);
+        let exit = &flow.exits[program];
+        let statistics = flow.verdict.statistics.get(&proxy.place);
         ProxyResult {
             place: proxy.place,
             name: proxy.variant.name.clone(),
             version: ready.map(|it| it.version.clone()).unwrap_or_default(),
             driver: ready.map(|it| it.driver.clone()).unwrap_or_default(),
-            cpu_s: remains.cpu.as_secs_f64(),
-            memory_bytes: remains.peak_memory_bytes,
+            cpu_s: exit.cpu.as_secs_f64(),
+            memory_bytes: exit.peak_memory_bytes,
             statistics: statistics.cloned().unwrap_or_default(),
         }
     };
@@ -32,17 +32,33 @@ pub fn proxies(job: &Job, played: &Played) -> Vec<ProxyResult> {
 }
 
 /// The hops; none where there are no proxies, and of a trial that did not begin.
-pub fn hops(job: &Job, course: Option<&Course>, played: &Played, files: Files) -> Vec<HopResult> {
-    let Some(course) = course.filter(|_| !job.proxies.is_empty()) else {
+pub fn hops(
+    job: &Job,
+    observation: Option<&TestbedObservation>,
+    flow: &FinishedFlow,
+    files: MeasuredFiles,
+) -> Vec<HopResult> {
+    let Some(observation) = observation.filter(|_| !job.proxies.is_empty()) else {
         return Vec::new();
     };
-    let seen = job.hops().into_iter().zip(&course.hops).zip(&played.sights);
-    seen.map(|((hop, passed), sight)| result(hop, [passed.forward, passed.back], sight, files))
-        .collect()
+    let seen = job
+        .hops()
+        .into_iter()
+        .zip(&observation.hops)
+        .zip(&flow.hops);
+    seen.map(|((hop, passed), observed)| {
+        result(hop, [passed.forward, passed.back], observed, files)
+    })
+    .collect()
 }
 
-fn result(hop: Hop, passed: [Counters; 2], sight: &Sight, files: Files) -> HopResult {
-    let readable = sight.busiest().filter(|_| sight.has_secrets);
+fn result(
+    hop: Hop,
+    passed: [Counters; 2],
+    observed: &HopObservation,
+    files: MeasuredFiles,
+) -> HopResult {
+    let readable = observed.busiest().filter(|_| observed.has_secrets);
     let facts = link_facts(hop, files);
     let (metrics, findings) = readable.map(|seen| on_wire(seen, &facts)).unzip();
     let metrics: Option<&Metrics> = metrics.as_ref();
@@ -50,7 +66,7 @@ fn result(hop: Hop, passed: [Counters; 2], sight: &Sight, files: Files) -> HopRe
         from: hop.from,
         to: hop.to,
         links: LinkCounts::from(passed),
-        connections: sight.connections().map(|all| all.len() as u64),
+        connections: observed.completed().map(|all| all.len() as u64),
         rtt_min_ms: metrics.and_then(|it| it.rtt_min_ms),
         rtt_median_ms: metrics.and_then(|it| it.rtt_median_ms),
         retransmitted_share: metrics.and_then(|it| sent(it, files.testcase).retransmitted_share),
@@ -71,5 +87,13 @@ impl From<[Counters; 2]> for LinkCounts {
             return_queue_drops: back.queue_drops,
             return_losses: back.losses,
         }
+    }
+}
+
+/// The one-way measures of the way that the files go.
+pub fn sent(metrics: &Metrics, testcase: TestCase) -> &OneWay {
+    match testcase.direction() {
+        Direction::Forward => &metrics.forward,
+        Direction::Return => &metrics.back,
     }
 }

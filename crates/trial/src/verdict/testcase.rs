@@ -9,22 +9,22 @@ use bentpipe_trace::connection::{Connection, Frame};
 use bentpipe_trace::quic::End;
 use bentpipe_units::Span;
 
-use crate::testcase::TestCase;
-use crate::wire::Seen;
+use crate::evidence::ObservedConnection;
+use crate::job::TestCase;
 
 /// A first PTO is 999 ms (RFC 9002 section 6.2.2): a client that waits longer for an answer sends its `ClientHello` again.
 const LONG: Span = Span::from_millis(1000);
 
 /// Why nothing was proved.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Flaw {
+pub enum ProofFailure {
     /// The wire shows something else: what was expected, and what was seen.
     Other(String),
     /// What matters could not be decrypted.
     Sealed(&'static str),
 }
 
-/// What a trial was to do.
+/// The claim of a flow: what it was to do.
 #[derive(Debug, Clone, Copy)]
 pub struct Claim {
     pub testcase: TestCase,
@@ -37,14 +37,15 @@ pub struct Claim {
 
 impl Claim {
     /// Holds what was on the wire against it.
-    pub fn judge(&self, seen: &[Seen]) -> Result<(), Flaw> {
+    pub fn judge(&self, seen: &[ObservedConnection]) -> Result<(), ProofFailure> {
         if seen.is_empty() && self.testcase == TestCase::Transfer {
             return Ok(()); // of a protocol that is not known here, the files are all there is
         }
         if seen.is_empty() {
-            return Err(Flaw::Sealed("no QUIC connection could be made out"));
+            return Err(ProofFailure::Sealed("no QUIC connection could be made out"));
         }
-        let made: Vec<&Seen> = seen.iter().filter(|it| it.establishment.complete).collect();
+        let made: Vec<&ObservedConnection> =
+            seen.iter().filter(|it| it.establishment.complete).collect();
         match (self.testcase, &made[..]) {
             (TestCase::Resumption, [_, second]) => self.resumed(second),
             (TestCase::Zerortt, [_, second]) => {
@@ -63,7 +64,7 @@ impl Claim {
         }
     }
 
-    fn long(&self, seen: &Seen) -> Result<(), Flaw> {
+    fn long(&self, seen: &ObservedConnection) -> Result<(), ProofFailure> {
         let hellos = seen.establishment.client_hellos;
         if self.round_trip > LONG && hellos < 2 {
             let round_trip = self.round_trip;
@@ -74,13 +75,17 @@ impl Claim {
         Ok(())
     }
 
-    fn resumed(&self, second: &Seen) -> Result<(), Flaw> {
+    fn resumed(&self, second: &ObservedConnection) -> Result<(), ProofFailure> {
         let it = &second.establishment;
         let what = match (it.resumed, it.certificate) {
             (Some(true), None | Some(false)) => {
                 return self.carries(second, self.requests - 1, "second connection");
             }
-            (None, _) => return Err(Flaw::Sealed("the second ServerHello could not be read")),
+            (None, _) => {
+                return Err(ProofFailure::Sealed(
+                    "the second ServerHello could not be read",
+                ));
+            }
             (Some(true), Some(true)) => {
                 "the second ServerHello took a ticket, but a Certificate came"
             }
@@ -98,10 +103,15 @@ impl Claim {
 
     /// Whether a connection answered so many requests. One that cannot be read is taken at its word, unless this is all that there
     /// is to prove.
-    fn carries(&self, seen: &Seen, requests: usize, name: &str) -> Result<(), Flaw> {
+    fn carries(
+        &self,
+        seen: &ObservedConnection,
+        requests: usize,
+        name: &str,
+    ) -> Result<(), ProofFailure> {
         if !seen.is_readable() {
             let matters = self.testcase == TestCase::Multiplexing;
-            let sealed = Flaw::Sealed("the connection's streams could not be decrypted");
+            let sealed = ProofFailure::Sealed("the connection's streams could not be decrypted");
             return if matters { Err(sealed) } else { Ok(()) };
         }
         let answered = answered(&seen.connection);
@@ -113,9 +123,9 @@ impl Claim {
         Ok(())
     }
 
-    fn upload(&self, seen: &Seen) -> Result<(), Flaw> {
+    fn upload(&self, seen: &ObservedConnection) -> Result<(), ProofFailure> {
         if !seen.is_readable() {
-            return Err(Flaw::Sealed(
+            return Err(ProofFailure::Sealed(
                 "the connection's streams could not be decrypted",
             ));
         }
@@ -137,14 +147,14 @@ impl Claim {
     }
 }
 
-fn handshake(seen: &Seen) -> Result<(), Flaw> {
+fn handshake(seen: &ObservedConnection) -> Result<(), ProofFailure> {
     if seen.establishment.retry {
         return other("expected a handshake without Retry; saw one".to_owned());
     }
     Ok(())
 }
 
-fn early(second: &Seen) -> Result<(), Flaw> {
+fn early(second: &ObservedConnection) -> Result<(), ProofFailure> {
     let it = &second.establishment;
     match (it.zero_rtt_bytes, it.zero_rtt_accepted) {
         (Some(1..), Some(true)) => Ok(()),
@@ -156,15 +166,21 @@ fn early(second: &Seen) -> Result<(), Flaw> {
             "expected 0-RTT packets that the server accepts; saw {bytes} stream bytes in such packets, \
              but neither an acknowledgement nor early_data in the server's answer: the server did not accept 0-RTT"
         )),
-        (None, _) => Err(Flaw::Sealed("the 0-RTT packets could not be decrypted")),
-        (_, None) => Err(Flaw::Sealed(
+        (None, _) => Err(ProofFailure::Sealed(
+            "the 0-RTT packets could not be decrypted",
+        )),
+        (_, None) => Err(ProofFailure::Sealed(
             "no 0-RTT packet was acknowledged, and the server's answer to them could not be decrypted",
         )),
     }
 }
 
 /// That there are more connections than `expected`, or fewer.
-fn count(expected: &str, made: &[&Seen], seen: &[Seen]) -> Result<(), Flaw> {
+fn count(
+    expected: &str,
+    made: &[&ObservedConnection],
+    seen: &[ObservedConnection],
+) -> Result<(), ProofFailure> {
     let begun = match seen.len() - made.len() {
         0 => String::new(),
         begun => format!(", and {begun} of which the client never sent the end of the handshake"),
@@ -172,8 +188,8 @@ fn count(expected: &str, made: &[&Seen], seen: &[Seen]) -> Result<(), Flaw> {
     other(format!("expected {expected}, saw {}{begun}", made.len()))
 }
 
-fn other<T>(what: String) -> Result<T, Flaw> {
-    Err(Flaw::Other(what))
+fn other<T>(what: String) -> Result<T, ProofFailure> {
+    Err(ProofFailure::Other(what))
 }
 
 /// How many of the client's streams for both ways the server ended.
@@ -217,7 +233,7 @@ mod tests {
     };
 
     /// A connection whose streams cannot be read.
-    fn seen(establishment: Establishment) -> Seen {
+    fn seen(establishment: Establishment) -> ObservedConnection {
         let connection = Connection {
             protocol: Protocol::Quic(1),
             ends: ["192.0.2.1:50000", "198.51.100.1:443"].map(|end| end.parse().unwrap()),
@@ -230,7 +246,7 @@ mod tests {
             frames: Vec::new(),
             ranges: Vec::new(),
         };
-        Seen {
+        ObservedConnection {
             epoch_unix_ns: 0,
             connection,
             entries: Vec::new(),
@@ -246,11 +262,11 @@ mod tests {
             size_bytes: 2000,
             round_trip: Span::from_millis(1500),
         };
-        let seen: Vec<Seen> = connections.iter().map(|it| seen(*it)).collect();
+        let seen: Vec<ObservedConnection> = connections.iter().map(|it| seen(*it)).collect();
         match claim.judge(&seen) {
             Ok(()) => "proved".to_owned(),
-            Err(Flaw::Other(what)) => what,
-            Err(Flaw::Sealed(what)) => format!("sealed: {what}"),
+            Err(ProofFailure::Other(what)) => what,
+            Err(ProofFailure::Sealed(what)) => format!("sealed: {what}"),
         }
     }
 

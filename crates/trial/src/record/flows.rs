@@ -7,18 +7,19 @@
 use bentpipe_link::{Direction, Fate};
 use bentpipe_units::Time;
 
-use crate::course::{Course, HopCourse};
-use crate::job::{Flow, Job};
-use crate::measure::{Finished, Played, float, seconds};
+use super::numbers::{float, seconds};
+use crate::evidence::{HopPackets, TestbedObservation};
+use crate::finished::{FinishedFlow, FinishedTrial};
+use crate::job::{FlowJob, Job};
 use crate::schema::{FlowResult, Outcome};
 
 /// How a trial ended: as the flow that is measured, unless a program of another one failed, so that the trial was not the one
 /// that was asked for.
-pub fn outcome(finished: &Finished) -> Outcome {
+pub fn outcome(finished: &FinishedTrial) -> Outcome {
     let [measured, others @ ..] = finished.flows.as_slice() else {
         unreachable!("a job has a flow");
     };
-    let mut others = others.iter().map(|played| played.verdict.outcome);
+    let mut others = others.iter().map(|ran| ran.verdict.outcome);
     let failed = others.find(|it| matches!(it, Outcome::Crashed | Outcome::Unsupported));
     match measured.verdict.outcome {
         Outcome::Unsupported => Outcome::Unsupported,
@@ -29,24 +30,24 @@ pub fn outcome(finished: &Finished) -> Outcome {
 }
 
 /// Whether nothing can be said of the programs, since the testbed did not do what it was asked for.
-fn is_invalid(finished: &Finished) -> bool {
-    let course = finished.course.as_ref();
-    course.is_some_and(|course| !course.unfaithful.is_empty())
+fn is_invalid(finished: &FinishedTrial) -> bool {
+    let observation = finished.observation.as_ref();
+    observation.is_some_and(|observation| !observation.unfaithful.is_empty())
 }
 
 /// What there is to say of that, and of every other flow that did not come to a good end.
-pub fn detail(job: &Job, finished: &Finished) -> String {
+pub fn detail(job: &Job, finished: &FinishedTrial) -> String {
     let mut said = vec![finished.flows[0].verdict.detail.clone()];
-    for (number, (flow, played)) in (1..).zip(job.flows.iter().zip(&finished.flows)).skip(1) {
-        let verdict = &played.verdict;
+    for (number, (flow, ran)) in (1..).zip(job.flows.iter().zip(&finished.flows)).skip(1) {
+        let verdict = &ran.verdict;
         if verdict.outcome != Outcome::Ok {
             let (server, outcome) = (&flow.server.name, verdict.outcome.name());
             let detail = &verdict.detail;
             said.push(format!("flow {number} ({server}): {outcome}: {detail}"));
         }
     }
-    let course = finished.course.iter();
-    said.extend(course.flat_map(|it| it.unfaithful.clone()));
+    let observation = finished.observation.iter();
+    said.extend(observation.flat_map(|it| it.unfaithful.clone()));
     said.retain(|it| !it.is_empty());
     said.join("; ")
 }
@@ -55,40 +56,40 @@ pub fn detail(job: &Job, finished: &Finished) -> String {
 /// first does. Nothing is said of a single flow, nor where the programs did not get past the greeting.
 pub fn fairness(
     job: &Job,
-    finished: &Finished,
+    finished: &FinishedTrial,
     start: Option<Time>,
     step: u64,
 ) -> (Option<f64>, Vec<FlowResult>) {
-    let course = finished.course.as_ref();
-    let Some(course) = course.filter(|_| job.flows.len() > 1) else {
+    let observation = finished.observation.as_ref();
+    let Some(observation) = observation.filter(|_| job.flows.len() > 1) else {
         return (None, Vec::new());
     };
     let all = finished.flows.iter().enumerate();
-    let lives = all.map(|(number, played)| Life::of(course, job, number, played));
-    let lives: Vec<Life> = lives.collect();
-    let goodputs = goodputs(job, &lives);
+    let intervals = all.map(|(number, ran)| FlowInterval::of(observation, job, number, ran));
+    let intervals: Vec<FlowInterval> = intervals.collect();
+    let goodputs = goodputs(job, &intervals);
     let curve = |number: usize| {
         let of = (number, job.flows[number].testcase.direction());
-        let until = course.flows[number].end;
-        let hop = &course.hops[job.last_hop(job.flows[number].testcase)];
+        let until = observation.flows[number].end;
+        let hop = &observation.hops[job.last_hop(job.flows[number].testcase)];
         hop.log
             .received_by(of, step, start.unwrap_or_default(), until)
     };
-    let results = lives.iter().zip(&goodputs).enumerate();
-    let results = results.map(|(number, (life, goodput))| FlowResult {
+    let results = intervals.iter().zip(&goodputs).enumerate();
+    let results = results.map(|(number, (interval, goodput))| FlowResult {
         goodput_bps: *goodput,
         received_bytes: curve(number),
-        ..life.result(&course.hops[job.satellite_hop()], number)
+        ..interval.result(&observation.hops[job.satellite_hop()], number)
     });
     let results = results.collect();
     let known = goodputs.into_iter().collect::<Option<Vec<f64>>>();
     (known.and_then(|shares| index(&shares)), results)
 }
 
-/// A flow from its start to its end.
-struct Life<'a> {
-    flow: &'a Flow,
-    played: &'a Played,
+/// The interval from the start of a flow to its end.
+struct FlowInterval<'a> {
+    flow: &'a FlowJob,
+    ran: &'a FinishedFlow,
     start: Time,
     /// With its last byte, if all of its files are there.
     end: Time,
@@ -96,33 +97,38 @@ struct Life<'a> {
     arrivals: Option<Vec<(Time, u64)>>,
 }
 
-impl<'a> Life<'a> {
-    fn of(course: &Course, job: &'a Job, number: usize, played: &'a Played) -> Self {
+impl<'a> FlowInterval<'a> {
+    fn of(
+        observation: &TestbedObservation,
+        job: &'a Job,
+        number: usize,
+        ran: &'a FinishedFlow,
+    ) -> Self {
         let flow = &job.flows[number];
-        let arrivals = played.arrivals(job, flow.testcase);
-        let complete = played.verdict.outcome == Outcome::Ok && flow.duration_ns.is_none();
+        let arrivals = ran.arrivals(job, flow.testcase);
+        let complete = ran.verdict.outcome == Outcome::Ok && flow.duration_ns.is_none();
         let last = arrivals.as_ref().and_then(|all| Some(all.last()?.0));
         Self {
             flow,
-            played,
+            ran,
             // A program takes its time to start, in real time.
-            start: course.flows[number]
+            start: observation.flows[number]
                 .first_sent
                 .unwrap_or(Time::from_nanos(flow.start_ns)),
             end: last
                 .filter(|_| complete)
-                .unwrap_or(course.flows[number].end),
+                .unwrap_or(observation.flows[number].end),
             arrivals,
         }
     }
 
     fn failed(&self) -> bool {
-        let outcome = self.played.verdict.outcome;
+        let outcome = self.ran.verdict.outcome;
         matches!(outcome, Outcome::Crashed | Outcome::Unsupported)
     }
 
     /// Without what depends on other flows.
-    fn result(&self, satellite: &HopCourse, number: usize) -> FlowResult {
+    fn result(&self, satellite: &HopPackets, number: usize) -> FlowResult {
         let own = satellite.log.packets().iter();
         let mut counts = [[0; 3]; 2];
         for packet in own.filter(|packet| packet.flow == number) {
@@ -138,8 +144,8 @@ impl<'a> Life<'a> {
             server: self.flow.server.name.clone(),
             start_s: seconds(self.start.as_nanos()),
             end_s: seconds(self.end.as_nanos()),
-            outcome: self.played.verdict.outcome,
-            detail: self.played.verdict.detail.clone(),
+            outcome: self.ran.verdict.outcome,
+            detail: self.ran.verdict.detail.clone(),
             goodput_bps: None,
             forward_packets: forward[0],
             forward_queue_drops: forward[1],
@@ -154,22 +160,22 @@ impl<'a> Life<'a> {
 
 /// Of each flow while all were there. None if they do not compete for the same direction, if one of them failed, or if they
 /// were never there at once.
-fn goodputs(job: &Job, lives: &[Life]) -> Vec<Option<f64>> {
+fn goodputs(job: &Job, intervals: &[FlowInterval]) -> Vec<Option<f64>> {
     let direction = job.measured().testcase.direction();
-    let compete = |life: &Life| life.flow.testcase.direction() == direction && !life.failed();
-    let from = lives.iter().map(|life| life.start).max();
-    let until = lives.iter().map(|life| life.end).min();
-    let interval = from.unwrap_or_default()..until.unwrap_or_default();
-    if interval.is_empty() || !lives.iter().all(compete) {
-        return vec![None; lives.len()];
+    let compete = |it: &FlowInterval| it.flow.testcase.direction() == direction && !it.failed();
+    let from = intervals.iter().map(|it| it.start).max();
+    let until = intervals.iter().map(|it| it.end).min();
+    let together = from.unwrap_or_default()..until.unwrap_or_default();
+    if together.is_empty() || !intervals.iter().all(compete) {
+        return vec![None; intervals.len()];
     }
-    let goodput = |life: &Life| {
-        let arrivals = life.arrivals.as_ref()?.iter();
-        let within = arrivals.filter(|(at, _)| interval.contains(at));
+    let goodput = |it: &FlowInterval| {
+        let arrivals = it.arrivals.as_ref()?.iter();
+        let within = arrivals.filter(|(at, _)| together.contains(at));
         let bytes: u64 = within.map(|(_, bytes)| bytes).sum();
-        Some(float(8 * bytes) / (interval.end - interval.start).as_secs_f64())
+        Some(float(8 * bytes) / (together.end - together.start).as_secs_f64())
     };
-    lives.iter().map(goodput).collect()
+    intervals.iter().map(goodput).collect()
 }
 
 fn index(shares: &[f64]) -> Option<f64> {

@@ -1,4 +1,8 @@
-//! How a trial ended, in one word and a detail (the words: `schemas/record.toml`).
+//! The verdict on a flow: how it ended, in one word and a detail (the words:
+//! `schemas/record.toml`), by its end, the files that arrived, and what the wire shows.
+
+mod files;
+mod testcase;
 
 use std::collections::BTreeMap;
 
@@ -6,15 +10,18 @@ use bentpipe_endpoint::contract::{Bye, Statistics};
 use bentpipe_link::HostName;
 use bentpipe_units::Time;
 
-use crate::proof::Flaw;
 use crate::schema::Outcome;
+
+pub(crate) use self::files::verify;
+pub(crate) use self::testcase::Claim;
+pub use self::testcase::ProofFailure;
 
 /// The contract's words for the end of RFC 9000 section 10.1, and for a stack that gives up on a handshake.
 const TIMEOUTS: [&str; 2] = ["idle timeout", "handshake timeout"];
 
 /// How a conversation came to an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum FlowEnd {
     /// The client is done, and so is the server, or it had time enough.
     Done,
     /// The time that it was to last is over.
@@ -33,7 +40,7 @@ pub struct Verdict {
     /// What there is to say of it; may be empty.
     pub detail: String,
     /// None: it did not get that far.
-    pub end: Option<End>,
+    pub end: Option<FlowEnd>,
     /// The client's last words; empty if it had none.
     pub client: Bye,
     /// What programs say of themselves.
@@ -45,26 +52,28 @@ pub struct Verdict {
 impl Verdict {
     /// On a conversation that ended in order; the files may still change it.
     #[must_use]
-    pub fn of_end(end: End, client: Bye, now: Time) -> Self {
+    pub fn of_end(end: FlowEnd, client: Bye, now: Time) -> Self {
         let timeout = match client.handshake_ns {
             None => Outcome::HandshakeTimeout,
             Some(_) => Outcome::TransferTimeout,
         };
         let came = client.requests.iter().any(|request| request.bytes > 0);
         let (outcome, detail) = match (end, client.error.as_deref()) {
-            (End::Cut, error) if came => (Outcome::Ok, error.unwrap_or_default().to_owned()),
-            (End::Cut, _) => (
+            (FlowEnd::Cut, error) if came => (Outcome::Ok, error.unwrap_or_default().to_owned()),
+            (FlowEnd::Cut, _) => (
                 timeout,
                 format!("no byte had come when the time was over at {now}"),
             ),
-            (End::TimeLimit, _) => (timeout, format!("the scenario's timeout of {now} passed")),
-            (End::Deadlock, _) => (
+            (FlowEnd::TimeLimit, _) => (timeout, format!("the scenario's timeout of {now} passed")),
+            (FlowEnd::Deadlock, _) => (
                 timeout,
                 format!("deadlock: after {now} neither side would ever wake"),
             ),
-            (End::Done, None) => (Outcome::Ok, String::new()),
-            (End::Done, Some(error)) if TIMEOUTS.contains(&error) => (timeout, error.to_owned()),
-            (End::Done, Some(error)) => (Outcome::Ok, error.to_owned()),
+            (FlowEnd::Done, None) => (Outcome::Ok, String::new()),
+            (FlowEnd::Done, Some(error)) if TIMEOUTS.contains(&error) => {
+                (timeout, error.to_owned())
+            }
+            (FlowEnd::Done, Some(error)) => (Outcome::Ok, error.to_owned()),
         };
         Self {
             outcome,
@@ -122,7 +131,7 @@ impl Verdict {
 
     /// Lets the end decide on a transfer that was to last for a time: it is `ok` only if it was there until that was over.
     pub fn take_duration_into_account(&mut self) {
-        if self.outcome == Outcome::Ok && self.end != Some(End::Cut) {
+        if self.outcome == Outcome::Ok && self.end != Some(FlowEnd::Cut) {
             self.outcome = Outcome::MissingFile;
             self.add("the transfer ended before its time was over");
         }
@@ -132,7 +141,7 @@ impl Verdict {
     /// it has all.
     pub fn take_arrivals_into_account(&mut self, came: bool) {
         let timeouts = [Outcome::HandshakeTimeout, Outcome::TransferTimeout];
-        if came && self.end == Some(End::Cut) && timeouts.contains(&self.outcome) {
+        if came && self.end == Some(FlowEnd::Cut) && timeouts.contains(&self.outcome) {
             self.outcome = Outcome::Ok;
             self.detail.clear();
         }
@@ -147,13 +156,13 @@ impl Verdict {
     }
 
     /// Lets the wire decide on a trial whose files all arrived; `flaw` is what it lacks.
-    pub fn take_wire_into_account(&mut self, flaw: Flaw) {
+    pub fn take_wire_into_account(&mut self, flaw: ProofFailure) {
         match flaw {
-            Flaw::Other(what) => {
+            ProofFailure::Other(what) => {
                 self.outcome = Outcome::Unproven;
                 self.add(&what);
             }
-            Flaw::Sealed(what) => {
+            ProofFailure::Sealed(what) => {
                 self.outcome = Outcome::NoSecrets;
                 self.add(&format!(
                     "the client wrote too few TLS secrets to prove the test case: {what}"
@@ -181,7 +190,7 @@ mod tests {
         }
     }
 
-    fn outcome(end: End, client: Bye, wrong: Option<Outcome>) -> (Outcome, String) {
+    fn outcome(end: FlowEnd, client: Bye, wrong: Option<Outcome>) -> (Outcome, String) {
         let mut verdict = Verdict::of_end(end, client, Time::from_nanos(5_000_000_000));
         verdict.take_files_into_account(
             wrong.map(|outcome| (outcome, "/file: 1 of 2 bytes".to_owned())),
@@ -193,10 +202,10 @@ mod tests {
     fn timeouts_are_told_apart_by_the_handshake() {
         let missing = Some(Outcome::MissingFile);
         for (end, error) in [
-            (End::TimeLimit, None),
-            (End::Deadlock, None),
-            (End::Done, Some(TIMEOUTS[0])),
-            (End::Done, Some(TIMEOUTS[1])),
+            (FlowEnd::TimeLimit, None),
+            (FlowEnd::Deadlock, None),
+            (FlowEnd::Done, Some(TIMEOUTS[0])),
+            (FlowEnd::Done, Some(TIMEOUTS[1])),
         ] {
             assert_eq!(
                 outcome(end, client(None, error), missing).0,
@@ -207,7 +216,7 @@ mod tests {
                 Outcome::TransferTimeout
             );
         }
-        let (_, detail) = outcome(End::TimeLimit, client(Some(1), None), missing);
+        let (_, detail) = outcome(FlowEnd::TimeLimit, client(Some(1), None), missing);
         assert_eq!(
             detail,
             "the scenario's timeout of 5 s passed; /file: 1 of 2 bytes"
@@ -217,9 +226,9 @@ mod tests {
     #[test]
     fn a_transfer_that_was_cut_is_judged_by_what_came() {
         for (end, came, expected) in [
-            (End::Cut, true, Outcome::Ok),
-            (End::Cut, false, Outcome::HandshakeTimeout),
-            (End::TimeLimit, true, Outcome::HandshakeTimeout),
+            (FlowEnd::Cut, true, Outcome::Ok),
+            (FlowEnd::Cut, false, Outcome::HandshakeTimeout),
+            (FlowEnd::TimeLimit, true, Outcome::HandshakeTimeout),
         ] {
             let silent = client(None, None);
             let mut verdict = Verdict::of_end(end, silent, Time::from_nanos(3_000_000_000));
@@ -232,8 +241,8 @@ mod tests {
     #[test]
     fn files_decide() {
         let closed = || client(Some(1), Some("closed by peer: 7"));
-        assert_eq!(outcome(End::Done, closed(), None).0, Outcome::Ok);
-        let missing = outcome(End::Done, closed(), Some(Outcome::MissingFile));
+        assert_eq!(outcome(FlowEnd::Done, closed(), None).0, Outcome::Ok);
+        let missing = outcome(FlowEnd::Done, closed(), Some(Outcome::MissingFile));
         assert_eq!(
             missing,
             (
@@ -242,7 +251,7 @@ mod tests {
             )
         );
         assert_eq!(
-            outcome(End::TimeLimit, closed(), Some(Outcome::CorruptFile)).0,
+            outcome(FlowEnd::TimeLimit, closed(), Some(Outcome::CorruptFile)).0,
             Outcome::CorruptFile
         );
     }

@@ -13,11 +13,11 @@ use bentpipe_link::{Direction, Fate, HostName};
 use bentpipe_trace::connection as trace;
 use bentpipe_trace::{Endpoints, Interface, Writer, encapsulate};
 
-use crate::packet_log::{Packet, PacketLog};
+use super::{Packet, PacketLog};
 
-/// What a trace is made of.
+/// The trace of a hop: what it is made of.
 #[derive(Debug)]
-pub struct Trace<'a> {
+pub struct HopTrace<'a> {
     /// Which program writes it.
     pub program: &'static str,
     /// The hosts at both ends of the hop.
@@ -30,7 +30,7 @@ pub struct Trace<'a> {
     pub ends: Vec<[SocketAddrV4; 2]>,
 }
 
-impl Trace<'_> {
+impl HopTrace<'_> {
     /// Writes the trace to `path`.
     pub fn write(&self, path: &Path) -> io::Result<()> {
         let mut writer = Writer::new(

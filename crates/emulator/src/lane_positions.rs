@@ -4,7 +4,7 @@ use bentpipe_link::{Direction, HostName, SegmentName};
 
 /// Where a lane lies on the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct LanePosition {
     /// The number of its hop, from the client on.
     pub hop: usize,
     pub direction: Direction,
@@ -15,7 +15,7 @@ pub(crate) struct Place {
 }
 
 /// Where the lanes of these segments lie, if programs on the hosts of `stops` take what comes, and send on what they like.
-pub(crate) fn places(segments: &[SegmentName], stops: &[HostName]) -> Vec<Place> {
+pub(crate) fn lane_positions(segments: &[SegmentName], stops: &[HostName]) -> Vec<LanePosition> {
     let hop = |segment: SegmentName| {
         let [near, _] = segment.ends();
         stops.iter().filter(|stop| **stop <= near).count()
@@ -34,7 +34,7 @@ pub(crate) fn places(segments: &[SegmentName], stops: &[HostName]) -> Vec<Place>
                 Direction::Forward => (last, first),
                 Direction::Return => (first, last),
             };
-            Place {
+            LanePosition {
                 hop: own,
                 direction,
                 from_end,
@@ -52,8 +52,8 @@ mod tests {
     #[test]
     fn a_hop_ends_where_a_program_takes_the_packets() {
         let ends = |segments: &[SegmentName], stops: &[HostName]| -> Vec<(usize, bool, bool)> {
-            let places = places(segments, stops).into_iter();
-            let back = places.filter(|it| it.direction == Direction::Return);
+            let positions = lane_positions(segments, stops).into_iter();
+            let back = positions.filter(|it| it.direction == Direction::Return);
             back.map(|it| (it.hop, it.from_end, it.to_end)).collect()
         };
         let all = SegmentName::ALL;
@@ -79,7 +79,7 @@ mod tests {
             ends(&two, &[HostName::Terminal]),
             [(0, true, true), (1, true, true)]
         );
-        let forward = places(&all, &[HostName::Terminal]);
+        let forward = lane_positions(&all, &[HostName::Terminal]);
         let forward: Vec<_> = forward
             .iter()
             .filter(|it| it.direction == Direction::Forward)

@@ -1,47 +1,50 @@
-//! What was seen of a flow on one hop of its path.
+//! What was observed of a flow on one hop of its path.
 
 use bentpipe_trace::findings::{self, Findings, View};
 use bentpipe_trace::metrics::arrivals;
 use bentpipe_trace::{LinkFacts, Metrics};
 use bentpipe_units::Time;
 
-use crate::testcase::TestCase;
-use crate::wire::Seen;
+use super::ObservedConnection;
+use crate::job::TestCase;
 
-/// What was seen of a flow on one hop.
+/// The observation of a flow on one hop.
 #[derive(Debug, Default)]
-pub struct Sight {
+pub struct HopObservation {
     /// The connections that could be made out.
-    pub wire: Vec<Seen>,
+    pub connections: Vec<ObservedConnection>,
     /// Whether their streams can be read.
     pub has_secrets: bool,
 }
 
-impl Sight {
+impl HopObservation {
     /// Whether a handshake was completed.
     #[must_use]
     pub fn is_connected(&self) -> bool {
-        self.wire.iter().any(|it| it.establishment.complete)
+        self.connections.iter().any(|it| it.establishment.complete)
     }
 
     /// The connections that completed a handshake; None if there is none at all, complete or not.
-    pub(crate) fn connections(&self) -> Option<Vec<&Seen>> {
-        let complete = self.wire.iter().filter(|it| it.establishment.complete);
-        (!self.wire.is_empty()).then(|| complete.collect())
+    pub(crate) fn completed(&self) -> Option<Vec<&ObservedConnection>> {
+        let complete = self
+            .connections
+            .iter()
+            .filter(|it| it.establishment.complete);
+        (!self.connections.is_empty()).then(|| complete.collect())
     }
 
     /// The connection that a client is measured by: the second, where the test case has two; else the one with most packets.
-    pub(crate) fn measured(&self, testcase: TestCase) -> Option<&Seen> {
+    pub(crate) fn measured(&self, testcase: TestCase) -> Option<&ObservedConnection> {
         if testcase.has_two_connections() {
-            return self.connections()?.get(1).copied();
+            return self.completed()?.get(1).copied();
         }
         self.busiest()
     }
 
     /// The connection with most packets.
-    pub(crate) fn busiest(&self) -> Option<&Seen> {
-        let packets = |it: &&Seen| it.connection.packets.len();
-        self.wire.iter().max_by_key(packets)
+    pub(crate) fn busiest(&self) -> Option<&ObservedConnection> {
+        let packets = |it: &&ObservedConnection| it.connection.packets.len();
+        self.connections.iter().max_by_key(packets)
     }
 
     /// When bytes of streams arrived that had not been there before, and how many, in order. None if they cannot be read.
@@ -49,19 +52,19 @@ impl Sight {
         if !self.has_secrets {
             return None;
         }
-        let of = |seen: &Seen| {
+        let of = |seen: &ObservedConnection| {
             let start = seen.start().as_nanos().cast_signed();
             let arrivals = arrivals(&seen.connection, testcase.sending_end()).into_iter();
             arrivals.map(move |(at, bytes)| (Time::from_nanos((start + at).cast_unsigned()), bytes))
         };
-        let mut all: Vec<(Time, u64)> = self.wire.iter().flat_map(of).collect();
+        let mut all: Vec<(Time, u64)> = self.connections.iter().flat_map(of).collect();
         all.sort_by_key(|(at, _)| *at);
         Some(all)
     }
 }
 
 /// What was on the wire, in numbers, and the rules that found something wrong with it.
-pub fn on_wire(seen: &Seen, facts: &LinkFacts) -> (Metrics, Vec<&'static str>) {
+pub fn on_wire(seen: &ObservedConnection, facts: &LinkFacts) -> (Metrics, Vec<&'static str>) {
     let (connection, entries) = (&seen.connection, &seen.entries);
     let found = Findings::of(&View {
         connection,

@@ -8,11 +8,11 @@ use bentpipe_trace::quic::{End, PacketType};
 use bentpipe_trace::{Datagram, Entry, Establishment, KeyLog, Path};
 use bentpipe_units::Time;
 
-use crate::packet_log::{Packet, PacketLog};
+use super::{Packet, PacketLog};
 
-/// The packets of a hop, and the secrets to read those of one of its flows.
+/// The decoder of a hop's packets: these, and the secrets to read those of one of its flows.
 #[derive(Debug)]
-pub struct Wire<'a> {
+pub struct HopDecoder<'a> {
     /// Of all flows.
     pub log: &'a PacketLog,
     /// The one that is looked at.
@@ -24,7 +24,7 @@ pub struct Wire<'a> {
 
 /// A QUIC connection of a trial.
 #[derive(Debug)]
-pub struct Seen {
+pub struct ObservedConnection {
     /// Time zero of the trial, in nanoseconds since the Unix epoch.
     pub epoch_unix_ns: u64,
     /// Its packets.
@@ -35,7 +35,7 @@ pub struct Seen {
     pub establishment: Establishment,
 }
 
-impl Seen {
+impl ObservedConnection {
     fn of(connection: Connection, epoch_unix_ns: u64) -> Option<Self> {
         let entries = connection.ledger();
         let establishment = Establishment::of(&connection, &entries)?;
@@ -62,11 +62,11 @@ impl Seen {
     }
 }
 
-impl Wire<'_> {
+impl HopDecoder<'_> {
     /// The connections that can be told from the packets, as they began.
     ///
     /// Each packet is decoded where it left its sender; what became of it is known.
-    pub fn connections(&self) -> Vec<Seen> {
+    pub fn connections(&self) -> Vec<ObservedConnection> {
         let mut secrets = KeyLog::default();
         secrets.add(self.key_log);
         let epoch = self.log.epoch_unix_ns();
@@ -92,7 +92,9 @@ impl Wire<'_> {
         };
         let found = recorder.finish().connections.into_iter();
         let connections = found.map(|it| Connection::of_senders(it, fate));
-        connections.filter_map(|it| Seen::of(it, epoch)).collect()
+        connections
+            .filter_map(|it| ObservedConnection::of(it, epoch))
+            .collect()
     }
 
     fn datagram<'a>(&self, packet: &'a Packet) -> Datagram<'a> {

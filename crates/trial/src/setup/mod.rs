@@ -1,4 +1,8 @@
-//! What the programs of one flow are given, and what is made of what they leave.
+//! The setup of a flow: what its programs are given, and where they leave what they make.
+//!
+//! It knows the job, and nothing of how the flow went.
+
+mod served_files;
 
 use std::error::Error;
 use std::fs;
@@ -6,29 +10,17 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
 
-use bentpipe_endpoint::contract::{CONTRACT, ProxyHello, Ready};
+use bentpipe_endpoint::contract::{CONTRACT, ProxyHello};
 use bentpipe_link::HostName;
-use bentpipe_trace::KeyLog;
 use bentpipe_units::Span;
 
-use crate::course::HopCourse;
-use crate::job::{self, EPOCH_UNIX_S, Job, Role, Variant};
-use crate::measure::Played;
-use crate::packet_log::PacketLog;
-use crate::proof::Claim;
-use crate::remains::Remains;
-use crate::schema::Outcome;
-use crate::sight::Sight;
-use crate::verdict::Verdict;
-use crate::verify::verify;
-use crate::wire::Wire;
-use crate::www;
+use crate::job::{EPOCH_UNIX_S, FlowJob, Job, Role, Variant};
 
-/// A flow of a job. The first is the one that is measured.
-pub struct Play<'a> {
+/// The files, folders and addresses of a flow of a job. The first flow is the one that is measured.
+pub struct FlowSetup<'a> {
     number: usize,
     job: &'a Job,
-    flow: &'a job::Flow,
+    flow: &'a FlowJob,
     /// Of all files.
     size_bytes: u64,
     /// Of those that are measured.
@@ -38,7 +30,7 @@ pub struct Play<'a> {
     scratch: PathBuf,
 }
 
-impl<'a> Play<'a> {
+impl<'a> FlowSetup<'a> {
     /// The flow with that number, and its place within `scratch`.
     pub fn new(job: &'a Job, number: usize, scratch: &Path) -> Result<Self, Box<dyn Error>> {
         let flow = &job.flows[number];
@@ -48,7 +40,7 @@ impl<'a> Play<'a> {
         }
         let scratch = scratch.join(number.to_string());
         fs::create_dir_all(scratch.join("downloads"))?;
-        let mut play = Self {
+        let mut setup = Self {
             number,
             job,
             flow,
@@ -58,14 +50,14 @@ impl<'a> Play<'a> {
             scratch,
         };
         if let Some(duration) = flow.duration_ns {
-            play.www = play.scratch.join("www");
-            www::make_endless(job, flow, Span::from_nanos(duration), &play.www)?;
+            setup.www = setup.scratch.join("www");
+            served_files::make_endless(job, flow, Span::from_nanos(duration), &setup.www)?;
         } else {
-            play.size_bytes = www::size_of(&play.www, &flow.requests)?;
+            setup.size_bytes = served_files::size_of(&setup.www, &flow.requests)?;
             let measured = flow.testcase.measured(&flow.requests);
-            play.measured_bytes = www::size_of(&play.www, measured)?;
+            setup.measured_bytes = served_files::size_of(&setup.www, measured)?;
         }
-        Ok(play)
+        Ok(setup)
     }
 
     /// Addresses at both ends of a hop, that towards the client first: for documentation (RFC 5737), so they are in traces, and nobody's.
@@ -138,7 +130,7 @@ impl<'a> Play<'a> {
     }
 
     /// What its files are called: nothing is put before those of the first flow.
-    fn prefix(&self) -> String {
+    pub(crate) fn prefix(&self) -> String {
         match self.number {
             0 => String::new(),
             number => format!("flow{}-", number + 1),
@@ -151,6 +143,21 @@ impl<'a> Play<'a> {
         self.number
     }
 
+    /// Bytes of all its files; 0 of a duration.
+    pub(crate) fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    /// Bytes of those of its files that are measured; 0 of a duration.
+    pub(crate) fn measured_bytes(&self) -> u64 {
+        self.measured_bytes
+    }
+
+    /// The folder with the files that are served.
+    pub(crate) fn www(&self) -> &Path {
+        &self.www
+    }
+
     /// The job that it is part of.
     #[must_use]
     pub fn job(&self) -> &'a Job {
@@ -159,7 +166,7 @@ impl<'a> Play<'a> {
 
     /// As the job has it.
     #[must_use]
-    pub fn flow(&self) -> &'a job::Flow {
+    pub fn flow(&self) -> &'a FlowJob {
         self.flow
     }
 
@@ -192,129 +199,11 @@ impl<'a> Play<'a> {
         Ok(())
     }
 
-    /// What the flow came to, from the verdict on it.
-    #[must_use]
-    pub fn played(
-        &self,
-        verdict: Verdict,
-        ready: Option<Vec<Ready>>,
-        mut remains: Vec<Remains>,
-    ) -> Played {
-        // Of programs that were never started nothing remains.
-        remains.resize_with(self.job.hosts().len(), Remains::default);
-        Played {
-            verdict,
-            measured_bytes: self.measured_bytes,
-            remains,
-            ready,
-            sights: self.job.hops().iter().map(|_| Sight::default()).collect(),
-        }
-    }
-
-    /// Looks at the files that arrived, and at what is its own of what each hop saw.
-    pub fn examine(&self, played: &mut Played, hops: &[HopCourse]) -> Result<(), Box<dyn Error>> {
-        self.check_files(&mut played.verdict)?;
-        played.sights = (0..)
-            .zip(hops)
-            .map(|(hop, it)| self.sight(hop, &it.log))
-            .collect();
-        let is_connected = played.sights[0].is_connected();
-        played.verdict.take_handshake_into_account(is_connected);
-        if self.flow.duration_ns.is_some() {
-            let arrivals = played.arrivals(self.job, self.flow.testcase);
-            let arrivals = arrivals.unwrap_or_default();
-            played
-                .verdict
-                .take_arrivals_into_account(!arrivals.is_empty());
-        }
-        self.prove(played);
-        Ok(())
-    }
-
-    fn sight(&self, hop: usize, log: &PacketLog) -> Sight {
-        let key_log = self.secrets(hop);
-        let wire = Wire {
-            log,
-            flow: self.number,
-            key_log: key_log.as_bytes(),
-            ends: self.addresses(hop),
-        };
-        Sight {
-            wire: wire.connections(),
-            has_secrets: self.has_secrets(hop),
-        }
-    }
-
-    /// What arrived decides: a file that is whole and right makes a trial `ok`, whatever the programs think of it. Of a
-    /// duration it is enough that some came, and went on to come.
-    fn check_files(&self, verdict: &mut Verdict) -> Result<(), Box<dyn Error>> {
-        if matches!(verdict.outcome, Outcome::Crashed | Outcome::Unsupported) {
-            return Ok(());
-        }
-        if self.flow.duration_ns.is_some() {
-            verdict.take_duration_into_account();
-        } else {
-            let wrong = verify(&self.flow.requests, &self.www, &self.downloads())?;
-            verdict.take_files_into_account(wrong);
-        }
-        if verdict.outcome == Outcome::Ok && self.job.trace && !self.has_secrets(0) {
-            verdict.outcome = Outcome::NoSecrets;
-            "client wrote no TLS secrets, so the trace cannot be decrypted"
-                .clone_into(&mut verdict.detail);
-        }
-        Ok(())
-    }
-
     /// The TLS secrets of a hop, which the program at its end towards the client has written; empty if there are none.
     #[must_use]
     pub fn secrets(&self, hop: usize) -> String {
         let host = self.job.hosts()[hop];
         fs::read_to_string(self.key_log(host)).unwrap_or_default()
-    }
-
-    /// Whether the streams of each connection can be read. How many a proxy opens is its own affair.
-    fn has_secrets(&self, hop: usize) -> bool {
-        let mut secrets = KeyLog::default();
-        secrets.add(self.secrets(hop).as_bytes());
-        let second = hop == 0 && self.flow.testcase.has_two_connections();
-        secrets.readable_connections() > usize::from(second)
-    }
-
-    /// Where every file arrived, the wire has to show what the test case asks for.
-    fn prove(&self, played: &mut Played) {
-        if played.verdict.outcome != Outcome::Ok {
-            return;
-        }
-        let claim = Claim {
-            testcase: self.flow.testcase,
-            requests: self.flow.requests.len(),
-            size_bytes: self.size_bytes,
-            round_trip: self.job.hops()[0].rtt(),
-        };
-        if let Err(flaw) = claim.judge(&played.sights[0].wire) {
-            played.verdict.take_wire_into_account(flaw);
-        }
-    }
-
-    /// What is needed to find out why a program failed, in the trial's folder.
-    pub fn leave_files(&self, played: &Played) -> Result<(), Box<dyn Error>> {
-        let folder = &self.job.folder;
-        if matches!(played.verdict.outcome, Outcome::Ok | Outcome::Unsupported) {
-            return Ok(());
-        }
-        let prefix = self.prefix();
-        for (host, remains) in self.job.hosts().into_iter().zip(&played.remains) {
-            if !remains.log.is_empty() {
-                fs::create_dir_all(folder)?;
-                fs::write(folder.join(format!("{prefix}{host}.log")), &remains.log)?;
-            }
-            if played.verdict.culprit == Some(host) && !remains.frames.is_empty() {
-                fs::create_dir_all(folder)?;
-                let frames = folder.join(format!("{prefix}{host}.frames"));
-                fs::write(frames, remains.frames.concat())?;
-            }
-        }
-        Ok(())
     }
 
     /// The folder that files are stored in.
