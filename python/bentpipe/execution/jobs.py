@@ -80,7 +80,7 @@ class Job:
     treatment: Treatment = field(default_factory=Treatment)
 
     def to_mapping(self) -> dict[str, Any]:
-        """As `crates/trial/src/job.rs` reads it."""
+        """As `crates/trial/src/job/mod.rs` reads it."""
         return {
             "scenario": self.scenario,
             "flows": [flow.to_mapping(self.testbed.mode) for flow in self.flows],
