@@ -13,13 +13,14 @@
 
 use bentpipe_endpoint::contract::Arrival;
 use bentpipe_link::{Direction, Fate, Hop, Path};
-use bentpipe_trace::IPV4_UDP_HEADER;
+use bentpipe_trace::IpVersion;
 use bentpipe_units::{Span, Time};
 
 use crate::flow::{Delays, FlowRun};
 use crate::node::Departure;
 use bentpipe_trial::{
-    EPOCH_UNIX_S, Fidelity, FlowLifetime, HopPackets, Packet, PacketLog, TestbedObservation,
+    EPOCH_UNIX_S, Fidelity, FlowLifetime, HopPackets, IpPacket, Packet, PacketLog,
+    TestbedObservation,
 };
 
 /// Once a client is done its outcome stands; its server gets this many round trips to hear of it.
@@ -32,6 +33,7 @@ pub struct Coordinator {
     delays: Vec<Delays>,
     now: Time,
     epochs: u64,
+    ip: IpVersion,
 }
 
 /// A hop with what passed it.
@@ -64,7 +66,7 @@ impl Links {
 
 impl Coordinator {
     /// A trial at time zero.
-    pub fn new(flows: Vec<FlowRun>, hops: &[Hop], seed: u64) -> Self {
+    pub fn new(flows: Vec<FlowRun>, hops: &[Hop], seed: u64, ip: IpVersion) -> Self {
         let links = |hop: &Hop| Links::new(*hop, seed, flows.len());
         let hops: Vec<Links> = hops.iter().map(links).collect();
         let delays: Vec<Delays> = hops.iter().map(Links::delays).collect();
@@ -78,6 +80,7 @@ impl Coordinator {
             delays,
             now: Time::ZERO,
             epochs: 0,
+            ip,
         }
     }
 
@@ -201,14 +204,13 @@ impl Coordinator {
     fn carry(&mut self, (hop, way): (usize, Direction), number: usize, departure: Departure) {
         let Departure { sent, ecn, payload } = departure;
         let links = &mut self.hops[hop];
-        let ip_bytes =
-            u32::try_from(payload.len() + IPV4_UDP_HEADER).expect("the length field has 16 bits");
-        let fate = links.path(way).admit(sent, ip_bytes);
+        let ip = IpPacket::udp(self.ip, ecn, payload.clone());
+        let fate = links.path(way).admit(sent, ip.bytes);
         if let Fate::Delivered { at } = fate {
             let arrival = Arrival {
                 time: at.as_nanos(),
                 ecn,
-                payload: payload.clone(),
+                payload,
             };
             let receiver = match way {
                 Direction::Return => hop + 1,
@@ -220,8 +222,7 @@ impl Coordinator {
             flow: number,
             direction: way,
             sent,
-            ecn,
-            payload,
+            ip,
             fate,
         });
     }

@@ -29,7 +29,7 @@ pub mod tcp;
 pub use captures::{Captured, File};
 pub use datagram::{Datagram, NoDatagram, Path};
 pub use establishment::Establishment;
-pub use ip::{Endpoints, IPV4_UDP_HEADER, encapsulate};
+pub use ip::{Endpoints, IpHeader, IpVersion, TCP, UDP, UDP_HEADER, encapsulate};
 pub use keylog::{KeyLog, SecretKind};
 pub use ledger::Entry;
 pub use link_facts::LinkFacts;

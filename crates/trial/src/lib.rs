@@ -25,8 +25,8 @@ mod setup;
 mod verdict;
 
 pub use evidence::{
-    FlowLifetime, HopObservation, HopPackets, HopTrace, ObservedConnection, Packet, PacketLog,
-    ProcessExit, ProgramExit, TestbedObservation,
+    FlowLifetime, HopObservation, HopPackets, HopTrace, IpPacket, ObservedConnection, Packet,
+    PacketLog, ProcessExit, ProgramExit, TestbedObservation, Transport,
 };
 pub use finished::{FinishedFlow, FinishedTrial};
 pub use job::{EPOCH_UNIX_S, FLOW_LIMIT, FlowJob, Job, ProxyJob, Role, Seed, TestCase, Variant};

@@ -1,6 +1,6 @@
 //! What was on the wire, decoded without the way through a file.
 
-use std::net::SocketAddrV4;
+use std::net::SocketAddr;
 
 use bentpipe_link::{Direction, Fate};
 use bentpipe_trace::connection::{self, Connection, Kind, Passing, Recorder};
@@ -8,7 +8,7 @@ use bentpipe_trace::quic::{End, PacketType};
 use bentpipe_trace::{Datagram, Entry, Establishment, KeyLog, Path};
 use bentpipe_units::Time;
 
-use super::{Packet, PacketLog};
+use super::{Packet, PacketLog, Transport};
 
 /// The decoder of a hop's packets: these, and the secrets to read those of one of its flows.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub struct HopDecoder<'a> {
     pub flow: usize,
     pub key_log: &'a [u8],
     /// Its addresses at both ends, that towards the client first.
-    pub ends: [SocketAddrV4; 2],
+    pub ends: [SocketAddr; 2],
 }
 
 /// A QUIC connection of a trial.
@@ -80,7 +80,9 @@ impl HopDecoder<'_> {
                 frame,
                 fate: None,
             };
-            recorder.datagram(&self.datagram(packet), passing);
+            if let Transport::Udp(payload) = &packet.ip.transport {
+                recorder.datagram(&self.datagram(packet.direction, payload), passing);
+            }
         }
         let fate = |captured: u32| match order[captured as usize - 1].fate {
             Fate::Delivered { at } => {
@@ -97,18 +99,18 @@ impl HopDecoder<'_> {
             .collect()
     }
 
-    fn datagram<'a>(&self, packet: &'a Packet) -> Datagram<'a> {
+    fn datagram<'a>(&self, way: Direction, payload: &'a [u8]) -> Datagram<'a> {
         let way_back = Path {
-            source: self.ends[0].into(),
-            destination: self.ends[1].into(),
+            source: self.ends[0],
+            destination: self.ends[1],
         };
         Datagram {
-            path: match packet.direction {
+            path: match way {
                 Direction::Return => way_back,
                 Direction::Forward => way_back.reversed(),
             },
-            payload: &packet.payload,
-            length: packet.payload.len(),
+            payload,
+            length: payload.len(),
         }
     }
 }

@@ -4,6 +4,7 @@
 
 mod decoded;
 mod hop;
+mod packet;
 mod packet_log;
 mod program;
 mod testbed;
@@ -13,7 +14,8 @@ pub(crate) use self::decoded::HopDecoder;
 pub use self::decoded::ObservedConnection;
 pub use self::hop::HopObservation;
 pub(crate) use self::hop::on_wire;
-pub use self::packet_log::{Packet, PacketLog};
+pub use self::packet::{IpPacket, Packet, Transport};
+pub use self::packet_log::PacketLog;
 pub use self::program::{ProcessExit, ProgramExit};
 pub use self::testbed::{FlowLifetime, HopPackets, TestbedObservation};
 pub use self::trace::HopTrace;

@@ -4,33 +4,18 @@
 use std::fmt::Write as _;
 
 use bentpipe_link::{Direction, Fate};
+use bentpipe_trace::IpVersion;
 use bentpipe_units::Time;
-use bytes::Bytes;
 use sha2::{Digest, Sha256};
+
+use super::{Packet, Transport};
 
 /// Points of the record's curve of received bytes.
 const CURVE_POINTS: u64 = 200;
 /// A datagram from this size on is not just acknowledgements, tokens or new connection IDs.
 const FULL_SIZED: u64 = 1000;
 
-/// A packet with its fate.
-#[derive(Debug, Clone)]
-pub struct Packet {
-    /// Its number, from 0.
-    pub flow: usize,
-    /// The way that it goes.
-    pub direction: Direction,
-    /// When it left its sender.
-    pub sent: Time,
-    /// The two ECN bits.
-    pub ecn: u8,
-    /// Of the UDP datagram.
-    pub payload: Bytes,
-    /// What became of it.
-    pub fate: Fate,
-}
-
-/// A datagram that reached the other side, or would have if the trial had gone on.
+/// A packet that reached the other side, or would have if the trial had gone on.
 #[derive(Debug, Clone, Copy)]
 struct Received {
     at: Time,
@@ -74,21 +59,22 @@ impl PacketLog {
         head[1..9].copy_from_slice(&packet.sent.as_nanos().to_le_bytes());
         head[9] = fate;
         head[10..18].copy_from_slice(&at.as_nanos().to_le_bytes());
-        head[18] = packet.ecn;
-        let length = u32::try_from(packet.payload.len()).expect("a datagram fits 16 bits");
+        let transport = &packet.ip.transport;
+        head[18] = packet.ip.ecn | version_bit(packet.ip.version) | kind_bits(transport);
+        let content = transport.content();
+        let length = u32::try_from(content.len()).expect("a packet's length fits 16 bits");
         head[19..].copy_from_slice(&length.to_le_bytes());
         self.hash.update(head);
-        self.hash.update(&packet.payload);
+        if let Transport::Other { protocol, .. } = transport {
+            self.hash.update([*protocol]);
+        }
+        self.hash.update(content);
         if fate == 0 {
-            let short_header = packet
-                .payload
-                .first()
-                .is_some_and(|first| first & 0x80 == 0);
             let way = usize::from(packet.direction == Direction::Forward);
             self.received[packet.flow][way].push(Received {
                 at,
-                bytes: u64::from(length),
-                short_header,
+                bytes: transport.payload_bytes(),
+                short_header: transport.has_short_header(),
             });
         }
         self.packets.push(packet);
@@ -155,10 +141,28 @@ impl PacketLog {
             .map(|arrival| arrival.at)
     }
 
-    /// SHA-256 over direction, times, fate, ECN and bytes of every packet, in hexadecimal.
+    /// SHA-256 over flow, direction, times, fate, ECN, IP version, transport and content of every
+    /// packet, in hexadecimal.
     #[must_use]
     pub fn sha256(&self) -> String {
         hex(self.hash.clone().finalize())
+    }
+}
+
+/// In the hash, IPv4 is not to be seen: hashes are older than IPv6 in trials.
+fn version_bit(version: IpVersion) -> u8 {
+    match version {
+        IpVersion::V4 => 0,
+        IpVersion::V6 => 1 << 2,
+    }
+}
+
+/// In the hash, nor is UDP.
+fn kind_bits(transport: &Transport) -> u8 {
+    match transport {
+        Transport::Udp(_) => 0,
+        Transport::Tcp(_) => 1 << 3,
+        Transport::Other { .. } => 2 << 3,
     }
 }
 
@@ -186,7 +190,10 @@ fn curve(arrived: &[Received], start: Time, step: u64, points: u64) -> Vec<u64> 
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::*;
+    use crate::evidence::IpPacket;
 
     fn packet(sent: u64, at: Option<u64>, payload: &'static [u8]) -> Packet {
         let fate = at.map_or(Fate::Loss, |at| Fate::Delivered {
@@ -197,8 +204,7 @@ mod tests {
             flow: 0,
             direction,
             sent,
-            ecn: 0,
-            payload: Bytes::from_static(payload),
+            ip: IpPacket::udp(IpVersion::V4, 0, Bytes::from_static(payload)),
             fate,
         }
     }
@@ -206,16 +212,32 @@ mod tests {
     #[test]
     fn the_hash_sees_every_field() {
         let reference = packet(1, Some(2), b"abc");
+        let content = Bytes::from_static(b"abc");
+        let with = |ip: IpPacket| Packet {
+            ip,
+            ..reference.clone()
+        };
+        let carrying = |transport: Transport| {
+            with(IpPacket {
+                transport,
+                ..reference.ip.clone()
+            })
+        };
+        let other = |protocol: u8| Transport::Other {
+            protocol,
+            bytes: content.clone(),
+        };
         let variants = [
             packet(2, Some(2), b"abc"),
             packet(1, Some(3), b"abc"),
             packet(1, None, b"abc"),
             packet(1, Some(2), b"abd"),
             packet(1, Some(2), b"abcd"),
-            Packet {
-                ecn: 1,
-                ..reference.clone()
-            },
+            with(IpPacket::udp(IpVersion::V4, 1, content.clone())),
+            with(IpPacket::udp(IpVersion::V6, 0, content.clone())),
+            carrying(Transport::Tcp(content.clone())),
+            carrying(other(1)),
+            carrying(other(2)),
             Packet {
                 flow: 1,
                 ..reference.clone()

@@ -6,14 +6,14 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter};
-use std::net::SocketAddrV4;
+use std::net::SocketAddr;
 use std::path::Path;
 
 use bentpipe_link::{Direction, Fate, HostName};
 use bentpipe_trace::connection as trace;
-use bentpipe_trace::{Endpoints, Interface, Writer, encapsulate};
+use bentpipe_trace::{Endpoints, Interface, IpHeader, Writer, encapsulate};
 
-use super::{Packet, PacketLog};
+use super::{IpPacket, Packet, PacketLog, Transport};
 
 /// The trace of a hop: what it is made of.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub struct HopTrace<'a> {
     /// The TLS secrets.
     pub key_log: &'a [u8],
     /// Addresses of each flow at both ends.
-    pub ends: Vec<[SocketAddrV4; 2]>,
+    pub ends: Vec<[SocketAddr; 2]>,
 }
 
 impl HopTrace<'_> {
@@ -44,15 +44,9 @@ impl HopTrace<'_> {
         }
         let mut bytes = Vec::new();
         for sighting in self.sightings(client, server) {
-            let Packet {
-                flow,
-                direction,
-                ecn,
-                payload,
-                ..
-            } = &self.log.packets()[sighting.packet];
-            let [client_end, server_end] = self.ends[*flow];
-            let (source, destination) = match direction {
+            let packet = &self.log.packets()[sighting.packet];
+            let [client_end, server_end] = self.ends[packet.flow];
+            let (source, destination) = match packet.direction {
                 Direction::Return => (client_end, server_end),
                 Direction::Forward => (server_end, client_end),
             };
@@ -63,7 +57,7 @@ impl HopTrace<'_> {
             // The IPv4 identification ties both sightings of a packet together; it wraps, as it does in life.
             let identification =
                 u16::try_from(sighting.packet & 0xffff).expect("masked to 16 bits");
-            encapsulate(&mut bytes, ends, *ecn, identification, payload);
+            write_packet(&mut bytes, &packet.ip, ends, identification);
             writer.packet(
                 sighting.interface,
                 self.log.epoch_unix_ns() + sighting.time,
@@ -112,6 +106,21 @@ impl HopTrace<'_> {
             }
         }
         sightings
+    }
+}
+
+/// Writes an IP packet with the headers that it crossed the hop with into `bytes`.
+fn write_packet(bytes: &mut Vec<u8>, ip: &IpPacket, ends: Endpoints, identification: u16) {
+    match &ip.transport {
+        Transport::Udp(payload) => encapsulate(bytes, ends, ip.ecn, identification, payload),
+        other => IpHeader {
+            source: ends.source.ip(),
+            destination: ends.destination.ip(),
+            ecn: ip.ecn,
+            identification,
+            protocol: other.protocol(),
+        }
+        .write(bytes, other.content()),
     }
 }
 

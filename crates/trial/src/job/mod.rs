@@ -10,8 +10,10 @@ use std::fmt;
 use std::path::PathBuf;
 
 use bentpipe_link::{HostName, Scenario};
+use bentpipe_trace::IpVersion;
 use bentpipe_units::{Span, Time};
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 pub use self::chain::ProxyJob;
 pub use self::testcase::TestCase;
@@ -124,6 +126,9 @@ pub struct Job {
     /// What stands between the ends of every flow, from the client to the server; each flow has programs of its own.
     #[serde(default)]
     pub proxies: Vec<ProxyJob>,
+    /// The version of IP that programs speak.
+    #[serde(default, deserialize_with = "ip_version")]
+    pub ip: IpVersion,
     /// The folder with the files that are served.
     pub www: PathBuf,
     /// The folder of the contract's certificates.
@@ -139,6 +144,10 @@ pub struct Job {
     /// Wall time after which a silent program is given up.
     #[serde(default = "default_silence_s")]
     pub silence_s: u64,
+}
+
+fn ip_version<'de, D: Deserializer<'de>>(value: D) -> Result<IpVersion, D::Error> {
+    u8::deserialize(value)?.try_into().map_err(D::Error::custom)
 }
 
 fn hq_interop() -> String {

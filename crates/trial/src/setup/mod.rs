@@ -2,18 +2,20 @@
 //!
 //! It knows the job, and nothing of how the flow went.
 
+mod addresses;
 mod served_files;
 
 use std::error::Error;
 use std::fs;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use bentpipe_endpoint::contract::{CONTRACT, ProxyHello};
 use bentpipe_link::HostName;
 use bentpipe_units::Span;
 
+use self::addresses::{Network, address};
 use crate::job::{EPOCH_UNIX_S, FlowJob, Job, Role, Variant};
 
 /// The files, folders and addresses of a flow of a job. The first flow is the one that is measured.
@@ -60,22 +62,22 @@ impl<'a> FlowSetup<'a> {
         Ok(setup)
     }
 
-    /// Addresses at both ends of a hop, that towards the client first: for documentation (RFC 5737), so they are in traces, and nobody's.
-    /// Clients and servers have hosts of their own, proxies ports.
+    /// Addresses at both ends of a hop, that towards the client first.
     #[must_use]
-    pub fn addresses(&self, hop: usize) -> [SocketAddrV4; 2] {
+    pub fn addresses(&self, hop: usize) -> [SocketAddr; 2] {
         let hosts = self.job.hosts();
         let own = u8::try_from(self.number + 1).expect("a job has no more flows than that");
-        let at = |address: [u8; 4], port: u16| SocketAddrV4::new(Ipv4Addr::from(address), port);
+        let at =
+            |network, number, port| SocketAddr::new(address(self.job.ip, network, number), port);
         let near = match hosts[hop] {
-            HostName::Terminal => at([203, 0, 113, 1], self.proxy_port(50_000)),
-            HostName::Gateway => at([198, 51, 100, 254], self.proxy_port(50_000)),
-            _ => at([192, 0, 2, own], 50_000),
+            HostName::Terminal => at(Network::Satellite, 1, self.proxy_port(50_000)),
+            HostName::Gateway => at(Network::Ground, 254, self.proxy_port(50_000)),
+            _ => at(Network::Access, own, 50_000),
         };
         let far = match hosts[hop + 1] {
-            HostName::Terminal => at([192, 0, 2, 254], self.proxy_port(443)),
-            HostName::Gateway => at([203, 0, 113, 2], self.proxy_port(443)),
-            _ => at([198, 51, 100, own], 443),
+            HostName::Terminal => at(Network::Access, 254, self.proxy_port(443)),
+            HostName::Gateway => at(Network::Satellite, 2, self.proxy_port(443)),
+            _ => at(Network::Ground, own, 443),
         };
         [near, far]
     }
@@ -105,7 +107,7 @@ impl<'a> FlowSetup<'a> {
         &self,
         host: HostName,
         seed: u64,
-        [listen, local, next_hop]: [SocketAddrV4; 3],
+        [listen, local, next_hop]: [SocketAddr; 3],
     ) -> ProxyHello {
         let proxy = self.job.proxies.iter().find(|it| it.place == host);
         ProxyHello {
