@@ -13,8 +13,8 @@
 
 use bentpipe_endpoint::contract::Arrival;
 use bentpipe_link::{Direction, Fate, Hop, Path};
-use bentpipe_trace::IPV4_UDP_HEADER;
 use bentpipe_units::{Span, Time};
+use bentpipe_wire::IPV4_UDP_HEADER;
 
 use crate::flow::{Delays, Flow};
 use crate::node::Departure;

@@ -1,7 +1,7 @@
 //! What a record says of hops and proxies.
 
+use bentpipe_analysis::Metrics;
 use bentpipe_link::{Counters, Hop};
-use bentpipe_trace::Metrics;
 
 use crate::course::Course;
 use crate::facts::{Files, link_facts};

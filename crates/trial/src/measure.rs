@@ -5,10 +5,10 @@ use std::error::Error;
 use std::fs;
 use std::time::Duration;
 
+use bentpipe_analysis::Metrics;
+use bentpipe_analysis::metrics::OneWay;
 use bentpipe_endpoint::contract::{Bye, Ready};
 use bentpipe_link::{Direction, Hop, HostName, Ideal};
-use bentpipe_trace::Metrics;
-use bentpipe_trace::metrics::OneWay;
 use bentpipe_units::{Span, Time};
 
 use crate::course::{Course, Lifetime};

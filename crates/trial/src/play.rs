@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use bentpipe_endpoint::contract::{CONTRACT, ProxyHello, Ready};
 use bentpipe_link::HostName;
-use bentpipe_trace::KeyLog;
 use bentpipe_units::Span;
+use bentpipe_wire::KeyLog;
 
 use crate::course::HopCourse;
 use crate::job::{self, EPOCH_UNIX_S, Job, Role, Variant};

@@ -1,7 +1,7 @@
 //! The times of a record: from what was on the wire, or, where its secrets are not known, from what the client reports.
 
+use bentpipe_analysis::Metrics;
 use bentpipe_endpoint::contract::{Bye, RequestReport};
-use bentpipe_trace::Metrics;
 use bentpipe_units::Time;
 
 /// Times in seconds from the client's first packet on the connection that is measured; null where the event never came.

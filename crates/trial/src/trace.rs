@@ -9,9 +9,9 @@ use std::io::{self, BufWriter};
 use std::net::SocketAddrV4;
 use std::path::Path;
 
+use bentpipe_analysis::connection as trace;
 use bentpipe_link::{Direction, Fate, HostName};
-use bentpipe_trace::connection as trace;
-use bentpipe_trace::{Endpoints, Interface, Writer, encapsulate};
+use bentpipe_wire::{Endpoints, Interface, Writer, encapsulate};
 
 use crate::packet_log::{Packet, PacketLog};
 

@@ -6,13 +6,13 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use bentpipe_analysis::connection::Fate as Known;
 use bentpipe_emulator::{Packet as Sighting, Report};
 use bentpipe_link::{Counters, Direction, Fate};
-use bentpipe_trace::Datagram;
-use bentpipe_trace::capture::CapturedPacket;
-use bentpipe_trace::connection::Fate as Known;
 use bentpipe_trial::{Course, Fidelity, HopCourse, Lifetime, Packet, PacketLog, Play};
 use bentpipe_units::Time;
+use bentpipe_wire::Datagram;
+use bentpipe_wire::capture::CapturedPacket;
 use bytes::Bytes;
 
 use super::check;
