@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
 
+use bentpipe_analysis::connection::Fate;
 use bentpipe_link::{self as link, Direction};
-use bentpipe_trace::connection::Fate;
-use bentpipe_trace::{Interface, Writer};
 use bentpipe_units::{Span, Time};
+use bentpipe_wire::{Interface, Writer};
 
 use crate::error::{Doing, EmulatorError};
 use crate::lane::Frame;

@@ -13,8 +13,8 @@
 
 use bentpipe_endpoint::contract::Arrival;
 use bentpipe_link::{Direction, Fate, Hop, Path};
-use bentpipe_trace::IpVersion;
 use bentpipe_units::{Span, Time};
+use bentpipe_wire::IpVersion;
 
 use crate::flow::{Delays, FlowRun};
 use crate::node::Departure;

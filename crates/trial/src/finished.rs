@@ -7,8 +7,8 @@ use std::fs;
 
 use bentpipe_endpoint::contract::Ready;
 use bentpipe_link::Hop;
-use bentpipe_trace::KeyLog;
 use bentpipe_units::Time;
+use bentpipe_wire::KeyLog;
 
 use crate::evidence::{
     HopDecoder, HopObservation, HopPackets, HopTrace, PacketLog, ProgramExit, TestbedObservation,

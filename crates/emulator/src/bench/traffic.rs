@@ -5,8 +5,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bentpipe_trace::{Endpoints, IpVersion, UDP_HEADER, encapsulate};
 use bentpipe_units::{Rate, Size, Span, Time};
+use bentpipe_wire::{Endpoints, IpVersion, UDP_HEADER, encapsulate};
 
 use crate::clock::{Clock, TrialClock, sleep_until};
 use crate::error::{Doing, EmulatorError};

@@ -8,7 +8,7 @@ use bentpipe_link::{Fate, Path, Scenario};
 use proptest::prelude::*;
 
 use super::*;
-use bentpipe_trace::connection as trace;
+use bentpipe_analysis::connection as trace;
 
 use crate::capture::{Wanted, record};
 use crate::clock::Stamps;

@@ -1,6 +1,6 @@
 //! What the programs of a flow are told (sections 3 and 5 of the contract).
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use bentpipe_emulator::HostName;
@@ -8,8 +8,6 @@ use bentpipe_trial::{FlowSetup, Role};
 
 use super::program::Instructions;
 
-/// The address of the server's host, the same for all flows.
-const SERVER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
 /// The port of the first flow's server, and of its proxies; further flows have those behind it.
 const FIRST_PORT: u16 = 443;
 
@@ -28,10 +26,10 @@ pub fn instructions(setup: &FlowSetup, number: usize) -> Instructions {
 }
 
 /// Where what stands behind a hop accepts connections.
-fn behind(setup: &FlowSetup, hop: usize) -> SocketAddrV4 {
+fn behind(setup: &FlowSetup, hop: usize) -> SocketAddr {
     let [_, far] = setup.addresses(hop);
     if hop == setup.job().proxies.len() {
-        return SocketAddrV4::new(SERVER, server_port(setup));
+        return SocketAddr::new(setup.server_host(), server_port(setup));
     }
     far
 }

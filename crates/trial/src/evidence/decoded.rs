@@ -2,11 +2,12 @@
 
 use std::net::SocketAddr;
 
+use bentpipe_analysis::connection::{self, Connection, Kind, Passing, Recorder};
+use bentpipe_analysis::{Entry, Establishment};
 use bentpipe_link::{Direction, Fate};
-use bentpipe_trace::connection::{self, Connection, Kind, Passing, Recorder};
-use bentpipe_trace::quic::{End, PacketType};
-use bentpipe_trace::{Datagram, Entry, Establishment, KeyLog, Path};
 use bentpipe_units::Time;
+use bentpipe_wire::quic::{End, PacketType};
+use bentpipe_wire::{Datagram, KeyLog, Path};
 
 use super::{Packet, PacketLog, Transport};
 

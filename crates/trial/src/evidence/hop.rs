@@ -1,8 +1,8 @@
 //! What was observed of a flow on one hop of its path.
 
-use bentpipe_trace::findings::{self, Findings, View};
-use bentpipe_trace::metrics::arrivals;
-use bentpipe_trace::{LinkFacts, Metrics};
+use bentpipe_analysis::findings::{self, Findings, View};
+use bentpipe_analysis::metrics::arrivals;
+use bentpipe_analysis::{LinkFacts, Metrics};
 use bentpipe_units::Time;
 
 use super::ObservedConnection;

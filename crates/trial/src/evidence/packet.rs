@@ -1,8 +1,8 @@
 //! A packet of a hop: an IP packet with its transport, and its fate.
 
 use bentpipe_link::{Direction, Fate};
-use bentpipe_trace::{IpVersion, TCP, UDP, UDP_HEADER};
 use bentpipe_units::Time;
+use bentpipe_wire::{IpVersion, TCP, UDP, UDP_HEADER};
 use bytes::Bytes;
 
 /// A packet with its fate.

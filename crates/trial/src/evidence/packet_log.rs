@@ -4,8 +4,8 @@
 use std::fmt::Write as _;
 
 use bentpipe_link::{Direction, Fate};
-use bentpipe_trace::IpVersion;
 use bentpipe_units::Time;
+use bentpipe_wire::IpVersion;
 use sha2::{Digest, Sha256};
 
 use super::{Packet, Transport};

@@ -9,9 +9,9 @@ use std::io::{self, BufWriter};
 use std::net::SocketAddr;
 use std::path::Path;
 
+use bentpipe_analysis::connection as trace;
 use bentpipe_link::{Direction, Fate, HostName};
-use bentpipe_trace::connection as trace;
-use bentpipe_trace::{Endpoints, Interface, IpHeader, Writer, encapsulate};
+use bentpipe_wire::{Endpoints, Interface, IpHeader, Writer, encapsulate};
 
 use super::{IpPacket, Packet, PacketLog, Transport};
 

@@ -10,8 +10,8 @@ use std::fmt;
 use std::path::PathBuf;
 
 use bentpipe_link::{HostName, Scenario};
-use bentpipe_trace::IpVersion;
 use bentpipe_units::{Span, Time};
+use bentpipe_wire::IpVersion;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 

@@ -1,7 +1,7 @@
 //! The test cases of the contract, and what differs between them in a trial.
 
 use bentpipe_link::Direction;
-use bentpipe_trace::quic::End;
+use bentpipe_wire::quic::End;
 use serde::Deserialize;
 
 use crate::job::Role;

@@ -1,8 +1,8 @@
 //! What a record says of hops and proxies.
 
+use bentpipe_analysis::Metrics;
+use bentpipe_analysis::metrics::OneWay;
 use bentpipe_link::{Counters, Direction, Hop};
-use bentpipe_trace::Metrics;
-use bentpipe_trace::metrics::OneWay;
 
 use super::link_facts::{MeasuredFiles, link_facts};
 use crate::evidence::{HopObservation, TestbedObservation, on_wire};

@@ -1,7 +1,7 @@
 //! What is known of a trial's path and files, for measurements and findings.
 
+use bentpipe_analysis::LinkFacts;
 use bentpipe_link::{Direction, Hop, Ideal, Scenario};
-use bentpipe_trace::LinkFacts;
 use bentpipe_units::{Rate, Size, Time};
 
 use crate::job::TestCase;

@@ -10,8 +10,8 @@ mod transfer;
 
 use std::time::Duration;
 
+use bentpipe_analysis::Metrics;
 use bentpipe_link::HostName;
-use bentpipe_trace::Metrics;
 use bentpipe_units::Time;
 
 use self::flows::{detail, fairness, outcome};

@@ -1,7 +1,7 @@
 //! The times of a record: from what was on the wire, or, where its secrets are not known, from what the client reports.
 
+use bentpipe_analysis::Metrics;
 use bentpipe_endpoint::contract::{Bye, RequestReport};
-use bentpipe_trace::Metrics;
 use bentpipe_units::Time;
 
 use crate::finished::FinishedTrial;

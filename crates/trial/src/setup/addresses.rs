@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use bentpipe_trace::IpVersion;
+use bentpipe_wire::IpVersion;
 
 /// A network of a trial, that of one segment.
 #[derive(Debug, Clone, Copy)]

@@ -8,7 +8,7 @@ mod served_files;
 use std::error::Error;
 use std::fs;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use bentpipe_endpoint::contract::{CONTRACT, ProxyHello};
@@ -80,6 +80,12 @@ impl<'a> FlowSetup<'a> {
             _ => at(Network::Ground, own, 443),
         };
         [near, far]
+    }
+
+    /// The address of the host that has all servers in real time.
+    #[must_use]
+    pub fn server_host(&self) -> IpAddr {
+        address(self.job.ip, Network::Ground, 1)
     }
 
     fn proxy_port(&self, first: u16) -> u16 {

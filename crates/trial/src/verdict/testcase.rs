@@ -5,9 +5,9 @@
 
 use std::collections::HashSet;
 
-use bentpipe_trace::connection::{Connection, Frame};
-use bentpipe_trace::quic::End;
+use bentpipe_analysis::connection::{Connection, Frame};
 use bentpipe_units::Span;
+use bentpipe_wire::quic::End;
 
 use crate::evidence::ObservedConnection;
 use crate::job::TestCase;
@@ -206,9 +206,9 @@ fn answered(connection: &Connection) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use bentpipe_trace::Establishment;
-    use bentpipe_trace::connection::{Protocol, Vantage};
-    use bentpipe_trace::quic::Handshake;
+    use bentpipe_analysis::Establishment;
+    use bentpipe_analysis::connection::{Protocol, Vantage};
+    use bentpipe_wire::quic::Handshake;
 
     use super::*;
 
