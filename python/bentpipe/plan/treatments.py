@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bentpipe.errors import UsageError, one_of
+from bentpipe.labels import treatment as treatment_label
 from bentpipe.stacks import proxies as catalogue
 from bentpipe.stacks.proxies import PLACES, ProxyKind
 
@@ -52,15 +53,15 @@ class Treatment:
 
 def parse(text: str, where: str) -> Treatment:
     """The treatment of a record or manifest, `direct` or `KIND CHAIN`. UsageError that names `where`."""
-    name, _, spec = text.strip().partition(" ")
-    if name == DIRECT and not spec:
+    named = treatment_label(text.strip())
+    if named.kind == DIRECT and not named.chain:
         return Treatment()
-    if name not in catalogue.discover() or not spec:
+    if named.kind not in catalogue.discover() or not named.chain:
         raise UsageError(
             f'{where}: "{text}" is no treatment',
             f"write {DIRECT}, or one of {', '.join(catalogue.discover())} and a chain",
         )
-    return chain(spec, where, name)
+    return chain(named.chain, where, named.kind)
 
 
 def chain(text: str, where: str, name: str = QUIC_PEP) -> Treatment:
@@ -163,6 +164,6 @@ def labels(names: Sequence[str], chains: Sequence[str]) -> list[str]:
 
 def short(text: str, others: Iterable[str]) -> str:
     """A treatment's name among `others` of its run: in full where several are of its kind, else its kind."""
-    kind = text.partition(" ")[0]
-    same = {one for one in others if one.partition(" ")[0] == kind}
+    kind = treatment_label(text).kind
+    same = {one for one in others if treatment_label(one).kind == kind}
     return kind if len(same) < 2 else text
