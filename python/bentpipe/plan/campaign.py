@@ -94,6 +94,11 @@ class Plan(Options, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ]
 
     @property
+    def in_full(self) -> Plan:
+        """The plan with the chains in it that kinds of proxies have by default: these may change."""
+        return replace(self, treatments=treatments.in_full(self.treatments, self.pep))
+
+    @property
     def parsed_treatments(self) -> tuple[Treatment, ...]:
         """What stands between the ends; UsageError for one in a manifest that is none."""
         return tuple(
@@ -236,7 +241,7 @@ def unique(names: Sequence[str]) -> tuple[str, ...]:
 
 def difference(old: Plan, new: Plan) -> str | None:
     """The first key in which two plans differ and both values, in words; None if they are the same."""
-    before, after = (json.loads(msgspec.json.encode(one)) for one in (old, new))
+    before, after = (json.loads(msgspec.json.encode(one.in_full)) for one in (old, new))
     for key, value in before.items():
         if key not in ("name", "title") and value != after[key]:
             return f"{key}: the run has {value!r}, now it is {after[key]!r}"

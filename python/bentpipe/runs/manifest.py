@@ -72,7 +72,7 @@ def new(plan: Plan, scenarios: Iterable[Scenario], cast: Cast, stack_folders: Se
     return Manifest(
         campaign=plan.name,
         title=plan.title,
-        options=plan,
+        options=plan.in_full,
         command=shlex.join(["bentpipe", *sys.argv[1:]]),
         started=now(),
         versions=_versions(),
