@@ -72,6 +72,9 @@ pub struct Variant {
     pub version: Option<String>,
 }
 
+/// The format of jobs (`schemas/job.toml`).
+pub const FORMAT: u64 = 1;
+
 /// As many flows a trial may have: each has an address of its own.
 pub const FLOW_LIMIT: usize = 64;
 
@@ -119,6 +122,9 @@ impl FlowJob {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
+    /// Of what format it is; without a number it is of this one.
+    #[serde(default = "newest_format")]
+    pub format: u64,
     /// The path, resolved.
     pub scenario: Scenario,
     /// Those that share the path. The first is the one that is measured.
@@ -150,6 +156,10 @@ fn ip_version<'de, D: Deserializer<'de>>(value: D) -> Result<IpVersion, D::Error
     u8::deserialize(value)?.try_into().map_err(D::Error::custom)
 }
 
+fn newest_format() -> u64 {
+    FORMAT
+}
+
 fn hq_interop() -> String {
     "hq-interop".to_owned()
 }
@@ -171,6 +181,12 @@ impl Job {
 
     /// What every testbed asks of a job.
     fn check(&self) -> Result<(), String> {
+        if self.format != FORMAT {
+            let format = self.format;
+            return Err(format!(
+                "the job is of format {format}, and this program reads format {FORMAT}"
+            ));
+        }
         if !(1..=FLOW_LIMIT).contains(&self.flows.len()) {
             let count = self.flows.len();
             return Err(format!("{count} flows, where 1 to {FLOW_LIMIT} can be"));
