@@ -1,5 +1,8 @@
 //! The proxy as its drivers see it.
 
+pub mod event;
+pub mod statistics;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -11,17 +14,17 @@ use noq_proto::{
     ConnectionIdGenerator as _, HashedConnectionIdGenerator, RandomConnectionIdGenerator,
 };
 
-use crate::arrivals::Arrivals;
-use crate::aside::{Asides, Rtts};
+use crate::bypass::flows::{Asides, Rtts};
+use crate::bypass::ids;
+use crate::config::error::PepError;
 use crate::config::{Config, Mode};
-use crate::connections::{Arrived, Connections};
-use crate::crypto::Crypto;
-use crate::error::PepError;
-use crate::event::{Event, Number, Refusal};
-use crate::forwarding::ids;
-use crate::pair::{Facing, Pair};
-use crate::pool::Pool;
-use crate::statistics::Statistics;
+use crate::connections::endpoint::{Arrived, Connections};
+use crate::handshake::crypto::Crypto;
+use crate::handshake::incomplete_hello::Arrivals;
+use crate::pool::ready::Pool;
+use crate::proxy::event::{Event, Number, Refusal};
+use crate::proxy::statistics::Statistics;
+use crate::relay::pair::{Facing, Pair};
 
 /// Events that are kept for whoever fetches them.
 const MOST_EVENTS: usize = 1 << 12;

@@ -1,6 +1,6 @@
 //! What a client asks for: the server name and the application protocols of its TLS `ClientHello` (RFC 8446, section 4.1.2).
 
-use crate::reader::Reader;
+use crate::handshake::reader::Reader;
 
 /// What a client asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -5,14 +5,14 @@ use std::time::Instant;
 
 use noq_proto::Incoming;
 
-use crate::arrivals::{Arrival, Beginning, Client, First};
-use crate::closing::{Closing, Code};
 use crate::config::Mode;
-use crate::event::{Event, Number, Refusal};
-use crate::hello::Hello;
-use crate::pair::{Facing, Leg, Pair};
+use crate::handshake::client_hello::Hello;
+use crate::handshake::incomplete_hello::{Arrival, Beginning, Client, First};
+use crate::limits::quota::Seat;
 use crate::proxy::Proxy;
-use crate::seats::Seat;
+use crate::proxy::event::{Event, Number, Refusal};
+use crate::relay::close::{Closing, Code};
+use crate::relay::pair::{Facing, Leg, Pair};
 
 /// Where handshakes of this part of all connections that there may be are under way, clients have to show that they are at their addresses.
 const HANDSHAKES: usize = 4;

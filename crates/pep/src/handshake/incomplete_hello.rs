@@ -7,9 +7,9 @@ use std::time::Instant;
 use bentpipe_endpoint::Received;
 use noq_proto::Incoming;
 
-use crate::hello::{Hello, NoHello};
-use crate::initial::{Collector, Start};
-use crate::seats::Seat;
+use crate::handshake::client_hello::{Hello, NoHello};
+use crate::handshake::initial::{Collector, Start};
+use crate::limits::quota::Seat;
 
 /// As the client is known before it is accepted: its address, and the connection ID that it chose for the server.
 type Key = (SocketAddr, Vec<u8>);

@@ -5,14 +5,14 @@ use std::time::Instant;
 
 use noq_proto::{Connection, Event as Happened, PathId};
 
-use crate::closing::Closing;
 use crate::config::Mode;
-use crate::connections::Connections;
-use crate::crypto::protocol;
-use crate::event::{Event, Number};
-use crate::pair::{Both, Facing, Leg, Pair};
-use crate::pool::Key;
+use crate::connections::endpoint::Connections;
+use crate::handshake::crypto::protocol;
+use crate::pool::ready::Key;
 use crate::proxy::Proxy;
+use crate::proxy::event::{Event, Number};
+use crate::relay::close::Closing;
+use crate::relay::pair::{Both, Facing, Leg, Pair};
 
 impl Proxy {
     pub(crate) fn pair(&mut self, number: Number) -> &mut Pair {

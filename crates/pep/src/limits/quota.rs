@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::event::Refusal;
+use crate::proxy::event::Refusal;
 
 /// Bits of an IPv6 address that one client has for itself (RFC 6177): it can take any address below them.
 const CLIENTS_OWN_BITS: u32 = 64;

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use noq_proto::{Connection, Dir, Side, StreamId, VarInt};
 
 use crate::config::{Hop, Limits};
-use crate::flow::{Flow, Outcome};
-use crate::opening::Opening;
+use crate::relay::stream::{Flow, Outcome};
+use crate::relay::stream_opener::Opening;
 
 /// What may wait.
 struct Room {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use crate::seats::Seat;
+use crate::limits::quota::Seat;
 
 /// What is known of the smallest round-trip times to other hosts is forgotten after this: a path may have changed.
 const MEMORY: Duration = Duration::from_secs(600);

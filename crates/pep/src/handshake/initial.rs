@@ -9,8 +9,8 @@ use bytes::BytesMut;
 use noq_proto::crypto::{Keys, ServerConfig};
 use noq_proto::{ConnectionId, PathId};
 
-use crate::hello::{Hello, NoHello};
-use crate::reader::Reader;
+use crate::handshake::client_hello::{Hello, NoHello};
+use crate::handshake::reader::Reader;
 
 /// What CRYPTO frames may bring before the handshake has begun: the library's own limit of buffering.
 const LARGEST: u64 = 16 << 10;

@@ -6,14 +6,14 @@ use std::time::Instant;
 
 use noq_proto::{Connection, Event, Incoming, SendDatagramError, Side, StreamEvent, StreamId};
 
-use crate::arrivals::First;
-use crate::closing::{Closing, Code};
 use crate::config::Config;
-use crate::event::Why;
-use crate::hello::Hello;
-use crate::relay::{Ends, Relay};
-use crate::seats::Seat;
-use crate::statistics::Statistics;
+use crate::handshake::client_hello::Hello;
+use crate::handshake::incomplete_hello::First;
+use crate::limits::quota::Seat;
+use crate::proxy::event::Why;
+use crate::proxy::statistics::Statistics;
+use crate::relay::close::{Closing, Code};
+use crate::relay::direction::{Ends, Relay};
 
 /// One of the two sides of the proxy on which there are connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,17 +1,19 @@
 //! Stepping aside: deciding it, and forwarding datagrams untouched.
 
+pub mod flows;
+
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
 use bentpipe_endpoint::{Received, Transmit};
 use noq_proto::{ConnectionId, ConnectionIdGenerator as _, HashedConnectionIdGenerator, PathId};
 
-use crate::arrivals::First;
-use crate::event::Event;
-use crate::pair::Facing;
+use crate::handshake::incomplete_hello::First;
+use crate::handshake::reader::Reader;
+use crate::limits::quota::Seat;
+use crate::proxy::event::Event;
 use crate::proxy::{Proxy, Side};
-use crate::reader::Reader;
-use crate::seats::Seat;
+use crate::relay::pair::Facing;
 
 /// Datagrams that wait to be forwarded: what comes beyond these is lost, as in any router.
 const MOST_WAITING: usize = 1 << 12;

@@ -1,5 +1,8 @@
 //! What a proxy is to be like.
 
+pub mod error;
+pub mod options;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,8 +11,8 @@ use std::time::Duration;
 use bentpipe_noq_options::{Peers, Report};
 use noq_proto::{ConnectionIdGenerator, IdleTimeout, TransportConfig, VarInt};
 
-use crate::error::PepError;
-use crate::seats::{Most, Seats};
+use crate::config::error::PepError;
+use crate::limits::quota::{Most, Seats};
 
 /// What a proxy is to be like.
 pub struct Config {

@@ -1,16 +1,18 @@
 //! Keeping connections to next hops ready.
 
+pub mod ready;
+
 use std::net::SocketAddr;
 use std::time::Instant;
 
 use noq_proto::Event as Happened;
 
-use crate::closing::Code;
 use crate::config::Mode;
-use crate::event::Number;
-use crate::pair::Facing;
-use crate::pool::Key;
+use crate::pool::ready::Key;
 use crate::proxy::Proxy;
+use crate::proxy::event::Number;
+use crate::relay::close::Code;
+use crate::relay::pair::Facing;
 
 /// What is ready sends so many PINGs in an idle time: one may be lost, and each hop hands them on a little later.
 const PINGS: u32 = 4;

@@ -4,11 +4,11 @@ use std::time::Instant;
 
 use noq_proto::Connection;
 
-use crate::closing::{Closing, Code};
-use crate::course::both;
-use crate::event::{Event, Number};
-use crate::pair::{Ending, Facing, Leg, Overdue, Pair};
 use crate::proxy::Proxy;
+use crate::proxy::event::{Event, Number};
+use crate::relay::close::{Closing, Code};
+use crate::relay::pair::{Ending, Facing, Leg, Overdue, Pair};
+use crate::relay::pairs::both;
 
 impl Proxy {
     /// The connection on one side has ended, or never began; the other is told when it has what came before.

@@ -15,7 +15,7 @@ use noq_proto::{
     Endpoint, EndpointConfig, Event, FourTuple, Incoming, PathId, ServerConfig, VarInt,
 };
 
-use crate::event::Number;
+use crate::proxy::event::Number;
 
 const BURST: Duration = Duration::from_millis(1);
 const LEAST: NonZeroUsize = NonZeroUsize::new(10).unwrap();

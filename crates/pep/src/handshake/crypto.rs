@@ -13,9 +13,9 @@ use noq_proto::{
 use rustls::client::Resumption;
 
 use crate::config::Config;
-use crate::error::PepError;
-use crate::initial::{Collector, Start};
-use crate::sessions::Sessions;
+use crate::config::error::PepError;
+use crate::handshake::initial::{Collector, Start};
+use crate::handshake::session_tickets::Sessions;
 
 /// What an unaccepted client may have the library keep: its `ClientHello`, and some early data.
 const INCOMING_BUFFER: u64 = 1 << 18;

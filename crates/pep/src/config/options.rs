@@ -8,8 +8,8 @@ use bentpipe_endpoint::{Clock, EndpointError, LogFolder, Options, Role, Surround
 use bentpipe_noq_options::{Peers, apply, log_to};
 use noq_proto::TransportConfig;
 
+use crate::config::error::PepError;
 use crate::config::{Auto, Config, Hop, LARGEST_BUFFER, Limits, Mode, NextHop, Warm, Window};
-use crate::error::PepError;
 
 /// Where a proxy stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

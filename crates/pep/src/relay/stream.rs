@@ -7,8 +7,8 @@ use bentpipe_endpoint::Reassembly;
 use bytes::Bytes;
 use noq_proto::{Connection, FinishError, ReadError, StreamId, VarInt, WriteError};
 
-use crate::closing::Code;
-use crate::relay::Ends;
+use crate::relay::close::Code;
+use crate::relay::direction::Ends;
 
 /// Read at once: what was merged in the library while it waited may be as large as the window.
 const LARGEST_PIECE: usize = 1 << 16;
