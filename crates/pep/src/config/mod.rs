@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bentpipe_noq_options::{Peers, Report};
+use bentpipe_noq_options::{RememberedPaths, Report};
 use noq_proto::{ConnectionIdGenerator, IdleTimeout, TransportConfig, VarInt};
 
 use crate::config::error::PepError;
@@ -124,7 +124,7 @@ pub struct Hop {
     /// What its peer may send before anything of it is read.
     pub window: Window,
     /// What is remembered of paths.
-    pub peers: Peers,
+    pub peers: RememberedPaths,
     /// What congestion control has to say of the path that was begun last.
     pub report: Option<Report>,
     /// The QUIC version: of the server side the one to connect with, of the client side the only one to accept; `None`: what noq has.

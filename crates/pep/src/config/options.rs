@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bentpipe_endpoint::{Clock, EndpointError, LogFolder, Options, Role, Surroundings};
-use bentpipe_noq_options::{Peers, apply, log_to};
+use bentpipe_noq_options::{RememberedPaths, apply, log_to};
 use noq_proto::TransportConfig;
 
 use crate::config::error::PepError;
@@ -163,7 +163,7 @@ fn hop(
     };
     let mut words = Options::new(words);
     let mut transport = TransportConfig::default();
-    let peers = Peers::default();
+    let peers = RememberedPaths::default();
     let report = apply(&mut transport, &around, &mut words, &peers).map_err(named)?;
     let version = version(&mut words).map_err(named)?;
     words.finish().map_err(named)?;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bentpipe_endpoint::{Received, Transmit};
-use bentpipe_noq_options::Peers;
+use bentpipe_noq_options::RememberedPaths;
 use noq_proto::{
     ClientConfig, Connection, ConnectionError, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint,
     Endpoint, EndpointConfig, Event, FourTuple, Incoming, PathId, ServerConfig, VarInt,
@@ -28,7 +28,7 @@ pub struct Member {
     /// The client's connection that it is part of; `None`: it is only there until it has drained, or is kept ready.
     pub owner: Option<Number>,
     /// What is remembered of its path goes there when it ends.
-    peers: Peers,
+    peers: RememberedPaths,
     /// Under which it is in the set of timers.
     timer: Option<Instant>,
     /// It stands in the queue of those that may have something to send.
@@ -115,9 +115,9 @@ impl Connections {
         now: Instant,
         config: ClientConfig,
         to: (SocketAddr, &str),
-        peers: &Peers,
+        peers: &RememberedPaths,
     ) -> Result<usize, String> {
-        peers.meet(to.0);
+        peers.connecting_to(to.0);
         let (handle, connection) = self
             .endpoint
             .connect(now, config, to.0, to.1)
@@ -131,9 +131,9 @@ impl Connections {
         now: Instant,
         incoming: Incoming,
         config: ServerConfig,
-        peers: &Peers,
+        peers: &RememberedPaths,
     ) -> Result<usize, ConnectionError> {
-        peers.meet(incoming.remote_address());
+        peers.connecting_to(incoming.remote_address());
         let mut buffer = Vec::new();
         let config = Some(Arc::new(config));
         match self.endpoint.accept(incoming, now, &mut buffer, config) {
@@ -179,7 +179,7 @@ impl Connections {
         &mut self,
         handle: ConnectionHandle,
         mut connection: Connection,
-        peers: &Peers,
+        peers: &RememberedPaths,
     ) -> usize {
         // One that ends does not allow another: the other side's limits do (`Opening::allow`).
         for dir in [Dir::Bi, Dir::Uni] {
@@ -214,7 +214,7 @@ impl Connections {
         while let Some(event) = member.connection.poll() {
             if matches!(&event, Event::ConnectionLost { reason } if *reason != ConnectionError::LocallyClosed)
             {
-                member.peers.part(&member.connection);
+                member.peers.learn_from(&member.connection);
             }
             events.push(event);
         }
@@ -286,7 +286,7 @@ impl Connections {
         };
         member.owner = None;
         if !member.connection.is_closed() {
-            member.peers.part(&member.connection);
+            member.peers.learn_from(&member.connection);
             let code = code.try_into().expect("error codes are integers of QUIC");
             let reason = bytes::Bytes::copy_from_slice(reason);
             member.connection.close(now, code, reason);
