@@ -1,4 +1,4 @@
-"""docs/pep.md: what it says of close codes, metrics and options is what the proxy has."""
+"""docs/reference/pep.md: what it says of close codes, metrics and options is what the proxy has."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from bentpipe import paths
 
 EXAMPLES = paths.root() / "examples"
-PAGE = (paths.root() / "docs" / "pep.md").read_text()
+PAGE = (paths.root() / "docs" / "reference" / "pep.md").read_text()
 SOURCES = paths.root() / "crates" / "pep" / "src"
 
 

@@ -14,6 +14,12 @@ use super::super::signals::{Missing, Signals, Span, at_rate, direction, rate_of}
 use super::{Judgement, Rule};
 use crate::connection::{Fate, Frame, Nanos};
 
+/// ACKs fill the link on which they travel. Endres, section 5.6.9.1, after Custura et al.: at 250
+/// Mbit/s, an ACK for every second packet takes more than a return link of 3 Mbit/s has.
+///
+/// - Yes: packets with ACKs and no stream data took at least [`FULL_PERCENT`] % of that link over
+///   an RTT (and a second at least), or full queues dropped at least [`DROPS_PERCENT`] % of them.
+/// - Not sure: the rate of that link is not known, and no such drops were seen.
 pub(super) const RULE: Rule = Rule {
     id: "acks_overload_return_link",
     title: "ACKs overload their link",

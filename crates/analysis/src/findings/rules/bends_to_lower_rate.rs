@@ -17,6 +17,18 @@ use super::{Judgement, Rule};
 use crate::connection::Nanos;
 use crate::metrics::seconds;
 
+/// The line of offsets over time bends, and the rate does not recover. Endres, figures 5.11 and
+/// 5.18 to 5.20.
+///
+/// The bend is where the line is farthest above the chord from the beginning of its fastest
+/// [`PHASE_RTTS`] RTTs to its end. The last [`TAIL_PERCENT`] % of the bytes are left out, for
+/// `long_tail` has them; if the transfer is not whole, the line goes on to the end of the capture
+/// instead.
+///
+/// - Yes: no [`PHASE_RTTS`] RTTs after the bend reach more than [`LOWER_PERCENT`] % of the goodput
+///   of those before it; at least [`PART_PERCENT`] % of the bytes came before it; what follows
+///   lasts at least [`PHASE_RTTS`] RTTs and [`PART_PERCENT`] % of the time.
+/// - Not sure: without an RTT; if data arrived in fewer than [`PACKETS`] packets.
 pub(super) const RULE: Rule = Rule {
     id: "bends_to_lower_rate",
     title: "Bends to a lower rate",

@@ -17,6 +17,14 @@ use crate::connection::{Frame, Nanos, Protocol, Vantage};
 use crate::intervals::Intervals;
 use bentpipe_wire::quic::Space;
 
+/// Messages of the handshake were sent more than once. Before the first RTT sample, a probe timeout
+/// is 999 ms (RFC 9002, section 6.2.2), or what the stack prefers. If that is less than the RTT,
+/// every handshake is sent again.
+///
+/// - Yes: bytes of CRYPTO frames in Initial or Handshake packets of either end were sent again. The
+///   text says how many packets did so needlessly, because an earlier copy arrived.
+/// - Not sure: only one side was captured and shows no repetition; no handshake is in the capture;
+///   TCP.
 pub(super) const RULE: Rule = Rule {
     id: "handshake_retransmitted",
     title: "Handshake sent again",

@@ -15,6 +15,14 @@ use super::{Judgement, Rule};
 use crate::connection::Nanos;
 use crate::metrics::seconds;
 
+/// The sender was silent for longer than a round trip, with data to send. Endres, figures 5.12 and
+/// 5.18: the server "even stops and waits for some time until it resumes".
+///
+/// - Yes: a silence of more than [`RTTS_PERCENT`] % of an RTT (the larger of the smallest and the
+///   latest sample) before the last new data, of which less than half was without credit. If the
+///   transfer is not whole, silence at the end of the capture counts too. Waiting for the ACKs of a
+///   whole window takes one RTT; more means that all was lost, or that a timer ran.
+/// - Not sure: without the sender's side.
 pub(super) const RULE: Rule = Rule {
     id: "idle_gaps",
     title: "Silent with data to send",

@@ -15,6 +15,13 @@ use super::super::signals::{Missing, Signals};
 use super::{Judgement, Rule};
 use crate::metrics::seconds;
 
+/// The sender had nothing to send. Endres, section 5.6.2: an ideal server sends "without
+/// interruption until the last packet". RFC 9002, section 7.8.
+///
+/// - Yes: pauses behind a packet that was not full (less than 90 % of the usual size) took at least
+///   [`SHARE_PERCENT`] % of the time, and an RTT in all.
+/// - Not sure: without the sender's side; if pauses took as long, but behind full packets. A timer,
+///   or a model-based controller that drains its path, looks the same.
 pub(super) const RULE: Rule = Rule {
     id: "limited_by_application",
     title: "Limited by the application",

@@ -19,6 +19,16 @@ use super::{Judgement, Rule, idle_gaps};
 use crate::connection::Nanos;
 use crate::metrics::seconds;
 
+/// There were data and credit, but the window was too small for the link. Endres, figures 5.9 and
+/// 5.13; Kosek, section III ("ACK-locked").
+///
+/// - Yes: rounds with less than [`FULL_PERCENT`] % of the BDP in flight took at least
+///   [`SHARE_PERCENT`] % of the time in which there were new data, and two RTTs, and left at least
+///   a tenth of the link empty. Time without credit, pauses and silences (`idle_gaps`) are taken
+///   off; a round of which they are half does not count. With a qlog, a round counts only if
+///   [`WINDOW_PERCENT`] % of the logged window was in flight. Slow start counts, and the text says
+///   how much it was, if that is known.
+/// - Not sure: without the sender's side; without the link's rate.
 pub(super) const RULE: Rule = Rule {
     id: "limited_by_cwnd",
     title: "Limited by the congestion window",

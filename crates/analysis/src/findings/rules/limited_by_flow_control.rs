@@ -18,6 +18,18 @@ use super::{Judgement, Rule};
 use crate::connection::{Frame, Nanos, Protocol};
 use crate::metrics::seconds;
 
+/// The receiver's credit was used up. Over 600 ms, 1 MB of credit allows 14 Mbit/s. RFC 9000,
+/// section 4; suspected behind Endres, figure 5.17.
+///
+/// - Yes: the sender was without credit for at least [`SHARE_PERCENT`] % of the time in which it
+///   had new data, and for an RTT in all. The text says what was in flight then, and which rate
+///   that allows.
+/// - No also if credit is not the cause: data sent again took half of the link in that time (a
+///   receiver's window slides no further than the first byte that is missing); or the credit
+///   allowed the BDP or more, and data were sent again during most of it or the path did not run
+///   empty for two RTTs.
+/// - Not sure: without the sender's side, unless frames of the sender say that it was blocked; TCP,
+///   whose window is not read; if no credit is known and no stream ended.
 pub(super) const RULE: Rule = Rule {
     id: "limited_by_flow_control",
     title: "Limited by flow control",

@@ -14,6 +14,13 @@ use super::{Judgement, Rule};
 use crate::connection::Nanos;
 use crate::metrics::seconds;
 
+/// The transfer waits for its last packets. Endres, figure 5.16: losses at the end are found by a
+/// timer only, and double the time to completion.
+///
+/// - Yes: the last [`TAIL_PERCENT`] % of the bytes took more than [`TAIL_RTTS_PERCENT`] % of an
+///   RTT, and more than [`SHARE_PERCENT`] % of the time from the first byte to the last.
+/// - Not sure: without an RTT; fewer than [`PACKETS`] packets; if the transfer is not whole, or not
+///   all of it was seen to arrive.
 pub(super) const RULE: Rule = Rule {
     id: "long_tail",
     title: "Long tail",

@@ -13,6 +13,12 @@ use super::super::signals::{Missing, Signals, Span, arrived};
 use super::{Judgement, Rule};
 use crate::connection::{Fate, Nanos};
 
+/// Many packets of one round trip were lost: the price of an overshoot. WPI, figure 1 b; Endres,
+/// section 5.6.6.
+///
+/// - Yes: within one RTT of sending, at least [`STORM_PACKETS`] packets and at least
+///   [`STORM_PERCENT`] % of those sent were lost. Chance at 1 % stays below.
+/// - Not sure: without the sender's side, for then it is not seen what did not arrive.
 pub(super) const RULE: Rule = Rule {
     id: "loss_storm",
     title: "Loss storm",

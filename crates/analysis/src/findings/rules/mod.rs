@@ -25,10 +25,12 @@ use crate::metrics::seconds;
 
 /// All rules, in the order of a transfer: its start, its course, its end.
 pub(super) const ALL: [Rule; 18] = [
+    // The start
     handshake_retransmitted::RULE,
     slow_start_left::EARLY,
     slow_start_left::AT_CHOKE_POINT,
     slow_start_left::LATE,
+    // Its course
     limited_by_cwnd::RULE,
     limited_by_flow_control::RULE,
     limited_by_application::RULE,
@@ -42,6 +44,7 @@ pub(super) const ALL: [Rule; 18] = [
     non_monotonic_packet_numbers::RULE,
     acks_overload_return_link::RULE,
     bends_to_lower_rate::RULE,
+    // Its end
     long_tail::RULE,
 ];
 

@@ -14,6 +14,14 @@ use super::super::signals::{Missing, Signals, Span, at_rate};
 use super::{Judgement, Rule};
 use crate::connection::Nanos;
 
+/// Packets left in bursts, not spread over the round trip. Endres, figure 5.11; RFC 9002, section
+/// 7.7, would have bursts no larger than the initial window of 10 packets.
+///
+/// - Yes: more than [`SHARE_PERCENT`] % of the bytes left in bursts of more than [`BURST_PACKETS`]
+///   packets. A burst is a run of packets at [`TIMES_THE_LINK`] times the link's rate or faster:
+///   more than slow start that is clocked by ACKs needs. A pacer with a bucket of 10 packets lets
+///   up to 19 go at once.
+/// - Not sure: without the sender's side; without the link's rate.
 pub(super) const RULE: Rule = Rule {
     id: "no_pacing",
     title: "Packets sent in bursts",

@@ -13,6 +13,13 @@ use super::super::signals::{Missing, Signals, Span};
 use super::{Judgement, Rule};
 use crate::connection::{Nanos, Protocol};
 
+/// Packet numbers do not increase. Endres, section 5.6.9.2: a sender that used one number for the
+/// whole transfer. RFC 9000, section 12.3.
+///
+/// - Yes: a packet has a number that is not above all that were sent earlier in its packet number
+///   space. Of packets that left at the same nanosecond a capture does not tell the order; these
+///   must only differ.
+/// - Not sure: without the sender's side; packets that could not be decrypted; TCP.
 pub(super) const RULE: Rule = Rule {
     id: "non_monotonic_packet_numbers",
     title: "Packet numbers that do not increase",

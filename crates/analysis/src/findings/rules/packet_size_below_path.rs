@@ -17,6 +17,14 @@ use super::{Judgement, Rule};
 use crate::connection::Nanos;
 use bentpipe_wire::quic::Space;
 
+/// Full packets are smaller than the path carries: headers, and costs of each packet, take the
+/// rest. Endres, section 5.6.9.3; RFC 9000, section 14.3.
+///
+/// - Yes: the IP packet that most data of the last quarter of the packets came in, when path MTU
+///   discovery had come far, is more than [`BELOW_PERCENT`] % smaller than the link's MTU or, where
+///   that is not known, than the largest IP packet that arrived at either end.
+/// - Not sure: the MTU is not known and no larger packet arrived; fewer than [`ENOUGH`] full
+///   packets.
 pub(super) const RULE: Rule = Rule {
     id: "packet_size_below_path",
     title: "Packets smaller than the path carries",

@@ -15,6 +15,12 @@ use super::super::signals::{Missing, Signals, Span};
 use super::{Judgement, Rule};
 use crate::connection::{Frame, Nanos};
 
+/// New data were skipped first and sent later, which fragments the receiver's buffers and its ACK
+/// ranges. Endres, figures 5.14 and 5.15.
+///
+/// - Yes: at least [`SHARE_PERCENT`] % of the data, in at least [`PACKETS`] packets, were sent for
+///   the first time below the highest offset of their stream.
+/// - Not sure: without the sender's side; the network may have reordered.
 pub(super) const RULE: Rule = Rule {
     id: "sent_out_of_order",
     title: "New data sent out of order",

@@ -12,6 +12,13 @@ use super::super::say::{Bytes, Percent, float, share};
 use super::super::signals::{Missing, Signals};
 use super::{Judgement, Rule};
 
+/// Nearly everything was sent at least twice. Endres, figure 5.17: a server that "retransmits each
+/// and every packet right after transmitting it the first time", 80 MiB on the wire for a file of
+/// 10 MiB.
+///
+/// - Yes: at least [`SHARE_PERCENT`] % of the bytes. The text says how many copies left sooner than
+///   an RTT after the one before.
+/// - Not sure: only the receiver's side was captured, and less arrived twice.
 pub(super) const RULE: Rule = Rule {
     id: "sent_twice",
     title: "Everything sent twice",

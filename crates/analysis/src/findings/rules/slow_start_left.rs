@@ -18,18 +18,47 @@ use super::super::signals::{Missing, Signals, Span, at_rate};
 use super::super::slow_start::{Exit, SlowStart};
 use super::{Judgement, Rule};
 
+/// The window stopped growing before the path was full. WPI, figure 1 a; Endres, figure 5.9; Kosek,
+/// figure 2.
+///
+/// Slow start ends with the first round whose window (most bytes in flight; with a qlog, the
+/// largest logged window) is less than 120 % of the largest before, if the next is not larger
+/// either, or if a loss was declared in that round or the one before. Conservative slow start (RFC
+/// 9406) still grows by more; congestion avoidance of a large window by less. With a qlog, slow
+/// start ends no later than the first time that the logged window falls by a tenth and has not
+/// regained its size two round trips later. If credit or pauses took an eighth of the round, they
+/// held the window: that is no end of slow start.
+///
+/// - Yes: less than [`FULL_PERCENT`] % of the BDP was in flight at that time, whatever ended it:
+///   unpaced bursts overflow a small queue long before the path is full. The text says which share
+///   of the link stayed empty until a round used 90 % of it.
+/// - No also if the data or the capture ended first, or flow control held the window.
+/// - Not sure: without the sender's side; without the link's rate; if the sender paused; if the
+///   capture has no handshake or not the first stream data; if the window grew until nothing more
+///   was acknowledged, three RTTs or more before the end.
 pub(super) const EARLY: Rule = Rule {
     id: "slow_start_left_early",
     title: "Slow start left early",
     judge: |signals| judge(signals, Kind::Early),
 };
 
+/// The window stopped growing when the path was full. WPI, figure 1 c.
+///
+/// - Yes: at least [`FULL_PERCENT`] % of the BDP was in flight, and the exit was not late.
+/// - Not sure: as above.
 pub(super) const AT_CHOKE_POINT: Rule = Rule {
     id: "slow_start_left_at_choke_point",
     title: "Slow start left at the choke point",
     judge: |signals| judge(signals, Kind::AtChokePoint),
 };
 
+/// The window outgrew the path, at the price of a loss storm. WPI, figure 1 b. Other than there, an
+/// exit beyond the capacity that a queue absorbs without loss is not called late.
+///
+/// - Yes: more than the BDP was in flight, and of the packets sent in the round that holds the exit
+///   and the one before, at least [`STORM_PERCENT`] % and at least [`STORM_PACKETS`] did not
+///   arrive.
+/// - Not sure: as above.
 pub(super) const LATE: Rule = Rule {
     id: "slow_start_left_late",
     title: "Slow start left late",

@@ -13,6 +13,14 @@ use super::super::say::{Bytes, Count, Percent, Seconds, float, share};
 use super::super::signals::{Missing, Signals, Span};
 use super::{Judgement, Rule};
 
+/// Data were sent again though they had arrived: timers that are too short, or reordering taken for
+/// loss. Endres, figure 5.14.
+///
+/// - Yes: copies of bytes of which an earlier copy arrived are at least [`SHARE_PERCENT`] % of the
+///   data, in at least [`PACKETS`] packets. Probes of a probe timeout count too, so a few are in
+///   order.
+/// - Not sure: only the receiver's side was captured, and fewer such copies arrived: others may
+///   have been lost.
 pub(super) const RULE: Rule = Rule {
     id: "spurious_retransmissions",
     title: "Sent again though it had arrived",

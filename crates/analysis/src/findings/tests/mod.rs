@@ -177,7 +177,7 @@ fn without_packets_or_secrets_no_rule_is_sure() {
 
 #[test]
 fn the_page_lists_every_rule() {
-    let page = include_str!("../../../../../docs/findings.md");
+    let page = include_str!("../../../../../docs/reference/findings.md");
     let headings = page.lines().filter_map(|line| line.strip_prefix("### `"));
     let listed: Vec<_> = headings.filter_map(|line| line.split('`').next()).collect();
     assert_eq!(listed, rules::ALL.map(|rule| rule.id));
