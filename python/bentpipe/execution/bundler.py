@@ -58,6 +58,7 @@ class Bundler:
             format=FORMAT,
             trial=trial.id,
             testbed=trial.testbed,
+            ip=trial.ip,
             scenario=self._manifest.scenarios[trial.scenario].scenario,
             flows=[self._flow(one) for one in planned],
             proxies=of_treatment(self._treatments[trial.treatment]),

@@ -23,7 +23,7 @@ from bentpipe.errors import UsageError, one_of
 from bentpipe.plan import flows, scenarios, treatments, workload
 from bentpipe.plan.flows import AND
 from bentpipe.plan.treatments import DIRECT, QUIC_PEP, Treatment
-from bentpipe.plan.trial import Trial
+from bentpipe.plan.trial import IP_VERSIONS, Trial
 from bentpipe.plan.workload import Workload
 from bentpipe.schema.manifest import PAIRS, TRACES, Options
 from bentpipe.stacks import catalogue, proxies
@@ -125,6 +125,7 @@ class Plan(Options, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 iteration=iteration,
                 treatment=treatment,
                 testbed=self.testbed,
+                ip=self.ip,
             )
             for scenario, moved, treatment, client, server, iteration in itertools.product(*axes)
             if self.pairs == "all" or labels.variant(client).stack == labels.variant(server).stack
@@ -191,6 +192,9 @@ def load(argument: str) -> Plan:
             raise UsageError(
                 f'{table.file}: {key}: "{values[key]}" is not valid', one_of(values[key], valid, "one of")
             )
+    values["ip"] = table.values.get("ip", 4)
+    if type(values["ip"]) is not int or values["ip"] not in IP_VERSIONS:
+        raise table.wrong("ip", values["ip"], "4 or 6")
     values["qlog"] = table.values.get("qlog", False)
     if not isinstance(values["qlog"], bool):
         raise table.wrong("qlog", values["qlog"], "true or false")
