@@ -15,14 +15,16 @@ mod tables;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let result = match cli::parse(lexopt::Parser::from_env()) {
-        Ok(cli::Command::Help) => cli::print_help().map(|()| ExitCode::SUCCESS),
-        Ok(cli::Command::Packets { files, key_log }) => {
+    let command = match cli::parse(std::env::args_os()) {
+        Ok(command) => command,
+        Err(error) => error.exit(),
+    };
+    let result = match command {
+        cli::Command::Packets { files, key_log } => {
             packets::print(&files, key_log.as_deref()).map(|()| ExitCode::SUCCESS)
         }
-        Ok(cli::Command::Analyze(job)) => analyze::run(&job),
-        Ok(cli::Command::Qlog(job)) => qlog_command::run(&job).map(|()| ExitCode::SUCCESS),
-        Err(error) => Err(error.into()),
+        cli::Command::Analyze(job) => analyze::run(&job),
+        cli::Command::Qlog(job) => qlog_command::run(&job).map(|()| ExitCode::SUCCESS),
     };
     match result {
         Ok(code) => code,
