@@ -3,7 +3,7 @@
 use crate::connection::{Connection, Nanos, Protocol, Vantage};
 use crate::findings::{Finding, Findings, View};
 use crate::metrics::{Milestones, seconds};
-use crate::{Captured, Entry, Establishment, LinkFacts, Metrics};
+use crate::{Captured, Establishment, LedgerEntry, LinkFacts, Metrics};
 use bentpipe_wire::quic::{End, InitialCredit};
 use serde::Serialize;
 
@@ -80,7 +80,7 @@ pub struct ConnectionAnalysis {
     packets: usize,
     /// What each end gave its peer. Absent if no transport parameters were seen.
     #[serde(skip_serializing_if = "Option::is_none")]
-    transport_parameters: Option<Given>,
+    transport_parameters: Option<InitialLimits>,
     /// Of QUIC.
     #[serde(skip_serializing_if = "Option::is_none")]
     establishment: Option<Establishment>,
@@ -94,12 +94,12 @@ pub struct ConnectionAnalysis {
 
 /// The initial flow-control limits of both ends, in bytes, under their names in RFC 9000 section 18.2.
 #[derive(Debug, Serialize)]
-struct Given {
+struct InitialLimits {
     client: Option<InitialCredit>,
     server: Option<InitialCredit>,
 }
 
-impl Given {
+impl InitialLimits {
     fn of(connection: &Connection) -> Option<Self> {
         let [client, server] = connection.initial_credit;
         (client.is_some() || server.is_some()).then_some(Self { client, server })
@@ -129,7 +129,7 @@ impl ConnectionAnalysis {
     pub fn new(
         number: usize,
         connection: &Connection,
-        entries: &[Entry],
+        entries: &[LedgerEntry],
         known: &SideInformation,
     ) -> Self {
         const SECOND: u64 = 1_000_000_000;
@@ -155,7 +155,7 @@ impl ConnectionAnalysis {
             start_unix_s: format!("{}.{:09}", start / SECOND, start % SECOND),
             server_clock_ahead_s: seconds(connection.clock_ahead),
             packets: connection.packets.len(),
-            transport_parameters: Given::of(connection),
+            transport_parameters: InitialLimits::of(connection),
             establishment: Establishment::of(connection, entries),
             metrics: Metrics::of(connection, entries, &known.link),
             events: events(

@@ -6,7 +6,7 @@
 use serde::Serialize;
 
 use crate::connection::{Connection, Frame, Kind, Packet, Protocol};
-use crate::ledger::Entry;
+use crate::ledger::LedgerEntry;
 use crate::metrics::Milestones;
 use bentpipe_wire::quic::{End, PacketType};
 
@@ -33,7 +33,7 @@ pub struct Establishment {
 impl Establishment {
     /// Of `connection`, whose [ledger](Connection::ledger) is `entries`. None if it is not of QUIC.
     #[must_use]
-    pub fn of(connection: &Connection, entries: &[Entry]) -> Option<Self> {
+    pub fn of(connection: &Connection, entries: &[LedgerEntry]) -> Option<Self> {
         if connection.protocol == Protocol::Tcp {
             return None;
         }
@@ -58,7 +58,7 @@ struct Early {
 }
 
 impl Early {
-    fn of(connection: &Connection, entries: &[Entry]) -> Self {
+    fn of(connection: &Connection, entries: &[LedgerEntry]) -> Self {
         let of_kind = |packet: &Packet| packet.kind == Kind::Quic(PacketType::ZeroRtt);
         let all = connection.packets.iter().zip(entries);
         let early: Vec<_> = all.filter(|(it, _)| of_kind(it) && !it.copy).collect();

@@ -22,9 +22,9 @@ const PACKET_THRESHOLD: u64 = 3;
 /// RFC 9002 section 6.1.2: kGranularity.
 const GRANULARITY: Nanos = 1_000_000;
 
-/// What is known of a packet beyond what is in it.
+/// The entry of a packet in the ledger: what is known of it beyond what is in it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Entry {
+pub struct LedgerEntry {
     /// Bytes of stream data in it.
     pub stream_bytes: u32,
     /// How many of these its sender had sent before.
@@ -43,8 +43,8 @@ pub struct Entry {
 impl Connection {
     /// The ledger: an entry per packet, in the same order.
     #[must_use]
-    pub fn ledger(&self) -> Vec<Entry> {
-        let mut entries = vec![Entry::default(); self.packets.len()];
+    pub fn ledger(&self) -> Vec<LedgerEntry> {
+        let mut entries = vec![LedgerEntry::default(); self.packets.len()];
         for end in [End::Client, End::Server] {
             note_streams(self, end, &mut entries);
             // Between the ends, a packet and its ACK pass at times that say little of the sender.
@@ -57,7 +57,7 @@ impl Connection {
 
     /// The end that sent more stream data; where neither sent any, the one that usually does. `entries` is the ledger.
     #[must_use]
-    pub fn data_sender(&self, entries: &[Entry]) -> End {
+    pub fn data_sender(&self, entries: &[LedgerEntry]) -> End {
         let mut bytes = [0_u64; 2];
         for (packet, entry) in self.packets.iter().zip(entries) {
             bytes[packet.sender as usize] += u64::from(entry.stream_bytes);
@@ -71,7 +71,7 @@ impl Connection {
 }
 
 /// Finds out what of each packet's stream data was sent before.
-fn note_streams(connection: &Connection, sender: End, entries: &mut [Entry]) {
+fn note_streams(connection: &Connection, sender: End, entries: &mut [LedgerEntry]) {
     let mut streams: HashMap<u64, Intervals> = HashMap::new();
     for (packet, entry) in connection.packets.iter().zip(entries) {
         if packet.sender != sender || packet.copy {
@@ -94,7 +94,7 @@ fn note_streams(connection: &Connection, sender: End, entries: &mut [Entry]) {
 
 /// What an ACK acknowledges.
 #[derive(Clone, Copy)]
-struct Acked<'a> {
+struct Acknowledgement<'a> {
     ranges: &'a [(u64, u64)],
     /// The packet that an RTT sample would be of.
     answered: Option<u64>,
@@ -104,7 +104,7 @@ struct Acked<'a> {
 struct Sender<'a> {
     connection: &'a Connection,
     end: End,
-    spaces: [Numbers; 3],
+    spaces: [SentPackets; 3],
     in_flight: u64,
     /// Once known, RFC 9002 section 5.3.
     smoothed: Option<Nanos>,
@@ -117,7 +117,7 @@ impl<'a> Sender<'a> {
         Self {
             connection,
             end,
-            spaces: spaces.map(|space| Numbers::of(connection, end, space)),
+            spaces: spaces.map(|space| SentPackets::of(connection, end, space)),
             in_flight: 0,
             smoothed: None,
             latest: None,
@@ -125,7 +125,7 @@ impl<'a> Sender<'a> {
     }
 
     /// Goes through what passed at the sender's side, in order.
-    fn run(mut self, entries: &mut [Entry]) {
+    fn run(mut self, entries: &mut [LedgerEntry]) {
         let packets = &self.connection.packets;
         let originals = packets.iter().enumerate().filter(|(_, it)| !it.copy);
         // What arrives at an instant is known to what is sent at it.
@@ -145,7 +145,7 @@ impl<'a> Sender<'a> {
         }
     }
 
-    fn sent(&mut self, at: usize, packet: &Packet, entries: &mut [Entry]) {
+    fn sent(&mut self, at: usize, packet: &Packet, entries: &mut [LedgerEntry]) {
         if let (Some(_), Some(space)) = (packet.number, packet.space()) {
             if counts(self.connection, packet) {
                 self.in_flight += u64::from(packet.size);
@@ -155,7 +155,7 @@ impl<'a> Sender<'a> {
         }
     }
 
-    fn received(&mut self, now: Nanos, at: usize, packet: &Packet, entries: &mut [Entry]) {
+    fn received(&mut self, now: Nanos, at: usize, packet: &Packet, entries: &mut [LedgerEntry]) {
         let Some(space) = packet.space() else { return };
         for frame in self.connection.frames(packet) {
             if let Frame::Ack { ranges, .. } = frame {
@@ -167,7 +167,7 @@ impl<'a> Sender<'a> {
                     Protocol::Quic(_) => ranges.first().map(|(_, largest)| *largest),
                     Protocol::Tcp => echo(self.connection, packet),
                 };
-                let rtt = self.acked(now, space, Acked { ranges, answered }, entries);
+                let rtt = self.acked(now, space, Acknowledgement { ranges, answered }, entries);
                 entries[at].rtt = entries[at].rtt.or(rtt);
                 if let Some(rtt) = rtt {
                     // RFC 9002 section 5.3, without the correction for the delay of the ACK.
@@ -186,8 +186,8 @@ impl<'a> Sender<'a> {
         &mut self,
         now: Nanos,
         space: Space,
-        acked: Acked<'_>,
-        entries: &mut [Entry],
+        acked: Acknowledgement<'_>,
+        entries: &mut [LedgerEntry],
     ) -> Option<Nanos> {
         let packets = &self.connection.packets;
         let mut newly = Vec::new();
@@ -219,7 +219,7 @@ impl<'a> Sender<'a> {
         space: Space,
         ranges: &[(u64, u64)],
         latest: Option<Nanos>,
-        entries: &mut [Entry],
+        entries: &mut [LedgerEntry],
     ) {
         let Some((_, largest)) = ranges.first() else {
             return;
@@ -274,7 +274,7 @@ impl<'a> Sender<'a> {
 }
 
 /// The packets of one sender in one packet number space, by their numbers.
-struct Numbers {
+struct SentPackets {
     /// Number and index of each, sorted.
     packets: Vec<(u64, usize)>,
     /// For each, the next that is not acknowledged: itself, or a later one. One more than there are packets.
@@ -285,7 +285,7 @@ struct Numbers {
     in_flight: u64,
 }
 
-impl Numbers {
+impl SentPackets {
     fn of(connection: &Connection, end: End, of: Space) -> Self {
         let packets = connection.packets.iter().enumerate();
         // TCP acknowledges nothing that takes no sequence space: that would seem lost for good.

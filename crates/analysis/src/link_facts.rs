@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::connection::Connection;
-use crate::ledger::Entry;
+use crate::ledger::LedgerEntry;
 use bentpipe_wire::quic::End;
 
 /// Facts about the path of a connection. Each may be unknown; what depends on it is then estimated, or left open.
@@ -37,7 +37,7 @@ impl LinkFacts {
     }
 
     /// The end that sends the files; where that is not known, the one that sent more stream data.
-    pub(crate) fn data_sender(&self, connection: &Connection, entries: &[Entry]) -> End {
+    pub(crate) fn data_sender(&self, connection: &Connection, entries: &[LedgerEntry]) -> End {
         self.sender
             .unwrap_or_else(|| connection.data_sender(entries))
     }

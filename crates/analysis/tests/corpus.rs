@@ -16,7 +16,7 @@ use std::path::Path;
 use std::{env, fs};
 
 use bentpipe_analysis::findings::{Findings, View};
-use bentpipe_analysis::{Captured, File, LinkFacts, Metrics};
+use bentpipe_analysis::{CaptureFile, Captured, LinkFacts, Metrics};
 use bentpipe_wire::capture::{CaptureError, CapturedPacket, Input, Item, Reader};
 use bentpipe_wire::quic::{Frame, Frames, MOST_WAITING, Observer};
 use bentpipe_wire::{Datagram, KeyLog};
@@ -120,7 +120,7 @@ fn look_into(captured: &CapturedPacket<'_>, observer: &mut Observer<'_>, found: 
 /// Goes the whole way to the findings, with overflow checks in a debug build. Tells how many connections there are.
 fn analyze(name: &str, bytes: &[u8]) -> usize {
     let input = Input::Memory(bytes.into());
-    let captured = Captured::read(&[File { name, input }], KeyLog::default());
+    let captured = Captured::read(&[CaptureFile { name, input }], KeyLog::default());
     let link = LinkFacts {
         forward_rate_bps: Some(20_000_000),
         rtt_ms: Some(600.0),

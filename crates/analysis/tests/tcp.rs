@@ -333,7 +333,7 @@ fn a_real_transfer_over_a_lossy_link() {
     let ledger = connection.ledger();
     let packets = connection.packets.iter().zip(&ledger);
     let of_server: Vec<_> = packets.filter(|(it, _)| it.sender == S).collect();
-    let new = |it: &bentpipe_analysis::Entry| it.stream_bytes - it.retransmitted;
+    let new = |it: &bentpipe_analysis::LedgerEntry| it.stream_bytes - it.retransmitted;
     assert_eq!(
         of_server.iter().map(|(_, it)| new(it)).sum::<u32>(),
         330_000

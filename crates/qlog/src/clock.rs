@@ -15,7 +15,7 @@ use crate::time::{self, MICROSECOND, MILLISECOND};
 /// 1 January 1990.
 const OLDEST: i64 = 631_152_000 * time::SECOND;
 
-/// What times count from.
+/// The clock of a trace: what its times count from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clock {
     /// The Unix epoch.
@@ -24,9 +24,9 @@ pub enum Clock {
     Unknown,
 }
 
-/// How an event's `time` becomes nanoseconds.
+/// The rule by which an event's `time` becomes nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Times {
+pub struct TimeFormat {
     /// Of time 0; of the event before the first, if each counts from the previous one.
     origin: i64,
     unit: i64,
@@ -44,7 +44,7 @@ impl Clock {
     }
 }
 
-impl Times {
+impl TimeFormat {
     pub fn of(members: &Map<String, Value>, columns: &[String]) -> Self {
         let fields = members.get("common_fields").unwrap_or(&Value::Null);
         let configuration = members.get("configuration").unwrap_or(&Value::Null);

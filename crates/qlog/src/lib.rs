@@ -10,8 +10,8 @@
 //! contained JSON, JSON text sequences (RFC 7464), or lines of JSON.
 //!
 //! [`Reader`] gives [`Event`]s one by one out of the file's bytes, with the names of the current schema; what their data
-//! holds stays JSON text until someone asks. [`Congestion`] collects what a congestion controller said about itself, and
-//! [`convert`] writes 0.3, the newest that qvis opens.
+//! holds stays JSON text until someone asks. [`CongestionLog`] collects what a congestion
+//! controller said about itself, and [`convert`] writes 0.3, the newest that qvis opens.
 //!
 //! The published crates have types for what their stack writes, and refuse what others do: no serde structure fits quinn's,
 //! quic-go's and aioquic's files at once. Reading needs few members, and is our own for that.
@@ -31,10 +31,10 @@ mod time;
 mod trace;
 
 pub use clock::Clock;
-pub use congestion::{Congestion, Phase, Sample};
+pub use congestion::{CongestionLog, Phase, Sample};
 pub use error::QlogError;
 pub use event::Event;
 pub use outline::Outline;
 pub use reader::{Format, Reader};
 pub use time::{milliseconds, of_date};
-pub use trace::{Generation, Trace, Vantage};
+pub use trace::{Generation, Trace, VantagePoint};

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use crate::clock::Clock;
 use crate::event::Event;
-use crate::trace::{Trace, Vantage};
+use crate::trace::{Trace, VantagePoint};
 
-/// A trace at a glance, after all its events were seen.
+/// The outline of a trace, complete once all its events were seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outline {
     /// Where it was logged: as the file says or, where it does not, as the first packet tells. A client sends it, a
     /// server receives it. quinn leaves it out.
-    pub vantage: Vantage,
+    pub vantage: VantagePoint,
     /// The first packet told it.
     pub vantage_inferred: bool,
     /// What times count from.
@@ -48,8 +48,8 @@ impl Outline {
         self.span = Some((first.min(event.time), last.max(event.time)));
         if self.first_packet.is_none() {
             match event.name.as_ref() {
-                "quic:packet_sent" => self.begin(event.time, Vantage::Client),
-                "quic:packet_received" => self.begin(event.time, Vantage::Server),
+                "quic:packet_sent" => self.begin(event.time, VantagePoint::Client),
+                "quic:packet_received" => self.begin(event.time, VantagePoint::Server),
                 _ => {}
             }
         }
@@ -60,9 +60,9 @@ impl Outline {
         }
     }
 
-    fn begin(&mut self, time: i64, vantage: Vantage) {
+    fn begin(&mut self, time: i64, vantage: VantagePoint) {
         self.first_packet = Some(time);
-        if self.vantage == Vantage::Unknown {
+        if self.vantage == VantagePoint::Unknown {
             self.vantage = vantage;
             self.vantage_inferred = true;
         }

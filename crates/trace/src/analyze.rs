@@ -8,10 +8,9 @@ use std::process::{self, ExitCode};
 
 use bentpipe_analysis::connection::Connection;
 use bentpipe_analysis::{
-    AnalysisFile, Captured, ConnectionAnalysis, File as Capture, LinkFacts, SideInformation,
-    Undecoded,
+    AnalysisFile, CaptureFile, Captured, ConnectionAnalysis, LinkFacts, SideInformation, Undecoded,
 };
-use bentpipe_wire::capture::{CaptureError, Input, Unread};
+use bentpipe_wire::capture::{CaptureError, Input, ReadError};
 
 use crate::congestion_windows;
 use crate::input;
@@ -76,11 +75,13 @@ fn read(job: &Analyze, names: &[String]) -> Result<(Captured, Vec<String>), Box<
     let mut files = Vec::new();
     for (path, name) in job.files.iter().zip(names) {
         let input = Input::open(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        files.push(Capture { name, input });
+        files.push(CaptureFile { name, input });
     }
     let captured = Captured::read(&files, secrets);
     for (path, error) in job.files.iter().zip(&captured.errors) {
-        if let Some(error @ (Unread::Capture(CaptureError::NotACapture) | Unread::Io(_))) = error {
+        if let Some(error @ (ReadError::Capture(CaptureError::NotACapture) | ReadError::Io(_))) =
+            error
+        {
             return Err(format!("{}: {error}", path.display()).into());
         }
     }

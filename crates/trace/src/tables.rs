@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::io::Write;
 use std::sync::Arc;
 
-use bentpipe_analysis::Entry;
+use bentpipe_analysis::LedgerEntry;
 use bentpipe_analysis::connection::{Connection, Frame, Kind, Nanos, Packet, Protocol};
 use bentpipe_analysis::metrics::{milliseconds, seconds};
 use bentpipe_wire::quic::{End, PacketType, Space};
@@ -96,7 +96,7 @@ impl<W: Write + Send> Table<W> {
         &mut self,
         number: i32,
         connection: &Connection,
-        entries: &[Entry],
+        entries: &[LedgerEntry],
     ) -> Result<(), ParquetError> {
         for (packet, entry) in connection.packets.iter().zip(entries) {
             self.rows.add(number, connection, packet, entry);
@@ -156,7 +156,7 @@ struct Rows {
 }
 
 impl Rows {
-    fn add(&mut self, number: i32, connection: &Connection, packet: &Packet, entry: &Entry) {
+    fn add(&mut self, number: i32, connection: &Connection, packet: &Packet, entry: &LedgerEntry) {
         let is_quic = connection.protocol != Protocol::Tcp;
         let is_forward = packet.sender == End::Server;
         self.connection.push(number);

@@ -13,7 +13,7 @@ const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
 const UDP: u8 = 17;
 
-/// Where a datagram came from and went to.
+/// The path of a datagram: the addresses and ports that it came from and went to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Path {
     /// Who sent it.
@@ -44,9 +44,9 @@ pub struct Datagram<'a> {
     pub length: usize,
 }
 
-/// Why a captured packet is not a datagram that can be looked into.
+/// The reason why a captured packet is not a datagram that can be looked into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
-pub enum NoDatagram {
+pub enum DecapsulationError {
     /// A link type of which the layout is not known here.
     #[error("link type {0} is not known (Ethernet, raw IP, loopback and Linux cooked are)")]
     LinkType(u16),
@@ -73,12 +73,12 @@ impl<'a> Datagram<'a> {
     }
 
     /// The datagram in a captured packet.
-    pub fn of(packet: &CapturedPacket<'a>) -> Result<Self, NoDatagram> {
-        let ip = IpPacket::of(packet)?.ok_or(NoDatagram::NotUdp)?;
+    pub fn of(packet: &CapturedPacket<'a>) -> Result<Self, DecapsulationError> {
+        let ip = IpPacket::of(packet)?.ok_or(DecapsulationError::NotUdp)?;
         if ip.protocol != UDP {
-            return Err(NoDatagram::NotUdp);
+            return Err(DecapsulationError::NotUdp);
         }
-        udp(&ip).ok_or(NoDatagram::Damaged)
+        udp(&ip).ok_or(DecapsulationError::Damaged)
     }
 }
 
@@ -100,16 +100,16 @@ pub(crate) struct IpPacket<'a> {
 
 impl<'a> IpPacket<'a> {
     /// The IP packet in a captured packet; None if there is another network layer.
-    pub(crate) fn of(packet: &CapturedPacket<'a>) -> Result<Option<Self>, NoDatagram> {
+    pub(crate) fn of(packet: &CapturedPacket<'a>) -> Result<Option<Self>, DecapsulationError> {
         let cursor = Cursor::new(packet.bytes);
         let (protocol, cursor) =
-            network_layer(packet.link_type, cursor).ok_or(NoDatagram::Damaged)??;
+            network_layer(packet.link_type, cursor).ok_or(DecapsulationError::Damaged)??;
         let ip = match protocol {
             IPV4 => ipv4(cursor),
             IPV6 => ipv6(cursor),
             _ => return Ok(None),
         };
-        ip.unwrap_or(Err(NoDatagram::Damaged)).map(Some)
+        ip.unwrap_or(Err(DecapsulationError::Damaged)).map(Some)
     }
 }
 
@@ -117,7 +117,7 @@ impl<'a> IpPacket<'a> {
 fn network_layer(
     link_type: u16,
     mut cursor: Cursor<'_>,
-) -> Option<Result<(u16, Cursor<'_>), NoDatagram>> {
+) -> Option<Result<(u16, Cursor<'_>), DecapsulationError>> {
     let protocol = match link_type {
         // NULL and LOOP: an address family, whose number depends on the system
         0 | 108 => {
@@ -142,7 +142,7 @@ fn network_layer(
             cursor.take(18)?;
             protocol
         }
-        other => return Some(Err(NoDatagram::LinkType(other))),
+        other => return Some(Err(DecapsulationError::LinkType(other))),
     };
     without_vlan_tags(protocol, cursor).map(Ok)
 }
@@ -163,14 +163,14 @@ fn without_vlan_tags(mut protocol: u16, mut cursor: Cursor<'_>) -> Option<(u16, 
     Some((protocol, cursor))
 }
 
-fn ipv4(mut cursor: Cursor<'_>) -> Option<Result<IpPacket<'_>, NoDatagram>> {
+fn ipv4(mut cursor: Cursor<'_>) -> Option<Result<IpPacket<'_>, DecapsulationError>> {
     let header: [u8; 20] = cursor.array()?;
     let length = usize::from(header[0] & 0x0f) * 4;
     cursor.take(length.checked_sub(20)?)?;
     let field = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
     // Offset and "more fragments"
     if field(6) & 0x3fff != 0 {
-        return Some(Err(NoDatagram::Fragment));
+        return Some(Err(DecapsulationError::Fragment));
     }
     let address = |at: usize| {
         let octets: [u8; 4] = header[at..at + 4].try_into().expect("four bytes");
@@ -186,7 +186,7 @@ fn ipv4(mut cursor: Cursor<'_>) -> Option<Result<IpPacket<'_>, NoDatagram>> {
     }))
 }
 
-fn ipv6(mut cursor: Cursor<'_>) -> Option<Result<IpPacket<'_>, NoDatagram>> {
+fn ipv6(mut cursor: Cursor<'_>) -> Option<Result<IpPacket<'_>, DecapsulationError>> {
     let header: [u8; 40] = cursor.array()?;
     let payload = cursor.rest().len();
     let mut next = header[6];
@@ -201,7 +201,7 @@ fn ipv6(mut cursor: Cursor<'_>) -> Option<Result<IpPacket<'_>, NoDatagram>> {
             44 => {
                 let head: [u8; 8] = cursor.array()?;
                 if u16::from_be_bytes([head[2], head[3]]) & 0xfff9 != 0 {
-                    return Some(Err(NoDatagram::Fragment));
+                    return Some(Err(DecapsulationError::Fragment));
                 }
                 head[0]
             }

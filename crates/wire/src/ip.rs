@@ -7,7 +7,7 @@ use std::net::SocketAddrV4;
 /// Bytes that IPv4 and UDP add to a datagram.
 pub const IPV4_UDP_HEADER: usize = 28;
 
-/// Sender and receiver of a datagram.
+/// The addresses and ports of a datagram's sender and receiver, over IPv4.
 #[derive(Debug, Clone, Copy)]
 pub struct Endpoints {
     /// Where the datagram comes from.

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-/// What a secret protects, and who sends what it protects.
+/// The kind of a secret: what it protects, and who sends that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SecretKind {
     /// The client's 0-RTT packets.
@@ -36,7 +36,7 @@ impl SecretKind {
 /// The secrets of a connection, by their kind.
 type Secrets = [Option<Box<[u8]>>; 5];
 
-/// The secrets of any number of connections.
+/// The TLS secrets of any number of connections.
 #[derive(Debug, Default)]
 pub struct KeyLog {
     connections: HashMap<[u8; 32], Secrets>,

@@ -18,6 +18,6 @@ pub mod quic;
 pub mod tcp;
 
 pub use capture::writer::{Interface, Writer};
-pub use datagram::{Datagram, NoDatagram, Path};
+pub use datagram::{Datagram, DecapsulationError, Path};
 pub use ip::{Endpoints, IPV4_UDP_HEADER, encapsulate};
 pub use keylog::{KeyLog, SecretKind};

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use bentpipe_wire::quic::End;
 
 use super::join::since;
-use super::recorder::{Recorded, Sighting};
+use super::recorder::{ObservedConnection, PacketObservation};
 use super::{Fate, Nanos};
 
 /// How times of two captures belong together.
@@ -24,9 +24,9 @@ impl Clocks {
     /// `pairs` are the packets that both sides saw: as the client's side saw them, and as the server's did.
     pub(super) fn of<'a>(
         start: u64,
-        client: &Recorded,
-        server: &Recorded,
-        pairs: impl Iterator<Item = (&'a Sighting, &'a Sighting)>,
+        client: &ObservedConnection,
+        server: &ObservedConnection,
+        pairs: impl Iterator<Item = (&'a PacketObservation, &'a PacketObservation)>,
     ) -> Self {
         let mut delays: [Option<Nanos>; 2] = [None, None];
         for (at_client, at_server) in pairs {
@@ -43,7 +43,7 @@ impl Clocks {
             _ => 0,
         };
         let captured = [client, server].map(|place| {
-            let times = place.sightings.iter().map(|it| since(start, it.time));
+            let times = place.observations.iter().map(|it| since(start, it.time));
             let (first, last) = (times.clone().min(), times.max());
             first.unwrap_or(0)..=last.unwrap_or(0)
         });
@@ -64,8 +64,8 @@ impl Clocks {
     /// When a packet was seen at the client's and at the server's side.
     pub(super) fn seen(
         &self,
-        client: Option<&Sighting>,
-        server: Option<&Sighting>,
+        client: Option<&PacketObservation>,
+        server: Option<&PacketObservation>,
     ) -> [Option<Nanos>; 2] {
         [
             client.map(|it| since(self.start, it.time)),

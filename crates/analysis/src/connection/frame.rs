@@ -57,7 +57,7 @@ pub type Ranges = Vec<(u64, u64)>;
 
 impl Frame {
     /// Keeps a frame; the ranges of an ACK go to `ranges`. `parameters` are the transport parameters of its sender.
-    pub(crate) fn keep(
+    pub(crate) fn without_data(
         frame: &quic::Frame<'_>,
         parameters: Option<&quic::TransportParameters>,
         ranges: &mut Ranges,

@@ -12,8 +12,8 @@ mod clock;
 mod copies;
 mod frame;
 mod join;
+mod outliers;
 mod recorder;
-mod stray;
 mod vantage;
 
 use std::net::SocketAddr;
@@ -23,7 +23,9 @@ use bentpipe_wire::quic::{End, Handshake, InitialCredit, PacketType, Space};
 
 pub use frame::{Frame, Ranges};
 pub use join::join;
-pub use recorder::{Passing, Recorded, Recorder, Recording, Sighting, Undecodable};
+pub use recorder::{
+    CaptureInfo, ObservedConnection, PacketObservation, Recorder, Recording, Undecodable,
+};
 pub use vantage::Vantage;
 
 /// Nanoseconds since the first packet of the connection was seen. Below 0: clocks of two captures that differ.
@@ -55,7 +57,7 @@ pub struct Connection {
     pub ranges: Ranges,
 }
 
-/// What a connection speaks.
+/// The transport protocol of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     /// QUIC of this version.
@@ -74,7 +76,7 @@ pub enum Kind {
     Tcp,
 }
 
-/// What became of a packet.
+/// The fate of a packet: whether it arrived and, where that is known, why not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// It arrived.

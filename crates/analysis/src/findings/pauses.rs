@@ -35,7 +35,7 @@ pub(super) fn of(signals: &Signals<'_>) -> Vec<Pause> {
         return Vec::new();
     };
     let sent: Vec<_> = signals.sent_in_flight().collect();
-    let mut watch = Watch::of(signals);
+    let mut tracker = FlightTracker::of(signals);
     let mut pauses = Vec::new();
     for pair in sent.windows(2) {
         let [(before, entry), (after, _)] = pair else {
@@ -46,13 +46,13 @@ pub(super) fn of(signals: &Signals<'_>) -> Vec<Pause> {
             break;
         }
         let in_flight = entry.in_flight.unwrap_or(0);
-        watch.sent(from, in_flight);
+        tracker.sent(from, in_flight);
         if until - from < rtt / SILENCE {
             continue;
         }
-        let window = watch.window;
+        let window = tracker.window;
         let full = u64::from(signals.full_size);
-        let roomy = watch.falls_to(from, in_flight, window / ROOM);
+        let roomy = tracker.falls_to(from, in_flight, window / ROOM);
         if let Some(roomy) = roomy
             && window >= SMALLEST_WINDOW * full
             && until - roomy >= rtt / SILENCE
@@ -68,7 +68,7 @@ pub(super) fn of(signals: &Signals<'_>) -> Vec<Pause> {
 }
 
 /// What leaves the flight, and the largest flight since the last loss.
-struct Watch {
+struct FlightTracker {
     /// When how many bytes are acknowledged or declared lost.
     leaving: Vec<(Nanos, u64)>,
     losses: Vec<Nanos>,
@@ -76,7 +76,7 @@ struct Watch {
     window: u64,
 }
 
-impl Watch {
+impl FlightTracker {
     fn of(signals: &Signals<'_>) -> Self {
         let sent = signals.sent_in_flight();
         let mut leaving: Vec<_> = sent

@@ -1,17 +1,17 @@
 //! What several rules look at, worked out once per connection.
 
 use crate::connection::{Fate, Frame, Nanos, Packet, Vantage};
-use crate::ledger::Entry;
+use crate::ledger::LedgerEntry;
 use crate::metrics::seconds;
 use bentpipe_wire::quic::{End, Space};
 
 use super::View;
-use super::copies::{self, Copies};
 use super::credit::{self, Blocked};
 use super::deliveries::{self, Deliveries};
 use super::pauses::{self, Pause};
+use super::quantities::float;
+use super::retransmissions::{self, Retransmissions};
 use super::rounds::{self, Round};
-use super::say::float;
 use super::slow_start::{self, SlowStart};
 use super::transfer;
 
@@ -93,7 +93,7 @@ pub(super) struct Signals<'a> {
     /// What a full-sized packet of the sender's data has, without UDP and IP.
     pub full_size: u32,
     pub deliveries: Deliveries,
-    pub copies: Copies,
+    pub retransmissions: Retransmissions,
     pub rounds: Vec<Round>,
     pub blocked: Blocked,
     /// Those that flow control does not explain.
@@ -117,7 +117,7 @@ impl<'a> Signals<'a> {
             rtt: smallest_rtt(view),
             full_size: full_size(view, &data),
             deliveries: deliveries::of(view, sender),
-            copies: Copies::default(),
+            retransmissions: Retransmissions::default(),
             rounds: Vec::new(),
             blocked: Blocked::default(),
             pauses: Vec::new(),
@@ -126,7 +126,7 @@ impl<'a> Signals<'a> {
             sender,
             data,
         };
-        signals.copies = copies::of(&signals);
+        signals.retransmissions = retransmissions::of(&signals);
         if signals.sees_sender() {
             signals.rounds = rounds::of(&signals);
             signals.pauses = pauses::of(&signals);
@@ -206,18 +206,18 @@ impl<'a> Signals<'a> {
         Ok(at_rate(rate, rtt))
     }
 
-    pub(super) fn packet(&self, at: usize) -> (&Packet, &Entry) {
+    pub(super) fn packet(&self, at: usize) -> (&Packet, &LedgerEntry) {
         (&self.view.connection.packets[at], &self.view.ledger[at])
     }
 
     /// The packets of the data sender, as they were sent.
-    pub(super) fn sent(&self) -> impl Iterator<Item = (&Packet, &Entry)> {
+    pub(super) fn sent(&self) -> impl Iterator<Item = (&Packet, &LedgerEntry)> {
         let all = self.view.packets();
         all.filter(|(packet, _)| packet.sender == self.sender)
     }
 
     /// Those of them in [`Signals::in_flight`].
-    pub(super) fn sent_in_flight(&self) -> impl Iterator<Item = (&Packet, &Entry)> {
+    pub(super) fn sent_in_flight(&self) -> impl Iterator<Item = (&Packet, &LedgerEntry)> {
         self.in_flight.iter().map(|at| self.packet(*at))
     }
 
@@ -269,7 +269,7 @@ impl<'a> Signals<'a> {
 }
 
 /// Whether a packet arrived, if that is known.
-pub(super) fn arrived(packet: &Packet, entry: &Entry) -> Option<bool> {
+pub(super) fn arrived(packet: &Packet, entry: &LedgerEntry) -> Option<bool> {
     match packet.fate {
         Fate::Delivered => Some(true),
         Fate::QueueDrop | Fate::Loss | Fate::NotReceived => Some(false),

@@ -14,8 +14,8 @@
 
 use crate::connection::Nanos;
 
+use super::quantities::Seconds;
 use super::rounds::Round;
-use super::say::Seconds;
 use super::signals::{Missing, Signals, Span, time_within};
 use super::transfer;
 
@@ -43,14 +43,14 @@ pub(super) enum SlowStart {
     /// It still grew when the last new data were sent; the most bytes in flight.
     OutOfData(u64),
     /// Growth stopped because the credit was used up.
-    HeldByCredit(Held),
+    HeldByCredit(HeldWindow),
     /// Growth stopped because the sender paused.
-    HeldByPauses(Held),
+    HeldByPauses(HeldWindow),
 }
 
 /// A window that something else kept from growing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Held {
+pub(super) struct HeldWindow {
     /// When growth stopped.
     pub at: Nanos,
     /// The most bytes in flight until then.
@@ -145,7 +145,7 @@ fn by_rounds(signals: &Signals<'_>) -> SlowStart {
         if held.is_some() {
             continue;
         }
-        let stopped = Held {
+        let stopped = HeldWindow {
             at: round.span.from,
             in_flight: in_flight(&rounds[..=at]),
             loss: rounds[at..].iter().find_map(|it| it.loss_declared),

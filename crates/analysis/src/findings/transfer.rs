@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use crate::connection::{Connection, Frame, Kind, Nanos, Packet};
-use crate::ledger::Entry;
+use crate::ledger::LedgerEntry;
 use bentpipe_wire::quic::{End, PacketType};
 
 use super::View;
@@ -64,7 +64,7 @@ pub(super) fn began_earlier(view: &View<'_>, data: &[usize]) -> bool {
     !connection.packets.iter().any(opens) || !data.any(|packet| frames(packet).any(is_first))
 }
 
-fn new_bytes(entry: &Entry) -> u64 {
+fn new_bytes(entry: &LedgerEntry) -> u64 {
     u64::from(entry.stream_bytes - entry.retransmitted)
 }
 

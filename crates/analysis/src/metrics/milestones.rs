@@ -1,13 +1,13 @@
 //! The times by which a transfer is measured.
 
 use crate::connection::{Connection, Frame, Kind, Nanos, Packet, Protocol, Vantage};
-use crate::ledger::Entry;
+use crate::ledger::LedgerEntry;
 use crate::link_facts::LinkFacts;
 use bentpipe_wire::quic::{End, PacketType};
 
 use super::reply::Reply;
 
-/// When what happened, in nanoseconds since the first packet of the connection was seen.
+/// The times of a connection's milestones, in nanoseconds since its first packet was seen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Milestones {
     /// The client's first packet. None if that was not seen: the capture began later.
@@ -27,7 +27,7 @@ pub struct Milestones {
 impl Milestones {
     /// Those of `connection`, whose [ledger](Connection::ledger) is `entries`.
     #[must_use]
-    pub fn of(connection: &Connection, entries: &[Entry], facts: &LinkFacts) -> Self {
+    pub fn of(connection: &Connection, entries: &[LedgerEntry], facts: &LinkFacts) -> Self {
         let sender = facts.files_sender();
         Self::between(
             connection,

@@ -20,7 +20,7 @@ mod tests;
 use serde::Serialize;
 
 use crate::connection::{Connection, Nanos};
-use crate::ledger::Entry;
+use crate::ledger::LedgerEntry;
 use crate::link_facts::LinkFacts;
 use bentpipe_wire::quic::End;
 
@@ -70,7 +70,7 @@ pub struct Metrics {
 impl Metrics {
     /// Measures `connection`, whose [ledger](Connection::ledger) is `entries`.
     #[must_use]
-    pub fn of(connection: &Connection, entries: &[Entry], facts: &LinkFacts) -> Self {
+    pub fn of(connection: &Connection, entries: &[LedgerEntry], facts: &LinkFacts) -> Self {
         let from = facts.files_sender();
         let sent = Reply::both(connection, entries, from);
         let times = Milestones::between(connection, &sent, from);
@@ -117,7 +117,11 @@ fn goodput(bytes: u64, transfer_s: Option<f64>, rate_bps: Option<u64>) -> Option
 }
 
 /// The RTT samples of an end, and the most that it had in flight.
-fn of_sender(connection: &Connection, entries: &[Entry], end: End) -> (Vec<Nanos>, Option<u64>) {
+fn of_sender(
+    connection: &Connection,
+    entries: &[LedgerEntry],
+    end: End,
+) -> (Vec<Nanos>, Option<u64>) {
     let (mut samples, mut in_flight) = (Vec::new(), None);
     for (packet, entry) in connection.packets.iter().zip(entries) {
         if packet.sender == end {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::connection::{Connection, Fate, Frame, Nanos, Packet, Vantage};
-use crate::ledger::Entry;
+use crate::ledger::LedgerEntry;
 use bentpipe_wire::quic::{End, Space};
 
 use super::milestones::seen_at;
@@ -57,7 +57,7 @@ impl OneWay {
     /// Forward and return.
     pub(super) fn both(
         connection: &Connection,
-        entries: &[Entry],
+        entries: &[LedgerEntry],
         transfer: Transfer,
     ) -> [Self; 2] {
         let ends = [End::Server, End::Client];
@@ -105,7 +105,12 @@ struct Counts {
 }
 
 impl Counts {
-    fn of(connection: &Connection, entries: &[Entry], sender: End, transfer: Transfer) -> Self {
+    fn of(
+        connection: &Connection,
+        entries: &[LedgerEntry],
+        sender: End,
+        transfer: Transfer,
+    ) -> Self {
         let mut counts = Self::default();
         let mut arrivals = Vec::new();
         for (packet, entry) in connection.packets.iter().zip(entries) {
@@ -128,7 +133,7 @@ impl Counts {
         counts
     }
 
-    fn add(&mut self, connection: &Connection, packet: &Packet, entry: &Entry) {
+    fn add(&mut self, connection: &Connection, packet: &Packet, entry: &LedgerEntry) {
         self.packets += 1;
         if packet.space() == Some(Space::Application) {
             *(if packet.decoded {

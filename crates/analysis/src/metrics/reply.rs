@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use crate::connection::{Connection, Fate, Frame, Nanos, Packet};
 use crate::intervals::Intervals;
-use crate::ledger::Entry;
+use crate::ledger::LedgerEntry;
 use bentpipe_wire::quic::End;
 
 use super::milestones::seen_at;
@@ -43,7 +43,11 @@ struct Stream {
 
 impl Reply {
     /// Of the client and of the server. Files are looked at where they arrive, and replies at the client.
-    pub(super) fn both(connection: &Connection, entries: &[Entry], files_from: End) -> [Self; 2] {
+    pub(super) fn both(
+        connection: &Connection,
+        entries: &[LedgerEntry],
+        files_from: End,
+    ) -> [Self; 2] {
         let places = [files_from.other(), End::Client];
         [End::Client, End::Server].map(|end| {
             let place = places[end as usize];
@@ -52,7 +56,7 @@ impl Reply {
     }
 
     /// Of what `sender` sent, with times at `place`.
-    fn of(connection: &Connection, entries: &[Entry], sender: End, place: End) -> Self {
+    fn of(connection: &Connection, entries: &[LedgerEntry], sender: End, place: End) -> Self {
         let mut streams = arrived(connection, entries, sender, place);
         let is_for_reply = |id: u64| id.is_multiple_of(4);
         let mut ends = streams.iter().filter(|(id, _)| is_for_reply(**id));
@@ -78,7 +82,7 @@ impl Reply {
 /// The streams of a connection, with what arrived of the data of `sender`.
 fn arrived(
     connection: &Connection,
-    entries: &[Entry],
+    entries: &[LedgerEntry],
     sender: End,
     place: End,
 ) -> HashMap<u64, Stream> {
@@ -113,7 +117,7 @@ fn stream_id(frame: &Frame) -> Option<u64> {
     }
 }
 
-fn is_lost(packet: &Packet, entry: &Entry) -> bool {
+fn is_lost(packet: &Packet, entry: &LedgerEntry) -> bool {
     match packet.fate {
         Fate::Delivered => false,
         Fate::QueueDrop | Fate::Loss | Fate::NotReceived => true,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::numbers::Position;
+use super::sequence::Position;
 use crate::intervals::Intervals;
 
 /// A segment that takes sequence space.
@@ -41,7 +41,7 @@ pub(super) struct Acknowledged {
     /// Indices of those acknowledged.
     covered: Intervals,
     /// The lowest of those that the sender does not know to be acknowledged: ACKs are lost too.
-    untold: Option<u64>,
+    unreported: Option<u64>,
 }
 
 impl Acknowledged {
@@ -68,11 +68,11 @@ impl Acknowledged {
         for index in &newly {
             let index = *index as u64;
             self.covered.add(index..index + 1);
-            self.untold = Some(self.untold.map_or(index, |lowest| lowest.min(index)));
+            self.unreported = Some(self.unreported.map_or(index, |lowest| lowest.min(index)));
         }
-        let lowest = self.untold.unwrap_or(u64::MAX);
+        let lowest = self.unreported.unwrap_or(u64::MAX);
         if ack.arrived {
-            self.untold = None;
+            self.unreported = None;
         }
         for (count, range) in self.covered.descending().enumerate() {
             if count > 0 && range.end <= lowest {

@@ -39,10 +39,10 @@
 //! that writes other sequence numbers, makes two connections of one.
 
 mod acknowledged;
-mod numbers;
-mod place;
+mod placement;
 mod recorder;
-mod retell;
+mod sequence;
+mod translate;
 
 pub use recorder::Recorder;
-pub(crate) use retell::retell;
+pub(crate) use translate::translate;

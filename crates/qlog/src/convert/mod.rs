@@ -43,7 +43,7 @@ use crate::time;
 use crate::trace::Trace;
 use data::Dialect;
 
-/// Writes traces into one file.
+/// The writer of traces into one file.
 #[derive(Debug)]
 pub struct Converter<W> {
     out: W,

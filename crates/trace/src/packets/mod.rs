@@ -1,8 +1,8 @@
 //! `bentpipe-trace packets`: a JSON object per packet.
 
-mod desk;
+mod decoder;
 mod json;
-mod watch;
+mod printer;
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -28,7 +28,7 @@ pub fn print(files: &[PathBuf], key_log: Option<&Path>) -> Result<(), Box<dyn Er
         } else {
             String::new()
         };
-        let printed = match desk::print(input, &prefix, &secrets, &mut out) {
+        let printed = match printer::print(input, &prefix, &secrets, &mut out) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 return Ok(()); // nobody wants to read on
             }

@@ -10,7 +10,7 @@ mod pcapng;
 mod pieces;
 pub mod writer;
 
-pub use pieces::{Input, Piece, Pieces, Unread, Walk};
+pub use pieces::{Input, Piece, PieceReader, Pieces, ReadError};
 
 /// A packet as it was captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct CapturedPacket<'a> {
     pub comment: Option<&'a [u8]>,
 }
 
-/// What a reader finds next.
+/// An item of a capture, as a reader comes to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Item<'a> {
     /// A packet.
@@ -36,7 +36,7 @@ pub enum Item<'a> {
     TlsSecrets(&'a [u8]),
 }
 
-/// Where packets were captured. Each is an observer of its own.
+/// An interface on which packets were captured. Each is an observer of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface {
     /// The name, if the file gives one.
@@ -45,7 +45,7 @@ pub struct Interface {
     clock: Clock,
 }
 
-/// Why a file could not be read further, and where.
+/// The error that ends the reading of a file: why it could not be read further, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CaptureError {
     /// Neither format.
@@ -71,7 +71,7 @@ pub enum CaptureError {
     },
 }
 
-/// Reads a capture file from beginning to end. After an error there is nothing more.
+/// The reader of a capture file from beginning to end. After an error there is nothing more.
 ///
 /// A file need not be in memory as a whole: see [`Reader::resume`].
 #[derive(Debug)]

@@ -15,7 +15,7 @@ use crate::keylog::KeyLog;
 /// Bytes of a piece, unless a single packet is larger.
 const PIECE: usize = 256 * 1024;
 
-/// What can be read from its beginning more than once.
+/// An input that can be read from its beginning more than once.
 #[derive(Debug)]
 pub enum Input<'p> {
     /// A file.
@@ -24,16 +24,16 @@ pub enum Input<'p> {
     Memory(Cow<'p, [u8]>),
 }
 
-/// Why an input was not read to its end.
+/// The error for which an input was not read to its end.
 #[derive(Debug)]
-pub enum Unread {
+pub enum ReadError {
     /// What stands in it.
     Capture(CaptureError),
     /// The system.
     Io(io::Error),
 }
 
-impl fmt::Display for Unread {
+impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Capture(error) => error.fmt(f),
@@ -58,7 +58,7 @@ impl<'p> Input<'p> {
                 Self::File(path) => Box::new(File::open(path)?),
                 Self::Memory(bytes) => Box::new(&bytes[..]),
             },
-            walk: Walk::default(),
+            reader: PieceReader::default(),
             rest: Vec::new(),
             failure: None,
             has_ended: false,
@@ -104,14 +104,14 @@ impl Piece {
     }
 }
 
-/// Reads an input piece by piece.
+/// The pieces of an input, one after the other.
 #[expect(missing_debug_implementations, reason = "what it reads from has none")]
 pub struct Pieces<'i> {
     input: Box<dyn Read + 'i>,
-    walk: Walk,
+    reader: PieceReader,
     /// The beginning of a packet whose end is in the next piece.
     rest: Vec<u8>,
-    failure: Option<Unread>,
+    failure: Option<ReadError>,
     has_ended: bool,
 }
 
@@ -124,14 +124,14 @@ impl Pieces<'_> {
         let filled = match self.fill(&mut piece.buffer) {
             Ok(filled) => filled,
             Err(error) => {
-                self.failure = Some(Unread::Io(error));
+                self.failure = Some(ReadError::Io(error));
                 self.has_ended = true;
                 return false;
             }
         };
         let (whole, error) = self
-            .walk
-            .over(&piece.buffer[..filled], |_, item| look(item));
+            .reader
+            .read(&piece.buffer[..filled], |_, item| look(item));
         piece.length = whole;
         self.rest.clear();
         match error {
@@ -139,7 +139,7 @@ impl Pieces<'_> {
                 self.rest.extend_from_slice(&piece.buffer[whole..filled]);
             }
             Some(error) => {
-                self.failure = Some(Unread::Capture(error));
+                self.failure = Some(ReadError::Capture(error));
                 self.has_ended = true;
             }
             None => {}
@@ -150,12 +150,12 @@ impl Pieces<'_> {
     /// The interfaces that were described so far.
     #[must_use]
     pub fn interfaces(&self) -> &[Interface] {
-        self.walk.reader.as_ref().map_or(&[], Reader::interfaces)
+        self.reader.reader.as_ref().map_or(&[], Reader::interfaces)
     }
 
     /// Why the input could not be read to its end.
     #[must_use]
-    pub fn failure(self) -> Option<Unread> {
+    pub fn failure(self) -> Option<ReadError> {
         self.failure
     }
 
@@ -181,14 +181,14 @@ impl Pieces<'_> {
 
 /// A reader that goes from piece to piece.
 #[derive(Debug, Default)]
-pub struct Walk {
+pub struct PieceReader {
     reader: Option<Reader<'static>>,
 }
 
-impl Walk {
+impl PieceReader {
     /// Shows `look` every item of the next piece, with the interfaces that are known by then. Tells how many bytes of it
     /// were read, and why no more.
-    pub fn over<'a>(
+    pub fn read<'a>(
         &mut self,
         piece: &'a [u8],
         mut look: impl FnMut(&[Interface], Item<'a>),

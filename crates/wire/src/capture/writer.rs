@@ -15,11 +15,11 @@ const TLS_KEY_LOG: u32 = 0x544c_534b;
 /// `LINKTYPE_RAW`: a packet begins with its IP header.
 const RAW_IP: u16 = 101;
 
-/// An interface of the file, by its number.
+/// The number of an interface of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interface(u32);
 
-/// Writes the blocks of a pcapng file one after the other.
+/// The writer of a pcapng file, block after block.
 #[derive(Debug)]
 pub struct Writer<W> {
     out: W,

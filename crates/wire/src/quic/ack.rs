@@ -17,7 +17,7 @@ pub struct AckRanges<'a> {
     rest: &'a [u8],
 }
 
-/// How many packets came with each ECN mark, RFC 9000 section 19.3.2.
+/// The counts of packets that came with each ECN mark, RFC 9000 section 19.3.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct EcnCounts {
     /// ECT(0).

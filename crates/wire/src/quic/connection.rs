@@ -5,12 +5,12 @@
 use crate::keylog::SecretKind;
 
 use super::crypto_stream::CryptoStream;
+use super::decoded::Reason;
 use super::header::{PacketType, Space, Version};
 use super::keys::{Secret, Suite};
 use super::midway::Joined;
 use super::observer::Secrets;
 use super::protection::{Keys, Opened, Protected, Scratch};
-use super::seen::Reason;
 use super::{ConnectionId, End, Frame, Frames, Handshake, TransportParameters, tls};
 
 /// A packet with what its header tells of how to open it.

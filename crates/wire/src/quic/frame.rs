@@ -138,7 +138,7 @@ pub struct FrameError {
     pub offset: usize,
 }
 
-/// Reads the frames of a payload.
+/// The frames of a payload, one after the other.
 #[derive(Debug, Clone)]
 pub struct Frames<'a> {
     cursor: Cursor<'a>,

@@ -9,11 +9,11 @@ use crate::datagram::{Datagram, Path};
 use crate::keylog::{KeyLog, SecretKind};
 
 use super::connection::{Connection, Sealed};
+use super::decoded::{Decoded, Packet, Reason, Undecoded, identity};
 use super::header::{LongHeader, PacketType};
 use super::keys::retry_is_authentic;
 use super::midway::{self, Attempts};
 use super::protection::{Opened, Protected, Scratch};
-use super::seen::{Packet, Reason, Seen, Undecoded, identity};
 use super::{ConnectionId, End, Handshake, InitialCredit};
 
 /// How many 0-RTT packets an observer keeps that come before the `ClientHello`.
@@ -117,7 +117,7 @@ impl<'k> Observer<'k> {
     ///
     /// 0-RTT packets that come before the `ClientHello` that names their secret wait for it, up to [`MOST_WAITING`]. They
     /// are told of behind the packets of the datagram that completes it; `waited_since` says where they belong.
-    pub fn datagram(&mut self, datagram: &Datagram<'_>, mut sink: impl FnMut(Seen<'_>)) {
+    pub fn datagram(&mut self, datagram: &Datagram<'_>, mut sink: impl FnMut(Decoded<'_>)) {
         self.packets(datagram, &mut sink);
         self.datagrams += 1;
         if !self.waiting.is_empty() {
@@ -126,7 +126,7 @@ impl<'k> Observer<'k> {
     }
 
     /// Tells of the packets that still wait when there are no more datagrams.
-    pub fn finish(&mut self, mut sink: impl FnMut(Seen<'_>)) {
+    pub fn finish(&mut self, mut sink: impl FnMut(Decoded<'_>)) {
         self.try_waiting(&mut sink, |_| false);
     }
 
@@ -136,7 +136,7 @@ impl<'k> Observer<'k> {
         self.waiting.iter().map(|waiting| waiting.since)
     }
 
-    fn packets(&mut self, datagram: &Datagram<'_>, sink: &mut impl FnMut(Seen<'_>)) {
+    fn packets(&mut self, datagram: &Datagram<'_>, sink: &mut impl FnMut(Decoded<'_>)) {
         let mut rest = datagram.payload;
         // Some stacks fill a datagram up with zeros behind its last packet.
         while rest.iter().any(|byte| *byte != 0) {
@@ -174,7 +174,7 @@ impl<'k> Observer<'k> {
     }
 
     /// Keeps a 0-RTT packet, and tells of the oldest if there are too many.
-    fn wait(&mut self, path: Path, bytes: &[u8], sink: &mut impl FnMut(Seen<'_>)) {
+    fn wait(&mut self, path: Path, bytes: &[u8], sink: &mut impl FnMut(Decoded<'_>)) {
         if self.waiting.len() == MOST_WAITING
             && let Some(oldest) = self.waiting.pop_front()
         {
@@ -187,7 +187,11 @@ impl<'k> Observer<'k> {
         });
     }
 
-    fn try_waiting(&mut self, sink: &mut impl FnMut(Seen<'_>), may_wait: impl Fn(Reason) -> bool) {
+    fn try_waiting(
+        &mut self,
+        sink: &mut impl FnMut(Decoded<'_>),
+        may_wait: impl Fn(Reason) -> bool,
+    ) {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.retain(|waiting| self.try_again(waiting, sink, &may_wait));
         self.waiting = waiting;
@@ -197,7 +201,7 @@ impl<'k> Observer<'k> {
     fn try_again(
         &mut self,
         waiting: &Waiting,
-        sink: &mut impl FnMut(Seen<'_>),
+        sink: &mut impl FnMut(Decoded<'_>),
         may_wait: impl Fn(Reason) -> bool,
     ) -> bool {
         let waited_since = Some(waiting.since);

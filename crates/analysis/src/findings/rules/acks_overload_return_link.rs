@@ -9,7 +9,7 @@
 //!
 //! Not sure if the link's rate is not known, and no drops were seen.
 
-use super::super::say::{Count, Percent, Rate, Seconds, float, share};
+use super::super::quantities::{Count, Percent, Rate, Seconds, float, share};
 use super::super::signals::{Missing, Signals, Span, at_rate, direction, rate_of};
 use super::{Judgement, Rule};
 use crate::connection::{Fate, Frame, Nanos};

@@ -11,7 +11,7 @@
 //! Not sure without an RTT, or if data arrived in less than [`PACKETS`] packets.
 
 use super::super::deliveries::Deliveries;
-use super::super::say::{Count, Percent, Rate, Seconds, float};
+use super::super::quantities::{Count, Percent, Rate, Seconds, float};
 use super::super::signals::{Missing, Signals, Span};
 use super::{Judgement, Rule};
 use crate::connection::Nanos;

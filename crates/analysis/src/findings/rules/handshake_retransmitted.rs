@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 
-use super::super::say::{Count, Seconds, float};
+use super::super::quantities::{Count, Seconds, float};
 use super::super::signals::{Missing, Signals, Span, arrived};
 use super::{Judgement, Rule};
 use crate::connection::{Frame, Nanos, Protocol, Vantage};

@@ -9,7 +9,7 @@
 //!
 //! Not sure without the sender's side.
 
-use super::super::say::{Count, Seconds, float};
+use super::super::quantities::{Count, Seconds, float};
 use super::super::signals::{Missing, Signals, Span, percent_of};
 use super::{Judgement, Rule};
 use crate::connection::Nanos;
@@ -33,7 +33,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
         return Ok(Judgement::no(format!(
             "With data to send and credit, the sender was never silent for longer than {}, {} of an RTT at most.",
             Seconds(longest.unwrap_or(0)),
-            super::super::say::Percent(seconds(longest.unwrap_or(0)) / seconds(rtt)),
+            super::super::quantities::Percent(seconds(longest.unwrap_or(0)) / seconds(rtt)),
         )));
     };
     let sum: Nanos = gaps.iter().map(|it| it.length()).sum();

@@ -10,7 +10,7 @@
 //! Not sure without the sender's side; and if there are pauses, but only behind full packets: then it may also have
 //! been a timer, or a window that was made smaller without a loss.
 
-use super::super::say::{Count, Percent, Seconds, float};
+use super::super::quantities::{Count, Percent, Seconds, float};
 use super::super::signals::{Missing, Signals};
 use super::{Judgement, Rule};
 use crate::metrics::seconds;

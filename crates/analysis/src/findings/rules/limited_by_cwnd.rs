@@ -11,8 +11,8 @@
 //!
 //! Not sure without the sender's side, or without the link's rate.
 
+use super::super::quantities::{Bytes, Percent, Seconds, share};
 use super::super::rounds::Round;
-use super::super::say::{Bytes, Percent, Seconds, share};
 use super::super::signals::{Missing, Signals, Span, at_rate, percent_of, time_within, union};
 use super::super::slow_start::SlowStart;
 use super::{Judgement, Rule, idle_gaps};
@@ -42,7 +42,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
         signals.needs_rtt()?,
     );
     let sending = signals.sending;
-    let other = Explained::of(signals, rtt);
+    let other = OtherLimits::of(signals, rtt);
     let short: Vec<&Round> = signals
         .rounds
         .iter()
@@ -102,16 +102,16 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     })
 }
 
-fn is_by_window(signals: &Signals<'_>, round: &Round, other: &Explained) -> bool {
+fn is_by_window(signals: &Signals<'_>, round: &Round, other: &OtherLimits) -> bool {
     let logged = signals.logged_window(round.span);
     let is_near = logged.is_none_or(|window| round.in_flight * 100 >= window * WINDOW_PERCENT);
     is_near && other.within(round) < round.span.length() / 2
 }
 
 /// When something other than the window held the sender.
-struct Explained(Vec<Span>);
+struct OtherLimits(Vec<Span>);
 
-impl Explained {
+impl OtherLimits {
     /// When it was without credit, paused or silent; one may be the other too.
     fn of(signals: &Signals<'_>, rtt: Nanos) -> Self {
         let mut spans = signals.blocked.spans.clone();

@@ -12,7 +12,7 @@
 //! Not sure without the sender's side, unless frames of the sender say that it was blocked; for TCP, whose window is not
 //! read; and if data stop, without an end of the stream, before any credit was seen.
 
-use super::super::say::{Bytes, Percent, Rate, Seconds, float, share};
+use super::super::quantities::{Bytes, Percent, Rate, Seconds, float, share};
 use super::super::signals::{Missing, Signals, Span, at_rate, percent_of, rate_of};
 use super::{Judgement, Rule};
 use crate::connection::{Frame, Nanos, Protocol};
@@ -57,30 +57,30 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
         Seconds(waited),
         Percent(part),
     );
-    let held = Held::of(signals, waited, window);
+    let held = CreditUse::of(signals, waited, window);
     let text = match &held {
-        Held::ByTheWindow => format!(
+        CreditUse::ByTheWindow => format!(
             "{time}: {} was reached with up to {} in flight, which allows {} at an RTT of {}.",
             limit.name(),
             Bytes(window),
             Rate(rate_of(window, rtt)),
             Seconds(rtt),
         ),
-        Held::ByLosses(again) => format!(
+        CreditUse::ByLosses(again) => format!(
             "{time}, and sent {} again meanwhile: {} was reached because lost data held the receiver's window, with up to {} in \
              flight.",
             Bytes(*again),
             limit.name(),
             Bytes(window),
         ),
-        Held::WithAFullPath(bdp) => format!(
+        CreditUse::WithAFullPath(bdp) => format!(
             "{time}, but {} allowed up to {} in flight, and {} fill the path.",
             limit.name(),
             Bytes(window),
             Bytes(*bdp),
         ),
     };
-    let is_limited = held == Held::ByTheWindow
+    let is_limited = held == CreditUse::ByTheWindow
         && waited >= percent_of(sending.length(), SHARE_PERCENT)
         && waited >= rtt;
     let all = Span {
@@ -108,7 +108,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
 
 /// What used the credit up.
 #[derive(Debug, PartialEq, Eq)]
-enum Held {
+enum CreditUse {
     /// The receiver's window is small, or the receiver does not read.
     ByTheWindow,
     /// The receiver's window slides no further than the first byte that is missing; so many were sent again meanwhile.
@@ -117,7 +117,7 @@ enum Held {
     WithAFullPath(u64),
 }
 
-impl Held {
+impl CreditUse {
     fn of(signals: &Signals<'_>, waited: Nanos, window: u64) -> Self {
         let Ok(rate) = signals.needs_rate() else {
             return Self::ByTheWindow;

@@ -8,7 +8,7 @@
 //!
 //! Not sure without an RTT; if the capture has not all of the data; and for less than [`PACKETS`] packets: then the tail is less than one.
 
-use super::super::say::{Percent, Seconds};
+use super::super::quantities::{Percent, Seconds};
 use super::super::signals::{Missing, Signals, Span, percent_of};
 use super::{Judgement, Rule};
 use crate::connection::Nanos;
@@ -40,7 +40,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
         return Missing::because("the capture ends before the data");
     }
     let deliveries = &signals.deliveries;
-    if deliveries.bytes() < signals.copies.distinct {
+    if deliveries.bytes() < signals.retransmissions.distinct {
         return Missing::because("not all data were seen to arrive");
     }
     let most = deliveries.bytes() - deliveries.bytes() * TAIL_PERCENT / 100;

@@ -8,7 +8,7 @@
 //!
 //! Not sure without the sender's side, for then it is not seen what did not arrive.
 
-use super::super::say::{Count, Percent, Seconds, float, share};
+use super::super::quantities::{Count, Percent, Seconds, float, share};
 use super::super::signals::{Missing, Signals, Span, arrived};
 use super::{Judgement, Rule};
 use crate::connection::{Fate, Nanos};
@@ -26,7 +26,7 @@ const STORM_PERCENT: u64 = 5;
 
 /// What became of the packets of a span.
 #[derive(Debug, Clone, Copy, Default)]
-struct Toll {
+struct FateCounts {
     span: Option<Span>,
     packets: u64,
     lost: u64,
@@ -89,13 +89,13 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     })
 }
 
-fn is_storm(toll: &Toll) -> bool {
+fn is_storm(toll: &FateCounts) -> bool {
     toll.lost >= STORM_PACKETS && toll.lost * 100 >= toll.packets * STORM_PERCENT
 }
 
 /// The span of an RTT with the most losses; one that is a storm before one that is none.
-fn worst(sent: &[(Nanos, bool, bool)], rtt: Nanos) -> Toll {
-    let (mut worst, mut now) = (Toll::default(), Toll::default());
+fn worst(sent: &[(Nanos, bool, bool)], rtt: Nanos) -> FateCounts {
+    let (mut worst, mut now) = (FateCounts::default(), FateCounts::default());
     let mut first = 0;
     for (time, is_lost, is_drop) in sent {
         now.packets += 1;

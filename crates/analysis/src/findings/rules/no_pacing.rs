@@ -9,7 +9,7 @@
 //!
 //! Not sure without the sender's side, or without the link's rate.
 
-use super::super::say::{Bytes, Percent, Seconds, float, share};
+use super::super::quantities::{Bytes, Percent, Seconds, float, share};
 use super::super::signals::{Missing, Signals, Span, at_rate};
 use super::{Judgement, Rule};
 use crate::connection::Nanos;

@@ -8,7 +8,7 @@
 //!
 //! Not sure without the sender's side (the network may have reordered), if packets could not be decrypted, and for TCP.
 
-use super::super::say::{Count, Seconds, float};
+use super::super::quantities::{Count, Seconds, float};
 use super::super::signals::{Missing, Signals, Span};
 use super::{Judgement, Rule};
 use crate::connection::{Nanos, Protocol};

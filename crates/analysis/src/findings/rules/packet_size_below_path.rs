@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::say::{Percent, Seconds, float, share};
+use super::super::quantities::{Percent, Seconds, float, share};
 use super::super::signals::{Missing, Signals, arrived};
 use super::{Judgement, Rule};
 use crate::connection::Nanos;

@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 
-use super::super::say::{Bytes, Count, Percent, Seconds, float, share};
+use super::super::quantities::{Bytes, Count, Percent, Seconds, float, share};
 use super::super::signals::{Missing, Signals, Span};
 use super::{Judgement, Rule};
 use crate::connection::{Frame, Nanos};
@@ -58,7 +58,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
             times.push(packet.time());
         }
     }
-    let distinct = signals.copies.distinct;
+    let distinct = signals.retransmissions.distinct;
     let (Some(first), Some(last)) = (times.first(), times.last()) else {
         return Ok(Judgement::no(
             "All new data were sent in the order of their offsets.".to_owned(),

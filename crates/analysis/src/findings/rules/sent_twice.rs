@@ -8,7 +8,7 @@
 //!
 //! Not sure without the sender's side, unless as much arrived twice.
 
-use super::super::say::{Bytes, Percent, float, share};
+use super::super::quantities::{Bytes, Percent, float, share};
 use super::super::signals::{Missing, Signals};
 use super::{Judgement, Rule};
 
@@ -23,7 +23,7 @@ const SHARE_PERCENT: u64 = 80;
 
 fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     signals.needs_data()?;
-    let copies = &signals.copies;
+    let copies = &signals.retransmissions;
     let is_twice = copies.twice * 100 >= copies.distinct * SHARE_PERCENT;
     if !is_twice {
         signals.needs_sender_side()?;

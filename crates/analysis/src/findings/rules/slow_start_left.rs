@@ -13,7 +13,7 @@
 //! Not sure without the sender's side, or without the link's rate. No, if slow start was not left: the data ended first, or
 //! the credit held the window; not sure if the sender paused.
 
-use super::super::say::{Bytes, Count, Percent, Rate, Seconds, float, share};
+use super::super::quantities::{Bytes, Count, Percent, Rate, Seconds, float, share};
 use super::super::signals::{Missing, Signals, Span, at_rate};
 use super::super::slow_start::{Exit, SlowStart};
 use super::{Judgement, Rule};
@@ -21,19 +21,19 @@ use super::{Judgement, Rule};
 pub(super) const EARLY: Rule = Rule {
     id: "slow_start_left_early",
     title: "Slow start left early",
-    judge: |signals| judge(signals, Kind::Early),
+    judge: |signals| judge(signals, ExitKind::Early),
 };
 
 pub(super) const AT_CHOKE_POINT: Rule = Rule {
     id: "slow_start_left_at_choke_point",
     title: "Slow start left at the choke point",
-    judge: |signals| judge(signals, Kind::AtChokePoint),
+    judge: |signals| judge(signals, ExitKind::AtChokePoint),
 };
 
 pub(super) const LATE: Rule = Rule {
     id: "slow_start_left_late",
     title: "Slow start left late",
-    judge: |signals| judge(signals, Kind::Late),
+    judge: |signals| judge(signals, ExitKind::Late),
 };
 
 /// A path with this share of the BDP in flight is as good as full: ACKs that come in pairs, and the round's grain, leave
@@ -46,13 +46,13 @@ const STORM_PACKETS: u64 = 20;
 const FILLED: f64 = 0.9;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ExitKind {
     Early,
     AtChokePoint,
     Late,
 }
 
-fn judge(signals: &Signals<'_>, asked: Kind) -> Result<Judgement, Missing> {
+fn judge(signals: &Signals<'_>, asked: ExitKind) -> Result<Judgement, Missing> {
     let exit = match signals.slow_start.clone()? {
         SlowStart::Left(exit) => exit,
         SlowStart::OutOfData(in_flight) => {
@@ -80,7 +80,7 @@ fn judge(signals: &Signals<'_>, asked: Kind) -> Result<Judgement, Missing> {
             ));
         }
     };
-    let found = Found::of(signals, &exit)?;
+    let found = JudgedExit::of(signals, &exit)?;
     let text = found.text(signals, &exit);
     let judgement = Judgement::yes_if(found.kind == asked, text)
         .at(exit.at, "in flight", float(found.in_flight), "bytes")
@@ -91,7 +91,7 @@ fn judge(signals: &Signals<'_>, asked: Kind) -> Result<Judgement, Missing> {
             "bytes",
         );
     Ok(match asked {
-        Kind::Early if found.kind == asked => judgement
+        ExitKind::Early if found.kind == asked => judgement
             .over(
                 found.after,
                 "share of the link left empty",
@@ -99,7 +99,7 @@ fn judge(signals: &Signals<'_>, asked: Kind) -> Result<Judgement, Missing> {
                 "%",
             )
             .shown_in("in_flight", found.after),
-        Kind::Late if found.kind == asked => judgement
+        ExitKind::Late if found.kind == asked => judgement
             .at(
                 exit.at,
                 "packets lost in the overshoot",
@@ -113,8 +113,8 @@ fn judge(signals: &Signals<'_>, asked: Kind) -> Result<Judgement, Missing> {
 }
 
 /// The exit, held against the path.
-struct Found {
-    kind: Kind,
+struct JudgedExit {
+    kind: ExitKind,
     /// As bytes of IP packets.
     in_flight: u64,
     bdp: u64,
@@ -127,16 +127,16 @@ struct Found {
     empty: f64,
 }
 
-impl Found {
+impl JudgedExit {
     fn of(signals: &Signals<'_>, exit: &Exit) -> Result<Self, Missing> {
         let (rate, bdp) = (signals.needs_rate()?, signals.needs_bdp()?);
         let in_flight = signals.on_link(exit.in_flight);
         let is_storm =
             exit.lost >= STORM_PACKETS && exit.lost * 100 >= exit.packets * STORM_PERCENT;
         let kind = match () {
-            () if in_flight * 100 < bdp * FULL_PERCENT => Kind::Early,
-            () if in_flight > bdp && is_storm => Kind::Late,
-            () => Kind::AtChokePoint,
+            () if in_flight * 100 < bdp * FULL_PERCENT => ExitKind::Early,
+            () if in_flight > bdp && is_storm => ExitKind::Late,
+            () => ExitKind::AtChokePoint,
         };
         let rounds = signals.rounds.iter().filter(|it| it.span.from >= exit.at);
         let mut used = rounds.clone().map(|it| (it.span, it.ip_bytes));
@@ -182,7 +182,7 @@ impl Found {
             Bytes(self.bdp),
         );
         match self.kind {
-            Kind::Early if self.after.length() > 0 => format!(
+            ExitKind::Early if self.after.length() > 0 => format!(
                 "{start}: {} of the link's {} stayed empty until {}{}.",
                 Percent(self.empty),
                 Rate(signals.rate_from(signals.sender).map_or(0.0, float)),

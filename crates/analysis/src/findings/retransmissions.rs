@@ -13,7 +13,7 @@ use super::signals::{Signals, arrived};
 
 /// What was sent more than once.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Copies {
+pub(super) struct Retransmissions {
     /// Distinct bytes sent.
     pub distinct: u64,
     /// Of these, sent at least twice.
@@ -41,9 +41,9 @@ struct Stream {
 }
 
 /// What the data sender sent more than once.
-pub(super) fn of(signals: &Signals<'_>) -> Copies {
+pub(super) fn of(signals: &Signals<'_>) -> Retransmissions {
     let mut streams: HashMap<u64, Stream> = HashMap::new();
-    let mut copies = Copies::default();
+    let mut copies = Retransmissions::default();
     for at in &signals.data {
         let (packet, entry) = signals.packet(*at);
         let (mut needless, mut last_copy) = (0, None);

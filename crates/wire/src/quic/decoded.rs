@@ -51,7 +51,7 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// What of a datagram could not be decoded.
+/// A part of a datagram that could not be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Undecoded {
     /// Bytes from here to the end of the packet or datagram.
@@ -82,7 +82,7 @@ impl Undecoded {
     }
 }
 
-/// Why a packet could not be decoded.
+/// The reason why a packet could not be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Reason {
     /// Neither a connection that is known nor the beginning of one.
@@ -129,5 +129,5 @@ impl Reason {
     }
 }
 
-/// What [`super::Observer::datagram`] tells of.
-pub type Seen<'a> = Result<Packet<'a>, Undecoded>;
+/// The outcome of decoding a packet, as [`super::Observer::datagram`] gives it.
+pub type Decoded<'a> = Result<Packet<'a>, Undecoded>;
