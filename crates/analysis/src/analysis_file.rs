@@ -18,7 +18,8 @@ pub struct AnalysisFile {
     format: u32,
     /// Names of the captures, without folders.
     pub files: Vec<String>,
-    /// Where the connection with the most packets was captured: "both", "client", "server" or "unknown".
+    /// Where the connection with the most packets was captured: "both", "client", "server" or
+    /// "unknown".
     pub sides: &'static str,
     /// What of the captures could not be decoded.
     pub undecoded: Vec<Undecoded>,
@@ -75,7 +76,8 @@ pub struct ConnectionAnalysis {
     vantage: &'static str,
     /// In text: a JSON number would not hold the nanoseconds.
     start_unix_s: String,
-    /// By how much the server side's times were put back, where clocks are certain to differ; else 0.
+    /// By how much the server side's times were put back, where clocks are certain to differ; else
+    /// 0.
     server_clock_ahead_s: f64,
     packets: usize,
     /// What each end gave its peer. Absent if no transport parameters were seen.
@@ -92,7 +94,8 @@ pub struct ConnectionAnalysis {
     qlog: Option<Logged>,
 }
 
-/// The initial flow-control limits of both ends, in bytes, under their names in RFC 9000 section 18.2.
+/// The initial flow-control limits of both ends, in bytes, under their names in RFC 9000 section
+/// 18.2.
 #[derive(Debug, Serialize)]
 struct InitialLimits {
     client: Option<InitialCredit>,

@@ -1,7 +1,8 @@
 //! From capture files to connections.
 //!
-//! Every interface of every file is a place of its own. The places are read side by side on the machine's cores; what
-//! they saw is joined at the end. Files are read in pieces, so memory goes to what is noted of each packet.
+//! Every interface of every file is a place of its own. The places are read side by side on the
+//! machine's cores; what they saw is joined at the end. Files are read in pieces, so memory goes to
+//! what is noted of each packet.
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -78,7 +79,8 @@ struct Place {
     name: String,
 }
 
-/// Takes the secrets out of a file, wherever in it they stand, and tells the interfaces that have packets.
+/// Takes the secrets out of a file, wherever in it they stand, and tells the interfaces that have
+/// packets.
 fn scan(file: &CaptureFile<'_>, secrets: &mut KeyLog) -> (Vec<(usize, String)>, Option<ReadError>) {
     let mut pieces = match file.input.pieces() {
         Ok(pieces) => pieces,

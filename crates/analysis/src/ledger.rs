@@ -1,15 +1,17 @@
-//! What each sender could know of its packets: a ledger kept by the rules of loss recovery, from outside.
+//! What each sender could know of its packets: a ledger kept by the rules of loss recovery, from
+//! outside.
 //!
-//! Source: RFC 9002 section 5.1 (RTT samples), 6.1 (loss by packet and time threshold), 6.4 (discarded keys), B.2 (bytes
-//! in flight). A sender's own rules may differ: it may wait longer, or send anew on a probe timeout without calling
-//! anything lost. Here, a time threshold is looked at when an acknowledgement arrives, and probe timeouts change nothing.
-//! Bytes in flight are those of QUIC packets, headers included, without UDP and IP.
+//! Source: RFC 9002 section 5.1 (RTT samples), 6.1 (loss by packet and time threshold), 6.4
+//! (discarded keys), B.2 (bytes in flight). A sender's own rules may differ: it may wait longer, or
+//! send anew on a probe timeout without calling anything lost. Here, a time threshold is looked at
+//! when an acknowledgement arrives, and probe timeouts change nothing. Bytes in flight are those of
+//! QUIC packets, headers included, without UDP and IP.
 //!
-//! Of TCP segments, those count that take sequence space, headers without IP included; which of them give RTT samples is
-//! decided by Karn's algorithm and timestamps ([`crate::tcp`]).
+//! Of TCP segments, those count that take sequence space, headers without IP included; which of
+//! them give RTT samples is decided by Karn's algorithm and timestamps ([`crate::tcp`]).
 //!
-//! Times are those at the sender, so the side of the sender must have been captured; of others, only what was
-//! retransmitted is known.
+//! Times are those at the sender, so the side of the sender must have been captured; of others,
+//! only what was retransmitted is known.
 
 use std::collections::HashMap;
 
@@ -33,8 +35,8 @@ pub struct LedgerEntry {
     pub acked: Option<Nanos>,
     /// When its sender had to take it for lost, and did if it follows RFC 9002.
     pub declared_lost: Option<Nanos>,
-    /// Bytes in flight once it was sent. None where that cannot be told: the sender's side was not captured, or packet
-    /// numbers are not known.
+    /// Bytes in flight once it was sent. None where that cannot be told: the sender's side was not
+    /// captured, or packet numbers are not known.
     pub in_flight: Option<u64>,
     /// The RTT sample that its ACK gave to its receiver, in nanoseconds.
     pub rtt: Option<Nanos>,
@@ -55,7 +57,8 @@ impl Connection {
         entries
     }
 
-    /// The end that sent more stream data; where neither sent any, the one that usually does. `entries` is the ledger.
+    /// The end that sent more stream data; where neither sent any, the one that usually does.
+    /// `entries` is the ledger.
     #[must_use]
     pub fn data_sender(&self, entries: &[LedgerEntry]) -> End {
         let mut bytes = [0_u64; 2];
@@ -203,7 +206,8 @@ impl<'a> Sender<'a> {
                 self.leaves_flight(space, packet);
             }
         }
-        // RFC 9002 section 5.1: a sample needs the largest to be newly acknowledged, and one that asked for an ACK.
+        // RFC 9002 section 5.1: a sample needs the largest to be newly acknowledged, and one that
+        // asked for an ACK.
         let answered = newly
             .iter()
             .map(|at| &packets[*at])
@@ -212,7 +216,8 @@ impl<'a> Sender<'a> {
         eliciting.then_some(rtt)
     }
 
-    /// RFC 9002 section 6.1: lost is what was sent before an acknowledged packet, three numbers or 9/8 of an RTT earlier.
+    /// RFC 9002 section 6.1: lost is what was sent before an acknowledged packet, three numbers or
+    /// 9/8 of an RTT earlier.
     fn declare_lost(
         &mut self,
         now: Nanos,
@@ -224,7 +229,8 @@ impl<'a> Sender<'a> {
         let Some((_, largest)) = ranges.first() else {
             return;
         };
-        // The largest acknowledged and the latest sample are kept (A.3): an ACK may be overtaken by a later one.
+        // The largest acknowledged and the latest sample are kept (A.3): an ACK may be overtaken by
+        // a later one.
         let known = &mut self.spaces[space as usize].largest_acked;
         *known = (*known).max(*largest);
         let largest = *known;
@@ -257,7 +263,8 @@ impl<'a> Sender<'a> {
     fn leaves_flight(&mut self, space: Space, packet: &Packet) {
         if counts(self.connection, packet) {
             let size = u64::from(packet.size);
-            // A packet may be acknowledged twice, or before it was seen; then there is nothing to take off.
+            // A packet may be acknowledged twice, or before it was seen; then there is nothing to
+            // take off.
             let of_space = &mut self.spaces[space as usize].in_flight;
             let taken = size.min(*of_space);
             *of_space -= taken;
@@ -265,7 +272,8 @@ impl<'a> Sender<'a> {
         }
     }
 
-    /// RFC 9002 section 6.4: with the first ACK of 1-RTT packets, the handshake is over for the sender.
+    /// RFC 9002 section 6.4: with the first ACK of 1-RTT packets, the handshake is over for the
+    /// sender.
     fn discard_keys(&mut self) {
         for space in [Space::Initial, Space::Handshake] {
             self.in_flight -= std::mem::take(&mut self.spaces[space as usize].in_flight);
@@ -277,7 +285,8 @@ impl<'a> Sender<'a> {
 struct SentPackets {
     /// Number and index of each, sorted.
     packets: Vec<(u64, usize)>,
-    /// For each, the next that is not acknowledged: itself, or a later one. One more than there are packets.
+    /// For each, the next that is not acknowledged: itself, or a later one. One more than there are
+    /// packets.
     next: Vec<usize>,
     /// All before this one are acknowledged or declared lost.
     settled: usize,
@@ -328,8 +337,8 @@ impl SentPackets {
         root
     }
 
-    /// Tells `is_lost` of the packets below number `largest` that are neither acknowledged nor lost, from the smallest on,
-    /// until one is not lost.
+    /// Tells `is_lost` of the packets below number `largest` that are neither acknowledged nor
+    /// lost, from the smallest on, until one is not lost.
     fn outstanding_below(&mut self, largest: u64, mut is_lost: impl FnMut(usize) -> bool) {
         loop {
             self.settled = self.unacked(self.settled);
@@ -341,7 +350,8 @@ impl SentPackets {
     }
 }
 
-/// Whether a packet counts as in flight: if it asks for an ACK, or has PADDING (RFC 9002 section 2).
+/// Whether a packet counts as in flight: if it asks for an ACK, or has PADDING (RFC 9002 section
+/// 2).
 fn counts(connection: &Connection, packet: &Packet) -> bool {
     let mut frames = connection.frames(packet).iter();
     connection.is_ack_eliciting(packet) || frames.any(|it| it.name() == "PADDING")

@@ -1,10 +1,10 @@
 //! What the packets on the wire say of a connection.
 //!
 //! [`Captured::read`] takes capture files and joins what their places saw to connections; a
-//! [`connection::Recorder`] does the same for who has the datagrams himself. Of a [`connection::Connection`]
-//! there are a ledger of its packets ([`LedgerEntry`]), how it was established ([`Establishment`]),
-//! its [`Metrics`], and its [`findings`]. An [`AnalysisFile`] brings them together in the form of
-//! `analysis.json`.
+//! [`connection::Recorder`] does the same for who has the datagrams himself. Of a
+//! [`connection::Connection`] there are a ledger of its packets ([`LedgerEntry`]), how it was
+//! established ([`Establishment`]), its [`Metrics`], and its [`findings`]. An [`AnalysisFile`]
+//! brings them together in the form of `analysis.json`.
 
 mod analysis_file;
 mod captures;

@@ -1,5 +1,6 @@
-//! Nothing that TCP segments hold makes the reader panic, and what it tells of them keeps to what they say. Segments are
-//! those of `corpus-tcp`, an IP packet per line, with bytes changed, left out, repeated and in another order.
+//! Nothing that TCP segments hold makes the reader panic, and what it tells of them keeps to what
+//! they say. Segments are those of `corpus-tcp`, an IP packet per line, with bytes changed, left
+//! out, repeated and in another order.
 
 use bentpipe_analysis::connection::{Connection, Frame};
 use bentpipe_analysis::{CaptureFile, Captured};

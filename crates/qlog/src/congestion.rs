@@ -1,7 +1,8 @@
 //! What a congestion controller said about itself: series of its metrics, and its phases.
 //!
-//! Source: `quic:recovery_metrics_updated` and `quic:congestion_state_updated`, draft-ietf-quic-qlog-quic-events sections
-//! "Recovery events". Departures that stacks make, and how they are met:
+//! Source: `quic:recovery_metrics_updated` and `quic:congestion_state_updated`,
+//! draft-ietf-quic-qlog-quic-events sections "Recovery events". Departures that stacks make, and
+//! how they are met:
 //!
 //! - aioquic writes `cwnd` for `congestion_window`.
 //! - quinn 0.11 writes round-trip times in seconds, the schema has milliseconds. They are taken as seconds if the trace is
@@ -31,7 +32,8 @@ pub struct Sample {
 pub struct Phase {
     /// Nanoseconds on the trace's clock.
     pub time: i64,
-    /// As the stack calls it: `slow_start`, `congestion_avoidance`, `recovery`, `application_limited`, …
+    /// As the stack calls it: `slow_start`, `congestion_avoidance`, `recovery`,
+    /// `application_limited`, …
     pub name: String,
 }
 

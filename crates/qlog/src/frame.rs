@@ -4,7 +4,8 @@ use serde_json::{Map, Value};
 
 use crate::scan::{ScanError, Scanner};
 
-/// Whether an object is the header of a sequence, and not a whole file: it ends, and has no `traces`.
+/// Whether an object is the header of a sequence, and not a whole file: it ends, and has no
+/// `traces`.
 pub fn is_header(mut object: Scanner<'_>) -> bool {
     object.eat(b'{');
     while let Ok(key) = object.key() {

@@ -9,8 +9,8 @@ use crate::trace::{Trace, VantagePoint};
 /// The outline of a trace, complete once all its events were seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outline {
-    /// Where it was logged: as the file says or, where it does not, as the first packet tells. A client sends it, a
-    /// server receives it. quinn leaves it out.
+    /// Where it was logged: as the file says or, where it does not, as the first packet tells. A
+    /// client sends it, a server receives it. quinn leaves it out.
     pub vantage: VantagePoint,
     /// The first packet told it.
     pub vantage_inferred: bool,
@@ -18,7 +18,8 @@ pub struct Outline {
     pub clock: Clock,
     /// Time of the earliest event and of the latest, in nanoseconds on that clock.
     pub span: Option<(i64, i64)>,
-    /// When the first packet was logged that was sent or received: ties an unknown clock to that of a capture.
+    /// When the first packet was logged that was sent or received: ties an unknown clock to that of
+    /// a capture.
     pub first_packet: Option<i64>,
     /// The events of several groups alternate: there is more than one connection.
     pub groups_alternate: bool,

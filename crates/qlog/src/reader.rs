@@ -70,7 +70,8 @@ impl Lines {
 }
 
 impl<'a> Reader<'a> {
-    /// Begins to read a file. One that is cut short anywhere behind its version can be read up to there.
+    /// Begins to read a file. One that is cut short anywhere behind its version can be read up to
+    /// there.
     pub fn new(file: &'a [u8]) -> Result<Self, QlogError> {
         let start = file
             .strip_prefix(BYTE_ORDER_MARK)

@@ -1,8 +1,9 @@
 //! Finds where JSON values begin and end, without parsing them.
 //!
-//! A contained qlog file is one JSON value. To read its events one by one, and to read those before the byte at which it
-//! was cut, only its brackets and strings are followed here; what is between them is parsed later, event by event.
-//! Commas are taken as white space, so that one too many is no fault.
+//! A contained qlog file is one JSON value. To read its events one by one, and to read those before
+//! the byte at which it was cut, only its brackets and strings are followed here; what is between
+//! them is parsed later, event by event. Commas are taken as white space, so that one too many is
+//! no fault.
 
 /// The fault at which reading stopped: the file ends in, or has something else at the place of,
 /// what begins at `offset`.

@@ -68,7 +68,8 @@ impl VantagePoint {
 }
 
 impl Generation {
-    /// By the members of the file's outermost object. Those that have names of both are said to be current.
+    /// By the members of the file's outermost object. Those that have names of both are said to be
+    /// current.
     pub(crate) fn of(header: &Map<String, Value>) -> Option<Self> {
         if header.contains_key("file_schema") {
             return Some(Self::Current);
@@ -84,7 +85,8 @@ impl Generation {
 }
 
 impl Trace {
-    /// From the members of a trace, `events` left out, and of its file, whose title it has if it has none of its own.
+    /// From the members of a trace, `events` left out, and of its file, whose title it has if it
+    /// has none of its own.
     pub(crate) fn of(members: &Map<String, Value>, file: &Map<String, Value>) -> Self {
         let text = |value: &Value, key| value.get(key).and_then(Value::as_str).map(str::to_owned);
         let vantage_point = members.get("vantage_point").unwrap_or(&Value::Null);

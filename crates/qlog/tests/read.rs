@@ -1,5 +1,5 @@
-//! qlog files of every kind, whole and damaged. Those in `corpus` are excerpts of what noq 1.4, quinn 0.11, quic-go
-//! 0.65 and aioquic 1.7 wrote, and files that are wrong in some way.
+//! qlog files of every kind, whole and damaged. Those in `corpus` are excerpts of what noq 1.4,
+//! quinn 0.11, quic-go 0.65 and aioquic 1.7 wrote, and files that are wrong in some way.
 
 use std::fs;
 use std::path::Path;

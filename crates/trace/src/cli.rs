@@ -62,7 +62,8 @@ pub enum Command {
     Qlog(Job),
 }
 
-/// Reads the command line, whose first word is the program. An error may be the help that was asked for.
+/// Reads the command line, whose first word is the program. An error may be the help that was asked
+/// for.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command, Error> {
     let mut command = command();
     let mut words: Vec<_> = words.into_iter().collect();

@@ -1,8 +1,9 @@
 //! Congestion windows out of the qlog files of endpoints, on the clocks of captured connections.
 //!
-//! A log whose clock is that of the Unix epoch belongs to the connection that began next to its first packet. One whose
-//! clock is not named is set by its first packet, and belongs to the connection with the most packets: qlog names
-//! connections in ways that differ from stack to stack.
+//! A log whose clock is that of the Unix epoch belongs to the connection that began next to its
+//! first packet. One whose clock is not named is set by its first packet, and belongs to the
+//! connection with the most packets: qlog names connections in ways that differ from stack to
+//! stack.
 
 use std::path::PathBuf;
 
@@ -13,7 +14,8 @@ use bentpipe_wire::quic::End;
 
 use crate::input;
 
-/// Reads the windows in `files`; what could not be read goes to `errors`. A file that is not there ends it all.
+/// Reads the windows in `files`; what could not be read goes to `errors`. A file that is not there
+/// ends it all.
 pub fn read(
     files: &[PathBuf],
     connections: &[Connection],

@@ -1,7 +1,8 @@
 //! `bentpipe-trace`: what was on the wire, out of capture files, and what endpoints logged of it.
 //!
-//! `packets` prints the QUIC packets of captures, decrypted, as JSON. `analyze` makes a table of them, and says what they
-//! achieved. `qlog` says what the logs of endpoints hold, and converts them for qvis.
+//! `packets` prints the QUIC packets of captures, decrypted, as JSON. `analyze` makes a table of
+//! them, and says what they achieved. `qlog` says what the logs of endpoints hold, and converts
+//! them for qvis.
 
 mod analyze;
 mod cli;

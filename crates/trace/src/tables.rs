@@ -1,8 +1,9 @@
-//! `packets.parquet`: a row per packet, connection after connection, in each by the time at which packets were sent.
+//! `packets.parquet`: a row per packet, connection after connection, in each by the time at which
+//! packets were sent.
 //!
-//! Format: Apache Parquet with the crate's low-level writer, a column at a time; Arrow would add its crates and a second
-//! copy of the rows. Lists have the standard three levels, so that every reader takes them for lists. Times are seconds
-//! since the connection's first packet was seen.
+//! Format: Apache Parquet with the crate's low-level writer, a column at a time; Arrow would add
+//! its crates and a second copy of the rows. Lists have the standard three levels, so that every
+//! reader takes them for lists. Times are seconds since the connection's first packet was seen.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -69,7 +70,8 @@ impl<W: Write + Send> Table<W> {
         let mut properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
             .set_created_by("bentpipe-trace".to_owned());
-        // Nearly every value of these is another one: a dictionary would cost time and save nothing.
+        // Nearly every value of these is another one: a dictionary would cost time and save
+        // nothing.
         for column in ["number", "in_flight_bytes"] {
             properties = properties
                 .set_column_dictionary_enabled(column.into(), false)
@@ -266,7 +268,8 @@ impl Rows {
     }
 }
 
-/// The values of a column, with the levels that say where there is none, or a list (Dremel's encoding).
+/// The values of a column, with the levels that say where there is none, or a list (Dremel's
+/// encoding).
 struct Column<T: DataType> {
     values: Vec<T::T>,
     /// 1 where there is a value. Empty for columns that always have one.

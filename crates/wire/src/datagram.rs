@@ -1,8 +1,9 @@
-//! From a captured packet to the IP packet in it, and to the UDP datagram in that: link layer, IPv4 or IPv6, UDP.
+//! From a captured packet to the IP packet in it, and to the UDP datagram in that: link layer, IPv4
+//! or IPv6, UDP.
 //!
-//! Source: the link types of tcpdump.org, IEEE 802.1Q (VLAN tags), RFC 791, RFC 8200 section 4 (extension headers),
-//! RFC 768. Checksums are not looked at: a capture on the sending host often has none. Fragments are not reassembled;
-//! QUIC forbids them (RFC 9000 section 14).
+//! Source: the link types of tcpdump.org, IEEE 802.1Q (VLAN tags), RFC 791, RFC 8200 section 4
+//! (extension headers), RFC 768. Checksums are not looked at: a capture on the sending host often
+//! has none. Fragments are not reassembled; QUIC forbids them (RFC 9000 section 14).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -93,8 +94,8 @@ pub(crate) struct IpPacket<'a> {
     pub(crate) identification: Option<u16>,
     /// What was captured of the transport layer, and what the link may have put behind it.
     pub(crate) rest: Cursor<'a>,
-    /// Bytes of the transport layer on the wire. None if the header does not say: packets above 64 KiB that never met a
-    /// wire, as the kernel hands them to the network card.
+    /// Bytes of the transport layer on the wire. None if the header does not say: packets above 64
+    /// KiB that never met a wire, as the kernel hands them to the network card.
     pub(crate) length: Option<usize>,
 }
 
@@ -192,7 +193,8 @@ fn ipv6(mut cursor: Cursor<'_>) -> Option<Result<IpPacket<'_>, DecapsulationErro
     let mut next = header[6];
     loop {
         next = match next {
-            // Hop-by-hop, routing, destination options: a length in units of 8 bytes, the first not counted
+            // Hop-by-hop, routing, destination options: a length in units of 8 bytes, the first not
+            // counted
             0 | 43 | 60 => {
                 let [following, length] = cursor.array()?;
                 cursor.take(usize::from(length) * 8 + 6)?;

@@ -1,7 +1,8 @@
-//! TLS secrets in the key log format of NSS: a line each of label, client random and secret, in hexadecimal.
+//! TLS secrets in the key log format of NSS: a line each of label, client random and secret, in
+//! hexadecimal.
 //!
-//! Source: draft-ietf-tls-keylogfile. Lines of other labels (TLS 1.2, exporters) and damaged lines say nothing
-//! about QUIC packets and are passed over; [`KeyLog::damaged_lines`] counts the latter.
+//! Source: draft-ietf-tls-keylogfile. Lines of other labels (TLS 1.2, exporters) and damaged lines
+//! say nothing about QUIC packets and are passed over; [`KeyLog::damaged_lines`] counts the latter.
 
 use std::collections::HashMap;
 

@@ -11,8 +11,8 @@ use super::{Fate, Nanos};
 /// How times of two captures belong together.
 pub(super) struct Clocks {
     start: u64,
-    /// How far the server's clock is ahead. Known to be wrong only if a packet arrives before it was sent; then the least
-    /// delays of both directions are taken to be equal.
+    /// How far the server's clock is ahead. Known to be wrong only if a packet arrives before it
+    /// was sent; then the least delays of both directions are taken to be equal.
     pub(super) ahead: Nanos,
     /// From the first to the last packet that each side saw.
     captured: [RangeInclusive<Nanos>; 2],
@@ -21,7 +21,8 @@ pub(super) struct Clocks {
 }
 
 impl Clocks {
-    /// `pairs` are the packets that both sides saw: as the client's side saw them, and as the server's did.
+    /// `pairs` are the packets that both sides saw: as the client's side saw them, and as the
+    /// server's did.
     pub(super) fn of<'a>(
         start: u64,
         client: &ObservedConnection,
@@ -73,8 +74,8 @@ impl Clocks {
         ]
     }
 
-    /// What became of a packet. One that was under way when the capture of its receiver's side began or ended is not known
-    /// to be lost.
+    /// What became of a packet. One that was under way when the capture of its receiver's side
+    /// began or ended is not known to be lost.
     pub(super) fn fate(&self, sender: End, seen: [Option<Nanos>; 2], says: Option<Fate>) -> Fate {
         let receiver = sender.other() as usize;
         if seen[receiver].is_some() {

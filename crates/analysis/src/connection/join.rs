@@ -1,9 +1,10 @@
 //! Brings the recordings of places together, packet by packet.
 //!
-//! A packet is the same at two places if its identity and size are: decryption is not needed. Copies that the network
-//! made are matched in the order in which they passed. Which place is at whose side is told by their names, or by where
-//! the client's first packet was seen first. Of a connection that was captured at more than two places, the first two
-//! are brought together. Places whose clocks differ by a month are not: each has a connection of its own.
+//! A packet is the same at two places if its identity and size are: decryption is not needed.
+//! Copies that the network made are matched in the order in which they passed. Which place is at
+//! whose side is told by their names, or by where the client's first packet was seen first. Of a
+//! connection that was captured at more than two places, the first two are brought together. Places
+//! whose clocks differ by a month are not: each has a connection of its own.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -18,8 +19,8 @@ use super::recorder::{ObservedConnection, PacketObservation, Recording};
 use super::vantage::end_named;
 use super::{Connection, Fate, Frame, Nanos, Packet, Protocol, Vantage};
 
-/// How many packets from its beginning on a connection is known by. One of which all of these were lost between two places
-/// counts as two connections.
+/// How many packets from its beginning on a connection is known by. One of which all of these were
+/// lost between two places counts as two connections.
 const FIRST: usize = 100;
 
 /// Brings together the connections of any number of recordings, each with the name of its place.
@@ -143,7 +144,8 @@ fn of_two_places(names: [Option<&str>; 2], pair: [ObservedConnection; 2]) -> Con
         frames: client.frames,
         ranges: client.ranges,
     };
-    // Each with its position among what its sender's side saw: that orders packets of the same instant.
+    // Each with its position among what its sender's side saw: that orders packets of the same
+    // instant.
     let mut ordered = Vec::with_capacity(client.observations.len());
     for ((at_client, observation), there) in client.observations.iter().enumerate().zip(partners) {
         let seen_there = there.map(|at| &server.observations[at]);
@@ -240,8 +242,9 @@ impl Unmatched {
 }
 
 impl Connection {
-    /// What a place saw where every packet passed on leaving its sender; `fate` says, by the number of the captured packet, what
-    /// became of each, and when it arrived (nanoseconds since the Unix epoch).
+    /// What a place saw where every packet passed on leaving its sender; `fate` says, by the number
+    /// of the captured packet, what became of each, and when it arrived (nanoseconds since the Unix
+    /// epoch).
     #[must_use]
     pub fn of_senders(
         recorded: ObservedConnection,
@@ -309,7 +312,8 @@ fn packet(observation: &PacketObservation, seen: [Option<Nanos>; 2], fate: Fate)
     }
 }
 
-/// When the first packet was seen. Packets that could not be decoded at once stand behind later ones.
+/// When the first packet was seen. Packets that could not be decoded at once stand behind later
+/// ones.
 fn first_time(observations: &[PacketObservation]) -> u64 {
     observations.iter().map(|it| it.time).min().unwrap_or(0)
 }

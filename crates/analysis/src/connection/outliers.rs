@@ -1,7 +1,8 @@
 //! Leaves out packets with damaged times.
 //!
-//! No transfer takes a month, so a time that is a month away from the others of its connection is damaged. What is
-//! measured from the rest then stays far from the limits of [`super::Nanos`], which is what arithmetic relies on.
+//! No transfer takes a month, so a time that is a month away from the others of its connection is
+//! damaged. What is measured from the rest then stays far from the limits of [`super::Nanos`],
+//! which is what arithmetic relies on.
 
 use super::recorder::{PacketObservation, Recording};
 
@@ -9,7 +10,8 @@ use super::recorder::{PacketObservation, Recording};
 pub(super) const MONTH: u64 = 30 * 24 * 3600 * 1_000_000_000;
 
 impl Recording {
-    /// Leaves out the packets that are a month or more away from the middle one of their connection, and notes that.
+    /// Leaves out the packets that are a month or more away from the middle one of their
+    /// connection, and notes that.
     pub fn leave_out_outliers(&mut self) {
         let mut outliers = Vec::new();
         for connection in &mut self.connections {

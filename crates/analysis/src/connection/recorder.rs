@@ -1,4 +1,5 @@
-//! Notes what passes at one place: every packet of every connection, decoded where the secrets allow it.
+//! Notes what passes at one place: every packet of every connection, decoded where the secrets
+//! allow it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
@@ -48,7 +49,8 @@ pub struct ObservedConnection {
     pub protocol: Protocol,
     /// Client and server.
     pub ends: [SocketAddr; 2],
-    /// The credit that the client and the server gave in their transport parameters, if these were seen.
+    /// The credit that the client and the server gave in their transport parameters, if these were
+    /// seen.
     pub initial_credit: [Option<InitialCredit>; 2],
     /// What the server's part of the handshake showed.
     pub handshake: Handshake,
@@ -203,7 +205,8 @@ impl DatagramRecorder<'_> {
         }
     }
 
-    /// Where a packet came from; its size counts once. One that had to wait came in an earlier datagram.
+    /// Where a packet came from; its size counts once. One that had to wait came in an earlier
+    /// datagram.
     fn origin_of(&mut self, waited_since: Option<u64>) -> Origin {
         let waited = waited_since.and_then(|since| self.waiting.get_mut(&since));
         let origin = waited.unwrap_or(&mut self.origin);
@@ -319,7 +322,8 @@ fn index(frames: &[Frame]) -> u32 {
 mod tests {
     use super::*;
 
-    /// The frames that are kept of a 1-RTT packet with this payload, and what is noted as not decoded.
+    /// The frames that are kept of a 1-RTT packet with this payload, and what is noted as not
+    /// decoded.
     fn frames_of(payload: &[u8]) -> (Vec<String>, Vec<String>) {
         let mut recording = Recording::default();
         let captured = CaptureInfo {

@@ -11,11 +11,13 @@ pub enum Vantage {
     Both,
     /// At one end.
     At(End),
-    /// At one place that lies at neither end, or cannot be told. Packets count as sent and received when they passed.
+    /// At one place that lies at neither end, or cannot be told. Packets count as sent and received
+    /// when they passed.
     Between,
 }
 
-/// One end answers this many times as quickly as the other before a capture counts as taken at that end.
+/// One end answers this many times as quickly as the other before a capture counts as taken at that
+/// end.
 const QUICKER: u64 = 4;
 
 impl Vantage {
@@ -29,7 +31,8 @@ impl Vantage {
         }
     }
 
-    /// Of a single capture: what the name of its interface says, or who answers quickly in the handshake.
+    /// Of a single capture: what the name of its interface says, or who answers quickly in the
+    /// handshake.
     pub(super) fn of(name: Option<&str>, recorded: &ObservedConnection) -> Self {
         if let Some(end) = end_named(name) {
             return Self::At(end);
@@ -56,8 +59,8 @@ pub(super) fn end_named(name: Option<&str>) -> Option<End> {
     }
 }
 
-/// How long the client and the server took for their first answers: the server's to the first packet that is seen, and
-/// the client's to that.
+/// How long the client and the server took for their first answers: the server's to the first
+/// packet that is seen, and the client's to that.
 fn answer_delays(recorded: &ObservedConnection) -> Option<(u64, u64)> {
     let observations = &recorded.observations;
     let asked = observations
@@ -71,7 +74,8 @@ fn answer_delays(recorded: &ObservedConnection) -> Option<(u64, u64)> {
         + observations[replied..]
             .iter()
             .position(|it| it.sender == End::Client)?;
-    // A client that waited repeats itself; the last of these is what was answered, as far as can be told.
+    // A client that waited repeats itself; the last of these is what was answered, as far as can be
+    // told.
     let time = |at: usize| observations[at].time;
     Some((
         time(answered).saturating_sub(time(replied)),

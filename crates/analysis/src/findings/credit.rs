@@ -1,11 +1,14 @@
 //! When the data sender had used up its flow-control credit.
 //!
-//! Source: RFC 9000 section 4.1. Credit is what the receiver's transport parameters allow, and `MAX_DATA` and `MAX_STREAM_DATA`
-//! frames that reached the sender. A sender counts as blocked from the packet that left no room for another full one below a limit until more credit
-//! arrives, and only while data never sent before are still to come.
+//! Source: RFC 9000 section 4.1. Credit is what the receiver's transport parameters allow, and
+//! `MAX_DATA` and `MAX_STREAM_DATA` frames that reached the sender. A sender counts as blocked from
+//! the packet that left no room for another full one below a limit until more credit arrives, and
+//! only while data never sent before are still to come.
 //!
-//! Departure: where the transport parameters are not in the capture, then until the first of these frames arrives, the sender counts as blocked only in a pause ([`super::pauses`]) that ends the moment the frame arrives: its
-//! window had room, and credit is what it had waited for. For TCP nothing is known.
+//! Departure: where the transport parameters are not in the capture, then until the first of these
+//! frames arrives, the sender counts as blocked only in a pause ([`super::pauses`]) that ends the
+//! moment the frame arrives: its window had room, and credit is what it had waited for. For TCP
+//! nothing is known.
 
 use std::collections::HashMap;
 
@@ -15,7 +18,8 @@ use bentpipe_wire::quic::InitialCredit;
 use super::pauses::Pause;
 use super::signals::{Signals, Span};
 
-/// A sender that waited for credit goes on within this time of its arrival: what a stack takes to wake and to pace.
+/// A sender that waited for credit goes on within this time of its arrival: what a stack takes to
+/// wake and to pace.
 const RESUMES_WITHIN: Nanos = 5_000_000;
 
 /// The times without credit.
@@ -23,7 +27,8 @@ const RESUMES_WITHIN: Nanos = 5_000_000;
 pub(super) struct Blocked {
     /// In order, without overlap.
     pub spans: Vec<Span>,
-    /// The most bytes in flight when the credit had just been used up: the window that flow control allowed.
+    /// The most bytes in flight when the credit had just been used up: the window that flow control
+    /// allowed.
     pub window: u64,
     /// Which limit was reached first.
     pub limit: Option<Limit>,

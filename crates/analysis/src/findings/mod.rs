@@ -1,14 +1,15 @@
 //! Names the flaws that the literature shows in its figures, in the trace of one connection.
 //!
-//! A [`View`] is what is known of a connection. Every rule looks at it and answers: yes, with the evidence; no, with the
-//! number that rules it out; or not sure, with what is missing. A rule never guesses: what a capture cannot tell (a
-//! side that was not captured, a link whose rate nobody gave) leads to "not sure". Rules speak of the data sender, the
-//! end that sent more stream bytes.
+//! A [`View`] is what is known of a connection. Every rule looks at it and answers: yes, with the
+//! evidence; no, with the number that rules it out; or not sure, with what is missing. A rule never
+//! guesses: what a capture cannot tell (a side that was not captured, a link whose rate nobody
+//! gave) leads to "not sure". Rules speak of the data sender, the end that sent more stream bytes.
 //!
-//! Sources: S. Endres, Evaluation and Optimization of the IETF QUIC Protocol for Satellite Networks, master's thesis,
-//! 2022, section 5.6 (offset plots, figures 5.7 to 5.20); the WPI report on SEARCH in QUIC, 2024, figure 1 (slow start
-//! exits); Kosek et al., Proxying QUIC over satellites, 2022, section III; RFC 9000, 9002 and 9406. Each rule names its
-//! own. `docs/findings.md` lists them all.
+//! Sources: S. Endres, Evaluation and Optimization of the IETF QUIC Protocol for Satellite
+//! Networks, master's thesis, 2022, section 5.6 (offset plots, figures 5.7 to 5.20); the WPI report
+//! on SEARCH in QUIC, 2024, figure 1 (slow start exits); Kosek et al., Proxying QUIC over
+//! satellites, 2022, section III; RFC 9000, 9002 and 9406. Each rule names its own.
+//! `docs/findings.md` lists them all.
 
 mod credit;
 mod deliveries;
@@ -41,13 +42,14 @@ pub struct View<'a> {
     pub ledger: &'a [LedgerEntry],
     /// What is known of its path.
     pub link: &'a LinkFacts,
-    /// The congestion windows in bytes that the client and the server logged (qlog), if they did, with the times at which they
-    /// changed.
+    /// The congestion windows in bytes that the client and the server logged (qlog), if they did,
+    /// with the times at which they changed.
     pub windows: [Option<&'a [(Nanos, u64)]>; 2],
 }
 
 impl<'a> View<'a> {
-    /// Its packets with their entries, by time. A copy of a packet is none of its own: the network or the capture made it.
+    /// Its packets with their entries, by time. A copy of a packet is none of its own: the network
+    /// or the capture made it.
     fn packets(&self) -> impl Iterator<Item = (&'a Packet, &'a LedgerEntry)> + use<'a> {
         let all = self.connection.packets.iter().zip(self.ledger);
         all.filter(|(packet, _)| !packet.copy)

@@ -76,17 +76,19 @@ pub(super) fn time_within(spans: impl IntoIterator<Item = Span>, of: Span) -> Na
 /// What several rules look at.
 pub(super) struct Signals<'a> {
     pub view: &'a View<'a>,
-    /// The data sender: the end that sends the files, if that is known, else the one that sent more stream bytes.
+    /// The data sender: the end that sends the files, if that is known, else the one that sent more
+    /// stream bytes.
     pub sender: End,
     /// Its packets with stream data, as they were sent.
     pub data: Vec<usize>,
-    /// From the first of these on, its packets that ask for an ACK in the application's packet number space: what congestion
-    /// control is about.
+    /// From the first of these on, its packets that ask for an ACK in the application's packet
+    /// number space: what congestion control is about.
     pub in_flight: Vec<usize>,
-    /// From its first packet with stream data to its last one with data never sent before; to the end of the capture, if
-    /// that is not the end of the data.
+    /// From its first packet with stream data to its last one with data never sent before; to the
+    /// end of the capture, if that is not the end of the data.
     pub sending: Span,
-    /// Whether all data were sent: the ends of their streams are in the capture, and no less than was asked for.
+    /// Whether all data were sent: the ends of their streams are in the capture, and no less than
+    /// was asked for.
     pub is_whole: bool,
     /// The smallest RTT sample; where there is none, the path's.
     pub rtt: Option<Nanos>,

@@ -1,11 +1,13 @@
 //! What an end sent on streams, as far as it arrived.
 //!
-//! Of the server, the reply counts: what it sent on streams that the client opened for both ways (RFC 9000 section 2.1).
-//! hq-interop and HTTP/3 reply on these; what HTTP/3 sends beside on streams of the server's own (control, QPACK) is no
-//! reply. Only if the server sent nothing on the client's streams do its own count. Of the client, all its streams do.
+//! Of the server, the reply counts: what it sent on streams that the client opened for both ways
+//! (RFC 9000 section 2.1). hq-interop and HTTP/3 reply on these; what HTTP/3 sends beside on
+//! streams of the server's own (control, QPACK) is no reply. Only if the server sent nothing on the
+//! client's streams do its own count. Of the client, all its streams do.
 //!
-//! A packet counts as arrived unless it is known to be lost. Where the far side was not captured, it counts as lost if
-//! the rules of loss recovery took it for lost and no acknowledgement came later.
+//! A packet counts as arrived unless it is known to be lost. Where the far side was not captured,
+//! it counts as lost if the rules of loss recovery took it for lost and no acknowledgement came
+//! later.
 
 use std::collections::HashMap;
 
@@ -23,7 +25,8 @@ pub(super) struct Reply {
     pub bytes: u64,
     /// When the first packet with some of them passed.
     pub first: Option<Nanos>,
-    /// When the last that had been missing passed, if everything arrived, to the end of every stream.
+    /// When the last that had been missing passed, if everything arrived, to the end of every
+    /// stream.
     pub last: Option<Nanos>,
     /// When the last of the client's streams for both ways ended, if all did.
     pub ended: Option<Nanos>,
@@ -42,7 +45,8 @@ struct Stream {
 }
 
 impl Reply {
-    /// Of the client and of the server. Files are looked at where they arrive, and replies at the client.
+    /// Of the client and of the server. Files are looked at where they arrive, and replies at the
+    /// client.
     pub(super) fn both(
         connection: &Connection,
         entries: &[LedgerEntry],

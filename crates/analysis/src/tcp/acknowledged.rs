@@ -57,9 +57,9 @@ impl Acknowledged {
         self.open.insert((self.segments[index].extent.start, index));
     }
 
-    /// Takes an ACK. Writes what is acknowledged as ranges of numbers, the highest first, down to the lowest that is new to
-    /// the sender.
-    /// Returns the number of the segment that was answered, if it gives an RTT sample.
+    /// Takes an ACK. Writes what is acknowledged as ranges of numbers, the highest first, down to
+    /// the lowest that is new to the sender. Returns the number of the segment that was answered,
+    /// if it gives an RTT sample.
     pub(super) fn take(&mut self, ack: &Ack, ranges: &mut Vec<(u64, u64)>) -> Option<u64> {
         let mut newly = self.newly(Position::MIN..ack.cumulative);
         for block in &ack.sack {

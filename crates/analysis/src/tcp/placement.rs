@@ -30,7 +30,8 @@ struct Space {
 }
 
 impl Space {
-    /// Where its SYN was, or would have been if the first byte that was captured, or acknowledged, is the first of all.
+    /// Where its SYN was, or would have been if the first byte that was captured, or acknowledged,
+    /// is the first of all.
     fn origin(&self) -> Position {
         let before = |first: Position| first - 1;
         let first = self.lowest.or(self.acknowledged);

@@ -102,8 +102,8 @@ impl Recorder {
     }
 }
 
-/// Whether a segment of a known connection is the first of the next one: a SYN that is not one of this one, from
-/// either end, sent again. Both ends may begin at once (RFC 9293 section 3.5).
+/// Whether a segment of a known connection is the first of the next one: a SYN that is not one of
+/// this one, from either end, sent again. Both ends may begin at once (RFC 9293 section 3.5).
 fn begins_anew(header: &Header, sender: End, initial: [Option<u32>; 2]) -> bool {
     if !header.syn || header.acknowledgment.is_some() {
         return false;
@@ -126,7 +126,8 @@ fn first_sender(segment: &Segment) -> End {
     if is_client { End::Client } else { End::Server }
 }
 
-/// The segments on the wire that a segment was or will be: itself, unless it is larger than `mss` allows.
+/// The segments on the wire that a segment was or will be: itself, unless it is larger than `mss`
+/// allows.
 fn pieces(segment: &Segment, mss: [Option<u16>; 2]) -> Vec<Segment> {
     let [Some(client), Some(server)] = mss else {
         return vec![segment.clone()];

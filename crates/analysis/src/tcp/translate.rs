@@ -1,4 +1,5 @@
-//! Tells the segments of a joined connection in QUIC's words: numbers, STREAM, ACK and `MAX_STREAM_DATA` frames.
+//! Tells the segments of a joined connection in QUIC's words: numbers, STREAM, ACK and
+//! `MAX_STREAM_DATA` frames.
 
 use std::ops::Range;
 
@@ -57,8 +58,8 @@ fn take_headers(connection: &mut Connection) -> Vec<Header> {
     headers.collect()
 }
 
-/// Every segment has an ACK field and a window. Whether a segment was sent for other reasons, and repeats those that an
-/// earlier one had which arrived, as far as is known.
+/// Every segment has an ACK field and a window. Whether a segment was sent for other reasons, and
+/// repeats those that an earlier one had which arrived, as far as is known.
 fn repeats(packets: &[Packet], headers: &[Header]) -> Vec<bool> {
     let mut last = [None, None];
     let segments = packets.iter().zip(headers).map(|(packet, header)| {
@@ -95,8 +96,9 @@ struct Segments<'a> {
 }
 
 impl Segments<'_> {
-    /// Finds out which segments of `sender` each ACK covers: in the order in which segments arrived and ACKs left at the
-    /// receiver or, if its side was not captured, in which they left and arrived at the sender.
+    /// Finds out which segments of `sender` each ACK covers: in the order in which segments arrived
+    /// and ACKs left at the receiver or, if its side was not captured, in which they left and
+    /// arrived at the sender.
     fn acknowledge(&self, sender: End, ranges: &mut Ranges, answers: &mut [Answer]) {
         let sent = self.sent(sender);
         let mut acknowledged = Acknowledged::new(sent.iter().map(|(_, it)| it.clone()).collect());
@@ -145,7 +147,8 @@ impl Segments<'_> {
         sent
     }
 
-    /// The packets that passed the receiver of `sender`'s segments, or else the sender, in the order in which they did.
+    /// The packets that passed the receiver of `sender`'s segments, or else the sender, in the
+    /// order in which they did.
     fn in_order(&self, sender: End) -> Vec<usize> {
         let place = match self.connection.vantage {
             Vantage::At(end) => end,
@@ -187,7 +190,8 @@ struct SegmentFacts<'a> {
 
 /// Tells segment after segment in frames.
 struct FrameTranslator {
-    /// What windows of client and server are multiplied with, as powers of two; None if that is not known.
+    /// What windows of client and server are multiplied with, as powers of two; None if that is not
+    /// known.
     scales: Option<[u8; 2]>,
     /// Behind the last byte that client and server sent.
     next: [Option<Position>; 2],
@@ -286,7 +290,8 @@ impl FrameTranslator {
     }
 }
 
-/// RFC 2883 section 4: the first block tells of bytes that came twice if the ACK or the second block has them.
+/// RFC 2883 section 4: the first block tells of bytes that came twice if the ACK or the second
+/// block has them.
 fn is_duplicate_sack(placement: &Placement) -> bool {
     let Some(first) = placement.sack.first() else {
         return false;
@@ -309,7 +314,8 @@ fn stream(header: &Header, placement: &Placement) -> Option<Frame> {
     })
 }
 
-/// The part that does not lie before the beginning: garbage, and keep-alives with a byte before any data.
+/// The part that does not lie before the beginning: garbage, and keep-alives with a byte before any
+/// data.
 fn offsets(range: &Range<Position>) -> Range<u64> {
     let offset = |position: Position| u64::try_from(position).unwrap_or(0);
     offset(range.start)..offset(range.end)

@@ -1,4 +1,5 @@
-//! Threads that decode: each watches some of the interfaces of a capture, and writes down the packets that it sees.
+//! Threads that decode: each watches some of the interfaces of a capture, and writes down the
+//! packets that it sees.
 //!
 //! All of them go through every piece of the capture, and each decodes what is its own.
 

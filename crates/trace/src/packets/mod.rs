@@ -44,8 +44,8 @@ pub fn print(files: &[PathBuf], key_log: Option<&Path>) -> Result<(), Box<dyn Er
     Err(failed.join("\nerror: ").into())
 }
 
-/// Takes the secrets out of captures first, wherever in them they stand. A single one that begins with secrets is spared
-/// that: its own are taken when they are met.
+/// Takes the secrets out of captures first, wherever in them they stand. A single one that begins
+/// with secrets is spared that: its own are taken when they are met.
 fn add_secrets(
     files: &[PathBuf],
     inputs: &[Input<'_>],

@@ -1,4 +1,5 @@
-//! Has the pieces of a capture decoded by several threads, and prints their lines in the order of the file.
+//! Has the pieces of a capture decoded by several threads, and prints their lines in the order of
+//! the file.
 
 use std::io::{self, Write};
 use std::num::NonZero;
@@ -12,7 +13,8 @@ use bentpipe_wire::capture::{Input, Piece, ReadError};
 use super::decoder::{DecodedPiece, Decoder, InterfaceShare};
 use crate::summary::Summary;
 
-/// How many pieces may be under way: enough that no thread waits for another that is a little slower.
+/// How many pieces may be under way: enough that no thread waits for another that is a little
+/// slower.
 const UNDER_WAY: usize = 5;
 /// How many threads decode at most. Traces have two sides.
 const THREADS: usize = 2;

@@ -1,7 +1,7 @@
 //! A capture file, read in pieces of whole packets.
 //!
-//! A piece is small enough to stay in a core's cache while it is decoded, and its memory is used again: reading takes no
-//! more of it for a large file than for a small one.
+//! A piece is small enough to stay in a core's cache while it is decoded, and its memory is used
+//! again: reading takes no more of it for a large file than for a small one.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -65,8 +65,8 @@ impl<'p> Input<'p> {
         })
     }
 
-    /// Whether secrets stand before the first packet. The format wants them before the packets that need them, so if
-    /// some do, all are taken to. The error is that of opening it.
+    /// Whether secrets stand before the first packet. The format wants them before the packets that
+    /// need them, so if some do, all are taken to. The error is that of opening it.
     pub fn begins_with_secrets(&self) -> io::Result<bool> {
         let mut first = None;
         self.pieces()?.next(&mut Piece::default(), |item| {
@@ -75,8 +75,8 @@ impl<'p> Input<'p> {
         Ok(first == Some(true))
     }
 
-    /// Adds the secrets that stand in it, wherever that is. The error is that of opening it; others are met again when
-    /// packets are read.
+    /// Adds the secrets that stand in it, wherever that is. The error is that of opening it; others
+    /// are met again when packets are read.
     pub fn add_secrets(&self, secrets: &mut KeyLog) -> io::Result<()> {
         let (mut pieces, mut piece) = (self.pieces()?, Piece::default());
         let mut look = |item: Item<'_>| {
@@ -186,8 +186,8 @@ pub struct PieceReader {
 }
 
 impl PieceReader {
-    /// Shows `look` every item of the next piece, with the interfaces that are known by then. Tells how many bytes of it
-    /// were read, and why no more.
+    /// Shows `look` every item of the next piece, with the interfaces that are known by then. Tells
+    /// how many bytes of it were read, and why no more.
     pub fn read<'a>(
         &mut self,
         piece: &'a [u8],

@@ -1,8 +1,8 @@
 //! A writer of pcapng files, as much of the format as a trace needs.
 //!
-//! Source: draft-ietf-opsawg-pcapng: Section Header (4.1), Interface Description (4.2), Enhanced Packet (4.3) and
-//! Decryption Secrets (4.8) blocks, little-endian. It is written here because no published crate writes Decryption
-//! Secrets Blocks. Times are nanoseconds since the Unix epoch.
+//! Source: draft-ietf-opsawg-pcapng: Section Header (4.1), Interface Description (4.2), Enhanced
+//! Packet (4.3) and Decryption Secrets (4.8) blocks, little-endian. It is written here because no
+//! published crate writes Decryption Secrets Blocks. Times are nanoseconds since the Unix epoch.
 
 use std::io::{self, Write};
 
@@ -67,7 +67,8 @@ impl<W: Write> Writer<W> {
         self.flush_block(DECRYPTION_SECRETS)
     }
 
-    /// Adds a packet seen on `interface` at `time` (nanoseconds since the Unix epoch), with a note on it if there is one.
+    /// Adds a packet seen on `interface` at `time` (nanoseconds since the Unix epoch), with a note
+    /// on it if there is one.
     pub fn packet(
         &mut self,
         interface: Interface,

@@ -29,7 +29,8 @@ pub struct EcnCounts {
 }
 
 impl<'a> AckRanges<'a> {
-    /// Largest acknowledged, ACK delay and ranges. None if the frame ends early or a range begins below 0.
+    /// Largest acknowledged, ACK delay and ranges. None if the frame ends early or a range begins
+    /// below 0.
     pub(super) fn parse(cursor: &mut Cursor<'a>) -> Option<(Self, u64)> {
         let largest = cursor.varint()?;
         let delay = cursor.varint()?;

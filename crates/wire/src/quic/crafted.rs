@@ -129,7 +129,7 @@ impl Observed {
         let mut secrets = KeyLog::default();
         secrets.add(key_log().as_bytes());
         let mut observer = Observer::new(&secrets);
-        let mut observed = Self::default();
+        let mut result = Self::default();
         for (number, (path, payload)) in (1..).zip(datagrams) {
             let datagram = Datagram {
                 path: *path,
@@ -138,17 +138,17 @@ impl Observed {
             };
             observer.datagram(&datagram, |seen| match seen {
                 Ok(packet) => {
-                    observed.passed(packet.connection, number);
-                    observed.payload = packet.payload.to_vec();
+                    result.passed(packet.connection, number);
+                    result.payload = packet.payload.to_vec();
                 }
                 Err(undecoded) => {
-                    observed.passed(undecoded.known.map(|(connection, ..)| connection), number);
-                    observed.undecoded.push(undecoded.reason);
+                    result.passed(undecoded.known.map(|(connection, ..)| connection), number);
+                    result.undecoded.push(undecoded.reason);
                 }
             });
         }
         observer.finish(|seen| panic!("{seen:?} had to wait"));
-        observed
+        result
     }
 
     fn passed(&mut self, connection: Option<usize>, datagram: usize) {
@@ -178,7 +178,8 @@ fn a_packet_of_a_known_connection_is_opened() {
     assert_eq!(frames.len(), 2);
 }
 
-/// A client that goes on to the server's preferred address is known by the connection ID that came with that address.
+/// A client that goes on to the server's preferred address is known by the connection ID that came
+/// with that address.
 #[test]
 fn the_preferred_address_leads_to_its_connection() {
     let preferred = [0xaa; 5];
@@ -209,8 +210,8 @@ fn the_preferred_address_leads_to_its_connection() {
     );
 }
 
-/// Two connections between the same addresses, whose client has no connection IDs: keys alone tell whose a packet is, also when
-/// one of the first comes late.
+/// Two connections between the same addresses, whose client has no connection IDs: keys alone tell
+/// whose a packet is, also when one of the first comes late.
 #[test]
 fn connections_without_ids_are_told_apart_by_their_keys() {
     let ids = |server: u8| [server; 8];
@@ -231,7 +232,8 @@ fn connections_without_ids_are_told_apart_by_their_keys() {
     assert_eq!(observed.connections, [vec![1, 2, 5, 7], vec![3, 4, 6]]);
 }
 
-/// A packet that is for neither changes nothing: it counts for the newer one, and is noted as not authentic.
+/// A packet that is for neither changes nothing: it counts for the newer one, and is noted as not
+/// authentic.
 #[test]
 fn a_stray_packet_without_id_belongs_to_the_newest_connection() {
     let stray = Sealer::of(0x77).short(&[], 9, &[0x01]);

@@ -6,7 +6,8 @@ use super::tls;
 /// decrypted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Handshake {
-    /// Whether it took a ticket of the client: `pre_shared_key` in its `ServerHello`, which everybody can read.
+    /// Whether it took a ticket of the client: `pre_shared_key` in its `ServerHello`, which
+    /// everybody can read.
     pub took_ticket: Option<bool>,
     /// Whether it sent a Certificate.
     pub certificate: Option<bool>,

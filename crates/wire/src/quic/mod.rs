@@ -1,7 +1,7 @@
 //! QUIC packets, taken apart as somebody who holds the secrets and watches the wire can do it.
 //!
-//! Source: RFC 9000 (version 1), RFC 9001 (protection), RFC 9369 (version 2).
-//! An [`Observer`] is a place on the wire: it is shown datagrams in the order in which they pass, and keeps for itself
+//! Source: RFC 9000 (version 1), RFC 9001 (protection), RFC 9369 (version 2). An [`Observer`] is a
+//! place on the wire: it is shown datagrams in the order in which they pass, and keeps for itself
 //! what it learns from them. What other observers see changes nothing for it.
 
 mod ack;

@@ -1,7 +1,8 @@
 //! Tells connections apart, and decodes the packets of each datagram.
 //!
-//! Source: RFC 9000 section 5.2 (matching packets to connections), 12.2 (coalesced packets), 17.3.1 (a short header
-//! does not say how long its connection ID is: only who knows those that were issued can tell).
+//! Source: RFC 9000 section 5.2 (matching packets to connections), 12.2 (coalesced packets), 17.3.1
+//! (a short header does not say how long its connection ID is: only who knows those that were
+//! issued can tell).
 
 use std::collections::{HashMap, VecDeque};
 
@@ -41,7 +42,8 @@ pub struct Observer<'k> {
     by_path: HashMap<Path, Receiver>,
     /// The latest connections whose packets on a path have no connection ID.
     without_ids: HashMap<Path, VecDeque<usize>>,
-    /// The latest entry of `by_path` that was used for each receiving end: most packets go the way of the one before.
+    /// The latest entry of `by_path` that was used for each receiving end: most packets go the way
+    /// of the one before.
     recent: [Option<(Path, Receiver)>; 2],
     /// Bit n: there is a connection ID of n bytes.
     lengths: u32,
@@ -108,15 +110,17 @@ impl<'k> Observer<'k> {
         }
     }
 
-    /// Tells secrets that become known at this point, as they may stand in a capture between packets.
+    /// Tells secrets that become known at this point, as they may stand in a capture between
+    /// packets.
     pub fn add_secrets(&mut self, text: &[u8]) {
         self.secrets.own.add(text);
     }
 
     /// Decodes the packets of the next datagram, and tells `sink` of each in turn.
     ///
-    /// 0-RTT packets that come before the `ClientHello` that names their secret wait for it, up to [`MOST_WAITING`]. They
-    /// are told of behind the packets of the datagram that completes it; `waited_since` says where they belong.
+    /// 0-RTT packets that come before the `ClientHello` that names their secret wait for it, up to
+    /// [`MOST_WAITING`]. They are told of behind the packets of the datagram that completes it;
+    /// `waited_since` says where they belong.
     pub fn datagram(&mut self, datagram: &Datagram<'_>, mut sink: impl FnMut(Decoded<'_>)) {
         self.packets(datagram, &mut sink);
         self.datagrams += 1;
@@ -143,7 +147,8 @@ impl<'k> Observer<'k> {
             if rest[0] & 0x80 == 0 {
                 let found = self.find_short(datagram.path, &rest[1..]);
                 let found = found.or_else(|| self.join(datagram, rest));
-                // An ID that was issued in a packet which nobody could read is not known; the addresses are.
+                // An ID that was issued in a packet which nobody could read is not known; the
+                // addresses are.
                 let to = found.map(|(to, _)| to);
                 let to = to.or_else(|| self.by_path.get(&datagram.path).copied());
                 let known = to.map(|to| (to.connection, to.end.other(), PacketType::OneRtt));
@@ -340,8 +345,8 @@ impl<'k> Observer<'k> {
         })
     }
 
-    /// Decrypts a packet for `receiver`. Without a connection ID, it may be for another connection between the same addresses,
-    /// one that has ended or has just begun: the keys tell.
+    /// Decrypts a packet for `receiver`. Without a connection ID, it may be for another connection
+    /// between the same addresses, one that has ended or has just begun: the keys tell.
     fn open(
         &mut self,
         path: Path,
@@ -439,7 +444,8 @@ impl<'k> Observer<'k> {
         shared.push_back(connection);
     }
 
-    /// Notes the addresses of an authentic packet: they change when an end migrates, RFC 9000 section 9.
+    /// Notes the addresses of an authentic packet: they change when an end migrates, RFC 9000
+    /// section 9.
     fn seen_on(&mut self, path: Path, receiver: Receiver) {
         let entry = Some((path, receiver));
         if self.recent[receiver.end as usize] == entry {
@@ -471,7 +477,8 @@ impl<'k> Observer<'k> {
         on_path.or_else(|| self.by_id.get(destination).copied())
     }
 
-    /// The receiver of a packet with a short header, and the connection ID at the front of `behind_first`.
+    /// The receiver of a packet with a short header, and the connection ID at the front of
+    /// `behind_first`.
     fn find_short(&self, path: Path, behind_first: &[u8]) -> Option<(Receiver, ConnectionId)> {
         if let Some(receiver) = self.on_path(path) {
             // The newest first: it is most likely in use.
@@ -490,7 +497,8 @@ impl<'k> Observer<'k> {
             })
     }
 
-    /// Tries to find the connection of a packet with a short header and a connection ID that is not known.
+    /// Tries to find the connection of a packet with a short header and a connection ID that is not
+    /// known.
     fn join(&mut self, datagram: &Datagram<'_>, bytes: &[u8]) -> Option<(Receiver, ConnectionId)> {
         let path = datagram.path;
         if datagram.payload.len() < datagram.length || !self.attempts.may_try(&path) {

@@ -36,7 +36,8 @@ pub struct InitialCredit {
 }
 
 impl InitialCredit {
-    /// The limit on a stream for the peer of `giver`, by the two lowest bits of the stream's ID (RFC 9000 section 2.1).
+    /// The limit on a stream for the peer of `giver`, by the two lowest bits of the stream's ID
+    /// (RFC 9000 section 2.1).
     #[must_use]
     pub fn on_stream(&self, giver: End, id: u64) -> u64 {
         let opener = if id & 0x01 == 0 {

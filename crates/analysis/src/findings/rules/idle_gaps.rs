@@ -1,11 +1,12 @@
 //! The data sender was silent for longer than a round trip though it had data to send.
 //!
-//! Names the gaps of Endres 2022, figures 5.12 and 5.18: the server "even stops and waits for some time until it resumes".
+//! Names the gaps of Endres 2022, figures 5.12 and 5.18: the server "even stops and waits for some
+//! time until it resumes".
 //!
-//! Rule: a silence of more than [`RTTS_PERCENT`] of an RTT (the larger of the smallest and the latest sample) between two
-//! packets that ask for an ACK, while data never sent before were still to come, and credit was not used up for half of it.
-//! A sender that waits for ACKs of a whole window is silent for no more than one RTT; more means that all was lost, or that a
-//! timer ran.
+//! Rule: a silence of more than [`RTTS_PERCENT`] of an RTT (the larger of the smallest and the
+//! latest sample) between two packets that ask for an ACK, while data never sent before were still
+//! to come, and credit was not used up for half of it. A sender that waits for ACKs of a whole
+//! window is silent for no more than one RTT; more means that all was lost, or that a timer ran.
 //!
 //! Not sure without the sender's side.
 
@@ -21,7 +22,8 @@ pub(super) const RULE: Rule = Rule {
     judge,
 };
 
-/// A window sent at once comes back after an RTT, the transmission of its first packets, and a delayed ACK.
+/// A window sent at once comes back after an RTT, the transmission of its first packets, and a
+/// delayed ACK.
 const RTTS_PERCENT: Nanos = 150;
 
 fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {

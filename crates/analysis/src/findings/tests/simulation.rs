@@ -1,9 +1,9 @@
 //! A simulated transfer: a server that sends a file over a fixed link, packet by packet, and what a
 //! capture at both sides shows of it.
 //!
-//! The link has a rate, a queue towards the client, and a delay; ACKs are never lost, and come for every packet. The server
-//! doubles its window per round trip up to a threshold, then keeps it; a loss by the packet threshold takes it to a share, once
-//! per round trip.
+//! The link has a rate, a queue towards the client, and a delay; ACKs are never lost, and come for
+//! every packet. The server doubles its window per round trip up to a threshold, then keeps it; a
+//! loss by the packet threshold takes it to a share, once per round trip.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
