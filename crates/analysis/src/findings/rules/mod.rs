@@ -131,7 +131,8 @@ impl Judgement {
         self
     }
 
-    /// Says where to see it; a plot that shows only the very place shows nothing, so a fifth is added at both sides.
+    /// Says where to see it; a plot that shows only the very place shows nothing, so a fifth is
+    /// added at both sides.
     fn shown_in(mut self, kind: &'static str, span: Span) -> Self {
         let (from, to) = (seconds(span.from), seconds(span.until));
         let margin = (to - from) / 5.0;

@@ -1,7 +1,8 @@
 //! Which stream data were sent more than once, and whether that was needed.
 //!
-//! A copy was needless if an earlier one arrived, whatever the sender knew of it. It was early if it left sooner than an RTT
-//! after the one before: no ACK could have told (Endres 2022, section 5.6.7).
+//! A copy was needless if an earlier one arrived, whatever the sender knew of it. It was early if
+//! it left sooner than an RTT after the one before: no ACK could have told (Endres 2022, section
+//! 5.6.7).
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -13,7 +14,7 @@ use super::signals::{Signals, arrived};
 
 /// What was sent more than once.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Copies {
+pub(super) struct Retransmissions {
     /// Distinct bytes sent.
     pub distinct: u64,
     /// Of these, sent at least twice.
@@ -41,9 +42,9 @@ struct Stream {
 }
 
 /// What the data sender sent more than once.
-pub(super) fn of(signals: &Signals<'_>) -> Copies {
+pub(super) fn of(signals: &Signals<'_>) -> Retransmissions {
     let mut streams: HashMap<u64, Stream> = HashMap::new();
-    let mut copies = Copies::default();
+    let mut copies = Retransmissions::default();
     for at in &signals.data {
         let (packet, entry) = signals.packet(*at);
         let (mut needless, mut last_copy) = (0, None);
@@ -89,7 +90,8 @@ pub(super) fn of(signals: &Signals<'_>) -> Copies {
 }
 
 impl Stream {
-    /// When the bytes of `range` that were sent before were last sent: by the frames that began in it, or the last before it.
+    /// When the bytes of `range` that were sent before were last sent: by the frames that began in
+    /// it, or the last before it.
     fn last_copy(&self, range: &Range<u64>) -> Option<Nanos> {
         self.sent.within(range.clone()).next()?;
         let before = self.times.range(..=range.start).next_back();

@@ -1,4 +1,5 @@
-//! Has the pieces of a capture decoded by several threads, and prints their lines in the order of the file.
+//! Has the pieces of a capture decoded by several threads, and prints their lines in the order of
+//! the file.
 
 use std::io::{self, Write};
 use std::num::NonZero;
@@ -7,12 +8,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use bentpipe_wire::KeyLog;
-use bentpipe_wire::capture::{Input, Piece, Unread};
+use bentpipe_wire::capture::{Input, Piece, ReadError};
 
-use super::watch::{Share, Watcher, Work};
+use super::decoder::{DecodedPiece, Decoder, InterfaceShare};
 use crate::summary::Summary;
 
-/// How many pieces may be under way: enough that no thread waits for another that is a little slower.
+/// How many pieces may be under way: enough that no thread waits for another that is a little
+/// slower.
 const UNDER_WAY: usize = 5;
 /// How many threads decode at most. Traces have two sides.
 const THREADS: usize = 2;
@@ -21,7 +23,7 @@ const THREADS: usize = 2;
 #[derive(Debug)]
 pub struct Printed {
     /// Why not all of it could be read.
-    pub unread: Option<Unread>,
+    pub unread: Option<ReadError>,
     /// What was decoded.
     pub summary: Summary,
 }
@@ -39,23 +41,23 @@ pub fn print(
         .map_or(1, NonZero::get)
         .min(THREADS);
     thread::scope(|scope| {
-        let (mut hands, mut threads) = (Vec::new(), Vec::new());
+        let (mut workers, mut threads) = (Vec::new(), Vec::new());
         for first in 0..of {
             let (todo, work) = channel();
             let (results, done) = channel();
-            let watcher = Watcher::new(secrets, Share { first, of }, prefix.to_owned());
-            threads.push(scope.spawn(move || watcher.run(&work, &results)));
-            hands.push(Hand { todo, done });
+            let decoder = Decoder::new(secrets, InterfaceShare { first, of }, prefix.to_owned());
+            threads.push(scope.spawn(move || decoder.run(&work, &results)));
+            workers.push(Worker { todo, done });
         }
-        let desk = Desk {
-            hands,
+        let printer = Printer {
+            workers,
             under_way: 0,
             spare_pieces: Vec::new(),
             spare_works: Vec::new(),
             lines: Vec::new(),
             out,
         };
-        let unread = desk.print(input)?;
+        let unread = printer.print(input)?;
         let mut summary = Summary::default();
         for thread in threads {
             summary.add(thread.join().expect("a thread panicked"));
@@ -65,27 +67,27 @@ pub fn print(
 }
 
 /// Where pieces go out and lines come in.
-struct Desk<O> {
-    hands: Vec<Hand>,
+struct Printer<O> {
+    workers: Vec<Worker>,
     under_way: usize,
     spare_pieces: Vec<Piece>,
-    spare_works: Vec<Work>,
+    spare_works: Vec<DecodedPiece>,
     /// Of a piece, in the order of the file.
     lines: Vec<u8>,
     out: O,
 }
 
 /// The ends of a thread that are held here.
-struct Hand {
-    todo: Sender<Work>,
-    done: Receiver<Work>,
+struct Worker {
+    todo: Sender<DecodedPiece>,
+    done: Receiver<DecodedPiece>,
 }
 
-impl<O: Write> Desk<O> {
-    fn print(mut self, input: &Input<'_>) -> io::Result<Option<Unread>> {
+impl<O: Write> Printer<O> {
+    fn print(mut self, input: &Input<'_>) -> io::Result<Option<ReadError>> {
         let mut pieces = match input.pieces() {
             Ok(pieces) => pieces,
-            Err(error) => return Ok(Some(Unread::Io(error))),
+            Err(error) => return Ok(Some(ReadError::Io(error))),
         };
         loop {
             let mut piece = self.spare_pieces.pop().unwrap_or_default();
@@ -105,10 +107,10 @@ impl<O: Write> Desk<O> {
 
     fn deal(&mut self, piece: Piece) {
         let piece = Arc::new(piece);
-        for hand in &self.hands {
+        for worker in &self.workers {
             let mut work = self.spare_works.pop().unwrap_or_default();
             work.piece = Arc::clone(&piece);
-            let sent = hand.todo.send(work);
+            let sent = worker.todo.send(work);
             sent.expect("a thread ends when this end is dropped");
         }
         self.under_way += 1;
@@ -117,8 +119,8 @@ impl<O: Write> Desk<O> {
     /// Prints the lines of the oldest piece.
     fn collect(&mut self) -> io::Result<()> {
         self.under_way -= 1;
-        let hands = self.hands.iter();
-        let works = hands.map(|hand| hand.done.recv().expect("a thread answers every piece"));
+        let workers = self.workers.iter();
+        let works = workers.map(|worker| worker.done.recv().expect("a thread answers every piece"));
         let works: Vec<_> = works.collect();
         self.lines.clear();
         merge(&works, &mut self.lines);
@@ -134,7 +136,7 @@ impl<O: Write> Desk<O> {
 }
 
 /// Adds the lines of all to `lines`, by the numbers of their captured packets.
-fn merge(works: &[Work], lines: &mut Vec<u8>) {
+fn merge(works: &[DecodedPiece], lines: &mut Vec<u8>) {
     let mut rest: Vec<_> = works.iter().map(|work| (0, &work.ends[..])).collect();
     loop {
         let fronts = rest.iter().enumerate();

@@ -8,11 +8,11 @@ const LARGEST_WINDOW: Position = 1 << 30;
 
 /// The sequence numbers of one sender.
 #[derive(Debug, Default)]
-pub(super) struct Line {
+pub(super) struct Unwrapper {
     last: Option<Position>,
 }
 
-impl Line {
+impl Unwrapper {
     /// Of a segment of the sender: the position next to the last one.
     pub(super) fn sent(&mut self, number: u32) -> Position {
         let position = self.near(number);
@@ -20,7 +20,8 @@ impl Line {
         position
     }
 
-    /// Of an ACK to the sender. What lies out of any window does not move the line: resets may carry any number.
+    /// Of an ACK to the sender. What lies out of any window does not move it: resets may carry any
+    /// number.
     pub(super) fn acknowledged(&mut self, number: u32) -> Position {
         let position = self.near(number);
         if self
@@ -51,26 +52,26 @@ mod tests {
     proptest! {
         #[test]
         fn steps_below_two_gib_are_followed(first: u32, steps in prop::collection::vec(any::<i32>(), 0..100)) {
-            let mut line = Line::default();
-            let mut position = line.sent(first);
+            let mut unwrapper = Unwrapper::default();
+            let mut position = unwrapper.sent(first);
             for step in steps {
                 position += Position::from(step);
                 let number = u32::try_from(position.rem_euclid(1 << 32)).unwrap();
-                prop_assert_eq!(line.near(number), position);
-                prop_assert_eq!(line.sent(number), position);
+                prop_assert_eq!(unwrapper.near(number), position);
+                prop_assert_eq!(unwrapper.sent(number), position);
             }
         }
     }
 
     #[test]
     fn a_stray_ack_moves_nothing() {
-        let mut line = Line::default();
-        line.sent(10);
-        line.acknowledged(0x7000_0000);
-        assert_eq!(line.sent(0xc000_0000), 0xc000_0000 - (1 << 32));
-        let mut line = Line::default();
-        line.sent(10);
-        line.acknowledged(0x1000);
-        assert_eq!(line.sent(0x8000_0020), 0x8000_0020);
+        let mut unwrapper = Unwrapper::default();
+        unwrapper.sent(10);
+        unwrapper.acknowledged(0x7000_0000);
+        assert_eq!(unwrapper.sent(0xc000_0000), 0xc000_0000 - (1 << 32));
+        let mut unwrapper = Unwrapper::default();
+        unwrapper.sent(10);
+        unwrapper.acknowledged(0x1000);
+        assert_eq!(unwrapper.sent(0x8000_0020), 0x8000_0020);
     }
 }

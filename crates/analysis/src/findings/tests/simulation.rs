@@ -1,8 +1,9 @@
-//! A toy: a server that sends a file over a fixed link, packet by packet, and what a capture at both sides shows of it.
+//! A simulated transfer: a server that sends a file over a fixed link, packet by packet, and what a
+//! capture at both sides shows of it.
 //!
-//! The link has a rate, a queue towards the client, and a delay; ACKs are never lost, and come for every packet. The server
-//! doubles its window per round trip up to a threshold, then keeps it; a loss by the packet threshold takes it to a share, once
-//! per round trip.
+//! The link has a rate, a queue towards the client, and a delay; ACKs are never lost, and come for
+//! every packet. The server doubles its window per round trip up to a threshold, then keeps it; a
+//! loss by the packet threshold takes it to a share, once per round trip.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -19,9 +20,9 @@ const IP_UDP: u32 = 28;
 /// ACK frames have so many ranges at most.
 const RANGES: usize = 32;
 
-/// What to play.
+/// The parameters of a simulated transfer.
 #[derive(Clone)]
-pub struct Toy {
+pub struct SimulatedTransfer {
     /// Bit/s from server to client.
     pub rate: u64,
     pub rtt: Nanos,
@@ -47,7 +48,7 @@ pub struct Toy {
     pub is_lost: fn(u64) -> bool,
 }
 
-impl Default for Toy {
+impl Default for SimulatedTransfer {
     /// A sender that does everything right on sat: 20 Mbit/s, 600 ms, a queue of a BDP.
     fn default() -> Self {
         Self {
@@ -68,15 +69,15 @@ impl Default for Toy {
     }
 }
 
-impl Toy {
+impl SimulatedTransfer {
     pub fn play(&self) -> Connection {
-        let mut game = Game::new(self);
-        game.handshake();
-        while let Some(Reverse((now, _, event))) = game.events.pop() {
-            game.happens(now, &event);
+        let mut simulation = Simulation::new(self);
+        simulation.handshake();
+        while let Some(Reverse((now, _, event))) = simulation.events.pop() {
+            simulation.happens(now, &event);
         }
-        game.connection.packets.sort_by_key(Packet::time);
-        game.connection
+        simulation.connection.packets.sort_by_key(Packet::time);
+        simulation.connection
     }
 }
 
@@ -90,8 +91,8 @@ enum Event {
     Wake,
 }
 
-struct Game<'a> {
-    toy: &'a Toy,
+struct Simulation<'a> {
+    transfer: &'a SimulatedTransfer,
     connection: Connection,
     events: BinaryHeap<Reverse<(Nanos, u64, Event)>>,
     scheduled: u64,
@@ -117,10 +118,10 @@ struct Game<'a> {
     waking: Option<Nanos>,
 }
 
-impl<'a> Game<'a> {
-    fn new(toy: &'a Toy) -> Self {
+impl<'a> Simulation<'a> {
+    fn new(transfer: &'a SimulatedTransfer) -> Self {
         Self {
-            toy,
+            transfer,
             connection: Connection {
                 protocol: Protocol::Quic(1),
                 ends: [
@@ -139,15 +140,15 @@ impl<'a> Game<'a> {
             events: BinaryHeap::new(),
             scheduled: 0,
             link_free: 0,
-            window: toy.initial_window,
-            threshold: toy.threshold,
+            window: transfer.initial_window,
+            threshold: transfer.threshold,
             next: 0,
             number: 0,
             flight: BTreeMap::new(),
             again: VecDeque::new(),
             recovery: 0,
             largest: 0,
-            limit: toy.credit.unwrap_or(u64::MAX),
+            limit: transfer.credit.unwrap_or(u64::MAX),
             paced_until: 0,
             arrived: Vec::new(),
             received: crate::intervals::Intervals::default(),
@@ -164,7 +165,7 @@ impl<'a> Game<'a> {
 
     /// An Initial each way, and the request.
     fn handshake(&mut self) {
-        let half = self.toy.rtt / 2;
+        let half = self.transfer.rtt / 2;
         let crypto = || {
             vec![Frame::Crypto {
                 offset: 0,
@@ -238,14 +239,14 @@ impl<'a> Game<'a> {
             Event::Ack(number, limit) => {
                 self.limit = limit;
                 self.acked(number);
-                if self.toy.tick == 0 {
+                if self.transfer.tick == 0 {
                     self.send(now);
                 }
             }
             Event::Wake => {
                 self.send(now);
-                let tick = self.toy.tick;
-                if tick > 0 && (self.next < self.toy.file || !self.flight.is_empty()) {
+                let tick = self.transfer.tick;
+                if tick > 0 && (self.next < self.transfer.file || !self.flight.is_empty()) {
                     self.at(now + tick, Event::Wake);
                 }
             }
@@ -269,14 +270,14 @@ impl<'a> Game<'a> {
             delay_us: Some(0),
         }];
         let mut limit = u64::MAX;
-        if let Some(window) = self.toy.credit {
+        if let Some(window) = self.transfer.credit {
             limit = self.received.contiguous() + window;
             frames.push(Frame::MaxStreamData {
                 id: 0,
                 maximum: limit,
             });
         }
-        let there = now + self.toy.rtt / 2;
+        let there = now + self.transfer.rtt / 2;
         let one_rtt = Kind::Quic(PacketType::OneRtt);
         self.note(
             End::Client,
@@ -304,12 +305,13 @@ impl<'a> Game<'a> {
         for number in lost {
             let offset = self.flight.remove(&number).unwrap();
             // A copy of it may be on its way; then it is not needed again.
-            if self.toy.copies == 1 {
+            if self.transfer.copies == 1 {
                 self.again.push_back(offset);
             }
             if number >= self.recovery {
                 self.recovery = self.number;
-                self.window = (self.window * self.toy.after_loss / 100).max(2 * u64::from(SIZE));
+                self.window =
+                    (self.window * self.transfer.after_loss / 100).max(2 * u64::from(SIZE));
                 self.threshold = self.window;
             }
         }
@@ -318,31 +320,31 @@ impl<'a> Game<'a> {
     /// Sends what the window, pacing, the credit and the application allow.
     fn send(&mut self, now: Nanos) {
         while (self.flight.len() as u64 + 1) * u64::from(SIZE) <= self.window {
-            if self.toy.is_paced && now < self.paced_until {
+            if self.transfer.is_paced && now < self.paced_until {
                 return self.wake(self.paced_until);
             }
             let Some((offset, length)) = self.next_data(now) else {
                 return;
             };
-            for _ in 0..self.toy.copies {
+            for _ in 0..self.transfer.copies {
                 self.send_packet(now, offset, length);
             }
             let window = i64::try_from(self.window).unwrap();
-            self.paced_until = now + self.toy.rtt / 2 * i64::from(SIZE) / window;
+            self.paced_until = now + self.transfer.rtt / 2 * i64::from(SIZE) / window;
         }
     }
 
     /// What to send next: what was lost first.
     fn next_data(&mut self, now: Nanos) -> Option<(u64, u64)> {
         if let Some(offset) = self.again.pop_front() {
-            return Some((offset, DATA.min(self.toy.file - offset)));
+            return Some((offset, DATA.min(self.transfer.file - offset)));
         }
         let seconds = u64::try_from(now).unwrap() / SECOND;
-        let written = self.toy.write.saturating_mul(seconds);
-        if written < self.toy.file && written <= self.next {
+        let written = self.transfer.write.saturating_mul(seconds);
+        if written < self.transfer.file && written <= self.next {
             self.wake(i64::try_from((seconds + 1) * SECOND).unwrap());
         }
-        let end = self.toy.file.min(self.limit).min(written);
+        let end = self.transfer.file.min(self.limit).min(written);
         let length = end.saturating_sub(self.next).min(DATA);
         let offset = self.next;
         self.next += length;
@@ -350,7 +352,7 @@ impl<'a> Game<'a> {
     }
 
     fn wake(&mut self, time: Nanos) {
-        if self.toy.tick == 0 && self.waking != Some(time) {
+        if self.transfer.tick == 0 && self.waking != Some(time) {
             self.waking = Some(time);
             self.at(time, Event::Wake);
         }
@@ -364,12 +366,12 @@ impl<'a> Game<'a> {
         let size = SIZE - u32::try_from(DATA - length).unwrap();
         let received = self
             .link(now, size + IP_UDP)
-            .filter(|_| !(self.toy.is_lost)(number));
+            .filter(|_| !(self.transfer.is_lost)(number));
         let frame = Frame::Stream {
             id: 0,
             offset,
             length: u32::try_from(length).unwrap(),
-            fin: offset + length == self.toy.file,
+            fin: offset + length == self.transfer.file,
         };
         let one_rtt = Kind::Quic(PacketType::OneRtt);
         self.note(
@@ -387,11 +389,11 @@ impl<'a> Game<'a> {
 
     /// When a packet comes out of the link. None: the queue is full.
     fn link(&mut self, now: Nanos, size: u32) -> Option<Nanos> {
-        let bits = |bytes: u64| i64::try_from(bytes * 8 * SECOND / self.toy.rate).unwrap();
-        if self.link_free - now > bits(self.toy.queue) {
+        let bits = |bytes: u64| i64::try_from(bytes * 8 * SECOND / self.transfer.rate).unwrap();
+        if self.link_free - now > bits(self.transfer.queue) {
             return None;
         }
         self.link_free = self.link_free.max(now) + bits(u64::from(size));
-        Some(self.link_free + self.toy.rtt / 2)
+        Some(self.link_free + self.transfer.rtt / 2)
     }
 }

@@ -8,8 +8,8 @@ use super::{End, Frames, TransportParameters};
 /// A packet that was decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// Which connection of this observer, counted from 0 as they began. None for a packet that cannot be authenticated
-    /// (Retry, Version Negotiation) and belongs to none that is known.
+    /// Which connection of this observer, counted from 0 as they began. None for a packet that
+    /// cannot be authenticated (Retry, Version Negotiation) and belongs to none that is known.
     pub connection: Option<usize>,
     /// Who sent it.
     pub sender: End,
@@ -26,12 +26,14 @@ pub struct Packet<'a> {
     /// What its sender said of itself in the handshake, if that was seen; see
     /// [`TransportParameters::ack_delay_us`].
     pub parameters: Option<&'a TransportParameters>,
-    /// If it had to wait until it could be decoded: which datagram of this observer it came in, counted from 0.
+    /// If it had to wait until it could be decoded: which datagram of this observer it came in,
+    /// counted from 0.
     pub waited_since: Option<u64>,
 }
 
-/// The last 16 bytes of a packet as it is on the wire. Of a protected packet they are the authentication tag, which no
-/// other packet shares, so the same bytes at two places are the same packet, whether it can be decrypted or not.
+/// The last 16 bytes of a packet as it is on the wire. Of a protected packet they are the
+/// authentication tag, which no other packet shares, so the same bytes at two places are the same
+/// packet, whether it can be decrypted or not.
 pub type Identity = [u8; 16];
 
 pub(super) fn identity(bytes: &[u8]) -> Identity {
@@ -51,7 +53,7 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// What of a datagram could not be decoded.
+/// A part of a datagram that could not be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Undecoded {
     /// Bytes from here to the end of the packet or datagram.
@@ -60,7 +62,8 @@ pub struct Undecoded {
     pub known: Option<(usize, End, PacketType)>,
     /// Tells it from all others, wherever it is seen.
     pub identity: Identity,
-    /// If it waited until that was sure: which datagram of this observer it came in, counted from 0.
+    /// If it waited until that was sure: which datagram of this observer it came in, counted from
+    /// 0.
     pub waited_since: Option<u64>,
     /// Why.
     pub reason: Reason,
@@ -82,7 +85,7 @@ impl Undecoded {
     }
 }
 
-/// Why a packet could not be decoded.
+/// The reason why a packet could not be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Reason {
     /// Neither a connection that is known nor the beginning of one.
@@ -129,5 +132,5 @@ impl Reason {
     }
 }
 
-/// What [`super::Observer::datagram`] tells of.
-pub type Seen<'a> = Result<Packet<'a>, Undecoded>;
+/// The outcome of decoding a packet, as [`super::Observer::datagram`] gives it.
+pub type Decoded<'a> = Result<Packet<'a>, Undecoded>;

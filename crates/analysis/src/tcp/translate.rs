@@ -1,19 +1,20 @@
-//! Tells the segments of a joined connection in QUIC's words: numbers, STREAM, ACK and `MAX_STREAM_DATA` frames.
+//! Tells the segments of a joined connection in QUIC's words: numbers, STREAM, ACK and
+//! `MAX_STREAM_DATA` frames.
 
 use std::ops::Range;
 
 use super::acknowledged::{Ack, Acknowledged, Sent};
-use super::numbers::Position;
-use super::place::{Placed, place};
+use super::placement::{Placement, placements};
+use super::sequence::Position;
 use crate::connection::{Connection, Fate, Frame, Nanos, Packet, Ranges, Vantage};
 use crate::intervals::Intervals;
 use bentpipe_wire::quic::End;
 use bentpipe_wire::tcp::Header;
 
 /// Puts into the place of [`Frame::Segment`] what it amounts to, and numbers the packets.
-pub(crate) fn retell(connection: &mut Connection) {
+pub(crate) fn translate(connection: &mut Connection) {
     let headers = take_headers(connection);
-    let placed = place(&connection.packets, &headers);
+    let placements = placements(&connection.packets, &headers);
     let mut counts = [0; 2];
     for packet in &mut connection.packets {
         let count = &mut counts[packet.sender as usize];
@@ -24,7 +25,7 @@ pub(crate) fn retell(connection: &mut Connection) {
     let segments = Segments {
         connection,
         headers: &headers,
-        placed: &placed,
+        placements: &placements,
         repeats: &repeats,
     };
     let (mut ranges, mut acks) = (Ranges::new(), vec![Answer::default(); headers.len()]);
@@ -32,16 +33,16 @@ pub(crate) fn retell(connection: &mut Connection) {
         segments.acknowledge(sender, &mut ranges, &mut acks);
     }
     connection.ranges = ranges;
-    let mut teller = Teller::new(connection, &headers);
+    let mut translator = FrameTranslator::new(connection, &headers);
     for (at, packet) in connection.packets.iter_mut().enumerate() {
         let start = index(&connection.frames);
-        let segment = Told {
+        let segment = SegmentFacts {
             header: &headers[at],
-            placed: &placed[at],
+            placement: &placements[at],
             answer: &acks[at],
             repeats: repeats[at],
         };
-        teller.tell(packet.sender, &segment, &mut connection.frames);
+        translator.frames_of(packet.sender, &segment, &mut connection.frames);
         packet.frames = start..index(&connection.frames);
     }
 }
@@ -57,16 +58,16 @@ fn take_headers(connection: &mut Connection) -> Vec<Header> {
     headers.collect()
 }
 
-/// Every segment has an ACK field and a window. Whether a segment was sent for other reasons, and repeats those that an
-/// earlier one had which arrived, as far as is known.
+/// Every segment has an ACK field and a window. Whether a segment was sent for other reasons, and
+/// repeats those that an earlier one had which arrived, as far as is known.
 fn repeats(packets: &[Packet], headers: &[Header]) -> Vec<bool> {
-    let mut told = [None, None];
+    let mut last = [None, None];
     let segments = packets.iter().zip(headers).map(|(packet, header)| {
-        let told = &mut told[packet.sender as usize];
+        let last = &mut last[packet.sender as usize];
         let says = Some((header.acknowledgment, header.sack, header.window));
-        let repeats = header.extent() > 0 && *told == says;
+        let repeats = header.extent() > 0 && *last == says;
         if arrived(packet) {
-            *told = says;
+            *last = says;
         }
         repeats
     });
@@ -89,14 +90,15 @@ struct Answer {
 struct Segments<'a> {
     connection: &'a Connection,
     headers: &'a [Header],
-    placed: &'a [Placed],
+    placements: &'a [Placement],
     /// Which of them have nothing new to say of the other end's.
     repeats: &'a [bool],
 }
 
 impl Segments<'_> {
-    /// Finds out which segments of `sender` each ACK covers: in the order in which segments arrived and ACKs left at the
-    /// receiver or, if its side was not captured, in which they left and arrived at the sender.
+    /// Finds out which segments of `sender` each ACK covers: in the order in which segments arrived
+    /// and ACKs left at the receiver or, if its side was not captured, in which they left and
+    /// arrived at the sender.
     fn acknowledge(&self, sender: End, ranges: &mut Ranges, answers: &mut [Answer]) {
         let sent = self.sent(sender);
         let mut acknowledged = Acknowledged::new(sent.iter().map(|(_, it)| it.clone()).collect());
@@ -125,7 +127,7 @@ impl Segments<'_> {
             .map(|(at, packet)| {
                 let sent = Sent {
                     number: packet.number.expect("just counted"),
-                    extent: self.placed[at].extent.clone(),
+                    extent: self.placements[at].extent.clone(),
                     timestamp: self.headers[at].timestamps.map(|(value, _)| value),
                     again: false,
                 };
@@ -145,7 +147,8 @@ impl Segments<'_> {
         sent
     }
 
-    /// The packets that passed the receiver of `sender`'s segments, or else the sender, in the order in which they did.
+    /// The packets that passed the receiver of `sender`'s segments, or else the sender, in the
+    /// order in which they did.
     fn in_order(&self, sender: End) -> Vec<usize> {
         let place = match self.connection.vantage {
             Vantage::At(end) => end,
@@ -167,27 +170,28 @@ impl Segments<'_> {
         if self.repeats[at] {
             return None;
         }
-        let (header, placed) = (&self.headers[at], &self.placed[at]);
+        let (header, placement) = (&self.headers[at], &self.placements[at]);
         Some(Ack {
             arrived: arrived(&self.connection.packets[at]),
-            cumulative: placed.acknowledgment?,
-            sack: placed.sack.clone(),
+            cumulative: placement.acknowledgment?,
+            sack: placement.sack.clone(),
             echo: header.timestamps.map(|(_, echo)| echo),
         })
     }
 }
 
 /// All that is known of a segment.
-struct Told<'a> {
+struct SegmentFacts<'a> {
     header: &'a Header,
-    placed: &'a Placed,
+    placement: &'a Placement,
     answer: &'a Answer,
     repeats: bool,
 }
 
 /// Tells segment after segment in frames.
-struct Teller {
-    /// What windows of client and server are multiplied with, as powers of two; None if that is not known.
+struct FrameTranslator {
+    /// What windows of client and server are multiplied with, as powers of two; None if that is not
+    /// known.
     scales: Option<[u8; 2]>,
     /// Behind the last byte that client and server sent.
     next: [Option<Position>; 2],
@@ -195,7 +199,7 @@ struct Teller {
     windows: [Option<u16>; 2],
 }
 
-impl Teller {
+impl FrameTranslator {
     fn new(connection: &Connection, headers: &[Header]) -> Self {
         let scale_of = |end: End| {
             let mut own = connection.packets.iter().zip(headers);
@@ -215,15 +219,15 @@ impl Teller {
         }
     }
 
-    fn tell(&mut self, sender: End, segment: &Told<'_>, frames: &mut Vec<Frame>) {
-        let Told {
+    fn frames_of(&mut self, sender: End, segment: &SegmentFacts<'_>, frames: &mut Vec<Frame>) {
+        let SegmentFacts {
             header,
-            placed,
+            placement,
             answer,
             repeats,
         } = segment;
-        frames.extend(self.special(sender, header, placed).map(Frame::Other));
-        frames.extend(stream(header, placed));
+        frames.extend(self.special(sender, header, placement).map(Frame::Other));
+        frames.extend(stream(header, placement));
         if !answer.ranges.is_empty() {
             frames.push(Frame::Ack {
                 ranges: answer.ranges.clone(),
@@ -232,11 +236,11 @@ impl Teller {
         }
         frames.extend(answer.answered.map(Frame::Echo));
         if !repeats {
-            frames.extend(self.credit(sender, header, placed));
+            frames.extend(self.credit(sender, header, placement));
         }
         let next = &mut self.next[sender as usize];
         if !header.rst {
-            *next = (*next).max(Some(placed.extent.end));
+            *next = (*next).max(Some(placement.extent.end));
             self.windows[sender as usize] = Some(header.window);
         }
     }
@@ -246,10 +250,10 @@ impl Teller {
         &self,
         sender: End,
         header: &Header,
-        placed: &Placed,
+        placement: &Placement,
     ) -> impl Iterator<Item = &'static str> {
         let is_plain = !(header.syn || header.fin || header.rst);
-        let ahead = self.next[sender as usize].map(|next| placed.extent.start - next);
+        let ahead = self.next[sender as usize].map(|next| placement.extent.start - next);
         let is_window_closed = self.windows[sender.other() as usize] == Some(0);
         let is_keep_alive = is_plain && header.length <= 1 && ahead == Some(-1);
         let is_probe = is_plain && header.length == 1 && ahead == Some(0) && is_window_closed;
@@ -258,7 +262,7 @@ impl Teller {
             (header.rst, "RST"),
             (is_keep_alive, "KEEP_ALIVE"),
             (is_probe, "ZERO_WINDOW_PROBE"),
-            (is_duplicate_sack(placed), "DSACK"),
+            (is_duplicate_sack(placement), "DSACK"),
         ];
         names
             .into_iter()
@@ -266,7 +270,7 @@ impl Teller {
     }
 
     /// The stream data that the receiver gives credit for.
-    fn credit(&self, sender: End, header: &Header, placed: &Placed) -> Option<Frame> {
+    fn credit(&self, sender: End, header: &Header, placement: &Placement) -> Option<Frame> {
         let scale = match self.scales? {
             _ if header.syn => 0,
             scales => scales[sender as usize],
@@ -274,7 +278,7 @@ impl Teller {
         if header.rst {
             return None;
         }
-        let acknowledged = match placed.acknowledgment {
+        let acknowledged = match placement.acknowledgment {
             Some(position) => u64::try_from(position - 1).unwrap_or(0),
             None if header.syn => 0,
             None => return None,
@@ -286,18 +290,19 @@ impl Teller {
     }
 }
 
-/// RFC 2883 section 4: the first block tells of bytes that came twice if the ACK or the second block has them.
-fn is_duplicate_sack(placed: &Placed) -> bool {
-    let Some(first) = placed.sack.first() else {
+/// RFC 2883 section 4: the first block tells of bytes that came twice if the ACK or the second
+/// block has them.
+fn is_duplicate_sack(placement: &Placement) -> bool {
+    let Some(first) = placement.sack.first() else {
         return false;
     };
-    let is_acknowledged = placed.acknowledgment.is_some_and(|ack| first.end <= ack);
-    let second = placed.sack.get(1);
+    let is_acknowledged = placement.acknowledgment.is_some_and(|ack| first.end <= ack);
+    let second = placement.sack.get(1);
     is_acknowledged || second.is_some_and(|it| it.start <= first.start && first.end <= it.end)
 }
 
-fn stream(header: &Header, placed: &Placed) -> Option<Frame> {
-    let first = placed.extent.start + Position::from(header.syn) - 1;
+fn stream(header: &Header, placement: &Placement) -> Option<Frame> {
+    let first = placement.extent.start + Position::from(header.syn) - 1;
     let payload = first..first + Position::from(header.length);
     let payload = offsets(&payload);
     let length = u32::try_from(payload.end - payload.start).expect("no more than in the header");
@@ -309,7 +314,8 @@ fn stream(header: &Header, placed: &Placed) -> Option<Frame> {
     })
 }
 
-/// The part that does not lie before the beginning: garbage, and keep-alives with a byte before any data.
+/// The part that does not lie before the beginning: garbage, and keep-alives with a byte before any
+/// data.
 fn offsets(range: &Range<Position>) -> Range<u64> {
     let offset = |position: Position| u64::try_from(position).unwrap_or(0);
     offset(range.start)..offset(range.end)

@@ -1,21 +1,22 @@
-//! Threads that decode: each watches some of the interfaces of a capture, and writes down the packets that it sees.
+//! Threads that decode: each watches some of the interfaces of a capture, and writes down the
+//! packets that it sees.
 //!
-//! All of them walk over every piece of the capture, and each decodes what is its own.
+//! All of them go through every piece of the capture, and each decodes what is its own.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
-use bentpipe_wire::capture::{CapturedPacket, Interface, Item, Piece, Walk};
+use bentpipe_wire::capture::{CapturedPacket, Interface, Item, Piece, PieceReader};
 use bentpipe_wire::quic::{Observer, Packet, Undecoded};
 use bentpipe_wire::{Datagram, KeyLog};
 
 use super::json::{self, Seen};
 use crate::summary::Summary;
 
-/// A piece of a capture, and the lines of one watcher's packets in it.
+/// A piece of a capture, and the lines of one decoder's packets in it.
 #[derive(Debug, Default)]
-pub struct Work {
+pub struct DecodedPiece {
     /// The piece.
     pub piece: Arc<Piece>,
     /// The lines.
@@ -24,17 +25,17 @@ pub struct Work {
     pub ends: Vec<(usize, usize)>,
 }
 
-/// Which interfaces a watcher has: one in so many.
+/// Which interfaces a decoder has: one in so many.
 #[derive(Debug, Clone, Copy)]
-pub struct Share {
+pub struct InterfaceShare {
     pub first: usize,
     pub of: usize,
 }
 
 /// Decodes pieces, until no more come, and sums up.
 #[derive(Debug)]
-pub struct Watcher<'k> {
-    share: Share,
+pub struct Decoder<'k> {
+    share: InterfaceShare,
     secrets: &'k KeyLog,
     /// What goes before the name of an interface, to tell those of several files apart.
     prefix: String,
@@ -43,13 +44,13 @@ pub struct Watcher<'k> {
     /// The number of the last captured packet.
     frame: usize,
     /// The interfaces that are known; None for those of others.
-    places: Vec<Option<Place<'k>>>,
+    interfaces: Vec<Option<InterfaceDecoder<'k>>>,
     summary: Summary,
 }
 
 /// An interface.
 #[derive(Debug)]
-struct Place<'k> {
+struct InterfaceDecoder<'k> {
     name: String,
     /// As lines have it.
     interface: String,
@@ -59,30 +60,30 @@ struct Place<'k> {
     waiting: HashMap<u64, (usize, Option<u64>)>,
 }
 
-impl<'k> Watcher<'k> {
+impl<'k> Decoder<'k> {
     /// One that has seen nothing.
-    pub fn new(secrets: &'k KeyLog, share: Share, prefix: String) -> Self {
+    pub fn new(secrets: &'k KeyLog, share: InterfaceShare, prefix: String) -> Self {
         Self {
             share,
             secrets,
             prefix,
             found: Vec::new(),
             frame: 0,
-            places: Vec::new(),
+            interfaces: Vec::new(),
             summary: Summary::default(),
         }
     }
 
     /// Decodes what is `todo` until nothing more will be, or nobody wants it any more.
-    pub fn run(mut self, todo: &Receiver<Work>, done: &Sender<Work>) -> Summary {
-        let mut walk = Walk::default();
+    pub fn run(mut self, todo: &Receiver<DecodedPiece>, done: &Sender<DecodedPiece>) -> Summary {
+        let mut reader = PieceReader::default();
         for mut work in todo {
-            let Work { piece, text, ends } = &mut work;
-            walk.over(piece.bytes(), |interfaces, item| match item {
+            let DecodedPiece { piece, text, ends } = &mut work;
+            reader.read(piece.bytes(), |interfaces, item| match item {
                 Item::Packet(packet) => {
                     self.frame += 1;
                     let start = text.len();
-                    self.meet(interfaces);
+                    self.add_interfaces(interfaces);
                     self.packet(&packet, text);
                     if start < text.len() {
                         ends.push((self.frame, text.len()));
@@ -96,22 +97,22 @@ impl<'k> Watcher<'k> {
         }
         // Whatever waits cannot be decoded any more, so no line is lost.
         let mut lines = Vec::new();
-        for place in self.places.iter_mut().flatten() {
+        for place in self.interfaces.iter_mut().flatten() {
             place.finish(&mut self.summary, &mut lines);
         }
         self.summary
     }
 
     /// Gives interfaces that are new an observer and a name: their own, or their number.
-    fn meet(&mut self, interfaces: &[Interface]) {
-        for (number, interface) in interfaces.iter().enumerate().skip(self.places.len()) {
+    fn add_interfaces(&mut self, interfaces: &[Interface]) {
+        for (number, interface) in interfaces.iter().enumerate().skip(self.interfaces.len()) {
             let name = interface.name.clone();
             let name = name.unwrap_or_else(|| number.to_string());
             let name = format!("{}{name}", self.prefix);
             let place = (number % self.share.of == self.share.first).then(|| {
                 let mut observer = Observer::new(self.secrets);
                 observer.add_secrets(&self.found);
-                Place {
+                InterfaceDecoder {
                     interface: json::interface(&name),
                     name,
                     observer,
@@ -119,12 +120,12 @@ impl<'k> Watcher<'k> {
                     waiting: HashMap::new(),
                 }
             });
-            self.places.push(place);
+            self.interfaces.push(place);
         }
     }
 
     fn secrets(&mut self, text: &[u8]) {
-        for place in self.places.iter_mut().flatten() {
+        for place in self.interfaces.iter_mut().flatten() {
             place.observer.add_secrets(text);
         }
         self.found.extend_from_slice(text);
@@ -132,7 +133,7 @@ impl<'k> Watcher<'k> {
     }
 
     fn packet(&mut self, captured: &CapturedPacket<'_>, text: &mut Vec<u8>) {
-        let Some(place) = &mut self.places[captured.interface] else {
+        let Some(place) = &mut self.interfaces[captured.interface] else {
             return;
         };
         let frame = self.frame;
@@ -144,7 +145,7 @@ impl<'k> Watcher<'k> {
     }
 }
 
-impl Place<'_> {
+impl InterfaceDecoder<'_> {
     fn see(
         &mut self,
         datagram: &Datagram<'_>,
@@ -152,7 +153,7 @@ impl Place<'_> {
         summary: &mut Summary,
         text: &mut Vec<u8>,
     ) {
-        let mut teller = Teller {
+        let mut writer = LineWriter {
             name: &self.name,
             interface: &self.interface,
             waiting: &self.waiting,
@@ -160,7 +161,7 @@ impl Place<'_> {
             summary,
             text,
         };
-        self.observer.datagram(datagram, |seen| teller.tell(seen));
+        self.observer.datagram(datagram, |seen| writer.write(seen));
         if self.observer.waiting().next_back() == Some(self.datagrams) {
             self.waiting.insert(self.datagrams, origin);
         } else if self.observer.waiting().next().is_none() {
@@ -171,7 +172,7 @@ impl Place<'_> {
 
     /// Tells what waited in vain.
     fn finish(&mut self, summary: &mut Summary, text: &mut Vec<u8>) {
-        let mut teller = Teller {
+        let mut writer = LineWriter {
             name: &self.name,
             interface: &self.interface,
             waiting: &self.waiting,
@@ -179,12 +180,12 @@ impl Place<'_> {
             summary,
             text,
         };
-        self.observer.finish(|seen| teller.tell(seen));
+        self.observer.finish(|seen| writer.write(seen));
     }
 }
 
 /// Writes down what an observer sees.
-struct Teller<'a> {
+struct LineWriter<'a> {
     name: &'a str,
     interface: &'a str,
     waiting: &'a HashMap<u64, (usize, Option<u64>)>,
@@ -194,8 +195,8 @@ struct Teller<'a> {
     text: &'a mut Vec<u8>,
 }
 
-impl Teller<'_> {
-    fn tell(&mut self, seen: Result<Packet<'_>, Undecoded>) {
+impl LineWriter<'_> {
+    fn write(&mut self, seen: Result<Packet<'_>, Undecoded>) {
         match seen {
             Ok(packet) => {
                 let (frame, time) = self.origin_of(packet.waited_since);

@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-use super::numbers::{Line, Position};
+use super::sequence::{Position, Unwrapper};
 use crate::connection::Packet;
 use bentpipe_wire::quic::End;
 use bentpipe_wire::tcp::Header;
 
 /// A segment in the sequence spaces. Position 0 is that of the SYN, 1 that of the first byte.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Placed {
+pub(super) struct Placement {
     /// What it takes of its sender's sequence space; empty if nothing.
     pub(super) extent: Range<Position>,
     /// In the space of the other end, as all that follows.
@@ -20,7 +20,7 @@ pub(super) struct Placed {
 /// What is known of a sender's sequence space.
 #[derive(Debug, Default)]
 struct Space {
-    line: Line,
+    unwrapper: Unwrapper,
     /// Where its SYN was.
     syn: Option<Position>,
     /// The first byte of all that were captured.
@@ -30,7 +30,8 @@ struct Space {
 }
 
 impl Space {
-    /// Where its SYN was, or would have been if the first byte that was captured, or acknowledged, is the first of all.
+    /// Where its SYN was, or would have been if the first byte that was captured, or acknowledged,
+    /// is the first of all.
     fn origin(&self) -> Position {
         let before = |first: Position| first - 1;
         let first = self.lowest.or(self.acknowledged);
@@ -39,26 +40,26 @@ impl Space {
 }
 
 /// Places the segments of a connection, which are in order of time.
-pub(super) fn place(packets: &[Packet], headers: &[Header]) -> Vec<Placed> {
+pub(super) fn placements(packets: &[Packet], headers: &[Header]) -> Vec<Placement> {
     let mut spaces = [Space::default(), Space::default()];
     let segments = packets.iter().zip(headers);
-    let mut placed: Vec<Placed> = segments
+    let mut placements: Vec<Placement> = segments
         .map(|(packet, header)| {
             let [own, other] = sorted(&mut spaces, packet.sender);
             absolute(header, own, other)
         })
         .collect();
-    for (packet, placed) in packets.iter().zip(&mut placed) {
+    for (packet, placement) in packets.iter().zip(&mut placements) {
         let [own, other] = sorted(&mut spaces, packet.sender).map(|it| it.origin());
         let since =
             |range: &Range<Position>, origin: Position| range.start - origin..range.end - origin;
-        placed.extent = since(&placed.extent, own);
-        placed.acknowledgment = placed.acknowledgment.map(|it| it - other);
-        for block in &mut placed.sack {
+        placement.extent = since(&placement.extent, own);
+        placement.acknowledgment = placement.acknowledgment.map(|it| it - other);
+        for block in &mut placement.sack {
             *block = since(block, other);
         }
     }
-    placed
+    placements
 }
 
 /// The space of `sender`, then that of the other end.
@@ -71,11 +72,11 @@ fn sorted(spaces: &mut [Space; 2], sender: End) -> [&mut Space; 2] {
 }
 
 /// Places a segment by the sequence numbers themselves.
-fn absolute(header: &Header, own: &mut Space, other: &mut Space) -> Placed {
+fn absolute(header: &Header, own: &mut Space, other: &mut Space) -> Placement {
     let start = if header.rst {
-        own.line.near(header.sequence) // which may be 0, whatever was sent before
+        own.unwrapper.near(header.sequence) // which may be 0, whatever was sent before
     } else {
-        let start = own.line.sent(header.sequence);
+        let start = own.unwrapper.sent(header.sequence);
         own.lowest = Some(own.lowest.map_or(start, |lowest| lowest.min(start)));
         start
     };
@@ -84,16 +85,17 @@ fn absolute(header: &Header, own: &mut Space, other: &mut Space) -> Placed {
     }
     let acknowledgment = header.acknowledgment.map(|number| {
         let position = if header.rst {
-            other.line.near(number)
+            other.unwrapper.near(number)
         } else {
-            other.line.acknowledged(number)
+            other.unwrapper.acknowledged(number)
         };
         other.acknowledged.get_or_insert(position);
         position
     });
     let blocks = header.sack.iter().flatten();
-    let block = |(left, right): &(u32, u32)| other.line.near(*left)..other.line.near(*right);
-    Placed {
+    let block =
+        |(left, right): &(u32, u32)| other.unwrapper.near(*left)..other.unwrapper.near(*right);
+    Placement {
         extent: start..start + Position::from(header.extent()),
         acknowledgment,
         sack: blocks.map(block).collect(),
