@@ -1,4 +1,5 @@
-//! A coordinator that fits a page: both programs live in turn, and every datagram takes the same time.
+//! A coordinator that fits a page: both programs live in turn, and every datagram takes the same
+//! time.
 
 use std::fs::{self, File};
 use std::os::fd::OwnedFd;
@@ -241,7 +242,8 @@ impl Trial {
         self.server.pending.extend(to_server);
     }
 
-    /// Puts a new server in the place of the old one as soon as the client starts its second connection.
+    /// Puts a new server in the place of the old one as soon as the client starts its second
+    /// connection.
     pub fn restart_server(&mut self, path: &str, hello: &Hello) {
         let initial = |packet: &LongPacket| packet.kind == INITIAL && packet.by > 4 * ONE_WAY_NS;
         while !self.by_client.packets.iter().any(initial) {

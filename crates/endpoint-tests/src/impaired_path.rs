@@ -1,4 +1,5 @@
-//! Two stacks over a path that loses, delays and repeats datagrams at random, and a stream that is written in pieces.
+//! Two stacks over a path that loses, delays and repeats datagrams at random, and a stream that is
+//! written in pieces.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -58,7 +59,8 @@ struct Transfer<S> {
     result: Option<Result<(), Closing>>,
 }
 
-/// Sends `content` from the server to the client, in writes of up to `piece` bytes, each with datagrams of its own.
+/// Sends `content` from the server to the client, in writes of up to `piece` bytes, each with
+/// datagrams of its own.
 ///
 /// Says what the client had when the stream or the connection ended, and how that ended.
 pub fn carry<S: Stack>(

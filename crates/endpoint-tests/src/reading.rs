@@ -36,8 +36,8 @@ pub fn what_is_written_is_read<S: Stack>() {
         let reading = if ordered { "ordered" } else { "unordered" };
         let (received, result) = carry::<S>(reading, &content, piece, path);
         prop_assert!(content.starts_with(&received), "other bytes than were written");
-        // Under heavy loss eight answers in a row are lost now and then, which lasts longer than the idle
-        // timeout of 30 s.
+        // Under heavy loss eight answers in a row are lost now and then, which lasts longer than
+        // the idle timeout of 30 s.
         let gave_up = loss > 10 && result == Err(Closing::IdleTimeout);
         if !gave_up {
             prop_assert_eq!((result, received.len()), (Ok(()), size));

@@ -1,4 +1,5 @@
-//! The test cases of the contract, each in virtual time, told apart by when things come and by what packets show.
+//! The test cases of the contract, each in virtual time, told apart by when things come and by what
+//! packets show.
 
 use std::fs;
 use std::path::Path;
