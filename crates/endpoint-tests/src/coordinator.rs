@@ -190,7 +190,7 @@ impl Program {
     }
 }
 
-/// What a trial left.
+/// The outcome of a trial.
 pub struct Outcome {
     pub client: Bye,
     pub server: Bye,
@@ -200,8 +200,8 @@ pub struct Outcome {
     pub by_server: Sent,
 }
 
-/// Two programs and their path.
-pub struct Trial {
+/// The coordinator of a trial: two programs and their path.
+pub struct Coordinator {
     client: Program,
     server: Program,
     now: u64,
@@ -210,7 +210,7 @@ pub struct Trial {
     by_server: Sent,
 }
 
-impl Trial {
+impl Coordinator {
     /// Starts both.
     pub fn new([client, server]: [&str; 2], its: &Hello, others: &Hello) -> Self {
         let mut client = Program::start(client, its);
@@ -277,7 +277,7 @@ impl Trial {
 
 /// Runs a trial of a program with itself to its end.
 pub fn trial(path: &str, client: &Hello, server: &Hello) -> Outcome {
-    Trial::new([path, path], client, server).finish()
+    Coordinator::new([path, path], client, server).finish()
 }
 
 /// A folder with `www/size` and an empty `downloads`.
