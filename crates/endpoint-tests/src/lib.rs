@@ -1,5 +1,6 @@
-//! The tests of the endpoint contract that programs of this workspace pass, and the coordinator that
-//! carries them out: `endpoints/*/tests` name the [`Subject`], and [`contract_tests!`] makes a test of each.
+//! The tests of the endpoint contract that programs of this workspace pass, and the coordinator
+//! that carries them out: `endpoints/*/tests` name the [`Subject`], and [`contract_tests!`] makes a
+//! test of each.
 
 #![expect(missing_docs, reason = "the names of tests say what they hold")]
 #![expect(

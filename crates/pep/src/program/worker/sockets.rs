@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-use bentpipe_endpoint::driver::{Landing, Port};
+use bentpipe_endpoint::driver::{Port, ReceiveBuffer};
 use bentpipe_endpoint::{EndpointError, Received, Transmit};
 use bentpipe_pep::Socket;
 
@@ -21,7 +21,7 @@ pub struct Sockets {
     /// For IPv4 and IPv6; each is opened when it is first needed.
     server: [Option<Port>; 2],
     bypassed: BTreeMap<u64, Port>,
-    landing: Landing,
+    landing: ReceiveBuffer,
 }
 
 /// A socket that clients connect to.
@@ -54,7 +54,7 @@ impl Sockets {
             client,
             server: [None, None],
             bypassed: BTreeMap::new(),
-            landing: Landing::default(),
+            landing: ReceiveBuffer::default(),
         })
     }
 

@@ -9,9 +9,9 @@ use crate::protocol::{Message, next_line};
 /// Before the data, which would delay the reports otherwise.
 const PRIORITY: i32 = 1;
 
-/// One side of it.
+/// One side of the control stream.
 #[derive(Debug, Default)]
-pub struct Control {
+pub struct ControlStream {
     stream: Option<StreamId>,
     inbox: Vec<u8>,
     outbox: Vec<u8>,
@@ -21,7 +21,7 @@ pub struct Control {
     finished: bool,
 }
 
-impl Control {
+impl ControlStream {
     pub fn stream(&self) -> Option<StreamId> {
         self.stream
     }
@@ -33,7 +33,7 @@ impl Control {
         let _ = connection.send_stream(stream).set_priority(PRIORITY);
     }
 
-    pub fn say(&mut self, message: &Message) {
+    pub fn send(&mut self, message: &Message) {
         self.outbox.extend(message.to_line());
     }
 

@@ -1,15 +1,15 @@
 //! The packets in flight, and what their ACKs tell: bytes delivered, delivery rate, round trips.
 //!
-//! Source of the rate samples: draft-ietf-ccwg-bbr, section 4.1. A stack that plugs us in names a packet by its number and the
-//! time at which it was sent; numbers begin anew in each packet number space (RFC 9000, section 12.3), so a number alone is
-//! ambiguous during the handshake.
+//! Source of the rate samples: draft-ietf-ccwg-bbr, section 4.1. A stack that plugs us in names a
+//! packet by its number and the time at which it was sent; numbers begin anew in each packet number
+//! space (RFC 9000, section 12.3), so a number alone is ambiguous during the handshake.
 
 use std::collections::VecDeque;
 
 use bentpipe_units::{Span, Time};
 
-use crate::acks::{Acked, Acks, Lost, MAX_ACK_DELAY, RateSample};
-use crate::path::Path;
+use crate::acks::{AckedPacket, Acks, LostPacket, MAX_ACK_DELAY, RateSample};
+use crate::path::PathState;
 
 #[derive(Debug, Clone, Copy)]
 struct Entry {
@@ -27,9 +27,9 @@ struct Entry {
 /// Entries that are looked at one by one before a search by time.
 const NEAR: usize = 4;
 
-/// Every ack-eliciting packet that is neither acknowledged nor lost.
+/// The ack-eliciting packets that are neither acknowledged nor lost.
 #[derive(Debug, Clone, Default)]
-pub struct Ledger {
+pub struct SentPackets {
     /// In the order in which they were sent.
     entries: VecDeque<Entry>,
     /// When the last ACK came that delivered something.
@@ -37,18 +37,19 @@ pub struct Ledger {
     /// When the packet was sent that was acknowledged last.
     flight_began: Time,
     /// What an ACK has acknowledged so far; emptied when it has been read to its end.
-    acked: Vec<Acked>,
+    acked: Vec<AckedPacket>,
     /// The one among them that was sent last.
     newest: Option<Entry>,
     /// When the packet was sent that is the newest of all acknowledged ones.
     newest_sent: Option<Time>,
-    /// The round ends with the ACK of a packet that was sent after so many bytes had been delivered.
+    /// The round ends with the ACK of a packet that was sent after so many bytes had been
+    /// delivered.
     round_ends: u64,
 }
 
-impl Ledger {
+impl SentPackets {
     /// A packet leaves.
-    pub fn send(&mut self, path: &Path, number: u64, bytes: u64) {
+    pub fn send(&mut self, path: &PathState, number: u64, bytes: u64) {
         if path.in_flight == 0 {
             (self.delivered_at, self.flight_began) = (path.now, path.now);
         }
@@ -65,8 +66,9 @@ impl Ledger {
         });
     }
 
-    /// A packet is acknowledged, by an ACK that [`Ledger::read_acks`] will end. False: no such packet is in flight.
-    pub fn acknowledge(&mut self, path: &mut Path, number: u64, sent: Time) -> bool {
+    /// A packet is acknowledged, by an ACK that [`SentPackets::read_acks`] will end. False: no such
+    /// packet is in flight.
+    pub fn acknowledge(&mut self, path: &mut PathState, number: u64, sent: Time) -> bool {
         let Some(index) = self.find(number, sent) else {
             return false;
         };
@@ -78,7 +80,7 @@ impl Ledger {
         let entry = *entry;
         path.delivered += entry.bytes;
         path.in_flight = path.in_flight.saturating_sub(entry.bytes);
-        self.acked.push(Acked {
+        self.acked.push(AckedPacket {
             sent: entry.sent,
             bytes: entry.bytes,
             delivered_before: entry.delivered_before,
@@ -95,7 +97,8 @@ impl Ledger {
 
     fn find(&self, number: u64, sent: Time) -> Option<usize> {
         let is_it = |entry: &Entry| entry.number == number && entry.sent == sent;
-        // An ACK names packets in the order in which they were sent, and those before it are resolved: the first entries are the usual place.
+        // An ACK names packets in the order in which they were sent, and those before it are
+        // resolved: the first entries are the usual place.
         let near = self.entries.iter().take(NEAR).position(is_it);
         near.or_else(|| {
             let from = self.entries.partition_point(|entry| entry.sent < sent);
@@ -112,9 +115,9 @@ impl Ledger {
     /// `recovery` is when the last congestion event was noticed.
     pub fn read_acks<T>(
         &mut self,
-        path: &mut Path,
+        path: &mut PathState,
         recovery: Option<Time>,
-        hear: impl FnOnce(&Path, &Acks<'_>) -> T,
+        hear: impl FnOnce(&PathState, &Acks<'_>) -> T,
     ) -> Option<T> {
         let newest = self.newest.take()?;
         let now = path.now;
@@ -135,8 +138,9 @@ impl Ledger {
             path.round += 1;
             self.round_ends = path.delivered;
         }
-        let eligible = |packet: &&Acked| recovery.is_none_or(|start| packet.sent > start);
-        let sum = |packets: &mut dyn Iterator<Item = &Acked>| packets.map(|it| it.bytes).sum();
+        let eligible = |packet: &&AckedPacket| recovery.is_none_or(|start| packet.sent > start);
+        let sum =
+            |packets: &mut dyn Iterator<Item = &AckedPacket>| packets.map(|it| it.bytes).sum();
         let acks = Acks {
             now,
             packets: &acked,
@@ -158,7 +162,7 @@ impl Ledger {
     }
 
     /// A packet is lost. Its number is all that is known; one that is not in flight is ignored.
-    pub fn lose(&mut self, path: &mut Path, number: u64, bytes: u64) -> Option<Lost> {
+    pub fn lose(&mut self, path: &mut PathState, number: u64, bytes: u64) -> Option<LostPacket> {
         let fits =
             |entry: &Entry| entry.number == number && entry.bytes == bytes && !entry.resolved;
         // Numbers rise, but for the handshake, where few packets are in flight.
@@ -171,7 +175,7 @@ impl Ledger {
         entry.resolved = true;
         path.lost += bytes;
         path.in_flight = path.in_flight.saturating_sub(bytes);
-        Some(Lost {
+        Some(LostPacket {
             now: path.now,
             sent: entry.sent,
             bytes,
@@ -179,10 +183,12 @@ impl Ledger {
         })
     }
 
-    /// Lets go of what has been resolved, and of packets whose fate nobody will tell: those in flight when their space's keys were
-    /// discarded (RFC 9002, section 6.4). The last packets of a flight are found lost by the ACK of a probe, a round trip after the first or the
-    /// second probe timeout, thus after up to three of them and a round trip (section 6.2); what is older is persistent congestion.
-    fn forget(&mut self, path: &Path) {
+    /// Lets go of what has been resolved, and of packets whose fate nobody will tell: those in
+    /// flight when their space's keys were discarded (RFC 9002, section 6.4). The last packets of a
+    /// flight are found lost by the ACK of a probe, a round trip after the first or the second
+    /// probe timeout, thus after up to three of them and a round trip (section 6.2); what is older
+    /// is persistent congestion.
+    fn forget(&mut self, path: &PathState) {
         let probe_timeout = path.rtt.smoothed + path.rtt.variation * 4 + MAX_ACK_DELAY;
         let patience = probe_timeout * 3 + path.rtt.smoothed.max(path.rtt.latest);
         while let Some(front) = self.entries.front()
@@ -193,7 +199,7 @@ impl Ledger {
     }
 }
 
-fn rate_sample(path: &Path, newest: &Entry) -> Option<RateSample> {
+fn rate_sample(path: &PathState, newest: &Entry) -> Option<RateSample> {
     let sending = newest.sent - newest.flight_began;
     let interval = sending.max(path.now - newest.delivered_at);
     // Shorter than the path is long: ACKs came compressed, or were for packets thought lost.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use bentpipe_units::{Span, Time};
 
-/// A value in a [`Note`].
+/// A value in a [`LogEvent`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// A word.
@@ -26,9 +26,9 @@ impl Value {
     }
 }
 
-/// Something worth a line in a log.
+/// An event worth a line in a log.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Note {
+pub struct LogEvent {
     /// When.
     pub now: Time,
     /// What it is about, such as `phase` or `search_bin`.
@@ -37,7 +37,7 @@ pub struct Note {
     pub data: Vec<(&'static str, Value)>,
 }
 
-impl Note {
+impl LogEvent {
     /// The value called `name`.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value> {
@@ -46,11 +46,11 @@ impl Note {
     }
 }
 
-/// Who wants to hear of it.
-pub trait Watch: Send + Debug {
-    /// Takes a note.
-    fn note(&mut self, note: &Note);
+/// The log of a controller.
+pub trait EventLog: Send + Debug {
+    /// Takes an event.
+    fn log(&mut self, event: &LogEvent);
 }
 
-/// A [`Watch`] that outlives the connection.
-pub type Watcher = Arc<Mutex<dyn Watch>>;
+/// An [`EventLog`] that outlives the connection.
+pub type SharedEventLog = Arc<Mutex<dyn EventLog>>;

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-/// The intervals of one side.
+/// The timer of the intervals of one side.
 #[derive(Debug, Clone)]
-pub struct Ticks {
+pub struct IntervalTimer {
     begun: Duration,
     length: Duration,
     next: u32,
 }
 
-impl Ticks {
+impl IntervalTimer {
     pub fn new(begun: Duration, length: Duration) -> Self {
         Self {
             begun,
@@ -32,7 +32,8 @@ impl Ticks {
         })
     }
 
-    /// The index of the last interval, which ends now, and how long it was; `None`: one has just ended.
+    /// The index of the last interval, which ends now, and how long it was; `None`: one has just
+    /// ended.
     pub fn last(&self, now: Duration) -> Option<(u32, Duration)> {
         let rest = now.saturating_sub(self.begun + self.length * self.next);
         (!rest.is_zero()).then_some((self.next, rest))
@@ -49,14 +50,14 @@ mod tests {
 
     #[test]
     fn each_interval_ends_once() {
-        let mut ticks = Ticks::new(ms(50), ms(100));
-        assert_eq!(ticks.wake(), ms(150));
-        assert_eq!(ticks.ended(ms(149)), None);
-        assert_eq!(ticks.ended(ms(380)), Some(0));
-        assert_eq!(ticks.ended(ms(380)), Some(1));
-        assert_eq!(ticks.ended(ms(380)), Some(2));
-        assert_eq!(ticks.ended(ms(380)), None);
-        assert_eq!(ticks.last(ms(380)), Some((3, ms(30))));
-        assert_eq!(ticks.last(ms(350)), None);
+        let mut timer = IntervalTimer::new(ms(50), ms(100));
+        assert_eq!(timer.wake(), ms(150));
+        assert_eq!(timer.ended(ms(149)), None);
+        assert_eq!(timer.ended(ms(380)), Some(0));
+        assert_eq!(timer.ended(ms(380)), Some(1));
+        assert_eq!(timer.ended(ms(380)), Some(2));
+        assert_eq!(timer.ended(ms(380)), None);
+        assert_eq!(timer.last(ms(380)), Some((3, ms(30))));
+        assert_eq!(timer.last(ms(350)), None);
     }
 }

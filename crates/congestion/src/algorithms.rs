@@ -56,14 +56,14 @@ const AVOIDANCES: [NewAvoidance; 5] = [
     || Box::<Tolerant>::default(),
 ];
 
-/// A slow start and an avoidance.
+/// The two algorithms of a controller: a slow start and an avoidance.
 #[derive(Debug, Clone, Copy)]
-pub struct Recipe {
+pub struct Algorithms {
     slow_start: NewSlowStart,
     avoidance: NewAvoidance,
 }
 
-impl Recipe {
+impl Algorithms {
     /// By the values of the options `cc` and `ss`.
     ///
     /// # Errors
