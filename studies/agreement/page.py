@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
+
+import msgspec
 
 from bentpipe import labels, strict
 from bentpipe.analysis.cells import cells
 from bentpipe.analysis.comparison import MEASURES, Compared, Comparison, Key, Run, compare, remarks
-from bentpipe.errors import BentpipeError, one_of
+from bentpipe.errors import BentpipeError
 from bentpipe.runs.records import Record
 from bentpipe.study import footing
 from bentpipe.study.markdown import code, literal, percent, several, table
@@ -19,7 +22,6 @@ from bentpipe.study.source import Source
 
 EXPLANATIONS = Path(__file__).with_name("explanations.toml")
 _SHARE = 0.05  # a difference beyond it wants an explanation where nothing is lost at random
-_DIRECTIONS = ("slower", "faster")
 
 _HOW = """Goodputs, completion times and shares of the limit are geometric means over the trials that
 succeeded. The ratio, real / virtual, is that of the goodputs, with the interval that contains the truth in
@@ -33,13 +35,12 @@ out later than the model says: medians over the trials, of each trial's percenti
 did not keep to the model however often they were repeated, and count nowhere."""
 
 
-@dataclass(frozen=True)
-class Explanation:
+class Explanation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Why a stack is slower or faster in real time."""
 
     stack: str
     scenarios: tuple[str, ...]
-    real_time_is: str  # one of _DIRECTIONS
+    real_time_is: Literal["slower", "faster"]
     reason: str
 
     def fits(self, cell: Compared) -> bool:
@@ -48,25 +49,15 @@ class Explanation:
         return here and self.real_time_is == _direction(cell)
 
 
-def explanations(path: Path = EXPLANATIONS) -> list[Explanation]:
+class Explanations(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the file of explanations says."""
+
+    explanation: tuple[Explanation, ...] = ()
+
+
+def explanations(path: Path = EXPLANATIONS) -> tuple[Explanation, ...]:
     """Those on file; UsageError if one is not as it should be."""
-    top = strict.read(path)
-    top.allow("explanation")
-    found = top.values.get("explanation", [])
-    if not isinstance(found, list):
-        raise top.wrong("explanation", found, "[[explanation]]")
-    made = []
-    for number, values in enumerate(found, start=1):
-        one = strict.Table(top.file, f"explanation {number}: ", values)
-        one.allow("stack", "scenarios", "real_time_is", "reason")
-        direction = one.text("real_time_is")
-        if direction not in _DIRECTIONS:
-            what = f'{top.file}: explanation {number}: real_time_is: "{direction}" is not valid'
-            raise BentpipeError(what, one_of(direction, _DIRECTIONS, "one of"))
-        made.append(
-            Explanation(one.text("stack"), tuple(one.texts("scenarios")), direction, one.text("reason"))
-        )
-    return made
+    return strict.read(path, Explanations).explanation
 
 
 @dataclass(frozen=True)
@@ -261,7 +252,7 @@ def _pair(cell: Compared) -> str:
 def _direction(cell: Compared) -> str | None:
     if cell.ratio is None:
         return "slower" if cell.lost else None
-    return _DIRECTIONS[cell.ratio.value > 1]
+    return "faster" if cell.ratio.value > 1 else "slower"
 
 
 def _far(ratio: float) -> bool:

@@ -10,16 +10,21 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Literal, get_args
 
 from bentpipe import paths
 from bentpipe.errors import UsageError
 from bentpipe.schema.job import Program
 from bentpipe.stacks import inputs, installed
 
-ROLES = ("client", "server")
-MODES = ("virtual-time", "sockets")
-PROTOCOLS = ("hq-interop", "h3")  # of applications, by their ALPN; what comes first is preferred
-LOGS = ("keylog", "qlog")
+Role = Literal["client", "server"]
+Mode = Literal["virtual-time", "sockets"]
+Protocol = Literal["hq-interop", "h3"]
+Log = Literal["keylog", "qlog"]
+PROTOCOLS: tuple[Protocol, ...] = ("hq-interop", "h3")  # by their ALPN; what comes first is preferred
+MODES: tuple[Mode, ...] = get_args(Mode)
+ROLES: tuple[Role, ...] = get_args(Role)
+LOGS: tuple[Log, ...] = ("keylog", "qlog")
 _PLACE = re.compile(r"\{(bin|python|folder|root|work)\}")
 
 
