@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bentpipe.study.compare import Pairs
+from bentpipe.study.compare import PairGoodputs
 
 FILE = Path(__file__).with_name("published.toml")
 
@@ -41,7 +41,7 @@ class Published:
     sources: dict[str, str]
     scenarios: dict[str, Overview]
     stacks: dict[str, PublishedStack]
-    pairs: dict[str, Pairs]
+    pairs: dict[str, PairGoodputs]
 
 
 def load() -> Published:
@@ -54,7 +54,7 @@ def load() -> Published:
     )
 
 
-def _pairs(table: dict[str, Any]) -> Pairs:
+def _pairs(table: dict[str, Any]) -> PairGoodputs:
     source = table.pop("source")
     bps = {(client, server): 1000.0 * kbps for client, row in table.items() for server, kbps in row.items()}
-    return Pairs(source, bps)
+    return PairGoodputs(source, bps)

@@ -12,7 +12,7 @@ from conftest import Command
 
 from bentpipe.analysis.cells import cells
 from bentpipe.runs.records import Record
-from bentpipe.study.grid import Grid, Spot, dropped
+from bentpipe.study.grid import Grid, GridCell, dropped
 
 OWN, REFERENCE, RASH, GOOD = (
     "noq:cc=cubic",
@@ -90,10 +90,10 @@ def test_who_fails_is_not_the_best() -> None:
 def test_a_spot_is_the_median_of_what_succeeded() -> None:
     records = [trial(GOOD, number, share_of_limit=0.1 * number) for number in (1, 2, 9)]
     (cell,) = cells([*records, fail(trial(GOOD, 10))])
-    assert Spot(cell).share == 0.2 and Spot(cell).failed == 1
-    assert Spot(cell).written(best=True) == ["**20 %** (1)", "0 %"]
+    assert GridCell(cell).share == 0.2 and GridCell(cell).failed == 1
+    assert GridCell(cell).written(best=True) == ["**20 %** (1)", "0 %"]
     (cell,) = cells([fail(trial(GOOD, 1))])
-    assert Spot(cell).written(best=False) == ["transfer timeout", "-"]
+    assert GridCell(cell).written(best=False) == ["transfer timeout", "-"]
 
 
 def test_the_page_on_the_limit(bentpipe: Command) -> None:

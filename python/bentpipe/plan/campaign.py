@@ -250,8 +250,8 @@ def difference(old: Plan, new: Plan) -> str | None:
 
 
 @dataclass(frozen=True)
-class Cast:
-    """The variants of a plan, and the stacks left out of it with the reason for each."""
+class PlanVariants:
+    """The variants of a plan as they are here, and the stacks left out of it with the reason for each."""
 
     clients: dict[str, Variant]
     servers: dict[str, Variant]
@@ -264,9 +264,9 @@ class Cast:
         return {variant.stack.name: variant.stack for variant in both}
 
 
-def cast(
+def find_variants(
     plan: Plan, known: Mapping[str, Stack], named: Collection[str], left_out: Mapping[str, str] | None = None
-) -> Cast:
+) -> PlanVariants:
     """Find the plan's variants among the stacks that are known, passing over those of `left_out`.
 
     A stack that cannot be started is left out as well, unless its variant is among `named`, those that the
@@ -308,4 +308,4 @@ def cast(
             'pairs: "self": no stack that can be started is both a client and a server',
             'name one as both, or write "all"',
         )
-    return Cast(found["client"], found["server"], left_out)
+    return PlanVariants(found["client"], found["server"], left_out)

@@ -88,7 +88,7 @@ class Stack:
         return [_PLACE.sub(lambda found: str(places[found[0]]()), argument) for argument in arguments]
 
     @cached_property
-    def entry(self) -> installed.Entry:
+    def entry(self) -> installed.CacheEntry:
         """Where the stack is installed, made of the sources that were there when this was first asked."""
         if self.build is None:
             raise UsageError(f"{self._file}: {{bin}} is of stacks that are built", "add a table [build]")
@@ -97,7 +97,7 @@ class Stack:
         if any("{python}" in argument for argument in self.build.command):
             words.append(platform.python_version())
         try:
-            return installed.Entry(self.name, inputs.sha256(self.folder, further, words))
+            return installed.CacheEntry(self.name, inputs.sha256(self.folder, further, words))
         except OSError as error:
             why = f"{error.filename} cannot be read: {error.strerror}"
             raise UsageError(f"{self._file}: the sources of {self.name}: {why}", "see `inputs`") from error
