@@ -8,22 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Command, installed_or_skip
+from conftest import NOQ_RUN, Command, installed_or_skip
 
-PLAN = [
-    "run",
-    "--scenario",
-    "sat",
-    "--client",
-    "noq",
-    "--server",
-    "noq",
-    "--bytes",
-    "50kB",
-    "--iterations",
-    "1",
-]
-SEVERAL = [*PLAN, "--treatment", "direct,quic-pep", "--flow", "start=100ms", "--trace", "all"]
+SEVERAL = [*NOQ_RUN, "--treatment", "direct,quic-pep", "--flow", "start=100ms", "--trace", "all"]
 
 
 @pytest.fixture
@@ -94,5 +81,5 @@ def test_a_stack_that_is_another_is_refused(
 
 
 def test_bundles_are_instead_of_a_run(bentpipe: Command) -> None:
-    done = bentpipe(*PLAN, "--bundles", "bundles", "--out", "A")
+    done = bentpipe(*NOQ_RUN, "--bundles", "bundles", "--out", "A")
     assert done.code == 2 and "--bundles: nothing is run" in done.err

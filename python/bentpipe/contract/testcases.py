@@ -16,7 +16,7 @@ from bentpipe.stacks.model import Stack
 
 @dataclass(frozen=True)
 class CaseCheck:
-    """The check of a test case: what it moves, over which path, and what a stack that fails may have missed."""
+    """The check of a test case: what it moves, over which path, and what a stack that fails may lack."""
 
     workload: str
     shown: str  # by the wire
