@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from bentpipe import __version__
 from bentpipe.execution.bundle import of_stack, of_treatment
 from bentpipe.plan import flows
 from bentpipe.plan.campaign import PlanVariants
@@ -56,6 +57,7 @@ class Bundler:
         planned = self._flows(trial)
         return Bundle(
             format=FORMAT,
+            bentpipe=__version__,
             trial=trial.id,
             testbed=trial.testbed,
             scenario=self._manifest.scenarios[trial.scenario].scenario,
