@@ -12,7 +12,7 @@ from bentpipe.study.courses import Distribution, MeanCurve
 from bentpipe.study.figures import Line
 from bentpipe.study.slow_starts import MB
 
-from .study import SearchRun
+from .study import PublishedComparison
 
 _PANELS_MB = (50, 100, 125, 150, 175, 200)
 NAMES = {
@@ -24,9 +24,9 @@ NAMES = {
 }
 
 
-def draw(study: SearchRun, folder: Path) -> dict[str, Path]:
+def draw(study: PublishedComparison, folder: Path) -> dict[str, Path]:
     """Draw those for which there is anything to be seen: name → file."""
-    drawing: dict[str, Callable[[SearchRun, Path], bool]] = {
+    drawing: dict[str, Callable[[PublishedComparison, Path], bool]] = {
         "exit": _exit,
         "times": _times,
         "saved": _saved,
@@ -37,7 +37,7 @@ def draw(study: SearchRun, folder: Path) -> dict[str, Path]:
     return {name: file for name, file in files.items() if drawing[name](study, file)}
 
 
-def _exit(study: SearchRun, path: Path) -> bool:
+def _exit(study: PublishedComparison, path: Path) -> bool:
     leads = study.leads
     if leads is None or not any(map(math.isfinite, leads)):
         return False
@@ -47,7 +47,7 @@ def _exit(study: SearchRun, path: Path) -> bool:
     return True
 
 
-def _times(study: SearchRun, path: Path) -> bool:
+def _times(study: PublishedComparison, path: Path) -> bool:
     made = [
         MeanCurve(
             study.name(one),
@@ -61,7 +61,7 @@ def _times(study: SearchRun, path: Path) -> bool:
     return True
 
 
-def _saved(study: SearchRun, path: Path) -> bool:
+def _saved(study: PublishedComparison, path: Path) -> bool:
     made = [
         MeanCurve(
             study.name(one),
@@ -75,7 +75,7 @@ def _saved(study: SearchRun, path: Path) -> bool:
     return True
 
 
-def _distributions(study: SearchRun, path: Path) -> bool:
+def _distributions(study: PublishedComparison, path: Path) -> bool:
     panels = [
         (
             f"{size} MB",
@@ -90,7 +90,7 @@ def _distributions(study: SearchRun, path: Path) -> bool:
     return True
 
 
-def _window(study: SearchRun, path: Path) -> bool:
+def _window(study: PublishedComparison, path: Path) -> bool:
     if not study.cuts:
         return False
     beta = Line(study.known.beta_cut, "what CUBIC takes off after a loss", "--")

@@ -13,13 +13,13 @@ from bentpipe.study.slow_starts import BASELINE, MB, VariantTrials, groups
 from bentpipe.study.source import Source
 from bentpipe.study.variants import short_names
 
-from .published import Search, SearchRuns
+from .published import PublishedCounts, Search
 
 QUARTILES = (0.25, 0.5, 0.75)
 
 
 @dataclass(frozen=True)
-class SearchRun:
+class PublishedComparison:
     """A run, and what was published."""
 
     source: Source
@@ -61,7 +61,7 @@ class SearchRun:
         """1 MB, 2 MB, and so on up to the whole file."""
         return range(1, self.source.records[0].size_bytes // MB + 1)
 
-    def then(self, group: VariantTrials) -> SearchRuns | None:
+    def then(self, group: VariantTrials) -> PublishedCounts | None:
         """What was published of the runs of this slow start."""
         return self.known.runs.get("baseline" if group is self.baseline else group.slow_start)
 
