@@ -212,7 +212,7 @@ def _aside(studies: Sequence[PepRun], chain: str) -> str:
         "parentheses where the trials do not show that the two differ (Welch's t on logarithms, adjusted by "
         "Benjamini and Hochberg since many settings are looked at, p ≥ 0.05). A proxy that steps aside "
         "forwards untouched what would cross a hop whose round trip is short "
-        "([docs/pep.md](../../docs/pep.md#stepping-aside))."
+        "([docs/reference/pep.md](../../docs/reference/pep.md#stepping-aside))."
     )
     head = ["", shown(chain), "the same that steps aside"]
     return f"{text}\n\n{table(head[: len(rows[0])], rows)}{end}"

@@ -104,7 +104,7 @@ def test_the_made_up_transfer_is_like_a_real_one(trial: Path) -> None:
 
 
 def test_the_page_on_traces_is_true(bentpipe: Command, trial: Path) -> None:
-    page = (paths.root() / "docs/traces.md").read_text()
+    page = (paths.root() / "docs/reference/traces.md").read_text()
     table, analysis = page.split("\n## `analysis.json`")
     columns, fates = table.split("\n| `fate` | the packet")
     assert defined(columns) == pq.read_schema(traces.of_trial(trial).folder / trial_files.PACKETS).names

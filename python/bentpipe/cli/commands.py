@@ -34,7 +34,7 @@ from bentpipe.errors import BentpipeError, UsageError
 
 @click.group(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog=f"Pages that help texts name, such as docs/campaigns.md, are in {paths.root()}",
+    epilog=f"Pages that help texts name, such as docs/reference/campaigns.md, are in {paths.root()}",
 )
 @click.version_option(bentpipe.__version__, prog_name="bentpipe")
 def cli() -> None:

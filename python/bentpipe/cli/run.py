@@ -83,7 +83,8 @@ def run(
     as_json: bool,
     **given: Any,
 ) -> int:
-    """Run a campaign, in virtual time or in real time. Options change what its file says (docs/campaigns.md).
+    """Run a campaign, in virtual time or in real time. Options change what its file says;
+    docs/reference/campaigns.md has its keys.
 
     Without a campaign, options change `demo`: what they leave open is as there, with 3 iterations, a file of
     10 MiB, seed 20260401; the capture of each cell's median trial is kept, of which the demo itself keeps the

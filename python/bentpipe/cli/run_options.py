@@ -120,8 +120,8 @@ PLAN = _options(
         multiple=True,
         metavar="PROXIES",
         help="The chain of --treatment quic-pep, as in terminal:iw=100:cc=newreno,gateway:iw=100:cc=newreno "
-        "(default: terminal,gateway; docs/pep.md has their options). Repeated: each is a treatment of its "
-        "own.",
+        "(default: terminal,gateway; docs/reference/pep.md has their options). Repeated: each is a treatment "
+        "of its own.",
     ),
     click.option("--bytes", "size", metavar="SIZE", help="Short for --workload transfer:SIZE."),
     click.option(

@@ -37,8 +37,8 @@ def trace(named: CaptureArguments, explain: bool, out: Path | None, as_json: boo
     Two captures of the same connections, one taken at each side, are given together. Forward is from server
     to client. Times count from the connection's first packet; - is what cannot be measured.
 
-    With -o, DIR has the packets in packets.parquet and the analysis in analysis.json; docs/traces.md says
-    what is in them.
+    With -o, DIR has the packets in packets.parquet and the analysis in analysis.json;
+    docs/reference/traces.md says what is in them.
 
     Exit code: 0; 1 if a file could not be read to its end, or nothing of the data was decrypted: what there
     is has been printed; 2 if nothing was read.

@@ -34,7 +34,7 @@ TRACES: tuple[Traces, ...] = (
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The plan of a campaign, as a manifest keeps it ([campaigns](../campaigns.md) explains the keys)."""
+    """The plan of a campaign, as a manifest keeps it ([campaigns](campaigns.md) explains the keys)."""
 
     # The campaign's.
     name: str

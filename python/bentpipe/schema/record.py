@@ -245,7 +245,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     rtt_max_ms: float | None = None
     # The most that the server had in flight.
     in_flight_max_bytes: int | None = None
-    # The rules that found something wrong ([findings](../findings.md)); empty also where nothing was decoded.
+    # The rules that found something wrong ([findings](findings.md)); empty also where nothing was decoded.
     findings: list[str] = []
     # Of the client's stack.
     client_version: str = ""

@@ -46,7 +46,7 @@ export type Manifest = {
   contract_breaches: { [key: string]: string };
 };
 
-/** The plan of a campaign, as a manifest keeps it ([campaigns](../campaigns.md) explains the keys). */
+/** The plan of a campaign, as a manifest keeps it ([campaigns](campaigns.md) explains the keys). */
 export type Options = {
   /** The campaign's. */
   name: string;

@@ -120,7 +120,7 @@ export type TrialRecord = {
   rtt_max_ms: number | null;
   /** The most that the server had in flight. */
   in_flight_max_bytes: number | null;
-  /** The rules that found something wrong ([findings](../findings.md)); empty also where nothing was decoded. */
+  /** The rules that found something wrong ([findings](findings.md)); empty also where nothing was decoded. */
   findings: string[];
   /** Of the client's stack. */
   client_version: string;
