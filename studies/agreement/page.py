@@ -7,11 +7,22 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
+
+import msgspec
 
 from bentpipe import labels, strict
 from bentpipe.analysis.cells import cells
-from bentpipe.analysis.comparison import MEASURES, Compared, Comparison, Key, Run, compare, remarks
-from bentpipe.errors import BentpipeError, one_of
+from bentpipe.analysis.comparison import (
+    MEASURES,
+    ComparedCell,
+    ComparedKey,
+    ComparedRun,
+    Comparison,
+    compare,
+    remarks,
+)
+from bentpipe.errors import BentpipeError
 from bentpipe.runs.records import Record
 from bentpipe.study import footing
 from bentpipe.study.markdown import code, literal, percent, several, table
@@ -19,7 +30,6 @@ from bentpipe.study.source import Source
 
 EXPLANATIONS = Path(__file__).with_name("explanations.toml")
 _SHARE = 0.05  # a difference beyond it wants an explanation where nothing is lost at random
-_DIRECTIONS = ("slower", "faster")
 
 _HOW = """Goodputs, completion times and shares of the limit are geometric means over the trials that
 succeeded. The ratio, real / virtual, is that of the goodputs, with the interval that contains the truth in
@@ -33,40 +43,29 @@ out later than the model says: medians over the trials, of each trial's percenti
 did not keep to the model however often they were repeated, and count nowhere."""
 
 
-@dataclass(frozen=True)
-class Explanation:
+class Explanation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Why a stack is slower or faster in real time."""
 
     stack: str
     scenarios: tuple[str, ...]
-    real_time_is: str  # one of _DIRECTIONS
+    real_time_is: Literal["slower", "faster"]
     reason: str
 
-    def fits(self, cell: Compared) -> bool:
+    def fits(self, cell: ComparedCell) -> bool:
         names = {labels.variant(one).stack for one in (cell.key.client, cell.key.server)}
         here = self.stack in names and labels.scenario(cell.key.scenario).name in self.scenarios
         return here and self.real_time_is == _direction(cell)
 
 
-def explanations(path: Path = EXPLANATIONS) -> list[Explanation]:
+class Explanations(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the file of explanations says."""
+
+    explanation: tuple[Explanation, ...] = ()
+
+
+def explanations(path: Path = EXPLANATIONS) -> tuple[Explanation, ...]:
     """Those on file; UsageError if one is not as it should be."""
-    top = strict.read(path)
-    top.allow("explanation")
-    found = top.values.get("explanation", [])
-    if not isinstance(found, list):
-        raise top.wrong("explanation", found, "[[explanation]]")
-    made = []
-    for number, values in enumerate(found, start=1):
-        one = strict.Table(top.file, f"explanation {number}: ", values)
-        one.allow("stack", "scenarios", "real_time_is", "reason")
-        direction = one.text("real_time_is")
-        if direction not in _DIRECTIONS:
-            what = f'{top.file}: explanation {number}: real_time_is: "{direction}" is not valid'
-            raise BentpipeError(what, one_of(direction, _DIRECTIONS, "one of"))
-        made.append(
-            Explanation(one.text("stack"), tuple(one.texts("scenarios")), direction, one.text("reason"))
-        )
-    return made
+    return strict.read(path, Explanations).explanation
 
 
 @dataclass(frozen=True)
@@ -82,13 +81,13 @@ class Page:
         return self._by("goodput_bps")
 
     @cached_property
-    def others(self) -> list[dict[Key, Compared]]:
+    def others(self) -> list[dict[ComparedKey, ComparedCell]]:
         """Completion and share of the limit."""
         both = (self._by(name) for name in ("completion_s", "share_of_limit"))
         return [{cell.key: cell for cell in one.cells} for one in both]
 
     def _by(self, measure: str) -> Comparison:
-        a, b = (Run(one.folder, one.manifest, one.in_order) for one in (self.virtual, self.real))
+        a, b = (ComparedRun(one.folder, one.manifest, one.in_order) for one in (self.virtual, self.real))
         return compare(a, b, MEASURES[measure])
 
     @cached_property
@@ -97,7 +96,7 @@ class Page:
         here = {cell.key.scenario for cell in self.goodput.cells}
         return [one for one in order if one in here]
 
-    def over(self, scenario: str) -> list[Compared]:
+    def over(self, scenario: str) -> list[ComparedCell]:
         return [cell for cell in self.goodput.cells if cell.key.scenario == scenario]
 
     def is_lossless(self, scenario: str) -> bool:
@@ -106,7 +105,7 @@ class Page:
         return all(summary.get(f"{way}_loss") == "none" for way in ("forward", "return"))
 
     @property
-    def apart(self) -> list[Compared]:
+    def apart(self) -> list[ComparedCell]:
         """Cells over paths without random loss that differ by more than 5 %, or succeed on one side alone."""
         return [
             cell
@@ -253,32 +252,32 @@ def _facts(page: Page, scenario: str) -> str:
     return f"{literal(str(summary.get('title', scenario)))}."
 
 
-def _pair(cell: Compared) -> str:
+def _pair(cell: ComparedCell) -> str:
     protocols = f" ({', '.join(cell.b.alpn)} in real time)" if cell.mixed else ""
     return literal(f"{cell.key.client} → {cell.key.server}{protocols}")
 
 
-def _direction(cell: Compared) -> str | None:
+def _direction(cell: ComparedCell) -> str | None:
     if cell.ratio is None:
         return "slower" if cell.lost else None
-    return _DIRECTIONS[cell.ratio.value > 1]
+    return "faster" if cell.ratio.value > 1 else "slower"
 
 
 def _far(ratio: float) -> bool:
     return not 1 / (1 + _SHARE) <= ratio <= 1 + _SHARE
 
 
-def _ratio(cell: Compared) -> str:
+def _ratio(cell: ComparedCell) -> str:
     if cell.ratio is None:
         return "-"
     text = f"{cell.ratio.value:.3f}"
     return f"**{text}**" if cell.significant else text
 
 
-def _interval(cell: Compared) -> str:
+def _interval(cell: ComparedCell) -> str:
     one = cell.ratio
     return "-" if one is None or one.low is None or one.high is None else f"{one.low:.3f} to {one.high:.3f}"
 
 
-def _ok(cell: Compared) -> str:
+def _ok(cell: ComparedCell) -> str:
     return " / ".join(f"{side.ok} of {side.trials}" for side in (cell.a, cell.b))

@@ -12,7 +12,7 @@ from bentpipe import labels
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.errors import BentpipeError
 from bentpipe.plan import flows, workload
-from bentpipe.plan.flows import Flow
+from bentpipe.plan.flows import FurtherFlow
 from bentpipe.runs.records import Record
 from bentpipe.study import footing
 from bentpipe.study.markdown import literal, mbit, percent, several, table
@@ -104,7 +104,7 @@ def _beside(label: str) -> str:
     )
 
 
-def _further(label: str) -> list[Flow]:
+def _further(label: str) -> list[FurtherFlow]:
     return flows.of(workload.parse(label, "the run"))
 
 

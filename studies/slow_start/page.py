@@ -14,7 +14,7 @@ from bentpipe.errors import BentpipeError
 from bentpipe.study import figures, footing
 from bentpipe.study.grid import Grid
 from bentpipe.study.markdown import literal, several, table
-from bentpipe.study.slow_starts import MB, Run
+from bentpipe.study.slow_starts import MB, SlowStartTrial
 from bentpipe.study.source import Source
 from bentpipe.study.variants import short_names, slow_start
 
@@ -59,7 +59,7 @@ class Page:
     @property
     def tells(self) -> bool:
         """Whether any server said how it left slow start."""
-        return any(Run(record).left_by for cell in self.cells for record in cell.records)
+        return any(SlowStartTrial(record).left_by for cell in self.cells for record in cell.records)
 
     def over(self, path: tuple[str, str]) -> Grid:
         """Slow starts against queues."""
@@ -147,7 +147,7 @@ def _from(grid: Grid, variant: str) -> str:
 
 
 def _acts(cell: Cell) -> bool:
-    return sum(Run(one).acted for one in cell.records) > len(cell.records) / 2
+    return sum(SlowStartTrial(one).acted for one in cell.records) > len(cell.records) / 2
 
 
 def _title(page: Page, scenario: str) -> str:
@@ -168,7 +168,7 @@ def _left(page: Page, grid: Grid) -> str:
 def _ended(cell: Cell | None) -> str:
     if cell is None:
         return ""
-    runs = [Run(one) for one in cell.records]
+    runs = [SlowStartTrial(one) for one in cell.records]
     ((word, count),) = Counter(one.left_by for one in runs).most_common(1)
     if word is None:
         return "not left"

@@ -116,7 +116,17 @@ def test_crates_know_only_what_lies_below_them() -> None:
 def test_testbeds_compile_neither_tables_nor_logs() -> None:
     """What only the program that analyses needs is not compiled, nor shipped, with those that run trials."""
     for program in ("bentpipe-sim", "bentpipe-emulator"):
-        command = ["cargo", "tree", "--package", program, "--edges", "normal", "--prefix", "none", "--offline"]
+        command = [
+            "cargo",
+            "tree",
+            "--package",
+            program,
+            "--edges",
+            "normal",
+            "--prefix",
+            "none",
+            "--offline",
+        ]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
         compiled = {line.split()[0] for line in done.stdout.splitlines() if line}
         assert "bentpipe-wire" in compiled

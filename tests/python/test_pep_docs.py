@@ -22,7 +22,9 @@ def named(text: str) -> set[str]:
 
 
 def test_every_close_code_is_listed() -> None:
-    codes = re.findall(r"^    \w+ = 0x([0-9a-f_]+),$", (SOURCES / "relay" / "close.rs").read_text(), re.MULTILINE)
+    codes = re.findall(
+        r"^    \w+ = 0x([0-9a-f_]+),$", (SOURCES / "relay" / "close.rs").read_text(), re.MULTILINE
+    )
     assert len(codes) > 10
     assert named(section("Close codes")) == {f"0x{code.replace('_', '')}" for code in codes}
 

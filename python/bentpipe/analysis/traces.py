@@ -46,15 +46,15 @@ _SHORTEST_S = 0.1  # likewise, where neither transfer nor RTT are known
 
 
 @dataclass(frozen=True)
-class Run:
-    """What a run knows of its trials."""
+class TracedRun:
+    """A run whose trials have traces: what it knows of them."""
 
     folder: Path
     scenarios: dict[str, ScenarioState]  # of the manifest, by their labels
     records: dict[str, Record]  # by trial
 
     @classmethod
-    def read(cls, folder: Path) -> Run:
+    def read(cls, folder: Path) -> TracedRun:
         """Read the manifest and the records of the run in `folder`. BentpipeError if that is no run."""
         found = manifest.read(folder)
         try:
@@ -77,7 +77,7 @@ class Analysis:
     folder: Path
     summary: Summary
     link: LinkFacts = field(default_factory=LinkFacts)
-    run: Run | None = None
+    run: TracedRun | None = None
     trial: str | None = None  # its name, if it is a trial of `run`
 
     @cached_property
@@ -182,13 +182,13 @@ def of_folder(folder: Path, link: LinkFacts | None = None) -> Analysis:
     return Analysis(folder, _read(folder), link or LinkFacts())
 
 
-def of_trial(folder: Path, run: Run | None = None, out: Path | None = None) -> Analysis:
+def of_trial(folder: Path, run: TracedRun | None = None, out: Path | None = None) -> Analysis:
     """The analysis of the trial in RUN/trials/<id>; `run` saves reading RUN again. With `out` it is made
     there, anew. UsageError if the trial has no trace; otherwise errors are those of `analyse`.
     """
     root = folder.resolve().parent.parent
     if run is None and (root / manifest.FILE).is_file():
-        run = Run.read(root)
+        run = TracedRun.read(root)
     if not is_traced(folder):
         raise no_trace(folder)
     link = run.link(folder.name) if run else None
@@ -205,7 +205,7 @@ def of_trial(folder: Path, run: Run | None = None, out: Path | None = None) -> A
     return Analysis(made.folder, made.summary, made.link, run, folder.name)
 
 
-def reduce_to_analysis(folder: Path, run: Run) -> None:
+def reduce_to_analysis(folder: Path, run: TracedRun) -> None:
     """Make the analysis of the trial in RUN/trials/<id>, and remove its capture. Errors are those of
     `of_trial`, and BentpipeError if not all of the capture could be read; it then stays. So do those of other
     hops, of which nothing is made.

@@ -14,7 +14,7 @@ import click
 
 from bentpipe.analysis import traces
 from bentpipe.analysis.traces import Analysis
-from bentpipe.cli.captured import Captured, captured, find
+from bentpipe.cli.captured import CaptureArguments, captured, find
 from bentpipe.runs import trial_files
 from bentpipe.schema.analysis import Connection, Establishment, Evidence, Finding, Metrics, PlotPlace
 
@@ -31,7 +31,7 @@ _BOUND = "\u00a0"  # between a number and its unit, which stay on one line
     "-o", "--out", type=click.Path(path_type=Path), metavar="DIR", help="Leave packets and analysis here."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the analysis as JSON.")
-def trace(named: Captured, explain: bool, out: Path | None, as_json: bool) -> int:
+def trace(named: CaptureArguments, explain: bool, out: Path | None, as_json: bool) -> int:
     """Measure the QUIC and TCP connections in captures (pcapng, pcap) or in the folder of a trial.
 
     Two captures of the same connections, one taken at each side, are given together. Forward is from server
@@ -67,14 +67,14 @@ def trace(named: Captured, explain: bool, out: Path | None, as_json: bool) -> in
     return 1 if errors else 0
 
 
-def _sealed(named: Captured) -> tuple[str, str]:
+def _sealed(named: CaptureArguments) -> tuple[str, str]:
     text = "nothing of the data could be decrypted"
     if named.keylog:
         return f"--keylog: {named.keylog}: {text} with it", "its secrets seem to be of other connections"
     return text, "give the TLS secrets: --keylog KEYS, as endpoints write it with SSLKEYLOGFILE=KEYS"
 
 
-def _print(analysis: Analysis, named: Captured, explain: bool) -> None:
+def _print(analysis: Analysis, named: CaptureArguments, explain: bool) -> None:
     summary = analysis.summary
     for connection in summary.connections:
         for line in _connection(connection, summary.sides):
@@ -202,7 +202,7 @@ _ONE_WAY = (
 _ACKED = ("data packets", "ACK packets coming back", "  per data packet")
 
 
-def _explain(analysis: Analysis, one: Connection, named: Captured) -> Iterator[str]:
+def _explain(analysis: Analysis, one: Connection, named: CaptureArguments) -> Iterator[str]:
     """The findings: those that hold first, then those left open, then what was ruled out."""
     by_verdict: dict[str, list[Finding]] = {"yes": [], "not_sure": [], "no": []}
     for finding in one.findings:
@@ -248,7 +248,9 @@ def _evidence(one: Evidence) -> str:
     return f"{one.what}: {value}{_BOUND}{one.unit} {when}"
 
 
-def _plot_command(plot: PlotPlace, connection: Connection, named: Captured, analysis: Analysis) -> str:
+def _plot_command(
+    plot: PlotPlace, connection: Connection, named: CaptureArguments, analysis: Analysis
+) -> str:
     words = ["bentpipe", "plot", *map(traces.argument, named.files)]
     words += ["--keylog", traces.argument(named.keylog)] if named.keylog else []
     words += [word for qlog in named.qlogs for word in ("--qlog", traces.argument(qlog))]

@@ -34,8 +34,8 @@ _HINTS = {
 
 
 @dataclass(frozen=True)
-class Question:
-    """What a trial is to find out."""
+class TrialRequest:
+    """The request for a trial: what it is to find out."""
 
     label: str  # its folder's name
     seed: int = 1
@@ -62,8 +62,8 @@ _ASIDE = 'mv "$1" "$1.aside"; aside=$1; shift; "$@"; code=$?; mv "$aside.aside" 
 
 
 @dataclass(frozen=True)
-class Bench:
-    """Two stacks over the scenario goodput."""
+class StackPair:
+    """A pair of stacks over the scenario goodput."""
 
     client: Stack
     server: Stack
@@ -73,16 +73,16 @@ class Bench:
     def pair(self) -> str:
         return f"{self.client.name} → {self.server.name}"
 
-    def left(self, question: Question) -> Path:
+    def left(self, question: TrialRequest) -> Path:
         """Where the trial of `question` leaves its files."""
         return self.folder / "trials" / question.label
 
-    def culprit(self, question: Question) -> str | None:
+    def culprit(self, question: TrialRequest) -> str | None:
         """The role of the program that failed in the trial of `question`, if one did: its frames are kept."""
         roles = (role for role in ("client", "server") if (self.left(question) / f"{role}.frames").is_file())
         return next(roles, None)
 
-    def trial(self, question: Question) -> Mapping[str, Any]:
+    def trial(self, question: TrialRequest) -> Mapping[str, Any]:
         """The coordinator's result."""
         server = Variant(self.server.name, self.server, {})
         if question.aside is not None:
@@ -103,7 +103,7 @@ class Bench:
         answer = TrialProcesses(self.folder).run(trial)
         return answer.values or {"outcome": "invalid", "detail": answer.failure}
 
-    def check(self, name: str, question: Question, result: Mapping[str, Any]) -> Check:
+    def check(self, name: str, question: TrialRequest, result: Mapping[str, Any]) -> Check:
         """The check `name`, which passes if the trial came to a good end."""
         outcome = str(result["outcome"])
         if outcome == "ok":
@@ -112,7 +112,7 @@ class Bench:
             name, question, result, _HINTS.get(outcome, "see endpoints/CONTRACT.md, section 4")
         )
 
-    def failed(self, name: str, question: Question, result: Mapping[str, Any], hint: str) -> Check:
+    def failed(self, name: str, question: TrialRequest, result: Mapping[str, Any], hint: str) -> Check:
         """The failed check `name`, with all that helps to find out why."""
         folder, role = self.left(question), self.culprit(question)
         detail = f"{result['outcome']}: {result['detail']}{_packets(result)}"

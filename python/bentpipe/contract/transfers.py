@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bentpipe.contract.bench import PATH, SCENARIO, Bench, Question
+from bentpipe.contract.bench import PATH, SCENARIO, StackPair, TrialRequest
 from bentpipe.contract.check import PARTNERS, SIZE, SMALLER, Check, partner_of
 from bentpipe.plan.workload import www_file
 from bentpipe.stacks import catalogue
@@ -25,8 +25,8 @@ def checks(stack: Stack, folder: Path) -> Iterator[Check]:
         return
     client = stack if "client" in stack.roles else partner
     server = stack if "server" in stack.roles else partner
-    bench = Bench(client, server, folder)
-    plain = Question("transfer")
+    bench = StackPair(client, server, folder)
+    plain = TrialRequest("transfer")
     first = bench.trial(plain)
     yield bench.check(f"{PLAIN}, {bench.pair}", plain, first)
     if first["outcome"] != "ok":
@@ -42,37 +42,37 @@ def checks(stack: Stack, folder: Path) -> Iterator[Check]:
     yield from _logs(bench)
 
 
-def _transfers(bench: Bench) -> Iterator[Check]:
+def _transfers(bench: StackPair) -> Iterator[Check]:
     several = (*(f"/{size}" for size in SMALLER), f"/{SIZE}")
     lossy = ("forward.loss=2 %", "return.loss=2 %")
     for name, question in (
         (
             f"{len(several)} files asked for at once arrive whole",
-            Question("several", requests=several),
+            TrialRequest("several", requests=several),
         ),
-        (f"{SIZE} bytes arrive whole with 2 % loss both ways", Question("loss", settings=lossy)),
+        (f"{SIZE} bytes arrive whole with 2 % loss both ways", TrialRequest("loss", settings=lossy)),
     ):
         yield bench.check(name, question, bench.trial(question))
 
 
-def _refused_paths(bench: Bench) -> Iterator[Check]:
+def _refused_paths(bench: StackPair) -> Iterator[Check]:
     """Paths that the server must not serve: the file beside them arrives, and the trial ends by itself."""
     absent = bench.folder / "www" / "absent"
     outside = www_file(bench.folder, 2000)
     absent.write_bytes(outside.read_bytes())
     good = f"/{SMALLER[0]}"
     yield _refusal(
-        bench, "a file that is absent", Question("absent", requests=(good, "/absent"), aside=absent)
+        bench, "a file that is absent", TrialRequest("absent", requests=(good, "/absent"), aside=absent)
     )
     yield _leading_out(bench, (good, f"/../{outside.name}"))
 
 
-def _leading_out(bench: Bench, requests: tuple[str, ...]) -> Check:
+def _leading_out(bench: StackPair, requests: tuple[str, ...]) -> Check:
     name = "a path that leads out of www"
     for client in (bench.client, catalogue.discover().get(_UNCHECKED)):
         if client is None or client.missing("virtual-time"):
             continue
-        question = Question(f"outside-{client.name}", requests=requests)
+        question = TrialRequest(f"outside-{client.name}", requests=requests)
         pair = replace(bench, client=client)
         check = _refusal(pair, name, question)
         if pair.culprit(question) != "client":
@@ -80,7 +80,7 @@ def _leading_out(bench: Bench, requests: tuple[str, ...]) -> Check:
     return Check(f"{name} is refused", None, "no client at hand asks for such a path")
 
 
-def _refusal(bench: Bench, name: str, question: Question) -> Check:
+def _refusal(bench: StackPair, name: str, question: TrialRequest) -> Check:
     result, path = bench.trial(question), question.requests[-1]
     name = f"{name} is refused, and what is asked for beside it arrives, {bench.pair}"
     if result["outcome"] == "missing_file" and f"{path}: " in result["detail"]:
@@ -96,11 +96,11 @@ def _refusal(bench: Bench, name: str, question: Question) -> Check:
     )
 
 
-def _repetition(bench: Bench, first: Mapping[str, Any]) -> Check:
+def _repetition(bench: StackPair, first: Mapping[str, Any]) -> Check:
     name = "the same seed gives the same packets, another seed others"
     if not (bench.client.deterministic and bench.server.deterministic):
         return Check(name, None, "stack.toml says deterministic = false")
-    results = (first, bench.trial(Question("again")), bench.trial(Question("other", seed=2)))
+    results = (first, bench.trial(TrialRequest("again")), bench.trial(TrialRequest("other", seed=2)))
     hashes = [result.get("packet_log_sha256") for result in results]
     same, differ = hashes[0] == hashes[1], hashes[0] != hashes[2]
     detail = "" if same and differ else "two runs differ" if not same else "the seed changes nothing"
@@ -113,8 +113,8 @@ def _repetition(bench: Bench, first: Mapping[str, Any]) -> Check:
     )
 
 
-def _logs(bench: Bench) -> Iterator[Check]:
-    question = Question("logs", logs=True)
+def _logs(bench: StackPair) -> Iterator[Check]:
+    question = TrialRequest("logs", logs=True)
     result = bench.trial(question)
     name, hint = (
         "TLS secrets are written when they are asked for",

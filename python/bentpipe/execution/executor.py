@@ -17,7 +17,7 @@ from bentpipe.stacks.model import Stack
 
 
 class Executor(Protocol):
-    """Runs bundles, and answers in its own time."""
+    """What runs bundles, and answers in its own time."""
 
     def submit(self, bundle: Bundle, folder: Path) -> Future[Answer]:
         """Have `bundle` run; what it leaves goes to `folder`. In place of an answer there may be an OSError:
@@ -30,8 +30,8 @@ class Executor(Protocol):
         ...
 
 
-class Local:
-    """Runs bundles here, each in a process of its own, as many at a time as `pool` has threads."""
+class LocalExecutor:
+    """The executor that is this machine: a process per bundle, as many at a time as `pool` has threads."""
 
     def __init__(
         self,

@@ -199,14 +199,12 @@ def check_room(scratch: Path, workloads: Iterable[Workload], where: str, trials:
         )
 
 
-def write_files(folder: Path, workload: Workload, stopped: Callable[[], bool] = lambda: False) -> None:
+def write_files(folder: Path, workload: Workload) -> None:
     """The files of a workload, as `www_file` makes them; each has bytes of its own."""
     if workload.duration_ms is not None:
         return  # bentpipe-sim makes it
     for name in workload.files:
-        if stopped():
-            break
-        www_file(folder, workload.file_bytes, stopped, name)
+        www_file(folder, workload.file_bytes, name=name)
 
 
 def www_file(

@@ -32,8 +32,8 @@ _LEGEND_MM = 8
 
 
 @dataclass(frozen=True)
-class Series:
-    """The values of all runs. Its number decides how it looks."""
+class Distribution:
+    """The distribution of a value over all trials. Its number decides how it looks."""
 
     name: str
     values: Sequence[float]
@@ -45,7 +45,7 @@ def _look(number: int) -> tuple[str, object]:
 
 
 def distributions(
-    panels: Sequence[tuple[str, Sequence[Series]]],
+    panels: Sequence[tuple[str, Sequence[Distribution]]],
     unit: str,
     path: Path,
     lines: Sequence[Line] = (),
@@ -89,7 +89,7 @@ def _span(values: Sequence[Sequence[float]]) -> tuple[float, float]:
     return min(known) - margin, max(known) + margin
 
 
-def _distribution(axes: Axes, series: Series, span: tuple[float, float]) -> None:
+def _distribution(axes: Axes, series: Distribution, span: tuple[float, float]) -> None:
     known = sorted(value for value in series.values if math.isfinite(value))
     below = sum(value == -math.inf for value in series.values)
     if not series.values:
@@ -100,7 +100,7 @@ def _distribution(axes: Axes, series: Series, span: tuple[float, float]) -> None
     axes.step(x, y, where="post", color=colour, ls=dashes, lw=1, zorder=3)
 
 
-def _legend(made: Figure, drawn: Sequence[Series | Course], lines: Sequence[Line]) -> None:
+def _legend(made: Figure, drawn: Sequence[Distribution | MeanCurve], lines: Sequence[Line]) -> None:
     looks = {one.name: _look(one.number) for one in drawn}
     handles = [
         Line2D([], [], color=colour, ls=dashes, lw=1, label=name) for name, (colour, dashes) in looks.items()
@@ -111,8 +111,8 @@ def _legend(made: Figure, drawn: Sequence[Series | Course], lines: Sequence[Line
 
 
 @dataclass(frozen=True)
-class Course:
-    """Some values at each x. Its number decides how it looks."""
+class MeanCurve:
+    """A curve of means, with the values that it is of at each x. Its number decides how it looks."""
 
     name: str
     x: Sequence[float]
@@ -120,7 +120,7 @@ class Course:
     number: int = 0
 
 
-def quartiles(courses: Sequence[Course], labels: tuple[str, str], path: Path) -> None:
+def quartiles(courses: Sequence[MeanCurve], labels: tuple[str, str], path: Path) -> None:
     """The median of each course, with a band from quartile to quartile; both end where they are not
     finite."""
     with style():
@@ -140,7 +140,7 @@ def quartiles(courses: Sequence[Course], labels: tuple[str, str], path: Path) ->
         canvas.save(made, path, labels[1])
 
 
-def differences(courses: Sequence[Course], labels: tuple[str, str], path: Path) -> None:
+def differences(courses: Sequence[MeanCurve], labels: tuple[str, str], path: Path) -> None:
     """Lines about zero: of three values at each x the middle one, in a band of the others."""
     with style():
         made = Figure((0.7 * WIDTH_MM * MM, (_HEIGHT_MM + _LEGEND_MM) * MM), layout="constrained")

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from conftest import Command
 from pep import published
-from pep.runs import Arrivals, Road, arrived, has, ratio, shown
+from pep.runs import Arrivals, LossyPath, arrived, has, ratio, shown
 
 from bentpipe.analysis.inference import ratio as ratio_of
 from bentpipe.runs.records import Record
@@ -161,8 +161,8 @@ def test_nothing_has_no_end_of_slow_start() -> None:
 
 
 def test_roads_and_treatments_have_short_names() -> None:
-    assert Road.of("geo-tum,forward.loss=0.1%,return.loss=0.1%") == Road("geo-tum", "0.1 %")
-    assert Road.of("geo-tum") == Road("geo-tum", "0 %")
+    assert LossyPath.of("geo-tum,forward.loss=0.1%,return.loss=0.1%") == LossyPath("geo-tum", "0.1 %")
+    assert LossyPath.of("geo-tum") == LossyPath("geo-tum", "0 %")
     assert shown(CHAIN) == "both: cc=newreno iw=100" and shown("direct") == "direct"
     assert shown("quic-pep terminal,gateway") == "both: defaults"
     assert (

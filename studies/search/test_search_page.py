@@ -16,7 +16,7 @@ from search import published
 
 from bentpipe.runs.records import Record
 from bentpipe.study.quantiles import median, quantile, share_of
-from bentpipe.study.slow_starts import Run, groups
+from bentpipe.study.slow_starts import SlowStartTrial, groups
 from bentpipe.study.variants import short_names
 
 MB = 1_000_000
@@ -106,10 +106,10 @@ def test_quantiles_reach_what_is_never_reached() -> None:
 
 
 def test_bytes_are_reached_between_the_points_of_the_curve() -> None:
-    one = Run(run(LOGS, 1, 4.03))
+    one = SlowStartTrial(run(LOGS, 1, 4.03))
     assert math.isclose(one.reached_s(100 * MB, OVERHEAD), 9.03, abs_tol=1e-3)
     assert math.isclose(one.reached_s(SIZE, OVERHEAD), 14.03)  # by its completion
-    assert Run(run(LOGS, 1, 4.0, 120 * MB)).reached_s(121 * MB, OVERHEAD) == math.inf
+    assert SlowStartTrial(run(LOGS, 1, 4.0, 120 * MB)).reached_s(121 * MB, OVERHEAD) == math.inf
 
 
 def test_a_loss_before_the_link_is_full_is_one_of_the_medium() -> None:
@@ -122,10 +122,13 @@ def test_a_loss_before_the_link_is_full_is_one_of_the_medium() -> None:
 
 def test_the_lead_is_counted_in_round_trips() -> None:
     assert (
-        Run(run(LOGS, 1, 4.0, **loss(10.0, search_exit_s=8.5, search_exit_rtt_s=1.0))).lead_round_trips == 1.5
+        SlowStartTrial(
+            run(LOGS, 1, 4.0, **loss(10.0, search_exit_s=8.5, search_exit_rtt_s=1.0))
+        ).lead_round_trips
+        == 1.5
     )
-    assert Run(run(LOGS, 1, 4.0, **loss(10.0))).lead_round_trips == -math.inf
-    assert Run(run(LOGS, 1, 4.0)).lead_round_trips is None
+    assert SlowStartTrial(run(LOGS, 1, 4.0, **loss(10.0))).lead_round_trips == -math.inf
+    assert SlowStartTrial(run(LOGS, 1, 4.0)).lead_round_trips is None
 
 
 @pytest.mark.parametrize(
@@ -140,7 +143,7 @@ def test_the_lead_is_counted_in_round_trips() -> None:
     ],
 )
 def test_a_slow_start_acts_before_the_first_loss(said: dict[str, Any], acts: bool) -> None:
-    assert Run(run(LOGS, 1, 4.0, **said)).acted == acts
+    assert SlowStartTrial(run(LOGS, 1, 4.0, **said)).acted == acts
 
 
 def test_the_page_has_what_the_runs_came_to(bentpipe: Command) -> None:

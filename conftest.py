@@ -1,4 +1,6 @@
-"""What tests of the command line share: a way to call it, and a stand-in for the simulator."""
+"""What the tests in tests/python and in the folders of studies share: a way to call the command line, and a
+stand-in for the simulator.
+"""
 
 from __future__ import annotations
 
@@ -12,25 +14,29 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import browser
-import chance
-import children
 import pytest
 
-from bentpipe import paths
-from bentpipe.cli import invoke
-from bentpipe.stacks import catalogue
-from bentpipe.stacks.model import Stack
-from bentpipe.stacks.needs import what_is_missing
+# What tests share, and the modules of a study as `reno.page`.
+sys.path[:0] = [str(Path(__file__).parent / place) for place in ("tests/python", "studies")]
 
-HERE = Path(__file__).parent
-# Tests import the modules of a study as `reno.page`.
-sys.path.insert(0, str(HERE.parents[1] / "studies"))
+import browser  # noqa: E402
+import chance  # noqa: E402
+import children  # noqa: E402
+
+from bentpipe import paths  # noqa: E402
+from bentpipe.cli import invoke  # noqa: E402
+from bentpipe.stacks import catalogue  # noqa: E402
+from bentpipe.stacks.model import Stack  # noqa: E402
+from bentpipe.stacks.needs import what_is_missing  # noqa: E402
+
+ROOT = Path(__file__).parent
+HERE = ROOT / "tests" / "python"
 STACKS = HERE.parent / "stacks"
 SETUP = ("noq", "quinn", "aioquic", "quic-go")  # what `make setup` installs
 chance.load_profile()
 TOY_RUN = ["run", "--scenario", "sat", "--client", "toy", "--server", "toy", "--bytes", "1000", "--no-report"]
-
+NOQ_RUN = ["run", "--scenario", "sat", "--client", "noq", "--server", "noq", "--bytes", "50kB",
+           "--iterations", "1"]  # fmt: skip
 
 KEEPER = pytest.StashKey[children.Keeper]()
 # What `tools/test_times.py` calls tests with these marks; the first that a test has counts.

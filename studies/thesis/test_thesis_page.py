@@ -252,7 +252,7 @@ def test_verdicts(then: list[float], now: list[float], verdict: str) -> None:
     def clients(values: list[float]) -> dict[str, float]:
         return {str(number): value for number, value in enumerate(values)}
 
-    assert compare.Change("x", clients(then), clients(now)).verdict == verdict
+    assert compare.ServerChange("x", clients(then), clients(now)).verdict == verdict
 
 
 def test_trials_without_a_start_cost_nothing() -> None:

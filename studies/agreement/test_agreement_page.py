@@ -174,7 +174,7 @@ def test_mistakes_in_explanations_are_named(tmp_path: Path, old: str, new: str, 
     assert message in str(error.value) and error.value.hint
 
 
-def _read(file: Path, text: str) -> list[agreement.Explanation]:
+def _read(file: Path, text: str) -> tuple[agreement.Explanation, ...]:
     file.write_text(text)
     return agreement.explanations(file)
 
