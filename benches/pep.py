@@ -32,7 +32,6 @@ from typing import Any
 
 from bentpipe import paths
 from bentpipe.execution import awake
-from bentpipe.stacks import catalogue
 
 BULK = Path(__file__).parent / "noq-bulk"
 PARTS = ("transfer", "latency", "hold", "short", "requests")
@@ -83,11 +82,7 @@ def main() -> None:
 
 
 def transfers(size: int, repeat: int) -> list[dict[str, Any]]:
-    noq = catalogue.discover()["noq"]
-    missing = noq.missing("sockets")
-    if missing:
-        sys.exit(f"error: {missing} (hint: bentpipe stacks install noq)")
-    program = [*noq.command("sockets"), "perf"]
+    program = [str(paths.program("bentpipe-perf"))]
     rows = []
     with perf_server(program) as port, proxy(port) as between:
         for name, options in (("up", []), ("down", ["--reverse"])):

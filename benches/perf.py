@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from bentpipe import paths
-from bentpipe.stacks import catalogue
+from bentpipe.errors import BentpipeError
 
 TARGET_BPS = 4e9
 BULK = Path(__file__).parent / "noq-bulk"
@@ -76,11 +76,10 @@ def main() -> None:
 
 def contestants() -> dict[str, Callable[[int], Sample]]:
     """Those that can be started; SystemExit without `bentpipe perf` itself."""
-    noq = catalogue.discover()["noq"]
-    missing = noq.missing("sockets")
-    if missing:
-        sys.exit(f"error: {missing} (hint: bentpipe stacks install noq)")
-    program = [*noq.command("sockets"), "perf"]
+    try:
+        program = [str(paths.program("bentpipe-perf"))]
+    except BentpipeError as error:
+        sys.exit(f"error: {error} (hint: {error.hint})")
     found: dict[str, Callable[[int], Sample]] = {
         "bentpipe perf": lambda size: perf(program, size, []),
         "bentpipe perf --reverse": lambda size: perf(program, size, ["--reverse"]),

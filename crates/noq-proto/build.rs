@@ -1,173 +1,120 @@
-//! Copies the source of noq-proto from where cargo keeps it, and mends it.
+//! Copies the source of noq-proto from where cargo keeps it, and applies `patches/*.patch`.
 //!
-//! `docs/upstream/noq-*.md` are the reports of what is mended. Should a release have the mends, this crate goes away.
-//! With `BENTPIPE_NOQ_PLAIN` set in the environment, nothing is mended: that shows what happens without. What is added is there all the same.
+//! With `BENTPIPE_NOQ_PLAIN` set in the environment, nothing is mended: that shows what happens without. The
+//! addition is there all the same.
 
+use std::panic::Location;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-const SOURCE: &str = "noq-proto-1.4.0";
+use bytes::Buf;
+use diffy::patch_set::{FilePatch, ParseOptions, PatchSet};
+use noq_proto::ConnectionId;
 
-/// In which file, what is written there, how often, and what it has to be.
-///
-/// `defragment` takes the number of bytes read for the offset before which all has been read. That holds in ordered mode only:
-/// unordered, it throws away chunks that fill a gap.
-///
-/// `defragment` leaves apart what lies side by side, if it fills its packets well: 2049 full packets that nobody has read are then
-/// taken for as many gaps, and the connection is given up: `docs/upstream/noq-unread.md`. So before that is counted, all but large pieces are merged.
-///
-/// The pacer holds back packets with nothing but an ACK, too, which RFC 9002, section 7.7, advises against: `docs/upstream/noq-acks.md`. Over a
-/// long round trip a receiver's ACKs then come in bursts.
-///
-/// All that a qlog could say of a packet is put into words where nobody asked for one, too: `docs/upstream/noq-qlog.md`.
-const MENDS: [(&str, &str, usize, &str); 14] = [
-    (
-        "connection/assembler.rs",
-        "let mut offset = self.bytes_read;",
-        2,
-        "let mut offset = if self.state.is_ordered() { self.bytes_read } else { 0 };",
-    ),
-    (
-        "connection/assembler.rs",
-        "if over_allocation > threshold || self.data.len() > COMPACT_THRESHOLD {",
-        1,
-        "if over_allocation > threshold || self.data.len() > COMPACT_THRESHOLD {
-            if self.data.len() > COMPACT_THRESHOLD {
-                for chunk in self.data.iter_mut().filter(|chunk| chunk.bytes.len() < 1 << 16) {
-                    chunk.defragmented = false;
-                    chunk.allocation_size = 2 * chunk.bytes.len();
-                }
-            }",
-    ),
-    (
-        "connection/mod.rs",
-        "if let Some(delay) = self.path_data_mut(path_id).pacing_delay(bytes_to_send, now) {",
-        1,
-        "let only_acks = !can_send.other && !need_loss_probe && !can_send.close;
-        if !only_acks && let Some(delay) = self.path_data_mut(path_id).pacing_delay(bytes_to_send, now) {",
-    ),
-    (QLOG, "impl QlogSink {", 1, QLOG_CONSTRUCTORS),
-    (QLOG, "    inner: PacketSent,", 1, "    inner: PacketSent,\n    is_unwanted: bool,"),
-    (QLOG, "    inner: PacketReceived,", 1, "    inner: PacketReceived,\n    is_unwanted: bool,"),
-    (QLOG, "                padding: 0,", 1, "                is_unwanted: false,\n                padding: 0,"),
-    (
-        QLOG,
-        "self.inner.header.scid = header.src_cid().map(stringify_cid);",
-        2,
-        "if self.is_unwanted {
-                return;
-            }
-            self.inner.header.scid = header.src_cid().map(stringify_cid);",
-    ),
-    (
-        QLOG,
-        "self.frame_raw(frame.to_qlog());",
-        1,
-        "if !self.is_unwanted {
-            self.frame_raw(frame.to_qlog());
-        }",
-    ),
-    (
-        QLOG,
-        "self.inner.frames.get_or_insert_default().push(frame);",
-        1,
-        "if !self.is_unwanted {
-            self.inner.frames.get_or_insert_default().push(frame);
-        }",
-    ),
-    (
-        QLOG,
-        "if matches!(frame, Frame::Padding) {",
-        1,
-        "if self.is_unwanted {
-                return;
-            }
-            if matches!(frame, Frame::Padding) {",
-    ),
-    (
-        "connection/packet_builder.rs",
-        "let mut qlog = QlogSentPacket::default();",
-        1,
-        "let mut qlog = conn.qlog.packet_sent();",
-    ),
-    (
-        "connection/mod.rs",
-        "let mut qlog = QlogRecvPacket::new(len);",
-        1,
-        "let mut qlog = self.qlog.packet_received(len);",
-    ),
-    (
-        "connection/mod.rs",
-        "let qlog = QlogRecvPacket::new(partial_decode.len());",
-        1,
-        "let qlog = self.qlog.packet_received(partial_decode.len());",
-    ),
-];
-
-/// What the library knows and does not tell, in the same words: `docs/upstream/noq-streams.md`.
-const ADDITION: (&str, &str, usize, &str) = (
-    "connection/streams/mod.rs",
-    "    /// The number of streams that may have unacknowledged data.",
-    1,
-    "    /// How many streams the peer has allowed to be opened over the lifetime of the connection (RFC 9000, section 19.11).
-    pub fn allowed(&self, dir: Dir) -> u64 {
-        self.state.max[dir as usize]
-    }
-
-    /// The number of streams that may have unacknowledged data.",
-);
-
-const QLOG: &str = "connection/qlog.rs";
-const QLOG_CONSTRUCTORS: &str = "impl QlogSink {
-    pub(crate) fn packet_sent(&self) -> QlogSentPacket {
-        QlogSentPacket {
-            inner: Default::default(),
-            is_unwanted: self.stream.is_none(),
-        }
-    }
-
-    pub(crate) fn packet_received(&self, len: usize) -> QlogRecvPacket {
-        let mut packet = QlogRecvPacket::new(len);
-        packet.is_unwanted = self.stream.is_none();
-        packet
-    }
-";
+/// What is no mend, and what code here is written against.
+const ADDITION: &str = "noq-streams.patch";
 
 fn main() {
     println!("cargo::rerun-if-env-changed=BENTPIPE_NOQ_PLAIN");
     println!("cargo::rerun-if-changed=build.rs");
-    let copy = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo")).join("src");
+    println!("cargo::rerun-if-changed=patches");
+    let copy = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo")).join("noq-proto");
     if copy.exists() {
         fs::remove_dir_all(&copy).expect("the old copy goes");
     }
-    copy_folder(&source().join("src"), &copy).expect("the source is copied");
-    // Attributes of the crate cannot be included; src/lib.rs has them.
-    edit(&copy.join("lib.rs"), |text| {
-        let start = text.find("extern crate alloc;").expect("where items begin");
-        text[start..].to_owned()
-    });
-    let mends: &[_] = match env::var_os("BENTPIPE_NOQ_PLAIN") {
-        Some(_) => &[],
-        None => &MENDS,
-    };
-    for &(file, wrong, count, right) in mends.iter().chain([&ADDITION]) {
-        edit(&copy.join(file), |text| {
-            assert_eq!(text.matches(wrong).count(), count, "{file}: {wrong}");
-            text.replace(wrong, right)
-        });
+    let source = source();
+    copy_folder(&source.join("src"), &copy.join("src")).expect("the source is copied");
+    for patch in patches() {
+        apply(&patch, &copy).unwrap_or_else(|why| panic!("{}: {why}", patch.display()));
     }
+    write_crate(&source, &copy).expect("the copy is written");
 }
 
-/// Where cargo keeps the sources that it fetched.
-fn source() -> PathBuf {
-    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
-    let home = home.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cargo")));
-    let registries = home.expect("CARGO_HOME or HOME").join("registry/src");
-    let sources = fs::read_dir(&registries).into_iter().flatten().flatten();
-    let mut found = sources.map(|registry| registry.path().join(SOURCE));
+/// The patches, in the order of their names.
+fn patches() -> Vec<PathBuf> {
+    let entries = fs::read_dir("patches").expect("the folder of patches");
+    let files = entries.map(|entry| entry.expect("an entry of the folder").path());
+    let is_plain = env::var_os("BENTPIPE_NOQ_PLAIN").is_some();
+    let mut found: Vec<_> = files
+        .filter(|file| file.extension().is_some_and(|it| it == "patch"))
+        .filter(|file| !is_plain || file.ends_with(ADDITION))
+        .collect();
+    found.sort();
     found
-        .find(|folder| folder.is_dir())
-        .unwrap_or_else(|| panic!("no {SOURCE} in {}", registries.display()))
+}
+
+/// Applies a patch to the copy, or says which hunk of which file does not fit.
+fn apply(patch: &Path, copy: &Path) -> Result<(), String> {
+    let text = fs::read_to_string(patch).map_err(|error| error.to_string())?;
+    for part in PatchSet::parse(&text, ParseOptions::unidiff()) {
+        apply_to_file(&part.map_err(|error| error.to_string())?, copy)?;
+    }
+    Ok(())
+}
+
+fn apply_to_file(part: &FilePatch<'_, str>, copy: &Path) -> Result<(), String> {
+    let hunks = part.patch().as_text().expect("unified diffs are of text");
+    let name = hunks.modified().unwrap_or_default();
+    let name = name.strip_prefix("b/").unwrap_or(name);
+    let wrong = |error: &dyn std::fmt::Display| format!("{name}: {error}");
+    let file = copy.join(name);
+    let text = fs::read_to_string(&file).map_err(|error| wrong(&error))?;
+    let text = diffy::apply(&text, hunks).map_err(|error| wrong(&error))?;
+    fs::write(&file, text).map_err(|error| wrong(&error))
+}
+
+/// Writes what `src/lib.rs` includes, and the manifest and licences that make the copy a crate of its own,
+/// which an IDE can open: `README.md`.
+fn write_crate(source: &Path, copy: &Path) -> io::Result<()> {
+    // Attributes of a crate cannot be included; src/lib.rs has them.
+    let text = fs::read_to_string(copy.join("src/lib.rs"))?;
+    let items = text.find("extern crate alloc;").expect("where items begin");
+    fs::write(copy.join("src/items.rs"), &text[items..])?;
+    let manifest = fs::read_to_string(source.join("Cargo.toml"))?;
+    // It is no member of the workspace that it lies in.
+    fs::write(copy.join("Cargo.toml"), manifest + "\n[workspace]\n")?;
+    for file in ["Cargo.lock", "LICENSE-APACHE", "LICENSE-MIT"] {
+        fs::write(copy.join(file), fs::read(source.join(file))?)?;
+    }
+    copy_folder(&source.join("benches"), &copy.join("benches"))
+}
+
+/// The folder of the published source, wherever cargo has it: in its registry, or vendored.
+///
+/// cargo says nowhere where that is, but the compiler has put it into the library: whoever is called by the
+/// library can ask.
+fn source() -> PathBuf {
+    let mut caller = Caller(None);
+    ConnectionId::from_buf(&mut caller, 0);
+    let file = Path::new(caller.0.expect("the library copies from the buffer"));
+    let folder = file.ancestors().find(|it| it.join("Cargo.toml").is_file());
+    folder.map(Path::to_owned).unwrap_or_else(|| {
+        let what = "the source of noq-proto was compiled under another name";
+        panic!(
+            "{}: {what} (--remap-path-prefix, trim-paths?)",
+            file.display()
+        )
+    })
+}
+
+/// An empty buffer that notes in which file it is read.
+struct Caller(Option<&'static str>);
+
+impl Buf for Caller {
+    fn remaining(&self) -> usize {
+        0
+    }
+
+    fn chunk(&self) -> &[u8] {
+        &[]
+    }
+
+    fn advance(&mut self, _: usize) {}
+
+    #[track_caller]
+    fn copy_to_slice(&mut self, _: &mut [u8]) {
+        self.0 = Some(Location::caller().file());
+    }
 }
 
 fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
@@ -182,9 +129,4 @@ fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-fn edit(file: &Path, change: impl Fn(&str) -> String) {
-    let text = fs::read_to_string(file).expect("a file of the copy");
-    fs::write(file, change(&text)).expect("a file of the copy");
 }

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from bentpipe import strict
+from bentpipe import labels, strict
 from bentpipe.analysis.cells import cells
 from bentpipe.analysis.comparison import MEASURES, Compared, Comparison, Key, Run, compare, remarks
 from bentpipe.errors import BentpipeError, one_of
@@ -43,8 +43,8 @@ class Explanation:
     reason: str
 
     def fits(self, cell: Compared) -> bool:
-        names = {one.partition(":")[0] for one in (cell.key.client, cell.key.server)}
-        here = self.stack in names and _plain(cell.key.scenario) in self.scenarios
+        names = {labels.variant(one).stack for one in (cell.key.client, cell.key.server)}
+        here = self.stack in names and labels.scenario(cell.key.scenario).name in self.scenarios
         return here and self.real_time_is == _direction(cell)
 
 
@@ -143,7 +143,7 @@ def _sections(page: Page) -> list[str]:
         parts.append("Of the two runs (A is virtual, B is real time):\n\n" + "\n".join(notes))
     parts += _apart(page)
     for scenario in page.scenarios:
-        parts += [f"## {_plain(scenario)}", _facts(page, scenario), _rows(page, scenario)]
+        parts += [f"## {labels.scenario(scenario).name}", _facts(page, scenario), _rows(page, scenario)]
     parts += ["## How exact real time was", _FIDELITY, _fidelity(page)]
     for source, name in ((page.virtual, "virtual time"), (page.real, "real time")):
         heading, *said = footing.failures(source.records)
@@ -156,7 +156,7 @@ def _sections(page: Page) -> list[str]:
 
 def _opening(page: Page) -> str:
     shown = page.goodput.cells
-    stacks = {name.partition(":")[0] for cell in shown for name in (cell.key.client, cell.key.server)}
+    stacks = {labels.variant(name).stack for cell in shown for name in (cell.key.client, cell.key.server)}
     ratios = [cell.ratio.value for cell in shown if cell.ratio and page.is_lossless(cell.key.scenario)]
     within = sum(not _far(one) for one in ratios)
     text = (
@@ -180,7 +180,8 @@ def _apart(page: Page) -> list[str]:
         why = [one for one in page.explanations if one.fits(cell)]
         used.update(why)
         reasons = " ".join(one.reason for one in why) or "not explained yet"
-        rows.append([_plain(cell.key.scenario), _pair(cell), _ratio(cell), _ok(cell), literal(reasons)])
+        scenario = labels.scenario(cell.key.scenario).name
+        rows.append([scenario, _pair(cell), _ratio(cell), _ok(cell), literal(reasons)])
     idle = [one for one in page.explanations if one not in used]
     parts = [
         heading,
@@ -219,7 +220,7 @@ def _fidelity(page: Page) -> str:
     groups: dict[str, list[Record]] = {}
     for record in page.real.in_order:
         groups.setdefault(record.scenario, []).append(record)
-    rows = [[_plain(scenario), *_kept(records)] for scenario, records in groups.items()]
+    rows = [[labels.scenario(scenario).name, *_kept(records)] for scenario, records in groups.items()]
     return table([*head, "CPU pressure"], rows)
 
 
@@ -250,11 +251,6 @@ def _of(values: Iterable[float | None], over: Callable[[list[float]], float]) ->
 def _facts(page: Page, scenario: str) -> str:
     summary = page.virtual.manifest.scenarios[scenario].summary
     return f"{literal(str(summary.get('title', scenario)))}."
-
-
-def _plain(scenario: str) -> str:
-    """The scenario of a label, without its settings."""
-    return scenario.partition(",")[0]
 
 
 def _pair(cell: Compared) -> str:

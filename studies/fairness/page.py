@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from bentpipe import labels
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.errors import BentpipeError
 from bentpipe.plan import flows, workload
@@ -15,7 +16,6 @@ from bentpipe.plan.flows import Flow
 from bentpipe.runs.records import Record
 from bentpipe.study import footing
 from bentpipe.study.markdown import literal, mbit, percent, several, table
-from bentpipe.study.queues import queue, without_queue
 from bentpipe.study.source import Source
 
 _FAIR = 0.9
@@ -128,8 +128,8 @@ def _equals(page: Page) -> str:
 
 
 def _path(scenario: str) -> str:
-    size = queue(scenario)
-    return literal(without_queue(scenario)) + (f", queue {size}" if size else "")
+    named = labels.scenario(scenario)
+    return literal(str(named.without_queue)) + (f", queue {named.queue}" if named.queue else "")
 
 
 def _over(page: Page, scenario: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bentpipe import labels
 from bentpipe.analysis.inference import ratio as ratio_of
 from bentpipe.errors import BentpipeError
 from bentpipe.schema.manifest import ScenarioState
@@ -139,7 +140,7 @@ def _opening(study: Study, chain: str, known: Pep) -> str:
 
 def _title(scenarios: dict[str, ScenarioState], name: str) -> str:
     return next(str(one.summary.get("title", label)) for label, one in scenarios.items()
-                if label.partition(",")[0] == name)  # fmt: skip
+                if labels.scenario(label).name == name)  # fmt: skip
 
 
 def _glance(study: Study, chain: str, known: Pep, more: Sequence[Study]) -> str:

@@ -19,6 +19,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from bentpipe import labels
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.plan import treatments, workload
 from bentpipe.plan.treatments import DIRECT
@@ -131,9 +132,8 @@ class Road:
 
     @classmethod
     def of(cls, label: str) -> Road:
-        name, *settings = label.split(",")
-        given = dict(one.partition("=")[::2] for one in settings)
-        return cls(name, given.get("forward.loss", "0%").replace("%", " %"))
+        named = labels.scenario(label)
+        return cls(named.name, named.values.get("forward.loss", "0%").replace("%", " %"))
 
     @property
     def title(self) -> str:

@@ -18,7 +18,6 @@ from bentpipe.analysis.cells import Cell, cells
 from bentpipe.errors import BentpipeError
 from bentpipe.runs.records import Record
 from bentpipe.study import figures, footing
-from bentpipe.study.compare import stack_of
 from bentpipe.study.figures import Line
 from bentpipe.study.markdown import literal, mbit, percent, several, table
 from bentpipe.study.source import Source
@@ -125,7 +124,7 @@ class Row:
 
     @property
     def stack(self) -> str:
-        return stack_of(self.cell.key.server)
+        return self.cell.key.server_label.stack
 
     @cached_property
     def measured(self) -> list[Record]:
@@ -171,7 +170,7 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     of Reno over one path with uniform loss.
     """
     source = runs[0]
-    mine = [cell for cell in cells(source.records) if "cc=newreno" in cell.key.server.split(":")]
+    mine = [cell for cell in cells(source.records) if cell.key.server_label.options.get("cc") == "newreno"]
     mine = [cell for cell in mine if any(one.rtt_median_ms and one.goodput_bps for one in cell.ok)]
     settings = {(cell.key.scenario, cell.key.workload, cell.key.client) for cell in mine}
     if len(settings) != 1:

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from bentpipe import labels
 from bentpipe.study.quantiles import quantile
 from bentpipe.study.slow_starts import BASELINE, MB, Group, groups
 from bentpipe.study.source import Source
-from bentpipe.study.variants import options, short_names
+from bentpipe.study.variants import short_names
 
 from .published import Search, SearchRuns
 
@@ -66,7 +67,7 @@ class Study:
 
     @property
     def paces(self) -> bool:
-        return any(options(one.server).get("pacing") != "off" for one in self.groups)
+        return any(labels.variant(one.server).options.get("pacing") != "off" for one in self.groups)
 
     @property
     def leads(self) -> list[float] | None:

@@ -14,7 +14,6 @@ from bentpipe.errors import BentpipeError
 from bentpipe.study import figures, footing
 from bentpipe.study.grid import Grid
 from bentpipe.study.markdown import literal, several, table
-from bentpipe.study.queues import queue, without_queue
 from bentpipe.study.slow_starts import MB, Run
 from bentpipe.study.source import Source
 from bentpipe.study.variants import short_names, slow_start
@@ -43,7 +42,7 @@ class Page:
         return [
             one
             for one in cells(self.source.in_order)
-            if slow_start(one.key.server) and queue(one.key.scenario)
+            if slow_start(one.key.server) and one.key.scenario_label.queue
         ]
 
     @cached_property
@@ -53,7 +52,9 @@ class Page:
     @cached_property
     def paths(self) -> list[tuple[str, str]]:
         """Scenario, without its queue, and workload."""
-        return list(dict.fromkeys((without_queue(one.key.scenario), one.key.workload) for one in self.cells))
+        return list(
+            dict.fromkeys((str(one.key.scenario_label.without_queue), one.key.workload) for one in self.cells)
+        )
 
     @property
     def tells(self) -> bool:
@@ -62,9 +63,15 @@ class Page:
 
     def over(self, path: tuple[str, str]) -> Grid:
         """Slow starts against queues."""
-        mine = [one for one in self.cells if (without_queue(one.key.scenario), one.key.workload) == path]
-        settings = list(dict.fromkeys(queue(one.key.scenario) for one in mine))
-        return Grid(self.variants, settings, {(one.key.server, queue(one.key.scenario)): one for one in mine})
+        mine = [
+            one for one in self.cells if (str(one.key.scenario_label.without_queue), one.key.workload) == path
+        ]
+        settings = list(dict.fromkeys(one.key.scenario_label.queue for one in mine))
+        return Grid(
+            self.variants,
+            settings,
+            {(one.key.server, one.key.scenario_label.queue): one for one in mine},
+        )
 
 
 def write(runs: Sequence[Source], folder: Path) -> list[Path]:
@@ -144,7 +151,9 @@ def _acts(cell: Cell) -> bool:
 
 
 def _title(page: Page, scenario: str) -> str:
-    label = next(one.key.scenario for one in page.cells if without_queue(one.key.scenario) == scenario)
+    label = next(
+        one.key.scenario for one in page.cells if str(one.key.scenario_label.without_queue) == scenario
+    )
     return f"{literal(str(page.source.manifest.scenarios[label].summary.get('title', scenario)))}."
 
 

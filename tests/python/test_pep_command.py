@@ -22,11 +22,8 @@ import pytest
 from children import wait_for
 
 from bentpipe import paths
-from bentpipe.stacks import catalogue
 
-MISSING = catalogue.discover()["noq"].missing("sockets")
 pytestmark = pytest.mark.real_time
-needs_noq = pytest.mark.skipif(MISSING is not None, reason=f"{MISSING} (bentpipe stacks install noq)")
 
 BENTPIPE = [sys.executable, "-m", "bentpipe"]
 PEP = [*BENTPIPE, "pep"]
@@ -223,7 +220,6 @@ def test_without_a_certificate_one_is_made_and_that_is_said() -> None:
         assert it.end() == 0
 
 
-@needs_noq
 @pytest.mark.parametrize("mode", ["parallel", "sequential", "warm"])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_bytes_arrive_exactly(reverse: bool, mode: str) -> None:
@@ -243,7 +239,6 @@ def test_bytes_arrive_exactly(reverse: bool, mode: str) -> None:
         assert carried >= 2 * 3_000_001
 
 
-@needs_noq
 def test_two_in_a_row() -> None:
     identity = ["--cert", str(CERTS / "cert.pem"), "--key", str(CERTS / "priv.key")]
     with (
@@ -256,7 +251,6 @@ def test_two_in_a_row() -> None:
         client(first.port, "--bytes", "5MB", "--reverse")
 
 
-@needs_noq
 def test_clients_of_every_worker_are_served_at_once() -> None:
     with server() as port, through(port, "--workers", "3") as it:
         for _ in range(3):
@@ -284,7 +278,6 @@ def under_way(it: Proxy, port: str, *arguments: str) -> subprocess.Popen[str]:
     return process
 
 
-@needs_noq
 def test_sigterm_lets_a_transfer_complete_and_takes_no_other() -> None:
     with server() as port, through(port, "--set", "times.drain=600 s") as it:
         process = under_way(it, it.port, "--time", "600")
@@ -305,7 +298,6 @@ def test_sigterm_lets_a_transfer_complete_and_takes_no_other() -> None:
         assert it.lines[-1]["event"] == "ended"
 
 
-@needs_noq
 def test_what_goes_on_for_too_long_is_closed_when_draining() -> None:
     with server() as port, through(port, "--set", "times.drain=0.2 s") as it:
         process = under_way(it, it.port, "--time", "600")
@@ -318,7 +310,6 @@ def test_what_goes_on_for_too_long_is_closed_when_draining() -> None:
         assert closed["by"] == "proxy"
 
 
-@needs_noq
 def test_a_second_signal_ends_at_once() -> None:
     with server() as port, through(port) as it:
         process = under_way(it, it.port, "--time", "600", "--idle", "1")
@@ -345,7 +336,6 @@ format = "json"
     return file
 
 
-@needs_noq
 def test_sighup_changes_what_comes_and_drops_nothing(tmp_path: Path) -> None:
     """First a certificate that is made, then the laboratory's: a client that verifies sees the difference."""
     verify = ["--ca", str(CERTS / "ca.pem")]
@@ -386,7 +376,6 @@ def test_what_needs_a_restart_is_named(tmp_path: Path) -> None:
         assert it.wait_for("reloaded")["not_before_a_restart"] == ["workers", "client-side.version"]
 
 
-@needs_noq
 def test_names_that_are_not_allowed_are_refused() -> None:
     with server() as port:
         trust = ["--ca", str(CERTS / "ca.pem")]
@@ -397,7 +386,6 @@ def test_names_that_are_not_allowed_are_refused() -> None:
             assert (line["why"], line["name"]) == ("server name", "elsewhere")
 
 
-@needs_noq
 def test_limits_hold_over_all_workers() -> None:
     settings = ["--workers", "2", "--set", "limits.connections-per-client=1"]
     with server() as port, through(port, *settings) as it:
@@ -411,7 +399,6 @@ def test_limits_hold_over_all_workers() -> None:
         client(it.port, "--bytes", "10kB")
 
 
-@needs_noq
 def test_garbage_disturbs_nobody() -> None:
     """Datagrams of no form, and beginnings of handshakes that go nowhere, while a transfer is under way."""
     draw = random.Random(7)
@@ -430,7 +417,6 @@ def test_garbage_disturbs_nobody() -> None:
         wait_for("the end of all connections", lambda: it.metrics()["connections"] == 0)
 
 
-@needs_noq
 @pytest.mark.parametrize("mode", ["parallel", "sequential"])
 def test_a_next_hop_that_does_not_answer(mode: str) -> None:
     with contextlib.closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as deaf:
@@ -443,7 +429,6 @@ def test_a_next_hop_that_does_not_answer(mode: str) -> None:
             assert closed["why"]
 
 
-@needs_noq
 def test_a_next_hop_with_the_wrong_certificate(tmp_path: Path) -> None:
     """The laboratory's other authority has signed nothing of what the server shows."""
     with server() as port:
@@ -455,14 +440,12 @@ def test_a_next_hop_with_the_wrong_certificate(tmp_path: Path) -> None:
             assert "certificate" in closed["why"]
 
 
-@needs_noq
 def test_clients_without_a_certificate_stay_outside() -> None:
     with server() as port, through(port, "--client-ca", str(CERTS / "ca.pem")) as it:
         refused(it.port)
         assert it.metrics()["bytes_to_servers_total"] == 0
 
 
-@needs_noq
 @pytest.mark.soak
 def test_memory_stays_where_it_is() -> None:
     """Hundreds of short connections, one after the other: what one took, the next has."""

@@ -16,14 +16,10 @@ from typing import Any
 
 import pytest
 
-from bentpipe.stacks import catalogue
+from bentpipe import paths
 from bentpipe.stacks.loopback import free_port
 
-MISSING = catalogue.discover()["noq"].missing("sockets")
-pytestmark = [
-    pytest.mark.real_time,
-    pytest.mark.skipif(MISSING is not None, reason=f"{MISSING} (bentpipe stacks install noq)"),
-]
+pytestmark = pytest.mark.real_time
 
 PERF = [sys.executable, "-m", "bentpipe", "perf"]
 LONG_S = 120  # a test that takes longer hangs
@@ -181,7 +177,7 @@ def test_logs(tmp_path: Path) -> None:
 
 
 def test_certificates() -> None:
-    certs = catalogue.discover()["noq"].folder.parent / "certs"
+    certs = paths.certs()
     with server("--cert", str(certs / "cert.pem"), "--key", str(certs / "priv.key")) as (_, port):
         arguments = ["--bytes", "1kB", "--ca", str(certs / "ca.pem"), "--server-name"]
         assert client(port, *arguments, "server")["start"]["certificate"] == "verified"
@@ -276,12 +272,13 @@ def test_lines_fit_into_a_small_terminal() -> None:
 
 
 def test_help_is_the_same_without_the_program(tmp_path: Path) -> None:
-    environment = {**os.environ, "BENTPIPE_CACHE": str(tmp_path)}
+    environment = {**os.environ, "BENTPIPE_BIN": str(tmp_path)}
     done = subprocess.run([*PERF, "--help"], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == run("--help").stdout
-    program = catalogue.discover()["noq"].command("sockets")
-    own = subprocess.run([*program, "perf", "--help"], capture_output=True, text=True, check=True)
+    own = subprocess.run(
+        [paths.program("bentpipe-perf"), "--help"], capture_output=True, text=True, check=True
+    )
     assert own.stdout == done.stdout
     away = subprocess.run([*PERF, "server"], env=environment, capture_output=True, text=True, check=False)
     assert away.returncode == 1
-    assert "hint: bentpipe stacks install noq" in away.stderr
+    assert "bentpipe-perf is not built" in away.stderr

@@ -77,6 +77,18 @@ def test_a_run_is_not_resumed_without_its_kind(
     assert "BENTPIPE_PROXIES" in done.err and Path("A/records.jsonl").read_text() == before
 
 
+def test_a_run_keeps_the_chain_that_was_meant(bentpipe: Command, mine: Path) -> None:
+    """Where a kind can stand may change; a run that began goes on as it was."""
+    installed_or_skip("noq")
+    assert bentpipe(*RUN, "--treatment", "direct,mine", "--out", "A", "--no-report").code == 0
+    file = mine / "proxy.toml"
+    file.write_text(file.read_text().replace('places = ["gateway"]', 'places = ["terminal", "gateway"]'))
+    proxies.discover.cache_clear()
+    done = bentpipe("run", "--resume", "A", "--no-report", "--json")
+    assert done.code == 0 and "0 trials to run" in done.err, done.err
+    assert [record["treatment"] for record in done.records()] == ["direct", "mine gateway"]
+
+
 def test_what_a_kind_says_of_itself_counts(mine: Path) -> None:
     kind = proxies.discover()["mine"]
     assert kind.default == "gateway" and kind.lead({"mode": "warm"}) == 0.5 and kind.lead({"iw": "9"}) == 0

@@ -6,46 +6,46 @@ use std::time::Duration;
 use bentpipe_congestion::noq::Factory;
 use bentpipe_congestion::{Recipe, Settings};
 use bentpipe_endpoint::{EndpointError, Options, Surroundings};
+use bentpipe_noq_adapter::{ChosenController, Tuning};
 use noq_proto::congestion::{Bbr3Config, CubicConfig, NewRenoConfig};
 
-use crate::diary::Diary;
-use crate::options::{Control, Tuning};
-use crate::peers::Peers;
+use crate::controller_log::ControllerLog;
+use crate::remembered_paths::RememberedPaths;
 
-/// `None`: the library's default.
+/// Takes the options of congestion control; `None`: the library's default.
 pub fn congestion_control(
     tuning: &Tuning,
-    around: &Surroundings,
+    surroundings: &Surroundings,
     options: &mut Options,
-    peers: &Peers,
-) -> Result<Option<Control>, EndpointError> {
+    paths: &RememberedPaths,
+) -> Result<Option<ChosenController>, EndpointError> {
     match (tuning.cc.as_deref(), options.take("ss")) {
         (None, None) if tuning.initial_window.is_none() => Ok(None),
         (cc, None) => of_the_library(cc.unwrap_or("cubic"), tuning.initial_window).map(Some),
         (cc, Some(ss)) => {
-            peers.take(around, options)?;
+            paths.take(surroundings, options)?;
             let cc = cc.unwrap_or("cubic");
-            of_ours(cc, &ss, tuning, around, options, peers).map(Some)
+            of_ours(cc, &ss, tuning, surroundings, options, paths).map(Some)
         }
     }
 }
 
-fn of_the_library(cc: &str, window: Option<u64>) -> Result<Control, EndpointError> {
+fn of_the_library(cc: &str, window: Option<u64>) -> Result<ChosenController, EndpointError> {
     Ok(match cc {
         "cubic" => {
             let mut config = CubicConfig::default();
             window.map(|bytes| config.initial_window(bytes).clone());
-            Control::of(config)
+            ChosenController::of(config)
         }
         "newreno" => {
             let mut config = NewRenoConfig::default();
             window.map(|bytes| config.initial_window(bytes).clone());
-            Control::of(config)
+            ChosenController::of(config)
         }
         "bbr3" => {
             let mut config = Bbr3Config::default();
             window.map(|bytes| config.initial_window(bytes).clone());
-            Control::of(config)
+            ChosenController::of(config)
         }
         other => {
             let ours = Recipe::avoidances().join(", ");
@@ -61,10 +61,10 @@ fn of_ours(
     cc: &str,
     ss: &str,
     tuning: &Tuning,
-    around: &Surroundings,
+    surroundings: &Surroundings,
     options: &mut Options,
-    peers: &Peers,
-) -> Result<Control, EndpointError> {
+    paths: &RememberedPaths,
+) -> Result<ChosenController, EndpointError> {
     let recipe = Recipe::new(cc, ss)
         .map_err(|error| EndpointError::Unsupported(format!("option {error}")))?;
     let mut settings = Settings {
@@ -85,18 +85,18 @@ fn of_ours(
     if let Some(bytes) = options.take_number("cwnd", 2400..=u64::MAX)? {
         settings.maximum_window = bytes;
     }
-    let peers = peers.clone();
-    let diary = Diary::new(around.qlog.clone());
-    let pages = diary.clone();
+    let paths = paths.clone();
+    let log = ControllerLog::new(surroundings.qlog.clone());
+    let log_of_paths = log.clone();
     let factory = Factory {
         recipe,
         settings,
-        origin: around.clock.instant(Duration::ZERO),
-        resume: Some(Arc::new(move || peers.recall())),
-        watch: Some(Arc::new(move || pages.of_a_new_path())),
+        origin: surroundings.clock.instant(Duration::ZERO),
+        resume: Some(Arc::new(move || paths.recall())),
+        watch: Some(Arc::new(move || log_of_paths.for_new_path())),
     };
-    Ok(Control {
+    Ok(ChosenController {
         factory: Arc::new(factory),
-        report: Some(Arc::new(move || diary.statistics())),
+        report: Some(Arc::new(move || log.statistics())),
     })
 }

@@ -1,19 +1,32 @@
-//! The words that say what a connection of noq is to be like, such as `cc=cubic ss=search4 iw=100` (`endpoints/noq/stack.toml` has them all).
+//! noq as Bentpipe uses it: the words that say what a connection is to be like, such as
+//! `cc=cubic ss=search4 iw=100` (`endpoints/noq/stack.toml` has them all), and [`Noq`], which the adapter
+//! that noq shares with quinn needs.
 //!
-//! The endpoint program and the proxy share them, and with them what remembers paths ([`Peers`]) and what tells of congestion control.
+//! The endpoint program, `bentpipe perf` and the proxy share them, and with them what remembers paths
+//! ([`RememberedPaths`]) and what tells of congestion control.
 
 mod congestion;
-mod dialect;
-mod diary;
-/// noq is a fork of quinn; what both understand is said once.
-#[path = "../../endpoint/quinn-family/options.rs"]
-mod options;
-mod peers;
+mod controller_log;
+mod library;
 mod qlog;
+mod remembered_paths;
 
-pub use dialect::{DEFAULT_WINDOW, NAME};
-pub use options::{Control, Report, Tuning, apply};
-pub use peers::Peers;
+use bentpipe_endpoint::{EndpointError, Options, Surroundings};
+pub use bentpipe_noq_adapter::Report;
+use noq_proto::TransportConfig;
+
+pub use library::Noq;
 pub use qlog::log_to;
+pub use remembered_paths::RememberedPaths;
 
-use noq_proto as proto;
+/// Takes the words of a connection out of `options`.
+///
+/// Returns what will report on congestion control.
+pub fn apply(
+    transport: &mut TransportConfig,
+    surroundings: &Surroundings,
+    options: &mut Options,
+    paths: &RememberedPaths,
+) -> Result<Option<Report>, EndpointError> {
+    bentpipe_noq_adapter::apply::<Noq>(transport, surroundings, options, paths)
+}

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bentpipe_endpoint::LogFolder;
+use bentpipe_noq_adapter::Library as _;
 use noq_proto::{ConnectionId, QlogConfig, QlogFactory, Side, TransportConfig};
 
-use crate::dialect::NAME;
+use crate::library::Noq;
 
 /// Has noq write a file per connection.
 pub fn log_to(folder: &LogFolder, start: Instant, transport: &mut TransportConfig) {
@@ -31,7 +32,7 @@ impl QlogFactory for FilePerConnection {
         _now: Instant,
     ) -> Option<QlogConfig> {
         let mut config = QlogConfig::new(Box::new(self.folder.create()?));
-        config.title(Some(NAME.into())).start_time(self.start);
+        config.title(Some(Noq::NAME.into())).start_time(self.start);
         Some(config)
     }
 }

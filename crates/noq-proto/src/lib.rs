@@ -1,4 +1,4 @@
-//! noq-proto 1.4.0, mended: `build.rs` says what and how.
+//! noq-proto 1.4.0, mended: `README.md` says how, and how to open the source that this includes.
 
 #![no_std]
 #![allow(
@@ -8,4 +8,4 @@
     reason = "the code is upstream's"
 )]
 
-include!(concat!(env!("OUT_DIR"), "/src/lib.rs"));
+include!(concat!(env!("OUT_DIR"), "/noq-proto/src/items.rs"));

@@ -4,38 +4,20 @@
 //! It has two sides. On the *client side*, towards the client, it is a QUIC server; on the *server side*, towards the server, it is a QUIC
 //! client of the *next hop*, which is the next proxy or the server.
 
-mod admission;
-mod arrivals;
-mod aside;
-mod closing;
+mod bypass;
 mod config;
 mod connections;
-mod course;
-mod crypto;
-mod ending;
-mod error;
-mod event;
-mod flow;
-mod forwarding;
-mod hello;
-mod initial;
-mod opening;
-mod pair;
+mod handshake;
+mod limits;
 mod pool;
 mod proxy;
-mod reader;
 mod relay;
-mod seats;
-mod sessions;
-mod statistics;
-mod warming;
-mod words;
 
-pub use closing::Code;
+pub use config::error::PepError;
+pub use config::options::{Basis, Place, from_words};
 pub use config::{Auto, Config, ConnectionIds, Hop, Limits, Mode, NextHop, Warm, Window};
-pub use error::PepError;
-pub use event::{Event, Number, Refusal, Why};
+pub use limits::quota::{Most, Seat, Seats};
+pub use proxy::event::{Event, Number, Refusal, Why};
+pub use proxy::statistics::{Kind, Metric, Statistics};
 pub use proxy::{Proxy, Side};
-pub use seats::{Most, Seat, Seats};
-pub use statistics::{Kind, Metric, Statistics};
-pub use words::{Basis, Place, from_words};
+pub use relay::close::Code;

@@ -6,14 +6,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{self, ExitCode};
 
-use bentpipe_trace::capture::{CaptureError, Input, Unread};
-use bentpipe_trace::connection::Connection;
-use bentpipe_trace::{Captured, File as Capture, LinkFacts};
+use bentpipe_analysis::connection::Connection;
+use bentpipe_analysis::{
+    AnalysisFile, Captured, ConnectionAnalysis, File as Capture, LinkFacts, SideInformation,
+    Undecoded,
+};
+use bentpipe_wire::capture::{CaptureError, Input, Unread};
 
-use crate::analysis::{Analysis, Analyzed, Beside, Undecoded, sides};
+use crate::congestion_windows;
 use crate::input;
 use crate::tables::Table;
-use crate::windows::Windows;
 
 /// What is to be analysed, and where the results go.
 #[derive(Debug, PartialEq, Eq)]
@@ -38,27 +40,22 @@ pub fn run(job: &Analyze) -> Result<ExitCode, Box<dyn Error>> {
         .unwrap_or_default();
     let names: Vec<String> = job.files.iter().map(|file| input::name(file)).collect();
     let (captured, errors) = read(job, &names)?;
-    let mut analysis = Analysis {
-        format: 1,
-        files: names,
-        sides: "unknown",
-        undecoded: undecoded(&captured),
-        errors,
-        connections: Vec::new(),
-    };
+    let mut analysis = AnalysisFile::new(names, &captured, errors);
     let connections = captured.connections;
-    match connections.iter().max_by_key(|it| it.packets.len()) {
-        Some(largest) => analysis.sides = sides(largest.vantage),
-        None => analysis.errors.push(nothing(&analysis.undecoded)),
+    if connections.is_empty() {
+        analysis.errors.push(nothing(&analysis.undecoded));
     }
-    let windows = Windows::read(&job.qlogs, &connections, &mut analysis.errors)?;
+    let windows = congestion_windows::read(&job.qlogs, &connections, &mut analysis.errors)?;
     let facts = LinkFacts {
         // Of several connections, each carries a part: no one's share is known.
         size_bytes: facts.size_bytes.filter(|_| connections.len() == 1),
         ..facts
     };
-    let beside = Beside { facts, windows };
-    write(&job.out, &beside, connections, &mut analysis)?;
+    let known = SideInformation {
+        link: facts,
+        windows,
+    };
+    write(&job.out, &known, connections, &mut analysis)?;
     for error in &analysis.errors {
         eprintln!("error: {error}");
     }
@@ -96,9 +93,9 @@ fn read(job: &Analyze, names: &[String]) -> Result<(Captured, Vec<String>), Box<
 /// Writes the results, connection by connection, so that each one's ledger and packets are gone before the next.
 fn write(
     out: &Path,
-    beside: &Beside,
+    known: &SideInformation,
     connections: Vec<Connection>,
-    analysis: &mut Analysis,
+    analysis: &mut AnalysisFile,
 ) -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(out).map_err(|error| format!("{}: {error}", out.display()))?;
     replace(&out.join("packets.parquet"), |file| {
@@ -106,7 +103,7 @@ fn write(
         for (number, connection) in connections.into_iter().enumerate() {
             let entries = connection.ledger();
             table.add(i32::try_from(number)?, &connection, &entries)?;
-            let analyzed = Analyzed::new(number, &connection, &entries, beside);
+            let analyzed = ConnectionAnalysis::new(number, &connection, &entries, known);
             analysis.connections.push(analyzed);
         }
         table.finish()?;
@@ -143,16 +140,6 @@ fn link_facts(link: &str) -> Result<LinkFacts, String> {
     }
     let json = input::read(Path::new(link))?;
     serde_json::from_slice(&json).map_err(|error| format!("{link}: {error}"))
-}
-
-fn undecoded(captured: &Captured) -> Vec<Undecoded> {
-    let undecodable = captured.undecodable.iter();
-    let undecoded = undecodable.map(|(what, missing)| Undecoded {
-        count: missing.count,
-        what: what.clone(),
-        first_frame: missing.first_frame,
-    });
-    undecoded.collect()
 }
 
 fn nothing(undecoded: &[Undecoded]) -> String {

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io::{Write, stdout};
 use std::path::PathBuf;
 
-use bentpipe_trace::qlog::of_date;
+use bentpipe_qlog::of_date;
 use lexopt::prelude::*;
 
 use crate::analyze::Analyze;

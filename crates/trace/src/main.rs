@@ -3,15 +3,14 @@
 //! `packets` prints the QUIC packets of captures, decrypted, as JSON. `analyze` makes a table of them, and says what they
 //! achieved. `qlog` says what the logs of endpoints hold, and converts them for qvis.
 
-mod analysis;
 mod analyze;
 mod cli;
+mod congestion_windows;
 mod input;
 mod packets;
 mod qlog_command;
 mod summary;
 mod tables;
-mod windows;
 
 use std::process::ExitCode;
 

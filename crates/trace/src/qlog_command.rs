@@ -6,10 +6,8 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use bentpipe_trace::qlog::convert::Converter;
-use bentpipe_trace::qlog::{
-    Clock, Format, Generation, Outline, QlogError, Reader, Trace, milliseconds,
-};
+use bentpipe_qlog::convert::Converter;
+use bentpipe_qlog::{Clock, Format, Generation, Outline, QlogError, Reader, Trace, milliseconds};
 
 /// Problems of a file that are told in words; the rest is counted.
 const TOLD: usize = 20;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use bentpipe_trace::NoDatagram;
-use bentpipe_trace::quic::{FrameError, PacketType, Reason};
+use bentpipe_wire::NoDatagram;
+use bentpipe_wire::quic::{FrameError, PacketType, Reason};
 
 /// Counts of one capture file.
 #[derive(Debug, Default)]

@@ -8,10 +8,10 @@ use std::borrow::Cow;
 use std::io::Write;
 use std::sync::Arc;
 
-use bentpipe_trace::Entry;
-use bentpipe_trace::connection::{Connection, Frame, Kind, Nanos, Packet, Protocol};
-use bentpipe_trace::metrics::{milliseconds, seconds};
-use bentpipe_trace::quic::{End, PacketType, Space};
+use bentpipe_analysis::Entry;
+use bentpipe_analysis::connection::{Connection, Frame, Kind, Nanos, Packet, Protocol};
+use bentpipe_analysis::metrics::{milliseconds, seconds};
+use bentpipe_wire::quic::{End, PacketType, Space};
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding};
 use parquet::data_type::{

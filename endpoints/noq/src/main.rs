@@ -1,30 +1,27 @@
-//! noq as an endpoint program (`endpoints/CONTRACT.md`), and with `perf` as its first argument as a measuring instrument.
-
-/// noq is a fork of quinn; one adapter serves both.
-#[path = "../../../crates/endpoint/quinn-family/adapter.rs"]
-mod adapter;
-#[cfg(test)]
-#[path = "../../../crates/endpoint/quinn-family/tests/adversity.rs"]
-mod adversity;
-#[path = "../../../crates/endpoint/quinn-family/client.rs"]
-mod client;
-mod dialect;
-#[path = "../../../crates/endpoint/quinn-family/inbox.rs"]
-mod inbox;
-mod perf;
-#[cfg(test)]
-#[path = "../../../crates/endpoint/quinn-family/tests/reading.rs"]
-mod reading;
+//! noq as an endpoint program (`endpoints/CONTRACT.md`).
 
 use std::process::ExitCode;
 
-use bentpipe_noq_options as options;
-use noq_proto as proto;
+use bentpipe_noq_adapter::Adapter;
+use bentpipe_noq_options::Noq;
 
 fn main() -> ExitCode {
-    let mut arguments = std::env::args().skip(1).peekable();
-    if arguments.next_if(|word| word == "perf").is_some() {
-        return perf::main(arguments);
+    bentpipe_endpoint::run::<Adapter<Noq>>()
+}
+
+#[cfg(test)]
+mod tests {
+    use bentpipe_endpoint_tests::reading;
+
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        reading::what_is_written_is_read::<Adapter<Noq>>();
     }
-    bentpipe_endpoint::run::<adapter::Adapter>()
+
+    #[test]
+    fn small_pieces_that_are_sent_again_together_arrive() {
+        reading::small_pieces_that_are_sent_again_together_arrive::<Adapter<Noq>>();
+    }
 }

@@ -1,18 +1,15 @@
-//! noq against itself and quinn, by the contract: the same cases as for quinn.
+//! noq against itself and quinn, by the contract.
 
-#[path = "../../../crates/endpoint/quinn-family/tests/cases.rs"]
-mod cases;
-#[path = "../../../crates/endpoint/quinn-family/tests/harness.rs"]
-mod harness;
-#[path = "../../../crates/endpoint/quinn-family/tests/packets.rs"]
-mod packets;
-#[path = "../../../crates/endpoint/quinn-family/tests/pairs.rs"]
-mod pairs;
-#[path = "../../../crates/endpoint/quinn-family/tests/socket_cases.rs"]
-mod socket_cases;
-#[path = "../../../crates/endpoint/quinn-family/tests/test_cases.rs"]
-mod test_cases;
+use bentpipe_endpoint_tests::{Subject, contract_tests, tests};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_bentpipe-endpoint-noq");
-/// Every congestion control, since each may draw randomness of its own.
-const CONTROLS: [&str; 3] = ["newreno", "cubic", "bbr3"];
+const NOQ: Subject = Subject {
+    program: env!("CARGO_BIN_EXE_bentpipe-endpoint-noq"),
+    controls: &["newreno", "cubic", "bbr3"],
+};
+
+contract_tests!(NOQ);
+tests! {
+    NOQ;
+    pairs: every_test_case_works_between_the_two,
+        every_test_case_crosses_real_sockets_between_the_two;
+}

@@ -1,13 +1,6 @@
-//! Careful Resume between two noq, on the harness's path: 100 ms there and back.
+//! Careful Resume between two noq, on the coordinator's path: 100 ms there and back.
 
-#[expect(dead_code, reason = "a part of it is used")]
-#[path = "../../../crates/endpoint/quinn-family/tests/harness.rs"]
-mod harness;
-#[expect(dead_code, reason = "the harness sorts packets by it")]
-#[path = "../../../crates/endpoint/quinn-family/tests/packets.rs"]
-mod packets;
-
-use harness::{Outcome, Program, folder, hello, pair, trial};
+use bentpipe_endpoint_tests::coordinator::{Outcome, Program, folder, hello, pair, trial};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_bentpipe-endpoint-noq");
 const SIZE: usize = 1 << 20;

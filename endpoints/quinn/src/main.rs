@@ -1,26 +1,30 @@
 //! quinn as an endpoint program (`endpoints/CONTRACT.md`).
 
-/// noq is a fork of quinn; one adapter serves both.
-#[path = "../../../crates/endpoint/quinn-family/adapter.rs"]
-mod adapter;
-#[cfg(test)]
-#[path = "../../../crates/endpoint/quinn-family/tests/adversity.rs"]
-mod adversity;
-#[path = "../../../crates/endpoint/quinn-family/client.rs"]
-mod client;
-mod dialect;
-#[path = "../../../crates/endpoint/quinn-family/inbox.rs"]
-mod inbox;
-#[path = "../../../crates/endpoint/quinn-family/options.rs"]
-mod options;
-#[cfg(test)]
-#[path = "../../../crates/endpoint/quinn-family/tests/reading.rs"]
-mod reading;
+mod library;
 
 use std::process::ExitCode;
 
-use quinn_proto as proto;
+use bentpipe_quinn_adapter::Adapter;
+
+use crate::library::Quinn;
 
 fn main() -> ExitCode {
-    bentpipe_endpoint::run::<adapter::Adapter>()
+    bentpipe_endpoint::run::<Adapter<Quinn>>()
+}
+
+#[cfg(test)]
+mod tests {
+    use bentpipe_endpoint_tests::reading;
+
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        reading::what_is_written_is_read::<Adapter<Quinn>>();
+    }
+
+    #[test]
+    fn small_pieces_that_are_sent_again_together_arrive() {
+        reading::small_pieces_that_are_sent_again_together_arrive::<Adapter<Quinn>>();
+    }
 }

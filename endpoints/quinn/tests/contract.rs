@@ -1,16 +1,10 @@
 //! quinn against itself, by the contract.
 
-#[path = "../../../crates/endpoint/quinn-family/tests/cases.rs"]
-mod cases;
-#[path = "../../../crates/endpoint/quinn-family/tests/harness.rs"]
-mod harness;
-#[path = "../../../crates/endpoint/quinn-family/tests/packets.rs"]
-mod packets;
-#[path = "../../../crates/endpoint/quinn-family/tests/socket_cases.rs"]
-mod socket_cases;
-#[path = "../../../crates/endpoint/quinn-family/tests/test_cases.rs"]
-mod test_cases;
+use bentpipe_endpoint_tests::{Subject, contract_tests};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_bentpipe-endpoint-quinn");
-/// Every congestion control, since each may draw randomness of its own.
-const CONTROLS: [&str; 3] = ["newreno", "cubic", "bbr"];
+const QUINN: Subject = Subject {
+    program: env!("CARGO_BIN_EXE_bentpipe-endpoint-quinn"),
+    controls: &["newreno", "cubic", "bbr"],
+};
+
+contract_tests!(QUINN);

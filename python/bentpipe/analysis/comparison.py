@@ -15,6 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from bentpipe import labels
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.analysis.inference import Ratio, adjusted, geometric_mean, ratio
 from bentpipe.errors import BentpipeError, UsageError, one_of
@@ -99,7 +100,7 @@ class Run:
     def of(self, treatment: str) -> Run:
         """What it has of one treatment. UsageError if this name means none of them, or several."""
         present = list(dict.fromkeys(record.treatment for record in self.records))
-        found = [one for one in present if treatment in (one, one.partition(" ")[0])]
+        found = [one for one in present if treatment in (one, labels.treatment(one).kind)]
         if treatment not in present and not found:
             found = [one for one in present if one == _canonical(treatment)]
         if not found:
@@ -301,7 +302,8 @@ def _gaps(both: Comparison) -> Iterator[str]:
 def _canonical(treatment: str) -> str:
     """As records have it, of a chain that the user wrote in another order; "" if it is none."""
     try:
-        kind, _, chain = treatment.rpartition(" ")
-        return str(treatments.chain(chain, "", kind or treatments.QUIC_PEP))
+        if labels.treatment(treatment).chain:
+            return str(treatments.parse(treatment, ""))
+        return str(treatments.chain(treatment, ""))
     except UsageError:
         return ""

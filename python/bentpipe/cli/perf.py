@@ -1,4 +1,4 @@
-"""`bentpipe perf`: the program of the noq stack, which measures when its first argument is `perf`."""
+"""`bentpipe perf`: a program of its own, which measures over real sockets."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import sys
 
 import click
 
-from bentpipe.errors import BentpipeError
-from bentpipe.stacks import catalogue
+from bentpipe import paths
 
-STACK = "noq"
-_HELP = "src/perf/help.txt"  # in the stack's folder; the program prints the same
+PROGRAM = "bentpipe-perf"
+_HELP = "crates/perf/src/help.txt"  # the program prints the same
 
 
 @click.command(
@@ -22,13 +21,9 @@ _HELP = "src/perf/help.txt"  # in the stack's folder; the program prints the sam
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def perf(arguments: tuple[str, ...]) -> None:
     """Measure what QUIC gets through a path, as iperf3 does for TCP."""
-    stack = catalogue.find(STACK, catalogue.discover())
     if not arguments or "--help" in arguments or "-h" in arguments:
-        click.echo((stack.folder / _HELP).read_text(), nl=False)
+        click.echo((paths.root() / _HELP).read_text(), nl=False)
         return
-    missing = stack.missing("sockets")
-    if missing:
-        raise BentpipeError(missing, f"bentpipe stacks install {STACK}")
-    command = [*stack.command("sockets"), "perf", *arguments]
+    program = paths.program(PROGRAM)
     sys.stdout.flush()
-    os.execv(command[0], command)  # signals and exit code are the program's own
+    os.execv(program, [str(program), *arguments])  # signals and exit code are the program's own

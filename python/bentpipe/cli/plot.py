@@ -203,7 +203,7 @@ class _Drawing:
         from bentpipe.analysis.plots.table import OTHER
 
         connection = self.analysis.connection(self.connection)
-        packets = series.of_connection(self.analysis.packets, connection["connection"])
+        packets = series.of_connection(self.analysis.packets, connection.connection)
         direction = figures.data_direction(packets)
         # ACKs are compared with packets where they meet: at the receiver of the data.
         side = self._side() or series.best_side(packets, OTHER[direction] if kind == "acks" else direction)
@@ -214,13 +214,13 @@ class _Drawing:
             self.analysis.link,
             direction,
             side,
-            self._title(connection["connection"]),
+            self._title(connection.connection),
             tuple(others.courses(self.analysis, direction, side)) if wanted else (),
         )
 
     def _side(self) -> Any:
         """The side that was asked for. UsageError if nothing was captured there."""
-        sides = self.analysis.summary["sides"]
+        sides = self.analysis.summary.sides
         if self.side is not None and sides not in ("both", self.side):
             where = "at one place, unknown which" if sides == "unknown" else f"at the {sides}'s side alone"
             raise UsageError(f"--side {self.side}: packets were captured {where}", "leave --side out")
@@ -233,4 +233,4 @@ class _Drawing:
             between = "" if one.treatment == DIRECT else f", {one.treatment}"
             ends = f"client {one.client}, server {one.server}{between}"
             return f"{one.scenario}: {ends}, iteration {one.iteration}"
-        return f"{', '.join(Path(file).name for file in self.analysis.summary['files'])}, connection {number}"
+        return f"{', '.join(Path(file).name for file in self.analysis.summary.files)}, connection {number}"

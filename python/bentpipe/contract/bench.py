@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from bentpipe import paths
 from bentpipe.contract.check import SIZE, Check
-from bentpipe.execution.jobs import Flow, Job, Trials
+from bentpipe.execution.jobs import LocalFlow, LocalTrial, TrialProcesses
 from bentpipe.plan import scenarios
+from bentpipe.schema.job import Program
 from bentpipe.stacks.model import Stack, Variant
 from bentpipe.stacks.patience import silence_s
 
@@ -49,8 +52,8 @@ class _Shimmed(Variant):
 
     command: tuple[str, ...] = ()
 
-    def endpoint(self, mode: str, version: str | None = None) -> dict[str, object]:
-        return super().endpoint(mode, version) | {"command": list(self.command)}
+    def program(self, mode: str, version: str | None = None) -> Program:
+        return msgspec.structs.replace(super().program(mode, version), command=list(self.command))
 
 
 # The coordinator looks for every file that is asked for before and after the programs run. This takes one
@@ -87,9 +90,9 @@ class Bench:
             command = ("/bin/sh", "-c", _ASIDE, "sh", str(question.aside), *own)
             server = _Shimmed(server.label, server.stack, {}, command)
         client = Variant(self.client.name, self.client, {})
-        job = Job(
+        trial = LocalTrial(
             scenario=scenarios.resolve(SCENARIO, question.settings).scenario,
-            flows=(Flow(question.testcase, question.requests, client, server),),
+            flows=(LocalFlow(question.testcase, question.requests, client, server),),
             www=self.folder / "www",
             seed=f"{question.seed:016x}",
             folder=self.left(question),
@@ -97,7 +100,7 @@ class Bench:
             qlog=question.logs,
             silence_s=silence_s(),
         )
-        answer = Trials(self.folder).trial(job)
+        answer = TrialProcesses(self.folder).run(trial)
         return answer.values or {"outcome": "invalid", "detail": answer.failure}
 
     def check(self, name: str, question: Question, result: Mapping[str, Any]) -> Check:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bentpipe.errors import BentpipeError
-from bentpipe.execution.jobs import Flow, Job
+from bentpipe.execution.jobs import LocalFlow, LocalTrial
 from bentpipe.plan.treatments import Proxy, Treatment
 from bentpipe.schema.bundle import Bundle, BundleFlow, BundleProxy, BundleStack
 from bentpipe.stacks import proxies
@@ -39,8 +39,8 @@ def of_treatment(treatment: Treatment) -> list[BundleProxy]:
     ]
 
 
-def resolve(bundle: Bundle, known: Mapping[str, Stack], www: Path, folder: Path) -> Job:
-    """The job of a bundle on this machine, with its files in `www` and what it leaves in `folder`.
+def resolve(bundle: Bundle, known: Mapping[str, Stack], www: Path, folder: Path) -> LocalTrial:
+    """The trial of a bundle on this machine, with its files in `www` and what it leaves in `folder`.
     BentpipeError if one of its stacks is not here, or was built from something else.
     """
     if bundle.testbed not in TESTBEDS:
@@ -48,7 +48,7 @@ def resolve(bundle: Bundle, known: Mapping[str, Stack], www: Path, folder: Path)
             f'testbed: "{bundle.testbed}" is not valid', f"this machine has {', '.join(TESTBEDS)}"
         )
     testbed = TESTBEDS[bundle.testbed]
-    return Job(
+    return LocalTrial(
         scenario=bundle.scenario,
         flows=tuple(_flow(flow, known, testbed.mode) for flow in bundle.flows),
         www=www,
@@ -73,8 +73,8 @@ def _treatment(bundle: Bundle) -> Treatment:
     return Treatment(chain, kinds.pop()) if chain else Treatment()
 
 
-def _flow(flow: BundleFlow, known: Mapping[str, Stack], mode: str) -> Flow:
-    return Flow(
+def _flow(flow: BundleFlow, known: Mapping[str, Stack], mode: str) -> LocalFlow:
+    return LocalFlow(
         testcase=flow.testcase,
         requests=tuple(flow.requests),
         client=_variant(flow.client, known, mode),

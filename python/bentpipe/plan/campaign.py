@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import fields, replace
 
-from bentpipe import paths, strict
+from bentpipe import labels, paths, strict
 from bentpipe.errors import UsageError, one_of
 from bentpipe.plan import flows, scenarios, treatments, workload
 from bentpipe.plan.flows import AND
@@ -76,11 +76,11 @@ class Plan(Options, frozen=True, kw_only=True, forbid_unknown_fields=True):
                     f'the scenario file "{name}" has a comma in its name',
                     "labels use commas: rename the file",
                 )
-        labels = [scenarios.label(*case) for case in self.cases()]
-        for label in labels:
-            if labels.count(label) > 1:
+        found = [scenarios.label(*case) for case in self.cases()]
+        for label in found:
+            if found.count(label) > 1:
                 raise UsageError(f'two scenarios would be called "{label}"', "name or set each of them once")
-        return labels
+        return found
 
     @property
     def parsed_workloads(self) -> list[Workload]:
@@ -94,6 +94,11 @@ class Plan(Options, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ]
 
     @property
+    def in_full(self) -> Plan:
+        """The plan with the chains in it that kinds of proxies have by default: these may change."""
+        return replace(self, treatments=treatments.in_full(self.treatments, self.pep))
+
+    @property
     def parsed_treatments(self) -> tuple[Treatment, ...]:
         """What stands between the ends; UsageError for one in a manifest that is none."""
         return tuple(
@@ -104,8 +109,8 @@ class Plan(Options, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """Every trial, in the order in which a table reads. Variants of the stacks `left_out` are passed
         over.
         """
-        clients = [one for one in self.clients if one.partition(":")[0] not in left_out]
-        servers = [one for one in self.servers if one.partition(":")[0] not in left_out]
+        clients = [one for one in self.clients if labels.variant(one).stack not in left_out]
+        servers = [one for one in self.servers if labels.variant(one).stack not in left_out]
         between = [str(one) for one in self.parsed_treatments]
         count = range(1, self.iterations + 1)
         axes = (self.labels(), self.parsed_workloads, between, clients, servers, count)
@@ -122,7 +127,7 @@ class Plan(Options, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 testbed=self.testbed,
             )
             for scenario, moved, treatment, client, server, iteration in itertools.product(*axes)
-            if self.pairs == "all" or client.partition(":")[0] == server.partition(":")[0]
+            if self.pairs == "all" or labels.variant(client).stack == labels.variant(server).stack
         ]
 
 
@@ -236,7 +241,7 @@ def unique(names: Sequence[str]) -> tuple[str, ...]:
 
 def difference(old: Plan, new: Plan) -> str | None:
     """The first key in which two plans differ and both values, in words; None if they are the same."""
-    before, after = (json.loads(msgspec.json.encode(one)) for one in (old, new))
+    before, after = (json.loads(msgspec.json.encode(one.in_full)) for one in (old, new))
     for key, value in before.items():
         if key not in ("name", "title") and value != after[key]:
             return f"{key}: the run has {value!r}, now it is {after[key]!r}"
@@ -272,11 +277,11 @@ def cast(
     for flow in flows.every(plan.parsed_workloads):
         for role, label in flow.variants.items():
             further[role].append(label)
-    for role, labels in (("client", plan.clients), ("server", plan.servers)):
-        for label in (*labels, *further[role]):
-            if label.partition(":")[0] in left_out and label not in further[role]:
+    for role, named_in_plan in (("client", plan.clients), ("server", plan.servers)):
+        for label in (*named_in_plan, *further[role]):
+            name = labels.variant(label).stack
+            if name in left_out and label not in further[role]:
                 continue
-            name = label.partition(":")[0]
             if name not in known:
                 hint = "; for one that is elsewhere, name its folder with --stacks"
                 raise UsageError(f'unknown stack "{name}"', one_of(name, known, "stacks") + hint)

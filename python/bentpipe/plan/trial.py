@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
+from bentpipe import labels
 from bentpipe.plan.treatments import DIRECT
 
 
@@ -45,6 +46,6 @@ class Trial:
     @cached_property
     def id(self) -> str:
         """The name of the trial's folder: readable, unique by its seed, safe in any file system."""
-        between = "" if self.treatment == DIRECT else f"{self.treatment.partition(' ')[0]}_"
+        between = "" if self.treatment == DIRECT else f"{labels.treatment(self.treatment).kind}_"
         words = f"{self.scenario}_{self.client}_{self.server}_{between}{self.iteration}"
         return f"{re.sub(r'[^A-Za-z0-9._=-]+', '-', words)[:120]}-{self.seed[:8]}"

@@ -137,10 +137,16 @@ def canonical(texts: Iterable[str], where: str) -> tuple[str, ...]:
 
 def title(text: str) -> str:
     """A record's workload in words; one that this version does not know as it is written."""
+    found = known(text)
+    return found.title if found else text
+
+
+def known(text: str) -> Workload | None:
+    """A record's workload; None for one that this version does not know."""
     try:
-        return parse(text, "workload").title
+        return parse(text, "workload")
     except UsageError:
-        return text
+        return None
 
 
 def size(text: str, where: str) -> int:

@@ -71,4 +71,4 @@ def _read(run: traces.Run, trial: str, site: Path) -> ReadTrace:
     except (OSError, ValueError, KeyError, TypeError) as error:  # not what bentpipe-trace writes
         return ReadTrace(failure=f"{type(error).__name__}: {error}")
     pages.write(site / "data" / "trials" / f"{trial}.js", text.encode())
-    return ReadTrace(script=f"data/trials/{quote(trial)}.js", errors=tuple(analysis.summary["errors"]))
+    return ReadTrace(script=f"data/trials/{quote(trial)}.js", errors=tuple(analysis.summary.errors))

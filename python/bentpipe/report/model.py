@@ -27,6 +27,7 @@ from bentpipe.report.command import reproduce
 from bentpipe.runs.manifest import Manifest
 from bentpipe.runs.records import Record
 from bentpipe.runs.trial_files import HOP_TRACES
+from bentpipe.schema.record import SHOWN
 
 # What `bentpipe run` calls a run that is no campaign.
 _UNNAMED = "run"
@@ -38,38 +39,6 @@ _HEADERS = 1.05
 # Round trips of an ideal sender's time before the first byte arrives, and after the last one: half of one for
 # the answer to what was sent to the server. As in `limit_s`.
 _ROUND_TRIPS = {"zerortt": (1.0, 0.0), "upload": (1.5, 0.5)}
-
-# Columns shown for each iteration on the page of a cell.
-_ITERATION_COLUMNS = (
-    "iteration",
-    "trial",
-    "seed",
-    "outcome",
-    "detail",
-    "goodput_bps",
-    "efficiency",
-    "handshake_s",
-    "ttfb_s",
-    "completion_s",
-    "transfer_s",
-    "share_of_limit",
-    "jain_index",
-    "virtual_s",
-    "wall_s",
-    "cpu_client_s",
-    "cpu_server_s",
-    "forward_packets",
-    "forward_bytes",
-    "forward_queue_drops",
-    "forward_losses",
-    "return_packets",
-    "return_bytes",
-    "return_queue_drops",
-    "return_losses",
-    "packet_log_sha256",
-    "received_step_s",
-    "received_bytes",
-)
 
 
 @dataclass(frozen=True)
@@ -267,7 +236,7 @@ def _ideal(moved: Workload, limit_s: float | None, rtt_ms: float | None) -> list
 
 def _iteration(model: RunModel, record: Record) -> dict[str, Any]:
     trace = model.traces.get(record.trial)
-    return {name: getattr(record, name) for name in _ITERATION_COLUMNS} | {
+    return {name: getattr(record, name) for name in SHOWN} | {
         "files": _files(model.run, record.trial),
         "trace": trace and {"script": trace.script and f"../{trace.script}", "failure": trace.failure},
     }

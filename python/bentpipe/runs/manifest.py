@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 
 import bentpipe
-from bentpipe import origin
+from bentpipe import labels, origin
 from bentpipe.errors import BentpipeError, UsageError
 from bentpipe.plan.campaign import Cast, Plan
 from bentpipe.plan.scenarios import Scenario
@@ -72,7 +72,7 @@ def new(plan: Plan, scenarios: Iterable[Scenario], cast: Cast, stack_folders: Se
     return Manifest(
         campaign=plan.name,
         title=plan.title,
-        options=plan,
+        options=plan.in_full,
         command=shlex.join(["bentpipe", *sys.argv[1:]]),
         started=now(),
         versions=_versions(),
@@ -144,7 +144,7 @@ def stack_versions(records: Iterable[Record]) -> dict[str, str]:
             (record.server, record.server_version),
         ):
             if version:
-                found[label.partition(":")[0]] = version
+                found[labels.variant(label).stack] = version
     return dict(sorted(found.items()))
 
 

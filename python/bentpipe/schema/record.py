@@ -363,6 +363,38 @@ MEASURED = frozenset(
     )
 )
 
+# Those that the page of a cell shows, iteration by iteration.
+SHOWN = (
+    "trial",
+    "iteration",
+    "seed",
+    "outcome",
+    "detail",
+    "handshake_s",
+    "ttfb_s",
+    "completion_s",
+    "transfer_s",
+    "goodput_bps",
+    "efficiency",
+    "share_of_limit",
+    "virtual_s",
+    "wall_s",
+    "cpu_client_s",
+    "cpu_server_s",
+    "forward_packets",
+    "forward_bytes",
+    "forward_queue_drops",
+    "forward_losses",
+    "return_packets",
+    "return_bytes",
+    "return_queue_drops",
+    "return_losses",
+    "received_step_s",
+    "received_bytes",
+    "jain_index",
+    "packet_log_sha256",
+)
+
 # Those that every file has.
 REQUIRED = frozenset(
     (

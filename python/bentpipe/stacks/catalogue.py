@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from bentpipe import paths, strict
+from bentpipe import labels, paths, strict
 from bentpipe.errors import UsageError, one_of
 from bentpipe.stacks.model import LOGS, MODES, PROTOCOLS, ROLES, Build, Need, Stack, Variant
 from bentpipe.testcases import TESTCASES
@@ -167,10 +167,10 @@ def find(name: str, known: Mapping[str, Stack]) -> Stack:
 
 def variant(label: str, known: Mapping[str, Stack]) -> Variant:
     """The variant that `label` names; UsageError for an unknown stack or option."""
-    name, *settings = label.split(":")
-    stack = find(name, known)
+    named = labels.variant(label)
+    name, stack = named.stack, find(named.stack, known)
     options: dict[str, str] = {}
-    for setting in settings:
+    for setting in named.settings:
         key, equals, value = setting.partition("=")
         if not equals or not key or not value:
             raise UsageError(f'{label}: "{setting}" is no option', f"write {name}:option=value:option=value")

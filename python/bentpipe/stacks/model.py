@@ -13,6 +13,7 @@ from pathlib import Path
 
 from bentpipe import paths
 from bentpipe.errors import UsageError
+from bentpipe.schema.job import Program
 from bentpipe.stacks import inputs, installed
 
 ROLES = ("client", "server")
@@ -140,11 +141,11 @@ class Variant:
     stack: Stack
     options: Mapping[str, str]
 
-    def endpoint(self, mode: str, version: str | None = None) -> dict[str, object]:
+    def program(self, mode: str, version: str | None = None) -> Program:
         """What a job says about an end that is started in `mode`, and is of a version that is known."""
-        return {
-            "name": self.label,
-            "command": self.stack.command(mode),
-            "options": dict(self.options),
-            "version": version,
-        }
+        return Program(
+            name=self.label,
+            command=self.stack.command(mode),
+            options=dict(self.options),
+            version=version,
+        )

@@ -13,6 +13,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from bentpipe import labels
 from bentpipe.analysis.cells import Cell, Matrix
 from bentpipe.runs.records import Record
 
@@ -178,16 +179,16 @@ class Cost:
 def costs(records: Sequence[Record]) -> list[Cost]:
     """Every stack, the most expensive first. Trials that were not started are left out."""
     ran = [one for one in records if one.wall_s > 0]
-    names = dict.fromkeys(stack_of(label) for one in ran for label in (one.client, one.server))
+    names = dict.fromkeys(labels.variant(label).stack for one in ran for label in (one.client, one.server))
     return sorted((_cost(name, ran) for name in names), key=lambda one: -one.total_cpu_s)
 
 
 def _cost(name: str, ran: Sequence[Record]) -> Cost:
-    client = [one for one in ran if stack_of(one.client) == name]
-    server = [one for one in ran if stack_of(one.server) == name]
+    client = [one for one in ran if one.client_label.stack == name]
+    server = [one for one in ran if one.server_label.stack == name]
     used = sum(one.cpu_client_s for one in client) + sum(one.cpu_server_s for one in server)
-    apart = [one for one in (*client, *server) if stack_of(one.client) != stack_of(one.server)]
-    own = sum(one.cpu_client_s if stack_of(one.client) == name else one.cpu_server_s for one in apart)
+    apart = [one for one in (*client, *server) if one.client_label.stack != one.server_label.stack]
+    own = sum(one.cpu_client_s if one.client_label.stack == name else one.cpu_server_s for one in apart)
     wall = sum(one.wall_s for one in apart)
     return Cost(
         stack=name,
@@ -196,8 +197,3 @@ def _cost(name: str, ran: Sequence[Record]) -> Cost:
         wall_share=own / wall if wall else None,
         total_cpu_s=used,
     )
-
-
-def stack_of(label: str) -> str:
-    """The stack of a variant."""
-    return label.partition(":")[0]

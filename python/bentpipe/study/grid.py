@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
 
+from bentpipe import labels
 from bentpipe.analysis.cells import Cell
 from bentpipe.runs.records import Record
 from bentpipe.study.figures import Square
 from bentpipe.study.markdown import literal, percent, table
-from bentpipe.study.variants import options
 
 _LITTLE = 0.0995  # shares below are told with a decimal
 
@@ -131,5 +131,5 @@ class Grid:
 
 def is_reference(label: str) -> bool:
     """CUBIC with HyStart++."""
-    chosen = options(label)
+    chosen = labels.variant(label).options
     return (chosen.get("cc"), chosen.get("ss")) == ("cubic", "hystart++")

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-use bentpipe_trace::KeyLog;
-use bentpipe_trace::capture::{Input, Piece, Unread};
+use bentpipe_wire::KeyLog;
+use bentpipe_wire::capture::{Input, Piece, Unread};
 
 use super::watch::{Share, Watcher, Work};
 use crate::summary::Summary;

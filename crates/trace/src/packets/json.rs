@@ -3,7 +3,7 @@
 //! What most lines consist of is written by hand: a general serializer takes as long for a line as it takes to read and
 //! decrypt the packet. The result is the same, as a test shows.
 
-use bentpipe_trace::quic::{AckRanges, End, Frame, FrameError, Packet, Space, TransportParameters};
+use bentpipe_wire::quic::{AckRanges, End, Frame, FrameError, Packet, Space, TransportParameters};
 
 /// What is known of a packet besides what it says itself.
 #[derive(Debug, Clone, Copy)]
@@ -147,7 +147,7 @@ impl Line<'_> {
 
 #[cfg(test)]
 mod tests {
-    use bentpipe_trace::quic::Frames;
+    use bentpipe_wire::quic::Frames;
 
     use super::*;
 

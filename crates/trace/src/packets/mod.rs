@@ -8,8 +8,8 @@ use std::error::Error;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use bentpipe_trace::KeyLog;
-use bentpipe_trace::capture::Input;
+use bentpipe_wire::KeyLog;
+use bentpipe_wire::capture::Input;
 
 /// Prints the packets of `files`. Of one that cannot be read to its end, those before that.
 pub fn print(files: &[PathBuf], key_log: Option<&Path>) -> Result<(), Box<dyn Error>> {

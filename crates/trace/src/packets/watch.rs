@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
-use bentpipe_trace::capture::{CapturedPacket, Interface, Item, Piece, Walk};
-use bentpipe_trace::quic::{Observer, Packet, Undecoded};
-use bentpipe_trace::{Datagram, KeyLog};
+use bentpipe_wire::capture::{CapturedPacket, Interface, Item, Piece, Walk};
+use bentpipe_wire::quic::{Observer, Packet, Undecoded};
+use bentpipe_wire::{Datagram, KeyLog};
 
 use super::json::{self, Seen};
 use crate::summary::Summary;

@@ -42,8 +42,9 @@ from bentpipe.analysis.plots.canvas import (
 )
 from bentpipe.analysis.plots.series import Course
 from bentpipe.analysis.plots.table import SENDER, Direction, Side
-from bentpipe.analysis.traces import Connection
+from bentpipe.analysis.traces import logged_window
 from bentpipe.errors import BentpipeError, UsageError
+from bentpipe.schema.analysis import Connection
 
 _HEADERS = 1.05  # what an ideal sender adds for headers, as in a record's `limit_s`
 _EVENTS = {"handshake_complete": "handshake", "first_byte": "first byte", "last_byte": "last byte"}
@@ -77,7 +78,7 @@ class Subject:
     @property
     def is_tcp(self) -> bool:
         """Whether segments stand for packets, and the sequence space for stream 0."""
-        return self.connection["protocol"] == "tcp"
+        return self.connection.protocol == "tcp"
 
     @property
     def at_sender(self) -> bool:
@@ -91,7 +92,7 @@ class Subject:
     @property
     def rtt_s(self) -> float | None:
         """Without queues: of the path if that is known, else the least that was measured."""
-        ms = self.link.rtt_ms or self.connection["metrics"].get("rtt_min_ms")
+        ms = self.link.rtt_ms or self.connection.metrics.rtt_min_ms
         return None if ms is None else ms / 1e3
 
     @property
@@ -184,11 +185,11 @@ def _limit(subject: Subject, panel: Panel) -> None:
 def _events(subject: Subject, panel: Panel) -> None:
     close = _CLOSE * (panel.end_s - panel.start_s)
     last = panel.start_s
-    for event in sorted(subject.connection["events"], key=lambda one: one["at_s"]):
-        name = _EVENTS.get(event["name"])
+    for event in sorted(subject.connection.events, key=lambda one: one.at_s):
+        name = _EVENTS.get(event.name)
         if name is not None:
-            panel.event(event["at_s"], name if event["at_s"] - last >= close else "", name == "last byte")
-            last = event["at_s"]
+            panel.event(event.at_s, name if event.at_s - last >= close else "", name == "last byte")
+            last = event.at_s
 
 
 def _number(subject: Subject, look: Look) -> Drawing:
@@ -240,10 +241,10 @@ def _in_flight(subject: Subject, look: Look) -> Drawing:
     flying = series.in_flight(subject.packets, subject.direction)
     panel.empty = not len(flying.time_s) or flying.time_s[0] > panel.end_s
     panel.steps(flying.time_s, flying.bytes, Mark("in flight", BLUE, "", width=0.6))
-    window = subject.connection.get("qlog", {}).get(SENDER[subject.direction], {}).get("cwnd")
+    window = logged_window(subject.connection, SENDER[subject.direction])
     if window:
         mark = Mark("congestion window", VERMILLION, "", dashes="--", above=4)
-        panel.steps(np.asarray(window["time_s"], float), np.asarray(window["bytes"], float), mark)
+        panel.steps(np.asarray(window.time_s, float), np.asarray(window.bytes, float), mark)
     bdp, queue = subject.link.bdp_bytes, subject.link.forward_queue_bytes
     if subject.direction == "forward" and bdp is not None:
         panel.level(bdp, Mark("BDP", GREY, "", dashes="-.", width=0.6))

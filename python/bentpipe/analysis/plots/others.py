@@ -41,7 +41,7 @@ def courses(analysis: Analysis, direction: Direction, side: Side) -> Iterator[Co
 
 
 def _traced(other: Analysis, direction: Direction, side: Side) -> Course:
-    packets = series.of_connection(other.packets, other.connection()["connection"])
+    packets = series.of_connection(other.packets, other.connection().connection)
     if SENDER[direction] != side:
         return series.received(packets, direction)
     sent = series.offset(packets, direction, side)

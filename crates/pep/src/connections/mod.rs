@@ -1,0 +1,3 @@
+//! The QUIC library's endpoint of one side, with its connections.
+
+pub mod endpoint;

@@ -1,0 +1,4 @@
+//! Who may come, and how much of anything there may be.
+
+mod admission;
+pub mod quota;

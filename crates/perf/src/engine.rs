@@ -1,0 +1,385 @@
+//! The connections of a program and its socket, in one thread and real time.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bentpipe_endpoint::driver::{Awake, Port};
+use bentpipe_endpoint::{Clock, EndpointError, LogFile, Received, Transmit};
+use bentpipe_noq_adapter::{Library as _, to_transmit};
+use bentpipe_noq_options::{Noq, RememberedPaths};
+use noq_proto::{
+    ClientConfig, Connection, ConnectionHandle, DatagramEvent, EndpointConfig, Incoming, PathId,
+    ServerConfig,
+};
+
+use crate::session::Session;
+
+/// What UDP over IPv4 carries, and so the most that one call can send.
+const MOST_BYTES: usize = 65_507;
+/// Datagrams of one call at least, as in noq's own driver, and with a path that is fast enough what it carries in [`BURST`].
+const LEAST_SEGMENTS: usize = 10;
+const BURST: Duration = Duration::from_millis(1);
+/// Calls to send of one connection before it is looked for what has come.
+const CALLS: usize = 16;
+/// Datagrams handled before the application reads: the library keeps their data until then.
+const UNREAD: usize = 64;
+
+/// A connection and its test.
+pub struct Test {
+    pub connection: Connection,
+    pub session: Session,
+    pub remote: SocketAddr,
+    /// Its qlog.
+    pub log: Option<LogFile>,
+    /// What people know it by.
+    pub number: Option<usize>,
+    /// How many of its intervals they have seen.
+    pub shown: usize,
+    /// Whether what its connection has learned of the path is kept.
+    parted: bool,
+    /// Whether it was told of; then it stays only until the connection has drained.
+    pub told: bool,
+}
+
+/// How a server takes a connection.
+pub trait Accept {
+    /// What it is to be like, and the session for it.
+    fn accept(&mut self, incoming: &Incoming, now: Duration) -> (Arc<ServerConfig>, Session);
+    /// Its qlog, if it has one: asked when the connection has just been made.
+    fn log(&self) -> Option<LogFile>;
+}
+
+/// A client accepts nothing.
+pub struct Nobody;
+
+impl Accept for Nobody {
+    fn accept(&mut self, _: &Incoming, _: Duration) -> (Arc<ServerConfig>, Session) {
+        unreachable!("an endpoint without server configuration has no incoming connections")
+    }
+
+    fn log(&self) -> Option<LogFile> {
+        None
+    }
+}
+
+/// All of it.
+pub struct Engine<A> {
+    port: Port,
+    core: Core<A>,
+    /// What is being sent, while the socket takes no more.
+    blocked: Option<Transmit>,
+    buffer: Vec<u8>,
+    /// There is something to do at once.
+    more: bool,
+}
+
+/// All but the socket.
+struct Core<A> {
+    endpoint: noq_proto::Endpoint,
+    accept: A,
+    clock: Clock,
+    paths: RememberedPaths,
+    /// By their handles; `None`: drained.
+    tests: Vec<Option<Test>>,
+    /// Datagrams that belong to no connection.
+    responses: VecDeque<(Transmit, Vec<u8>)>,
+    /// Datagrams handled since the applications have read.
+    unread: usize,
+}
+
+impl<A: Accept> Engine<A> {
+    pub fn new(
+        port: Port,
+        accept: A,
+        server: Option<Arc<ServerConfig>>,
+        clock: Clock,
+        paths: RememberedPaths,
+    ) -> Self {
+        let mut config = EndpointConfig::default();
+        let largest = u16::try_from(MOST_BYTES).expect("a UDP payload's length is a u16");
+        config
+            .max_udp_payload_size(largest)
+            .expect("QUIC allows larger ones");
+        let core = Core {
+            endpoint: Noq::endpoint(Arc::new(config), server),
+            accept,
+            clock,
+            paths,
+            tests: Vec::new(),
+            responses: VecDeque::new(),
+            unread: 0,
+        };
+        Self {
+            port,
+            core,
+            blocked: None,
+            buffer: Vec::new(),
+            more: false,
+        }
+    }
+
+    pub fn port(&self) -> &Port {
+        &self.port
+    }
+
+    pub fn accept(&mut self) -> &mut A {
+        &mut self.core.accept
+    }
+
+    /// Real time since the start, made known to TLS.
+    pub fn tick(&self) -> Duration {
+        let now = self.core.clock.elapsed();
+        self.core.clock.set(now);
+        now
+    }
+
+    /// Starts a connection; its handle.
+    pub fn connect(
+        &mut self,
+        config: ClientConfig,
+        remote: SocketAddr,
+        name: &str,
+        session: Session,
+    ) -> Result<ConnectionHandle, EndpointError> {
+        let now = self.core.clock.instant(self.tick());
+        self.core.paths.connecting_to(remote);
+        let (handle, connection) = self
+            .core
+            .endpoint
+            .connect(now, config, remote, name)
+            .map_err(|error| EndpointError::Failed(error.to_string()))?;
+        self.core.add(handle, connection, session, remote);
+        self.more = true;
+        Ok(handle)
+    }
+
+    /// All tests there are.
+    pub fn tests(&mut self) -> impl Iterator<Item = &mut Test> {
+        self.core.tests.iter_mut().flatten()
+    }
+
+    pub fn test(&mut self, handle: ConnectionHandle) -> Option<&mut Test> {
+        self.core.tests.get_mut(handle.0)?.as_mut()
+    }
+
+    /// The user wants all to end.
+    pub fn interrupt(&mut self) {
+        let now = self.tick();
+        self.more = true;
+        for test in self.core.tests.iter_mut().flatten() {
+            test.session.interrupt(&mut test.connection, now);
+        }
+    }
+
+    /// Sleeps until something happens or `until`, and does what is due then.
+    pub fn turn(&mut self, until: Option<Duration>) -> Result<Awake, EndpointError> {
+        let awake = self.wait(until)?;
+        let now = self.tick();
+        if awake.readable {
+            let core = &mut self.core;
+            self.port.receive(|datagram| core.handle(now, datagram))?;
+        }
+        self.core.handle_timers(now);
+        self.core.drive_all(now);
+        self.more = self.transmit(now)?;
+        Ok(awake)
+    }
+
+    fn wait(&mut self, until: Option<Duration>) -> Result<Awake, EndpointError> {
+        let timeout = if self.more {
+            Some(Duration::ZERO)
+        } else {
+            let wake = self.core.next_wake().into_iter().chain(until).min();
+            wake.map(|time| time.saturating_sub(self.core.clock.elapsed()))
+        };
+        self.port.wait(timeout, self.blocked.is_some())
+    }
+
+    /// Sends; says whether there may be more to send at once.
+    fn transmit(&mut self, now: Duration) -> Result<bool, EndpointError> {
+        if let Some(transmit) = self.blocked.take()
+            && !self.port.send(&transmit, &self.buffer)?
+        {
+            self.blocked = Some(transmit);
+            return Ok(false);
+        }
+        while let Some((transmit, bytes)) = self.core.responses.pop_front() {
+            // One that does not fit is lost, as on its way.
+            self.port.send(&transmit, &bytes)?;
+        }
+        let mut more = false;
+        for index in 0..self.core.tests.len() {
+            for call in 0..=CALLS {
+                if call == CALLS {
+                    more = true;
+                    break;
+                }
+                let most = self.port.most_segments();
+                let Some(transmit) = self.core.poll(index, now, most, &mut self.buffer) else {
+                    break;
+                };
+                if !self.port.send(&transmit, &self.buffer)? {
+                    self.blocked = Some(transmit);
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(more)
+    }
+}
+
+impl<A: Accept> Core<A> {
+    fn add(
+        &mut self,
+        handle: ConnectionHandle,
+        connection: Connection,
+        session: Session,
+        remote: SocketAddr,
+    ) {
+        if self.tests.len() <= handle.0 {
+            self.tests.resize_with(handle.0 + 1, || None);
+        }
+        self.tests[handle.0] = Some(Test {
+            connection,
+            session,
+            remote,
+            log: self.accept.log(),
+            number: None,
+            shown: 0,
+            parted: false,
+            told: false,
+        });
+    }
+
+    fn handle(&mut self, now: Duration, datagram: Received) {
+        let instant = self.clock.instant(now);
+        let mut buffer = Vec::new();
+        match Noq::handle(&mut self.endpoint, instant, datagram, &mut buffer) {
+            Some(DatagramEvent::ConnectionEvent(handle, event)) => {
+                if let Some(Some(test)) = self.tests.get_mut(handle.0) {
+                    test.connection.handle_event(event);
+                }
+            }
+            Some(DatagramEvent::NewConnection(incoming)) => {
+                self.accept(incoming, now, &mut buffer);
+            }
+            Some(DatagramEvent::Response(transmit)) => {
+                self.responses.push_back((to_transmit(&transmit), buffer));
+            }
+            None => {}
+        }
+        self.unread += 1;
+        if self.unread >= UNREAD {
+            self.drive_all(now);
+        }
+    }
+
+    fn accept(&mut self, incoming: Incoming, now: Duration, buffer: &mut Vec<u8>) {
+        let remote = incoming.remote_address();
+        // One that has just been closed may have learned what this one can use.
+        self.drive_all(now);
+        let (config, session) = self.accept.accept(&incoming, now);
+        self.paths.connecting_to(remote);
+        let instant = self.clock.instant(now);
+        match self
+            .endpoint
+            .accept(incoming, instant, buffer, Some(config))
+        {
+            Ok((handle, connection)) => self.add(handle, connection, session, remote),
+            Err(error) => {
+                let bytes = std::mem::take(buffer);
+                let response = error.response.as_ref().map(to_transmit);
+                self.responses
+                    .extend(response.map(|transmit| (transmit, bytes)));
+            }
+        }
+    }
+
+    fn handle_timers(&mut self, now: Duration) {
+        let instant = self.clock.instant(now);
+        for test in self.tests.iter_mut().flatten() {
+            let timeout = test.connection.poll_timeout();
+            if timeout.is_some_and(|time| time <= instant) {
+                test.connection.handle_timeout(instant);
+            }
+        }
+    }
+
+    /// Lets connections, endpoint and sessions talk to each other.
+    fn drive_all(&mut self, now: Duration) {
+        self.unread = 0;
+        for index in 0..self.tests.len() {
+            let Some(test) = &mut self.tests[index] else {
+                continue;
+            };
+            test.session.drive(&mut test.connection, now);
+            if test.session.over.is_some() && !test.parted {
+                test.parted = true;
+                self.paths.learn_from(&test.connection);
+            }
+            self.settle(index);
+            self.forget(index);
+        }
+    }
+
+    fn settle(&mut self, index: usize) {
+        let Some(test) = &mut self.tests[index] else {
+            return;
+        };
+        while let Some(event) = test.connection.poll_endpoint_events() {
+            let answer = self.endpoint.handle_event(ConnectionHandle(index), event);
+            if let Some(event) = answer {
+                test.connection.handle_event(event);
+            }
+        }
+    }
+
+    /// A drained connection is kept until it was told of.
+    fn forget(&mut self, index: usize) {
+        let is_past = |test: &mut Test| test.told && test.connection.is_drained();
+        self.tests[index].take_if(is_past);
+    }
+
+    fn next_wake(&mut self) -> Option<Duration> {
+        let clock = &self.clock;
+        let wakes = self.tests.iter_mut().flatten().flat_map(|test| {
+            let timeout = test.connection.poll_timeout();
+            let timeout = timeout.map(|time| clock.since_start(time));
+            [timeout, test.session.wake()]
+        });
+        wakes.flatten().min()
+    }
+
+    /// What a connection sends next.
+    fn poll(
+        &mut self,
+        index: usize,
+        now: Duration,
+        most: usize,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Transmit> {
+        let now: Instant = self.clock.instant(now);
+        let connection = &mut self.tests[index].as_mut()?.connection;
+        buffer.clear();
+        let most = most.min(segments(connection));
+        let transmit = Noq::poll_transmit(connection, now, most, buffer)?;
+        buffer.truncate(transmit.size);
+        let transmit = to_transmit(&transmit);
+        self.settle(index);
+        Some(transmit)
+    }
+}
+
+/// How many datagrams one call may send: the path should not see them as a burst.
+fn segments(connection: &Connection) -> usize {
+    let mtu = usize::from(connection.current_mtu());
+    let window = connection
+        .congestion_state(PathId::ZERO)
+        .map_or(0, noq_proto::congestion::Controller::window);
+    let rtt = connection.rtt(PathId::ZERO).unwrap_or_default();
+    let burst = u128::from(window) * BURST.as_nanos() / rtt.as_nanos().max(1);
+    let burst = usize::try_from(burst).unwrap_or(usize::MAX) / mtu;
+    burst.max(LEAST_SEGMENTS).min(MOST_BYTES / mtu).max(1)
+}

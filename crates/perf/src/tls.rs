@@ -1,0 +1,188 @@
+//! Certificates: the server makes one for itself unless it is given one; the client verifies it if it is told by what.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bentpipe_endpoint::{Clock, EndpointError, LogFile};
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
+use rustls::version::TLS13;
+use rustls::{
+    ClientConfig, DigitallySignedStruct, Error, RootCertStore, ServerConfig, SignatureScheme,
+};
+
+use crate::protocol::ALPN;
+
+/// A certificate and its key, in files.
+#[derive(Debug, Clone)]
+pub struct Identity<'a> {
+    pub certificate: &'a Path,
+    pub key: &'a Path,
+}
+
+/// Whether a certificate was shown: one that was not is one of a session that was resumed.
+#[derive(Debug)]
+pub struct Verifier {
+    /// `None`: any certificate will do.
+    authority: Option<Arc<WebPkiServerVerifier>>,
+    provider: Arc<CryptoProvider>,
+    shown: AtomicBool,
+}
+
+impl Verifier {
+    pub fn new(authority: Option<&Path>) -> Result<Self, EndpointError> {
+        let provider = Arc::new(ring::default_provider());
+        let authority = authority.map(|path| {
+            let mut roots = RootCertStore::empty();
+            for certificate in certificates(path)? {
+                roots.add(certificate).map_err(failed)?;
+            }
+            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone())
+                .build()
+                .map_err(|error| EndpointError::Tls(format!("{}: {error}", path.display())))
+        });
+        Ok(Self {
+            authority: authority.transpose()?,
+            provider,
+            shown: AtomicBool::new(false),
+        })
+    }
+
+    /// Whether a certificate was shown since this was asked last.
+    pub fn was_shown(&self) -> bool {
+        self.shown.swap(false, Ordering::Relaxed)
+    }
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        self.shown.store(true, Ordering::Relaxed);
+        match &self.authority {
+            Some(authority) => {
+                authority.verify_server_cert(certificate, intermediates, name, ocsp, now)
+            }
+            None => Ok(ServerCertVerified::assertion()),
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signed, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signed, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider
+            .signature_verification_algorithms
+            .supported_schemes()
+    }
+}
+
+/// A client's; `options` is the protocol that carries them.
+pub fn client(
+    verifier: Arc<Verifier>,
+    options: Vec<u8>,
+    clock: &Clock,
+    keylog: Option<&LogFile>,
+) -> Result<ClientConfig, EndpointError> {
+    let provider = verifier.provider.clone();
+    let mut config = ClientConfig::builder_with_details(provider, Arc::new(clock.clone()))
+        .with_protocol_versions(&[&TLS13])
+        .map_err(failed)?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![ALPN.to_vec(), options];
+    if let Some(keylog) = keylog {
+        config.key_log = Arc::new(keylog.clone());
+    }
+    Ok(config)
+}
+
+/// A server's.
+pub fn server(
+    identity: Option<Identity<'_>>,
+    clock: &Clock,
+    keylog: Option<&LogFile>,
+) -> Result<ServerConfig, EndpointError> {
+    let (chain, key) = match identity {
+        Some(identity) => read(&identity)?,
+        None => self_signed()?,
+    };
+    let provider = Arc::new(ring::default_provider());
+    let mut config = ServerConfig::builder_with_details(provider, Arc::new(clock.clone()))
+        .with_protocol_versions(&[&TLS13])
+        .map_err(failed)?
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .map_err(failed)?;
+    config.alpn_protocols = vec![ALPN.to_vec()];
+    // QUIC allows no other value than this and 0 (RFC 9001, section 4.6.1).
+    config.max_early_data_size = u32::MAX;
+    if let Some(keylog) = keylog {
+        config.key_log = Arc::new(keylog.clone());
+    }
+    Ok(config)
+}
+
+type Chain = Vec<CertificateDer<'static>>;
+
+fn read(identity: &Identity<'_>) -> Result<(Chain, PrivateKeyDer<'static>), EndpointError> {
+    let chain = certificates(identity.certificate)?;
+    let key = PrivateKeyDer::from_pem_file(identity.key)
+        .map_err(|error| EndpointError::Tls(format!("{}: {error}", identity.key.display())))?;
+    Ok((chain, key))
+}
+
+/// For this run of the program alone.
+fn self_signed() -> Result<(Chain, PrivateKeyDer<'static>), EndpointError> {
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()])
+        .map_err(|error| EndpointError::Tls(error.to_string()))?;
+    let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+    Ok((vec![made.cert.der().clone()], key.into()))
+}
+
+fn certificates(path: &Path) -> Result<Chain, EndpointError> {
+    let wrong = |error| EndpointError::Tls(format!("{}: {error}", path.display()));
+    let chain: Chain = CertificateDer::pem_file_iter(path)
+        .and_then(Iterator::collect)
+        .map_err(wrong)?;
+    if chain.is_empty() {
+        let what = format!("{}: no certificate in PEM form", path.display());
+        return Err(EndpointError::Tls(what));
+    }
+    Ok(chain)
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the signature that map_err wants"
+)]
+fn failed(error: Error) -> EndpointError {
+    EndpointError::Tls(error.to_string())
+}

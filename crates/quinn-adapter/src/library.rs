@@ -1,0 +1,80 @@
+//! What the two libraries differ in.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bentpipe_endpoint::{EndpointError, LogFolder, Options, Received, Surroundings};
+use bytes::Bytes;
+use proto::{
+    Connection, DatagramEvent, Endpoint, EndpointConfig, SendStream, ServerConfig, Transmit,
+    TransportConfig, WriteError,
+};
+
+use crate::options::{ChosenController, Tuning};
+
+/// The order in which stream data are read out of the library.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadOrder {
+    /// That of the stream; the library keeps what waits behind a gap.
+    Ordered,
+    /// That in which they come.
+    Unordered,
+}
+
+/// The memory of the paths to peers, from one connection to the next.
+pub trait PathMemory: Default {
+    /// Notes that the next connection is with `remote`.
+    fn connecting_to(&self, remote: SocketAddr);
+
+    /// Learns from a connection that has ended.
+    fn learn_from(&self, connection: &Connection);
+}
+
+/// One of the two libraries: its name, its defaults here, and the calls whose signatures are its own.
+pub trait Library: Sized {
+    /// Its name, as variants have it.
+    const NAME: &'static str;
+    /// Its crate and version, for records.
+    const VERSION: &'static str;
+    /// The flow control window of connection and streams in bytes; `None`: the library's own.
+    const DEFAULT_WINDOW: Option<u64>;
+    /// How streams are read unless the variant says otherwise.
+    const READ_ORDER: ReadOrder;
+
+    /// What it remembers of paths.
+    type Paths: PathMemory;
+
+    /// Takes the options of congestion control; `None`: the library's default.
+    fn congestion_control(
+        tuning: &Tuning,
+        surroundings: &Surroundings,
+        options: &mut Options,
+        paths: &Self::Paths,
+    ) -> Result<Option<ChosenController>, EndpointError>;
+
+    /// Has qlog written into `folder`, with times since `start`.
+    fn log_to(folder: &LogFolder, start: Instant, transport: &mut TransportConfig);
+
+    /// An endpoint that sees ECN bits; without `server` it takes no connections.
+    fn endpoint(config: Arc<EndpointConfig>, server: Option<Arc<ServerConfig>>) -> Endpoint;
+
+    /// Hands a datagram to the endpoint; an answer without a connection is written to `buffer`.
+    fn handle(
+        endpoint: &mut Endpoint,
+        now: Instant,
+        datagram: Received,
+        buffer: &mut Vec<u8>,
+    ) -> Option<DatagramEvent>;
+
+    /// Writes the next datagrams of a connection to `buffer`: at most so many, of one size but for the last.
+    fn poll_transmit(
+        connection: &mut Connection,
+        now: Instant,
+        max_datagrams: usize,
+        buffer: &mut Vec<u8>,
+    ) -> Option<Transmit>;
+
+    /// Writes the front of `data` to a stream, and takes away what was written.
+    fn write(stream: &mut SendStream<'_>, data: &mut Bytes) -> Result<(), WriteError>;
+}

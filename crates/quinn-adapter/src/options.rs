@@ -1,0 +1,112 @@
+//! The contract's options that both libraries have.
+
+use std::sync::Arc;
+
+use bentpipe_endpoint::contract::Statistics;
+use bentpipe_endpoint::{EndpointError, Options, Surroundings};
+use proto::congestion::ControllerFactory;
+use proto::{AckFrequencyConfig, TransportConfig, VarInt};
+
+use crate::library::Library;
+
+/// The datagram size in which both libraries count their initial windows, and the smallest that QUIC allows.
+const BASE_DATAGRAM_SIZE: u64 = 1200;
+/// The largest UDP payload that both libraries accept from a peer by default: an Ethernet frame's.
+const LARGEST_DATAGRAM_SIZE: u64 = 1472;
+/// Flow control windows are QUIC variable-length integers (RFC 9000, section 16).
+const LARGEST_WINDOW: u64 = (1 << 62) - 1;
+/// What both libraries buffer for sending by default, in bytes. `window` is about credit for the other side: a small one must
+/// not throttle what this side sends, and a large one is of no use if less can be sent.
+const DEFAULT_SEND_WINDOW: u64 = 10_000_000;
+
+/// The variant's options that congestion control starts from; `None`: the library's default.
+#[derive(Debug)]
+pub struct Tuning {
+    /// Congestion control, in the contract's words.
+    pub cc: Option<String>,
+    /// Initial congestion window in bytes.
+    pub initial_window: Option<u64>,
+}
+
+/// The congestion control that the variant asks for.
+pub struct ChosenController {
+    /// Makes a controller for each path.
+    pub factory: Arc<dyn ControllerFactory + Send + Sync>,
+    /// What it has to say for the record, if anything.
+    pub report: Option<Report>,
+}
+
+/// The question for what congestion control has to say of a connection, asked at its end.
+pub type Report = Arc<dyn Fn() -> Statistics + Send + Sync>;
+
+impl ChosenController {
+    /// One of the library's, which says nothing.
+    pub fn of(config: impl ControllerFactory + Send + Sync + 'static) -> Self {
+        Self {
+            factory: Arc::new(config),
+            report: None,
+        }
+    }
+}
+
+/// Takes the words that both libraries have out of `options`, and those of congestion control.
+///
+/// Returns what will report on congestion control.
+pub fn apply<L: Library>(
+    transport: &mut TransportConfig,
+    surroundings: &Surroundings,
+    options: &mut Options,
+    paths: &L::Paths,
+) -> Result<Option<Report>, EndpointError> {
+    let packets = options.take_number("iw", 1..=1_000_000)?;
+    let tuning = Tuning {
+        cc: options.take("cc"),
+        initial_window: packets.map(|packets| packets * BASE_DATAGRAM_SIZE),
+    };
+    let mut report = None;
+    if let Some(control) = L::congestion_control(&tuning, surroundings, options, paths)? {
+        transport.congestion_controller_factory(control.factory);
+        report = control.report;
+    }
+    if let Some(window) = flow_control_window::<L>(options)? {
+        let credit = integer(window);
+        transport
+            .receive_window(credit)
+            .stream_receive_window(credit)
+            .send_window(window.max(DEFAULT_SEND_WINDOW));
+    }
+    let sizes = BASE_DATAGRAM_SIZE..=LARGEST_DATAGRAM_SIZE;
+    if let Some(size) = options.take_number("mtu", sizes)? {
+        let size = u16::try_from(size).expect("the range of the option ensures it");
+        // The minimum, too: otherwise a burst of losses would be taken for a path that carries less.
+        transport
+            .initial_mtu(size)
+            .min_mtu(size)
+            .mtu_discovery_config(None);
+    }
+    if let Some(packets) = options.take_number("ack", 1..=1_000_000)? {
+        let mut config = AckFrequencyConfig::default();
+        // The extension counts the packets that need no ACK.
+        config.ack_eliciting_threshold(integer(packets - 1));
+        transport.ack_frequency_config(Some(config));
+    }
+    Ok(report)
+}
+
+/// The flow control window in bytes; `None`: the library's own.
+fn flow_control_window<L: Library>(options: &mut Options) -> Result<Option<u64>, EndpointError> {
+    match options.take("window").as_deref() {
+        None => Ok(L::DEFAULT_WINDOW),
+        Some("library") => Ok(None),
+        Some(text) => match text.parse() {
+            Ok(window @ 1..=LARGEST_WINDOW) => Ok(Some(window)),
+            _ => Err(EndpointError::Unsupported(format!(
+                "option window = {text:?}: write a whole number of bytes from 1 to {LARGEST_WINDOW}, or library"
+            ))),
+        },
+    }
+}
+
+fn integer(value: u64) -> VarInt {
+    VarInt::from_u64(value).expect("the range of the option ensures it")
+}
