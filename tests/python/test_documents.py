@@ -120,6 +120,14 @@ def test_the_index_leads_to_every_page() -> None:
     assert [name_of(page) for page in pages if page not in listed] == []
 
 
+def test_the_architecture_has_a_paragraph_for_each_room() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text()
+    crates = {file.parent.name for file in (ROOT / "crates").glob("*/Cargo.toml")}
+    rooms = {file.parent.name for file in (ROOT / "python" / "bentpipe").glob("*/__init__.py")}
+    assert {name for name in crates | rooms if f"**{name}**" not in page} == set()
+    assert 8_000 <= len(page) <= 10_000
+
+
 def test_generated_parts_of_the_reference_are_as_their_sources_say() -> None:
     command: list[str | Path] = [sys.executable, ROOT / "tools" / "reference" / "pages.py", "--check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
