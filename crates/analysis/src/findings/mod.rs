@@ -9,7 +9,7 @@
 //! Networks, master's thesis, 2022, section 5.6 (offset plots, figures 5.7 to 5.20); the WPI report
 //! on SEARCH in QUIC, 2024, figure 1 (slow start exits); Kosek et al., Proxying QUIC over
 //! satellites, 2022, section III; RFC 9000, 9002 and 9406. Each rule names its own.
-//! `docs/findings.md` lists them all.
+//! `docs/reference/findings.md` lists them all.
 
 mod credit;
 mod deliveries;
@@ -68,7 +68,7 @@ pub struct Findings {
 /// The answer of one rule on a connection.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
-    /// Its name, as in `docs/findings.md`.
+    /// Its name, as in `docs/reference/findings.md`.
     pub rule: &'static str,
     /// Whether the flaw is there.
     pub verdict: Verdict,

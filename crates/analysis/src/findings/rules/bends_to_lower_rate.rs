@@ -1,15 +1,4 @@
 //! The line of offsets over time bends: the transfer goes on at a lower rate, and does not recover.
-//!
-//! Names Endres 2022, figures 5.11 (a bend in the middle of the transfer) and 5.18 to 5.20 (a drop
-//! of the data rate that makes a long tail).
-//!
-//! Rule: the bend is where the line is farthest above the chord from the beginning of its fastest
-//! phase of [`PHASE_RTTS`] RTTs to its end (the last [`TAIL_PERCENT`] of the bytes left out: rule
-//! `long_tail` has them). Yes, if no phase after the bend reaches more than [`LOWER_PERCENT`] of
-//! the goodput of the phase before it; if at least [`PART_PERCENT`] of the bytes came before it;
-//! and if what follows lasts at least [`PART_PERCENT`] of the time. No otherwise, with both rates.
-//!
-//! Not sure without an RTT, or if data arrived in less than [`PACKETS`] packets.
 
 use super::super::deliveries::Deliveries;
 use super::super::quantities::{Count, Percent, Rate, Seconds, float};

@@ -1,14 +1,4 @@
 //! The data sender was silent for longer than a round trip though it had data to send.
-//!
-//! Names the gaps of Endres 2022, figures 5.12 and 5.18: the server "even stops and waits for some
-//! time until it resumes".
-//!
-//! Rule: a silence of more than [`RTTS_PERCENT`] of an RTT (the larger of the smallest and the
-//! latest sample) between two packets that ask for an ACK, while data never sent before were still
-//! to come, and credit was not used up for half of it. A sender that waits for ACKs of a whole
-//! window is silent for no more than one RTT; more means that all was lost, or that a timer ran.
-//!
-//! Not sure without the sender's side.
 
 use super::super::quantities::{Count, Seconds, float};
 use super::super::signals::{Missing, Signals, Span, percent_of};

@@ -1,17 +1,4 @@
 //! The congestion window left the link idle.
-//!
-//! Names what Endres 2022 shows in figures 5.9 and 5.13 (a window that never reaches the BDP, or is
-//! cut again and again) and Kosek 2022 section III calls "ACK-locked": the sender has data and
-//! credit, but must wait for ACKs.
-//!
-//! Rule: a round ([`super::super::rounds`]) is short of window if no more than [`FULL_PERCENT`] of
-//! the BDP was ever in flight in it, and neither credit nor pauses nor a silence of more than a
-//! round trip explain half of it. Yes, if such rounds took at least [`SHARE_PERCENT`] of the time
-//! in which there were new data to send, and two RTTs, and left at least [`EMPTY`] of the link
-//! empty over that whole time. With a qlog, in flight must also have come close to the logged
-//! window, or the round does not count.
-//!
-//! Not sure without the sender's side, or without the link's rate.
 
 use super::super::quantities::{Bytes, Percent, Seconds, share};
 use super::super::rounds::Round;

@@ -1,19 +1,4 @@
 //! The data sender waited for flow-control credit.
-//!
-//! Names a receiver whose window is smaller than the BDP: over 600 ms, 1 MB of credit allows 14
-//! Mbit/s (Endres 2022, section 5.6.7, suspects it behind figure 5.17). Source of the terms: RFC
-//! 9000 section 4.
-//!
-//! Rule: yes, if the sender had used up its credit ([`super::super::credit`]) for at least
-//! [`SHARE_PERCENT`] of the time in which it had new data to send, and for an RTT in all. No, with
-//! that share, otherwise; and no, if the credit is not what held it: if data sent again took
-//! [`FILLED`] of the link in that time (a receiver's window slides no further than the first byte
-//! that is missing), or if the window that the credit allowed is the BDP or more, and data were
-//! sent again in most of that time or the path did not run empty.
-//!
-//! Not sure without the sender's side, unless frames of the sender say that it was blocked; for
-//! TCP, whose window is not read; and if data stop, without an end of the stream, before any credit
-//! was seen.
 
 use super::super::quantities::{Bytes, Percent, Rate, Seconds, float, share};
 use super::super::signals::{Missing, Signals, Span, at_rate, percent_of, rate_of};

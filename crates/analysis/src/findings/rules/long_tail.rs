@@ -1,14 +1,4 @@
 //! The transfer waits for its last packets.
-//!
-//! Names Endres 2022, figure 5.16 ("waiting for the tail"): losses at the end are found by a timer
-//! only, and double the time to completion.
-//!
-//! Rule: the time from which all but the last [`TAIL_PERCENT`] of the bytes had come until all had.
-//! Yes, if it is longer than [`TAIL_RTTS_PERCENT`] of an RTT, and than [`SHARE_PERCENT`] of the
-//! whole. No, with that time, otherwise.
-//!
-//! Not sure without an RTT; if the capture has not all of the data; and for less than [`PACKETS`]
-//! packets: then the tail is less than one.
 
 use super::super::quantities::{Percent, Seconds};
 use super::super::signals::{Missing, Signals, Span, percent_of};

@@ -1,13 +1,4 @@
 //! Many packets of one round trip were lost.
-//!
-//! Names the price of an overshoot: figure 1 b of the WPI report on SEARCH (2024), and the orange
-//! marks in Endres 2022, section 5.6.6.
-//!
-//! Rule: of the packets that ask for an ACK, the span of one smallest RTT in which most were lost.
-//! Yes, if these are at least [`STORM_PACKETS`], and [`STORM_PERCENT`] of what was sent in that
-//! span. No, with their number, otherwise.
-//!
-//! Not sure without the sender's side, for then it is not seen what did not arrive.
 
 use super::super::quantities::{Count, Percent, Seconds, float, share};
 use super::super::signals::{Missing, Signals, Span, arrived};

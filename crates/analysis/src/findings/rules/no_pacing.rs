@@ -1,14 +1,4 @@
 //! Packets leave in bursts, not spread over the round trip.
-//!
-//! Names the second flaw of Endres 2022, figure 5.11: bursts, and gaps between them that pacing
-//! would close. RFC 9002 section 7.7 would have bursts no larger than the initial window of 10
-//! packets.
-//!
-//! Rule: packets belong to one burst if each follows the one before at [`TIMES_THE_LINK`] times the
-//! bottleneck's rate or faster. Yes, if more than [`SHARE_PERCENT`] of the sender's bytes left in
-//! bursts of more than [`BURST_PACKETS`] packets. No otherwise, with the longest burst.
-//!
-//! Not sure without the sender's side, or without the link's rate.
 
 use super::super::quantities::{Bytes, Percent, Seconds, float, share};
 use super::super::signals::{Missing, Signals, Span, at_rate};

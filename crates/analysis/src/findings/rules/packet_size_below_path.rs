@@ -1,15 +1,4 @@
 //! Full packets are smaller than the path carries.
-//!
-//! Names what the packet-size plots show (Endres 2022, section 5.6.9.3): a sender without path MTU
-//! discovery (RFC 9000 section 14.3) that stays at 1200 or 1280 bytes pays headers, and per-packet
-//! costs, for the rest.
-//!
-//! Rule: the IP packet that most data of the last quarter of the sender's packets came in is held
-//! against the path's MTU. Where that is not known, against the largest IP packet that arrived, of
-//! either end: the path carries no less. Yes, if it is more than [`BELOW_PERCENT`] smaller. No, if
-//! it is not smaller than the known MTU by as much.
-//!
-//! Not sure if the MTU is not known, and no larger packet was seen.
 
 use std::collections::BTreeMap;
 

@@ -1,13 +1,4 @@
 //! New data were skipped first and sent later.
-//!
-//! Names Endres 2022, figures 5.14 and 5.15: offsets that look like retransmissions but were never
-//! sent before; they fragment the receiver's buffers and its ACK ranges.
-//!
-//! Rule: a byte is out of order if it was never sent before, and its packet ends below the highest
-//! offset sent on its stream. Yes, if these are at least [`SHARE_PERCENT`] of the data, in at least
-//! [`PACKETS`] packets. No, with their number, otherwise.
-//!
-//! Not sure without the sender's side: the network may have reordered.
 
 use std::collections::HashMap;
 

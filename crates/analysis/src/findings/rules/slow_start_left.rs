@@ -1,19 +1,5 @@
-//! Slow start left early, at the choke point, or late.
-//!
-//! Names the three exits of figure 1 of the WPI report on SEARCH (2024): before the path was full,
-//! so that congestion avoidance must find the rest slowly (also Endres 2022, figure 5.9, and Kosek
-//! 2022, figure 2); at its capacity; and after that, at the price of a loss storm.
-//!
-//! Rule: what was in flight at the exit ([`super::super::slow_start`]) is held against the BDP,
-//! forward rate × smallest RTT. Below [`FULL_PERCENT`] of it, the exit was early, whatever ended
-//! it: unpaced bursts overflow a small queue long before the path is full. It was late if more than
-//! the BDP was in flight, and the sender lost at least [`STORM_PERCENT`] and [`STORM_PACKETS`] of
-//! what it sent in the round of the exit and the one before. Otherwise it was at the choke point.
-//! Departure from the WPI report, which calls every exit beyond the capacity late: what a queue
-//! absorbs without loss is no flaw here.
-//!
-//! Not sure without the sender's side, or without the link's rate. No, if slow start was not left:
-//! the data ended first, or the credit held the window; not sure if the sender paused.
+//! Slow start left early, at the choke point, or late: the three exits of figure 1 of the WPI report
+//! on SEARCH (2024).
 
 use super::super::quantities::{Bytes, Count, Percent, Rate, Seconds, float, share};
 use super::super::signals::{Missing, Signals, Span, at_rate};
