@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bentpipe_endpoint::Clock;
-use bentpipe_noq_options::Peers;
+use bentpipe_noq_options::RememberedPaths;
 use noq_proto::{ConnectionError, EndpointConfig, Incoming};
 
 use super::crypto::Crypto;
@@ -67,7 +67,7 @@ impl Connector {
         now: Instant,
         incoming: Incoming,
         protocols: &[Vec<u8>],
-        peers: &Peers,
+        peers: &RememberedPaths,
     ) -> Result<usize, ConnectionError> {
         let accepting = self.crypto.to_accept(protocols);
         let endpoint = self.endpoints.of(Side::Client);

@@ -1,4 +1,4 @@
-//! Peers that leave a gap open in a stream whose buffer is full.
+//! RememberedPaths that leave a gap open in a stream whose buffer is full.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
