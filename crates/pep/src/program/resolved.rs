@@ -1,4 +1,4 @@
-//! What the settings come to, with all files read and all names resolved.
+//! The settings with all files read and all names resolved.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -7,33 +7,34 @@ use std::time::Duration;
 
 use bentpipe_endpoint::Clock;
 use bentpipe_pep::{
-    Basis, Config, Limits, Mode as CoreMode, NextHop, PepError, Place, Seats, Warm, from_words,
+    Config, ConfigContext, ConnectionQuota, HandshakeMode, Limits, NextHop, PepError, Place,
+    PoolConfig,
 };
 use bentpipe_units::Span;
 
-use super::settings::{Auto, AutoHop, HostPort, Mode, Options, Problem, Settings};
+use super::settings::{Auto, AutoHop, HostPort, Mode, Options, Settings, SettingsError};
 use super::steering::SteeredIds;
 use super::tls::Tls;
 
 /// A pair of server name and protocol that nobody has asked for for so long is no longer kept ready.
 const WARM_EXPIRY: Duration = Duration::from_secs(600);
 
-/// See the module.
+/// The settings, what their files hold, and the addresses of their names.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct ResolvedSettings {
     pub settings: Settings,
     pub tls: Tls,
     /// All workers', and kept when the settings change.
-    pub seats: Arc<Seats>,
+    pub quota: Arc<ConnectionQuota>,
     next_hop: NextHop,
 }
 
-impl Plan {
+impl ResolvedSettings {
     /// Reads the files and asks for the addresses that the settings name.
-    pub fn new(settings: Settings) -> Result<Self, Problem> {
+    pub fn new(settings: Settings) -> Result<Self, SettingsError> {
         let plan = Self {
             tls: Tls::load(&settings)?,
-            seats: Arc::default(),
+            quota: Arc::default(),
             next_hop: next_hop(&settings)?,
             settings,
         };
@@ -68,8 +69,13 @@ impl Plan {
     }
 
     /// What the proxy of one worker is to be like.
-    pub fn config(&self, worker: usize, workers: usize, clock: &Clock) -> Result<Config, Problem> {
-        let basis = Basis {
+    pub fn config(
+        &self,
+        worker: usize,
+        workers: usize,
+        clock: &Clock,
+    ) -> Result<Config, SettingsError> {
+        let context = ConfigContext {
             // The words of the side towards the server then need no prefix.
             place: Place::Terminal,
             next_hop: self.next_hop.clone(),
@@ -80,34 +86,35 @@ impl Plan {
             real_time: true,
             clock: clock.clone(),
         };
-        let mut config = from_words(self.words(), basis).map_err(|error| blame(&error))?;
+        let mut config =
+            Config::from_options(self.options(), context).map_err(|error| blame(&error))?;
         let settings = &self.settings;
         config.mode = match settings.mode {
-            Mode::Parallel => CoreMode::Parallel,
-            Mode::Sequential => CoreMode::Sequential,
-            Mode::Warm => CoreMode::Warm,
+            Mode::Parallel => HandshakeMode::Parallel,
+            Mode::Sequential => HandshakeMode::Sequential,
+            Mode::Warm => HandshakeMode::Warm,
         };
-        config.auto = match settings.auto {
+        config.bypass = match settings.auto {
             Auto::Off => None,
-            Auto::Below(span) => Some(bentpipe_pep::Auto {
+            Auto::Below(span) => Some(bentpipe_pep::BypassRule {
                 threshold: duration(span),
                 of_client_side: settings.auto_hop == AutoHop::ClientSide,
             }),
         };
-        config.warm = Warm {
+        config.pool = PoolConfig {
             connections: usize_of(settings.limits.warm),
             expiry: WARM_EXPIRY,
-            ahead: Vec::new(),
+            from_start: Vec::new(),
         };
-        config.seats = self.seats.clone();
+        config.quota = self.quota.clone();
         config.connection_ids = Some(SteeredIds::factory(worker, workers));
         Ok(config)
     }
 
     /// Options of both sides, as the library wants them.
-    fn words(&self) -> BTreeMap<String, String> {
+    fn options(&self) -> BTreeMap<String, String> {
         let of = |prefix: &'static str, options: &Options| {
-            let named = |(name, value): (&String, &super::settings::Word)| {
+            let named = |(name, value): (&String, &super::settings::OptionValue)| {
                 (format!("{prefix}{name}"), value.0.clone())
             };
             options.iter().map(named).collect::<Vec<_>>()
@@ -119,7 +126,7 @@ impl Plan {
 }
 
 /// Says in whose table the option is.
-fn blame(error: &PepError) -> Problem {
+fn blame(error: &PepError) -> SettingsError {
     let text = error.to_string();
     let (place, text) = if text.contains("access.") {
         ("client-side", text.replace("access.", ""))
@@ -127,7 +134,7 @@ fn blame(error: &PepError) -> Problem {
         ("server-side", text)
     };
     let hint = "endpoints/noq/README.md has the options of a side";
-    Problem::new(place, text, hint)
+    SettingsError::new(place, text, hint)
 }
 
 fn limits(settings: &Settings) -> Limits {
@@ -145,12 +152,12 @@ fn limits(settings: &Settings) -> Limits {
     }
 }
 
-fn next_hop(settings: &Settings) -> Result<NextHop, Problem> {
+fn next_hop(settings: &Settings) -> Result<NextHop, SettingsError> {
     let next = &settings.next_hop;
     if let Some(address) = &next.address {
         return Ok(NextHop::Fixed(resolve("next-hop.address", address)?));
     }
-    let one = |(name, address): (&String, &HostPort)| -> Result<_, Problem> {
+    let one = |(name, address): (&String, &HostPort)| -> Result<_, SettingsError> {
         let key = format!("next-hop.allow.{name:?}");
         Ok((name.to_ascii_lowercase(), resolve(&key, address)?))
     };
@@ -158,10 +165,10 @@ fn next_hop(settings: &Settings) -> Result<NextHop, Problem> {
     Ok(NextHop::ByName(all?))
 }
 
-fn resolve(key: &str, address: &HostPort) -> Result<SocketAddr, Problem> {
+fn resolve(key: &str, address: &HostPort) -> Result<SocketAddr, SettingsError> {
     address.resolve().map_err(|error| {
         let hint = "write an address, or a name that the system can resolve";
-        Problem::new(key, format!("{address}: {error}"), hint)
+        SettingsError::new(key, format!("{address}: {error}"), hint)
     })
 }
 

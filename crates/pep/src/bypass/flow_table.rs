@@ -1,76 +1,75 @@
-//! Flows that are forwarded untouched: datagram by datagram, to the next hop and back.
-//!
-//! A flow is all that comes from one address of a client. Each has a socket of its own towards the next hop, so that replies find their way
-//! without anybody looking into them. Where all datagrams of a side have one address, as in virtual time, connection IDs tell flows from connections.
+//! The flows that are forwarded untouched, by number, by client, and by connection ID.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crate::limits::quota::Seat;
+use crate::limits::ConnectionPermit;
 
-/// What is known of the smallest round-trip times to other hosts is forgotten after this: a path may have changed.
-const MEMORY: Duration = Duration::from_secs(600);
-/// Hosts of which it is known.
-const MOST_HOSTS: usize = 1 << 12;
+/// A client whose datagrams are to be forwarded.
+pub struct FlowClient {
+    /// Its address.
+    pub address: SocketAddr,
+    /// The proxy's own address that it sends to.
+    pub local: Option<IpAddr>,
+    /// Its permit: flows count as connections do.
+    pub permit: ConnectionPermit,
+}
 
-/// A flow.
+/// A flow that is forwarded untouched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Flow {
+pub struct BypassedFlow {
+    /// Where its client is.
     pub client: SocketAddr,
     /// The proxy's own address that the client sends to.
     pub local: Option<IpAddr>,
+    /// Where its datagrams go.
     pub next_hop: SocketAddr,
     until: Instant,
 }
 
 /// All flows that are forwarded untouched.
 #[derive(Default)]
-pub struct Asides {
-    flows: BTreeMap<u64, Flow>,
+pub struct FlowTable {
+    flows: BTreeMap<u64, BypassedFlow>,
     by_client: BTreeMap<SocketAddr, u64>,
     timers: BTreeSet<(Instant, u64)>,
-    /// Flows count as connections do.
-    seats: BTreeMap<u64, Seat>,
+    permits: BTreeMap<u64, ConnectionPermit>,
     /// The connection IDs that clients send to in long headers, where addresses do not tell.
     ids: BTreeMap<Vec<u8>, u64>,
     last: u64,
 }
 
-impl Asides {
+impl FlowTable {
+    /// How many there are.
     pub fn count(&self) -> usize {
         self.flows.len()
     }
 
     /// Begins a flow; its number.
-    pub fn begin(
-        &mut self,
-        (client, local, seat): (SocketAddr, Option<IpAddr>, Seat),
-        next_hop: SocketAddr,
-        until: Instant,
-    ) -> u64 {
+    pub fn begin(&mut self, client: FlowClient, next_hop: SocketAddr, until: Instant) -> u64 {
         self.last += 1;
-        let flow = Flow {
-            client,
-            local,
+        let flow = BypassedFlow {
+            client: client.address,
+            local: client.local,
             next_hop,
             until,
         };
         self.flows.insert(self.last, flow);
-        self.seats.insert(self.last, seat);
-        self.by_client.insert(client, self.last);
+        self.permits.insert(self.last, client.permit);
+        self.by_client.insert(client.address, self.last);
         self.timers.insert((until, self.last));
         self.last
     }
 
     /// The flow of a client, which goes on for longer now.
-    pub fn of_client(&mut self, client: SocketAddr, until: Instant) -> Option<(u64, Flow)> {
+    pub fn of_client(&mut self, client: SocketAddr, until: Instant) -> Option<(u64, BypassedFlow)> {
         let number = *self.by_client.get(&client)?;
-        self.go_on(number, until).map(|flow| (number, flow))
+        self.prolong(number, until).map(|flow| (number, flow))
     }
 
     /// The flow of this number, which goes on for longer now.
-    pub fn go_on(&mut self, number: u64, until: Instant) -> Option<Flow> {
+    pub fn prolong(&mut self, number: u64, until: Instant) -> Option<BypassedFlow> {
         let flow = self.flows.get_mut(&number)?;
         self.timers.remove(&(flow.until, number));
         flow.until = until;
@@ -102,6 +101,7 @@ impl Asides {
         Some(*found.0)
     }
 
+    /// When [`Self::overdue`] wants to be called.
     pub fn next_timeout(&self) -> Option<Instant> {
         self.timers.first().map(|(time, _)| *time)
     }
@@ -117,35 +117,11 @@ impl Asides {
         let Some(flow) = self.flows.remove(&number) else {
             return false;
         };
-        self.seats.remove(&number);
+        self.permits.remove(&number);
         self.ids.retain(|_, it| *it != number);
         if self.by_client.get(&flow.client) == Some(&number) {
             self.by_client.remove(&flow.client);
         }
         self.timers.remove(&(flow.until, number))
-    }
-}
-
-/// The smallest round-trip times to hosts that are known.
-#[derive(Default)]
-pub struct Rtts {
-    /// By host: the time, and until when it is believed.
-    known: BTreeMap<IpAddr, (Duration, Instant)>,
-}
-
-impl Rtts {
-    pub fn learn(&mut self, now: Instant, host: IpAddr, rtt: Duration) {
-        if self.known.len() >= MOST_HOSTS && !self.known.contains_key(&host) {
-            self.known.pop_first();
-        }
-        let (known, until) = self.known.entry(host).or_insert((rtt, now + MEMORY));
-        if rtt <= *known || *until <= now {
-            (*known, *until) = (rtt, now + MEMORY);
-        }
-    }
-
-    pub fn of(&self, now: Instant, host: IpAddr) -> Option<Duration> {
-        let (rtt, until) = self.known.get(&host)?;
-        (*until > now).then_some(*rtt)
     }
 }

@@ -1,10 +1,10 @@
-//! What is wrong with a configuration.
+//! Mistakes in a configuration.
 
 use std::fmt;
 
-/// Where, what, and what to do about it.
+/// A mistake in a configuration: where, what, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct SettingsError {
     /// The file, with its line where that is known, or the flags.
     pub place: String,
     /// The key and its value, and what is wrong with it.
@@ -12,7 +12,7 @@ pub struct Problem {
     pub hint: String,
 }
 
-impl Problem {
+impl SettingsError {
     pub fn new(place: impl Into<String>, what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self {
             place: place.into(),
@@ -22,7 +22,7 @@ impl Problem {
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for SettingsError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}: {}", self.place, self.what)
     }

@@ -1,21 +1,21 @@
-//! What the log says of the proxy's events.
+//! The lines of the log about the proxy's events.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bentpipe_pep::{Event, Number, Refusal, Why};
+use bentpipe_pep::{ClosedBy, ConnectionNumber, Event, Refusal};
 
 use crate::program::log::{Line, Log};
 
-/// Keeps what a later line repeats.
-pub struct Journal {
+/// The writer of lines about a proxy's events; it keeps what a later line repeats.
+pub struct EventLog {
     worker: usize,
     log: Log,
     /// When connections were opened.
-    opened: BTreeMap<Number, Duration>,
+    opened: BTreeMap<ConnectionNumber, Duration>,
 }
 
-impl Journal {
+impl EventLog {
     pub fn new(worker: usize, log: Log) -> Self {
         Self {
             worker,
@@ -29,13 +29,13 @@ impl Journal {
             Event::Opened {
                 number,
                 client,
-                name,
+                server_name,
                 next_hop,
             } => {
                 self.opened.insert(*number, now);
                 self.about(self.log.info("opened"), *number)
                     .say("client", client)
-                    .with("name", name.clone())
+                    .with("name", server_name.clone())
                     .say("next_hop", next_hop);
             }
             Event::Established { number, protocol } => {
@@ -47,14 +47,14 @@ impl Journal {
             }
             Event::Closed {
                 number,
-                why,
+                by,
                 to_server,
                 to_client,
             } => {
                 let since = self.opened.remove(number);
                 let lived = now.saturating_sub(since.unwrap_or(now));
                 let line = self.about(self.log.info("closed"), *number);
-                because(line, why)
+                closed_by(line, by)
                     .with("seconds", lived.as_secs_f64())
                     .with("to_server", *to_server)
                     .with("to_client", *to_client);
@@ -63,7 +63,7 @@ impl Journal {
                 let line = self.log.warning("refused").say("client", client);
                 refused(line, why);
             }
-            Event::Aside {
+            Event::BypassOpened {
                 flow,
                 client,
                 next_hop,
@@ -71,7 +71,7 @@ impl Journal {
                 let line = self.log.info("aside").with("flow", self.key(*flow));
                 line.say("client", client).say("next_hop", next_hop);
             }
-            Event::AsideClosed { flow } => {
+            Event::BypassClosed { flow } => {
                 self.log.info("aside-closed").with("flow", self.key(*flow));
             }
         }
@@ -82,19 +82,19 @@ impl Journal {
         format!("{}-{number}", self.worker)
     }
 
-    fn about<'a>(&self, line: Line<'a>, number: Number) -> Line<'a> {
+    fn about<'a>(&self, line: Line<'a>, number: ConnectionNumber) -> Line<'a> {
         line.with("connection", self.key(number.0))
     }
 }
 
-fn because<'a>(line: Line<'a>, why: &Why) -> Line<'a> {
-    match why {
-        Why::ByClient(code) => line.with("by", "client").with("code", *code),
-        Why::ByServer(code) => line.with("by", "server").with("code", *code),
-        Why::ByProxy(code, words) => line
+fn closed_by<'a>(line: Line<'a>, by: &ClosedBy) -> Line<'a> {
+    match by {
+        ClosedBy::Client(code) => line.with("by", "client").with("code", *code),
+        ClosedBy::Server(code) => line.with("by", "server").with("code", *code),
+        ClosedBy::Proxy { code, reason } => line
             .with("by", "proxy")
             .with("code", *code)
-            .with("why", words.clone()),
+            .with("why", reason.clone()),
     }
 }
 
@@ -102,8 +102,8 @@ fn refused<'a>(line: Line<'a>, why: &Refusal) -> Line<'a> {
     match why {
         Refusal::Connections => line.with("why", "limits.connections"),
         Refusal::ConnectionsOfClient => line.with("why", "limits.connections-per-client"),
-        Refusal::Name(name) => line.with("why", "server name").with("name", name.clone()),
-        Refusal::Hello => line.with("why", "no ClientHello"),
+        Refusal::ServerName(name) => line.with("why", "server name").with("name", name.clone()),
+        Refusal::ClientHello => line.with("why", "no ClientHello"),
         Refusal::Draining => line.with("why", "shutting down"),
     }
 }

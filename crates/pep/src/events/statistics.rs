@@ -1,21 +1,21 @@
 //! What a proxy counts.
 
-/// What becomes of a number in time.
+/// The kind of a number: what becomes of it in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum MetricKind {
     /// It only grows.
     Counter,
     /// It is what it is at the moment.
     Gauge,
 }
 
-/// What is known of a number before it is counted.
+/// The description of a number that is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Metric {
     /// Its name, without the program's.
     pub name: &'static str,
     /// What becomes of it in time.
-    pub kind: Kind,
+    pub kind: MetricKind,
     /// What it is, in a line.
     pub help: &'static str,
 }
@@ -32,7 +32,7 @@ macro_rules! statistics {
             /// All of them, in a fixed order; with what they are.
             pub fn entries(&self) -> impl Iterator<Item = (Metric, u64)> + use<> {
                 let metric = |name, kind, help: &'static str| Metric { name, kind, help: help.trim_start() };
-                [$((metric(stringify!($name), Kind::$kind, $help), self.$name),)*].into_iter()
+                [$((metric(stringify!($name), MetricKind::$kind, $help), self.$name),)*].into_iter()
             }
         }
     };

@@ -1,4 +1,4 @@
-//! One worker for one trial, at an address of its host: no settings, no reload, and the end when it is told to.
+//! A worker for one trial, at an address of its host: no settings, no reload, and the end when it is told to.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,23 +8,23 @@ use bentpipe_pep::Proxy;
 use signal_hook::consts::SIGTERM;
 use signal_hook::iterator::Signals;
 
+use super::listening;
 use super::log::Log;
 use super::settings::LogSettings;
-use super::sockets;
-use super::worker::{Asides, Inbox, Message, Shared, Worker};
+use super::worker::{BypassOwners, Inbox, Message, Shared, Worker};
 
 /// Serves at `listen` until SIGTERM; says `ready` when clients may come. What is left is the proxy, with all that it counted.
-pub fn alone(proxy: Proxy, clock: Clock, listen: SocketAddr) -> Result<Proxy, EndpointError> {
+pub fn serve_trial(proxy: Proxy, clock: Clock, listen: SocketAddr) -> Result<Proxy, EndpointError> {
     let log = Log::start(LogSettings::default(), std::io::stderr());
     let log = log.map_err(EndpointError::io("starting a thread"))?;
     let inbox = Inbox::new().map_err(EndpointError::io("making an eventfd"))?;
     let shared = Arc::new(Shared {
         inboxes: vec![inbox],
-        asides: Asides::default(),
+        bypass_owners: BypassOwners::default(),
         log: log.clone(),
         busy: 1.into(),
     });
-    let sockets = sockets::group(listen, 1, true);
+    let sockets = listening::group(listen, 1, true);
     let sockets = sockets.map_err(EndpointError::io("binding the socket"))?;
     let worker = Worker::new(0, proxy, clock, sockets, shared.clone())?;
     let mut signals = Signals::new([SIGTERM]).map_err(EndpointError::io("handling signals"))?;

@@ -77,21 +77,21 @@ pub enum AutoHop {
 
 /// The value of an option: a text, a number, or whether it is on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Word(pub String);
+pub struct OptionValue(pub String);
 
-impl Serialize for Word {
+impl Serialize for OptionValue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.0)
     }
 }
 
-impl<'de> Deserialize<'de> for Word {
+impl<'de> Deserialize<'de> for OptionValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
         enum Written {
             Flag(bool),
-            Number(i64),
+            ConnectionNumber(i64),
             Text(String),
         }
         let hint = "write a text, a whole number, true or false";
@@ -99,7 +99,7 @@ impl<'de> Deserialize<'de> for Word {
             match Written::deserialize(deserializer).map_err(|_| D::Error::custom(hint))? {
                 Written::Flag(true) => "on".into(),
                 Written::Flag(false) => "off".into(),
-                Written::Number(number) => number.to_string(),
+                Written::ConnectionNumber(number) => number.to_string(),
                 Written::Text(text) => text,
             },
         ))

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use bentpipe_endpoint::driver::{Landing, Port};
 use bentpipe_endpoint::{EndpointError, Received, Transmit};
-use bentpipe_pep::Side;
+use bentpipe_pep::Socket;
 
 use super::poller::{Poller, Token};
 
@@ -14,13 +14,13 @@ const MOST_BYTES: usize = 65_507;
 /// Of the datagrams that the library sends: an Ethernet frame's.
 const LARGEST_PAYLOAD: usize = 1500 - 28;
 
-/// Towards clients, towards next hops, and those of flows that are forwarded untouched.
-pub struct Ports {
+/// The sockets of a worker: towards clients, towards next hops, and those of flows that are forwarded untouched.
+pub struct Sockets {
     poller: Poller,
     client: Vec<Listening>,
     /// For IPv4 and IPv6; each is opened when it is first needed.
     server: [Option<Port>; 2],
-    asides: BTreeMap<u64, Port>,
+    bypassed: BTreeMap<u64, Port>,
     landing: Landing,
 }
 
@@ -30,7 +30,7 @@ struct Listening {
     place: SocketAddr,
 }
 
-/// What became of a transmission.
+/// The outcome of a transmission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sent {
     Yes,
@@ -38,7 +38,7 @@ pub enum Sent {
     Blocked(Token),
 }
 
-impl Ports {
+impl Sockets {
     /// Over the sockets of the listening addresses.
     pub fn new(listening: Vec<UdpSocket>) -> Result<Self, EndpointError> {
         let poller = Poller::new()?;
@@ -53,7 +53,7 @@ impl Ports {
             poller,
             client,
             server: [None, None],
-            asides: BTreeMap::new(),
+            bypassed: BTreeMap::new(),
             landing: Landing::default(),
         })
     }
@@ -70,25 +70,25 @@ impl Ports {
     }
 
     /// Opens what a flow that is forwarded untouched needs.
-    pub fn open_aside(&mut self, flow: u64, next_hop: SocketAddr) -> Result<(), EndpointError> {
+    pub fn open_bypass(&mut self, flow: u64, next_hop: SocketAddr) -> Result<(), EndpointError> {
         let port = open(next_hop.is_ipv4())?;
         port.connect(next_hop)?;
-        self.poller.add(&port, Token::Aside(flow))?;
-        self.asides.insert(flow, port);
+        self.poller.add(&port, Token::Bypass(flow))?;
+        self.bypassed.insert(flow, port);
         Ok(())
     }
 
-    pub fn close_aside(&mut self, flow: u64) {
-        self.asides.remove(&flow);
+    pub fn close_bypass(&mut self, flow: u64) {
+        self.bypassed.remove(&flow);
     }
 
     pub fn send(
         &mut self,
-        side: Side,
+        socket: Socket,
         transmit: &Transmit,
         bytes: &[u8],
     ) -> Result<Sent, EndpointError> {
-        let Some((port, token)) = self.port_for(side, transmit)? else {
+        let Some((port, token)) = self.port_for(socket, transmit)? else {
             return Ok(Sent::Yes);
         };
         Ok(if port.send(transmit, bytes)? {
@@ -104,7 +104,7 @@ impl Ports {
             Token::Inbox => None,
             Token::Client(index) => self.client.get(index).map(|it| &it.port),
             Token::Server(index) => self.server[index].as_ref(),
-            Token::Aside(flow) => self.asides.get(&flow),
+            Token::Bypass(flow) => self.bypassed.get(&flow),
         };
         port.map_or(Ok(()), |port| self.poller.want_room(port, token, wanted))
     }
@@ -119,7 +119,7 @@ impl Ports {
             Token::Inbox => None,
             Token::Client(index) => self.client.get_mut(index).map(|it| &mut it.port),
             Token::Server(index) => self.server[index].as_mut(),
-            Token::Aside(flow) => self.asides.get_mut(&flow),
+            Token::Bypass(flow) => self.bypassed.get_mut(&flow),
         };
         port.map_or(Ok(()), |port| port.receive_to(&mut self.landing, take))
     }
@@ -127,16 +127,16 @@ impl Ports {
     /// `None`: the flow has ended, and what it still has to send is lost.
     fn port_for(
         &mut self,
-        side: Side,
+        socket: Socket,
         transmit: &Transmit,
     ) -> Result<Option<(&mut Port, Token)>, EndpointError> {
-        Ok(match side {
-            Side::Client => {
+        Ok(match socket {
+            Socket::Client => {
                 let index = self.listening(transmit);
                 let port = self.client.get_mut(index).map(|it| &mut it.port);
                 port.map(|port| (port, Token::Client(index)))
             }
-            Side::Server => {
+            Socket::Server => {
                 let is_ipv4 = transmit.destination.is_ipv4();
                 let index = usize::from(!is_ipv4);
                 if self.server[index].is_none() {
@@ -147,9 +147,9 @@ impl Ports {
                 let port = self.server[index].as_mut();
                 port.map(|port| (port, Token::Server(index)))
             }
-            Side::Aside(flow) => {
-                let port = self.asides.get_mut(&flow);
-                port.map(|port| (port, Token::Aside(flow)))
+            Socket::Bypass(flow) => {
+                let port = self.bypassed.get_mut(&flow);
+                port.map(|port| (port, Token::Bypass(flow)))
             }
         })
     }
