@@ -1,4 +1,8 @@
 //! As much of HTTP as `GET /metrics` and `GET /healthz` need, for one request at a time: whoever may ask is trusted not to flood it.
+//!
+//! No library: `tiny_http` 0.12 has no limit to how long it reads and starts a thread for each connection that waits, so that who
+//! connects and says nothing takes ever more of them; `hyper` has these limits, and brings a runtime for two pages. Here a read
+//! takes two seconds at most, a request eight of them, and there is one thread.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// What a request may have: it comes in one piece, usually.
 const MOST_READS: usize = 8;
 
-/// An answer: status line, type and body.
+/// An answer to a request: status line, type and body.
 #[derive(Debug)]
 pub struct Answer {
     pub status: &'static str,

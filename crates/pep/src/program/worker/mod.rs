@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use bentpipe_endpoint::{Clock, EndpointError, Transmit};
 use bentpipe_pep::{Event, Proxy, Socket};
+use tracing::{debug, error};
 
-use super::log::Log;
 use super::steering::worker_of;
 use event_log::EventLog;
 use poller::Token;
@@ -35,7 +35,6 @@ const FAREWELL: Duration = Duration::from_secs(1);
 pub struct Shared {
     pub inboxes: Vec<Inbox>,
     pub bypass_owners: BypassOwners,
-    pub log: Log,
     /// Workers that have connections, or may get some.
     pub busy: AtomicUsize,
 }
@@ -112,7 +111,7 @@ impl Worker {
             proxy,
             clock,
             sockets,
-            event_log: EventLog::new(number, shared.log.clone()),
+            event_log: EventLog::new(number),
             shared,
             blocked: None,
             buffer: Vec::new(),
@@ -197,8 +196,7 @@ impl Worker {
             match message {
                 Message::Reconfigure(config) => {
                     if let Err(error) = self.proxy.reconfigure(*config) {
-                        let line = self.shared.log.error("reload-failed");
-                        line.with("worker", self.number).say("why", error);
+                        error!(worker = self.number, why = %error, "reload-failed");
                     }
                 }
                 Message::Drain(grace) => {
@@ -255,7 +253,7 @@ impl Worker {
         result
             .map_err(|error| {
                 self.counted.socket_errors += 1;
-                drop(self.shared.log.debug(event).say("why", error));
+                debug!(why = %error, "{event}");
             })
             .ok()
     }
@@ -271,8 +269,7 @@ impl Worker {
                     next_hop,
                 } => {
                     if let Err(error) = self.sockets.open_bypass(flow, next_hop) {
-                        let line = self.shared.log.error("aside-failed");
-                        drop(line.say("client", client).say("why", error));
+                        error!(%client, why = %error, "aside-failed");
                         self.proxy.forget_bypass(flow);
                         continue;
                     }
