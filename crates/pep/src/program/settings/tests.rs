@@ -122,6 +122,25 @@ fn what_is_wrong_is_named_with_its_place() {
 }
 
 #[test]
+fn what_was_probably_meant_is_suggested() {
+    for (text, hint) in [
+        ("[limit]\n", "did you mean limits? "),
+        ("mode = \"wram\"\n", "did you mean warm? "),
+        (
+            "[limits]\nstream-bufer = 1\n",
+            "did you mean stream-buffer? ",
+        ),
+        ("colour = 1\n", "examples/pep.toml"),
+    ] {
+        let problem = problem(text);
+        assert!(problem.hint.starts_with(hint), "{problem:?}");
+    }
+    let change = Override::new("--set", &["times", "idel"], "1 s");
+    let error = Settings::parse(None, &[change]).unwrap_err();
+    assert!(error.hint.starts_with("did you mean idle? "), "{error:?}");
+}
+
+#[test]
 fn what_does_not_go_together_is_refused() {
     for (text, words) in [
         ("", "next-hop: there is none"),
