@@ -147,7 +147,8 @@ fn last(matches: &ArgMatches, name: &str) -> Option<String> {
     values(matches, name).last().map(|(_, value)| value.clone())
 }
 
-/// What the options change, in their order on the command line; all places to listen at together come last.
+/// What the options change, in their order on the command line; all places to listen at together
+/// come last.
 fn overrides(matches: &ArgMatches) -> Result<Vec<Override>, SettingsError> {
     let mut found = Vec::new();
     for (name, path) in TEXTS {

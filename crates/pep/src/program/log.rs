@@ -1,10 +1,12 @@
-//! The log: one line for each thing that happened, on standard error, for people or, as JSON, for programs.
+//! The log: one line for each thing that happened, on standard error, for people or, as JSON, for
+//! programs.
 //!
-//! Workers hand lines over and go on: one thread writes them. When whoever reads them is too slow, lines are dropped and counted,
-//! rather than that connections wait.
+//! Workers hand lines over and go on: one thread writes them. When whoever reads them is too slow,
+//! lines are dropped and counted, rather than that connections wait.
 //!
-//! `tracing` with a form of lines that is our own: in those that tracing-subscriber brings, what is `time`, `level: "warning"`
-//! and `event` here is called otherwise, and what a hostile peer has said could break out of its line.
+//! `tracing` with a form of lines that is our own: in those that tracing-subscriber brings, what is
+//! `time`, `level: "warning"` and `event` here is called otherwise, and what a hostile peer has
+//! said could break out of its line.
 
 use std::fmt::{self, Debug};
 use std::io::Write;
@@ -28,7 +30,8 @@ use super::settings::{Format, Level as LevelSetting, LogSettings};
 
 /// Lines that wait for the writer.
 const WAITING: usize = 8192;
-/// Whose events are written: the QUIC library's, of which there may be one for each packet, are not.
+/// Whose events are written: the QUIC library's, of which there may be one for each packet, are
+/// not.
 const TARGET: &str = "bentpipe_pep";
 
 /// The log of the program; dropped, it waits, not for ever, until all lines so far are written.

@@ -1,8 +1,9 @@
 //! What Prometheus asks for, and whether the program is well.
 //!
-//! The page is written here, in its text format 0.0.4. The crate `prometheus-client` writes `OpenMetrics`, in which a counter
-//! `connections_total` is of a family `connections`: the gauge of that name could not stand beside it, and operators' rules and
-//! the records of trials have both. It would have taken the place of the eight lines that write a number.
+//! The page is written here, in its text format 0.0.4. The crate `prometheus-client` writes
+//! `OpenMetrics`, in which a counter `connections_total` is of a family `connections`: the gauge of
+//! that name could not stand beside it, and operators' rules and the records of trials have both.
+//! It would have taken the place of the eight lines that write a number.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -84,7 +85,8 @@ impl Metrics {
             };
             let _ = write!(
                 text,
-                "# HELP {PREFIX}{name} {help}\n# TYPE {PREFIX}{name} {kind}\n{PREFIX}{name} {value}\n"
+                "# HELP {PREFIX}{name} {help}\n# TYPE {PREFIX}{name} {kind}\n\
+                 {PREFIX}{name} {value}\n"
             );
         };
         for (metric, sum) in sums(counted) {

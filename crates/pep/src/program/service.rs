@@ -201,7 +201,8 @@ impl Service {
         }
     }
 
-    /// Reads settings and certificates again, for connections to come. If anything is wrong with them, all stays as it is.
+    /// Reads settings and certificates again, for connections to come. If anything is wrong with
+    /// them, all stays as it is.
     fn reload(&mut self) {
         let loaded = Settings::load(self.arguments.file.as_deref(), &self.arguments.overrides)
             .and_then(|mut settings| {
@@ -236,7 +237,8 @@ impl Service {
     }
 }
 
-/// Takes from `old` what holds from the next start on only; the keys of what has changed among that.
+/// Takes from `old` what holds from the next start on only; the keys of what has changed among
+/// that.
 fn keep(old: &Settings, new: &mut Settings) -> Vec<&'static str> {
     let version = |settings: &Settings| settings.client_side.get(VERSION).cloned();
     let changed = [

@@ -141,7 +141,8 @@ fn blame(source: Source<'_>, error: &toml::de::Error) -> SettingsError {
     SettingsError::new(place, what, hint(error.message()))
 }
 
-/// What to do about an error: where it names a word that is not known and those that are, the one that is most like it.
+/// What to do about an error: where it names a word that is not known and those that are, the one
+/// that is most like it.
 fn hint(message: &str) -> String {
     let mut named = message.split('`').skip(1).step_by(2);
     let unknown = named.next().filter(|_| message.starts_with("unknown "));

@@ -1,4 +1,5 @@
-//! The configuration file: the example is complete, what is wrong is named, and nothing that anybody writes makes the program fall over.
+//! The configuration file: the example is complete, what is wrong is named, and nothing that
+//! anybody writes makes the program fall over.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! A worker: a proxy of its own, its sockets and its thread.
 //!
-//! Workers share the addresses that they listen at (`steering`), the limits and the sessions that can be resumed, and nothing else: what belongs to a
-//! connection never leaves its thread.
+//! Workers share the addresses that they listen at (`steering`), the limits and the sessions that
+//! can be resumed, and nothing else: what belongs to a connection never leaves its thread.
 
 mod event_log;
 mod inbox;
@@ -39,7 +39,8 @@ pub struct Shared {
     pub busy: AtomicUsize,
 }
 
-/// The workers that forward the datagrams of clients untouched: their connection IDs are not of the worker's making.
+/// The workers that forward the datagrams of clients untouched: their connection IDs are not of the
+/// worker's making.
 #[derive(Debug, Default)]
 pub struct BypassOwners {
     /// How many there are, for where there is none.
@@ -89,7 +90,8 @@ enum Ending {
     No,
     /// When nothing is left, or at this time.
     By(Duration),
-    /// Nothing is left here, but of other workers; at this time at the latest. Until then it turns away the clients whose packets are its own.
+    /// Nothing is left here, but of other workers; at this time at the latest. Until then it turns
+    /// away the clients whose packets are its own.
     Last(Duration),
     Now,
 }
@@ -248,7 +250,8 @@ impl Worker {
         self.tolerate("send-failed", sent).unwrap_or(Sent::Yes)
     }
 
-    /// A socket's error is about one destination: what was to be sent is lost, as on its way, and all else goes on.
+    /// A socket's error is about one destination: what was to be sent is lost, as on its way, and
+    /// all else goes on.
     fn tolerate<T>(&mut self, event: &'static str, result: Result<T, EndpointError>) -> Option<T> {
         result
             .map_err(|error| {
