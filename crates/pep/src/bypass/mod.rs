@@ -1,10 +1,12 @@
 //! Forwarding datagrams untouched, where a proxy is of no use.
 //!
-//! Promises: such a flow stays end-to-end encrypted, and replies find their way without anybody looking into them. Knows addresses,
-//! connection IDs in the clear and round-trip times; must not know connections.
+//! Promises: such a flow stays end-to-end encrypted, and replies find their way without anybody
+//! looking into them. Knows addresses, connection IDs in the clear and round-trip times; must not
+//! know connections.
 //!
-//! A flow is all that comes from one address of a client. Each has a socket of its own towards the next hop. Where all
-//! datagrams of a side have one address, as in virtual time, connection IDs tell flows from connections.
+//! A flow is all that comes from one address of a client. Each has a socket of its own towards the
+//! next hop. Where all datagrams of a side have one address, as in virtual time, connection IDs
+//! tell flows from connections.
 
 mod connection_ids;
 mod flow_table;
@@ -101,8 +103,9 @@ impl Bypass {
 
     /// Whether a datagram of the address that clients' connections come from, too, is of a flow.
     ///
-    /// The server's connection IDs passed here in its long headers before a client wrote them into its own. A short header may have one that was
-    /// given since, which nobody sees: all are the server's that are none of the proxy's.
+    /// The server's connection IDs passed here in its long headers before a client wrote them into
+    /// its own. A short header may have one that was given since, which nobody sees: all are the
+    /// server's that are none of the proxy's.
     fn is_to_server(&self, datagram: &[u8]) -> bool {
         if is_long_header(datagram) {
             return long_header_ids(datagram).is_some_and(|(to, _)| self.flows.has_id(to));
@@ -114,7 +117,8 @@ impl Bypass {
         id.len() == self.own_ids.cid_len() && self.own_ids.validate(ConnectionId::new(id)).is_ok()
     }
 
-    /// The flow that a datagram is of which came to the socket that all share, if it is of no connection of the proxy's own.
+    /// The flow that a datagram is of which came to the socket that all share, if it is of no
+    /// connection of the proxy's own.
     pub fn flow_of(&self, config: &Config, datagram: &Received) -> Option<u64> {
         if self.flows.count() == 0 || !config.one_socket {
             return None;
@@ -161,7 +165,8 @@ impl Bypass {
         Some((next.socket, next.transmit))
     }
 
-    /// Whether a client that goes to `next_hop` needs no proxy, because the hop that it is for is short; `None`: nobody knows.
+    /// Whether a client that goes to `next_hop` needs no proxy, because the hop that it is for is
+    /// short; `None`: nobody knows.
     pub fn is_short_hop(
         &self,
         now: Instant,
@@ -185,14 +190,15 @@ impl Bypass {
         }
     }
 
-    /// Whether there is room for a flow of a client that has so many `other` connections which do not go untouched: these need the
-    /// datagrams of its address.
+    /// Whether there is room for a flow of a client that has so many `other` connections which do
+    /// not go untouched: these need the datagrams of its address.
     pub fn has_room(&self, config: &Config, other: usize) -> bool {
         let is_told_apart = config.one_socket || other == 0;
         is_told_apart && self.flows.count() < config.limits.connections
     }
 
-    /// From now on forwards what comes from a client, beginning with these datagrams; the number of its flow.
+    /// From now on forwards what comes from a client, beginning with these datagrams; the number of
+    /// its flow.
     pub fn open(
         &mut self,
         now: Instant,

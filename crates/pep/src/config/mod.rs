@@ -1,7 +1,7 @@
 //! What a proxy is to be like, as its driver says it.
 //!
-//! Promises: a [`Config`] that passed its check can be run. Knows the library's transport configuration and TLS; must not know
-//! files, command lines or clients.
+//! Promises: a [`Config`] that passed its check can be run. Knows the library's transport
+//! configuration and TLS; must not know files, command lines or clients.
 
 mod error;
 mod options;
@@ -19,7 +19,8 @@ use noq_proto::{ConnectionIdGenerator, IdleTimeout, TransportConfig, VarInt};
 
 use crate::limits::{ConnectionQuota, FIRST_FLIGHT, FlowCredit, Limits};
 
-/// The largest buffer of a stream, in bytes: less than what its pieces are put into order in can hold.
+/// The largest buffer of a stream, in bytes: less than what its pieces are put into order in can
+/// hold.
 pub(crate) const LARGEST_BUFFER: usize = 1 << 28;
 
 /// The configuration of a proxy.
@@ -50,9 +51,9 @@ pub struct Config {
     pub quota: Arc<ConnectionQuota>,
     /// The maker of the client side's connection IDs; `None`: noq's own.
     pub connection_ids: Option<ConnectionIds>,
-    /// Whether all datagrams of a side go to and come from one address each, also those of flows that are
-    /// forwarded untouched: they are told from those of connections by connection IDs. Then the proxy makes
-    /// those of the client side itself.
+    /// Whether all datagrams of a side go to and come from one address each, also those of flows
+    /// that are forwarded untouched: they are told from those of connections by connection IDs.
+    /// Then the proxy makes those of the client side itself.
     pub one_socket: bool,
 }
 
@@ -70,8 +71,8 @@ impl Config {
         }
         if self.bypass.is_some() && matches!(self.next_hop, NextHop::ByName(_)) {
             return wrong(
-                "stepping aside needs one next hop for all: whose datagrams are forwarded untouched can ask for \
-                 another name unseen",
+                "stepping aside needs one next hop for all: whose datagrams are forwarded untouched can \
+                 ask for another name unseen",
             );
         }
         let limits = &self.limits;
@@ -101,16 +102,19 @@ pub enum HandshakeMode {
     Parallel,
     /// When the next hop's is complete, with what that chose.
     Sequential,
-    /// At once over a connection to the next hop that is ready; without one as [`HandshakeMode::Sequential`].
+    /// At once over a connection to the next hop that is ready; without one as
+    /// [`HandshakeMode::Sequential`].
     Warm,
 }
 
 /// The rule by which flows are forwarded untouched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BypassRule {
-    /// The round-trip time below which a hop needs no proxy: the smallest that is known counts (`min_rtt` of RFC 9002).
+    /// The round-trip time below which a hop needs no proxy: the smallest that is known counts
+    /// (`min_rtt` of RFC 9002).
     pub threshold: Duration,
-    /// Whether the hop in question is the one of the client side, as at a gateway; else that of the server side.
+    /// Whether the hop in question is the one of the client side, as at a gateway; else that of the
+    /// server side.
     pub of_client_side: bool,
 }
 
@@ -133,12 +137,13 @@ pub struct SideConfig {
     pub peers: RememberedPaths,
     /// What congestion control has to say of the path that was begun last.
     pub report: Option<Report>,
-    /// The QUIC version: of the server side the one to connect with, of the client side the only one to accept;
-    /// `None`: what noq has.
+    /// The QUIC version: of the server side the one to connect with, of the client side the only
+    /// one to accept; `None`: what noq has.
     pub version: Option<u32>,
 }
 
-/// The flow control window of one side: what its peer may send before anything of it is read (RFC 9000, section 4.1).
+/// The flow control window of one side: what its peer may send before anything of it is read (RFC
+/// 9000, section 4.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReceiveWindow {
     /// What may be buffered according to [`Limits`].
@@ -179,8 +184,8 @@ pub struct PoolConfig {
     pub connections: usize,
     /// The time after which a pair of these that nobody has asked for is no longer kept ready.
     pub expiry: Duration,
-    /// The server names and application protocols that are kept ready from the start: others are as soon as a
-    /// handshake for them has been completed.
+    /// The server names and application protocols that are kept ready from the start: others are as
+    /// soon as a handshake for them has been completed.
     pub from_start: Vec<(String, Vec<u8>)>,
 }
 

@@ -1,4 +1,5 @@
-//! A configuration from the options of a trial or a command line, such as `iw=100 access.cc=cubic mode=warm`.
+//! A configuration from the options of a trial or a command line, such as `iw=100 access.cc=cubic
+//! mode=warm`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,15 +44,15 @@ pub struct ConfigContext {
     pub clock: Clock,
 }
 
-/// The round-trip time below which a hop is no geostationary satellite's: that takes 500 ms or more, one through the
-/// air or a low orbit less than this.
+/// The round-trip time below which a hop is no geostationary satellite's: that takes 500 ms or
+/// more, one through the air or a low orbit less than this.
 const THRESHOLD: Duration = Duration::from_millis(200);
 
 impl Config {
     /// The configuration that all `options` come to; refuses what it does not know.
     ///
-    /// Options of a hop are of the side that faces the satellite; with `access.` (terminal) or `ground.` (gateway)
-    /// before them, of the other.
+    /// Options of a hop are of the side that faces the satellite; with `access.` (terminal) or
+    /// `ground.` (gateway) before them, of the other.
     pub fn from_options(
         options: BTreeMap<String, String>,
         context: ConfigContext,

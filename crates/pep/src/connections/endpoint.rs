@@ -1,6 +1,7 @@
 //! One side of the proxy: an endpoint of the library and its connections.
 //!
-//! Nothing here looks at all connections: timers are in a set by time, and those that may have something to send stand in a queue.
+//! Nothing here looks at all connections: timers are in a set by time, and those that may have
+//! something to send stand in a queue.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -27,7 +28,8 @@ const MOST_RESPONSES: usize = 1024;
 /// A connection of the library, and what belongs to it on its side.
 pub struct ConnectionEntry {
     pub connection: Connection,
-    /// The client's connection that it is part of; `None`: it is only there until it has drained, or is kept ready.
+    /// The client's connection that it is part of; `None`: it is only there until it has drained,
+    /// or is kept ready.
     pub owner: Option<ConnectionNumber>,
     /// What is remembered of its path goes there when it ends.
     peers: RememberedPaths,
@@ -206,8 +208,9 @@ impl SideEndpoint {
         handle.0
     }
 
-    /// Lets the connection and the endpoint talk to each other after the connection was touched in any way; its events. One that has drained
-    /// is taken out, since its handle may be another's next, and returned: it may hold what was received and not read yet.
+    /// Lets the connection and the endpoint talk to each other after the connection was touched in
+    /// any way; its events. One that has drained is taken out, since its handle may be another's
+    /// next, and returned: it may hold what was received and not read yet.
     pub fn drive(&mut self, handle: usize, events: &mut VecDeque<Event>) -> Option<Connection> {
         let entry = self.by_handle.get_mut(handle).and_then(Option::as_mut)?;
         let mut drained = false;
@@ -301,7 +304,8 @@ impl SideEndpoint {
         }
     }
 
-    /// What to send next: one answer to nobody's datagram, or what a connection has in turn with the others, and whose it is.
+    /// What to send next: one answer to nobody's datagram, or what a connection has in turn with
+    /// the others, and whose it is.
     pub fn poll_transmit(
         &mut self,
         now: Instant,
@@ -330,8 +334,8 @@ impl SideEndpoint {
     }
 }
 
-/// How many datagrams may leave at once: what the path carries in a millisecond, so that it does not see a burst, and ten at least, as in noq's
-/// own driver.
+/// How many datagrams may leave at once: what the path carries in a millisecond, so that it does
+/// not see a burst, and ten at least, as in noq's own driver.
 fn burst(connection: &Connection) -> NonZeroUsize {
     let window = connection.congestion_state(PathId::ZERO);
     let window = window.map_or(0, noq_proto::congestion::Controller::window);

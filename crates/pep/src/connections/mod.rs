@@ -1,7 +1,8 @@
 //! The QUIC library's endpoints and their connections, one endpoint for each side of the proxy.
 //!
-//! Promises: nothing looks at all connections, and a handle is a connection's until that has drained. Knows the library; must not
-//! know what a connection is for, nor which others belong to it.
+//! Promises: nothing looks at all connections, and a handle is a connection's until that has
+//! drained. Knows the library; must not know what a connection is for, nor which others belong to
+//! it.
 
 mod endpoint;
 
@@ -48,12 +49,13 @@ pub enum Socket {
     Server,
     /// One towards the next hop, for a flow that is forwarded untouched.
     ///
-    /// With [`crate::Config::one_socket`] these are sent from the one of the server side, and what comes there is given to
-    /// [`Socket::Server`].
+    /// With [`crate::Config::one_socket`] these are sent from the one of the server side, and what
+    /// comes there is given to [`Socket::Server`].
     Bypass(u64),
 }
 
-/// The endpoints of both sides, and the connections that were touched since they were last asked what that led to.
+/// The endpoints of both sides, and the connections that were touched since they were last asked
+/// what that led to.
 pub struct BothEndpoints {
     endpoints: [SideEndpoint; 2],
     touched: VecDeque<(Side, usize)>,
@@ -178,7 +180,8 @@ impl BothEndpoints {
         times.flatten().min()
     }
 
-    /// Handles the timers of the next connection of a side for which one is due; whether there was one.
+    /// Handles the timers of the next connection of a side for which one is due; whether there was
+    /// one.
     pub fn handle_timeout(&mut self, now: Instant, side: Side) -> bool {
         let handle = self.of(side).handle_timeout(now);
         if let Some(handle) = handle {

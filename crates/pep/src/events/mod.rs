@@ -1,7 +1,7 @@
 //! What has happened in a proxy, and what it has counted.
 //!
-//! Promises: nothing of it changes what the proxy does, and a reader that never comes costs no more than a bounded queue.
-//! Knows words and numbers only; must not know connections.
+//! Promises: nothing of it changes what the proxy does, and a reader that never comes costs no more
+//! than a bounded queue. Knows words and numbers only; must not know connections.
 
 mod statistics;
 
@@ -56,7 +56,8 @@ pub enum Event {
         /// Why.
         why: Refusal,
     },
-    /// Datagrams of a client are forwarded untouched from now on: they need a socket of their own on the server side.
+    /// Datagrams of a client are forwarded untouched from now on: they need a socket of their own
+    /// on the server side.
     BypassOpened {
         /// Its number in [`crate::Socket::Bypass`].
         flow: u64,

@@ -31,7 +31,9 @@ macro_rules! statistics {
         impl Statistics {
             /// All of them, in a fixed order; with what they are.
             pub fn entries(&self) -> impl Iterator<Item = (Metric, u64)> + use<> {
-                let metric = |name, kind, help: &'static str| Metric { name, kind, help: help.trim_start() };
+                let metric = |name, kind, help: &'static str| {
+                    Metric { name, kind, help: help.trim_start() }
+                };
                 [$((metric(stringify!($name), MetricKind::$kind, $help), self.$name),)*].into_iter()
             }
         }

@@ -23,7 +23,8 @@ pub struct Connector {
 }
 
 impl Connector {
-    /// No connection yet; the endpoints get these configurations, of the client side and of the server side.
+    /// No connection yet; the endpoints get these configurations, of the client side and of the
+    /// server side.
     pub fn new(
         config: Arc<Config>,
         crypto: Crypto,
@@ -44,7 +45,8 @@ impl Connector {
         Ok(())
     }
 
-    /// Begins a connection to a next hop, to speak one of the protocols; `None`: it is not possible.
+    /// Begins a connection to a next hop, to speak one of the protocols; `None`: it is not
+    /// possible.
     pub fn connect(
         &mut self,
         now: Instant,

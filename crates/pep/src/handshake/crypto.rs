@@ -16,7 +16,8 @@ use super::initial::{CryptoStream, InitialHeader};
 use super::session_tickets::SessionTickets;
 use crate::config::{Config, PepError};
 
-/// Bytes that an unaccepted client may have the library keep: its `ClientHello`, and some early data.
+/// Bytes that an unaccepted client may have the library keep: its `ClientHello`, and some early
+/// data.
 const INCOMING_BUFFER: u64 = 1 << 18;
 /// Bytes of all of them.
 const ALL_INCOMING_BUFFERS: u64 = 1 << 26;
@@ -74,7 +75,8 @@ impl Crypto {
     fn resuming(config: &Config, tickets: &SessionTickets) -> Arc<rustls::ClientConfig> {
         let mut tls = rustls::ClientConfig::clone(&config.server_tls);
         tls.resumption = Resumption::store(Arc::new(tickets.clone()));
-        // What clients do not send early is not to become early on its way: early data can be sent again by others (RFC 8470).
+        // What clients do not send early is not to become early on its way: early data can be sent
+        // again by others (RFC 8470).
         tls.enable_early_data = false;
         Arc::new(tls)
     }
@@ -103,12 +105,14 @@ impl Crypto {
         &self.accepting
     }
 
-    /// The reader of a client's Initial packets, of which the datagram is the first; `None`: it is none, or its version is unknown.
+    /// The reader of a client's Initial packets, of which the datagram is the first; `None`: it is
+    /// none, or its version is unknown.
     pub fn initial_stream(&self, datagram: &[u8]) -> Option<CryptoStream> {
         CryptoStream::new(&*self.reading, InitialHeader::of(datagram)?)
     }
 
-    /// The configuration for a client that is to speak one of these protocols, the first that it can.
+    /// The configuration for a client that is to speak one of these protocols, the first that it
+    /// can.
     pub fn to_accept(&self, protocols: &[Vec<u8>]) -> ServerConfig {
         let mut tls = rustls::ServerConfig::clone(&self.client_tls);
         tls.alpn_protocols = protocols.to_vec();

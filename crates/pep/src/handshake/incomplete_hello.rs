@@ -11,7 +11,8 @@ use super::client_hello::{ClientHello, ClientHelloError};
 use super::initial::{CryptoStream, InitialHeader};
 use crate::limits::ConnectionPermit;
 
-/// The identity of a client before it is accepted: its address, and the connection ID that it chose for the server.
+/// The identity of a client before it is accepted: its address, and the connection ID that it chose
+/// for the server.
 type ClientKey = (SocketAddr, Vec<u8>);
 
 /// The clients whose `ClientHello` is not complete.
@@ -40,7 +41,8 @@ impl InitialDatagram {
 pub struct PendingClient {
     /// What the library has of it.
     pub incoming: Incoming,
-    /// Who does not finish what it asks has a permit meanwhile: so it can keep away nobody but itself.
+    /// Who does not finish what it asks has a permit meanwhile: so it can keep away nobody but
+    /// itself.
     pub permit: ConnectionPermit,
     /// All that it has sent.
     pub datagrams: Vec<InitialDatagram>,
@@ -99,7 +101,8 @@ impl IncompleteHellos {
         })
     }
 
-    /// Waits until `until` for the rest of what a client asks for, of whom `crypto` has the first datagram.
+    /// Waits until `until` for the rest of what a client asks for, of whom `crypto` has the first
+    /// datagram.
     pub fn wait(&mut self, client: PendingClient, crypto: CryptoStream, until: Instant) {
         let id = client.datagrams[0].header().destination.to_vec();
         let key = (client.incoming.remote_address(), id);
@@ -112,7 +115,8 @@ impl IncompleteHellos {
         self.waiting.insert(key, waiting);
     }
 
-    /// Looks into a further datagram; `None`: it is of nobody who is waited for, or more have to come.
+    /// Looks into a further datagram; `None`: it is of nobody who is waited for, or more have to
+    /// come.
     pub fn resume(
         &mut self,
         remote: SocketAddr,

@@ -1,7 +1,9 @@
-//! The CRYPTO frames of a client's Initial packets (RFC 9000, sections 17.2.2 and 19.6), before the library is asked to accept the connection.
+//! The CRYPTO frames of a client's Initial packets (RFC 9000, sections 17.2.2 and 19.6), before the
+//! library is asked to accept the connection.
 //!
-//! Anybody can read these: their keys are made from the connection ID that the client chose (RFC 9001, section 5.2). A `ClientHello` may be
-//! spread over several datagrams, in pieces of any order; the library shows no more than the first packet.
+//! Anybody can read these: their keys are made from the connection ID that the client chose (RFC
+//! 9001, section 5.2). A `ClientHello` may be spread over several datagrams, in pieces of any
+//! order; the library shows no more than the first packet.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +14,8 @@ use noq_proto::{ConnectionId, PathId};
 use super::client_hello::{ClientHello, ClientHelloError};
 use super::reader::Reader;
 
-/// What CRYPTO frames may bring before the handshake has begun: the library's own limit of buffering.
+/// What CRYPTO frames may bring before the handshake has begun: the library's own limit of
+/// buffering.
 const LARGEST: u64 = 16 << 10;
 /// Datagrams that a `ClientHello` may be spread over.
 const MOST_DATAGRAMS: usize = 32;
@@ -66,7 +69,8 @@ impl CryptoStream {
         })
     }
 
-    /// Adds what the Initial packets of a datagram bring; `false`: there were too many. What is no such packet is none of ours.
+    /// Adds what the Initial packets of a datagram bring; `false`: there were too many. What is no
+    /// such packet is none of ours.
     pub fn add(&mut self, datagram: &[u8]) -> bool {
         self.datagrams += 1;
         if self.datagrams > MOST_DATAGRAMS {
@@ -104,7 +108,8 @@ impl CryptoStream {
         Some(payload)
     }
 
-    /// Takes the CRYPTO frames among those that a client may send here: PADDING, PING, ACK, CRYPTO, and `CONNECTION_CLOSE`, after which nothing counts.
+    /// Takes the CRYPTO frames among those that a client may send here: PADDING, PING, ACK, CRYPTO,
+    /// and `CONNECTION_CLOSE`, after which nothing counts.
     fn add_frames(&mut self, frames: &mut Reader<'_>) -> Option<()> {
         loop {
             match frames.integer()? {

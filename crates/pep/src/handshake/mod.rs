@@ -1,7 +1,8 @@
 //! What a client asks for before it is accepted, and TLS of both sides.
 //!
-//! Promises: server name and application protocols are read from a client's Initial packets, in whatever pieces they come,
-//! and no length in them is believed. Knows packets and TLS; must not know what becomes of a client.
+//! Promises: server name and application protocols are read from a client's Initial packets, in
+//! whatever pieces they come, and no length in them is believed. Knows packets and TLS; must not
+//! know what becomes of a client.
 
 mod client_hello;
 mod connector;

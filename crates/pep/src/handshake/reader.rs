@@ -1,4 +1,5 @@
-//! Bytes of somebody else's packet, taken off the front one field after the other: no more than there are.
+//! Bytes of somebody else's packet, taken off the front one field after the other: no more than
+//! there are.
 
 /// The bytes that are left.
 pub struct Reader<'a>(pub &'a [u8]);

@@ -6,11 +6,12 @@ use crate::config::Config;
 use crate::events::Refusal;
 use crate::limits::ConnectionPermit;
 
-/// Where handshakes of this part of all connections that there may be are under way, clients have to show that they are at
-/// their addresses.
+/// Where handshakes of this part of all connections that there may be are under way, clients have
+/// to show that they are at their addresses.
 const HANDSHAKES: usize = 4;
 
-/// So do they where the first packets of this part are not complete. Each costs more memory than a handshake does.
+/// So do they where the first packets of this part are not complete. Each costs more memory than a
+/// handshake does.
 const INCOMPLETE_HELLOS: usize = 16;
 
 /// The admission of clients, which ends when the proxy shuts down.
@@ -30,8 +31,9 @@ pub struct Unproven {
 }
 
 impl Admission {
-    /// Whether a client has to show that it is at its address (RFC 9000, section 8.1.2): there are so many connections, or
-    /// so many of this client, that some may be of somebody who is not there.
+    /// Whether a client has to show that it is at its address (RFC 9000, section 8.1.2): there are
+    /// so many connections, or so many of this client, that some may be of somebody who is not
+    /// there.
     pub fn wants_validation(config: &Config, unproven: Unproven, client: IpAddr) -> bool {
         let limits = config.limits.connection_limits();
         INCOMPLETE_HELLOS * unproven.hellos >= limits.total

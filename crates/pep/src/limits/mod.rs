@@ -1,7 +1,7 @@
 //! Who may come, and how much of anything there may be.
 //!
-//! Promises: what one client takes never keeps others away, and what it has taken is free again when it is gone. Knows
-//! addresses and counts; must not know connections or datagrams.
+//! Promises: what one client takes never keeps others away, and what it has taken is free again
+//! when it is gone. Knows addresses and counts; must not know connections or datagrams.
 
 mod admission;
 mod flow_credit;
@@ -13,7 +13,8 @@ pub use quota::{ConnectionLimits, ConnectionPermit, ConnectionQuota};
 
 use std::time::Duration;
 
-/// The buffer of a stream, in bytes: what 250 Mbit/s need over a geostationary satellite, and some more.
+/// The buffer of a stream, in bytes: what 250 Mbit/s need over a geostationary satellite, and some
+/// more.
 const BUFFER: usize = 32 << 20;
 
 /// The limits of a proxy and its connections.
@@ -35,7 +36,8 @@ pub struct Limits {
     pub idle: Duration,
     /// The time that a peer may leave a gap open in a stream whose buffer is full.
     pub gap: Duration,
-    /// The time without an acknowledgement after which what one side sent before it closed is given up.
+    /// The time without an acknowledgement after which what one side sent before it closed is given
+    /// up.
     pub linger: Duration,
 }
 
@@ -57,7 +59,7 @@ impl Default for Limits {
 
 impl Limits {
     /// Those that clients' connections are counted against.
-    pub fn connection_limits(&self) -> ConnectionLimits {
+    pub(crate) fn connection_limits(&self) -> ConnectionLimits {
         ConnectionLimits {
             total: self.connections,
             of_client: self.connections_per_client,

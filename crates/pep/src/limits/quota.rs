@@ -1,4 +1,5 @@
-//! How many connections of clients there are, over all proxies that share this table: in total, and of each client.
+//! How many connections of clients there are, over all proxies that share this table: in total, and
+//! of each client.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -6,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::events::Refusal;
 
-/// Bits of an IPv6 address that one client has for itself (RFC 6177): it can take any address below them.
+/// Bits of an IPv6 address that one client has for itself (RFC 6177): it can take any address below
+/// them.
 const CLIENTS_OWN_BITS: u32 = 64;
 
 /// The count of clients' connections that are there, in total and by client.

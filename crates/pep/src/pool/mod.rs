@@ -1,11 +1,12 @@
 //! Connections to next hops that are complete before anybody asks for them.
 //!
-//! What somebody has asked for, by server name and application protocol, is kept ready from then on, until nobody has for long.
-//! A proxy that does so holds a connection to each next hop that is a proxy itself, and that one, in this mode, connects on before it answers:
-//! so that the whole chain is ready.
+//! What somebody has asked for, by server name and application protocol, is kept ready from then
+//! on, until nobody has for long. A proxy that does so holds a connection to each next hop that is
+//! a proxy itself, and that one, in this mode, connects on before it answers: so that the whole
+//! chain is ready.
 //!
-//! Promises: nobody gets a connection that another has used, and a next hop that fails is tried ever more rarely. Knows next
-//! hops and how to connect to them; must not know clients.
+//! Promises: nobody gets a connection that another has used, and a next hop that fails is tried
+//! ever more rarely. Knows next hops and how to connect to them; must not know clients.
 
 mod ready;
 
@@ -21,7 +22,8 @@ use crate::handshake::Connector;
 use crate::relay::CloseCode;
 use ready::ReadyConnections;
 
-/// What is ready sends so many PINGs in an idle time: one may be lost, and each hop hands them on a little later.
+/// What is ready sends so many PINGs in an idle time: one may be lost, and each hop hands them on a
+/// little later.
 const PINGS: u32 = 4;
 
 /// The connections that are kept ready.
@@ -74,7 +76,8 @@ impl Pool {
         }
     }
 
-    /// A connection that is ready for one of these protocols, the first if possible, and which that is.
+    /// A connection that is ready for one of these protocols, the first if possible, and which that
+    /// is.
     pub fn take(&mut self, wanted: &PoolKey, protocols: &[Vec<u8>]) -> Option<(usize, PoolKey)> {
         self.connections.take(wanted, protocols)
     }

@@ -19,7 +19,8 @@ pub struct PoolKey {
 
 /// The uses that are kept ready at once: the one that was not asked for for longest goes.
 const MOST_KEYS: usize = 64;
-/// When a connection has failed, the next attempt comes after this, then after twice as long, and so on.
+/// When a connection has failed, the next attempt comes after this, then after twice as long, and
+/// so on.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// At most after this.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -68,7 +69,8 @@ impl ReadyConnections {
         self.keys.len() + self.timers.len()
     }
 
-    /// Somebody has asked for this: it is kept ready from now on. Says which connections have to go for that.
+    /// Somebody has asked for this: it is kept ready from now on. Says which connections have to go
+    /// for that.
     pub fn request(&mut self, now: Instant, key: &PoolKey, config: &PoolConfig) -> Vec<usize> {
         let mut superfluous = Vec::new();
         if !self.by_key.contains_key(key) && self.by_key.len() >= MOST_KEYS {
@@ -92,7 +94,8 @@ impl ReadyConnections {
         superfluous
     }
 
-    /// A connection that is ready for one of these protocols, the first if possible, and which that is.
+    /// A connection that is ready for one of these protocols, the first if possible, and which that
+    /// is.
     pub fn take(&mut self, wanted: &PoolKey, protocols: &[Vec<u8>]) -> Option<(usize, PoolKey)> {
         for protocol in protocols {
             let key = PoolKey {
@@ -182,7 +185,8 @@ impl ReadyConnections {
         first.into_iter().chain(self.pings).min()
     }
 
-    /// The next key whose time has come, and which connections have to go because nobody has asked for it for long.
+    /// The next key whose time has come, and which connections have to go because nobody has asked
+    /// for it for long.
     pub fn handle_timeout(
         &mut self,
         now: Instant,

@@ -6,7 +6,8 @@ use std::net::{SocketAddr, UdpSocket};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with, sockopt};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// A socket at `local` that may have others beside it; one of IPv6 serves IPv4, too, unless it must not.
+/// A socket at `local` that may have others beside it; one of IPv6 serves IPv4, too, unless it must
+/// not.
 pub fn shared(local: SocketAddr, only_its_family: bool) -> io::Result<UdpSocket> {
     let family = if local.is_ipv4() {
         AddressFamily::INET
@@ -23,13 +24,15 @@ pub fn shared(local: SocketAddr, only_its_family: bool) -> io::Result<UdpSocket>
     Ok(socket.into())
 }
 
-/// Sockets for `workers` at `local`, in their order. A port of 0 is one that is free, the same for all.
+/// Sockets for `workers` at `local`, in their order. A port of 0 is one that is free, the same for
+/// all.
 pub fn group(
     local: SocketAddr,
     workers: usize,
     only_its_family: bool,
 ) -> io::Result<Vec<UdpSocket>> {
-    // Somebody else of the same user could share the address unnoticed, and have a part of the datagrams.
+    // Somebody else of the same user could share the address unnoticed, and have a part of the
+    // datagrams.
     drop(UdpSocket::bind(local)?);
     let first = shared(local, only_its_family)?;
     let place = first.local_addr()?;
@@ -40,7 +43,8 @@ pub fn group(
     Ok(sockets)
 }
 
-/// Files that this process may open: as many as the system lets it. Each flow that is forwarded untouched has a socket.
+/// Files that this process may open: as many as the system lets it. Each flow that is forwarded
+/// untouched has a socket.
 pub fn allow_many() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     let wanted = Rlimit {

@@ -1,4 +1,9 @@
 //! What Prometheus asks for, and whether the program is well.
+//!
+//! The page is written here, in its text format 0.0.4. The crate `prometheus-client` writes
+//! `OpenMetrics`, in which a counter `connections_total` is of a family `connections`: the gauge of
+//! that name could not stand beside it, and operators' rules and the records of trials have both.
+//! It would have taken the place of the eight lines that write a number.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,6 +14,7 @@ use std::time::Duration;
 
 use bentpipe_pep::{Metric, MetricKind, Statistics};
 use rustix::time::{ClockId, clock_gettime};
+use tracing_appender::non_blocking::ErrorCounter;
 
 use super::http::Answer;
 use super::worker::{Message, Shared, WorkerCounters};
@@ -17,9 +23,10 @@ const PREFIX: &str = "bentpipe_pep_";
 /// A worker answers within a turn; one that does not in this time hangs.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Answers for the whole program.
+/// The answers of the metrics page, for the whole program.
 pub struct Metrics {
     pub shared: Arc<Shared>,
+    pub lost_lines: ErrorCounter,
     pub draining: Arc<AtomicBool>,
 }
 
@@ -78,7 +85,8 @@ impl Metrics {
             };
             let _ = write!(
                 text,
-                "# HELP {PREFIX}{name} {help}\n# TYPE {PREFIX}{name} {kind}\n{PREFIX}{name} {value}\n"
+                "# HELP {PREFIX}{name} {help}\n# TYPE {PREFIX}{name} {kind}\n\
+                 {PREFIX}{name} {value}\n"
             );
         };
         for (metric, sum) in sums(counted) {
@@ -101,7 +109,7 @@ impl Metrics {
             Some(of(|it| it.socket_errors)),
             Some(of(|it| it.handed_on)),
             Some(of(|it| it.lost)),
-            Some(self.shared.log.lost().to_string()),
+            Some(self.lost_lines.dropped_lines().to_string()),
             Some(u8::from(self.draining.load(Ordering::Relaxed)).to_string()),
             Some(counted.len().to_string()),
             Some(cpu_time().as_secs_f64().to_string()),

@@ -1,7 +1,8 @@
 //! `bentpipe pep`: the proxy on real sockets, for operators.
 //!
-//! The library knows neither sockets nor clocks nor files. Here are the settings, a worker for each core, the log, metrics, and what signals do:
-//! SIGTERM and SIGINT drain, the second of them ends at once, SIGHUP reads the settings again.
+//! The library knows neither sockets nor clocks nor files. Here are the settings, a worker for each
+//! core, the log, metrics, and what signals do: SIGTERM and SIGINT drain, the second of them ends
+//! at once, SIGHUP reads the settings again.
 
 mod arguments;
 mod http;

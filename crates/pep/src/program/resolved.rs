@@ -16,7 +16,8 @@ use super::settings::{Auto, AutoHop, HostPort, Mode, Options, Settings, Settings
 use super::steering::SteeredIds;
 use super::tls::Tls;
 
-/// A pair of server name and protocol that nobody has asked for for so long is no longer kept ready.
+/// A pair of server name and protocol that nobody has asked for for so long is no longer kept
+/// ready.
 const WARM_EXPIRY: Duration = Duration::from_secs(600);
 
 /// The settings, what their files hold, and the addresses of their names.

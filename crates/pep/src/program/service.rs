@@ -11,6 +11,7 @@ use bentpipe_endpoint::{Clock, EndpointError};
 use bentpipe_pep::Proxy;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use tracing::{error, info, warn};
 
 use super::arguments::Arguments;
 use super::log::Log;
@@ -34,6 +35,7 @@ enum ServiceEvent {
 struct Service {
     arguments: Arguments,
     resolved: ResolvedSettings,
+    log: Log,
     shared: Arc<Shared>,
     clocks: Vec<Clock>,
     threads: Vec<Option<JoinHandle<Result<Proxy, EndpointError>>>>,
@@ -44,15 +46,12 @@ struct Service {
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let settings = Settings::load(arguments.file.as_deref(), &arguments.overrides)?;
     let resolved = ResolvedSettings::new(settings)?;
-    let log = Log::start(resolved.settings.log, std::io::stderr())
-        .map_err(failed("starting a thread"))?;
+    let log = Log::install(resolved.settings.log);
     listening::allow_many();
     let (news, messages) = channel();
     watch_signals(news.clone())?;
-    let result = Service::start(arguments, resolved, log.clone(), &news)
-        .and_then(|service| service.serve(&messages));
-    log.flush();
-    result
+    let service = Service::start(arguments, resolved, log, &news)?;
+    service.serve(&messages)
 }
 
 impl Service {
@@ -63,17 +62,17 @@ impl Service {
         news: &Sender<ServiceEvent>,
     ) -> Result<Self, Failure> {
         let workers = resolved.workers();
-        let (places, listening) = listen(&resolved, workers, &log)?;
+        let (places, listening) = listen(&resolved, workers)?;
         let inboxes: Result<_, _> = (0..workers).map(|_| Inbox::new()).collect();
         let shared = Arc::new(Shared {
             inboxes: inboxes.map_err(failed("making an eventfd"))?,
             bypass_owners: BypassOwners::default(),
-            log,
             busy: workers.into(),
         });
         let mut service = Self {
             arguments,
             resolved,
+            log,
             shared,
             clocks: Vec::new(),
             threads: Vec::new(),
@@ -118,6 +117,7 @@ impl Service {
         };
         let metrics = Metrics {
             shared: self.shared.clone(),
+            lost_lines: self.log.lost(),
             draining: self.draining.clone(),
         };
         let place = http::serve(place, move |path| metrics.answer(path)).map_err(|error| {
@@ -128,25 +128,22 @@ impl Service {
     }
 
     fn announce(&self, places: &[SocketAddr], metrics: Option<SocketAddr>) {
-        let log = &self.shared.log;
         if self.resolved.tls.made {
-            let line = log.warning("certificate");
-            line.with("why", "made for this run: no client will trust it; name one with [[certificate]], or --cert and --key");
+            let why = "made for this run: no client will trust it; name one with [[certificate]], \
+                       or --cert and --key";
+            warn!(why, "certificate");
         }
         if !self.resolved.settings.next_hop.verify.0 {
-            let line = log.warning("next-hop");
-            line.with(
-                "why",
-                "its certificate is not verified: anybody on the way can be it",
-            );
+            let why = "its certificate is not verified: anybody on the way can be it";
+            warn!(why, "next-hop");
         }
-        let places: Vec<_> = places.iter().map(ToString::to_string).collect();
-        let line = log.info("started").with("listen", places);
-        let line = line
-            .with("next_hop", self.resolved.destination())
-            .with("workers", self.threads.len());
-        if let Some(place) = metrics {
-            line.say("metrics", place);
+        let listen: Vec<_> = places.iter().map(ToString::to_string).collect();
+        let next_hop = self.resolved.destination();
+        let workers = self.threads.len();
+        if let Some(metrics) = metrics {
+            info!(?listen, next_hop, workers, %metrics, "started");
+        } else {
+            info!(?listen, next_hop, workers, "started");
         }
     }
 
@@ -161,8 +158,7 @@ impl Service {
                 ServiceEvent::Ended(number) => {
                     left -= 1;
                     if let Err(why) = self.join(number) {
-                        let line = self.shared.log.error("worker-failed");
-                        line.with("worker", number).with("why", why.clone());
+                        error!(worker = number, why, "worker-failed");
                         result = Err(Failure::Failed(format!("worker {number}: {why}")));
                         // What it had is gone; who supervises this program can start it anew.
                         self.tell(|| Message::End);
@@ -170,22 +166,19 @@ impl Service {
                 }
             }
         }
-        self.shared.log.info("ended");
+        info!("ended");
         result
     }
 
     /// Drains; the second time ends at once.
     fn end(&self) {
         if self.draining.swap(true, Ordering::Relaxed) {
-            self.shared
-                .log
-                .warning("ending")
-                .with("why", "a second signal");
+            warn!(why = "a second signal", "ending");
             self.tell(|| Message::End);
             return;
         }
         let grace = self.resolved.settings.times.drain;
-        self.shared.log.info("draining").say("at_most", grace);
+        info!(at_most = %grace, "draining");
         let grace = Duration::from_nanos(grace.as_nanos());
         self.tell(|| Message::Drain(grace));
     }
@@ -208,7 +201,8 @@ impl Service {
         }
     }
 
-    /// Reads settings and certificates again, for connections to come. If anything is wrong with them, all stays as it is.
+    /// Reads settings and certificates again, for connections to come. If anything is wrong with
+    /// them, all stays as it is.
     fn reload(&mut self) {
         let loaded = Settings::load(self.arguments.file.as_deref(), &self.arguments.overrides)
             .and_then(|mut settings| {
@@ -222,21 +216,19 @@ impl Service {
                     .collect();
                 Ok((kept, resolved, configs?))
             });
-        let log = &self.shared.log;
         let (kept, resolved, configs) = match loaded {
             Ok(loaded) => loaded,
             Err(problem) => {
-                let line = log.error("reload-failed").say("why", &problem);
-                line.with("hint", problem.hint);
+                error!(why = %problem, hint = problem.hint, "reload-failed");
                 return;
             }
         };
-        log.set(resolved.settings.log);
-        let line = log
-            .info("reloaded")
-            .with("next_hop", resolved.destination());
-        if !kept.is_empty() {
-            drop(line.with("not_before_a_restart", kept));
+        self.log.set(resolved.settings.log);
+        let next_hop = resolved.destination();
+        if kept.is_empty() {
+            info!(next_hop, "reloaded");
+        } else {
+            info!(next_hop, not_before_a_restart = ?kept, "reloaded");
         }
         for (inbox, config) in self.shared.inboxes.iter().zip(configs) {
             inbox.send(Message::Reconfigure(Box::new(config)));
@@ -245,7 +237,8 @@ impl Service {
     }
 }
 
-/// Takes from `old` what holds from the next start on only; the keys of what has changed among that.
+/// Takes from `old` what holds from the next start on only; the keys of what has changed among
+/// that.
 fn keep(old: &Settings, new: &mut Settings) -> Vec<&'static str> {
     let version = |settings: &Settings| settings.client_side.get(VERSION).cloned();
     let changed = [
@@ -297,7 +290,6 @@ fn watch_signals(news: Sender<ServiceEvent>) -> Result<(), Failure> {
 fn listen(
     resolved: &ResolvedSettings,
     workers: usize,
-    log: &Log,
 ) -> Result<(Vec<SocketAddr>, Vec<Vec<UdpSocket>>), Failure> {
     let has_ipv4 = resolved.settings.listen.iter().any(SocketAddr::is_ipv4);
     let mut places = Vec::new();
@@ -311,9 +303,8 @@ fn listen(
         if workers > 1
             && let Err(error) = steering::attach(&group[0], workers)
         {
-            let line = log.warning("steering");
-            line.say("why", error)
-                .with("so", "workers hand datagrams on to each other, at a cost");
+            let so = "workers hand datagrams on to each other, at a cost";
+            warn!(why = %error, so, "steering");
         }
         places.push(
             group[0]

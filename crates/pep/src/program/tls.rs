@@ -6,24 +6,21 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use bentpipe_endpoint::LogFile;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use bentpipe_endpoint::{AnyCertificate, LogFile};
+use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
 use rustls::version::TLS13;
-use rustls::{
-    ClientConfig, DigitallySignedStruct, Error, RootCertStore, ServerConfig, SignatureScheme,
-};
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
 use super::settings::{Certificate, NextHop, Settings, SettingsError};
 
 /// Sessions that clients may resume.
 const SESSIONS: usize = 16_384;
 
-/// Both sides'; all workers share them, and with them the sessions that can be resumed.
+/// The TLS of both sides; all workers share it, and with it the sessions that can be resumed.
 #[derive(Debug, Clone)]
 pub struct Tls {
     pub client_side: Arc<ServerConfig>,
@@ -43,7 +40,7 @@ impl Tls {
     }
 }
 
-/// What clients are shown, by the server name that they ask for.
+/// The certificates that clients are shown, by the server name that they ask for.
 #[derive(Debug)]
 struct ByName {
     named: BTreeMap<String, Arc<CertifiedKey>>,
@@ -135,7 +132,7 @@ fn client(next: &NextHop) -> Result<ClientConfig, SettingsError> {
         Some(file) => builder.with_root_certificates(roots("next-hop.ca", file)?),
         None => builder
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Anybody(provider()))),
+            .with_custom_certificate_verifier(Arc::new(AnyCertificate::default())),
     };
     let mut config = match (&next.certificate, &next.key) {
         (Some(chain), Some(key)) => {
@@ -209,45 +206,4 @@ fn private_key(key: &str, file: &Path) -> Result<PrivateKeyDer<'static>, Setting
 
 fn problem(key: &str, file: &Path, what: impl std::fmt::Display, hint: &str) -> SettingsError {
     SettingsError::new(key, format!("{}: {what}", file.display()), hint)
-}
-
-/// Takes any certificate: nobody may rely on who the next hop is.
-#[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Anybody {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        verify_tls12_signature(message, certificate, signed, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signed, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
 }

@@ -1,4 +1,5 @@
-//! A worker for one trial, at an address of its host: no settings, no reload, and the end when it is told to.
+//! A worker for one trial, at an address of its host: no settings, no reload, and the end when it
+//! is told to.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,15 +14,14 @@ use super::log::Log;
 use super::settings::LogSettings;
 use super::worker::{BypassOwners, Inbox, Message, Shared, Worker};
 
-/// Serves at `listen` until SIGTERM; says `ready` when clients may come. What is left is the proxy, with all that it counted.
+/// Serves at `listen` until SIGTERM; says `ready` when clients may come. What is left is the proxy,
+/// with all that it counted.
 pub fn serve_trial(proxy: Proxy, clock: Clock, listen: SocketAddr) -> Result<Proxy, EndpointError> {
-    let log = Log::start(LogSettings::default(), std::io::stderr());
-    let log = log.map_err(EndpointError::io("starting a thread"))?;
+    let _log = Log::install(LogSettings::default());
     let inbox = Inbox::new().map_err(EndpointError::io("making an eventfd"))?;
     let shared = Arc::new(Shared {
         inboxes: vec![inbox],
         bypass_owners: BypassOwners::default(),
-        log: log.clone(),
         busy: 1.into(),
     });
     let sockets = listening::group(listen, 1, true);
@@ -34,7 +34,5 @@ pub fn serve_trial(proxy: Proxy, clock: Clock, listen: SocketAddr) -> Result<Pro
         }
     });
     println!("ready");
-    let proxy = worker.run();
-    log.flush();
-    proxy
+    worker.run()
 }

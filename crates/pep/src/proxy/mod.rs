@@ -1,7 +1,8 @@
 //! The proxy as its drivers see it.
 //!
-//! Promises: no socket, no clock, and nothing that grows with what strangers send. Decides what becomes of a client that
-//! arrives, and which room gets a datagram, a timer or a notice; must not know how a stream is carried or a packet read.
+//! Promises: no socket, no clock, and nothing that grows with what strangers send. Decides what
+//! becomes of a client that arrives, and which room gets a datagram, a timer or a notice; must not
+//! know how a stream is carried or a packet read.
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -28,7 +29,8 @@ use crate::relay::{
     BypassCandidate, CloseCode, ConnectedNextHop, NewPair, Notice, PairedConnections,
 };
 
-/// A performance enhancing proxy: it ends connections of clients, and carries what they bear over connections of its own.
+/// A performance enhancing proxy: it ends connections of clients, and carries what they bear over
+/// connections of its own.
 pub struct Proxy {
     config: Arc<Config>,
     clock: Clock,
@@ -173,8 +175,9 @@ impl Proxy {
         let client = incoming.remote_address();
         let local = incoming.local_ip();
         let next_hop = self.config.next_hop(hello.server_name.as_deref());
-        // Where nobody knows whether the proxy is of use, the connection to the next hop tells; the client waits for that.
-        // One that was sent a Retry looks for it in the handshake (RFC 9000, section 7.3), which only the proxy can complete then.
+        // Where nobody knows whether the proxy is of use, the connection to the next hop tells; the
+        // client waits for that. One that was sent a Retry looks for it in the handshake (RFC 9000,
+        // section 7.3), which only the proxy can complete then.
         let is_short = match next_hop {
             Some(to) if incoming.may_retry() => {
                 self.bypass.is_short_hop(now, &self.config, client, to)
@@ -289,7 +292,8 @@ impl Proxy {
         });
     }
 
-    /// A flow cannot be forwarded, because there is no socket for it: it ends, and what its client sends next is looked at anew.
+    /// A flow cannot be forwarded, because there is no socket for it: it ends, and what its client
+    /// sends next is looked at anew.
     pub fn forget_bypass(&mut self, flow: u64) {
         if self.bypass.forget(flow) {
             self.pairs.events.push(Event::BypassClosed { flow });
@@ -360,10 +364,12 @@ impl Proxy {
         number: ConnectionNumber,
         next_hop: ConnectedNextHop,
     ) {
-        let protocol = next_hop.protocol.clone();
-        let Some(server_name) = self.pairs.establish(now, number, protocol) else {
+        let Some(pair) = self.pairs.table().get(number) else {
             return;
         };
+        let server_name = pair.hello.server_name.clone();
+        let protocol = next_hop.protocol.clone();
+        self.pairs.establish(now, number, protocol);
         // Not before: a client that is not there could ask for any name.
         if self.config.mode == HandshakeMode::Warm {
             let key = PoolKey {
@@ -375,7 +381,8 @@ impl Proxy {
         }
     }
 
-    /// The connection to the next hop has shown that it needs no proxy: the client, who waits, is forwarded untouched.
+    /// The connection to the next hop has shown that it needs no proxy: the client, who waits, is
+    /// forwarded untouched.
     fn switch_to_bypass(
         &mut self,
         now: Instant,
@@ -438,7 +445,8 @@ impl Proxy {
         }
     }
 
-    /// What to send next: fills the empty `buffer` with up to `max_datagrams` datagrams of one size.
+    /// What to send next: fills the empty `buffer` with up to `max_datagrams` datagrams of one
+    /// size.
     pub fn poll_transmit(
         &mut self,
         now: Duration,
@@ -465,7 +473,8 @@ impl Proxy {
         self.pairs.events.pop()
     }
 
-    /// The counters and gauges. Looks at all connections: it is for once a second, not for every datagram.
+    /// The counters and gauges. Looks at all connections: it is for once a second, not for every
+    /// datagram.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         let count = |number: usize| number as u64;
@@ -493,7 +502,8 @@ impl Proxy {
         Ok(())
     }
 
-    /// From now on accepts nobody; connections go on until they end by themselves or it is `until`, then they are closed.
+    /// From now on accepts nobody; connections go on until they end by themselves or it is `until`,
+    /// then they are closed.
     pub fn drain(&mut self, now: Duration, until: Duration) {
         let now = self.clock.instant(now);
         self.admission.is_draining = true;
@@ -511,7 +521,8 @@ impl Proxy {
         self.admission.is_draining && self.pairs.is_empty() && self.bypass.count() == 0
     }
 
-    /// Timers, queued connections, permits and the like: nothing of that may be left when there is no connection.
+    /// Timers, queued connections, permits and the like: nothing of that may be left when there is
+    /// no connection.
     #[must_use]
     pub fn entries(&self) -> usize {
         let permits = self.config.quota.count();
@@ -526,8 +537,8 @@ fn random_key() -> u64 {
         .fold(0, |all, byte| all << 8 | u64::from(*byte))
 }
 
-/// What the library's endpoints are like, of the client side and of the server side, and the key of the connection IDs
-/// that can be told from those of others.
+/// What the library's endpoints are like, of the client side and of the server side, and the key of
+/// the connection IDs that can be told from those of others.
 fn endpoint_configs(config: &Config) -> ([EndpointConfig; 2], u64) {
     let mut accepting = EndpointConfig::default();
     let key = random_key();
@@ -541,7 +552,8 @@ fn endpoint_configs(config: &Config) -> ([EndpointConfig; 2], u64) {
     } else if config.one_socket && config.bypass.is_some() {
         accepting.cid_generator(Arc::new(move || Box::new(own_connection_ids(key))));
     } else {
-        // The library's own have 3 random bytes: that of a Retry is now and then a connection's already (`docs/upstream/noq-retry.md`).
+        // The library's own have 3 random bytes: that of a Retry is now and then a connection's
+        // already (`docs/upstream/noq-retry.md`).
         accepting.cid_generator(Arc::new(
             || Box::new(RandomConnectionIdGenerator::default()),
         ));

@@ -1,7 +1,8 @@
 //! With what the proxy closes connections.
 //!
-//! What an application closes with goes through as it is. Where there is no such thing, the other side is told by an application error code of
-//! these; they are large and lie close together, so that nobody takes them for an application's own.
+//! What an application closes with goes through as it is. Where there is no such thing, the other
+//! side is told by an application error code of these; they are large and lie close together, so
+//! that nobody takes them for an application's own.
 
 use noq_proto::{ConnectionError, TransportErrorCode};
 use rustls::AlertDescription;
@@ -31,7 +32,8 @@ pub enum CloseCode {
     ClientLost = 0x5045_5008,
     /// The client or the connection to it broke a rule of QUIC or TLS.
     ClientFailed = 0x5045_5009,
-    /// A peer left a gap open in a stream while it filled the proxy's buffer, or it did not take what was waiting for it in time.
+    /// A peer left a gap open in a stream while it filled the proxy's buffer, or it did not take
+    /// what was waiting for it in time.
     Buffer = 0x5045_500b,
     /// The proxy is shutting down.
     ShuttingDown = 0x5045_500c,

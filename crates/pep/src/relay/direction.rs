@@ -1,7 +1,9 @@
-//! The streams of a connection in one direction: what comes on one connection goes out on the other, under the same stream IDs.
+//! The streams of a connection in one direction: what comes on one connection goes out on the
+//! other, under the same stream IDs.
 //!
-//! What the other side does not take yet is kept up to a limit; beyond it the data stay in the library, and flow control holds the peer back.
-//! A stream that holds nothing may always take one piece, so that streams that nobody reads do not stop those that could go on.
+//! What the other side does not take yet is kept up to a limit; beyond it the data stay in the
+//! library, and flow control holds the peer back. A stream that holds nothing may always take one
+//! piece, so that streams that nobody reads do not stop those that could go on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +28,8 @@ pub struct DirectionRelay {
     /// Opens the streams of the end that data come from.
     opener: StreamOpener,
     streams: BTreeMap<StreamId, StreamRelay>,
-    /// Bidirectional streams that the end opened that data go to, and that were never opened towards the one that they come from, which is gone.
+    /// Bidirectional streams that the end opened that data go to, and that were never opened
+    /// towards the one that they come from, which is gone.
     unanswered: usize,
     /// What all streams hold.
     held: usize,
@@ -39,7 +42,8 @@ pub struct DirectionRelay {
 }
 
 impl DirectionRelay {
-    /// `source` is the end of the whole connection that data come from, `side` the proxy's towards it.
+    /// `source` is the end of the whole connection that data come from, `side` the proxy's towards
+    /// it.
     pub fn new(source: Initiator, side: &SideConfig, limits: &Limits) -> Self {
         Self {
             limits: BufferLimits {
@@ -87,7 +91,8 @@ impl DirectionRelay {
         self.with_gap.iter().filter_map(gap).collect()
     }
 
-    /// Opens towards `to` what has been opened towards `from`, in order, as far as `to` allows it. `back` is the other direction.
+    /// Opens towards `to` what has been opened towards `from`, in order, as far as `to` allows it.
+    /// `back` is the other direction.
     pub fn open(&mut self, back: &mut Self, ends: &mut RelayEnds<'_>) {
         if let Some(from) = &mut ends.from {
             self.opener.accept(from);
@@ -103,7 +108,8 @@ impl DirectionRelay {
         }
     }
 
-    /// Lets the peer that data come from open what the other side allows; whether it is to be told anything new.
+    /// Lets the peer that data come from open what the other side allows; whether it is to be told
+    /// anything new.
     pub fn allow(&mut self, from: &mut Connection, to: &mut Connection) -> bool {
         self.opener.allow(from, to)
     }
@@ -236,8 +242,8 @@ impl DirectionRelay {
         if to.streams().send_streams() != self.streams.len() + self.unanswered {
             return false;
         }
-        // The library does not say what is unacknowledged of a stream that has no end; but it blocks writing as long as there is more
-        // of it than it may hold.
+        // The library does not say what is unacknowledged of a stream that has no end; but it
+        // blocks writing as long as there is more of it than it may hold.
         let Some(id) = self.streams.keys().next() else {
             return true;
         };

@@ -1,7 +1,8 @@
 //! Handing on that a peer wants the connection to live (RFC 9000, section 10.1.2).
 //!
-//! Who keeps one hop alive by PING means all. And who has sent all that it has must not take the connection for dead while the
-//! other side is still receiving it: without proxies it would hear of that.
+//! Who keeps one hop alive by PING means all. And who has sent all that it has must not take the
+//! connection for dead while the other side is still receiving it: without proxies it would hear of
+//! that.
 
 use std::time::{Duration, Instant};
 
@@ -27,7 +28,8 @@ struct Look {
 }
 
 impl KeepAlive {
-    /// Sends PING on one side if there was activity on the other, should it be time for that; whether there was any.
+    /// Sends PING on one side if there was activity on the other, should it be time for that;
+    /// whether there was any.
     pub fn forward(&mut self, now: Instant, idle: Duration, both: BothConnections<'_>) -> bool {
         let [Some(client), Some(server)] = both else {
             return false;
@@ -60,8 +62,8 @@ impl KeepAlive {
     }
 }
 
-/// What has shown so far that the connection is in use on this side: PINGs of the peer, and data that it was sent. A PING that is
-/// handed on adds to neither.
+/// What has shown so far that the connection is in use on this side: PINGs of the peer, and data
+/// that it was sent. A PING that is handed on adds to neither.
 fn activity(connection: &mut Connection) -> u64 {
     let stats = connection.stats();
     stats.frame_rx.ping + stats.frame_tx.stream

@@ -1,8 +1,10 @@
-//! Clients' connections, each paired with the one that it is carried over: from the first handshake to the last acknowledgement.
+//! Clients' connections, each paired with the one that it is carried over: from the first handshake
+//! to the last acknowledgement.
 //!
-//! Promises: streams keep their IDs, their order and their ends on the other side, what is buffered stays within the limits, and no
-//! reset becomes a FIN. Knows both endpoints and what a client asked for; must not know sockets, flows that are forwarded
-//! untouched, nor connections that are kept ready.
+//! Promises: streams keep their IDs, their order and their ends on the other side, what is buffered
+//! stays within the limits, and no reset becomes a FIN. Knows both endpoints and what a client
+//! asked for; must not know sockets, flows that are forwarded untouched, nor connections that are
+//! kept ready.
 
 mod close;
 mod direction;

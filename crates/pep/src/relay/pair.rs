@@ -85,7 +85,8 @@ pub struct ConnectionPair {
     pub pending_close: Option<PendingClose>,
     /// Both handshakes have been complete.
     pub is_established: bool,
-    /// The client has sent data in 0-RTT packets (RFC 9001, section 2.1), which it may where the configuration says so.
+    /// The client has sent data in 0-RTT packets (RFC 9001, section 2.1), which it may where the
+    /// configuration says so.
     is_early: bool,
     /// Until when both handshakes must be complete.
     handshake_until: Option<Instant>,
@@ -248,8 +249,9 @@ impl ConnectionPair {
         }
     }
 
-    /// Whether this side may be sent what comes from the other: when its handshake is complete, or it is a client that has sent early data,
-    /// which nobody but who has the key of an earlier session can have made, or can read the answer to.
+    /// Whether this side may be sent what comes from the other: when its handshake is complete, or
+    /// it is a client that has sent early data, which nobody but who has the key of an earlier
+    /// session can have made, or can read the answer to.
     fn takes_data(&self, side: Side) -> bool {
         self.is_connected(side) || side == Side::Client && self.is_early
     }
@@ -317,7 +319,8 @@ impl ConnectionPair {
 
     /// Lets each side open as many streams as the other allows; which are to be told anything new.
     ///
-    /// Streams end in the library without a word, so this is looked at whenever a connection was touched.
+    /// Streams end in the library without a word, so this is looked at whenever a connection was
+    /// touched.
     pub fn allow_streams(&mut self, both: BothConnections<'_>) -> [bool; 2] {
         let [Some(client), Some(server)] = both else {
             return [false, false];
@@ -339,8 +342,9 @@ impl ConnectionPair {
         }
     }
 
-    /// The connection on one side has ended, and `close` is what is to follow on the other. What came from there is still to be
-    /// delivered: `gone` is the connection, as long as there is anything to read from it.
+    /// The connection on one side has ended, and `close` is what is to follow on the other. What
+    /// came from there is still to be delivered: `gone` is the connection, as long as there is
+    /// anything to read from it.
     pub fn end(&mut self, gone: Option<&mut Connection>, close: PendingClose) {
         let side = close.left.other();
         let [outward, inward] = self.relays_from(side);
@@ -356,7 +360,8 @@ impl ConnectionPair {
         self.pending_close = Some(close);
     }
 
-    /// Hands on what can be without waiting for an event: the side that data come from has just ended.
+    /// Hands on what can be without waiting for an event: the side that data come from has just
+    /// ended.
     pub fn flush(&mut self, left: Side, connection: &mut Connection) {
         if !self.takes_data(left) {
             return;
@@ -435,7 +440,8 @@ impl ConnectionPair {
     }
 }
 
-/// Hands on DATAGRAM frames (RFC 9221). What there is no room for displaces older ones, as the library does.
+/// Hands on DATAGRAM frames (RFC 9221). What there is no room for displaces older ones, as the
+/// library does.
 fn forward_datagrams(from: &mut Connection, to: &mut Connection, statistics: &mut Statistics) {
     while let Some(data) = from.datagrams().recv() {
         match to.datagrams().send(data, true) {

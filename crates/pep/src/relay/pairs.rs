@@ -18,7 +18,8 @@ use crate::handshake::{Connector, application_protocol};
 
 /// All pairs, and the endpoints that their connections are of.
 ///
-/// What is done to a connection touches it; [`Self::next_notice`] is then to be asked what that led to.
+/// What is done to a connection touches it; [`Self::next_notice`] is then to be asked what that led
+/// to.
 pub struct PairedConnections {
     /// Makes connections, and has them.
     pub connector: Connector,
@@ -201,7 +202,8 @@ impl PairedConnections {
         self.connector.endpoints.touch(side, handle);
     }
 
-    /// Accepts the client of a pair, if it waits for that, to speak `protocol`, or the one of its own that it likes best.
+    /// Accepts the client of a pair, if it waits for that, to speak `protocol`, or the one of its
+    /// own that it likes best.
     pub fn accept(&mut self, now: Instant, number: ConnectionNumber, protocol: Option<Vec<u8>>) {
         let Some(pair) = self.pairs.get_mut(number) else {
             return;
@@ -273,24 +275,20 @@ impl PairedConnections {
         pair.is_some_and(ConnectionPair::is_connected_on_both)
     }
 
-    /// Both handshakes of a pair have just been completed, with this application protocol; the server name, if it is still there.
-    pub fn establish(
-        &mut self,
-        now: Instant,
-        number: ConnectionNumber,
-        protocol: Vec<u8>,
-    ) -> Option<Option<String>> {
-        let pair = self.pairs.get_mut(number)?;
+    /// Both handshakes of a pair have just been completed, with this application protocol.
+    pub fn establish(&mut self, now: Instant, number: ConnectionNumber, protocol: Vec<u8>) {
+        let Some(pair) = self.pairs.get_mut(number) else {
+            return;
+        };
         let both = self.connector.endpoints.both(pair.handles());
         pair.forward_keep_alive(now, both);
-        let server_name = pair.hello.server_name.clone();
         self.pairs.note_established(number);
         self.events.statistics.established_total += 1;
         self.events.push(Event::Established { number, protocol });
-        Some(server_name)
     }
 
-    /// The connection on one side has ended, or never began; the other is told when it has what came before.
+    /// The connection on one side has ended, or never began; the other is told when it has what
+    /// came before.
     pub fn end(&mut self, now: Instant, number: ConnectionNumber, side: Side, reason: CloseReason) {
         let end = SideEnd {
             side,
@@ -332,7 +330,8 @@ impl PairedConnections {
         self.close_what_is_left(now, number, left);
     }
 
-    /// One side of a pair has just ended: hands on to the other what can be, or closes it at once where there is nothing to deliver.
+    /// One side of a pair has just ended: hands on to the other what can be, or closes it at once
+    /// where there is nothing to deliver.
     fn close_what_is_left(&mut self, now: Instant, number: ConnectionNumber, left: Side) {
         let Some(pair) = self.pairs.get_mut(number) else {
             return;
@@ -351,8 +350,8 @@ impl PairedConnections {
         }
     }
 
-    /// A connection of a pair was touched: lets each side open what streams the other allows, or closes what is left of the pair if it has all
-    /// that came from the side that has ended.
+    /// A connection of a pair was touched: lets each side open what streams the other allows, or
+    /// closes what is left of the pair if it has all that came from the side that has ended.
     fn progress(&mut self, now: Instant, number: ConnectionNumber) {
         let Some(pair) = self.pairs.get_mut(number) else {
             return;
@@ -376,7 +375,8 @@ impl PairedConnections {
         self.pairs.keep_time(number);
     }
 
-    /// Closes what is left of a pair, and forgets it. `instead`: not with what the other side has ended with.
+    /// Closes what is left of a pair, and forgets it. `instead`: not with what the other side has
+    /// ended with.
     fn finish(
         &mut self,
         now: Instant,
@@ -398,7 +398,7 @@ impl PairedConnections {
                     endpoints.close(now, side, handle, reason.code, &reason.reason);
                 }
                 HopConnection::Incoming(incoming) => {
-                    self.connector.endpoints.of(side).refuse(*incoming)
+                    self.connector.endpoints.of(side).refuse(*incoming);
                 }
                 HopConnection::NotStarted | HopConnection::Closed => {}
             }
@@ -427,8 +427,8 @@ impl PairedConnections {
         times.into_iter().flatten().min()
     }
 
-    /// The next pair whose timer is due. What it hands on for it to stay alive has then been touched; the rest is for
-    /// [`Self::handle_timeout`].
+    /// The next pair whose timer is due. What it hands on for it to stay alive has then been
+    /// touched; the rest is for [`Self::handle_timeout`].
     pub fn next_due(&mut self, now: Instant) -> Option<ConnectionNumber> {
         let number = self.pairs.pop_due(now)?;
         if let Some(pair) = self.pairs.get_mut(number) {

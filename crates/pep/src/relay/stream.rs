@@ -1,7 +1,8 @@
 //! One direction of a stream.
 //!
-//! Data are read as they come and put into their order here: in order, the library gives up a connection whose stream has more than 1024 gaps
-//! (`docs/upstream/gaps.md`). They are written at once.
+//! Data are read as they come and put into their order here: in order, the library gives up a
+//! connection whose stream has more than 1024 gaps (`docs/upstream/gaps.md`). They are written at
+//! once.
 
 use bentpipe_endpoint::Reassembly;
 use bytes::Bytes;
@@ -110,14 +111,16 @@ impl StreamRelay {
     }
 
     fn take(&mut self, chunk: noq_proto::Chunk) {
-        // There is room for what limits allow; a window may have been asked for that is larger. What cannot be kept must not be missing unnoticed.
+        // There is room for what limits allow; a window may have been asked for that is larger.
+        // What cannot be kept must not be missing unnoticed.
         if self.pieces.insert(chunk.offset, chunk.bytes).is_err() {
             let code = VarInt::try_from(CloseCode::Buffer.value()).unwrap_or(VarInt::MAX);
             self.end = Some(End::Reset(code));
         }
     }
 
-    /// Writes what there is in order; whether all of that was taken, or with which code the peer stopped the stream.
+    /// Writes what there is in order; whether all of that was taken, or with which code the peer
+    /// stopped the stream.
     fn write(
         &mut self,
         to: &mut Connection,

@@ -1,9 +1,12 @@
-//! Streams that one side opens, and that are opened towards the other in the same order, as far as that allows it.
+//! Streams that one side opens, and that are opened towards the other in the same order, as far as
+//! that allows it.
 //!
-//! A peer may open as many as the other side allows, and hears of more when that does. So a stream does not wait here, where what is sent on it
-//! would use up the credit that all streams of the connection share, and one that is under way would get none. Only before it is known what
-//! the other side allows, a *first flight* is allowed all the same. Some of it may then have to wait, here or at a proxy further on, which cannot
-//! be told from here; as long as that may be, each of these streams adds its own credit to that of the connection.
+//! A peer may open as many as the other side allows, and hears of more when that does. So a stream
+//! does not wait here, where what is sent on it would use up the credit that all streams of the
+//! connection share, and one that is under way would get none. Only before it is known what the
+//! other side allows, a *first flight* is allowed all the same. Some of it may then have to wait,
+//! here or at a proxy further on, which cannot be told from here; as long as that may be, each of
+//! these streams adds its own credit to that of the connection.
 
 use noq_proto::{Connection, Dir, Side as Initiator, StreamId, VarInt};
 
@@ -24,7 +27,8 @@ pub struct StreamOpener {
     accepted: [u64; 2],
     /// Those of them that have been opened towards the other.
     opened: [u64; 2],
-    /// How many the other side allowed when that was too few: it is not asked again before it allows more.
+    /// How many the other side allowed when that was too few: it is not asked again before it
+    /// allows more.
     refused_at: [Option<u64>; 2],
     /// Streams whose credit has been added to that of the connection.
     lent: u64,
@@ -49,7 +53,8 @@ impl StreamOpener {
         id.initiator() != self.source || id.index() < self.opened[id.dir() as usize]
     }
 
-    /// How many streams have been opened by one side and not yet towards the other, which does not allow more.
+    /// How many streams have been opened by one side and not yet towards the other, which does not
+    /// allow more.
     pub fn waiting(&self) -> u64 {
         let of = |dir: Dir| self.accepted[dir as usize] - self.opened[dir as usize];
         DIRS.into_iter().map(of).sum()
@@ -100,8 +105,8 @@ impl StreamOpener {
         count
     }
 
-    /// Lets a peer open as many streams as the other side allows, and send on those that are under way whatever others wait; whether it is to be
-    /// told anything new.
+    /// Lets a peer open as many streams as the other side allows, and send on those that are under
+    /// way whatever others wait; whether it is to be told anything new.
     pub fn allow(&mut self, from: &mut Connection, to: &mut Connection) -> bool {
         self.accept(from);
         let mut is_new = false;

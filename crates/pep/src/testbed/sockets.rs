@@ -1,4 +1,5 @@
-//! Real time: the job comes on standard input, and what is to be said at the end is the last line of standard output.
+//! Real time: the job comes on standard input, and what is to be said at the end is the last line
+//! of standard output.
 
 use std::io::{read_to_string, stdin};
 

@@ -1,5 +1,5 @@
-//! Virtual time: lives from one RUN to the next, and reads no clock. At each instant arrivals of both sides are handled, then timers, then
-//! everything that is to be sent is sent.
+//! Virtual time: lives from one RUN to the next, and reads no clock. At each instant arrivals of
+//! both sides are handled, then timers, then everything that is to be sent is sent.
 
 use std::net::SocketAddr;
 use std::time::Duration;

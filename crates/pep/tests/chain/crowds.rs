@@ -1,4 +1,5 @@
-//! Many connections and flows that are forwarded untouched: nothing is mixed up, and nothing is left.
+//! Many connections and flows that are forwarded untouched: nothing is mixed up, and nothing is
+//! left.
 
 use std::time::Duration;
 
@@ -57,8 +58,9 @@ fn who_needs_no_proxy_is_forwarded_untouched() {
     }
 }
 
-/// Two clients, one after the other, through two proxies that both know before that the hop between them is short; how many flows each proxy
-/// forwarded untouched, and how many connections each ended.
+/// Two clients, one after the other, through two proxies that both know before that the hop between
+/// them is short; how many flows each proxy forwarded untouched, and how many connections each
+/// ended.
 fn both_step_aside(one_socket: bool, pause: Duration) -> [(u64, u64); 2] {
     let plan = Plan::of(&["mode=warm auto=on", "mode=warm auto=on"]);
     let mut world = plan.build_with(|_, config| {

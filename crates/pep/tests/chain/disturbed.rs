@@ -1,4 +1,5 @@
-//! Connections that are disturbed while data are under way: what was taken is delivered, the other side hears a defined code, and nothing is left.
+//! Connections that are disturbed while data are under way: what was taken is delivered, the other
+//! side hears a defined code, and nothing is left.
 
 use std::time::Duration;
 
@@ -162,7 +163,8 @@ fn who_has_sent_all_stays_while_the_other_side_still_receives() {
 fn what_a_client_sent_before_it_vanished_is_delivered() {
     let mut plan = Plan::of(&[""]);
     plan.paths[1].delay = Duration::from_millis(300);
-    // A window for each 600 ms: most of it waits in the proxy, for longer than a client may be silent.
+    // A window for each 600 ms: most of it waits in the proxy, for longer than a client may be
+    // silent.
     plan.transport.stream_receive_window(50_000_u32.into());
     let sending = |bytes| Sending {
         bytes,
@@ -199,7 +201,8 @@ fn memory_is_bounded_where_the_other_side_does_not_read() {
     talk.server.is_slow = true;
     talk.run(Duration::from_secs(20));
     for proxy in &talk.world.proxies {
-        // Each direction of the connection has room for twice the buffer of a stream, and a piece of each stream.
+        // Each direction of the connection has room for twice the buffer of a stream, and a piece
+        // of each stream.
         let held = proxy.statistics().held_bytes;
         assert!(held <= 2 * 200_000 + 20 * (1 << 16), "{held}");
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bentpipe_endpoint::Clock;
+use bentpipe_endpoint::{AnyCertificate, Clock};
 use bentpipe_pep::{CloseCode, NextHop, Refusal};
 use noq_proto::congestion::NewRenoConfig;
 use noq_proto::{
@@ -108,7 +108,8 @@ fn a_next_hop_of_another_name_or_time() {
         });
         // The client does not mind what the proxy shows it.
         let mut tls = client_tls(&world.clock, &["test"]);
-        tls.dangerous().set_certificate_verifier(Arc::new(Anybody));
+        tls.dangerous()
+            .set_certificate_verifier(Arc::new(AnyCertificate::default()));
         world
             .client
             .connect(world.now, tls, TransportConfig::default(), name);
@@ -281,45 +282,4 @@ fn more_clients_than_there_may_be_are_refused_and_the_others_go_on() {
     });
     assert_eq!(refused.count(), 1);
     assert_eq!(world.proxies[0].statistics().connections, 1);
-}
-
-/// Trusts whatever is shown.
-#[derive(Debug)]
-struct Anybody;
-
-impl rustls::client::danger::ServerCertVerifier for Anybody {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &rustls::pki_types::ServerName<'_>,
-        _: &[u8],
-        _: rustls::pki_types::UnixTime,
-    ) -> Result<rustls::client::danger::ServerCertVerified, rustls::Error> {
-        Ok(rustls::client::danger::ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &rustls::DigitallySignedStruct,
-    ) -> Result<rustls::client::danger::HandshakeSignatureValid, rustls::Error> {
-        unreachable!("QUIC has no TLS 1.2")
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &rustls::DigitallySignedStruct,
-    ) -> Result<rustls::client::danger::HandshakeSignatureValid, rustls::Error> {
-        Ok(rustls::client::danger::HandshakeSignatureValid::assertion())
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<rustls::SignatureScheme> {
-        rustls::crypto::ring::default_provider()
-            .signature_verification_algorithms
-            .supported_schemes()
-    }
 }

@@ -1,4 +1,5 @@
-//! What goes in comes out, for any interleaving of streams, resets and stops, over paths of any kind.
+//! What goes in comes out, for any interleaving of streams, resets and stops, over paths of any
+//! kind.
 
 use std::time::Duration;
 
@@ -38,7 +39,8 @@ fn path() -> impl Strategy<Value = Path> {
     })
 }
 
-/// Carries out the plans, writing to the streams in the order in which they were opened, or the other way round; closes, and looks at what is left.
+/// Carries out the plans, writing to the streams in the order in which they were opened, or the
+/// other way round; closes, and looks at what is left.
 pub fn carry(mut world: World, plans: &[Plan], seed: u64, is_backwards: bool) -> World {
     let mut client = Application::new(Side::Client, plans, seed);
     let mut server = Application::new(Side::Server, plans, seed + 1);

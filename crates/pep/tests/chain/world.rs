@@ -1,4 +1,5 @@
-//! A client, proxies in a row and a server, in memory, over paths that lose, delay, reorder and repeat datagrams.
+//! A client, proxies in a row and a server, in memory, over paths that lose, delay, reorder and
+//! repeat datagrams.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -139,7 +140,8 @@ impl World {
         self.proxies.len() + 1
     }
 
-    /// Goes on to the next arrival or timer before `until`, which is reached if there is none; whether there was one.
+    /// Goes on to the next arrival or timer before `until`, which is reached if there is none;
+    /// whether there was one.
     pub fn step(&mut self, until: Duration) -> bool {
         self.transmit();
         let arrival = self.under_way.first_key_value().map(|((time, _), _)| *time);

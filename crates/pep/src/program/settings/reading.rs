@@ -10,6 +10,9 @@ use super::{Settings, SettingsError};
 const HINT: &str =
     "examples/pep.toml shows all keys; bentpipe pep --check tells what is understood";
 
+/// How alike two words are, from 0 to 1, of which one may have been meant for the other.
+const ALIKE: f64 = 0.8;
+
 /// A configuration file.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
@@ -103,7 +106,7 @@ impl Override {
         merge(&mut all, &self.keys);
         all.try_into().map_err(|error: toml::de::Error| {
             let what = error.to_string().trim().replace('\n', " ");
-            SettingsError::new(self.flag.clone(), what, HINT)
+            SettingsError::new(self.flag.clone(), what, hint(error.message()))
         })
     }
 }
@@ -135,7 +138,25 @@ fn blame(source: Source<'_>, error: &toml::de::Error) -> SettingsError {
         }
     }
     what += error.message();
-    SettingsError::new(place, what, HINT)
+    SettingsError::new(place, what, hint(error.message()))
+}
+
+/// What to do about an error: where it names a word that is not known and those that are, the one
+/// that is most like it.
+fn hint(message: &str) -> String {
+    let mut named = message.split('`').skip(1).step_by(2);
+    let unknown = named.next().filter(|_| message.starts_with("unknown "));
+    let alike = unknown.and_then(|unknown| {
+        let likeness = |known: &str| (strsim::jaro_winkler(unknown, known), known.to_owned());
+        named
+            .map(likeness)
+            .filter(|(likeness, _)| *likeness > ALIKE)
+            .max_by(|one, other| one.0.total_cmp(&other.0))
+    });
+    alike.map_or_else(
+        || HINT.to_owned(),
+        |(_, known)| format!("did you mean {known}? {HINT}"),
+    )
 }
 
 /// Tables are merged; everything else is replaced.

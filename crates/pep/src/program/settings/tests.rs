@@ -1,4 +1,5 @@
-//! The configuration file: the example is complete, what is wrong is named, and nothing that anybody writes makes the program fall over.
+//! The configuration file: the example is complete, what is wrong is named, and nothing that
+//! anybody writes makes the program fall over.
 
 use std::path::Path;
 
@@ -119,6 +120,25 @@ fn what_is_wrong_is_named_with_its_place() {
         }
         assert!(!problem.hint.is_empty());
     }
+}
+
+#[test]
+fn what_was_probably_meant_is_suggested() {
+    for (text, hint) in [
+        ("[limit]\n", "did you mean limits? "),
+        ("mode = \"wram\"\n", "did you mean warm? "),
+        (
+            "[limits]\nstream-bufer = 1\n",
+            "did you mean stream-buffer? ",
+        ),
+        ("colour = 1\n", "examples/pep.toml"),
+    ] {
+        let problem = problem(text);
+        assert!(problem.hint.starts_with(hint), "{problem:?}");
+    }
+    let change = Override::new("--set", &["times", "idel"], "1 s");
+    let error = Settings::parse(None, &[change]).unwrap_err();
+    assert!(error.hint.starts_with("did you mean idle? "), "{error:?}");
 }
 
 #[test]

@@ -170,7 +170,7 @@ pub enum Format {
 }
 
 /// What is logged, from the gravest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
     Error,
@@ -178,15 +178,4 @@ pub enum Level {
     #[default]
     Info,
     Debug,
-}
-
-impl Level {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warning => "warning",
-            Self::Info => "info",
-            Self::Debug => "debug",
-        }
-    }
 }

@@ -1,29 +1,41 @@
 //! The lines of the log about the proxy's events.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use bentpipe_pep::{ClosedBy, ConnectionNumber, Event, Refusal};
-
-use crate::program::log::{Line, Log};
+use tracing::{info, warn};
 
 /// The writer of lines about a proxy's events; it keeps what a later line repeats.
 pub struct EventLog {
     worker: usize,
-    log: Log,
     /// When connections were opened.
     opened: BTreeMap<ConnectionNumber, Duration>,
 }
 
+/// The number of a connection or a flow, which each worker counts.
+struct Key {
+    worker: usize,
+    number: u64,
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}-{}", self.worker, self.number)
+    }
+}
+
 impl EventLog {
-    pub fn new(worker: usize, log: Log) -> Self {
+    /// For the proxy of a worker.
+    pub fn new(worker: usize) -> Self {
         Self {
             worker,
-            log,
             opened: BTreeMap::new(),
         }
     }
 
+    /// Writes a line about an event.
     pub fn write(&mut self, now: Duration, event: &Event) {
         match event {
             Event::Opened {
@@ -33,17 +45,15 @@ impl EventLog {
                 next_hop,
             } => {
                 self.opened.insert(*number, now);
-                self.about(self.log.info("opened"), *number)
-                    .say("client", client)
-                    .with("name", server_name.clone())
-                    .say("next_hop", next_hop);
+                let (connection, name) = (self.key(number.0), server_name.as_deref());
+                info!(%connection, %client, name, %next_hop, "opened");
             }
             Event::Established { number, protocol } => {
                 let since = self.opened.get(number);
                 let taken = now.saturating_sub(since.copied().unwrap_or(now));
-                self.about(self.log.info("established"), *number)
-                    .with("protocol", String::from_utf8_lossy(protocol))
-                    .with("handshake_ms", millis(taken));
+                let connection = self.key(number.0);
+                let protocol = &*String::from_utf8_lossy(protocol);
+                info!(%connection, protocol, handshake_ms = millis(taken), "established");
             }
             Event::Closed {
                 number,
@@ -52,59 +62,50 @@ impl EventLog {
                 to_client,
             } => {
                 let since = self.opened.remove(number);
-                let lived = now.saturating_sub(since.unwrap_or(now));
-                let line = self.about(self.log.info("closed"), *number);
-                closed_by(line, by)
-                    .with("seconds", lived.as_secs_f64())
-                    .with("to_server", *to_server)
-                    .with("to_client", *to_client);
+                let seconds = now.saturating_sub(since.unwrap_or(now)).as_secs_f64();
+                let connection = self.key(number.0);
+                let (by, code, why) = match by {
+                    ClosedBy::Client(code) => ("client", code, None),
+                    ClosedBy::Server(code) => ("server", code, None),
+                    ClosedBy::Proxy { code, reason } => ("proxy", code, Some(reason.as_str())),
+                };
+                if let Some(why) = why {
+                    info!(%connection, by, code, why, seconds, to_server, to_client, "closed");
+                } else {
+                    info!(%connection, by, code, seconds, to_server, to_client, "closed");
+                }
             }
             Event::Refused { client, why } => {
-                let line = self.log.warning("refused").say("client", client);
-                refused(line, why);
+                let words = match why {
+                    Refusal::Connections => "limits.connections",
+                    Refusal::ConnectionsOfClient => "limits.connections-per-client",
+                    Refusal::ServerName(name) => {
+                        let name = name.as_deref();
+                        return warn!(%client, why = "server name", name, "refused");
+                    }
+                    Refusal::ClientHello => "no ClientHello",
+                    Refusal::Draining => "shutting down",
+                };
+                warn!(%client, why = words, "refused");
             }
             Event::BypassOpened {
                 flow,
                 client,
                 next_hop,
             } => {
-                let line = self.log.info("aside").with("flow", self.key(*flow));
-                line.say("client", client).say("next_hop", next_hop);
+                info!(flow = %self.key(*flow), %client, %next_hop, "aside");
             }
             Event::BypassClosed { flow } => {
-                self.log.info("aside-closed").with("flow", self.key(*flow));
+                info!(flow = %self.key(*flow), "aside-closed");
             }
         }
     }
 
-    /// Connections and flows are counted by each worker.
-    fn key(&self, number: u64) -> String {
-        format!("{}-{number}", self.worker)
-    }
-
-    fn about<'a>(&self, line: Line<'a>, number: ConnectionNumber) -> Line<'a> {
-        line.with("connection", self.key(number.0))
-    }
-}
-
-fn closed_by<'a>(line: Line<'a>, by: &ClosedBy) -> Line<'a> {
-    match by {
-        ClosedBy::Client(code) => line.with("by", "client").with("code", *code),
-        ClosedBy::Server(code) => line.with("by", "server").with("code", *code),
-        ClosedBy::Proxy { code, reason } => line
-            .with("by", "proxy")
-            .with("code", *code)
-            .with("why", reason.clone()),
-    }
-}
-
-fn refused<'a>(line: Line<'a>, why: &Refusal) -> Line<'a> {
-    match why {
-        Refusal::Connections => line.with("why", "limits.connections"),
-        Refusal::ConnectionsOfClient => line.with("why", "limits.connections-per-client"),
-        Refusal::ServerName(name) => line.with("why", "server name").with("name", name.clone()),
-        Refusal::ClientHello => line.with("why", "no ClientHello"),
-        Refusal::Draining => line.with("why", "shutting down"),
+    fn key(&self, number: u64) -> Key {
+        Key {
+            worker: self.worker,
+            number,
+        }
     }
 }
 

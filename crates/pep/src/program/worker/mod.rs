@@ -1,7 +1,7 @@
 //! A worker: a proxy of its own, its sockets and its thread.
 //!
-//! Workers share the addresses that they listen at (`steering`), the limits and the sessions that can be resumed, and nothing else: what belongs to a
-//! connection never leaves its thread.
+//! Workers share the addresses that they listen at (`steering`), the limits and the sessions that
+//! can be resumed, and nothing else: what belongs to a connection never leaves its thread.
 
 mod event_log;
 mod inbox;
@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use bentpipe_endpoint::{Clock, EndpointError, Transmit};
 use bentpipe_pep::{Event, Proxy, Socket};
+use tracing::{debug, error};
 
-use super::log::Log;
 use super::steering::worker_of;
 use event_log::EventLog;
 use poller::Token;
@@ -35,12 +35,12 @@ const FAREWELL: Duration = Duration::from_secs(1);
 pub struct Shared {
     pub inboxes: Vec<Inbox>,
     pub bypass_owners: BypassOwners,
-    pub log: Log,
     /// Workers that have connections, or may get some.
     pub busy: AtomicUsize,
 }
 
-/// The workers that forward the datagrams of clients untouched: their connection IDs are not of the worker's making.
+/// The workers that forward the datagrams of clients untouched: their connection IDs are not of the
+/// worker's making.
 #[derive(Debug, Default)]
 pub struct BypassOwners {
     /// How many there are, for where there is none.
@@ -90,7 +90,8 @@ enum Ending {
     No,
     /// When nothing is left, or at this time.
     By(Duration),
-    /// Nothing is left here, but of other workers; at this time at the latest. Until then it turns away the clients whose packets are its own.
+    /// Nothing is left here, but of other workers; at this time at the latest. Until then it turns
+    /// away the clients whose packets are its own.
     Last(Duration),
     Now,
 }
@@ -112,7 +113,7 @@ impl Worker {
             proxy,
             clock,
             sockets,
-            event_log: EventLog::new(number, shared.log.clone()),
+            event_log: EventLog::new(number),
             shared,
             blocked: None,
             buffer: Vec::new(),
@@ -197,8 +198,7 @@ impl Worker {
             match message {
                 Message::Reconfigure(config) => {
                     if let Err(error) = self.proxy.reconfigure(*config) {
-                        let line = self.shared.log.error("reload-failed");
-                        line.with("worker", self.number).say("why", error);
+                        error!(worker = self.number, why = %error, "reload-failed");
                     }
                 }
                 Message::Drain(grace) => {
@@ -250,12 +250,13 @@ impl Worker {
         self.tolerate("send-failed", sent).unwrap_or(Sent::Yes)
     }
 
-    /// A socket's error is about one destination: what was to be sent is lost, as on its way, and all else goes on.
+    /// A socket's error is about one destination: what was to be sent is lost, as on its way, and
+    /// all else goes on.
     fn tolerate<T>(&mut self, event: &'static str, result: Result<T, EndpointError>) -> Option<T> {
         result
             .map_err(|error| {
                 self.counted.socket_errors += 1;
-                drop(self.shared.log.debug(event).say("why", error));
+                debug!(why = %error, "{event}");
             })
             .ok()
     }
@@ -271,8 +272,7 @@ impl Worker {
                     next_hop,
                 } => {
                     if let Err(error) = self.sockets.open_bypass(flow, next_hop) {
-                        let line = self.shared.log.error("aside-failed");
-                        drop(line.say("client", client).say("why", error));
+                        error!(%client, why = %error, "aside-failed");
                         self.proxy.forget_bypass(flow);
                         continue;
                     }

@@ -14,7 +14,8 @@ const MOST_BYTES: usize = 65_507;
 /// Of the datagrams that the library sends: an Ethernet frame's.
 const LARGEST_PAYLOAD: usize = 1500 - 28;
 
-/// The sockets of a worker: towards clients, towards next hops, and those of flows that are forwarded untouched.
+/// The sockets of a worker: towards clients, towards next hops, and those of flows that are
+/// forwarded untouched.
 pub struct Sockets {
     poller: Poller,
     client: Vec<Listening>,
@@ -62,7 +63,8 @@ impl Sockets {
         &mut self.poller
     }
 
-    /// Datagrams of one size that the kernel takes in one call: as many as it knows, and no more bytes than UDP can carry.
+    /// Datagrams of one size that the kernel takes in one call: as many as it knows, and no more
+    /// bytes than UDP can carry.
     pub fn most_segments(&self) -> usize {
         let port = self.client.first().map(|it| &it.port);
         port.map_or(1, Port::most_segments)
