@@ -1,7 +1,7 @@
 //! Copies the source of noq-proto from where cargo keeps it, and applies `patches/*.patch`.
 //!
-//! With `BENTPIPE_NOQ_PLAIN` set in the environment, nothing is mended: that shows what happens without. The
-//! addition is there all the same.
+//! With `BENTPIPE_NOQ_PLAIN` set in the environment, nothing is mended: that shows what happens
+//! without. The addition is there all the same.
 
 use std::panic::Location;
 use std::path::{Path, PathBuf};
@@ -63,8 +63,8 @@ fn apply_to_file(part: &FilePatch<'_, str>, copy: &Path) -> Result<(), String> {
     fs::write(&file, text).map_err(|error| wrong(&error))
 }
 
-/// Writes what `src/lib.rs` includes, and the manifest and licences that make the copy a crate of its own,
-/// which an IDE can open: `README.md`.
+/// Writes what `src/lib.rs` includes, and the manifest and licences that make the copy a crate of
+/// its own, which an IDE can open: `README.md`.
 fn write_crate(source: &Path, copy: &Path) -> io::Result<()> {
     // Attributes of a crate cannot be included; src/lib.rs has them.
     let text = fs::read_to_string(copy.join("src/lib.rs"))?;
@@ -81,8 +81,8 @@ fn write_crate(source: &Path, copy: &Path) -> io::Result<()> {
 
 /// The folder of the published source, wherever cargo has it: in its registry, or vendored.
 ///
-/// cargo says nowhere where that is, but the compiler has put it into the library: whoever is called by the
-/// library can ask.
+/// cargo says nowhere where that is, but the compiler has put it into the library: whoever is
+/// called by the library can ask.
 fn source() -> PathBuf {
     let mut caller = Caller(None);
     ConnectionId::from_buf(&mut caller, 0);

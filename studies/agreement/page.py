@@ -24,7 +24,7 @@ from bentpipe.analysis.comparison import (
 )
 from bentpipe.errors import BentpipeError
 from bentpipe.runs.records import Record
-from bentpipe.study import footing
+from bentpipe.study import footing, markdown
 from bentpipe.study.markdown import code, literal, percent, several, table
 from bentpipe.study.source import Source
 
@@ -128,7 +128,7 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
                 f"virtual time comes first; make such a run with: bentpipe run agreement --testbed {wanted}",
             )
     page = Page(virtual, real, explanations())
-    text = "\n\n".join(_sections(page)) + "\n"
+    text = markdown.page(_sections(page))
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "agreement.md"
     path.write_text(text)

@@ -14,7 +14,7 @@ from bentpipe.errors import BentpipeError
 from bentpipe.plan import flows, workload
 from bentpipe.plan.flows import FurtherFlow
 from bentpipe.runs.records import Record
-from bentpipe.study import footing
+from bentpipe.study import footing, markdown
 from bentpipe.study.markdown import literal, mbit, percent, several, table
 from bentpipe.study.source import Source
 
@@ -68,7 +68,7 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
         )
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "fairness.md"
-    path.write_text("\n\n".join(_sections(page)) + "\n")
+    path.write_text(markdown.page(_sections(page)))
     return [path]
 
 

@@ -11,7 +11,7 @@ from bentpipe import labels
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.errors import BentpipeError
 from bentpipe.plan import workload
-from bentpipe.study import figures, footing
+from bentpipe.study import figures, footing, markdown
 from bentpipe.study.grid import Grid, is_reference
 from bentpipe.study.markdown import literal, percent, several, table
 from bentpipe.study.source import Source
@@ -85,7 +85,7 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     _draw(page, folder / _FIGURE)
     path = folder / "limit.md"
-    path.write_text("\n\n".join(_sections(page)) + "\n")
+    path.write_text(markdown.page(_sections(page)))
     return [path, folder / _FIGURE]
 
 

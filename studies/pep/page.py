@@ -13,7 +13,7 @@ from bentpipe import labels
 from bentpipe.analysis.inference import ratio as ratio_of
 from bentpipe.errors import BentpipeError
 from bentpipe.schema.manifest import ScenarioState
-from bentpipe.study import footing
+from bentpipe.study import footing, markdown
 from bentpipe.study.markdown import literal, several, table
 from bentpipe.study.quantiles import median
 from bentpipe.study.source import Source
@@ -89,7 +89,7 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     drawn = pep_figures.draw(study, chain, folder)
     path = folder / "pep.md"
     further = [PepRun(one) for one in more]
-    path.write_text("\n\n".join(_sections(study, chain, further, drawn)) + "\n")
+    path.write_text(markdown.page(_sections(study, chain, further, drawn)))
     return [path, *drawn.values()]
 
 

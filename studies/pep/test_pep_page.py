@@ -188,7 +188,7 @@ def test_the_page_has_the_multiples_of_the_records(bentpipe: Command) -> None:
     assert row(text, "geo-tum, 0 %: slow start ends")[1] == "up to 2 s sooner (0 and 0.01 %)"
     assert " s sooner, at " in row(text, "geo-tum, 0 %: slow start ends")[0]
     assert "falls below 0.98 in: leo-tum, 1 %." in text
-    assert "3 trials of each setting, where the source has 100" in text
+    assert "3 trials of each setting, where the source has 100" in " ".join(text.split())
     assert {path.name for path in Path("out").iterdir()} == {"pep.md", "pep-ratio.svg", "pep-goodput.svg"}
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.errors import BentpipeError
 from bentpipe.runs.records import Record
-from bentpipe.study import figures, footing
+from bentpipe.study import figures, footing, markdown
 from bentpipe.study.figures import Line
 from bentpipe.study.markdown import literal, mbit, percent, several, table
 from bentpipe.study.source import Source
@@ -40,7 +40,7 @@ trials may be, {DEVIATIONS} standard deviations. *RTT*: the server's samples."""
 _FORMULA = """**The formula** is that of Mathis et al.: sqrt(3/2) / sqrt(p) packets per round trip. It stands
 for losses that are evenly spaced, a window that grows by one packet in each round trip, and no start. ACKs
 that wait for a second packet do not lower it: RFC 9002 counts bytes that are acknowledged, not ACKs."""
-_IDEAL = """**The ideal sender** is a program of a page (`ideal_reno.py`) that keeps RFC 9002: losses by
+_IDEAL = """**The ideal sender** is a program of a page (`ideal.py`) that keeps RFC 9002: losses by
 chance, slow start from 10 packets, a window that is halved once for all losses of a round trip, no growth
 during recovery, never less than two packets, whole packets only."""
 
@@ -184,7 +184,7 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     _draw(rows, ideal, loss, folder / _FIGURE)
     path = folder / "reno.md"
-    path.write_text("\n\n".join(_sections(source, rows, client, loss)) + "\n")
+    path.write_text(markdown.page(_sections(source, rows, client, loss)))
     return [path, folder / _FIGURE]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bentpipe.errors import BentpipeError
-from bentpipe.study import footing
+from bentpipe.study import footing, markdown
 from bentpipe.study.markdown import literal, percent, several, table
 from bentpipe.study.quantiles import median, quantile, share_of
 from bentpipe.study.slow_starts import BASELINE, MB
@@ -55,7 +55,7 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     drawn = search_figures.draw(study, folder)
     path = folder / "search.md"
-    path.write_text("\n\n".join(_sections(study, drawn)) + "\n")
+    path.write_text(markdown.page(_sections(study, drawn)))
     return [path, *drawn.values()]
 
 

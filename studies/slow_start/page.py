@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.errors import BentpipeError
-from bentpipe.study import figures, footing
+from bentpipe.study import figures, footing, markdown
 from bentpipe.study.grid import Grid
 from bentpipe.study.markdown import literal, several, table
 from bentpipe.study.slow_starts import MB, SlowStartTrial
@@ -99,7 +99,7 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
         "share of the limit over queues",
     )
     written = folder / "slow-start.md"
-    written.write_text("\n\n".join(_sections(page)) + "\n")
+    written.write_text(markdown.page(_sections(page)))
     return [written, folder / _FIGURE]
 
 

@@ -30,7 +30,7 @@ def test_every_close_code_is_listed() -> None:
 
 
 def test_every_metric_is_explained_as_the_program_does() -> None:
-    counted = (SOURCES / "proxy" / "statistics.rs").read_text().rpartition("statistics! {")[2]
+    counted = (SOURCES / "events" / "statistics.rs").read_text().rpartition("statistics! {")[2]
     known = {
         (name, kind.lower()): text for text, name, kind in re.findall(r"/// (.+)\n    (\w+): (\w+),", counted)
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,7 +25,8 @@ def write(_root: Path) -> str:
 def _sections(context: click.Context) -> Iterator[str]:
     command, name = context.command, context.command_path
     if name in PROGRAMS:
-        yield f"## `{name}`\n\n{command.get_short_help_str(WIDTH)} `{name} --help` prints its options."
+        says = f"{command.get_short_help_str(WIDTH)} `{name} --help` prints its options."
+        yield f"## `{name}`\n\n{textwrap.fill(says, WIDTH, break_on_hyphens=False)}"
     else:
         # The help names the folder of the checkout, which is nobody else's.
         text = command.get_help(context).replace(str(paths.root()), "the root of the checkout")

@@ -17,17 +17,18 @@ from pathlib import Path
 
 import commands
 import findings
+import limitations
 import scenarios
 import stacks
 
 ROOT = Path(__file__).resolve().parents[2]
-SHELF = ROOT / "docs" / "reference"
-# What a part is made by, from the root of the checkout. Its page has its name.
-PARTS: dict[str, Callable[[Path], str]] = {
-    "commands": commands.write,
-    "findings": findings.write,
-    "scenarios": scenarios.write,
-    "stacks": stacks.write,
+# A part, what it is made by from the root of the checkout, and the page that it stands in.
+PARTS: dict[str, tuple[Callable[[Path], str], str]] = {
+    "commands": (commands.write, "docs/reference/commands.md"),
+    "findings": (findings.write, "docs/reference/findings.md"),
+    "scenarios": (scenarios.write, "docs/reference/scenarios.md"),
+    "stacks": (stacks.write, "docs/reference/stacks.md"),
+    "limitations": (limitations.write, "LIMITATIONS.md"),
 }
 
 
@@ -49,8 +50,8 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="write nothing")
     check = parser.parse_args().check
     stale = 0
-    for name, write in PARTS.items():
-        page = SHELF / f"{name}.md"
+    for name, (write, where) in PARTS.items():
+        page = ROOT / where
         text = filled(page.read_text(), name, write(ROOT))
         if text == page.read_text():
             continue

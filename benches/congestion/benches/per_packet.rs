@@ -1,7 +1,9 @@
-//! CPU time per packet of our controllers beside noq's own, through the interface by which noq uses both.
+//! CPU time per packet of our controllers beside noq's own, through the interface by which noq uses
+//! both.
 //!
-//! The script is the same for all: a flight of so many packets; then so many more are sent as an ACK acknowledges, and one packet in a thousand is
-//! lost. As noq does it, the window and the metrics are asked for before each packet.
+//! The script is the same for all: a flight of so many packets; then so many more are sent as an
+//! ACK acknowledges, and one packet in a thousand is lost. As noq does it, the window and the
+//! metrics are asked for before each packet.
 
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -9,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bentpipe_congestion::noq::Factory;
-use bentpipe_congestion::{Recipe, Settings};
+use bentpipe_congestion::{Algorithms, Settings};
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{Controller, ControllerFactory, CubicConfig, NewRenoConfig};
@@ -82,11 +84,11 @@ impl Script {
 
 fn ours(cc: &str, origin: Instant) -> Arc<dyn ControllerFactory> {
     Arc::new(Factory {
-        recipe: Recipe::new(cc, "standard").expect("both exist"),
+        algorithms: Algorithms::new(cc, "standard").expect("both exist"),
         settings: Settings::default(),
         origin,
         resume: None,
-        watch: None,
+        log: None,
     })
 }
 

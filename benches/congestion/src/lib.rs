@@ -1,4 +1,5 @@
-//! noq's estimate of the RTT, which its controllers want with each ACK, and which only a connection of noq makes: a handshake without sockets.
+//! noq's estimate of the RTT, which its controllers want with each ACK, and which only a connection
+//! of noq makes: a handshake without sockets.
 
 use std::any::Any;
 use std::net::{Ipv4Addr, SocketAddr};

@@ -3,7 +3,7 @@
 use crate::connection::{Connection, Nanos, Protocol, Vantage};
 use crate::findings::{Finding, Findings, View};
 use crate::metrics::{Milestones, seconds};
-use crate::{Captured, Entry, Establishment, LinkFacts, Metrics};
+use crate::{Captured, Establishment, LedgerEntry, LinkFacts, Metrics};
 use bentpipe_wire::quic::{End, InitialCredit};
 use serde::Serialize;
 
@@ -18,7 +18,8 @@ pub struct AnalysisFile {
     format: u32,
     /// Names of the captures, without folders.
     pub files: Vec<String>,
-    /// Where the connection with the most packets was captured: "both", "client", "server" or "unknown".
+    /// Where the connection with the most packets was captured: "both", "client", "server" or
+    /// "unknown".
     pub sides: &'static str,
     /// What of the captures could not be decoded.
     pub undecoded: Vec<Undecoded>,
@@ -75,12 +76,13 @@ pub struct ConnectionAnalysis {
     vantage: &'static str,
     /// In text: a JSON number would not hold the nanoseconds.
     start_unix_s: String,
-    /// By how much the server side's times were put back, where clocks are certain to differ; else 0.
+    /// By how much the server side's times were put back, where clocks are certain to differ; else
+    /// 0.
     server_clock_ahead_s: f64,
     packets: usize,
     /// What each end gave its peer. Absent if no transport parameters were seen.
     #[serde(skip_serializing_if = "Option::is_none")]
-    transport_parameters: Option<Given>,
+    transport_parameters: Option<InitialLimits>,
     /// Of QUIC.
     #[serde(skip_serializing_if = "Option::is_none")]
     establishment: Option<Establishment>,
@@ -92,14 +94,15 @@ pub struct ConnectionAnalysis {
     qlog: Option<Logged>,
 }
 
-/// The initial flow-control limits of both ends, in bytes, under their names in RFC 9000 section 18.2.
+/// The initial flow-control limits of both ends, in bytes, under their names in RFC 9000 section
+/// 18.2.
 #[derive(Debug, Serialize)]
-struct Given {
+struct InitialLimits {
     client: Option<InitialCredit>,
     server: Option<InitialCredit>,
 }
 
-impl Given {
+impl InitialLimits {
     fn of(connection: &Connection) -> Option<Self> {
         let [client, server] = connection.initial_credit;
         (client.is_some() || server.is_some()).then_some(Self { client, server })
@@ -129,7 +132,7 @@ impl ConnectionAnalysis {
     pub fn new(
         number: usize,
         connection: &Connection,
-        entries: &[Entry],
+        entries: &[LedgerEntry],
         known: &SideInformation,
     ) -> Self {
         const SECOND: u64 = 1_000_000_000;
@@ -155,7 +158,7 @@ impl ConnectionAnalysis {
             start_unix_s: format!("{}.{:09}", start / SECOND, start % SECOND),
             server_clock_ahead_s: seconds(connection.clock_ahead),
             packets: connection.packets.len(),
-            transport_parameters: Given::of(connection),
+            transport_parameters: InitialLimits::of(connection),
             establishment: Establishment::of(connection, entries),
             metrics: Metrics::of(connection, entries, &known.link),
             events: events(

@@ -1,29 +1,30 @@
 //! From capture files to connections.
 //!
-//! Every interface of every file is a place of its own. The places are read side by side on the machine's cores; what
-//! they saw is joined at the end. Files are read in pieces, so memory goes to what is noted of each packet.
+//! Every interface of every file is a place of its own. The places are read side by side on the
+//! machine's cores; what they saw is joined at the end. Files are read in pieces, so memory goes to
+//! what is noted of each packet.
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::thread;
 
-use crate::connection::{Connection, Fate, Passing, Recorder, Recording, Undecodable, join};
+use crate::connection::{CaptureInfo, Connection, Fate, Recorder, Recording, Undecodable, join};
 use crate::tcp;
 use bentpipe_wire::KeyLog;
-use bentpipe_wire::capture::{CapturedPacket, Input, Item, Piece, Unread};
+use bentpipe_wire::capture::{CapturedPacket, Input, Item, Piece, ReadError};
 use bentpipe_wire::tcp::Segment;
-use bentpipe_wire::{Datagram, NoDatagram};
+use bentpipe_wire::{Datagram, DecapsulationError};
 
-/// A capture file.
+/// A capture file that is to be read.
 #[derive(Debug)]
-pub struct File<'a> {
+pub struct CaptureFile<'a> {
     /// Its name without folder and ending; "client" or "server" in it says where it was taken.
     pub name: &'a str,
     /// Where it is read from.
     pub input: Input<'a>,
 }
 
-/// What was in captures.
+/// The content of captures: connections, and what could not be decoded.
 #[derive(Debug, Default)]
 pub struct Captured {
     /// By the time of their first packets.
@@ -31,7 +32,7 @@ pub struct Captured {
     /// What could not be decoded, by the reason.
     pub undecodable: BTreeMap<String, Undecodable>,
     /// Per file, why it could not be read to its end.
-    pub errors: Vec<Option<Unread>>,
+    pub errors: Vec<Option<ReadError>>,
 }
 
 impl Captured {
@@ -39,7 +40,7 @@ impl Captured {
     ///
     /// Of a file that cannot be read to its end, what comes before that counts.
     #[must_use]
-    pub fn read(files: &[File<'_>], mut secrets: KeyLog) -> Self {
+    pub fn read(files: &[CaptureFile<'_>], mut secrets: KeyLog) -> Self {
         let mut errors = Vec::new();
         let mut places = Vec::new();
         for (number, file) in files.iter().enumerate() {
@@ -78,11 +79,12 @@ struct Place {
     name: String,
 }
 
-/// Takes the secrets out of a file, wherever in it they stand, and tells the interfaces that have packets.
-fn scan(file: &File<'_>, secrets: &mut KeyLog) -> (Vec<(usize, String)>, Option<Unread>) {
+/// Takes the secrets out of a file, wherever in it they stand, and tells the interfaces that have
+/// packets.
+fn scan(file: &CaptureFile<'_>, secrets: &mut KeyLog) -> (Vec<(usize, String)>, Option<ReadError>) {
     let mut pieces = match file.input.pieces() {
         Ok(pieces) => pieces,
-        Err(error) => return (Vec::new(), Some(Unread::Io(error))),
+        Err(error) => return (Vec::new(), Some(ReadError::Io(error))),
     };
     let mut used = Vec::new();
     let mut look = |item: Item<'_>| match item {
@@ -104,7 +106,7 @@ fn scan(file: &File<'_>, secrets: &mut KeyLog) -> (Vec<(usize, String)>, Option<
 }
 
 /// What was seen at each place.
-fn record_all(files: &[File<'_>], places: &[Place], secrets: &KeyLog) -> Vec<Recording> {
+fn record_all(files: &[CaptureFile<'_>], places: &[Place], secrets: &KeyLog) -> Vec<Recording> {
     let workers = thread::available_parallelism().map_or(1, NonZero::get);
     let share = places.len().div_ceil(workers).max(1);
     thread::scope(|scope| {
@@ -126,7 +128,7 @@ struct Recorders<'k> {
     tcp: tcp::Recorder,
 }
 
-fn record(file: &File<'_>, interface: usize, secrets: &KeyLog) -> Recording {
+fn record(file: &CaptureFile<'_>, interface: usize, secrets: &KeyLog) -> Recording {
     let mut recorders = Recorders {
         quic: Recorder::new(secrets),
         tcp: tcp::Recorder::default(),
@@ -147,21 +149,21 @@ fn record(file: &File<'_>, interface: usize, secrets: &KeyLog) -> Recording {
     }
     let mut recording = recorders.quic.finish();
     recorders.tcp.finish(&mut recording);
-    recording.leave_out_strays();
+    recording.leave_out_outliers();
     recording
 }
 
 impl Recorders<'_> {
     fn note(&mut self, frame: u64, packet: &CapturedPacket<'_>) {
         let Some(time) = packet.time else {
-            return self.quic.without_time(frame);
+            return self.quic.no_time(frame);
         };
         let fate = packet.comment.and_then(Fate::from_comment);
-        let passing = Passing { time, frame, fate };
+        let info = CaptureInfo { time, frame, fate };
         match Datagram::of(packet) {
-            Ok(datagram) => self.quic.datagram(&datagram, passing),
-            Err(NoDatagram::NotUdp) => match Segment::of(packet) {
-                Ok(segment) => self.tcp.segment(&segment, passing),
+            Ok(datagram) => self.quic.datagram(&datagram, info),
+            Err(DecapsulationError::NotUdp) => match Segment::of(packet) {
+                Ok(segment) => self.tcp.segment(&segment, info),
                 Err(reason) => self.quic.no_datagram(frame, reason),
             },
             Err(reason) => self.quic.no_datagram(frame, reason),

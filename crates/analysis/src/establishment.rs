@@ -1,12 +1,14 @@
-//! How a connection came about: what tests of handshakes, resumption and early data ask for, read off the wire.
+//! How a connection came about: what tests of handshakes, resumption and early data ask for, read
+//! off the wire.
 //!
-//! Source: RFC 9000 section 17.2 (packet types) and 17.2.3 (0-RTT), RFC 8446 section 2.2 (resumption) and 4.2.10 (early
-//! data). What lies in Initial packets everybody can read; the rest needs secrets.
+//! Source: RFC 9000 section 17.2 (packet types) and 17.2.3 (0-RTT), RFC 8446 section 2.2
+//! (resumption) and 4.2.10 (early data). What lies in Initial packets everybody can read; the rest
+//! needs secrets.
 
 use serde::Serialize;
 
 use crate::connection::{Connection, Frame, Kind, Packet, Protocol};
-use crate::ledger::Entry;
+use crate::ledger::LedgerEntry;
 use crate::metrics::Milestones;
 use bentpipe_wire::quic::{End, PacketType};
 
@@ -17,23 +19,27 @@ pub struct Establishment {
     pub complete: bool,
     /// Whether the server asked for the address to be validated, by a Retry packet.
     pub retry: bool,
-    /// How often the client sent its `ClientHello`: the most times that any byte of it was sent. 0: not seen.
+    /// How often the client sent its `ClientHello`: the most times that any byte of it was sent. 0:
+    /// not seen.
     pub client_hellos: u64,
-    /// Whether the server took a ticket of the client: `pre_shared_key` in its `ServerHello`. None: not seen.
+    /// Whether the server took a ticket of the client: `pre_shared_key` in its `ServerHello`. None:
+    /// not seen.
     pub resumed: Option<bool>,
     /// Whether the server sent a Certificate. None: not seen, or not decrypted.
     pub certificate: Option<bool>,
-    /// Bytes of stream data in 0-RTT packets of the client. None: some of these could not be decrypted.
+    /// Bytes of stream data in 0-RTT packets of the client. None: some of these could not be
+    /// decrypted.
     pub zero_rtt_bytes: Option<u64>,
-    /// Whether the server took the 0-RTT packets with stream data: it acknowledged one of them, or said in its handshake that
-    /// it takes them. None: there are no such packets, or they could not be decrypted.
+    /// Whether the server took the 0-RTT packets with stream data: it acknowledged one of them, or
+    /// said in its handshake that it takes them. None: there are no such packets, or they could not
+    /// be decrypted.
     pub zero_rtt_accepted: Option<bool>,
 }
 
 impl Establishment {
     /// Of `connection`, whose [ledger](Connection::ledger) is `entries`. None if it is not of QUIC.
     #[must_use]
-    pub fn of(connection: &Connection, entries: &[Entry]) -> Option<Self> {
+    pub fn of(connection: &Connection, entries: &[LedgerEntry]) -> Option<Self> {
         if connection.protocol == Protocol::Tcp {
             return None;
         }
@@ -58,7 +64,7 @@ struct Early {
 }
 
 impl Early {
-    fn of(connection: &Connection, entries: &[Entry]) -> Self {
+    fn of(connection: &Connection, entries: &[LedgerEntry]) -> Self {
         let of_kind = |packet: &Packet| packet.kind == Kind::Quic(PacketType::ZeroRtt);
         let all = connection.packets.iter().zip(entries);
         let early: Vec<_> = all.filter(|(it, _)| of_kind(it) && !it.copy).collect();
@@ -69,7 +75,8 @@ impl Early {
             };
         }
         let with_data = || early.iter().filter(|(_, entry)| entry.stream_bytes > 0);
-        // RFC 9001 section 4.6.2. An acknowledgement may be lost, or not be sent before the connection ends.
+        // RFC 9001 section 4.6.2. An acknowledgement may be lost, or not be sent before the
+        // connection ends.
         let accepted = if with_data().any(|(_, entry)| entry.acked.is_some()) {
             Some(true)
         } else {
@@ -83,14 +90,15 @@ impl Early {
     }
 }
 
-/// The most times that a byte of the CRYPTO stream in the client's Initial packets was sent: nothing but its `ClientHello`
-/// is in it.
+/// The most times that a byte of the CRYPTO stream in the client's Initial packets was sent:
+/// nothing but its `ClientHello` is in it.
 fn client_hellos(connection: &Connection) -> u64 {
     let packets = connection.packets.iter();
     let own = packets.filter(|it| it.sender == End::Client && !it.copy);
     let initial = own.filter(|it| it.kind == Kind::Quic(PacketType::Initial));
     let frames = initial.flat_map(|packet| connection.frames(packet));
-    // Where a piece begins, one more is there; where it ends, one less. Ends come before beginnings at the same place.
+    // Where a piece begins, one more is there; where it ends, one less. Ends come before beginnings
+    // at the same place.
     let mut steps: Vec<(u64, i64)> = Vec::new();
     for frame in frames {
         if let Frame::Crypto { offset, length } = frame {
@@ -117,7 +125,8 @@ mod tests {
     /// Packets of the client: type, number, frames, and whether they arrived.
     type Sent<'a> = (PacketType, u64, &'a [Frame], bool);
 
-    /// A connection of packets of the client, a millisecond apart, and one of the server that acknowledges number `acked`.
+    /// A connection of packets of the client, a millisecond apart, and one of the server that
+    /// acknowledges number `acked`.
     fn connection(sent: &[Sent<'_>], acked: Option<u64>) -> Connection {
         let mut connection = Connection {
             protocol: Protocol::Quic(1),
@@ -199,7 +208,8 @@ mod tests {
             (found.zero_rtt_bytes, found.zero_rtt_accepted)
         };
         assert_eq!(early(true, Some(0), None), (Some(9), Some(true)));
-        // An acknowledgement that did not come says little: it may be lost. The server's word counts then.
+        // An acknowledgement that did not come says little: it may be lost. The server's word
+        // counts then.
         for (arrives, acked) in [(true, None), (true, Some(1)), (false, None)] {
             for says in [Some(true), Some(false), None] {
                 assert_eq!(early(arrives, acked, says), (Some(9), says));

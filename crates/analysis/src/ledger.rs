@@ -1,15 +1,17 @@
-//! What each sender could know of its packets: a ledger kept by the rules of loss recovery, from outside.
+//! What each sender could know of its packets: a ledger kept by the rules of loss recovery, from
+//! outside.
 //!
-//! Source: RFC 9002 section 5.1 (RTT samples), 6.1 (loss by packet and time threshold), 6.4 (discarded keys), B.2 (bytes
-//! in flight). A sender's own rules may differ: it may wait longer, or send anew on a probe timeout without calling
-//! anything lost. Here, a time threshold is looked at when an acknowledgement arrives, and probe timeouts change nothing.
-//! Bytes in flight are those of QUIC packets, headers included, without UDP and IP.
+//! Source: RFC 9002 section 5.1 (RTT samples), 6.1 (loss by packet and time threshold), 6.4
+//! (discarded keys), B.2 (bytes in flight). A sender's own rules may differ: it may wait longer, or
+//! send anew on a probe timeout without calling anything lost. Here, a time threshold is looked at
+//! when an acknowledgement arrives, and probe timeouts change nothing. Bytes in flight are those of
+//! QUIC packets, headers included, without UDP and IP.
 //!
-//! Of TCP segments, those count that take sequence space, headers without IP included; which of them give RTT samples is
-//! decided by Karn's algorithm and timestamps ([`crate::tcp`]).
+//! Of TCP segments, those count that take sequence space, headers without IP included; which of
+//! them give RTT samples is decided by Karn's algorithm and timestamps ([`crate::tcp`]).
 //!
-//! Times are those at the sender, so the side of the sender must have been captured; of others, only what was
-//! retransmitted is known.
+//! Times are those at the sender, so the side of the sender must have been captured; of others,
+//! only what was retransmitted is known.
 
 use std::collections::HashMap;
 
@@ -22,9 +24,9 @@ const PACKET_THRESHOLD: u64 = 3;
 /// RFC 9002 section 6.1.2: kGranularity.
 const GRANULARITY: Nanos = 1_000_000;
 
-/// What is known of a packet beyond what is in it.
+/// The entry of a packet in the ledger: what is known of it beyond what is in it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Entry {
+pub struct LedgerEntry {
     /// Bytes of stream data in it.
     pub stream_bytes: u32,
     /// How many of these its sender had sent before.
@@ -33,8 +35,8 @@ pub struct Entry {
     pub acked: Option<Nanos>,
     /// When its sender had to take it for lost, and did if it follows RFC 9002.
     pub declared_lost: Option<Nanos>,
-    /// Bytes in flight once it was sent. None where that cannot be told: the sender's side was not captured, or packet
-    /// numbers are not known.
+    /// Bytes in flight once it was sent. None where that cannot be told: the sender's side was not
+    /// captured, or packet numbers are not known.
     pub in_flight: Option<u64>,
     /// The RTT sample that its ACK gave to its receiver, in nanoseconds.
     pub rtt: Option<Nanos>,
@@ -43,8 +45,8 @@ pub struct Entry {
 impl Connection {
     /// The ledger: an entry per packet, in the same order.
     #[must_use]
-    pub fn ledger(&self) -> Vec<Entry> {
-        let mut entries = vec![Entry::default(); self.packets.len()];
+    pub fn ledger(&self) -> Vec<LedgerEntry> {
+        let mut entries = vec![LedgerEntry::default(); self.packets.len()];
         for end in [End::Client, End::Server] {
             note_streams(self, end, &mut entries);
             // Between the ends, a packet and its ACK pass at times that say little of the sender.
@@ -55,9 +57,10 @@ impl Connection {
         entries
     }
 
-    /// The end that sent more stream data; where neither sent any, the one that usually does. `entries` is the ledger.
+    /// The end that sent more stream data; where neither sent any, the one that usually does.
+    /// `entries` is the ledger.
     #[must_use]
-    pub fn data_sender(&self, entries: &[Entry]) -> End {
+    pub fn data_sender(&self, entries: &[LedgerEntry]) -> End {
         let mut bytes = [0_u64; 2];
         for (packet, entry) in self.packets.iter().zip(entries) {
             bytes[packet.sender as usize] += u64::from(entry.stream_bytes);
@@ -71,7 +74,7 @@ impl Connection {
 }
 
 /// Finds out what of each packet's stream data was sent before.
-fn note_streams(connection: &Connection, sender: End, entries: &mut [Entry]) {
+fn note_streams(connection: &Connection, sender: End, entries: &mut [LedgerEntry]) {
     let mut streams: HashMap<u64, Intervals> = HashMap::new();
     for (packet, entry) in connection.packets.iter().zip(entries) {
         if packet.sender != sender || packet.copy {
@@ -94,7 +97,7 @@ fn note_streams(connection: &Connection, sender: End, entries: &mut [Entry]) {
 
 /// What an ACK acknowledges.
 #[derive(Clone, Copy)]
-struct Acked<'a> {
+struct Acknowledgement<'a> {
     ranges: &'a [(u64, u64)],
     /// The packet that an RTT sample would be of.
     answered: Option<u64>,
@@ -104,7 +107,7 @@ struct Acked<'a> {
 struct Sender<'a> {
     connection: &'a Connection,
     end: End,
-    spaces: [Numbers; 3],
+    spaces: [SentPackets; 3],
     in_flight: u64,
     /// Once known, RFC 9002 section 5.3.
     smoothed: Option<Nanos>,
@@ -117,7 +120,7 @@ impl<'a> Sender<'a> {
         Self {
             connection,
             end,
-            spaces: spaces.map(|space| Numbers::of(connection, end, space)),
+            spaces: spaces.map(|space| SentPackets::of(connection, end, space)),
             in_flight: 0,
             smoothed: None,
             latest: None,
@@ -125,7 +128,7 @@ impl<'a> Sender<'a> {
     }
 
     /// Goes through what passed at the sender's side, in order.
-    fn run(mut self, entries: &mut [Entry]) {
+    fn run(mut self, entries: &mut [LedgerEntry]) {
         let packets = &self.connection.packets;
         let originals = packets.iter().enumerate().filter(|(_, it)| !it.copy);
         // What arrives at an instant is known to what is sent at it.
@@ -145,7 +148,7 @@ impl<'a> Sender<'a> {
         }
     }
 
-    fn sent(&mut self, at: usize, packet: &Packet, entries: &mut [Entry]) {
+    fn sent(&mut self, at: usize, packet: &Packet, entries: &mut [LedgerEntry]) {
         if let (Some(_), Some(space)) = (packet.number, packet.space()) {
             if counts(self.connection, packet) {
                 self.in_flight += u64::from(packet.size);
@@ -155,7 +158,7 @@ impl<'a> Sender<'a> {
         }
     }
 
-    fn received(&mut self, now: Nanos, at: usize, packet: &Packet, entries: &mut [Entry]) {
+    fn received(&mut self, now: Nanos, at: usize, packet: &Packet, entries: &mut [LedgerEntry]) {
         let Some(space) = packet.space() else { return };
         for frame in self.connection.frames(packet) {
             if let Frame::Ack { ranges, .. } = frame {
@@ -167,7 +170,7 @@ impl<'a> Sender<'a> {
                     Protocol::Quic(_) => ranges.first().map(|(_, largest)| *largest),
                     Protocol::Tcp => echo(self.connection, packet),
                 };
-                let rtt = self.acked(now, space, Acked { ranges, answered }, entries);
+                let rtt = self.acked(now, space, Acknowledgement { ranges, answered }, entries);
                 entries[at].rtt = entries[at].rtt.or(rtt);
                 if let Some(rtt) = rtt {
                     // RFC 9002 section 5.3, without the correction for the delay of the ACK.
@@ -186,8 +189,8 @@ impl<'a> Sender<'a> {
         &mut self,
         now: Nanos,
         space: Space,
-        acked: Acked<'_>,
-        entries: &mut [Entry],
+        acked: Acknowledgement<'_>,
+        entries: &mut [LedgerEntry],
     ) -> Option<Nanos> {
         let packets = &self.connection.packets;
         let mut newly = Vec::new();
@@ -203,7 +206,8 @@ impl<'a> Sender<'a> {
                 self.leaves_flight(space, packet);
             }
         }
-        // RFC 9002 section 5.1: a sample needs the largest to be newly acknowledged, and one that asked for an ACK.
+        // RFC 9002 section 5.1: a sample needs the largest to be newly acknowledged, and one that
+        // asked for an ACK.
         let answered = newly
             .iter()
             .map(|at| &packets[*at])
@@ -212,19 +216,21 @@ impl<'a> Sender<'a> {
         eliciting.then_some(rtt)
     }
 
-    /// RFC 9002 section 6.1: lost is what was sent before an acknowledged packet, three numbers or 9/8 of an RTT earlier.
+    /// RFC 9002 section 6.1: lost is what was sent before an acknowledged packet, three numbers or
+    /// 9/8 of an RTT earlier.
     fn declare_lost(
         &mut self,
         now: Nanos,
         space: Space,
         ranges: &[(u64, u64)],
         latest: Option<Nanos>,
-        entries: &mut [Entry],
+        entries: &mut [LedgerEntry],
     ) {
         let Some((_, largest)) = ranges.first() else {
             return;
         };
-        // The largest acknowledged and the latest sample are kept (A.3): an ACK may be overtaken by a later one.
+        // The largest acknowledged and the latest sample are kept (A.3): an ACK may be overtaken by
+        // a later one.
         let known = &mut self.spaces[space as usize].largest_acked;
         *known = (*known).max(*largest);
         let largest = *known;
@@ -257,7 +263,8 @@ impl<'a> Sender<'a> {
     fn leaves_flight(&mut self, space: Space, packet: &Packet) {
         if counts(self.connection, packet) {
             let size = u64::from(packet.size);
-            // A packet may be acknowledged twice, or before it was seen; then there is nothing to take off.
+            // A packet may be acknowledged twice, or before it was seen; then there is nothing to
+            // take off.
             let of_space = &mut self.spaces[space as usize].in_flight;
             let taken = size.min(*of_space);
             *of_space -= taken;
@@ -265,7 +272,8 @@ impl<'a> Sender<'a> {
         }
     }
 
-    /// RFC 9002 section 6.4: with the first ACK of 1-RTT packets, the handshake is over for the sender.
+    /// RFC 9002 section 6.4: with the first ACK of 1-RTT packets, the handshake is over for the
+    /// sender.
     fn discard_keys(&mut self) {
         for space in [Space::Initial, Space::Handshake] {
             self.in_flight -= std::mem::take(&mut self.spaces[space as usize].in_flight);
@@ -274,10 +282,11 @@ impl<'a> Sender<'a> {
 }
 
 /// The packets of one sender in one packet number space, by their numbers.
-struct Numbers {
+struct SentPackets {
     /// Number and index of each, sorted.
     packets: Vec<(u64, usize)>,
-    /// For each, the next that is not acknowledged: itself, or a later one. One more than there are packets.
+    /// For each, the next that is not acknowledged: itself, or a later one. One more than there are
+    /// packets.
     next: Vec<usize>,
     /// All before this one are acknowledged or declared lost.
     settled: usize,
@@ -285,7 +294,7 @@ struct Numbers {
     in_flight: u64,
 }
 
-impl Numbers {
+impl SentPackets {
     fn of(connection: &Connection, end: End, of: Space) -> Self {
         let packets = connection.packets.iter().enumerate();
         // TCP acknowledges nothing that takes no sequence space: that would seem lost for good.
@@ -328,8 +337,8 @@ impl Numbers {
         root
     }
 
-    /// Tells `is_lost` of the packets below number `largest` that are neither acknowledged nor lost, from the smallest on,
-    /// until one is not lost.
+    /// Tells `is_lost` of the packets below number `largest` that are neither acknowledged nor
+    /// lost, from the smallest on, until one is not lost.
     fn outstanding_below(&mut self, largest: u64, mut is_lost: impl FnMut(usize) -> bool) {
         loop {
             self.settled = self.unacked(self.settled);
@@ -341,7 +350,8 @@ impl Numbers {
     }
 }
 
-/// Whether a packet counts as in flight: if it asks for an ACK, or has PADDING (RFC 9002 section 2).
+/// Whether a packet counts as in flight: if it asks for an ACK, or has PADDING (RFC 9002 section
+/// 2).
 fn counts(connection: &Connection, packet: &Packet) -> bool {
     let mut frames = connection.frames(packet).iter();
     connection.is_ack_eliciting(packet) || frames.any(|it| it.name() == "PADDING")

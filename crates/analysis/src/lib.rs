@@ -1,9 +1,10 @@
 //! What the packets on the wire say of a connection.
 //!
 //! [`Captured::read`] takes capture files and joins what their places saw to connections; a
-//! [`connection::Recorder`] does the same for who has the datagrams himself. Of a [`connection::Connection`]
-//! there are a ledger of its packets ([`Entry`]), how it was established ([`Establishment`]), its [`Metrics`],
-//! and its [`findings`]. An [`AnalysisFile`] brings them together in the form of `analysis.json`.
+//! [`connection::Recorder`] does the same for who has the datagrams himself. Of a
+//! [`connection::Connection`] there are a ledger of its packets ([`LedgerEntry`]), how it was
+//! established ([`Establishment`]), its [`Metrics`], and its [`findings`]. An [`AnalysisFile`]
+//! brings them together in the form of `analysis.json`.
 
 mod analysis_file;
 mod captures;
@@ -18,9 +19,9 @@ pub mod tcp;
 mod windows;
 
 pub use analysis_file::{AnalysisFile, ConnectionAnalysis, SideInformation, Undecoded};
-pub use captures::{Captured, File};
+pub use captures::{CaptureFile, Captured};
 pub use establishment::Establishment;
-pub use ledger::Entry;
+pub use ledger::LedgerEntry;
 pub use link_facts::LinkFacts;
 pub use metrics::Metrics;
 pub use windows::{CongestionWindow, CongestionWindows};

@@ -9,7 +9,8 @@ use crate::metrics::seconds;
 /// So many spans of time are told apart in a series; each keeps at most four samples.
 const SPANS: usize = 500;
 
-/// The congestion windows of connections. Of two logs of the same end, the one that says more counts.
+/// The congestion windows of connections. Of two logs of the same end, the one that says more
+/// counts.
 #[derive(Debug, Default)]
 pub struct CongestionWindows(Vec<CongestionWindow>);
 
@@ -73,8 +74,8 @@ struct Series {
 }
 
 impl Series {
-    /// Samples, thinned out: in each span of time the first, the smallest, the largest and the last are kept, so that
-    /// steps stay where and as high as they are.
+    /// Samples, thinned out: in each span of time the first, the smallest, the largest and the last
+    /// are kept, so that steps stay where and as high as they are.
     fn of(samples: &[(Nanos, u64)]) -> Self {
         let mut series = Self::default();
         let (Some((first, _)), Some((last, _))) = (samples.first(), samples.last()) else {

@@ -1,14 +1,16 @@
-//! The files of `tests/corpus` and `tests/captures-tcp`, and random changes of them, go through reader, observer and
-//! frames, and on through ledger, metrics and findings; whatever is in them, certain things hold.
+//! The files of `tests/corpus` and `tests/captures-tcp`, and random changes of them, go through
+//! reader, observer and frames, and on through ledger, metrics and findings; whatever is in them,
+//! certain things hold.
 //!
-//! `cargo test` reads every file and tries some thousand changes. To look for longer, with all checks of a debug build:
+//! `cargo test` reads every file and tries some thousand changes. To look for longer, with all
+//! checks of a debug build:
 //!
 //! ```sh
 //! BENTPIPE_FUZZ_ROUNDS=1000000 cargo test -p bentpipe-analysis --test corpus -- --ignored --nocapture
 //! ```
 //!
-//! A round that fails says its seed. `BENTPIPE_FUZZ_SEED=… BENTPIPE_FUZZ_ROUNDS=1` plays it again and leaves the file that it
-//! read in the folder of temporary files; it belongs in the corpus.
+//! A round that fails says its seed. `BENTPIPE_FUZZ_SEED=… BENTPIPE_FUZZ_ROUNDS=1` plays it again
+//! and leaves the file that it read in the folder of temporary files; it belongs in the corpus.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,7 +18,7 @@ use std::path::Path;
 use std::{env, fs};
 
 use bentpipe_analysis::findings::{Findings, View};
-use bentpipe_analysis::{Captured, File, LinkFacts, Metrics};
+use bentpipe_analysis::{CaptureFile, Captured, LinkFacts, Metrics};
 use bentpipe_wire::capture::{CaptureError, CapturedPacket, Input, Item, Reader};
 use bentpipe_wire::quic::{Frame, Frames, MOST_WAITING, Observer};
 use bentpipe_wire::{Datagram, KeyLog};
@@ -117,10 +119,11 @@ fn look_into(captured: &CapturedPacket<'_>, observer: &mut Observer<'_>, found: 
     assert!(observer.waiting().count() <= MOST_WAITING);
 }
 
-/// Goes the whole way to the findings, with overflow checks in a debug build. Tells how many connections there are.
+/// Goes the whole way to the findings, with overflow checks in a debug build. Tells how many
+/// connections there are.
 fn analyze(name: &str, bytes: &[u8]) -> usize {
     let input = Input::Memory(bytes.into());
-    let captured = Captured::read(&[File { name, input }], KeyLog::default());
+    let captured = Captured::read(&[CaptureFile { name, input }], KeyLog::default());
     let link = LinkFacts {
         forward_rate_bps: Some(20_000_000),
         rtt_ms: Some(600.0),
@@ -193,7 +196,8 @@ impl Random {
     }
 }
 
-/// Changes something: bits, bytes of meaning, runs left out, said twice or taken from elsewhere, the end cut off.
+/// Changes something: bits, bytes of meaning, runs left out, said twice or taken from elsewhere,
+/// the end cut off.
 fn change(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     for _ in 0..=random.below(4) {
         if bytes.is_empty() {

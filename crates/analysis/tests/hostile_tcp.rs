@@ -1,8 +1,9 @@
-//! Nothing that TCP segments hold makes the reader panic, and what it tells of them keeps to what they say. Segments are
-//! those of `corpus-tcp`, an IP packet per line, with bytes changed, left out, repeated and in another order.
+//! Nothing that TCP segments hold makes the reader panic, and what it tells of them keeps to what
+//! they say. Segments are those of `corpus-tcp`, an IP packet per line, with bytes changed, left
+//! out, repeated and in another order.
 
 use bentpipe_analysis::connection::{Connection, Frame};
-use bentpipe_analysis::{Captured, File};
+use bentpipe_analysis::{CaptureFile, Captured};
 use bentpipe_wire::capture::Input;
 use bentpipe_wire::{KeyLog, Writer};
 use proptest::collection::vec;
@@ -43,7 +44,7 @@ fn read(places: &[(&str, Vec<Vec<u8>>)]) -> Captured {
         .zip(&files)
         .map(|((name, _), bytes)| {
             let input = Input::Memory(bytes.into());
-            File { name, input }
+            CaptureFile { name, input }
         })
         .collect();
     Captured::read(&files, KeyLog::default())

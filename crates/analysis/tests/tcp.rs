@@ -159,7 +159,8 @@ fn a_lost_segment_is_sent_again() {
     );
     assert_eq!(of_server[5].1.retransmitted, 1000);
     assert_eq!(of_server[5].1.acked, Some(40 * MS));
-    // 22 + 5 − 17; that of segment 3; none of the ACK that covers what was sent twice; that of the FIN
+    // 22 + 5 − 17; that of segment 3; none of the ACK that covers what was sent twice; that of the
+    // FIN
     assert_eq!(
         samples(&connection, S),
         [(1, 10), (3, 10), (4, 10), (7, 10)]
@@ -333,7 +334,7 @@ fn a_real_transfer_over_a_lossy_link() {
     let ledger = connection.ledger();
     let packets = connection.packets.iter().zip(&ledger);
     let of_server: Vec<_> = packets.filter(|(it, _)| it.sender == S).collect();
-    let new = |it: &bentpipe_analysis::Entry| it.stream_bytes - it.retransmitted;
+    let new = |it: &bentpipe_analysis::LedgerEntry| it.stream_bytes - it.retransmitted;
     assert_eq!(
         of_server.iter().map(|(_, it)| new(it)).sum::<u32>(),
         330_000

@@ -7,7 +7,7 @@ pub(crate) const MAX_ACK_DELAY: Span = Span::from_millis(25);
 
 /// A packet that has been acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Acked {
+pub struct AckedPacket {
     /// When it was sent.
     pub sent: Time,
     /// Its size.
@@ -18,10 +18,12 @@ pub struct Acked {
     pub sent_before: u64,
 }
 
-/// How fast bytes were delivered: over the flight of one packet, those that were acknowledged between its departure and its ACK.
+/// A sample of the delivery rate: over the flight of one packet, the bytes that were acknowledged
+/// between its departure and its ACK.
 ///
-/// Source: draft-ietf-ccwg-bbr, section 4.1 (delivery rate samples). The interval is the longer one of the times in which
-/// these bytes were sent and in which they were acknowledged, so that ACKs that come compressed don't pretend a rate.
+/// Source: draft-ietf-ccwg-bbr, section 4.1 (delivery rate samples). The interval is the longer one
+/// of the times in which these bytes were sent and in which they were acknowledged, so that ACKs
+/// that come compressed don't pretend a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateSample {
     /// What was delivered.
@@ -49,19 +51,21 @@ pub(crate) fn per_second(bytes: u64, span: Span) -> u64 {
     u64::try_from(u128::from(bytes) * 1_000_000_000 / nanos).unwrap_or(u64::MAX)
 }
 
-/// What one ACK has acknowledged for the first time: at least one packet.
+/// The packets that one ACK has acknowledged for the first time: at least one.
 #[derive(Debug, Clone, Copy)]
 pub struct Acks<'a> {
     /// When it came.
     pub now: Time,
     /// The packets, in the order in which they were sent.
-    pub packets: &'a [Acked],
+    pub packets: &'a [AckedPacket],
     /// Their bytes.
     pub bytes: u64,
-    /// The part of these bytes that may grow the window: of packets sent after the last congestion event, and none if the sender
-    /// was limited by something else than the window (RFC 9002, section 7.8).
+    /// The part of these bytes that may grow the window: of packets sent after the last congestion
+    /// event, and none if the sender was limited by something else than the window (RFC 9002,
+    /// section 7.8).
     pub credit: u64,
-    /// The sample of the round-trip time, ACK delay included; none if a packet sent later was acknowledged before.
+    /// The sample of the round-trip time, ACK delay included; none if a packet sent later was
+    /// acknowledged before.
     pub rtt: Option<Span>,
     /// The sample of the delivery rate; none before a round trip has been measured.
     pub rate: Option<RateSample>,
@@ -72,7 +76,7 @@ pub struct Acks<'a> {
 impl Acks<'_> {
     /// The packet that was sent last.
     #[must_use]
-    pub fn newest(&self) -> &Acked {
+    pub fn newest(&self) -> &AckedPacket {
         self.packets
             .last()
             .expect("an ACK without news is not reported")
@@ -81,7 +85,7 @@ impl Acks<'_> {
 
 /// A packet that has been declared lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lost {
+pub struct LostPacket {
     /// When that was noticed.
     pub now: Time,
     /// When it was sent.
@@ -92,9 +96,9 @@ pub struct Lost {
     pub sent_before: u64,
 }
 
-/// Packets were lost, or marked by ECN.
+/// A congestion event: packets were lost, or marked by ECN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Congestion {
+pub struct CongestionEvent {
     /// When that was noticed.
     pub now: Time,
     /// When the last of these packets was sent.

@@ -2,31 +2,32 @@
 
 use bentpipe_units::Time;
 
-use crate::acks::{Acks, Congestion};
+use crate::acks::{Acks, CongestionEvent};
 use crate::avoidance::{Avoidance, Reduction};
-use crate::ledger::Ledger;
-use crate::note::{Note, Value, Watcher};
+use crate::log::{LogEvent, SharedEventLog, Value};
 use crate::observer::Observer;
 use crate::pacing::{LINE_RATE, Pacing};
-use crate::path::Path;
+use crate::path::PathState;
 use crate::saved::SavedPath;
+use crate::sent_packets::SentPackets;
 use crate::slow_start::{CarefulResume, Exit, Response, Resume, SlowStart, Standard, Step};
 
-/// What is chosen beside the algorithms.
+/// The settings of a controller, beside its algorithms.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The initial congestion window in bytes; `None`: that of RFC 9002, section 7.2.
     pub initial_window: Option<u64>,
     /// The congestion window grows no larger than so many bytes.
     pub maximum_window: u64,
-    /// Whether the window is sent at the pace that the algorithms ask for. Else it leaves in bursts.
+    /// Whether the window is sent at the pace that the algorithms ask for. Else it leaves in
+    /// bursts.
     pub pacing: bool,
     /// No more than so many bytes per second are sent.
     pub maximum_rate: u64,
     /// What an earlier connection knew of the path, and what is to be made of it.
     pub resume: Option<Resume>,
-    /// Who hears the notes.
-    pub watcher: Option<Watcher>,
+    /// Where events are logged.
+    pub log: Option<SharedEventLog>,
 }
 
 impl Default for Settings {
@@ -37,24 +38,26 @@ impl Default for Settings {
             pacing: true,
             maximum_rate: LINE_RATE,
             resume: None,
-            watcher: None,
+            log: None,
         }
     }
 }
 
-/// What became of a path that an earlier connection knew.
+/// The outcome of resuming a path that an earlier connection knew.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Resumption {
     /// What was known of it.
     pub saved: Option<SavedPath>,
-    /// The window that was jumped to; `None`: there was nothing known, the path was not confirmed, or the window was never filled.
+    /// The window that was jumped to; `None`: there was nothing known, the path was not confirmed,
+    /// or the window was never filled.
     pub jump: Option<u64>,
     /// It was too large.
     pub retreated: bool,
 }
 
-/// > Endpoints SHOULD use an initial congestion window of ten times the maximum datagram size (max_datagram_size), while limiting the
-/// > window to the larger of 14,720 bytes or twice the maximum datagram size. (RFC 9002, section 7.2)
+/// > Endpoints SHOULD use an initial congestion window of ten times the maximum datagram size
+/// > (max_datagram_size), while limiting the window to the larger of 14,720 bytes or twice the
+/// > maximum datagram size. (RFC 9002, section 7.2)
 fn initial_window(datagram: u64) -> u64 {
     (10 * datagram).min(14_720.max(2 * datagram))
 }
@@ -65,11 +68,12 @@ enum Phase {
     Avoidance,
 }
 
-/// A congestion controller: told of packets, it says how much may be in flight, and how fast that is sent.
+/// A congestion controller: told of packets, it says how much may be in flight, and how fast that
+/// is sent.
 #[derive(Debug)]
 pub struct Controller {
-    path: Path,
-    ledger: Ledger,
+    path: PathState,
+    sent_packets: SentPackets,
     observer: Observer,
     resumption: Resumption,
     slow_start: Box<dyn SlowStart>,
@@ -82,7 +86,7 @@ pub struct Controller {
     /// What a spurious congestion event gives back.
     before: Option<Before>,
     settings: Settings,
-    /// The phase that the watcher knows of.
+    /// The phase that was logged last.
     told: &'static str,
     /// The window before the event that is being handled.
     window_before: u64,
@@ -101,7 +105,8 @@ struct Before {
 }
 
 impl Controller {
-    /// A controller for a path that nothing has been sent over yet. `datagram` is the UDP payload of full packets in bytes.
+    /// A controller for a path that nothing has been sent over yet. `datagram` is the UDP payload
+    /// of full packets in bytes.
     #[must_use]
     pub fn new(
         slow_start: Box<dyn SlowStart>,
@@ -113,7 +118,7 @@ impl Controller {
         let initial_window = settings
             .initial_window
             .unwrap_or_else(|| initial_window(datagram));
-        let path = Path {
+        let path = PathState {
             now,
             datagram,
             rtt: crate::path::Rtt::default(),
@@ -134,7 +139,7 @@ impl Controller {
         };
         Self {
             path,
-            ledger: Ledger::default(),
+            sent_packets: SentPackets::default(),
             observer: Observer::default(),
             resumption: Resumption {
                 saved: settings.resume.map(|resume| resume.saved),
@@ -154,7 +159,7 @@ impl Controller {
 
     /// The path as it is known now.
     #[must_use]
-    pub fn path(&self) -> &Path {
+    pub fn path(&self) -> &PathState {
         &self.path
     }
 
@@ -199,7 +204,7 @@ impl Controller {
     /// An ack-eliciting packet leaves.
     pub fn on_sent(&mut self, now: Time, number: u64, bytes: u64) {
         self.path.now = now;
-        self.ledger.send(&self.path, number, bytes);
+        self.sent_packets.send(&self.path, number, bytes);
         self.path.sent += bytes;
         self.path.in_flight += bytes;
         if self.phase == Phase::SlowStart {
@@ -209,7 +214,8 @@ impl Controller {
         self.tell(reason);
     }
 
-    /// Asks slow start for another window if no packet more fits into this one. Says why it has changed.
+    /// Asks slow start for another window if no packet more fits into this one. Says why it has
+    /// changed.
     fn fill(&mut self) -> &'static str {
         let full = self.path.in_flight + self.path.datagram > self.path.window;
         if self.phase != Phase::SlowStart || !full {
@@ -225,11 +231,11 @@ impl Controller {
     /// A packet that was sent at `sent` is acknowledged; [`Controller::on_acks_end`] follows.
     pub fn on_ack(&mut self, now: Time, number: u64, sent: Time) {
         self.path.now = now;
-        self.ledger.acknowledge(&mut self.path, number, sent);
+        self.sent_packets.acknowledge(&mut self.path, number, sent);
     }
 
-    /// That was all of an ACK. `limited`: the sender had run out of data or of flow control credit before it came. `in_flight`: bytes on
-    /// their way, as the stack counts them.
+    /// That was all of an ACK. `limited`: the sender had run out of data or of flow control credit
+    /// before it came. `in_flight`: bytes on their way, as the stack counts them.
     pub fn on_acks_end(&mut self, now: Time, in_flight: u64, limited: bool) {
         self.path.now = now;
         self.path.limited = limited;
@@ -237,7 +243,7 @@ impl Controller {
         let (slow_start, avoidance) = (&mut self.slow_start, &mut self.avoidance);
         let observer = &mut self.observer;
         let phase = self.phase;
-        let hear = |path: &Path, acks: &Acks<'_>| {
+        let hear = |path: &PathState, acks: &Acks<'_>| {
             observer.on_acks(path, acks);
             match phase {
                 Phase::SlowStart => {
@@ -247,7 +253,10 @@ impl Controller {
                 Phase::Avoidance => Step::Window(avoidance.on_acks(path, acks)),
             }
         };
-        let Some(step) = self.ledger.read_acks(&mut self.path, self.recovery, hear) else {
+        let Some(step) = self
+            .sent_packets
+            .read_acks(&mut self.path, self.recovery, hear)
+        else {
             return;
         };
         let reason = match step {
@@ -277,7 +286,7 @@ impl Controller {
     /// A packet of so many bytes is lost; [`Controller::on_congestion`] follows.
     pub fn on_lost(&mut self, now: Time, number: u64, bytes: u64) {
         self.path.now = now;
-        let Some(lost) = self.ledger.lose(&mut self.path, number, bytes) else {
+        let Some(lost) = self.sent_packets.lose(&mut self.path, number, bytes) else {
             return;
         };
         if self.path.lost == lost.bytes {
@@ -290,11 +299,12 @@ impl Controller {
     }
 
     /// Packets were lost or marked.
-    pub fn on_congestion(&mut self, event: &Congestion) {
+    pub fn on_congestion(&mut self, event: &CongestionEvent) {
         self.path.now = event.now;
-        // > A recovery period ends and the sender enters congestion avoidance when a packet sent during the recovery period is
-        // > acknowledged. (RFC 9002, section 7.3.2) So there is one reduction for each round trip; persistent congestion collapses the window
-        // in a recovery period too (section B.8).
+        // > A recovery period ends and the sender enters congestion avoidance when a packet sent
+        // > during the recovery period is acknowledged. (RFC 9002, section 7.3.2) So there is one
+        // > reduction for each round trip; persistent congestion collapses the window in a recovery
+        // > period too (section B.8).
         if !event.persistent && self.recovery.is_some_and(|start| event.sent <= start) {
             return;
         }
@@ -391,8 +401,9 @@ impl Controller {
         self.phase = Phase::Avoidance;
         self.pacing = None;
         if persistent {
-            // > When persistent congestion is declared, the sender's congestion window MUST be reduced to the minimum congestion window
-            // > (kMinimumWindow) … (RFC 9002, section 7.6.2)
+            // > When persistent congestion is declared, the sender's congestion window MUST be
+            // > reduced to the minimum congestion window (kMinimumWindow) … (RFC 9002, section
+            // > 7.6.2)
             self.set_window(0);
             self.slow_start = Box::new(Standard);
             self.phase = Phase::SlowStart;
@@ -417,28 +428,28 @@ impl Controller {
         }
     }
 
-    /// Tells the watcher what is new.
+    /// Logs what is new.
     fn tell(&mut self, reason: &'static str) {
-        let Some(watcher) = &self.settings.watcher else {
+        let Some(log) = &self.settings.log else {
             return;
         };
         let phase = self.phase();
-        let change = (phase != self.told).then(|| self.phase_note(phase, reason));
+        let change = (phase != self.told).then(|| self.phase_event(phase, reason));
         // Slow start is asked even when it has just been left: what it saw last is why.
-        let notes = [self.slow_start.take_note(&self.path), change];
-        if notes.iter().any(Option::is_some) {
-            let mut watcher = watcher.lock().expect("a watcher does not panic");
-            notes.iter().flatten().for_each(|it| watcher.note(it));
+        let events = [self.slow_start.take_event(&self.path), change];
+        if events.iter().any(Option::is_some) {
+            let mut log = log.lock().expect("a log does not panic");
+            events.iter().flatten().for_each(|it| log.log(it));
         }
         self.told = phase;
         self.window_before = self.path.window;
     }
 
     fn tell_of_first_loss(&self) {
-        let Some(watcher) = &self.settings.watcher else {
+        let Some(log) = &self.settings.log else {
             return;
         };
-        let note = Note {
+        let event = LogEvent {
             now: self.path.now,
             name: "first_loss",
             data: vec![
@@ -448,12 +459,12 @@ impl Controller {
                 ("bytes_in_flight", Value::Integer(self.path.in_flight)),
             ],
         };
-        let mut watcher = watcher.lock().expect("a watcher does not panic");
-        watcher.note(&note);
+        let mut log = log.lock().expect("a log does not panic");
+        log.log(&event);
     }
 
-    fn phase_note(&self, phase: &'static str, reason: &'static str) -> Note {
-        Note {
+    fn phase_event(&self, phase: &'static str, reason: &'static str) -> LogEvent {
+        LogEvent {
             now: self.path.now,
             name: "phase",
             data: vec![
@@ -479,7 +490,7 @@ impl Clone for Controller {
     fn clone(&self) -> Self {
         Self {
             path: self.path,
-            ledger: self.ledger.clone(),
+            sent_packets: self.sent_packets.clone(),
             observer: self.observer.clone(),
             resumption: self.resumption,
             slow_start: self.slow_start.clone_box(),

@@ -1,8 +1,10 @@
 //! The controller as a plug-in for noq.
 //!
-//! What noq tells of packets is what [`Controller`] wants to hear, with these differences (noq-proto 1.4): it names no ACK delay and no packet
-//! number space, and its signal `app_limited` means that the last attempt to send found nothing to send: no data, or no flow control
-//! credit, which cannot be told apart. There is no timer: what is to happen later happens with the next packet or ACK.
+//! What noq tells of packets is what [`Controller`] wants to hear, with these differences
+//! (noq-proto 1.4): it names no ACK delay and no packet number space, and its signal `app_limited`
+//! means that the last attempt to send found nothing to send: no data, or no flow control credit,
+//! which cannot be told apart. There is no timer: what is to happen later happens with the next
+//! packet or ACK.
 
 use std::any::Any;
 use std::fmt;
@@ -13,25 +15,25 @@ use bentpipe_units::Time;
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{self, ControllerFactory, ControllerMetrics};
 
-use crate::acks::Congestion;
+use crate::acks::CongestionEvent;
+use crate::algorithms::Algorithms;
 use crate::controller::{Controller, Settings};
-use crate::note::Watcher;
-use crate::recipe::Recipe;
+use crate::log::SharedEventLog;
 use crate::slow_start::Resume;
 
-/// Makes a [`Plugin`] for each path.
+/// The factory of a [`Plugin`] for each path.
 #[derive(Clone)]
 pub struct Factory {
     /// The algorithms.
-    pub recipe: Recipe,
+    pub algorithms: Algorithms,
     /// What else is chosen.
     pub settings: Settings,
     /// What is time 0.
     pub origin: Instant,
     /// What each path is to know of an earlier one; takes the place of that in the settings.
     pub resume: Option<Arc<dyn Fn() -> Option<Resume> + Send + Sync>>,
-    /// Makes the watcher of each path; takes the place of that in the settings.
-    pub watch: Option<Arc<dyn Fn() -> Watcher + Send + Sync>>,
+    /// Makes the log of each path; takes the place of that in the settings.
+    pub log: Option<Arc<dyn Fn() -> SharedEventLog + Send + Sync>>,
 }
 
 impl fmt::Debug for Factory {
@@ -47,10 +49,12 @@ impl ControllerFactory for Factory {
         if let Some(resume) = &self.resume {
             settings.resume = resume();
         }
-        if let Some(watch) = &self.watch {
-            settings.watcher = Some(watch());
+        if let Some(log) = &self.log {
+            settings.log = Some(log());
         }
-        let controller = self.recipe.controller(settings, current_mtu.into(), time);
+        let controller = self
+            .algorithms
+            .controller(settings, current_mtu.into(), time);
         Box::new(Plugin {
             controller,
             origin: self.origin,
@@ -124,7 +128,7 @@ impl congestion::Controller for Plugin {
         lost_bytes: u64,
         _largest_lost_pn: u64,
     ) {
-        self.controller.on_congestion(&Congestion {
+        self.controller.on_congestion(&CongestionEvent {
             now: self.time(now),
             sent: self.time(sent),
             lost: lost_bytes,

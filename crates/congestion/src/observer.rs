@@ -1,16 +1,18 @@
 //! What a connection learns of its path for the next one: the Observe Phase of Careful Resume.
 //!
-//! Source: RFC 9959, sections 3.1 and 4.1. What is saved is the smallest round-trip time, and the rate at which data is acknowledged times that:
-//! the highest rate over a quarter of a round trip, in the last ten of them. Unlike the congestion window it does not know of slow start's
-//! overshoot: what the path does not carry is not acknowledged. Why not the volume of a whole round trip: slow start fills a part of one, and
-//! overflows the queue in the next; with a short queue there is none in between.
+//! Source: RFC 9959, sections 3.1 and 4.1. What is saved is the smallest round-trip time, and the
+//! rate at which data is acknowledged times that: the highest rate over a quarter of a round trip,
+//! in the last ten of them. Unlike the congestion window it does not know of slow start's
+//! overshoot: what the path does not carry is not acknowledged. Why not the volume of a whole round
+//! trip: slow start fills a part of one, and overflows the queue in the next; with a short queue
+//! there is none in between.
 
 use std::collections::VecDeque;
 
 use bentpipe_units::{Span, Time};
 
 use crate::acks::Acks;
-use crate::path::Path;
+use crate::path::PathState;
 use crate::saved::SavedPath;
 
 /// Round trips after which a volume is forgotten.
@@ -22,7 +24,7 @@ const STEPS: u64 = 16;
 /// … but not over less than this, if the round trip is not shorter: ACKs come in bursts.
 const LEAST_SPAN: Span = Span::from_millis(50);
 
-/// Watches the bytes that are acknowledged.
+/// The observer of the bytes that are acknowledged.
 #[derive(Debug, Clone, Default)]
 pub struct Observer {
     /// Bytes delivered by some time, over the last quarter of a round trip.
@@ -33,7 +35,7 @@ pub struct Observer {
 
 impl Observer {
     /// Packets were acknowledged.
-    pub fn on_acks(&mut self, path: &Path, acks: &Acks<'_>) {
+    pub fn on_acks(&mut self, path: &PathState, acks: &Acks<'_>) {
         let rtt = path.rtt.min;
         let quarter = Span::from_nanos(rtt.as_nanos() / 4);
         let span = quarter.max(LEAST_SPAN).min(rtt);
@@ -65,7 +67,7 @@ impl Observer {
     }
 
     /// What is worth to be remembered.
-    pub fn observed(&self, path: &Path) -> Option<SavedPath> {
+    pub fn observed(&self, path: &PathState) -> Option<SavedPath> {
         let volumes = self.volumes.iter().map(|(_, volume)| *volume);
         let saved = SavedPath {
             window: volumes.max()?,

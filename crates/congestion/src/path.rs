@@ -39,9 +39,9 @@ impl Rtt {
     }
 }
 
-/// The path as its controller sees it.
+/// The state of a path as its controller sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Path {
+pub struct PathState {
     /// The time of the event that is being handled.
     pub now: Time,
     /// Bytes of UDP payload in a full packet, `max_datagram_size` of RFC 9002.
@@ -62,15 +62,17 @@ pub struct Path {
     pub delivered: u64,
     /// Bytes declared lost so far.
     pub lost: u64,
-    /// Round trips that have passed, counted in packets: one ends when a packet that was sent after its beginning is acknowledged.
+    /// Round trips that have passed, counted in packets: one ends when a packet that was sent after
+    /// its beginning is acknowledged.
     pub round: u64,
-    /// The sender had nothing to send, or no flow control credit, when the last ACK came; noq does not say which.
+    /// The sender had nothing to send, or no flow control credit, when the last ACK came; noq does
+    /// not say which.
     pub limited: bool,
     /// Packets are paced; else a window leaves as fast as the stack can send it.
     pub paced: bool,
 }
 
-impl Path {
+impl PathState {
     /// The smallest congestion window, `kMinimumWindow` of RFC 9002, section B.1.
     #[must_use]
     pub fn minimum_window(&self) -> u64 {

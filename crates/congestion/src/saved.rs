@@ -12,16 +12,18 @@ use thiserror::Error;
 
 use crate::path::Rtt;
 
-/// For so long a path is remembered. RFC 9959, section 4.3.1, leaves it open: minutes where paths change, hours where they don't.
+/// For so long a path is remembered. RFC 9959, section 4.3.1, leaves it open: minutes where paths
+/// change, hours where they don't.
 pub const LIFETIME: Duration = Duration::from_secs(3600);
 
-/// Initial windows that a path must have carried in a round trip to be worth remembering (RFC 9959, section 3.1).
+/// Initial windows that a path must have carried in a round trip to be worth remembering (RFC 9959,
+/// section 3.1).
 const LEAST_WINDOWS: u64 = 4;
 
 /// The version of the file.
 const VERSION: u32 = 1;
 
-/// What an earlier connection knew of a path.
+/// The knowledge of a path that an earlier connection had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SavedPath {
     /// `saved_cwnd`: bytes that it carried in a round trip.
@@ -34,22 +36,24 @@ impl SavedPath {
     /// Whether these may be round-trip times of this path.
     #[must_use]
     pub fn fits(&self, rtt: &Rtt) -> bool {
-        // The smallest round-trip time, if it is half of the saved one or less, ends Careful Resume (RFC 9959, section 3.2).
+        // The smallest round-trip time, if it is half of the saved one or less, ends Careful Resume
+        // (RFC 9959, section 3.2).
         let longer = u128::from(rtt.min.as_nanos()) * 2 > u128::from(self.rtt.as_nanos());
-        // > A current RTT that is more than ten times the saved_rtt is indicative of a path change. (section 4.2.1)
+        // > A current RTT that is more than ten times the saved_rtt is indicative of a path change.
+        // > (section 4.2.1)
         let shorter = rtt.latest.as_nanos() <= self.rtt.as_nanos().saturating_mul(10);
         longer && shorter
     }
 
-    /// Whether it is worth to be saved, and to be resumed. Slow start comes as far in two round trips; to end it there, on a path that carries more, would
-    /// take longer than to know nothing.
+    /// Whether it is worth to be saved, and to be resumed. Slow start comes as far in two round
+    /// trips; to end it there, on a path that carries more, would take longer than to know nothing.
     #[must_use]
     pub fn is_worthwhile(&self, initial_window: u64) -> bool {
         self.window >= initial_window.saturating_mul(LEAST_WINDOWS)
     }
 }
 
-/// What is wrong with a file of saved paths.
+/// An error of a file of saved paths.
 #[derive(Debug, Error)]
 pub enum SavedError {
     /// It cannot be read or written.
@@ -70,9 +74,11 @@ pub enum SavedError {
     },
 }
 
-/// The paths to all peers, by a key that names the peer: its IP address, at a client with the server's name.
+/// The paths to all peers, by a key that names the peer: its IP address, at a client with the
+/// server's name.
 ///
-/// A path is handed out once: while a connection uses it, nobody else does. There is no clock: `now` is the time since 1970.
+/// A path is handed out once: while a connection uses it, nobody else does. There is no clock:
+/// `now` is the time since 1970.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SavedPaths(BTreeMap<String, Entry>);
 

@@ -47,7 +47,8 @@ pub struct Packet {
     pub arrived: Option<Time>,
     /// What became of it, as far as this sighting tells.
     pub fate: Fate,
-    frame: Frame,
+    /// The Ethernet frame that it was seen in.
+    pub frame: Frame,
 }
 
 impl Packet {

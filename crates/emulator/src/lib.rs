@@ -45,6 +45,7 @@ pub use error::EmulatorError;
 pub use fidelity::{Fidelity, LaneError, ReleaseError, most_late};
 pub use forward::{Forwarder, Options, Report, Running};
 pub use host::Host;
+pub use lane::Frame;
 pub use namespace::Namespace;
 pub use segment_counters::SegmentCounters;
 pub use topology::{SegmentPorts, Topology};

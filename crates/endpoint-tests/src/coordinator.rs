@@ -1,4 +1,5 @@
-//! A coordinator that fits a page: both programs live in turn, and every datagram takes the same time.
+//! A coordinator that fits a page: both programs live in turn, and every datagram takes the same
+//! time.
 
 use std::fs::{self, File};
 use std::os::fd::OwnedFd;
@@ -189,7 +190,7 @@ impl Program {
     }
 }
 
-/// What a trial left.
+/// The outcome of a trial.
 pub struct Outcome {
     pub client: Bye,
     pub server: Bye,
@@ -199,8 +200,8 @@ pub struct Outcome {
     pub by_server: Sent,
 }
 
-/// Two programs and their path.
-pub struct Trial {
+/// The coordinator of a trial: two programs and their path.
+pub struct Coordinator {
     client: Program,
     server: Program,
     now: u64,
@@ -209,7 +210,7 @@ pub struct Trial {
     by_server: Sent,
 }
 
-impl Trial {
+impl Coordinator {
     /// Starts both.
     pub fn new([client, server]: [&str; 2], its: &Hello, others: &Hello) -> Self {
         let mut client = Program::start(client, its);
@@ -241,7 +242,8 @@ impl Trial {
         self.server.pending.extend(to_server);
     }
 
-    /// Puts a new server in the place of the old one as soon as the client starts its second connection.
+    /// Puts a new server in the place of the old one as soon as the client starts its second
+    /// connection.
     pub fn restart_server(&mut self, path: &str, hello: &Hello) {
         let initial = |packet: &LongPacket| packet.kind == INITIAL && packet.by > 4 * ONE_WAY_NS;
         while !self.by_client.packets.iter().any(initial) {
@@ -275,7 +277,7 @@ impl Trial {
 
 /// Runs a trial of a program with itself to its end.
 pub fn trial(path: &str, client: &Hello, server: &Hello) -> Outcome {
-    Trial::new([path, path], client, server).finish()
+    Coordinator::new([path, path], client, server).finish()
 }
 
 /// A folder with `www/size` and an empty `downloads`.

@@ -1,4 +1,5 @@
-//! Two stacks over a path that loses, delays and repeats datagrams at random, and a stream that is written in pieces.
+//! Two stacks over a path that loses, delays and repeats datagrams at random, and a stream that is
+//! written in pieces.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,8 +15,8 @@ const ONE_WAY: Duration = Duration::from_millis(50);
 /// Of virtual time: long enough for an idle timeout after a transfer through heavy loss.
 const LONGEST: Duration = Duration::from_secs(1000);
 
-/// What the path does to a datagram.
-pub struct Path {
+/// A path that loses, delays and repeats datagrams: what it does to each.
+pub struct ImpairedPath {
     /// Each is lost with this probability, in percent.
     pub loss: u64,
     /// Each takes up to so much longer, so that they overtake each other.
@@ -43,7 +44,7 @@ impl Random {
 /// Both sides and what is under way.
 struct Transfer<S> {
     sides: [S; 2],
-    path: Path,
+    path: ImpairedPath,
     random: Random,
     now: Duration,
     /// By time of arrival and number: the side that it comes to, and the datagram.
@@ -58,14 +59,15 @@ struct Transfer<S> {
     result: Option<Result<(), Closing>>,
 }
 
-/// Sends `content` from the server to the client, in writes of up to `piece` bytes, each with datagrams of its own.
+/// Sends `content` from the server to the client, in writes of up to `piece` bytes, each with
+/// datagrams of its own.
 ///
 /// Says what the client had when the stream or the connection ended, and how that ended.
 pub fn carry<S: Stack>(
     reading: &str,
     content: &[u8],
     piece: usize,
-    path: Path,
+    path: ImpairedPath,
 ) -> (Vec<u8>, Result<(), Closing>) {
     seed_entropy_of_thread(path.seed);
     let side = |role: &str| -> S {

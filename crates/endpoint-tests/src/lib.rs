@@ -1,8 +1,12 @@
-//! The tests of the endpoint contract that programs of this workspace pass, and the coordinator that
-//! carries them out: `endpoints/*/tests` name the [`Subject`], and [`contract_tests!`] makes a test of each.
+//! The tests of the endpoint contract that programs of this workspace pass, and the coordinator
+//! that carries them out: `endpoints/*/tests` name the [`Subject`], and [`contract_tests!`] makes a
+//! test of each.
 
 #![expect(missing_docs, reason = "the names of tests say what they hold")]
-#![expect(clippy::must_use_candidate, reason = "tests call all of this for what it returns")]
+#![expect(
+    clippy::must_use_candidate,
+    reason = "tests call all of this for what it returns"
+)]
 
 pub mod coordinator;
 pub mod impaired_path;

@@ -17,7 +17,7 @@ pub struct LongPacket {
     pub length: usize,
 }
 
-/// What a side sent.
+/// The packets and datagrams that a side has sent.
 #[derive(Debug, Default)]
 pub struct Sent {
     pub packets: Vec<LongPacket>,

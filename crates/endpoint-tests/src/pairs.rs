@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::Subject;
-use crate::coordinator::{Trial, content, folder, pair};
+use crate::coordinator::{Coordinator, content, folder, pair};
 use crate::sockets::cross;
 use crate::test_cases::{ALL, resumption, upload, zero_rtt};
 
@@ -36,7 +36,7 @@ pub fn every_test_case_works_between_the_two(subject: &Subject) {
                 _ => {
                     let folder = folder(SIZE);
                     let (client, server) = pair(test_case, folder.path(), &[SIZE]);
-                    let outcome = Trial::new(programs, &client, &server).finish();
+                    let outcome = Coordinator::new(programs, &client, &server).finish();
                     assert_eq!(outcome.client.error, None);
                     let file = folder.path().join("downloads").join(SIZE.to_string());
                     assert!(fs::read(file).unwrap() == content(SIZE));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bentpipe_endpoint::{Closing, Stack};
 use proptest::prelude::*;
 
-use crate::impaired_path::{Path, carry};
+use crate::impaired_path::{ImpairedPath, carry};
 
 /// Bytes of no pattern, so that a shifted or lost block shows.
 fn content(size: usize) -> Vec<u8> {
@@ -31,13 +31,13 @@ pub fn what_is_written_is_read<S: Stack>() {
     )| {
         let size = size.min(piece * 500);
         let jitter = Duration::from_millis(jitter_ms);
-        let path = Path { loss, jitter, duplication, alternate, seed };
+        let path = ImpairedPath { loss, jitter, duplication, alternate, seed };
         let content = content(size);
         let reading = if ordered { "ordered" } else { "unordered" };
         let (received, result) = carry::<S>(reading, &content, piece, path);
         prop_assert!(content.starts_with(&received), "other bytes than were written");
-        // Under heavy loss eight answers in a row are lost now and then, which lasts longer than the idle
-        // timeout of 30 s.
+        // Under heavy loss eight answers in a row are lost now and then, which lasts longer than
+        // the idle timeout of 30 s.
         let gave_up = loss > 10 && result == Err(Closing::IdleTimeout);
         if !gave_up {
             prop_assert_eq!((result, received.len()), (Ok(()), size));
@@ -50,7 +50,7 @@ pub fn what_is_written_is_read<S: Stack>() {
 pub fn small_pieces_that_are_sent_again_together_arrive<S: Stack>() {
     let content = content(4000);
     for reading in ["ordered", "unordered"] {
-        let path = Path {
+        let path = ImpairedPath {
             loss: 0,
             jitter: Duration::ZERO,
             duplication: 0,

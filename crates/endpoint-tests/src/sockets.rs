@@ -22,7 +22,8 @@ fn socket_mode(program: &str, role: &str, test_case: &str, folder: &Path) -> Com
     command
 }
 
-/// An address that nobody else has: of this process alone, with a port that the kernel gives to nobody who asks for any.
+/// An address that nobody else has: of this process alone, with a port that the kernel gives to
+/// nobody who asks for any.
 fn free_address() -> String {
     static NEXT_PORT: AtomicU16 = AtomicU16::new(10_000);
     let [_, a, b, c] = std::process::id().to_be_bytes();

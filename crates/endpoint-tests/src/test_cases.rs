@@ -1,4 +1,5 @@
-//! The test cases of the contract, each in virtual time, told apart by when things come and by what packets show.
+//! The test cases of the contract, each in virtual time, told apart by when things come and by what
+//! packets show.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +7,7 @@ use std::path::Path;
 use bentpipe_endpoint::contract::RequestReport;
 
 use crate::Subject;
-use crate::coordinator::{Outcome, Trial, content, folder, pair, trial};
+use crate::coordinator::{Coordinator, Outcome, content, folder, pair, trial};
 use crate::packets::{HANDSHAKE, INITIAL, ZERO_RTT};
 
 pub const ALL: [&str; 7] = [
@@ -58,7 +59,7 @@ pub fn two_connections(programs: [&str; 2], test_case: &str) -> Outcome {
     let folder = folder(1);
     let names = small_files(folder.path(), 3);
     let (client, server) = pair(test_case, folder.path(), &names);
-    let outcome = Trial::new(programs, &client, &server).finish();
+    let outcome = Coordinator::new(programs, &client, &server).finish();
     assert_eq!(
         (&outcome.client.error, &outcome.server.error),
         (&None, &None)
@@ -98,7 +99,7 @@ pub fn upload(programs: [&str; 2]) {
     fs::write(folder.path().join("www/empty"), "").unwrap();
     let names = ["empty".to_owned(), SIZE.to_string()];
     let (client, server) = pair("upload", folder.path(), &names);
-    let outcome = Trial::new(programs, &client, &server).finish();
+    let outcome = Coordinator::new(programs, &client, &server).finish();
     assert_arrived(folder.path(), &names);
     assert_eq!(
         (&outcome.client.error, &outcome.server.error),
@@ -135,7 +136,7 @@ pub fn early_data_that_a_restarted_server_rejects_are_sent_again(subject: &Subje
     let folder = folder(1);
     let names = small_files(folder.path(), 3);
     let (client, mut server) = pair("zerortt", folder.path(), &names);
-    let mut trial = Trial::new([subject.program, subject.program], &client, &server);
+    let mut trial = Coordinator::new([subject.program, subject.program], &client, &server);
     server.seed = "00000000000000ff".into();
     trial.restart_server(subject.program, &server);
     let outcome = trial.finish();

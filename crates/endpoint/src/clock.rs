@@ -7,12 +7,14 @@ use std::time::{Duration, Instant, SystemTime};
 use rustls::pki_types::UnixTime;
 use rustls::time_provider::TimeProvider;
 
-/// Time since the start of the trial, set by the driver, and what it means as an [`Instant`] and as wall-clock time.
+/// Time since the start of the trial, set by the driver, and what it means as an [`Instant`] and as
+/// wall-clock time.
 ///
 /// Clones show the same time.
 #[derive(Debug, Clone)]
 pub struct Clock {
-    /// An arbitrary origin: only differences of instants count. What all clocks show at time 0, if they show this one.
+    /// An arbitrary origin: only differences of instants count. What all clocks show at time 0, if
+    /// they show this one.
     origin: Instant,
     epoch_unix: Duration,
     now_ns: Arc<AtomicU64>,

@@ -1,12 +1,14 @@
 //! All randomness of the process, from one seed.
 //!
-//! A QUIC stack draws connection IDs, TLS randoms, key shares and hash seeds in many places, some of them out of reach of
-//! its configuration (quinn's BBR is one). They all end in the kernel's `getrandom`, which libraries call by the C library's
-//! function of that name or by its `syscall`. The program defines both itself, and so becomes the source of its own
-//! entropy: after [`seed`] the bytes come from a generator, before it and without it from the kernel.
+//! A QUIC stack draws connection IDs, TLS randoms, key shares and hash seeds in many places, some
+//! of them out of reach of its configuration (quinn's BBR is one). They all end in the kernel's
+//! `getrandom`, which libraries call by the C library's function of that name or by its `syscall`.
+//! The program defines both itself, and so becomes the source of its own entropy: after [`seed`]
+//! the bytes come from a generator, before it and without it from the kernel.
 //!
-//! Some libraries look for `getrandom` by its name while the program runs. They find the program's own only if the linker
-//! exported it, which it does where the C library that it linked against has a function of that name: glibc from 2.25 on.
+//! Some libraries look for `getrandom` by its name while the program runs. They find the program's
+//! own only if the linker exported it, which it does where the C library that it linked against has
+//! a function of that name: glibc from 2.25 on.
 
 #![expect(
     unsafe_code,
@@ -29,8 +31,8 @@ thread_local! {
 
 /// From now on every random byte of this process is a function of `seed` and `stream`.
 ///
-/// # Panics
-/// If libraries that look for `getrandom` by name would find another one, so that nothing would repeat.
+/// # Panics If libraries that look for `getrandom` by name would find another one, so that nothing
+/// would repeat.
 pub fn seed(seed: u64, stream: u64) {
     assert!(
         is_ours(c"getrandom", getrandom as *const c_void)
@@ -42,15 +44,17 @@ pub fn seed(seed: u64, stream: u64) {
     *generator_lock() = Some(generator);
 }
 
-/// Whether who looks for the function called `name` finds `ours`, or in a static program none at all.
+/// Whether who looks for the function called `name` finds `ours`, or in a static program none at
+/// all.
 fn is_ours(name: &CStr, ours: *const c_void) -> bool {
     // SAFETY: a name that ends with a zero byte.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     found.is_null() || found.cast_const() == ours
 }
 
-/// From now on every random byte that this thread asks for is a function of `seed`: tests share a process, and run at once. What a
-/// library has drawn from before and stretches itself stays what it was, so this comes first in a thread.
+/// From now on every random byte that this thread asks for is a function of `seed`: tests share a
+/// process, and run at once. What a library has drawn from before and stretches itself stays what
+/// it was, so this comes first in a thread.
 pub fn seed_thread(seed: u64) {
     OF_THREAD.set(Some(ChaCha8Rng::seed_from_u64(seed)));
 }
@@ -130,8 +134,8 @@ pub unsafe extern "C" fn syscall(
 /// The C library's own `syscall`.
 unsafe fn real_syscall(number: c_long, arguments: [c_long; 6]) -> c_long {
     const NAME: &[u8] = b"syscall\0";
-    // SAFETY: the symbol after ours is the C library's, a variadic function that takes integers; reading up to six
-    // of them is harmless whatever the number.
+    // SAFETY: the symbol after ours is the C library's, a variadic function that takes integers;
+    // reading up to six of them is harmless whatever the number.
     unsafe {
         let symbol = libc::dlsym(libc::RTLD_NEXT, NAME.as_ptr().cast::<c_char>());
         assert!(!symbol.is_null(), "the C library has a function `syscall`");

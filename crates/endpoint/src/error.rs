@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::contract::ContractError;
 
-/// Why an endpoint program ends early.
+/// The reason for which an endpoint program ends early.
 #[derive(Debug, thiserror::Error)]
 pub enum EndpointError {
     /// The role, test case, option or option value is not supported: exit code 127.

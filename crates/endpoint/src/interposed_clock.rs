@@ -1,9 +1,10 @@
 //! All clocks of the process, for stacks that read them.
 //!
-//! Some QUIC stacks own no socket, but ask for the time themselves, and so does the TLS library below them. All of that ends
-//! in the C library's `clock_gettime`, `gettimeofday` and `time`. The program defines these itself: after [`show`] every
-//! clock stands at the trial's wall-clock time and moves only when the driver moves it; before that, and in socket mode,
-//! the answer is the system's. The clocks of CPU time are always the system's.
+//! Some QUIC stacks own no socket, but ask for the time themselves, and so does the TLS library
+//! below them. All of that ends in the C library's `clock_gettime`, `gettimeofday` and `time`. The
+//! program defines these itself: after [`show`] every clock stands at the trial's wall-clock time
+//! and moves only when the driver moves it; before that, and in socket mode, the answer is the
+//! system's. The clocks of CPU time are always the system's.
 //!
 //! This is a feature, so that programs whose stacks are told the time keep their C library.
 
@@ -18,7 +19,8 @@ use std::time::Duration;
 
 use libc::{c_char, c_int, c_void, clockid_t, time_t, timespec, timeval};
 
-/// What all clocks show, in parts: the time since 1970 at the start of the trial, and the time since then.
+/// What all clocks show, in parts: the time since 1970 at the start of the trial, and the time
+/// since then.
 static SHOWN: Mutex<Option<(Duration, Arc<AtomicU64>)>> = Mutex::new(None);
 
 /// From now on every clock of this process shows `epoch_unix` and `now_ns` on top of it.
@@ -59,8 +61,8 @@ pub unsafe extern "C" fn clock_gettime(clock: clockid_t, time: *mut timespec) ->
 
 /// Takes the place of the C library's function.
 ///
-/// # Safety
-/// As `gettimeofday(2)`: `time` is null or a `timeval` that can be written. The time zone is obsolete and left as it is.
+/// # Safety As `gettimeofday(2)`: `time` is null or a `timeval` that can be written. The time zone
+/// is obsolete and left as it is.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gettimeofday(time: *mut timeval, _zone: *mut c_void) -> c_int {
     let now = unix();

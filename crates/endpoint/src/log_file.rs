@@ -13,7 +13,8 @@ use crate::error::EndpointError;
 /// A log written event by event would cost many times the trial.
 const BUFFER_BYTES: usize = 1 << 18;
 
-/// A file that libraries may keep a clone of for as long as they like; [`LogFile::complete`] completes it all the same.
+/// A file that libraries may keep a clone of for as long as they like; [`LogFile::complete`]
+/// completes it all the same.
 #[derive(Debug, Clone)]
 pub struct LogFile {
     path: PathBuf,

@@ -2,8 +2,9 @@
 
 /// Keeps freed memory for later use, instead of handing large blocks back to the kernel at once.
 ///
-/// The buffers of an epoch are as large as those of the one before. Without this, glibc maps and unmaps each of them, and
-/// the kernel clears every page anew: a sixth of the wall time of a 10 MiB trial. Elsewhere it does nothing.
+/// The buffers of an epoch are as large as those of the one before. Without this, glibc maps and
+/// unmaps each of them, and the kernel clears every page anew: a sixth of the wall time of a 10 MiB
+/// trial. Elsewhere it does nothing.
 pub fn keep_freed_memory() {
     #[cfg(target_env = "gnu")]
     {

@@ -90,8 +90,8 @@ fn new_endpoint<S: Stack>(setup: &Setup) -> Result<Endpoint<S>, EndpointError> {
     })
 }
 
-/// From now on every random byte of this process is a function of `seed`, in hexadecimal, and `stream`: several programs of a trial may
-/// be given the same seed.
+/// From now on every random byte of this process is a function of `seed`, in hexadecimal, and
+/// `stream`: several programs of a trial may be given the same seed.
 pub fn seed_entropy(seed: &str, stream: u64) -> Result<(), EndpointError> {
     let number = u64::from_str_radix(seed, 16).map_err(|_| EndpointError::Field {
         field: "seed",

@@ -1,8 +1,9 @@
 //! A stream's pieces, put back into their order (RFC 9000, section 2.2).
 //!
-//! For a library that hands out stream data as they come. A piece costs one insertion into a map, so tens of thousands of gaps,
-//! which a queue that overflows leaves, are no burden. What a peer can make this side hold is limited, in bytes that its
-//! pieces occupy: reading at once gives flow control credit at once, so the window does not limit it.
+//! For a library that hands out stream data as they come. A piece costs one insertion into a map,
+//! so tens of thousands of gaps, which a queue that overflows leaves, are no burden. What a peer
+//! can make this side hold is limited, in bytes that its pieces occupy: reading at once gives flow
+//! control credit at once, so the window does not limit it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -17,7 +18,7 @@ const PIECE_OVERHEAD: usize = 128;
 /// A piece that is smaller than this is copied, so that it does not keep its whole datagram.
 const WORTH_ITS_DATAGRAM: usize = 512;
 
-/// What has come of a stream.
+/// The data of a stream that have come, in whatever order.
 #[derive(Debug, Default)]
 pub struct Reassembly {
     /// All bytes before this offset have come.
@@ -32,7 +33,7 @@ pub struct Reassembly {
     held: usize,
 }
 
-/// Why a piece cannot be taken.
+/// The reason for which a piece cannot be taken.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ReassemblyError {
     /// The library hands out a byte for the second time.
@@ -104,7 +105,8 @@ impl Reassembly {
         self.next
     }
 
-    /// What has not been taken out occupies so many bytes, in order or waiting for a gap to be filled.
+    /// What has not been taken out occupies so many bytes, in order or waiting for a gap to be
+    /// filled.
     #[must_use]
     pub fn occupied(&self) -> usize {
         self.ready_bytes + self.held

@@ -41,7 +41,7 @@ impl Role {
     }
 }
 
-/// What the options of a connection depend on, whoever has it.
+/// The surroundings of a connection, which its options depend on: role, kind of time, logs, clock.
 #[derive(Debug, Clone)]
 pub struct Surroundings {
     /// The side of the connection.
@@ -54,7 +54,7 @@ pub struct Surroundings {
     pub clock: Clock,
 }
 
-/// What a trial asks of the program.
+/// The setup of a program: what a trial asks of it.
 #[derive(Debug)]
 pub struct Setup {
     /// The side that it plays.

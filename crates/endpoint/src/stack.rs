@@ -13,7 +13,7 @@ use crate::options::Options;
 use crate::setup::Setup;
 use crate::test_case::TestCase;
 
-/// A connection of a stack.
+/// The key of a connection of a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConnectionKey(pub usize);
 
@@ -34,7 +34,7 @@ pub struct Received {
     pub payload: BytesMut,
 }
 
-/// Where the datagrams in the buffer of [`Stack::poll_transmit`] go.
+/// The destination of the datagrams in the buffer of [`Stack::poll_transmit`].
 #[derive(Debug, Clone, Copy)]
 pub struct Transmit {
     /// The receiver.
@@ -43,31 +43,34 @@ pub struct Transmit {
     pub source: Option<IpAddr>,
     /// 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE.
     pub ecn: u8,
-    /// The buffer holds several datagrams of this size; the last may be shorter. `None`: it holds one.
+    /// The buffer holds several datagrams of this size; the last may be shorter. `None`: it holds
+    /// one.
     pub segment_size: Option<usize>,
 }
 
-/// What a connection takes from the one before.
+/// The state that a connection takes over from the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resume {
     /// Nothing: a full handshake.
     Nothing,
     /// The session, by its latest ticket; no early data.
     Session,
-    /// The session, and streams can be opened and written before the handshake, in 0-RTT packets. Where the ticket does not
-    /// allow that, [`Stack::open`] says `None` until the handshake is complete.
+    /// The session, and streams can be opened and written before the handshake, in 0-RTT packets.
+    /// Where the ticket does not allow that, [`Stack::open`] says `None` until the handshake is
+    /// complete.
     EarlyData,
 }
 
-/// Something that the application should know.
+/// An event that the application should know of.
 #[derive(Debug)]
 pub enum Event {
     /// The handshake is complete (RFC 9001, section 4.1.1).
     Connected(ConnectionKey),
     /// A session ticket has come: the next [`Stack::connect`] can resume.
     Ticket(ConnectionKey),
-    /// The server has rejected the early data: streams opened so far are no more, and their IDs may be used again. Comes
-    /// before [`Event::Connected`]. A stack that sends the same streams again by itself does not report it.
+    /// The server has rejected the early data: streams opened so far are no more, and their IDs may
+    /// be used again. Comes before [`Event::Connected`]. A stack that sends the same streams again
+    /// by itself does not report it.
     EarlyDataRejected(ConnectionKey),
     /// The peer allows further streams to be opened.
     MoreStreams(ConnectionKey),
@@ -98,7 +101,7 @@ impl Event {
     }
 }
 
-/// Why a connection is no more.
+/// The reason for which a connection is no more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Closing {
     /// The peer's application closed it.
@@ -114,7 +117,7 @@ pub enum Closing {
     Error(String),
 }
 
-/// A stream that cannot be used (any longer).
+/// The reason for which a stream cannot be used (any longer).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamEnd {
     /// The peer reset it (when reading) or asked to stop it (when writing), with this error code.
@@ -123,7 +126,7 @@ pub enum StreamEnd {
     NotOpen,
 }
 
-/// What reading came to.
+/// The outcome of reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Read {
     /// More may come: [`Event::Readable`] will tell.
@@ -138,17 +141,20 @@ pub trait Stack: Sized {
     const NAME: &'static str;
     /// The library and its version.
     const VERSION: &'static str;
-    /// What READY adds to its words about the driver: how this stack is asked for datagrams, where that changes results.
+    /// What READY adds to its words about the driver: how this stack is asked for datagrams, where
+    /// that changes results.
     const POLLING: &'static str = "";
     /// The test cases that it can be in, as in its `stack.toml`. The program refuses all others.
     const TEST_CASES: &'static [TestCase];
 
     /// A client or a server, by `setup.role`; takes its options out of `options`.
     ///
-    /// In [`TestCase::Resumption`] and [`TestCase::ZeroRtt`] a server issues tickets and accepts early data.
+    /// In [`TestCase::Resumption`] and [`TestCase::ZeroRtt`] a server issues tickets and accepts
+    /// early data.
     fn new(setup: &Setup, options: &mut Options) -> Result<Self, EndpointError>;
 
-    /// Starts a connection to `remote`, whose name is `server`. The connection before may still be closing.
+    /// Starts a connection to `remote`, whose name is `server`. The connection before may still be
+    /// closing.
     fn connect(
         &mut self,
         now: Duration,
@@ -165,7 +171,8 @@ pub trait Stack: Sized {
     /// Handles all timers that are due at `now`.
     fn handle_timeout(&mut self, now: Duration);
 
-    /// What to send next: fills the empty `buffer` with up to `max_datagrams` datagrams of one size.
+    /// What to send next: fills the empty `buffer` with up to `max_datagrams` datagrams of one
+    /// size.
     fn poll_transmit(
         &mut self,
         now: Duration,
@@ -207,7 +214,8 @@ pub trait Stack: Sized {
     /// Closes the connection with an application error code.
     fn close(&mut self, now: Duration, connection: ConnectionKey, code: u32);
 
-    /// What only the stack knows of its latest connection, which may be closed by now. It is asked once, at the end.
+    /// What only the stack knows of its latest connection, which may be closed by now. It is asked
+    /// once, at the end.
     fn statistics(&self) -> Statistics {
         Statistics::default()
     }

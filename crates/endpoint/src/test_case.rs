@@ -2,7 +2,7 @@
 
 use crate::error::EndpointError;
 
-/// What a client does, and what a server allows.
+/// A test case of the contract: what a client does, and what a server allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TestCase {
     /// Everything is asked for at once, over one connection.

@@ -15,7 +15,7 @@ use crate::setup::Setup;
 
 const ALPN: &[u8] = b"hq-interop";
 
-/// What TLS needs in a trial.
+/// The part of a setup that TLS needs.
 #[derive(Debug, Clone, Copy)]
 pub struct Tls<'a> {
     /// The folder with `ca.pem`, `cert.pem` and `priv.key`.

@@ -1,5 +1,6 @@
-//! Every way to ask for the time gives the driver's. A program of its own, because all of its clocks are changed:
-//! `cargo test -p bentpipe-endpoint --features interposed-clock --test interposed_clock`
+//! Every way to ask for the time gives the driver's. A program of its own, because all of its
+//! clocks are changed: `cargo test -p bentpipe-endpoint --features interposed-clock --test
+//! interposed_clock`
 
 #![expect(unsafe_code, reason = "calls C functions as a C library does")]
 #![expect(clippy::disallowed_methods, reason = "clocks are what is being tested")]

@@ -13,7 +13,7 @@ pub const CABLE: Span = Span::from_nanos(100_000);
 /// Bytes of the largest IP packets that Ethernet carries.
 const FULL_SIZED: u64 = 1500;
 
-/// What lies between two neighbours on a path, with other hosts between them at most forwarding: one segment or more. Where there are no
+/// A hop: what lies between two neighbours on a path, with other hosts between them at most forwarding: one segment or more. Where there are no
 /// proxies, the only hop is that from client to server.
 #[derive(Clone, Copy, Debug)]
 pub struct Hop<'a> {

@@ -5,7 +5,7 @@ use bentpipe_units::{Span, Time};
 use crate::fields::{Fields, Problem};
 use crate::random::Dice;
 
-/// `every = "15 s", first = "5 s"`: intervals of 15 s, the first of which ends, however, after 5 s. Without `first` it is as
+/// Intervals of time, written `every = "15 s", first = "5 s"`: intervals of 15 s, the first of which ends, however, after 5 s. Without `first` it is as
 /// long as the others. What changes at handovers has the same intervals in both directions, in rate, delay and loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Intervals {

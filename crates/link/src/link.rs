@@ -11,7 +11,7 @@ use crate::rate::LinkRate;
 use crate::scenario::DirectionConfig;
 use crate::waiting::Waiting;
 
-/// What becomes of a packet.
+/// The fate of a packet on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It comes out at the other end.
@@ -25,7 +25,7 @@ pub enum Fate {
     Loss,
 }
 
-/// What has become of packets. `packets = delivered + queue_drops + losses`, at any time.
+/// The counters of a link. `packets = delivered + queue_drops + losses`, at any time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Packets that came in.
@@ -44,7 +44,7 @@ pub struct Counters {
     pub max_queue_bytes: u64,
 }
 
-/// One direction of one segment: capacity, queue, loss, delay.
+/// A link, one direction of one segment: capacity, queue, loss, delay.
 pub struct Link {
     /// None: no limit, so nothing ever waits.
     capacity: Option<(Capacity, Waiting)>,

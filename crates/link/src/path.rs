@@ -8,7 +8,7 @@ use crate::link::{Counters, Fate, Link};
 use crate::random::LinkSeed;
 use crate::scenario::Scenario;
 
-/// One direction of a hop: its links in the order in which packets meet them.
+/// A path, one direction of a hop: its links in the order in which packets meet them.
 pub struct Path {
     links: Vec<Link>,
     min_delay: Span,

@@ -32,7 +32,7 @@ pub struct RandomDrop {
     pub ratio: Ratio,
 }
 
-/// How much may wait. Time and BDP become bytes, rounded down.
+/// The size of a queue: how much may wait. Time and BDP become bytes, rounded down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueSize {
     /// `"25 packets"`, whatever their sizes.

@@ -6,7 +6,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::direction::{Direction, SegmentName};
 
-/// Names the random streams of one link.
+/// The seed of one link, which names its random streams.
 ///
 /// A generator is `ChaCha8`. Its 256-bit key is the trial's seed (8 bytes, little-endian), the ASCII
 /// text `bentpipe link` and zeros; its 64-bit stream number is

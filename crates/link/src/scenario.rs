@@ -9,7 +9,7 @@ use crate::loss::Loss;
 use crate::queue::Queue;
 use crate::rate::LinkRate;
 
-/// A named path. Its TOML and JSON forms have the same shape; values are texts with units.
+/// A scenario, a named path. Its TOML and JSON forms have the same shape; values are texts with units.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Scenario {
     /// What users type; in a file it may be left out and is the file's name.
@@ -33,7 +33,7 @@ pub struct Scenario {
     pub ground: Option<Segment>,
 }
 
-/// What lies between two hosts, both ways. The default is transparent.
+/// A segment: what lies between two hosts, both ways. The default is transparent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Segment {
     /// Server to client; transparent if left out.

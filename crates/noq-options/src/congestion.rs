@@ -1,10 +1,11 @@
-//! The options of congestion control: noq's own controllers, and with `ss` those of `bentpipe-congestion`.
+//! The options of congestion control: noq's own controllers, and with `ss` those of
+//! `bentpipe-congestion`.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bentpipe_congestion::noq::Factory;
-use bentpipe_congestion::{Recipe, Settings};
+use bentpipe_congestion::{Algorithms, Settings};
 use bentpipe_endpoint::{EndpointError, Options, Surroundings};
 use bentpipe_noq_adapter::{ChosenController, Tuning};
 use noq_proto::congestion::{Bbr3Config, CubicConfig, NewRenoConfig};
@@ -48,7 +49,7 @@ fn of_the_library(cc: &str, window: Option<u64>) -> Result<ChosenController, End
             ChosenController::of(config)
         }
         other => {
-            let ours = Recipe::avoidances().join(", ");
+            let ours = Algorithms::avoidances().join(", ");
             let what = format!(
                 "option cc = {other:?}: write newreno, cubic or bbr3; with ss, one of {ours}"
             );
@@ -65,7 +66,7 @@ fn of_ours(
     options: &mut Options,
     paths: &RememberedPaths,
 ) -> Result<ChosenController, EndpointError> {
-    let recipe = Recipe::new(cc, ss)
+    let algorithms = Algorithms::new(cc, ss)
         .map_err(|error| EndpointError::Unsupported(format!("option {error}")))?;
     let mut settings = Settings {
         initial_window: tuning.initial_window,
@@ -89,11 +90,11 @@ fn of_ours(
     let log = ControllerLog::new(surroundings.qlog.clone());
     let log_of_paths = log.clone();
     let factory = Factory {
-        recipe,
+        algorithms,
         settings,
         origin: surroundings.clock.instant(Duration::ZERO),
         resume: Some(Arc::new(move || paths.recall())),
-        watch: Some(Arc::new(move || log_of_paths.for_new_path())),
+        log: Some(Arc::new(move || log_of_paths.for_new_path())),
     };
     Ok(ChosenController {
         factory: Arc::new(factory),

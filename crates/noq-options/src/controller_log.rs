@@ -1,9 +1,10 @@
-//! What the congestion controllers of `bentpipe-congestion` say of themselves: in the connection's qlog, and in BYE.
+//! What the congestion controllers of `bentpipe-congestion` say of themselves: in the connection's
+//! qlog, and in BYE.
 
 use std::io::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bentpipe_congestion::{Note, Value, Watch, Watcher};
+use bentpipe_congestion::{EventLog, LogEvent, SharedEventLog, Value};
 use bentpipe_endpoint::contract::Statistics;
 use bentpipe_endpoint::{LogFile, LogFolder};
 use bentpipe_units::Time;
@@ -13,7 +14,8 @@ use serde_json::{Map, Value as Json, json};
 #[derive(Debug, Clone)]
 pub struct ControllerLog {
     folder: Option<LogFolder>,
-    /// How slow start and Careful Resume ended on the path that was begun last, and when the first loss was noticed.
+    /// How slow start and Careful Resume ended on the path that was begun last, and when the first
+    /// loss was noticed.
     statistics: Arc<Mutex<Map<String, Json>>>,
 }
 
@@ -26,8 +28,9 @@ impl ControllerLog {
         }
     }
 
-    /// A watcher for a path of the connection that noq is just making: it has asked for the qlog file already.
-    pub fn for_new_path(&self) -> Watcher {
+    /// A log for a path of the connection that noq is just making: it has asked for the qlog file
+    /// already.
+    pub fn for_new_path(&self) -> SharedEventLog {
         self.lock().clear();
         Arc::new(Mutex::new(PathLog {
             file: self.folder.as_ref().and_then(LogFolder::latest),
@@ -58,24 +61,25 @@ struct PathLog {
     all: ControllerLog,
 }
 
-impl Watch for PathLog {
-    fn note(&mut self, note: &Note) {
-        self.remember(note);
-        if note.name == "phase" {
-            self.follow_resume(note);
+impl EventLog for PathLog {
+    fn log(&mut self, event: &LogEvent) {
+        self.remember(event);
+        if event.name == "phase" {
+            self.follow_resume(event);
         }
         let Some(file) = &mut self.file else { return };
-        let milliseconds = seconds(note) * 1e3;
-        let record = json!({"time": milliseconds, "name": name(note), "data": data(note)});
-        // As the records of noq's own: JSON text sequences (RFC 7464). A full disk shows when the file is completed.
+        let milliseconds = seconds(event) * 1e3;
+        let record = json!({"time": milliseconds, "name": name(event), "data": data(event)});
+        // As the records of noq's own: JSON text sequences (RFC 7464). A full disk shows when the
+        // file is completed.
         let _ = writeln!(file, "\u{1e}{record}");
     }
 }
 
 impl PathLog {
     /// Keeps how far Careful Resume got, and how it ended.
-    fn follow_resume(&self, note: &Note) {
-        let text = |name| match note.get(name) {
+    fn follow_resume(&self, event: &LogEvent) {
+        let text = |name| match event.get(name) {
             Some(Value::Text(text)) => *text,
             _ => "",
         };
@@ -83,9 +87,9 @@ impl PathLog {
         let (old, new) = (text("old"), text("new"));
         let ended = match (old, new) {
             (_, "unvalidated") => {
-                let jump = note.get("congestion_window").map_or(Json::Null, to_json);
+                let jump = event.get("congestion_window").map_or(Json::Null, to_json);
                 statistics.insert("resume_jump_bytes".into(), jump);
-                statistics.insert("resume_jump_s".into(), json!(seconds(note)));
+                statistics.insert("resume_jump_s".into(), json!(seconds(event)));
                 new
             }
             (_, "reconnaissance" | "validating" | "safe_retreat") => new,
@@ -97,11 +101,11 @@ impl PathLog {
     }
 
     /// Keeps what a record should say: the first of each kind of note counts.
-    fn remember(&self, note: &Note) {
-        let (subject, values): (_, &[_]) = match note.name {
+    fn remember(&self, event: &LogEvent) {
+        let (subject, values): (_, &[_]) = match event.name {
             "first_loss" => ("first_loss", &[("rtt_s", "latest_rtt")]),
             "search_exit" => ("search_exit", &SEARCH_EXIT),
-            "phase" => match note.get("new") {
+            "phase" => match event.get("new") {
                 Some(Value::Text("conservative_slow_start")) => ("css_entered", &WINDOW),
                 Some(Value::Text("congestion_avoidance" | "drain")) => ("slow_start_left", &LEFT),
                 _ => return,
@@ -113,9 +117,9 @@ impl PathLog {
         if statistics.contains_key(&time) {
             return;
         }
-        statistics.insert(time, json!(seconds(note)));
+        statistics.insert(time, json!(seconds(event)));
         for (name, from) in values {
-            let value = match note.get(from) {
+            let value = match event.get(from) {
                 Some(Value::Number(milliseconds)) => json!(milliseconds / 1e3),
                 Some(value) => to_json(value),
                 None => Json::Null,
@@ -140,17 +144,18 @@ const SEARCH_EXIT: [(&str, &str); 3] = [
     ("rtt_s", "latest_rtt"),
 ];
 
-/// A change of phase is an event of qlog's own (draft-ietf-quic-qlog-quic-events, section 7.4); the others are ours.
-fn name(note: &Note) -> String {
-    match note.name {
+/// A change of phase is an event of qlog's own (draft-ietf-quic-qlog-quic-events, section 7.4); the
+/// others are ours.
+fn name(event: &LogEvent) -> String {
+    match event.name {
         "phase" => "quic:congestion_state_updated".to_owned(),
         other => format!("bentpipe:{other}"),
     }
 }
 
-fn data(note: &Note) -> Map<String, Json> {
+fn data(event: &LogEvent) -> Map<String, Json> {
     let pair = |(name, value): &(&'static str, Value)| ((*name).to_owned(), to_json(value));
-    note.data.iter().map(pair).collect()
+    event.data.iter().map(pair).collect()
 }
 
 fn to_json(value: &Value) -> Json {
@@ -163,6 +168,6 @@ fn to_json(value: &Value) -> Json {
 }
 
 /// Since the start of the trial.
-fn seconds(note: &Note) -> f64 {
-    (note.now - Time::ZERO).as_secs_f64()
+fn seconds(event: &LogEvent) -> f64 {
+    (event.now - Time::ZERO).as_secs_f64()
 }

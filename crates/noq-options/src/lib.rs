@@ -1,9 +1,9 @@
-//! noq as Bentpipe uses it: the words that say what a connection is to be like, such as
-//! `cc=cubic ss=search4 iw=100` (`endpoints/noq/stack.toml` has them all), and [`Noq`], which the adapter
+//! noq as Bentpipe uses it: the words that say what a connection is to be like, such as `cc=cubic
+//! ss=search4 iw=100` (`endpoints/noq/stack.toml` has them all), and [`Noq`], which the adapter
 //! that noq shares with quinn needs.
 //!
-//! The endpoint program, `bentpipe perf` and the proxy share them, and with them what remembers paths
-//! ([`RememberedPaths`]) and what tells of congestion control.
+//! The endpoint program, `bentpipe perf` and the proxy share them, and with them what remembers
+//! paths ([`RememberedPaths`]) and what tells of congestion control.
 
 mod congestion;
 mod controller_log;

@@ -23,8 +23,9 @@ pub struct Noq;
 impl Library for Noq {
     const NAME: &'static str = "noq";
     const VERSION: &'static str = "noq-proto 1.4.0";
-    /// noq is what congestion control is studied on here: its flow control must not be the limit, on any path.
-    /// Its own window, 1.25 MB for a stream, lets 16 Mbit/s through where a round trip takes 600 ms.
+    /// noq is what congestion control is studied on here: its flow control must not be the limit,
+    /// on any path. Its own window, 1.25 MB for a stream, lets 16 Mbit/s through where a round trip
+    /// takes 600 ms.
     const DEFAULT_WINDOW: Option<u64> = Some(512 << 20);
     /// In order, overshoot ends connections: see `docs/upstream/gaps.md`.
     const READ_ORDER: ReadOrder = ReadOrder::Unordered;

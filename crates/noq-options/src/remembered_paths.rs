@@ -1,7 +1,8 @@
-//! The paths to the peers of this program, remembered from one connection to the next: Careful Resume.
+//! The paths to the peers of this program, remembered from one connection to the next: Careful
+//! Resume.
 //!
-//! noq makes a controller without telling it for whom. So whoever connects says to whom, and shows each
-//! connection when it has ended.
+//! noq makes a controller without telling it for whom. So whoever connects says to whom, and shows
+//! each connection when it has ended.
 
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -124,7 +125,8 @@ impl RememberedPaths {
         let peer = memory.key(network.remote().ip());
         let controller = plugin.controller();
         let resumption = controller.resumption();
-        // What has been wrong is not used again; what has been right is not forgotten because this connection had little to send.
+        // What has been wrong is not used again; what has been right is not forgotten because this
+        // connection had little to send.
         let path = controller.path();
         let is_right = |known: &SavedPath| {
             let worthwhile = known.is_worthwhile(path.initial_window);
@@ -145,7 +147,8 @@ impl RememberedPaths {
 }
 
 impl Memory {
-    /// A client knows its server by address and name (RFC 9959 leaves it open), a server its client by the address alone.
+    /// A client knows its server by address and name (RFC 9959 leaves it open), a server its client
+    /// by the address alone.
     fn key(&self, ip: IpAddr) -> String {
         match self.role {
             Role::Client => format!("server@{ip}"),

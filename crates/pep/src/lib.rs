@@ -3,21 +3,26 @@
 //! No socket and no clock: a [`Proxy`] is given datagrams and the time, and returns datagrams and when it wants to be called next.
 //! It has two sides. On the *client side*, towards the client, it is a QUIC server; on the *server side*, towards the server, it is a QUIC
 //! client of the *next hop*, which is the next proxy or the server.
+//!
+//! Its rooms, each with what it promises and what it must not know: `proxy` over `relay`, `pool` and `bypass`, these over
+//! `handshake`, that over `connections`, and below all of them `config`, `limits` and `events`.
 
 mod bypass;
 mod config;
 mod connections;
+mod events;
 mod handshake;
 mod limits;
 mod pool;
 mod proxy;
 mod relay;
 
-pub use config::error::PepError;
-pub use config::options::{Basis, Place, from_words};
-pub use config::{Auto, Config, ConnectionIds, Hop, Limits, Mode, NextHop, Warm, Window};
-pub use limits::quota::{Most, Seat, Seats};
-pub use proxy::event::{Event, Number, Refusal, Why};
-pub use proxy::statistics::{Kind, Metric, Statistics};
-pub use proxy::{Proxy, Side};
-pub use relay::close::Code;
+pub use config::{
+    BypassRule, Config, ConfigContext, ConnectionIds, HandshakeMode, NextHop, PepError, Place,
+    PoolConfig, ReceiveWindow, SideConfig,
+};
+pub use connections::Socket;
+pub use events::{ClosedBy, ConnectionNumber, Event, Metric, MetricKind, Refusal, Statistics};
+pub use limits::{ConnectionLimits, ConnectionPermit, ConnectionQuota, Limits};
+pub use proxy::Proxy;
+pub use relay::CloseCode;

@@ -48,36 +48,38 @@ enum Word {
     Value(String),
 }
 
-/// What is to be done.
+/// The command that the command line gives.
 #[derive(Debug)]
 pub enum Command {
     Help,
-    Server(Server),
-    Client(Client),
+    Server(ServerArguments),
+    Client(ClientArguments),
 }
 
-/// What both have.
+/// The options of output and logs, which server and client have alike.
 #[derive(Debug, Clone, Default)]
-pub struct Output {
+pub struct OutputOptions {
     pub json: bool,
     pub qlog: Option<PathBuf>,
     pub keylog: Option<PathBuf>,
     pub idle: Duration,
 }
 
+/// The arguments of `server`.
 #[derive(Debug)]
-pub struct Server {
+pub struct ServerArguments {
     /// `None`: all addresses that the machine has.
     pub address: Option<IpAddr>,
     pub port: u16,
     pub identity: Option<(PathBuf, PathBuf)>,
     /// Ends after one test.
     pub once: bool,
-    pub output: Output,
+    pub output: OutputOptions,
 }
 
+/// The arguments of `client`.
 #[derive(Debug)]
-pub struct Client {
+pub struct ClientArguments {
     pub host: String,
     pub port: u16,
     pub request: Request,
@@ -89,17 +91,17 @@ pub struct Client {
     pub connect: Duration,
     /// A file of paths, which is this side's alone.
     pub memory: Option<String>,
-    pub output: Output,
+    pub output: OutputOptions,
 }
 
-/// What is not understood, and what to write instead.
+/// An error of the command line: what is not understood, and what to write instead.
 #[derive(Debug)]
-pub struct Misunderstood {
+pub struct UsageError {
     pub what: String,
     pub hint: String,
 }
 
-impl Misunderstood {
+impl UsageError {
     fn new(what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self {
             what: what.into(),
@@ -108,14 +110,14 @@ impl Misunderstood {
     }
 }
 
-impl From<lexopt::Error> for Misunderstood {
+impl From<lexopt::Error> for UsageError {
     fn from(error: lexopt::Error) -> Self {
         Self::new(error.to_string(), "bentpipe perf --help lists all options")
     }
 }
 
 /// Reads what follows `perf`.
-pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, Misunderstood> {
+pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, UsageError> {
     let arguments: Vec<_> = arguments.collect();
     let (role, rest) = match arguments.split_first() {
         Some((role, rest)) => (role.as_str(), rest.to_vec()),
@@ -128,20 +130,20 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, Misunde
     match role {
         "server" => server(lexopt::Parser::from_args(rest)).map(Command::Server),
         "client" => client(lexopt::Parser::from_args(rest)).map(Command::Client),
-        other => Err(Misunderstood::new(
+        other => Err(UsageError::new(
             format!("{other:?} in place of server or client"),
             "start with `bentpipe perf server`, then `bentpipe perf client HOST`",
         )),
     }
 }
 
-fn server(mut parser: lexopt::Parser) -> Result<Server, Misunderstood> {
-    let mut server = Server {
+fn server(mut parser: lexopt::Parser) -> Result<ServerArguments, UsageError> {
+    let mut server = ServerArguments {
         address: None,
         port: PORT,
         identity: None,
         once: false,
-        output: Output::new(),
+        output: OutputOptions::new(),
     };
     let (mut certificate, mut key) = (None, None);
     while let Some(word) = next(&mut parser)? {
@@ -167,7 +169,7 @@ fn server(mut parser: lexopt::Parser) -> Result<Server, Misunderstood> {
         (None, None) => None,
         (Some(certificate), Some(key)) => Some((certificate, key)),
         _ => {
-            return Err(Misunderstood::new(
+            return Err(UsageError::new(
                 "--cert and --key belong together",
                 "give both, or neither: then the server makes a certificate for itself",
             ));
@@ -176,10 +178,10 @@ fn server(mut parser: lexopt::Parser) -> Result<Server, Misunderstood> {
     Ok(server)
 }
 
-fn client(mut parser: lexopt::Parser) -> Result<Client, Misunderstood> {
+fn client(mut parser: lexopt::Parser) -> Result<ClientArguments, UsageError> {
     let mut host = None;
     let (mut time, mut bytes) = (None, None);
-    let mut client = Client {
+    let mut client = ClientArguments {
         host: String::new(),
         port: PORT,
         request: Request {
@@ -195,7 +197,7 @@ fn client(mut parser: lexopt::Parser) -> Result<Client, Misunderstood> {
         server_name: None,
         connect: Duration::from_secs_f64(CONNECT_S),
         memory: None,
-        output: Output::new(),
+        output: OutputOptions::new(),
     };
     let request = &mut client.request;
     while let Some(word) = next(&mut parser)? {
@@ -239,7 +241,7 @@ fn client(mut parser: lexopt::Parser) -> Result<Client, Misunderstood> {
     }
     request.amount = match (time, bytes) {
         (Some(_), Some(_)) => {
-            return Err(Misunderstood::new(
+            return Err(UsageError::new(
                 "--time and --bytes exclude each other",
                 "a test ends after a time or with so many bytes",
             ));
@@ -249,10 +251,10 @@ fn client(mut parser: lexopt::Parser) -> Result<Client, Misunderstood> {
     };
     request
         .check()
-        .map_err(|why| Misunderstood::new(why, "bentpipe perf --help lists all options"))?;
+        .map_err(|why| UsageError::new(why, "bentpipe perf --help lists all options"))?;
     client.memory = request.options.remove("memory");
     client.host = host.ok_or_else(|| {
-        Misunderstood::new(
+        UsageError::new(
             "no HOST was given",
             "write the server's name or address, as in `bentpipe perf client 127.0.0.1`",
         )
@@ -260,7 +262,7 @@ fn client(mut parser: lexopt::Parser) -> Result<Client, Misunderstood> {
     Ok(client)
 }
 
-impl Output {
+impl OutputOptions {
     fn new() -> Self {
         Self {
             idle: Duration::from_secs_f64(IDLE_S),
@@ -269,7 +271,7 @@ impl Output {
     }
 
     /// What client and server take alike.
-    fn take(&mut self, flag: &str, parser: &mut lexopt::Parser) -> Result<(), Misunderstood> {
+    fn take(&mut self, flag: &str, parser: &mut lexopt::Parser) -> Result<(), UsageError> {
         match flag {
             "json" => self.json = true,
             "qlog" => self.qlog = Some(path(parser)?),
@@ -281,7 +283,7 @@ impl Output {
     }
 }
 
-fn next(parser: &mut lexopt::Parser) -> Result<Option<Word>, Misunderstood> {
+fn next(parser: &mut lexopt::Parser) -> Result<Option<Word>, UsageError> {
     use lexopt::prelude::{Long, Short, Value};
     Ok(Some(match parser.next()? {
         None => return Ok(None),
@@ -294,26 +296,26 @@ fn next(parser: &mut lexopt::Parser) -> Result<Option<Word>, Misunderstood> {
     }))
 }
 
-fn unknown(flag: &str) -> Misunderstood {
-    Misunderstood::new(
+fn unknown(flag: &str) -> UsageError {
+    UsageError::new(
         format!("unknown option {flag}"),
         "bentpipe perf --help lists all options",
     )
 }
 
-fn superfluous(text: &str) -> Misunderstood {
-    Misunderstood::new(
+fn superfluous(text: &str) -> UsageError {
+    UsageError::new(
         format!("{text:?} is one word too many"),
         "bentpipe perf --help shows the order",
     )
 }
 
-fn pair(text: &str) -> Result<(String, String), Misunderstood> {
+fn pair(text: &str) -> Result<(String, String), UsageError> {
     match text.split_once('=') {
         Some((name, value)) if !value.contains(char::is_whitespace) => {
             Ok((name.into(), value.into()))
         }
-        _ => Err(Misunderstood::new(
+        _ => Err(UsageError::new(
             format!("--option {text:?} is no NAME=VALUE"),
             "write an option of the noq endpoint, as in cwnd=3000000",
         )),
@@ -321,7 +323,7 @@ fn pair(text: &str) -> Result<(String, String), Misunderstood> {
 }
 
 /// The flow control window may be written with a unit.
-fn in_bytes(option: &str, value: String) -> Result<String, Misunderstood> {
+fn in_bytes(option: &str, value: String) -> Result<String, UsageError> {
     if option == "window" && value != "library" {
         return Ok(size(&value)?.to_string());
     }
@@ -329,29 +331,29 @@ fn in_bytes(option: &str, value: String) -> Result<String, Misunderstood> {
 }
 
 /// An address to listen on, with a port if one is given.
-fn listen(text: &str) -> Result<(IpAddr, Option<u16>), Misunderstood> {
+fn listen(text: &str) -> Result<(IpAddr, Option<u16>), UsageError> {
     if let Ok(address) = text.parse::<IpAddr>() {
         return Ok((address, None));
     }
     match text.parse::<SocketAddr>() {
         Ok(both) => Ok((both.ip(), Some(both.port()))),
-        Err(_) => Err(Misunderstood::new(
+        Err(_) => Err(UsageError::new(
             format!("{text:?} is no IP address of this machine"),
             "write one such as 192.0.2.1 or 2001:db8::1, or none: all that the machine has",
         )),
     }
 }
 
-fn path(parser: &mut lexopt::Parser) -> Result<PathBuf, Misunderstood> {
+fn path(parser: &mut lexopt::Parser) -> Result<PathBuf, UsageError> {
     Ok(parser.value()?.into())
 }
 
-fn seconds(parser: &mut lexopt::Parser, name: &str) -> Result<Duration, Misunderstood> {
+fn seconds(parser: &mut lexopt::Parser, name: &str) -> Result<Duration, UsageError> {
     let text = parser.value()?.string()?;
     let number = text.strip_suffix('s').unwrap_or(&text).parse::<f64>();
     match number {
         Ok(number) if (0.001..=86_400.0).contains(&number) => Ok(Duration::from_secs_f64(number)),
-        _ => Err(Misunderstood::new(
+        _ => Err(UsageError::new(
             format!("--{name} {text:?} is no time"),
             "write seconds from 0.001 to 86400, such as 5 or 0.1",
         )),
@@ -372,13 +374,13 @@ const SUFFIXES: [(&str, u64); 10] = [
 ];
 
 /// Bytes, such as 10MiB. A letter alone is as in iperf3: K, M and G are powers of 1024.
-fn size(text: &str) -> Result<u64, Misunderstood> {
+fn size(text: &str) -> Result<u64, UsageError> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let suffix = &text[digits.len()..];
     let unit = SUFFIXES.iter().find(|(name, _)| *name == suffix);
     let bytes = unit.and_then(|(_, unit)| digits.parse::<u64>().ok()?.checked_mul(*unit));
     bytes.ok_or_else(|| {
-        Misunderstood::new(
+        UsageError::new(
             format!("{text:?} is no size"),
             "write bytes, with a unit if you like: 10485760, 10MiB, 10MB",
         )
@@ -404,7 +406,7 @@ mod tests {
             .into_iter()
     }
 
-    fn client(text: &str) -> Client {
+    fn client(text: &str) -> ClientArguments {
         match parse(words(&format!("client {text}"))) {
             Ok(Command::Client(client)) => client,
             other => panic!("{text}: {other:?}"),

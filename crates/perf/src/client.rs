@@ -14,21 +14,21 @@ use noq_proto::ConnectionHandle;
 use serde_json::Value;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use crate::arguments::Client as Wanted;
-use crate::document::{self, About};
-use crate::engine::{Engine, Nobody};
+use crate::arguments::ClientArguments;
+use crate::document::{self, TestContext};
+use crate::engine::{Engine, NoAcceptor};
 use crate::protocol::{Request, options_to_alpn};
 use crate::session::Session;
 use crate::tls::Verifier;
-use crate::transport::Common;
+use crate::transport::ConnectionDefaults;
 use crate::{Failure, INTERRUPTED, say, table, tls};
 
 /// A client and what it needs for its connections.
-struct Run {
-    wanted: Wanted,
+struct ClientRun {
+    arguments: ClientArguments,
     remote: SocketAddr,
     clock: Clock,
-    engine: Engine<Nobody>,
+    engine: Engine<NoAcceptor>,
     client: Client,
     verifier: Arc<Verifier>,
     report: Option<Rc<Report>>,
@@ -38,18 +38,18 @@ struct Run {
 }
 
 /// A test that has come to its end.
-struct Done {
+struct FinishedTest {
     document: Value,
     error: Option<Failure>,
 }
 
-pub fn run(wanted: Wanted) -> Result<ExitCode, Failure> {
-    let mut run = Run::new(wanted)?;
-    if run.wanted.zero_rtt && run.wanted.resume.is_none() {
+pub fn run(arguments: ClientArguments) -> Result<ExitCode, Failure> {
+    let mut run = ClientRun::new(arguments)?;
+    if run.arguments.zero_rtt && run.arguments.resume.is_none() {
         run.fetch_ticket()?;
     }
-    let resumes = run.wanted.resume.is_some() || run.wanted.zero_rtt;
-    let first = if run.wanted.resume.is_some() {
+    let resumes = run.arguments.resume.is_some() || run.arguments.zero_rtt;
+    let first = if run.arguments.resume.is_some() {
         run.say("First connection: cold");
         let done = run.test(Resume::Nothing)?;
         if done.error.is_some() || run.interrupted {
@@ -60,7 +60,7 @@ pub fn run(wanted: Wanted) -> Result<ExitCode, Failure> {
     } else {
         None
     };
-    let resume = match (resumes, run.wanted.zero_rtt) {
+    let resume = match (resumes, run.arguments.zero_rtt) {
         (false, _) => Resume::Nothing,
         (true, false) => Resume::Session,
         (true, true) => Resume::EarlyData,
@@ -69,21 +69,21 @@ pub fn run(wanted: Wanted) -> Result<ExitCode, Failure> {
     run.finish(done, first)
 }
 
-impl Run {
-    fn new(mut wanted: Wanted) -> Result<Self, Failure> {
-        let remote = resolve(&wanted.host, wanted.port)?;
+impl ClientRun {
+    fn new(mut arguments: ClientArguments) -> Result<Self, Failure> {
+        let remote = resolve(&arguments.host, arguments.port)?;
         let clock = Clock::start_now();
-        let (keylog, qlog) = crate::logs(&wanted.output, "client")?;
+        let (keylog, qlog) = crate::logs(&arguments.output, "client")?;
         let paths = RememberedPaths::default();
-        let common = Common {
+        let common = ConnectionDefaults {
             role: Role::Client,
             clock: clock.clone(),
             qlog: qlog.clone(),
             paths: paths.clone(),
-            idle: wanted.output.idle,
+            idle: arguments.output.idle,
         };
-        let options = &mut wanted.request.options;
-        if let Some(word) = wanted
+        let options = &mut arguments.request.options;
+        if let Some(word) = arguments
             .resume
             .as_ref()
             .filter(|_| options.contains_key("ss"))
@@ -92,9 +92,9 @@ impl Run {
         }
         let protocol = options_to_alpn(options)?;
         let mut local = options.clone();
-        local.extend(wanted.memory.clone().map(|file| ("memory".into(), file)));
+        local.extend(arguments.memory.clone().map(|file| ("memory".into(), file)));
         let (transport, report) = common.transport(&local)?;
-        let verifier = Arc::new(Verifier::new(wanted.authority.as_deref())?);
+        let verifier = Arc::new(Verifier::new(arguments.authority.as_deref())?);
         let tls = tls::client(verifier.clone(), protocol, &clock, keylog.as_ref())?;
         let any: IpAddr = if remote.is_ipv4() {
             Ipv4Addr::UNSPECIFIED.into()
@@ -104,10 +104,10 @@ impl Run {
         let port = Port::open(SocketAddr::new(any, 0), &[SIGINT, SIGTERM])?;
         port.connect(remote)?;
         Ok(Self {
-            engine: Engine::new(port, Nobody, None, clock.clone(), paths),
+            engine: Engine::new(port, NoAcceptor, None, clock.clone(), paths),
             client: Client::new(tls, Arc::new(transport)),
             report: report.map(Rc::new),
-            wanted,
+            arguments,
             remote,
             clock,
             verifier,
@@ -118,15 +118,15 @@ impl Run {
     }
 
     fn say(&self, text: &str) {
-        if !self.wanted.output.json {
+        if !self.arguments.output.json {
             say(text);
         }
     }
 
     fn connect(&mut self, session: Session, resume: Resume) -> Result<ConnectionHandle, Failure> {
         let config = self.client.config(resume)?;
-        let name = self.wanted.server_name.as_ref();
-        let name = name.unwrap_or(&self.wanted.host).clone();
+        let name = self.arguments.server_name.as_ref();
+        let name = name.unwrap_or(&self.arguments.host).clone();
         let begun = self.engine.connect(config, self.remote, &name, session);
         begun.map_err(|error| {
             let hint = "--server-name NAME gives the name that is asked for";
@@ -139,19 +139,19 @@ impl Run {
         let now = self.engine.tick();
         let session = Session::greeting(self.clock.clone(), now);
         let handle = self.connect(session, Resume::Nothing)?;
-        let deadline = now + self.wanted.connect;
+        let deadline = now + self.arguments.connect;
         let mut ticket = false;
         loop {
             let awake = self.engine.turn(Some(deadline))?;
             ticket |= self.client.tickets.any_new();
             let now = self.engine.tick();
             let refused = self.engine.port().was_refused();
-            let test = self.engine.test(handle).expect("it was not told of");
+            let test = self.engine.test(handle).expect("it was not concluded");
             if ticket && test.session.connected.is_some() {
                 test.session.leave(&mut test.connection, now);
                 break;
             }
-            if let Some(Err(why)) = &test.session.over {
+            if let Some(Err(why)) = &test.session.result {
                 let why = why.clone();
                 return Err(self.unreachable(&why));
             }
@@ -186,55 +186,55 @@ impl Run {
     }
 
     /// One test, from its handshake to its summary.
-    fn test(&mut self, resume: Resume) -> Result<Done, Failure> {
+    fn test(&mut self, resume: Resume) -> Result<FinishedTest, Failure> {
         let now = self.engine.tick();
         let started_unix_s = self.clock.unix().as_secs_f64();
         let (clock, report) = (self.clock.clone(), self.report.clone());
-        let session = Session::client(self.wanted.request.clone(), clock, now, report);
+        let session = Session::client(self.arguments.request.clone(), clock, now, report);
         let handle = self.connect(session, resume)?;
-        let deadline = now + self.wanted.connect;
-        let mut shown = Shown::default();
+        let deadline = now + self.arguments.connect;
+        let mut display = Display::default();
         loop {
             let awake = self
                 .engine
-                .turn(Some(deadline).filter(|_| !shown.connected))?;
+                .turn(Some(deadline).filter(|_| !display.connected))?;
             if awake.signalled {
                 self.interrupted = true;
                 self.engine.interrupt();
             }
             let now = self.engine.tick();
             let refused = self.engine.port().was_refused();
-            let json = self.wanted.output.json;
-            let test = self.engine.test(handle).expect("it was not told of");
+            let json = self.arguments.output.json;
+            let test = self.engine.test(handle).expect("it was not concluded");
             if test.session.connected.is_none() && (refused || now >= deadline) {
                 return Err(self.unreachable("no answer to the handshake"));
             }
-            shown.follow(&test.session, resume, json);
-            if test.session.over.is_some() {
+            display.follow(&test.session, resume, json);
+            if test.session.result.is_some() {
                 break;
             }
         }
-        self.conclude(handle, started_unix_s, &shown)
+        self.conclude(handle, started_unix_s, &display)
     }
 
     fn conclude(
         &mut self,
         handle: ConnectionHandle,
         started_unix_s: f64,
-        shown: &Shown,
-    ) -> Result<Done, Failure> {
+        display: &Display,
+    ) -> Result<FinishedTest, Failure> {
         let local = self.engine.port().local_address()?;
-        let certificate = if self.wanted.authority.is_some() {
+        let certificate = if self.arguments.authority.is_some() {
             "verified"
         } else {
             "not_verified"
         };
         let resumed = !self.verifier.was_shown();
-        let test = self.engine.test(handle).expect("it was not told of");
-        test.told = true;
+        let test = self.engine.test(handle).expect("it was not concluded");
+        test.concluded = true;
         let session = &test.session;
-        let why = session.over.clone().and_then(Result::err);
-        let about = About {
+        let why = session.result.clone().and_then(Result::err);
+        let context = TestContext {
             role: "client",
             local: local.to_string(),
             remote: self.remote.to_string(),
@@ -243,9 +243,9 @@ impl Run {
             session_resumed: Some(resumed),
             error: why.as_deref(),
         };
-        let document = document::of(session, &about);
-        if !self.wanted.output.json {
-            shown.rest(session);
+        let document = document::of(session, &context);
+        if !self.arguments.output.json {
+            display.rest(session);
             let summary = table::summary(session, ["client", "server"]);
             if !summary.is_empty() {
                 say(&format!("\n{summary}"));
@@ -253,7 +253,7 @@ impl Run {
             let yes = if resumed { "yes" } else { "no" };
             let zero = session.zero_rtt.name().replace('_', " ");
             say(&format!("session   resumed: {yes}, 0-RTT: {zero}"));
-            if resumed && self.wanted.resume.is_some() {
+            if resumed && self.arguments.resume.is_some() {
                 say(careful_resume(session));
             }
         }
@@ -265,12 +265,12 @@ impl Run {
                 self.unreachable(&why)
             }
         });
-        Ok(Done { document, error })
+        Ok(FinishedTest { document, error })
     }
 
     /// Writes what is still to be written; the exit code.
-    fn finish(self, done: Done, previous: Option<Value>) -> Result<ExitCode, Failure> {
-        if self.wanted.output.json {
+    fn finish(self, done: FinishedTest, previous: Option<Value>) -> Result<ExitCode, Failure> {
+        if self.arguments.output.json {
             let mut document = done.document;
             document["previous"] = previous.unwrap_or_default();
             say(&serde_json::to_string_pretty(&document).expect("it is JSON"));
@@ -301,20 +301,20 @@ fn careful_resume(session: &Session) -> &'static str {
         .sent()
         .is_some_and(|sent| sent.statistics.is_empty())
     {
-        return "path      nothing was remembered that was worth it (docs/careful-resume.md)";
+        return "path      nothing was remembered that was worth it (docs/design/careful-resume.md)";
     }
     "path      resume_ended_as, if it is there, says how far Careful Resume came"
 }
 
 /// What people have seen so far.
 #[derive(Default)]
-struct Shown {
+struct Display {
     connected: bool,
     first_byte: bool,
     rows: usize,
 }
 
-impl Shown {
+impl Display {
     fn follow(&mut self, session: &Session, resume: Resume, json: bool) {
         let Some(handshake) = session.handshake() else {
             return;

@@ -4,12 +4,12 @@ use bentpipe_noq_adapter::Library as _;
 use bentpipe_noq_options::Noq;
 use serde_json::{Value, json};
 
-use crate::protocol::{Amount, Direction, End, Interval, Request};
+use crate::protocol::{Amount, Direction, Interval, Request, TestEnd};
 use crate::real;
 use crate::session::Session;
 
-/// What a document says of a test beyond its session.
-pub struct About<'a> {
+/// The context of a test: what a document says of it beyond its session.
+pub struct TestContext<'a> {
     pub role: &'a str,
     pub local: String,
     pub remote: String,
@@ -20,31 +20,31 @@ pub struct About<'a> {
     pub error: Option<&'a str>,
 }
 
-pub fn of(session: &Session, about: &About<'_>) -> Value {
+pub fn of(session: &Session, context: &TestContext<'_>) -> Value {
     let step = session.request.as_ref().map_or(0.0, |it| it.interval_s);
     let intervals = session.rows.iter().map(|row| interval(row, step));
     json!({
         "program": format!("bentpipe {}", env!("CARGO_PKG_VERSION")),
         "stack": Noq::VERSION,
-        "start": start(session, about),
+        "start": start(session, context),
         "intervals": intervals.collect::<Vec<_>>(),
-        "end": end(session, about),
-        "error": about.error,
+        "end": end(session, context),
+        "error": context.error,
     })
 }
 
-fn start(session: &Session, about: &About<'_>) -> Value {
+fn start(session: &Session, context: &TestContext<'_>) -> Value {
     json!({
-        "role": about.role,
-        "local": about.local,
-        "remote": about.remote,
+        "role": context.role,
+        "local": context.local,
+        "remote": context.remote,
         "peer_program": session.peer,
-        "started_unix_s": about.started_unix_s,
-        "certificate": about.certificate,
+        "started_unix_s": context.started_unix_s,
+        "certificate": context.certificate,
         "test": session.request.as_ref().map(test),
         "handshake_s": session.handshake().map(|time| time.as_secs_f64()),
         "ttfb_s": session.time_to_first_byte().map(|time| time.as_secs_f64()),
-        "session_resumed": about.session_resumed,
+        "session_resumed": context.session_resumed,
         "zero_rtt": session.zero_rtt.name(),
     })
 }
@@ -80,19 +80,19 @@ fn interval(row: &Interval, interval_s: f64) -> Value {
     })
 }
 
-fn end(session: &Session, about: &About<'_>) -> Value {
+fn end(session: &Session, context: &TestContext<'_>) -> Value {
     let received = session.received();
     let goodput = received
         .filter(|(_, seconds)| *seconds > 0.0)
         .map(|(it, seconds)| 8.0 * real(it.bytes) / seconds);
     let sent = session.sent();
     let totals = sent.map(|it| it.totals);
-    let (client, server) = if about.role == "client" {
+    let (client, server) = if context.role == "client" {
         (&session.own_end, &session.peer_end)
     } else {
         (&session.peer_end, &session.own_end)
     };
-    let cpu = |end: &Option<End>| end.as_ref().map(|end| end.cpu_s);
+    let cpu = |end: &Option<TestEnd>| end.as_ref().map(|end| end.cpu_s);
     json!({
         "received_bytes": received.map(|(it, _)| it.bytes),
         "seconds": received.map(|(_, seconds)| seconds),

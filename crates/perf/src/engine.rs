@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bentpipe_endpoint::driver::{Awake, Port};
+use bentpipe_endpoint::driver::{Port, Wakeup};
 use bentpipe_endpoint::{Clock, EndpointError, LogFile, Received, Transmit};
 use bentpipe_noq_adapter::{Library as _, to_transmit};
 use bentpipe_noq_options::{Noq, RememberedPaths};
@@ -18,7 +18,8 @@ use crate::session::Session;
 
 /// What UDP over IPv4 carries, and so the most that one call can send.
 const MOST_BYTES: usize = 65_507;
-/// Datagrams of one call at least, as in noq's own driver, and with a path that is fast enough what it carries in [`BURST`].
+/// Datagrams of one call at least, as in noq's own driver, and with a path that is fast enough what
+/// it carries in [`BURST`].
 const LEAST_SEGMENTS: usize = 10;
 const BURST: Duration = Duration::from_millis(1);
 /// Calls to send of one connection before it is looked for what has come.
@@ -26,7 +27,7 @@ const CALLS: usize = 16;
 /// Datagrams handled before the application reads: the library keeps their data until then.
 const UNREAD: usize = 64;
 
-/// A connection and its test.
+/// A test and its connection.
 pub struct Test {
     pub connection: Connection,
     pub session: Session,
@@ -38,12 +39,12 @@ pub struct Test {
     /// How many of its intervals they have seen.
     pub shown: usize,
     /// Whether what its connection has learned of the path is kept.
-    parted: bool,
-    /// Whether it was told of; then it stays only until the connection has drained.
-    pub told: bool,
+    path_is_kept: bool,
+    /// Whether its end was shown; then it stays only until the connection has drained.
+    pub concluded: bool,
 }
 
-/// How a server takes a connection.
+/// The acceptor of connections.
 pub trait Accept {
     /// What it is to be like, and the session for it.
     fn accept(&mut self, incoming: &Incoming, now: Duration) -> (Arc<ServerConfig>, Session);
@@ -51,10 +52,10 @@ pub trait Accept {
     fn log(&self) -> Option<LogFile>;
 }
 
-/// A client accepts nothing.
-pub struct Nobody;
+/// The acceptor of a client, which accepts nothing.
+pub struct NoAcceptor;
 
-impl Accept for Nobody {
+impl Accept for NoAcceptor {
     fn accept(&mut self, _: &Incoming, _: Duration) -> (Arc<ServerConfig>, Session) {
         unreachable!("an endpoint without server configuration has no incoming connections")
     }
@@ -64,10 +65,10 @@ impl Accept for Nobody {
     }
 }
 
-/// All of it.
+/// The engine: the connections of a program, their tests, and the socket.
 pub struct Engine<A> {
     port: Port,
-    core: Core<A>,
+    connections: Connections<A>,
     /// What is being sent, while the socket takes no more.
     blocked: Option<Transmit>,
     buffer: Vec<u8>,
@@ -75,8 +76,8 @@ pub struct Engine<A> {
     more: bool,
 }
 
-/// All but the socket.
-struct Core<A> {
+/// The connections and their tests: all but the socket.
+struct Connections<A> {
     endpoint: noq_proto::Endpoint,
     accept: A,
     clock: Clock,
@@ -102,7 +103,7 @@ impl<A: Accept> Engine<A> {
         config
             .max_udp_payload_size(largest)
             .expect("QUIC allows larger ones");
-        let core = Core {
+        let connections = Connections {
             endpoint: Noq::endpoint(Arc::new(config), server),
             accept,
             clock,
@@ -113,7 +114,7 @@ impl<A: Accept> Engine<A> {
         };
         Self {
             port,
-            core,
+            connections,
             blocked: None,
             buffer: Vec::new(),
             more: false,
@@ -125,13 +126,13 @@ impl<A: Accept> Engine<A> {
     }
 
     pub fn accept(&mut self) -> &mut A {
-        &mut self.core.accept
+        &mut self.connections.accept
     }
 
     /// Real time since the start, made known to TLS.
     pub fn tick(&self) -> Duration {
-        let now = self.core.clock.elapsed();
-        self.core.clock.set(now);
+        let now = self.connections.clock.elapsed();
+        self.connections.clock.set(now);
         now
     }
 
@@ -143,56 +144,57 @@ impl<A: Accept> Engine<A> {
         name: &str,
         session: Session,
     ) -> Result<ConnectionHandle, EndpointError> {
-        let now = self.core.clock.instant(self.tick());
-        self.core.paths.connecting_to(remote);
+        let now = self.connections.clock.instant(self.tick());
+        self.connections.paths.connecting_to(remote);
         let (handle, connection) = self
-            .core
+            .connections
             .endpoint
             .connect(now, config, remote, name)
             .map_err(|error| EndpointError::Failed(error.to_string()))?;
-        self.core.add(handle, connection, session, remote);
+        self.connections.add(handle, connection, session, remote);
         self.more = true;
         Ok(handle)
     }
 
     /// All tests there are.
     pub fn tests(&mut self) -> impl Iterator<Item = &mut Test> {
-        self.core.tests.iter_mut().flatten()
+        self.connections.tests.iter_mut().flatten()
     }
 
     pub fn test(&mut self, handle: ConnectionHandle) -> Option<&mut Test> {
-        self.core.tests.get_mut(handle.0)?.as_mut()
+        self.connections.tests.get_mut(handle.0)?.as_mut()
     }
 
     /// The user wants all to end.
     pub fn interrupt(&mut self) {
         let now = self.tick();
         self.more = true;
-        for test in self.core.tests.iter_mut().flatten() {
+        for test in self.connections.tests.iter_mut().flatten() {
             test.session.interrupt(&mut test.connection, now);
         }
     }
 
     /// Sleeps until something happens or `until`, and does what is due then.
-    pub fn turn(&mut self, until: Option<Duration>) -> Result<Awake, EndpointError> {
+    pub fn turn(&mut self, until: Option<Duration>) -> Result<Wakeup, EndpointError> {
         let awake = self.wait(until)?;
         let now = self.tick();
         if awake.readable {
-            let core = &mut self.core;
-            self.port.receive(|datagram| core.handle(now, datagram))?;
+            let connections = &mut self.connections;
+            self.port
+                .receive(|datagram| connections.handle(now, datagram))?;
         }
-        self.core.handle_timers(now);
-        self.core.drive_all(now);
+        self.connections.handle_timers(now);
+        self.connections.drive_all(now);
         self.more = self.transmit(now)?;
         Ok(awake)
     }
 
-    fn wait(&mut self, until: Option<Duration>) -> Result<Awake, EndpointError> {
+    fn wait(&mut self, until: Option<Duration>) -> Result<Wakeup, EndpointError> {
         let timeout = if self.more {
             Some(Duration::ZERO)
         } else {
-            let wake = self.core.next_wake().into_iter().chain(until).min();
-            wake.map(|time| time.saturating_sub(self.core.clock.elapsed()))
+            let wake = self.connections.next_wake().into_iter().chain(until).min();
+            wake.map(|time| time.saturating_sub(self.connections.clock.elapsed()))
         };
         self.port.wait(timeout, self.blocked.is_some())
     }
@@ -205,19 +207,20 @@ impl<A: Accept> Engine<A> {
             self.blocked = Some(transmit);
             return Ok(false);
         }
-        while let Some((transmit, bytes)) = self.core.responses.pop_front() {
+        while let Some((transmit, bytes)) = self.connections.responses.pop_front() {
             // One that does not fit is lost, as on its way.
             self.port.send(&transmit, &bytes)?;
         }
         let mut more = false;
-        for index in 0..self.core.tests.len() {
+        for index in 0..self.connections.tests.len() {
             for call in 0..=CALLS {
                 if call == CALLS {
                     more = true;
                     break;
                 }
                 let most = self.port.most_segments();
-                let Some(transmit) = self.core.poll(index, now, most, &mut self.buffer) else {
+                let Some(transmit) = self.connections.poll(index, now, most, &mut self.buffer)
+                else {
                     break;
                 };
                 if !self.port.send(&transmit, &self.buffer)? {
@@ -230,7 +233,7 @@ impl<A: Accept> Engine<A> {
     }
 }
 
-impl<A: Accept> Core<A> {
+impl<A: Accept> Connections<A> {
     fn add(
         &mut self,
         handle: ConnectionHandle,
@@ -248,8 +251,8 @@ impl<A: Accept> Core<A> {
             log: self.accept.log(),
             number: None,
             shown: 0,
-            parted: false,
-            told: false,
+            path_is_kept: false,
+            concluded: false,
         });
     }
 
@@ -315,8 +318,8 @@ impl<A: Accept> Core<A> {
                 continue;
             };
             test.session.drive(&mut test.connection, now);
-            if test.session.over.is_some() && !test.parted {
-                test.parted = true;
+            if test.session.result.is_some() && !test.path_is_kept {
+                test.path_is_kept = true;
                 self.paths.learn_from(&test.connection);
             }
             self.settle(index);
@@ -336,9 +339,9 @@ impl<A: Accept> Core<A> {
         }
     }
 
-    /// A drained connection is kept until it was told of.
+    /// A drained connection is kept until it was concluded.
     fn forget(&mut self, index: usize) {
-        let is_past = |test: &mut Test| test.told && test.connection.is_drained();
+        let is_past = |test: &mut Test| test.concluded && test.connection.is_drained();
         self.tests[index].take_if(is_past);
     }
 

@@ -1,21 +1,21 @@
 //! `bentpipe-perf`: what QUIC gets through a path, as iperf3 does for TCP.
 //!
-//! The same library, congestion control and options as noq's endpoint of trials (`endpoints/noq/stack.toml`),
-//! between two programs in real time, without files. `protocol` says what they tell each other, `session` how
-//! a test goes; only `engine` has a socket and a clock.
+//! The same library, congestion control and options as noq's endpoint of trials
+//! (`endpoints/noq/stack.toml`), between two programs in real time, without files. `protocol` says
+//! what they tell each other, `session` how a test goes; only `engine` has a socket and a clock.
 
 mod arguments;
 mod client;
-mod control;
+mod control_stream;
 mod document;
 mod engine;
+mod interval_timer;
 mod protocol;
 mod receiver;
 mod sender;
 mod server;
 mod session;
 mod table;
-mod ticks;
 mod tls;
 mod transport;
 
@@ -28,7 +28,7 @@ use std::time::Duration;
 use bentpipe_endpoint::{EndpointError, LogFile, LogFolder};
 use rustix::time::{ClockId, clock_gettime};
 
-use self::arguments::{Command, Output};
+use self::arguments::{Command, OutputOptions};
 
 const INTERRUPTED: u8 = 130;
 
@@ -75,8 +75,8 @@ fn main() -> ExitCode {
             say(arguments::HELP.trim_end());
             Ok(ExitCode::SUCCESS)
         }
-        Ok(Command::Server(wanted)) => server::run(&wanted).map(|()| ExitCode::SUCCESS),
-        Ok(Command::Client(wanted)) => client::run(wanted),
+        Ok(Command::Server(arguments)) => server::run(&arguments).map(|()| ExitCode::SUCCESS),
+        Ok(Command::Client(arguments)) => client::run(arguments),
         Err(problem) => Err(Failure::usage(problem.what, problem.hint)),
     };
     result.unwrap_or_else(|failure| {
@@ -112,7 +112,7 @@ fn cpu_time() -> Duration {
 
 /// The files that both sides may write.
 fn logs(
-    output: &Output,
+    output: &OutputOptions,
     stem: &'static str,
 ) -> Result<(Option<LogFile>, Option<LogFolder>), EndpointError> {
     let keylog = output.keylog.as_deref().map(LogFile::append).transpose()?;

@@ -1,13 +1,16 @@
 //! What client and server of a test tell each other.
 //!
-//! The first bidirectional stream of a connection carries lines of JSON, a [`Message`] each, both ways. The client's first is its
-//! [`Request`]; the server accepts or refuses. Data are on unidirectional streams of whoever sends them. Each side reports every interval
-//! what only it can know: the receiver what has arrived, the sender its congestion window, round-trip time and losses. So both can show all of it.
-//! When the data end (FIN, or a reset where time is what ends them) the receiver says how it ended, then the sender does, and the
-//! receiver closes the connection.
+//! The first bidirectional stream of a connection carries lines of JSON, a [`Message`] each, both
+//! ways. The client's first is its [`Request`]; the server accepts or refuses. Data are on
+//! unidirectional streams of whoever sends them. Each side reports every interval what only it can
+//! know: the receiver what has arrived, the sender its congestion window, round-trip time and
+//! losses. So both can show all of it. When the data end (FIN, or a reset where time is what ends
+//! them) the receiver says how it ended, then the sender does, and the receiver closes the
+//! connection.
 //!
-//! What a connection is to be like must be known before there is one: the [`Options`] of a variant travel in the `ClientHello`, as an application protocol
-//! that no server selects. The request repeats them, so that a server which has not seen them can refuse.
+//! What a connection is to be like must be known before there is one: the [`Options`] of a variant
+//! travel in the `ClientHello`, as an application protocol that no server selects. The request
+//! repeats them, so that a server which has not seen them can refuse.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -33,7 +36,7 @@ pub const INTERVALS_S: std::ops::RangeInclusive<f64> = 0.02..=3600.0;
 /// A report has a line for each.
 const MOST_INTERVALS: f64 = 100_000.0;
 
-/// Which way the data go.
+/// The direction of the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -43,7 +46,7 @@ pub enum Direction {
     Download,
 }
 
-/// How much is sent.
+/// The amount of data.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Amount {
@@ -53,7 +56,7 @@ pub enum Amount {
     Bytes(u64),
 }
 
-/// What the client wants.
+/// The request of a client: the test that it wants.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
@@ -64,7 +67,7 @@ pub struct Request {
     pub options: BTreeMap<String, String>,
 }
 
-/// What happened in an interval: one side's part on the wire, both where they are together.
+/// The counters of an interval: one side's part on the wire, both where they are together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Interval {
@@ -73,56 +76,57 @@ pub struct Interval {
     /// How long it was: the last one is shorter.
     pub seconds: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub received: Option<Received>,
+    pub received: Option<ReceiverCounters>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub sent: Option<Sent>,
+    pub sent: Option<SenderCounters>,
 }
 
-/// What only the receiver knows.
+/// The counters that only the receiver knows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Received {
+pub struct ReceiverCounters {
     /// Of streams, each once.
     pub bytes: u64,
 }
 
-/// What only the sender knows; window and round-trip time at the end of the interval.
+/// The counters that only the sender knows; window and round-trip time at the end of the interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Sent {
+pub struct SenderCounters {
     pub cwnd_bytes: u64,
     pub rtt_ms: f64,
     pub packets: u64,
     pub lost_packets: u64,
 }
 
-/// How it ended at one side.
+/// The end of a test at one side.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct End {
-    /// The receiver's from the first byte to the last, the sender's until it had nothing more to send.
+pub struct TestEnd {
+    /// The receiver's from the first byte to the last, the sender's until it had nothing more to
+    /// send.
     pub seconds: f64,
     /// Of the whole program since the test began.
     pub cpu_s: f64,
     /// Whether somebody ended the test before its time.
     pub interrupted: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub received: Option<Received>,
+    pub received: Option<ReceiverCounters>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub sent: Option<SentInAll>,
+    pub sent: Option<SenderTotals>,
 }
 
-/// The sender's sums.
+/// The totals of the sender.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct SentInAll {
-    pub totals: Sent,
+pub struct SenderTotals {
+    pub totals: SenderCounters,
     pub mtu_bytes: u16,
     /// What congestion control has to say.
     pub statistics: Statistics,
 }
 
-/// A line.
+/// A message: a line of the control stream.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Message {
@@ -134,7 +138,7 @@ pub enum Message {
     Interval(Interval),
     /// Whoever reads this is to send no more.
     Stop,
-    End(End),
+    End(TestEnd),
 }
 
 impl Message {
@@ -240,7 +244,7 @@ mod tests {
         let interval = Interval {
             index: 3,
             seconds: 0.5,
-            received: Some(Received { bytes: 17 }),
+            received: Some(ReceiverCounters { bytes: 17 }),
             sent: None,
         };
         let expected = r#"{"interval":{"index":3,"seconds":0.5,"received":{"bytes":17}}}"#;
@@ -251,8 +255,8 @@ mod tests {
 
     #[test]
     fn what_is_said_is_understood() {
-        let sent = SentInAll {
-            totals: Sent {
+        let sent = SenderTotals {
+            totals: SenderCounters {
                 cwnd_bytes: 1,
                 rtt_ms: 0.25,
                 packets: 3,
@@ -261,7 +265,7 @@ mod tests {
             mtu_bytes: 1452,
             statistics: Statistics::default(),
         };
-        let end = End {
+        let end = TestEnd {
             seconds: 1.5,
             cpu_s: 0.5,
             interrupted: false,

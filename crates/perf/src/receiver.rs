@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use noq_proto::{Connection, Dir, ReadError, StreamId};
 
-use crate::protocol::{Interval, Received, Request};
-use crate::ticks::Ticks;
+use crate::interval_timer::IntervalTimer;
+use crate::protocol::{Interval, ReceiverCounters, Request};
 
-/// One that waits for data.
+/// The receiving side of a test.
 #[derive(Debug)]
 pub struct Receiver {
     request: Request,
@@ -18,9 +18,9 @@ pub struct Receiver {
     bytes: u64,
     first: Option<Duration>,
     last: Duration,
-    ticks: Option<Ticks>,
+    timer: Option<IntervalTimer>,
     /// What was reported.
-    told: u64,
+    reported: u64,
 }
 
 impl Receiver {
@@ -32,8 +32,8 @@ impl Receiver {
             bytes: 0,
             first: None,
             last: Duration::ZERO,
-            ticks: None,
-            told: 0,
+            timer: None,
+            reported: 0,
         }
     }
 
@@ -47,7 +47,8 @@ impl Receiver {
 
     /// Reads what a stream has.
     ///
-    /// As it comes, not in order: in order, the library ends a connection that has lost every other packet (`docs/upstream/gaps.md`).
+    /// As it comes, not in order: in order, the library ends a connection that has lost every other
+    /// packet (`docs/upstream/gaps.md`).
     pub fn read(&mut self, connection: &mut Connection, now: Duration, id: StreamId) {
         if !self.open.contains(&id) {
             return;
@@ -75,7 +76,8 @@ impl Receiver {
             self.last = now;
             let first = *self.first.get_or_insert(now);
             let length = Duration::from_secs_f64(self.request.interval_s);
-            self.ticks.get_or_insert_with(|| Ticks::new(first, length));
+            self.timer
+                .get_or_insert_with(|| IntervalTimer::new(first, length));
         }
     }
 
@@ -83,8 +85,8 @@ impl Receiver {
         self.first
     }
 
-    pub fn received(&self) -> Received {
-        Received { bytes: self.bytes }
+    pub fn received(&self) -> ReceiverCounters {
+        ReceiverCounters { bytes: self.bytes }
     }
 
     /// From the first byte to the last.
@@ -98,33 +100,34 @@ impl Receiver {
     }
 
     pub fn wake(&self) -> Option<Duration> {
-        self.ticks.as_ref().map(Ticks::wake)
+        self.timer.as_ref().map(IntervalTimer::wake)
     }
 
-    /// The intervals that have ended. Where the program slept through some, all bytes belong to the first.
+    /// The intervals that have ended. Where the program slept through some, all bytes belong to the
+    /// first.
     pub fn intervals(&mut self, now: Duration) -> Vec<Interval> {
         let done = self.is_done();
-        let Some(ticks) = &mut self.ticks else {
+        let Some(timer) = &mut self.timer else {
             return Vec::new();
         };
         let now = if done { self.last } else { now };
         let mut found = Vec::new();
-        while let Some(index) = ticks.ended(now) {
+        while let Some(index) = timer.ended(now) {
             found.push((index, self.request.interval_s));
         }
         if done {
-            let rest = ticks.last(now);
+            let rest = timer.last(now);
             found.extend(rest.map(|(index, rest)| (index, rest.as_secs_f64())));
-            self.ticks = None;
+            self.timer = None;
         }
-        let mut new = self.bytes - self.told;
+        let mut new = self.bytes - self.reported;
         if !found.is_empty() {
-            self.told = self.bytes;
+            self.reported = self.bytes;
         }
         let interval = |(index, seconds)| Interval {
             index,
             seconds,
-            received: Some(Received {
+            received: Some(ReceiverCounters {
                 bytes: std::mem::take(&mut new),
             }),
             sent: None,

@@ -5,15 +5,17 @@ use std::time::Duration;
 use bytes::Bytes;
 use noq_proto::{Connection, Dir, PathId, StreamId, VarInt, WriteError};
 
-use crate::protocol::{Amount, Interval, Request, Sent};
-use crate::ticks::Ticks;
+use crate::interval_timer::IntervalTimer;
+use crate::protocol::{Amount, Interval, Request, SenderCounters};
 
-/// What is sent, over and over. Large: the library looks through the pieces in its buffer for each packet.
+/// What is sent, over and over. Large: the library looks through the pieces in its buffer for each
+/// packet.
 const BLOCK_BYTES: usize = 8 << 20;
-/// What is buffered beyond two windows. Enough never to run dry; more would be more pieces to look through.
+/// What is buffered beyond two windows. Enough never to run dry; more would be more pieces to look
+/// through.
 const SPARE_BYTES: u64 = 4 << 20;
 
-/// One that has something to send.
+/// The sending side of a test.
 #[derive(Debug)]
 pub struct Sender {
     request: Request,
@@ -23,9 +25,9 @@ pub struct Sender {
     begun: Option<Duration>,
     ended: Option<Duration>,
     stopped: bool,
-    ticks: Option<Ticks>,
+    timer: Option<IntervalTimer>,
     /// What was reported.
-    told: Sent,
+    reported: SenderCounters,
 }
 
 #[derive(Debug)]
@@ -46,8 +48,8 @@ impl Sender {
             begun: None,
             ended: None,
             stopped: false,
-            ticks: None,
-            told: Sent::default(),
+            timer: None,
+            reported: SenderCounters::default(),
         }
     }
 
@@ -73,7 +75,7 @@ impl Sender {
         }
         self.begun = Some(now);
         let length = Duration::from_secs_f64(self.request.interval_s);
-        self.ticks = Some(Ticks::new(now, length));
+        self.timer = Some(IntervalTimer::new(now, length));
     }
 
     /// Writes what fits, and ends what has come to its end.
@@ -108,7 +110,7 @@ impl Sender {
 
     pub fn wake(&self) -> Option<Duration> {
         let tick = match self.ended {
-            None => self.ticks.as_ref().map(Ticks::wake),
+            None => self.timer.as_ref().map(IntervalTimer::wake),
             Some(_) => None,
         };
         tick.into_iter().chain(self.deadline()).min()
@@ -145,18 +147,18 @@ impl Sender {
 
     /// The intervals that have ended.
     pub fn intervals(&mut self, connection: &mut Connection, now: Duration) -> Vec<Interval> {
-        let Some(ticks) = &mut self.ticks else {
+        let Some(timer) = &mut self.timer else {
             return Vec::new();
         };
         let mut found = Vec::new();
         let last_tick = self.ended.unwrap_or(now);
-        while let Some(index) = ticks.ended(last_tick) {
+        while let Some(index) = timer.ended(last_tick) {
             found.push((index, self.request.interval_s));
         }
         if self.ended.is_some() {
-            let rest = ticks.last(last_tick);
+            let rest = timer.last(last_tick);
             found.extend(rest.map(|(index, rest)| (index, rest.as_secs_f64())));
-            self.ticks = None;
+            self.timer = None;
         }
         if found.is_empty() {
             return Vec::new();
@@ -165,17 +167,17 @@ impl Sender {
         let mut intervals: Vec<_> = found.into_iter().map(of_nothing(&totals)).collect();
         // Of several at once, the program slept through all but the first.
         if let Some(sent) = intervals.first_mut().and_then(|it| it.sent.as_mut()) {
-            sent.packets = totals.packets - self.told.packets;
-            sent.lost_packets = totals.lost_packets - self.told.lost_packets;
+            sent.packets = totals.packets - self.reported.packets;
+            sent.lost_packets = totals.lost_packets - self.reported.lost_packets;
         }
-        self.told = totals;
+        self.reported = totals;
         intervals
     }
 }
 
 /// An interval in which nothing was sent.
-fn of_nothing(totals: &Sent) -> impl Fn((u32, f64)) -> Interval {
-    let sent = Sent {
+fn of_nothing(totals: &SenderCounters) -> impl Fn((u32, f64)) -> Interval {
+    let sent = SenderCounters {
         packets: 0,
         lost_packets: 0,
         ..*totals
@@ -189,9 +191,9 @@ fn of_nothing(totals: &Sent) -> impl Fn((u32, f64)) -> Interval {
 }
 
 /// What the connection has sent so far.
-pub fn totals(connection: &mut Connection) -> Sent {
+pub fn totals(connection: &mut Connection) -> SenderCounters {
     let path = connection.path_stats(PathId::ZERO).unwrap_or_default();
-    Sent {
+    SenderCounters {
         cwnd_bytes: path.cwnd,
         rtt_ms: path.rtt.as_secs_f64() * 1e3,
         packets: path.sent_packets,

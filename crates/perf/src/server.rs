@@ -14,27 +14,27 @@ use noq_proto::crypto::rustls::QuicServerConfig;
 use noq_proto::{Incoming, ServerConfig};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use crate::arguments::{Server as Wanted, everywhere};
-use crate::document::{self, About};
+use crate::arguments::{ServerArguments, everywhere};
+use crate::document::{self, TestContext};
 use crate::engine::{Accept, Engine, Test};
 use crate::protocol::options_of_alpn;
 use crate::session::Session;
 use crate::tls::Identity;
-use crate::transport::Common;
+use crate::transport::ConnectionDefaults;
 use crate::{Failure, say, table, tls};
 
 /// Tests at once; who comes beyond is told so.
 const MOST_TESTS: usize = 64;
 
 /// Takes connections.
-struct Host {
+struct TestAcceptor {
     base: ServerConfig,
-    common: Common,
+    common: ConnectionDefaults,
     running: usize,
     leaving: bool,
 }
 
-impl Accept for Host {
+impl Accept for TestAcceptor {
     fn accept(&mut self, incoming: &Incoming, now: Duration) -> (Arc<ServerConfig>, Session) {
         let options = incoming
             .decrypt()
@@ -69,42 +69,42 @@ impl Accept for Host {
     }
 }
 
-struct Run<'a> {
-    wanted: &'a Wanted,
+struct ServerRun<'a> {
+    arguments: &'a ServerArguments,
     clock: Clock,
-    engine: Engine<Host>,
+    engine: Engine<TestAcceptor>,
     keylog: Option<LogFile>,
     /// Tests begun so far: each has a number.
     begun: usize,
     finished: usize,
 }
 
-pub fn run(wanted: &Wanted) -> Result<(), Failure> {
+pub fn run(arguments: &ServerArguments) -> Result<(), Failure> {
     let clock = Clock::start_now();
-    let (keylog, qlog) = crate::logs(&wanted.output, "server")?;
+    let (keylog, qlog) = crate::logs(&arguments.output, "server")?;
     let paths = RememberedPaths::default();
-    let identity = wanted
+    let identity = arguments
         .identity
         .as_ref()
         .map(|(certificate, key)| Identity { certificate, key });
     let tls = tls::server(identity, &clock, keylog.as_ref())?;
     let tls = QuicServerConfig::try_from(tls).map_err(tls_error)?;
     let base = ServerConfig::with_crypto(Arc::new(tls));
-    let host = Host {
+    let host = TestAcceptor {
         base: base.clone(),
-        common: Common {
+        common: ConnectionDefaults {
             role: Role::Server,
             clock: clock.clone(),
             qlog: qlog.clone(),
             paths: paths.clone(),
-            idle: wanted.output.idle,
+            idle: arguments.output.idle,
         },
         running: 0,
         leaving: false,
     };
-    let port = open(wanted)?;
-    let mut run = Run {
-        wanted,
+    let port = open(arguments)?;
+    let mut run = ServerRun {
+        arguments,
         engine: Engine::new(port, host, Some(Arc::new(base)), clock.clone(), paths),
         clock,
         keylog,
@@ -120,12 +120,12 @@ pub fn run(wanted: &Wanted) -> Result<(), Failure> {
     Ok(())
 }
 
-fn open(wanted: &Wanted) -> Result<Port, Failure> {
+fn open(arguments: &ServerArguments) -> Result<Port, Failure> {
     let open =
-        |address: IpAddr| Port::open(SocketAddr::new(address, wanted.port), &[SIGINT, SIGTERM]);
+        |address: IpAddr| Port::open(SocketAddr::new(address, arguments.port), &[SIGINT, SIGTERM]);
     // A machine may have no IPv6; the line that says where the server listens shows it.
     let [six, four] = everywhere();
-    let port = match wanted.address {
+    let port = match arguments.address {
         Some(address) => open(address),
         None => open(six).or_else(|error| {
             if is_in_use(&error) {
@@ -137,12 +137,14 @@ fn open(wanted: &Wanted) -> Result<Port, Failure> {
     };
     port.map_err(|error| {
         if is_in_use(&error) {
-            let what = format!("UDP port {} is in use", wanted.port);
+            let what = format!("UDP port {} is in use", arguments.port);
             return Failure::new(what, "is a server running already? --port takes another");
         }
-        let address = wanted.address.map_or("any".to_owned(), |it| it.to_string());
+        let address = arguments
+            .address
+            .map_or("any".to_owned(), |it| it.to_string());
         let hint = "ADDR must be an address of this machine";
-        Failure::new(format!("{address} port {}: {error}", wanted.port), hint)
+        Failure::new(format!("{address} port {}: {error}", arguments.port), hint)
     })
 }
 
@@ -150,16 +152,16 @@ fn is_in_use(error: &EndpointError) -> bool {
     matches!(error, EndpointError::Io { source, .. } if source.kind() == std::io::ErrorKind::AddrInUse)
 }
 
-impl Run<'_> {
+impl ServerRun<'_> {
     fn announce(&self) -> Result<(), Failure> {
         let local = self.engine.port().local_address()?;
-        let certificate = match &self.wanted.identity {
+        let certificate = match &self.arguments.identity {
             Some((path, _)) => format!("certificate {}", path.display()),
             None => "a certificate made for this run".into(),
         };
         // Not in the way of JSON on standard output.
         let text = format!("listening on UDP {local}, with {certificate}");
-        if self.wanted.output.json {
+        if self.arguments.output.json {
             eprintln!("{text}");
         } else {
             say(&text);
@@ -175,7 +177,7 @@ impl Run<'_> {
                 self.engine.interrupt();
             }
             self.follow()?;
-            if self.wanted.once && self.finished > 0 {
+            if self.arguments.once && self.finished > 0 {
                 self.engine.accept().leaving = true;
             }
             // Closed connections answer until their peers know.
@@ -187,13 +189,13 @@ impl Run<'_> {
 
     /// Shows what has become of the tests.
     fn follow(&mut self) -> Result<(), Failure> {
-        let json = self.wanted.output.json;
+        let json = self.arguments.output.json;
         let local = self.engine.port().local_address()?;
         let now = self.clock.elapsed();
         let unix = self.clock.unix();
         let mut running = 0;
         for test in self.engine.tests() {
-            if test.told {
+            if test.concluded {
                 continue;
             }
             running += 1;
@@ -208,8 +210,8 @@ impl Run<'_> {
                 let whole = test.session.whole_rows();
                 show(test, whole);
             }
-            if test.session.over.is_some() {
-                test.told = true;
+            if test.session.result.is_some() {
+                test.concluded = true;
                 running -= 1;
                 let begun = unix.saturating_sub(now.saturating_sub(test.session.started()));
                 conclude(test, local, begun.as_secs_f64(), json)?;
@@ -249,12 +251,12 @@ fn show(test: &mut Test, until: usize) {
 }
 
 fn conclude(test: &mut Test, local: SocketAddr, begun: f64, json: bool) -> Result<(), Failure> {
-    let why = test.session.over.clone().and_then(Result::err);
+    let why = test.session.result.clone().and_then(Result::err);
     if let Some(log) = &test.log {
         log.complete()?;
     }
     if json && (test.number.is_some() || why.is_some()) {
-        let about = About {
+        let context = TestContext {
             role: "server",
             local: local.to_string(),
             remote: plain(test.remote).to_string(),
@@ -263,7 +265,7 @@ fn conclude(test: &mut Test, local: SocketAddr, begun: f64, json: bool) -> Resul
             session_resumed: None,
             error: why.as_deref(),
         };
-        say(&document::of(&test.session, &about).to_string());
+        say(&document::of(&test.session, &context).to_string());
         return Ok(());
     }
     if json {

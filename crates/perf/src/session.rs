@@ -9,8 +9,10 @@ use bentpipe_noq_options::Report;
 use bytes::Bytes;
 use noq_proto::{Connection, ConnectionError, Dir, Event, PathId, StreamEvent, VarInt};
 
-use crate::control::Control;
-use crate::protocol::{Direction, End, Interval, Message, Received, Request, SentInAll};
+use crate::control_stream::ControlStream;
+use crate::protocol::{
+    Direction, Interval, Message, ReceiverCounters, Request, SenderTotals, TestEnd,
+};
 use crate::receiver::Receiver;
 use crate::sender::{self, Sender};
 
@@ -19,14 +21,14 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The application error code of a test that went wrong.
 const WRONG: u32 = 1;
 
-/// Which side this is.
+/// The side of a test that this program is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     Client,
     Server,
 }
 
-/// A test.
+/// A test on one connection, seen from one side.
 pub struct Session {
     side: Side,
     pub request: Option<Request>,
@@ -34,7 +36,7 @@ pub struct Session {
     refusal: Option<String>,
     /// What a server has made the connection by.
     options: BTreeMap<String, String>,
-    control: Control,
+    control: ControlStream,
     sender: Option<Sender>,
     receiver: Option<Receiver>,
     /// What congestion control has to say.
@@ -51,14 +53,15 @@ pub struct Session {
     pub peer: Option<String>,
     /// What happened, interval by interval, as far as it is known.
     pub rows: Vec<Interval>,
-    pub own_end: Option<End>,
-    pub peer_end: Option<End>,
+    pub own_end: Option<TestEnd>,
+    pub peer_end: Option<TestEnd>,
     interrupted: bool,
     give_up: Option<Duration>,
-    pub over: Option<Result<(), String>>,
+    /// How it ended: as it should, or why not.
+    pub result: Option<Result<(), String>>,
 }
 
-/// What became of early data.
+/// The outcome of early data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ZeroRtt {
     NotTried,
@@ -86,7 +89,7 @@ impl Session {
             request: None,
             refusal: None,
             options: BTreeMap::new(),
-            control: Control::default(),
+            control: ControlStream::default(),
             sender: None,
             receiver: None,
             report,
@@ -101,7 +104,7 @@ impl Session {
             peer_end: None,
             interrupted: false,
             give_up: None,
-            over: None,
+            result: None,
         }
     }
 
@@ -143,7 +146,7 @@ impl Session {
 
     fn take_up(&mut self, request: Request) {
         if self.side == Side::Client {
-            self.control.say(&Message::Request(request.clone()));
+            self.control.send(&Message::Request(request.clone()));
         }
         if (self.side == Side::Client) == (request.direction == Direction::Upload) {
             self.sender = Some(Sender::new(request.clone()));
@@ -169,7 +172,7 @@ impl Session {
 
     /// When it wants to be driven again, whatever the connection does.
     pub fn wake(&self) -> Option<Duration> {
-        if self.over.is_some() {
+        if self.result.is_some() {
             return None;
         }
         let sender = self.sender.as_ref().and_then(Sender::wake);
@@ -179,7 +182,7 @@ impl Session {
 
     /// The user wants it to end: in order, if that is soon.
     pub fn interrupt(&mut self, connection: &mut Connection, now: Duration) {
-        if self.over.is_some() {
+        if self.result.is_some() {
             return;
         }
         let again = self.give_up.is_some();
@@ -190,7 +193,7 @@ impl Session {
         } else if let Some(sender) = &mut self.sender {
             sender.stop(connection, now);
         } else {
-            self.control.say(&Message::Stop);
+            self.control.send(&Message::Stop);
         }
     }
 
@@ -203,10 +206,10 @@ impl Session {
         while let Some(event) = connection.poll() {
             self.handle(connection, now, event);
         }
-        if self.over.is_some() {
+        if self.result.is_some() {
             return;
         }
-        if let Err(why) = self.converse(connection, now) {
+        if let Err(why) = self.exchange_messages(connection, now) {
             self.fail(connection, now, why);
             return;
         }
@@ -224,10 +227,14 @@ impl Session {
         }
     }
 
-    fn converse(&mut self, connection: &mut Connection, now: Duration) -> Result<(), String> {
+    fn exchange_messages(
+        &mut self,
+        connection: &mut Connection,
+        now: Duration,
+    ) -> Result<(), String> {
         self.control.read(connection)?;
         while let Some(message) = self.control.next() {
-            self.hear(connection, now, message)?;
+            self.handle_message(connection, now, message)?;
         }
         if self.control.stream().is_some()
             && let Some(sender) = &mut self.sender
@@ -237,14 +244,14 @@ impl Session {
             self.control.flush(connection)?;
             sender.drive(connection, now);
         }
-        self.tell(connection, now);
+        self.report(connection, now);
         self.control.flush(connection)
     }
 
     fn handle(&mut self, connection: &mut Connection, now: Duration, event: Event) {
         match event {
             Event::Connected => self.connect(connection, now),
-            Event::ConnectionLost { reason } => self.lose(&reason),
+            Event::ConnectionLost { reason } => self.connection_lost(&reason),
             Event::Stream(StreamEvent::Opened { dir: Dir::Bi }) => {
                 if self.control.stream().is_none()
                     && let Some(stream) = connection.streams().accept(Dir::Bi)
@@ -289,7 +296,7 @@ impl Session {
             }
             // The streams are no more. All begins again.
             self.zero_rtt = ZeroRtt::Rejected;
-            self.control = Control::default();
+            self.control = ControlStream::default();
             if let Some(request) = self.request.take() {
                 self.sender = None;
                 self.receiver = None;
@@ -299,7 +306,7 @@ impl Session {
         }
     }
 
-    fn lose(&mut self, reason: &ConnectionError) {
+    fn connection_lost(&mut self, reason: &ConnectionError) {
         let whole = self.own_end.is_some() && self.peer_end.is_some();
         let result = match reason {
             ConnectionError::ApplicationClosed(close)
@@ -323,11 +330,11 @@ impl Session {
             }
             other => Err(other.to_string()),
         };
-        self.over.get_or_insert(result);
+        self.result.get_or_insert(result);
     }
 
     /// Follows what the other side says.
-    fn hear(
+    fn handle_message(
         &mut self,
         connection: &mut Connection,
         now: Duration,
@@ -341,7 +348,7 @@ impl Session {
             (Message::Refused(why), Side::Client) => {
                 return Err(format!("the server refuses the test: {why}"));
             }
-            (Message::Interval(part), _) if self.request.is_some() => self.enter(part)?,
+            (Message::Interval(part), _) if self.request.is_some() => self.enter_interval(part)?,
             (Message::Stop, _) if self.request.is_some() => {
                 self.interrupted = true;
                 if let Some(sender) = &mut self.sender {
@@ -372,14 +379,14 @@ impl Session {
         match checked {
             Ok(()) => {
                 let program = format!("bentpipe {}, noq", env!("CARGO_PKG_VERSION"));
-                self.control.say(&Message::Accepted(program));
+                self.control.send(&Message::Accepted(program));
                 self.take_up(request);
                 if let Some(receiver) = &mut self.receiver {
                     receiver.accept(connection, now);
                 }
             }
             Err(why) => {
-                self.control.say(&Message::Refused(why.clone()));
+                self.control.send(&Message::Refused(why.clone()));
                 self.control.finish();
                 // The client closes, once it has read it.
                 self.refusal = Some(why);
@@ -388,7 +395,7 @@ impl Session {
     }
 
     /// Says what is to be said by now.
-    fn tell(&mut self, connection: &mut Connection, now: Duration) {
+    fn report(&mut self, connection: &mut Connection, now: Duration) {
         let mut parts = Vec::new();
         if let Some(sender) = &mut self.sender {
             parts = sender.intervals(connection, now);
@@ -396,9 +403,9 @@ impl Session {
             parts = receiver.intervals(now);
         }
         for part in parts {
-            self.control.say(&Message::Interval(part));
+            self.control.send(&Message::Interval(part));
             // One's own are in order.
-            let _ = self.enter(part);
+            let _ = self.enter_interval(part);
         }
         let is_due = match (&self.sender, &self.receiver) {
             (Some(_), _) => self.peer_end.is_some(),
@@ -407,7 +414,7 @@ impl Session {
         };
         if is_due && self.own_end.is_none() {
             let end = self.end(connection);
-            self.control.say(&Message::End(end.clone()));
+            self.control.send(&Message::End(end.clone()));
             self.control.finish();
             self.own_end = Some(end);
         }
@@ -416,11 +423,11 @@ impl Session {
         }
     }
 
-    fn end(&self, connection: &mut Connection) -> End {
+    fn end(&self, connection: &mut Connection) -> TestEnd {
         let totals = sender::totals(connection);
         let path = connection.path_stats(PathId::ZERO).unwrap_or_default();
         let statistics = self.report.as_ref().map(|report| report());
-        End {
+        TestEnd {
             seconds: match (&self.sender, &self.receiver) {
                 (Some(sender), _) => sender.seconds(),
                 (_, Some(receiver)) => receiver.seconds(),
@@ -429,7 +436,7 @@ impl Session {
             cpu_s: (crate::cpu_time().saturating_sub(self.cpu_before)).as_secs_f64(),
             interrupted: self.interrupted,
             received: self.receiver.as_ref().map(Receiver::received),
-            sent: self.sender.as_ref().map(|_| SentInAll {
+            sent: self.sender.as_ref().map(|_| SenderTotals {
                 totals,
                 mtu_bytes: path.current_mtu,
                 statistics: statistics.unwrap_or_default(),
@@ -438,7 +445,7 @@ impl Session {
     }
 
     /// Puts one side's part of an interval beside the other's.
-    fn enter(&mut self, part: Interval) -> Result<(), String> {
+    fn enter_interval(&mut self, part: Interval) -> Result<(), String> {
         let index = part.index as usize;
         if index > self.rows.len() {
             return Err("the report of an interval is missing".into());
@@ -460,7 +467,7 @@ impl Session {
     }
 
     /// What has arrived, if this is known.
-    pub fn received(&self) -> Option<(Received, f64)> {
+    pub fn received(&self) -> Option<(ReceiverCounters, f64)> {
         let ends = [&self.own_end, &self.peer_end];
         let end = ends
             .into_iter()
@@ -469,7 +476,7 @@ impl Session {
         Some((end.received?, end.seconds))
     }
 
-    pub fn sent(&self) -> Option<&SentInAll> {
+    pub fn sent(&self) -> Option<&SenderTotals> {
         let ends = [&self.own_end, &self.peer_end];
         ends.into_iter().flatten().find_map(|end| end.sent.as_ref())
     }
@@ -479,16 +486,16 @@ impl Session {
     }
 
     fn close(&mut self, connection: &mut Connection, now: Duration) {
-        self.over.get_or_insert(Ok(()));
-        self.hang_up(connection, now, 0, "");
+        self.result.get_or_insert(Ok(()));
+        self.close_connection(connection, now, 0, "");
     }
 
     fn fail(&mut self, connection: &mut Connection, now: Duration, why: String) {
-        self.hang_up(connection, now, WRONG, &why);
-        self.over.get_or_insert(Err(why));
+        self.close_connection(connection, now, WRONG, &why);
+        self.result.get_or_insert(Err(why));
     }
 
-    fn hang_up(&self, connection: &mut Connection, now: Duration, code: u32, why: &str) {
+    fn close_connection(&self, connection: &mut Connection, now: Duration, code: u32, why: &str) {
         let reason = Bytes::copy_from_slice(why.as_bytes());
         connection.close(self.clock.instant(now), VarInt::from_u32(code), reason);
     }

@@ -125,7 +125,7 @@ fn mib(bytes: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{Received, Sent};
+    use crate::protocol::{ReceiverCounters, SenderCounters};
 
     #[test]
     fn rows_are_below_their_heading_and_fit_into_a_terminal() {
@@ -139,8 +139,8 @@ mod tests {
         let large = Interval {
             index: 86_399,
             seconds: 1.0,
-            received: Some(Received { bytes: 5 << 30 }),
-            sent: Some(Sent {
+            received: Some(ReceiverCounters { bytes: 5 << 30 }),
+            sent: Some(SenderCounters {
                 cwnd_bytes: 1 << 40,
                 rtt_ms: 12_345.0,
                 packets: 5_000_000,

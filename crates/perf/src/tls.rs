@@ -1,4 +1,5 @@
-//! Certificates: the server makes one for itself unless it is given one; the client verifies it if it is told by what.
+//! Certificates: the server makes one for itself unless it is given one; the client verifies it if
+//! it is told by what.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,7 +25,8 @@ pub struct Identity<'a> {
     pub key: &'a Path,
 }
 
-/// Whether a certificate was shown: one that was not is one of a session that was resumed.
+/// The verifier of certificates, which notes whether one was shown: in a session that was resumed,
+/// none is.
 #[derive(Debug)]
 pub struct Verifier {
     /// `None`: any certificate will do.

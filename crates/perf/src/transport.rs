@@ -12,9 +12,9 @@ use crate::protocol::MOST_STREAMS;
 /// QUIC's least, and what UDP over IPv4 carries.
 const DATAGRAMS: std::ops::RangeInclusive<u64> = 1200..=65_507;
 
-/// What all connections of the program have in common.
+/// The settings that all connections of the program have in common.
 #[derive(Debug, Clone)]
-pub struct Common {
+pub struct ConnectionDefaults {
     pub role: Role,
     pub clock: Clock,
     pub qlog: Option<LogFolder>,
@@ -22,7 +22,7 @@ pub struct Common {
     pub idle: Duration,
 }
 
-impl Common {
+impl ConnectionDefaults {
     /// By the options of one connection, and what will report on its congestion control.
     pub fn transport(
         &self,

@@ -1,12 +1,14 @@
 //! What the times of a trace count from.
 //!
-//! Up to 0.3, `common_fields.time_format` is `absolute` (the default), `relative` to `reference_time`, or `delta`; since
-//! main-schema-09 it is `relative_to_epoch` (the default) or `relative_to_previous_event`, and `reference_time` is an object. Draft-01 told the same by the name of the column of times. A `reference_time` without `time_format` is taken as
-//! relative, as qvis does. If the epoch is `unknown`, `wall_clock_time` is taken as the instant of time 0.
+//! Up to 0.3, `common_fields.time_format` is `absolute` (the default), `relative` to
+//! `reference_time`, or `delta`; since main-schema-09 it is `relative_to_epoch` (the default) or
+//! `relative_to_previous_event`, and `reference_time` is an object. Draft-01 told the same by the
+//! name of the column of times. A `reference_time` without `time_format` is taken as relative, as
+//! qvis does. If the epoch is `unknown`, `wall_clock_time` is taken as the instant of time 0.
 //!
-//! Many logs count from an instant that they do not name. quinn writes neither format nor reference, and noq empty
-//! strings for it: such times are [`Clock::Unknown`]. Times before
-//! 1990, long before QUIC, are no Unix times whatever their format says.
+//! Many logs count from an instant that they do not name. quinn writes neither format nor
+//! reference, and noq empty strings for it: such times are [`Clock::Unknown`]. Times before 1990,
+//! long before QUIC, are no Unix times whatever their format says.
 
 use serde_json::{Map, Value};
 
@@ -15,7 +17,7 @@ use crate::time::{self, MICROSECOND, MILLISECOND};
 /// 1 January 1990.
 const OLDEST: i64 = 631_152_000 * time::SECOND;
 
-/// What times count from.
+/// The clock of a trace: what its times count from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clock {
     /// The Unix epoch.
@@ -24,9 +26,9 @@ pub enum Clock {
     Unknown,
 }
 
-/// How an event's `time` becomes nanoseconds.
+/// The rule by which an event's `time` becomes nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Times {
+pub struct TimeFormat {
     /// Of time 0; of the event before the first, if each counts from the previous one.
     origin: i64,
     unit: i64,
@@ -44,7 +46,7 @@ impl Clock {
     }
 }
 
-impl Times {
+impl TimeFormat {
     pub fn of(members: &Map<String, Value>, columns: &[String]) -> Self {
         let fields = members.get("common_fields").unwrap_or(&Value::Null);
         let configuration = members.get("configuration").unwrap_or(&Value::Null);

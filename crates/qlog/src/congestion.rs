@@ -1,7 +1,8 @@
 //! What a congestion controller said about itself: series of its metrics, and its phases.
 //!
-//! Source: `quic:recovery_metrics_updated` and `quic:congestion_state_updated`, draft-ietf-quic-qlog-quic-events sections
-//! "Recovery events". Departures that stacks make, and how they are met:
+//! Source: `quic:recovery_metrics_updated` and `quic:congestion_state_updated`,
+//! draft-ietf-quic-qlog-quic-events sections "Recovery events". Departures that stacks make, and
+//! how they are met:
 //!
 //! - aioquic writes `cwnd` for `congestion_window`.
 //! - quinn 0.11 writes round-trip times in seconds, the schema has milliseconds. They are taken as seconds if the trace is
@@ -17,7 +18,7 @@ use crate::reader::Reader;
 use crate::time::{self, MILLISECOND, SECOND};
 use crate::trace::Trace;
 
-/// A metric from this time on.
+/// A sample of a metric: its value from this time on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
     /// Nanoseconds on the trace's clock.
@@ -31,13 +32,14 @@ pub struct Sample {
 pub struct Phase {
     /// Nanoseconds on the trace's clock.
     pub time: i64,
-    /// As the stack calls it: `slow_start`, `congestion_avoidance`, `recovery`, `application_limited`, …
+    /// As the stack calls it: `slow_start`, `congestion_avoidance`, `recovery`,
+    /// `application_limited`, …
     pub name: String,
 }
 
-/// The metrics of one trace. A series has a sample where its value changed.
+/// The congestion control metrics of one trace. A series has a sample where its value changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Congestion {
+pub struct CongestionLog {
     /// Where it was logged, and on which clock.
     pub outline: Outline,
     /// Bytes.
@@ -114,7 +116,7 @@ struct State {
     new: String,
 }
 
-impl Congestion {
+impl CongestionLog {
     /// One for each trace of the file. What cannot be read is left out: `Reader` says what that is.
     #[must_use]
     pub fn of(reader: Reader<'_>) -> Vec<Self> {
@@ -215,11 +217,11 @@ fn change(series: &mut Vec<Sample>, time: i64, value: Option<u64>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Clock, Vantage};
+    use crate::{Clock, VantagePoint};
 
-    fn of(lines: &[&str]) -> Congestion {
+    fn of(lines: &[&str]) -> CongestionLog {
         let file = lines.join("\n");
-        let mut found = Congestion::of(Reader::new(file.as_bytes()).unwrap());
+        let mut found = CongestionLog::of(Reader::new(file.as_bytes()).unwrap());
         assert_eq!(found.len(), 1);
         found.remove(0)
     }
@@ -246,7 +248,7 @@ mod tests {
         ]);
         assert_eq!(
             (found.outline.vantage, found.outline.clock),
-            (Vantage::Server, Clock::Unknown)
+            (VantagePoint::Server, Clock::Unknown)
         );
         assert_eq!(found.outline.first_packet, Some(MILLISECOND));
         assert_eq!(samples(&found.congestion_window), [(2, 12_000)]);
@@ -285,7 +287,7 @@ mod tests {
             [(0, 333_000_000), (1, 12_000_000_000)]
         );
         assert_eq!(samples(&quinn.congestion_window), [(0, 5)]);
-        assert_eq!(quinn.outline.vantage, Vantage::Client);
+        assert_eq!(quinn.outline.vantage, VantagePoint::Client);
         let other = of(&[&header("other"), first, later]);
         assert_eq!(
             samples(&other.smoothed_rtt),

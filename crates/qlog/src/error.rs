@@ -1,6 +1,7 @@
 //! What can be wrong with a qlog file.
 
-/// What could not be read of a file, where, and why. Reading goes on behind it where there is a next record.
+/// An error in a qlog file: what could not be read, where, and why. Reading goes on behind it where
+/// there is a next record.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum QlogError {
     /// No qlog file of any version.

@@ -6,14 +6,16 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// An event of a trace. `data` is the JSON text as it stands in the file: most readers want few events' data.
+/// An event of a trace. `data` is the JSON text as it stands in the file: most readers want few
+/// events' data.
 #[derive(Debug, Clone)]
 pub struct Event<'a> {
     /// Index into [`crate::Reader::traces`].
     pub trace: usize,
     /// Nanoseconds since what the trace's [`crate::Clock`] names.
     pub time: i64,
-    /// The name in the current schema, as in `quic:packet_sent`; one that is not known, as it stands in the file.
+    /// The name in the current schema, as in `quic:packet_sent`; one that is not known, as it
+    /// stands in the file.
     pub name: Cow<'a, str>,
     /// What happened.
     pub data: Option<&'a RawValue>,
@@ -33,7 +35,8 @@ pub struct RawEvent<'a> {
     pub data: Option<&'a RawValue>,
     pub group: Option<&'a RawValue>,
     pub others: Vec<(Cow<'a, str>, &'a RawValue)>,
-    /// There are no members: what some writers end their array with, so that every event can have a comma after it.
+    /// There are no members: what some writers end their array with, so that every event can have a
+    /// comma after it.
     pub is_empty: bool,
 }
 

@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use crate::scan::{Fault, Scanner};
+use crate::scan::{ScanError, Scanner};
 
-/// Whether an object is the header of a sequence, and not a whole file: it ends, and has no `traces`.
+/// Whether an object is the header of a sequence, and not a whole file: it ends, and has no
+/// `traces`.
 pub fn is_header(mut object: Scanner<'_>) -> bool {
     object.eat(b'{');
     while let Ok(key) = object.key() {
@@ -31,13 +32,13 @@ pub struct Frame {
 
 /// Why the frame could not be read further.
 pub enum FrameProblem {
-    Fault(Fault),
+    Scan(ScanError),
     Garbage { offset: usize, what: String },
 }
 
-impl From<Fault> for FrameProblem {
-    fn from(fault: Fault) -> Self {
-        Self::Fault(fault)
+impl From<ScanError> for FrameProblem {
+    fn from(fault: ScanError) -> Self {
+        Self::Scan(fault)
     }
 }
 

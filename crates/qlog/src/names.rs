@@ -1,9 +1,10 @@
 //! The names of events in both generations of the schema.
 //!
 //! Up to 0.3 an event's category is one of `connectivity`, `security`, `transport` and `recovery`
-//! (draft-ietf-quic-qlog-quic-events-03); since draft 09 all of QUIC's are in `quic`. The drafts between used `quic` for
-//! what had been `transport`, and kept the rest. Stacks mix them: quic-go writes new names in the new category and all
-//! others in the old ones. Hence each event is looked up by its type, whatever its category.
+//! (draft-ietf-quic-qlog-quic-events-03); since draft 09 all of QUIC's are in `quic`. The drafts
+//! between used `quic` for what had been `transport`, and kept the rest. Stacks mix them: quic-go
+//! writes new names in the new category and all others in the old ones. Hence each event is looked
+//! up by its type, whatever its category.
 
 use std::borrow::Cow;
 

@@ -4,21 +4,22 @@ use std::collections::BTreeSet;
 
 use crate::clock::Clock;
 use crate::event::Event;
-use crate::trace::{Trace, Vantage};
+use crate::trace::{Trace, VantagePoint};
 
-/// A trace at a glance, after all its events were seen.
+/// The outline of a trace, complete once all its events were seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outline {
-    /// Where it was logged: as the file says or, where it does not, as the first packet tells. A client sends it, a
-    /// server receives it. quinn leaves it out.
-    pub vantage: Vantage,
+    /// Where it was logged: as the file says or, where it does not, as the first packet tells. A
+    /// client sends it, a server receives it. quinn leaves it out.
+    pub vantage: VantagePoint,
     /// The first packet told it.
     pub vantage_inferred: bool,
     /// What times count from.
     pub clock: Clock,
     /// Time of the earliest event and of the latest, in nanoseconds on that clock.
     pub span: Option<(i64, i64)>,
-    /// When the first packet was logged that was sent or received: ties an unknown clock to that of a capture.
+    /// When the first packet was logged that was sent or received: ties an unknown clock to that of
+    /// a capture.
     pub first_packet: Option<i64>,
     /// The events of several groups alternate: there is more than one connection.
     pub groups_alternate: bool,
@@ -48,8 +49,8 @@ impl Outline {
         self.span = Some((first.min(event.time), last.max(event.time)));
         if self.first_packet.is_none() {
             match event.name.as_ref() {
-                "quic:packet_sent" => self.begin(event.time, Vantage::Client),
-                "quic:packet_received" => self.begin(event.time, Vantage::Server),
+                "quic:packet_sent" => self.begin(event.time, VantagePoint::Client),
+                "quic:packet_received" => self.begin(event.time, VantagePoint::Server),
                 _ => {}
             }
         }
@@ -60,9 +61,9 @@ impl Outline {
         }
     }
 
-    fn begin(&mut self, time: i64, vantage: Vantage) {
+    fn begin(&mut self, time: i64, vantage: VantagePoint) {
         self.first_packet = Some(time);
-        if self.vantage == Vantage::Unknown {
+        if self.vantage == VantagePoint::Unknown {
             self.vantage = vantage;
             self.vantage_inferred = true;
         }

@@ -4,18 +4,18 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use crate::clock::Times;
+use crate::clock::TimeFormat;
 use crate::error::QlogError;
 use crate::event::{Event, RawEvent};
 use crate::frame::{Frame, FrameProblem, is_header, reason};
 use crate::names;
 use crate::records::{RECORD_SEPARATOR, Records};
-use crate::scan::{Fault, Scanner};
+use crate::scan::{ScanError, Scanner};
 use crate::trace::{Generation, Trace};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// How a file's events are written.
+/// The format of a file: how its events are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// One JSON value with all traces in it.
@@ -26,7 +26,7 @@ pub enum Format {
     Ndjson,
 }
 
-/// Reads a qlog file from memory, in place.
+/// The reader of a qlog file in memory, in place.
 #[derive(Debug)]
 pub struct Reader<'a> {
     file: &'a [u8],
@@ -46,7 +46,7 @@ pub struct Reader<'a> {
 struct Place {
     trace: usize,
     at: usize,
-    times: Times,
+    times: TimeFormat,
 }
 
 /// Counts lines up to an offset, each byte once.
@@ -70,7 +70,8 @@ impl Lines {
 }
 
 impl<'a> Reader<'a> {
-    /// Begins to read a file. One that is cut short anywhere behind its version can be read up to there.
+    /// Begins to read a file. One that is cut short anywhere behind its version can be read up to
+    /// there.
     pub fn new(file: &'a [u8]) -> Result<Self, QlogError> {
         let start = file
             .strip_prefix(BYTE_ORDER_MARK)
@@ -175,7 +176,7 @@ impl<'a> Reader<'a> {
         };
         if let Err(problem) = result {
             reader.frame_error = Some(match problem {
-                FrameProblem::Fault(fault) => reader.explain(fault, "the file's object"),
+                FrameProblem::Scan(fault) => reader.explain(fault, "the file's object"),
                 FrameProblem::Garbage { offset, what } => reader.garbage(offset, what),
             });
         }
@@ -238,7 +239,7 @@ impl<'a> Reader<'a> {
                     }
                     Ok(None) => {}
                     Err(fault) => {
-                        let cut = matches!(fault, Fault::CutShort { .. });
+                        let cut = matches!(fault, ScanError::CutShort { .. });
                         let what = if scanner.peek().is_none() {
                             "the list of events"
                         } else {
@@ -268,7 +269,7 @@ impl<'a> Reader<'a> {
             Ok(raw) if raw.is_empty => return Ok(None),
             Ok(raw) => raw,
             Err(error) if error.is_eof() && offset + text.len() == self.file.len() => {
-                return Err(self.explain(Fault::CutShort { offset }, "an event"));
+                return Err(self.explain(ScanError::CutShort { offset }, "an event"));
             }
             Err(error) => return Err(self.garbage(offset, format!("no event: {}", reason(&error)))),
         };
@@ -296,14 +297,14 @@ impl<'a> Reader<'a> {
         }))
     }
 
-    fn explain(&mut self, fault: Fault, what: &'static str) -> QlogError {
+    fn explain(&mut self, fault: ScanError, what: &'static str) -> QlogError {
         match fault {
-            Fault::CutShort { offset } => QlogError::CutShort {
+            ScanError::CutShort { offset } => QlogError::CutShort {
                 line: self.lines.of(self.file, offset),
                 offset,
                 what,
             },
-            Fault::NoValue { offset } => {
+            ScanError::NoValue { offset } => {
                 self.garbage(offset, format!("in {what}: this begins no JSON value"))
             }
         }
@@ -340,7 +341,7 @@ impl Place {
         Self {
             trace: 0,
             at: 0,
-            times: Times::default(),
+            times: TimeFormat::default(),
         }
     }
 }

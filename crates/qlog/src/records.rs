@@ -1,6 +1,7 @@
 //! The records of a sequence: JSON text sequences (RFC 7464), and lines of JSON.
 //!
-//! A record ends where the next one begins, whatever it holds, so that a damaged one costs no other.
+//! A record ends where the next one begins, whatever it holds, so that a damaged one costs no
+//! other.
 
 use crate::reader::Format;
 

@@ -1,12 +1,14 @@
 //! Finds where JSON values begin and end, without parsing them.
 //!
-//! A contained qlog file is one JSON value. To read its events one by one, and to read those before the byte at which it
-//! was cut, only its brackets and strings are followed here; what is between them is parsed later, event by event.
-//! Commas are taken as white space, so that one too many is no fault.
+//! A contained qlog file is one JSON value. To read its events one by one, and to read those before
+//! the byte at which it was cut, only its brackets and strings are followed here; what is between
+//! them is parsed later, event by event. Commas are taken as white space, so that one too many is
+//! no fault.
 
-/// Where reading stopped: the file ends in, or has something else at the place of, what begins at `offset`.
+/// The fault at which reading stopped: the file ends in, or has something else at the place of,
+/// what begins at `offset`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum ScanError {
     /// The value that begins here has no end.
     CutShort { offset: usize },
     /// No value begins here.
@@ -45,7 +47,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// The key of an object's next member, between its quotes; none at the object's end.
-    pub fn key(&mut self) -> Result<Option<&'a [u8]>, Fault> {
+    pub fn key(&mut self) -> Result<Option<&'a [u8]>, ScanError> {
         let offset = self.at;
         match self.peek() {
             Some(b'}') => {
@@ -53,21 +55,21 @@ impl<'a> Scanner<'a> {
                 return Ok(None);
             }
             Some(b'"') => {}
-            Some(_) => return Err(Fault::NoValue { offset: self.at }),
-            None => return Err(Fault::CutShort { offset }),
+            Some(_) => return Err(ScanError::NoValue { offset: self.at }),
+            None => return Err(ScanError::CutShort { offset }),
         }
         let string = self.value()?;
         if self.eat(b':') {
             Ok(Some(&string[1..string.len() - 1]))
         } else if self.at == self.text.len() {
-            Err(Fault::CutShort { offset })
+            Err(ScanError::CutShort { offset })
         } else {
-            Err(Fault::NoValue { offset: self.at })
+            Err(ScanError::NoValue { offset: self.at })
         }
     }
 
     /// An array's next element; none at the array's end.
-    pub fn element(&mut self) -> Result<Option<&'a [u8]>, Fault> {
+    pub fn element(&mut self) -> Result<Option<&'a [u8]>, ScanError> {
         if self.eat(b']') {
             return Ok(None);
         }
@@ -75,7 +77,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// The next value. Only its brackets, its quotes and its end are known to be right.
-    pub fn value(&mut self) -> Result<&'a [u8], Fault> {
+    pub fn value(&mut self) -> Result<&'a [u8], ScanError> {
         let first = self.peek();
         let offset = self.at;
         let rest = &self.text[offset..];
@@ -83,12 +85,12 @@ impl<'a> Scanner<'a> {
             Some(b'{' | b'[') => compound_length(rest),
             Some(b'"') => string_length(rest),
             Some(_) => match rest.iter().position(|byte| ends_a_scalar(*byte)) {
-                Some(0) => return Err(Fault::NoValue { offset }),
+                Some(0) => return Err(ScanError::NoValue { offset }),
                 length => length,
             },
             None => None,
         };
-        let length = length.ok_or(Fault::CutShort { offset })?;
+        let length = length.ok_or(ScanError::CutShort { offset })?;
         self.at += length;
         Ok(&rest[..length])
     }
@@ -154,7 +156,7 @@ mod tests {
         assert_eq!(scanner.key(), Ok(Some(&b"c"[..])));
         assert_eq!(scanner.value(), Ok(&b"2.5"[..]));
         assert_eq!(scanner.key(), Ok(None));
-        assert_eq!(scanner.key(), Err(Fault::NoValue { offset: 32 }));
+        assert_eq!(scanner.key(), Err(ScanError::NoValue { offset: 32 }));
     }
 
     #[test]
@@ -174,11 +176,11 @@ mod tests {
             (b" ", 1),
         ] {
             let mut scanner = Scanner::new(text, 0);
-            assert_eq!(scanner.value(), Err(Fault::CutShort { offset }));
+            assert_eq!(scanner.value(), Err(ScanError::CutShort { offset }));
         }
         for (text, offset) in [(&b"}"[..], 0), (b" :", 1)] {
             let mut scanner = Scanner::new(text, 0);
-            assert_eq!(scanner.value(), Err(Fault::NoValue { offset }));
+            assert_eq!(scanner.value(), Err(ScanError::NoValue { offset }));
         }
     }
 }

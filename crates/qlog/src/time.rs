@@ -1,7 +1,7 @@
 //! Times as qlog writes them: decimal numbers of milliseconds, and dates (RFC 3339).
 //!
-//! Decimal digits become nanoseconds without a detour over floating point, which cannot hold milliseconds since 1970 to
-//! the nanosecond. What is below a nanosecond is cut off.
+//! Decimal digits become nanoseconds without a detour over floating point, which cannot hold
+//! milliseconds since 1970 to the nanosecond. What is below a nanosecond is cut off.
 
 /// Nanoseconds in a millisecond.
 pub const MILLISECOND: i64 = 1_000_000;
@@ -10,8 +10,8 @@ pub const MICROSECOND: i64 = 1_000;
 /// Nanoseconds in a second.
 pub const SECOND: i64 = 1_000_000_000;
 
-/// A JSON number, or a number in quotes as draft-01 allowed, times `unit` nanoseconds; none if it is no number or
-/// beyond 292 years.
+/// A JSON number, or a number in quotes as draft-01 allowed, times `unit` nanoseconds; none if it
+/// is no number or beyond 292 years.
 pub fn nanoseconds(number: &str, unit: i64) -> Option<i64> {
     let text = number.trim_matches('"');
     if text.contains(['e', 'E']) {
@@ -60,7 +60,8 @@ pub fn milliseconds(nanoseconds: i64) -> String {
     format!("{sign}{whole}.{}", fraction.trim_end_matches('0'))
 }
 
-/// Nanoseconds from the Unix epoch to a date like `2000-01-01T00:00:00.5Z`; none if it is not in that form.
+/// Nanoseconds from the Unix epoch to a date like `2000-01-01T00:00:00.5Z`; none if it is not in
+/// that form.
 #[must_use]
 pub fn of_date(text: &str) -> Option<i64> {
     let text = text.trim();
@@ -99,8 +100,8 @@ fn offset(zone: &str) -> Option<i64> {
     })
 }
 
-/// Days from 1 January 1970 in the Gregorian calendar. The year is taken to begin in March, so that a leap day is its
-/// last.
+/// Days from 1 January 1970 in the Gregorian calendar. The year is taken to begin in March, so that
+/// a leap day is its last.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let (year, month) = if month > 2 {
         (year, month - 3)

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use crate::clock::{Clock, Times};
+use crate::clock::{Clock, TimeFormat};
 
-/// Which schema a file says that it keeps.
+/// The generation of the schema that a file says it keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Generation {
     /// `qlog_version` before 0.3: draft-00, draft-01, draft-02 of the individual drafts.
@@ -15,9 +15,9 @@ pub enum Generation {
     Current,
 }
 
-/// Where a trace was logged.
+/// The vantage point of a trace: where it was logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Vantage {
+pub enum VantagePoint {
     /// The endpoint that opened the connection.
     Client,
     /// The endpoint that accepted it.
@@ -28,23 +28,24 @@ pub enum Vantage {
     Unknown,
 }
 
-/// A log of one vantage point.
+/// The log of one vantage point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trace {
     /// As the file gives it.
     pub title: Option<String>,
     /// The vantage point's name, often that of the stack.
     pub name: Option<String>,
-    /// Where it was logged, as the file says. [`crate::Congestion`] finds it out if the file does not.
-    pub vantage: Vantage,
+    /// Where it was logged, as the file says. [`crate::CongestionLog`] finds it out if the file
+    /// does not.
+    pub vantage: VantagePoint,
     /// What the times of its events count from.
     pub clock: Clock,
-    pub(crate) times: Times,
+    pub(crate) times: TimeFormat,
     /// The columns of events that are arrays (draft-01).
     pub(crate) columns: Vec<String>,
 }
 
-impl Vantage {
+impl VantagePoint {
     /// The name that qlog has for it.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -67,7 +68,8 @@ impl Vantage {
 }
 
 impl Generation {
-    /// By the members of the file's outermost object. Those that have names of both are said to be current.
+    /// By the members of the file's outermost object. Those that have names of both are said to be
+    /// current.
     pub(crate) fn of(header: &Map<String, Value>) -> Option<Self> {
         if header.contains_key("file_schema") {
             return Some(Self::Current);
@@ -83,7 +85,8 @@ impl Generation {
 }
 
 impl Trace {
-    /// From the members of a trace, `events` left out, and of its file, whose title it has if it has none of its own.
+    /// From the members of a trace, `events` left out, and of its file, whose title it has if it
+    /// has none of its own.
     pub(crate) fn of(members: &Map<String, Value>, file: &Map<String, Value>) -> Self {
         let text = |value: &Value, key| value.get(key).and_then(Value::as_str).map(str::to_owned);
         let vantage_point = members.get("vantage_point").unwrap_or(&Value::Null);
@@ -91,7 +94,7 @@ impl Trace {
             Some(Value::Array(names)) => names.iter().map(column).collect(),
             _ => Vec::new(),
         };
-        let times = Times::of(members, &columns);
+        let times = TimeFormat::of(members, &columns);
         Self {
             title: [members, file]
                 .into_iter()
@@ -99,7 +102,7 @@ impl Trace {
                 .map(str::to_owned),
             name: text(vantage_point, "name"),
             vantage: text(vantage_point, "type")
-                .map_or(Vantage::Unknown, |name| Vantage::of(&name)),
+                .map_or(VantagePoint::Unknown, |name| VantagePoint::of(&name)),
             clock: times.clock(),
             times,
             columns,

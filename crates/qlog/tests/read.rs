@@ -1,11 +1,13 @@
-//! qlog files of every kind, whole and damaged. Those in `corpus` are excerpts of what noq 1.4, quinn 0.11, quic-go
-//! 0.65 and aioquic 1.7 wrote, and files that are wrong in some way.
+//! qlog files of every kind, whole and damaged. Those in `corpus` are excerpts of what noq 1.4,
+//! quinn 0.11, quic-go 0.65 and aioquic 1.7 wrote, and files that are wrong in some way.
 
 use std::fs;
 use std::path::Path;
 
 use bentpipe_qlog::convert::Converter;
-use bentpipe_qlog::{Clock, Congestion, Format, Generation, Outline, QlogError, Reader, Vantage};
+use bentpipe_qlog::{
+    Clock, CongestionLog, Format, Generation, Outline, QlogError, Reader, VantagePoint,
+};
 use proptest::prelude::*;
 use serde_json::value::RawValue;
 
@@ -76,7 +78,7 @@ fn survive(file: &[u8]) -> usize {
     let Ok(reader) = Reader::new(file) else {
         return 0;
     };
-    let _ = Congestion::of(reader);
+    let _ = CongestionLog::of(reader);
     let (names, _) = read(file);
     let converted = convert(&[file]);
     let events = converted
@@ -95,7 +97,7 @@ fn files_of_real_stacks_are_read() {
             "noq-server.sqlog",
             Generation::Current,
             Format::JsonSeq,
-            Vantage::Server,
+            VantagePoint::Server,
             Clock::Unknown,
             29,
         ),
@@ -103,7 +105,7 @@ fn files_of_real_stacks_are_read() {
             "quinn-client.sqlog",
             Generation::V03,
             Format::JsonSeq,
-            Vantage::Client,
+            VantagePoint::Client,
             Clock::Unknown,
             12,
         ),
@@ -111,7 +113,7 @@ fn files_of_real_stacks_are_read() {
             "quic-go-server.sqlog",
             Generation::Current,
             Format::JsonSeq,
-            Vantage::Server,
+            VantagePoint::Server,
             Clock::Unix,
             44,
         ),
@@ -119,7 +121,7 @@ fn files_of_real_stacks_are_read() {
             "aioquic-server.qlog",
             Generation::V03,
             Format::Json,
-            Vantage::Server,
+            VantagePoint::Server,
             Clock::Unix,
             37,
         ),
@@ -138,7 +140,7 @@ fn files_of_real_stacks_are_read() {
             names.iter().all(|name| name.starts_with("quic:")),
             "{names:?}"
         );
-        let found = Congestion::of(reader);
+        let found = CongestionLog::of(reader);
         assert_eq!(found.len(), 1);
         assert_eq!(
             (found[0].outline.vantage, found[0].outline.clock),

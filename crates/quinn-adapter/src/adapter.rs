@@ -276,8 +276,8 @@ impl<L: Library> Stack for Adapter<L> {
     fn close(&mut self, now: Duration, connection: ConnectionKey, code: u32) {
         let early = |connection: &mut Connection| connection.has_0rtt();
         if self.client.is_some() && self.connection(connection).is_some_and(early) {
-            // The replies may come with the server's handshake. A connection that is closed then would never send its own
-            // Finished, and the server would report a failed handshake.
+            // The replies may come with the server's handshake. A connection that is closed then
+            // would never send its own Finished, and the server would report a failed handshake.
             self.leaving = Some((connection, code));
         } else {
             self.close_at_once(self.clock.instant(now), connection, code);
@@ -312,7 +312,8 @@ impl<L: Library> Adapter<L> {
         self.connections[handle.0] = Some(connection);
     }
 
-    /// Lets the connection and the endpoint talk to each other, and collects what the application should know.
+    /// Lets the connection and the endpoint talk to each other, and collects what the application
+    /// should know.
     fn settle(&mut self, now: Instant, handle: ConnectionHandle) {
         let Some(connection) = &mut self.connections[handle.0] else {
             return;

@@ -13,7 +13,8 @@ pub struct Client {
     /// Session tickets of earlier connections.
     pub tickets: Tickets,
     transport: Arc<TransportConfig>,
-    /// Address validation tokens (RFC 9000, section 8.1.3), which the library keeps for as long as its configuration lives.
+    /// Address validation tokens (RFC 9000, section 8.1.3), which the library keeps for as long as
+    /// its configuration lives.
     tokens: Arc<dyn TokenStore>,
 }
 

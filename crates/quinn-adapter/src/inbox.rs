@@ -1,10 +1,13 @@
-//! Stream data as they come: taken out of the library after each datagram, put into their order here.
+//! Stream data as they come: taken out of the library after each datagram, put into their order
+//! here.
 //!
-//! In order, the library keeps what comes after a gap itself, and closes the connection when that is more than 1024 pieces:
-//! "too many gaps in stream buffer". A queue that overflows and drops every other packet leaves that many. Unordered, it keeps nothing, if
-//! one reads at once. `docs/upstream` has the reports.
+//! In order, the library keeps what comes after a gap itself, and closes the connection when that
+//! is more than 1024 pieces: "too many gaps in stream buffer". A queue that overflows and drops
+//! every other packet leaves that many. Unordered, it keeps nothing, if one reads at once.
+//! `docs/upstream` has the reports.
 //!
-//! noq's library lost pieces that way (`docs/upstream/noq-unordered.md`): `crates/noq-proto` mends it.
+//! noq's library lost pieces that way (`docs/upstream/noq-unordered.md`): `crates/noq-proto` mends
+//! it.
 
 use std::collections::BTreeMap;
 

@@ -31,7 +31,8 @@ pub trait PathMemory: Default {
     fn learn_from(&self, connection: &Connection);
 }
 
-/// One of the two libraries: its name, its defaults here, and the calls whose signatures are its own.
+/// One of the two libraries: its name, its defaults here, and the calls whose signatures are its
+/// own.
 pub trait Library: Sized {
     /// Its name, as variants have it.
     const NAME: &'static str;
@@ -67,7 +68,8 @@ pub trait Library: Sized {
         buffer: &mut Vec<u8>,
     ) -> Option<DatagramEvent>;
 
-    /// Writes the next datagrams of a connection to `buffer`: at most so many, of one size but for the last.
+    /// Writes the next datagrams of a connection to `buffer`: at most so many, of one size but for
+    /// the last.
     fn poll_transmit(
         connection: &mut Connection,
         now: Instant,

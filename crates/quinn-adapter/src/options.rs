@@ -9,14 +9,16 @@ use proto::{AckFrequencyConfig, TransportConfig, VarInt};
 
 use crate::library::Library;
 
-/// The datagram size in which both libraries count their initial windows, and the smallest that QUIC allows.
+/// The datagram size in which both libraries count their initial windows, and the smallest that
+/// QUIC allows.
 const BASE_DATAGRAM_SIZE: u64 = 1200;
 /// The largest UDP payload that both libraries accept from a peer by default: an Ethernet frame's.
 const LARGEST_DATAGRAM_SIZE: u64 = 1472;
 /// Flow control windows are QUIC variable-length integers (RFC 9000, section 16).
 const LARGEST_WINDOW: u64 = (1 << 62) - 1;
-/// What both libraries buffer for sending by default, in bytes. `window` is about credit for the other side: a small one must
-/// not throttle what this side sends, and a large one is of no use if less can be sent.
+/// What both libraries buffer for sending by default, in bytes. `window` is about credit for the
+/// other side: a small one must not throttle what this side sends, and a large one is of no use if
+/// less can be sent.
 const DEFAULT_SEND_WINDOW: u64 = 10_000_000;
 
 /// The variant's options that congestion control starts from; `None`: the library's default.
@@ -78,7 +80,8 @@ pub fn apply<L: Library>(
     let sizes = BASE_DATAGRAM_SIZE..=LARGEST_DATAGRAM_SIZE;
     if let Some(size) = options.take_number("mtu", sizes)? {
         let size = u16::try_from(size).expect("the range of the option ensures it");
-        // The minimum, too: otherwise a burst of losses would be taken for a path that carries less.
+        // The minimum, too: otherwise a burst of losses would be taken for a path that carries
+        // less.
         transport
             .initial_mtu(size)
             .min_mtu(size)

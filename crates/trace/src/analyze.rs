@@ -8,10 +8,9 @@ use std::process::{self, ExitCode};
 
 use bentpipe_analysis::connection::Connection;
 use bentpipe_analysis::{
-    AnalysisFile, Captured, ConnectionAnalysis, File as Capture, LinkFacts, SideInformation,
-    Undecoded,
+    AnalysisFile, CaptureFile, Captured, ConnectionAnalysis, LinkFacts, SideInformation, Undecoded,
 };
-use bentpipe_wire::capture::{CaptureError, Input, Unread};
+use bentpipe_wire::capture::{CaptureError, Input, ReadError};
 
 use crate::congestion_windows;
 use crate::input;
@@ -29,8 +28,8 @@ pub struct Analyze {
     pub out: PathBuf,
 }
 
-/// Writes `packets.parquet` and `analysis.json`. Of a capture that cannot be read to its end, what comes before that
-/// counts, and the exit code is 1.
+/// Writes `packets.parquet` and `analysis.json`. Of a capture that cannot be read to its end, what
+/// comes before that counts, and the exit code is 1.
 pub fn run(job: &Analyze) -> Result<ExitCode, Box<dyn Error>> {
     let facts = job
         .link
@@ -70,17 +69,20 @@ pub fn run(job: &Analyze) -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::from(u8::from(!analysis.errors.is_empty())))
 }
 
-/// Reads the captures, and says which could not be read to their ends. One that is none ends it all.
+/// Reads the captures, and says which could not be read to their ends. One that is none ends it
+/// all.
 fn read(job: &Analyze, names: &[String]) -> Result<(Captured, Vec<String>), Box<dyn Error>> {
     let secrets = input::key_log(job.key_log.as_deref())?;
     let mut files = Vec::new();
     for (path, name) in job.files.iter().zip(names) {
         let input = Input::open(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        files.push(Capture { name, input });
+        files.push(CaptureFile { name, input });
     }
     let captured = Captured::read(&files, secrets);
     for (path, error) in job.files.iter().zip(&captured.errors) {
-        if let Some(error @ (Unread::Capture(CaptureError::NotACapture) | Unread::Io(_))) = error {
+        if let Some(error @ (ReadError::Capture(CaptureError::NotACapture) | ReadError::Io(_))) =
+            error
+        {
             return Err(format!("{}: {error}", path.display()).into());
         }
     }
@@ -90,7 +92,8 @@ fn read(job: &Analyze, names: &[String]) -> Result<(Captured, Vec<String>), Box<
     Ok((captured, errors))
 }
 
-/// Writes the results, connection by connection, so that each one's ledger and packets are gone before the next.
+/// Writes the results, connection by connection, so that each one's ledger and packets are gone
+/// before the next.
 fn write(
     out: &Path,
     known: &SideInformation,
@@ -116,7 +119,8 @@ fn write(
     })
 }
 
-/// Writes a file beside `path`, then puts it in its place: a reader sees the old one or the whole new one.
+/// Writes a file beside `path`, then puts it in its place: a reader sees the old one or the whole
+/// new one.
 fn replace(
     path: &Path,
     write: impl FnOnce(File) -> Result<(), Box<dyn Error>>,

@@ -1,19 +1,21 @@
 //! Congestion windows out of the qlog files of endpoints, on the clocks of captured connections.
 //!
-//! A log whose clock is that of the Unix epoch belongs to the connection that began next to its first packet. One whose
-//! clock is not named is set by its first packet, and belongs to the connection with the most packets: qlog names
-//! connections in ways that differ from stack to stack.
+//! A log whose clock is that of the Unix epoch belongs to the connection that began next to its
+//! first packet. One whose clock is not named is set by its first packet, and belongs to the
+//! connection with the most packets: qlog names connections in ways that differ from stack to
+//! stack.
 
 use std::path::PathBuf;
 
 use bentpipe_analysis::connection::Connection;
 use bentpipe_analysis::{CongestionWindow, CongestionWindows};
-use bentpipe_qlog::{Clock, Congestion, QlogError, Reader, Vantage};
+use bentpipe_qlog::{Clock, CongestionLog, QlogError, Reader, VantagePoint};
 use bentpipe_wire::quic::End;
 
 use crate::input;
 
-/// Reads the windows in `files`; what could not be read goes to `errors`. A file that is not there ends it all.
+/// Reads the windows in `files`; what could not be read goes to `errors`. A file that is not there
+/// ends it all.
 pub fn read(
     files: &[PathBuf],
     connections: &[Connection],
@@ -38,12 +40,12 @@ pub fn read(
 }
 
 /// What the logs of a file say, and the first of what could not be read in it.
-fn logs(file: &[u8]) -> (Vec<Congestion>, Option<QlogError>) {
+fn logs(file: &[u8]) -> (Vec<CongestionLog>, Option<QlogError>) {
     let mut reader = match Reader::new(file) {
         Ok(reader) => reader,
         Err(error) => return (Vec::new(), Some(error)),
     };
-    let mut logs: Vec<_> = reader.traces().iter().map(Congestion::new).collect();
+    let mut logs: Vec<_> = reader.traces().iter().map(CongestionLog::new).collect();
     let mut error = None;
     for event in reader.by_ref() {
         match event {
@@ -56,7 +58,7 @@ fn logs(file: &[u8]) -> (Vec<Congestion>, Option<QlogError>) {
 
 /// The window in a log. None: the log has none, or there is no connection.
 fn window(
-    log: &Congestion,
+    log: &CongestionLog,
     connections: &[Connection],
 ) -> Result<Option<CongestionWindow>, &'static str> {
     if log.congestion_window.is_empty() {
@@ -66,9 +68,9 @@ fn window(
         return Err("events of several connections alternate in it: which is which cannot be told");
     }
     let end = match log.outline.vantage {
-        Vantage::Client => End::Client,
-        Vantage::Server => End::Server,
-        Vantage::Network | Vantage::Unknown => {
+        VantagePoint::Client => End::Client,
+        VantagePoint::Server => End::Server,
+        VantagePoint::Network | VantagePoint::Unknown => {
             return Err("it does not say whether the client or the server wrote it");
         }
     };

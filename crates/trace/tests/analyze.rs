@@ -1,5 +1,5 @@
-//! The program over the corpus: whatever a capture holds, it writes both its files and says by its exit code whether the
-//! capture was whole.
+//! The program over the corpus: whatever a capture holds, it writes both its files and says by its
+//! exit code whether the capture was whole.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,6 +1,7 @@
 //! What can be wrong with the text of a quantity.
 
-/// Why a text is not a quantity. The message begins with the text itself and ends with what to write.
+/// The reason for which a text is not a quantity. The message begins with the text itself and ends
+/// with what to write.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnitError {
     /// A number without a unit.

@@ -46,7 +46,8 @@ impl Rate {
         Size::from_bytes(u64::try_from(bytes).unwrap_or(u64::MAX))
     }
 
-    /// The time that a size takes at this rate, rounded up to a nanosecond; [`Span::MAX`] at rate 0.
+    /// The time that a size takes at this rate, rounded up to a nanosecond; [`Span::MAX`] at rate
+    /// 0.
     #[must_use]
     pub fn time_for(self, size: Size) -> Span {
         let bit_nanos = u128::from(size.bytes()) * BIT_NANOS_PER_BYTE;

@@ -4,7 +4,8 @@ use std::ops::Add;
 
 use crate::text::{Form, text_form};
 
-/// A number of bytes. Printed in units of 1024 if it is a whole number of MiB, else in units of 1000.
+/// A number of bytes. Printed in units of 1024 if it is a whole number of MiB, else in units of
+/// 1000.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Size(u64);
 

@@ -91,8 +91,8 @@ impl Form {
             finest: self.finest,
         };
         let whole: u64 = whole.parse().map_err(|_| too_large())?;
-        // No decimal unit has more than 9 places above its smallest: 18 digits without trailing zeros
-        // are too fine for all of them, and what has fewer cannot overflow.
+        // No decimal unit has more than 9 places above its smallest: 18 digits without trailing
+        // zeros are too fine for all of them, and what has fewer cannot overflow.
         let digits = u32::try_from(fraction.len()).map_err(|_| too_fine())?;
         let parts = 10_u128
             .checked_pow(digits)

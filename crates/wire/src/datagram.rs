@@ -1,8 +1,9 @@
-//! From a captured packet to the IP packet in it, and to the UDP datagram in that: link layer, IPv4 or IPv6, UDP.
+//! From a captured packet to the IP packet in it, and to the UDP datagram in that: link layer, IPv4
+//! or IPv6, UDP.
 //!
-//! Source: the link types of tcpdump.org, IEEE 802.1Q (VLAN tags), RFC 791, RFC 8200 section 4 (extension headers),
-//! RFC 768. Checksums are not looked at: a capture on the sending host often has none. Fragments are not reassembled;
-//! QUIC forbids them (RFC 9000 section 14).
+//! Source: the link types of tcpdump.org, IEEE 802.1Q (VLAN tags), RFC 791, RFC 8200 section 4
+//! (extension headers), RFC 768. Checksums are not looked at: a capture on the sending host often
+//! has none. Fragments are not reassembled; QUIC forbids them (RFC 9000 section 14).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -13,7 +14,7 @@ use crate::ip::{IpVersion, TCP, UDP};
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
 
-/// Where a datagram came from and went to.
+/// The path of a datagram: the addresses and ports that it came from and went to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Path {
     /// Who sent it.
@@ -44,9 +45,9 @@ pub struct Datagram<'a> {
     pub length: usize,
 }
 
-/// Why a captured packet is not a datagram that can be looked into.
+/// The reason why a captured packet is not a datagram that can be looked into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
-pub enum NoDatagram {
+pub enum DecapsulationError {
     /// A link type of which the layout is not known here.
     #[error("link type {0} is not known (Ethernet, raw IP, loopback and Linux cooked are)")]
     LinkType(u16),
@@ -73,12 +74,12 @@ impl<'a> Datagram<'a> {
     }
 
     /// The datagram in a captured packet.
-    pub fn of(packet: &CapturedPacket<'a>) -> Result<Self, NoDatagram> {
-        let ip = IpLayer::of(packet)?.ok_or(NoDatagram::NotUdp)?;
+    pub fn of(packet: &CapturedPacket<'a>) -> Result<Self, DecapsulationError> {
+        let ip = IpLayer::of(packet)?.ok_or(DecapsulationError::NotUdp)?;
         if ip.protocol != UDP {
-            return Err(NoDatagram::NotUdp);
+            return Err(DecapsulationError::NotUdp);
         }
-        udp(&ip).ok_or(NoDatagram::Damaged)
+        udp(&ip).ok_or(DecapsulationError::Damaged)
     }
 }
 
@@ -97,8 +98,8 @@ pub struct IpLayer<'a> {
     pub(crate) identification: Option<u16>,
     /// What was captured of the transport layer, and what the link may have put behind it.
     pub(crate) rest: Cursor<'a>,
-    /// Bytes of the transport layer on the wire. None if the header does not say: packets above 64 KiB that never met a
-    /// wire, as the kernel hands them to the network card.
+    /// Bytes of the transport layer on the wire. None if the header does not say: packets above 64
+    /// KiB that never met a wire, as the kernel hands them to the network card.
     pub(crate) length: Option<usize>,
 }
 
@@ -135,16 +136,16 @@ impl<'a> IpLayer<'a> {
     }
 
     /// The IP packet in a captured packet; None if there is another network layer.
-    pub fn of(packet: &CapturedPacket<'a>) -> Result<Option<Self>, NoDatagram> {
+    pub fn of(packet: &CapturedPacket<'a>) -> Result<Option<Self>, DecapsulationError> {
         let cursor = Cursor::new(packet.bytes);
         let (protocol, cursor) =
-            network_layer(packet.link_type, cursor).ok_or(NoDatagram::Damaged)??;
+            network_layer(packet.link_type, cursor).ok_or(DecapsulationError::Damaged)??;
         let ip = match protocol {
             IPV4 => ipv4(cursor),
             IPV6 => ipv6(cursor),
             _ => return Ok(None),
         };
-        ip.unwrap_or(Err(NoDatagram::Damaged)).map(Some)
+        ip.unwrap_or(Err(DecapsulationError::Damaged)).map(Some)
     }
 }
 
@@ -152,7 +153,7 @@ impl<'a> IpLayer<'a> {
 fn network_layer(
     link_type: u16,
     mut cursor: Cursor<'_>,
-) -> Option<Result<(u16, Cursor<'_>), NoDatagram>> {
+) -> Option<Result<(u16, Cursor<'_>), DecapsulationError>> {
     let protocol = match link_type {
         // NULL and LOOP: an address family, whose number depends on the system
         0 | 108 => {
@@ -177,7 +178,7 @@ fn network_layer(
             cursor.take(18)?;
             protocol
         }
-        other => return Some(Err(NoDatagram::LinkType(other))),
+        other => return Some(Err(DecapsulationError::LinkType(other))),
     };
     without_vlan_tags(protocol, cursor).map(Ok)
 }
@@ -198,14 +199,14 @@ fn without_vlan_tags(mut protocol: u16, mut cursor: Cursor<'_>) -> Option<(u16, 
     Some((protocol, cursor))
 }
 
-fn ipv4(mut cursor: Cursor<'_>) -> Option<Result<IpLayer<'_>, NoDatagram>> {
+fn ipv4(mut cursor: Cursor<'_>) -> Option<Result<IpLayer<'_>, DecapsulationError>> {
     let header: [u8; 20] = cursor.array()?;
     let length = usize::from(header[0] & 0x0f) * 4;
     cursor.take(length.checked_sub(20)?)?;
     let field = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
     // Offset and "more fragments"
     if field(6) & 0x3fff != 0 {
-        return Some(Err(NoDatagram::Fragment));
+        return Some(Err(DecapsulationError::Fragment));
     }
     let address = |at: usize| {
         let octets: [u8; 4] = header[at..at + 4].try_into().expect("four bytes");
@@ -222,13 +223,14 @@ fn ipv4(mut cursor: Cursor<'_>) -> Option<Result<IpLayer<'_>, NoDatagram>> {
     }))
 }
 
-fn ipv6(mut cursor: Cursor<'_>) -> Option<Result<IpLayer<'_>, NoDatagram>> {
+fn ipv6(mut cursor: Cursor<'_>) -> Option<Result<IpLayer<'_>, DecapsulationError>> {
     let header: [u8; 40] = cursor.array()?;
     let payload = cursor.rest().len();
     let mut next = header[6];
     loop {
         next = match next {
-            // Hop-by-hop, routing, destination options: a length in units of 8 bytes, the first not counted
+            // Hop-by-hop, routing, destination options: a length in units of 8 bytes, the first not
+            // counted
             0 | 43 | 60 => {
                 let [following, length] = cursor.array()?;
                 cursor.take(usize::from(length) * 8 + 6)?;
@@ -237,7 +239,7 @@ fn ipv6(mut cursor: Cursor<'_>) -> Option<Result<IpLayer<'_>, NoDatagram>> {
             44 => {
                 let head: [u8; 8] = cursor.array()?;
                 if u16::from_be_bytes([head[2], head[3]]) & 0xfff9 != 0 {
-                    return Some(Err(NoDatagram::Fragment));
+                    return Some(Err(DecapsulationError::Fragment));
                 }
                 head[0]
             }

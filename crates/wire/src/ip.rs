@@ -108,7 +108,7 @@ impl IpHeader {
     }
 }
 
-/// Sender and receiver of a datagram.
+/// The addresses and ports of a datagram's sender and receiver, over IPv4.
 #[derive(Debug, Clone, Copy)]
 pub struct Endpoints {
     /// Where the datagram comes from.

@@ -1,11 +1,12 @@
-//! TLS secrets in the key log format of NSS: a line each of label, client random and secret, in hexadecimal.
+//! TLS secrets in the key log format of NSS: a line each of label, client random and secret, in
+//! hexadecimal.
 //!
-//! Source: draft-ietf-tls-keylogfile. Lines of other labels (TLS 1.2, exporters) and damaged lines say nothing
-//! about QUIC packets and are passed over; [`KeyLog::damaged_lines`] counts the latter.
+//! Source: draft-ietf-tls-keylogfile. Lines of other labels (TLS 1.2, exporters) and damaged lines
+//! say nothing about QUIC packets and are passed over; [`KeyLog::damaged_lines`] counts the latter.
 
 use std::collections::HashMap;
 
-/// What a secret protects, and who sends what it protects.
+/// The kind of a secret: what it protects, and who sends that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SecretKind {
     /// The client's 0-RTT packets.
@@ -36,7 +37,7 @@ impl SecretKind {
 /// The secrets of a connection, by their kind.
 type Secrets = [Option<Box<[u8]>>; 5];
 
-/// The secrets of any number of connections.
+/// The TLS secrets of any number of connections.
 #[derive(Debug, Default)]
 pub struct KeyLog {
     connections: HashMap<[u8; 32], Secrets>,

@@ -1,5 +1,5 @@
-//! Nothing that a file or a packet holds makes the decoder panic, and a capture that is cut short or damaged still gives
-//! what stands before the damage.
+//! Nothing that a file or a packet holds makes the decoder panic, and a capture that is cut short
+//! or damaged still gives what stands before the damage.
 
 use bentpipe_wire::capture::{Item, Reader};
 use bentpipe_wire::quic::{Frames, Observer};

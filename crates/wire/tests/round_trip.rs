@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use bentpipe_wire::capture::{CapturedPacket, Item, Reader};
-use bentpipe_wire::{Datagram, Endpoints, NoDatagram, Writer, encapsulate};
+use bentpipe_wire::{Datagram, DecapsulationError, Endpoints, Writer, encapsulate};
 
 fn ip_packet() -> Vec<u8> {
     let ends = Endpoints {
@@ -15,7 +15,7 @@ fn ip_packet() -> Vec<u8> {
     packet
 }
 
-fn datagram(link_type: u16, bytes: &[u8]) -> Result<Datagram<'_>, NoDatagram> {
+fn datagram(link_type: u16, bytes: &[u8]) -> Result<Datagram<'_>, DecapsulationError> {
     Datagram::of(&CapturedPacket {
         interface: 0,
         time: None,
@@ -119,11 +119,11 @@ fn datagrams_behind_each_link_layer() {
         for length in 0..head.len() + 28 {
             assert_eq!(
                 datagram(link_type, &packet[..length]),
-                Err(NoDatagram::Damaged)
+                Err(DecapsulationError::Damaged)
             );
         }
     }
-    assert_eq!(datagram(147, &ip), Err(NoDatagram::LinkType(147)));
+    assert_eq!(datagram(147, &ip), Err(DecapsulationError::LinkType(147)));
 }
 
 #[test]
@@ -150,6 +150,9 @@ fn ipv6_with_extension_headers() {
         assert_eq!(found.path.source, SocketAddr::new(source, 7));
     }
     let fragment = packet(44, &[17, 0, 0, 1, 0, 0, 0, 1]);
-    assert_eq!(datagram(101, &fragment), Err(NoDatagram::Fragment));
-    assert_eq!(datagram(101, &packet(6, &[])), Err(NoDatagram::NotUdp));
+    assert_eq!(datagram(101, &fragment), Err(DecapsulationError::Fragment));
+    assert_eq!(
+        datagram(101, &packet(6, &[])),
+        Err(DecapsulationError::NotUdp)
+    );
 }

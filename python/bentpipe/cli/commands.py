@@ -47,7 +47,7 @@ def cli() -> None:
       bentpipe shell sat -- ping server             any command behind a satellite link
       bentpipe scenarios                            which paths there are
       bentpipe stacks                               which QUIC implementations there are
-      bentpipe perf server                          and `bentpipe perf client HOST`: an iperf3 for QUIC
+      bentpipe perf server                          an iperf3 for QUIC, with `bentpipe perf client`
       bentpipe pep --config pep.toml                a proxy for QUIC over satellites
     """
 

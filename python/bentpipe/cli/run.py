@@ -96,7 +96,7 @@ def run(
     Examples:
       bentpipe run
       bentpipe run --scenario sat,satloss --client quinn --server quic-go --iterations 30
-      bentpipe run --scenario sat --set forward.queue=1BDP --client quinn:iw=10,quinn:iw=100 --server quinn
+      bentpipe run --scenario sat --set forward.queue=1BDP --client quinn --server quinn:iw=100
       bentpipe run --scenario sat --workload transfer:1MB,upload:1MB --client quinn --server noq
       bentpipe run --scenario sat --workload duration:30s --client noq --server noq --flow start=1s
       bentpipe run --scenario geo-tum --client noq --server noq --treatment direct,quic-pep

@@ -11,6 +11,7 @@ import click
 from bentpipe import paths
 from bentpipe.errors import UsageError
 from bentpipe.plan import campaign, flows, treatments, workload
+from bentpipe.plan.trial import IP_VERSIONS
 from bentpipe.plan.workload import Workload
 from bentpipe.schema.manifest import PAIRS, TRACES
 from bentpipe.testbed import TESTBEDS
@@ -138,6 +139,12 @@ PLAN = _options(
         help="sim: virtual time (default). emu: real processes and sockets behind emulated links.",
     ),
     click.option(
+        "--ip",
+        type=click.Choice([str(version) for version in IP_VERSIONS]),
+        callback=lambda _context, _option, given: None if given is None else int(given),
+        help="The version of IP that programs speak (default: 4).",
+    ),
+    click.option(
         "--trace",
         type=click.Choice(TRACES),
         help="Which trials leave a trace: the median of each cell, all, or none. "
@@ -199,7 +206,7 @@ def changed_keys(given: dict[str, Any]) -> dict[str, Any]:
     changes: dict[str, Any] = {LISTS[key]: given[key] for key in LISTS if given[key]}
     changes |= {
         key: given[key]
-        for key in ("pairs", "iterations", "seed", "testbed", "trace", "qlog")
+        for key in ("pairs", "iterations", "seed", "testbed", "ip", "trace", "qlog")
         if given[key] is not None
     }
     if given["workload"] and given["size"] is not None:

@@ -73,6 +73,7 @@ def resolve(bundle: Bundle, known: Mapping[str, Stack], www: Path, folder: Path)
         silence_s=bundle.silence_s,
         treatment=_treatment(bundle),
         testbed=testbed,
+        ip=bundle.ip,
     )
 
 

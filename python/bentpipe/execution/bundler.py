@@ -60,6 +60,7 @@ class Bundler:
             bentpipe=__version__,
             trial=trial.id,
             testbed=trial.testbed,
+            ip=trial.ip,
             scenario=self._manifest.scenarios[trial.scenario].scenario,
             flows=[self._flow(one) for one in planned],
             proxies=of_treatment(self._treatments[trial.treatment]),

@@ -81,6 +81,7 @@ class LocalTrial:
     qlog: bool = False
     silence_s: int = 30
     testbed: Testbed = SIM
+    ip: int = 4  # the version that its programs speak
     treatment: Treatment = field(default_factory=Treatment)
 
     def job(self) -> Job:
@@ -90,6 +91,7 @@ class LocalTrial:
             scenario=dict(self.scenario),
             flows=[flow.of_job(self.testbed.mode) for flow in self.flows],
             proxies=self._proxies(),
+            ip=self.ip,
             www=str(self.www),
             certs=str(self.testbed.certificates()),
             seed=self.seed,

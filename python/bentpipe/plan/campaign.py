@@ -13,7 +13,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -125,6 +125,7 @@ class Plan(Options, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 iteration=iteration,
                 treatment=treatment,
                 testbed=self.testbed,
+                ip=self.ip,
             )
             for scenario, moved, treatment, client, server, iteration in itertools.product(*axes)
             if self.pairs == "all" or labels.variant(client).stack == labels.variant(server).stack
@@ -155,6 +156,7 @@ class CampaignFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     pairs: Pairs = "all"
     trace: Traces = "none"
     testbed: str = "sim"
+    ip: Literal[4, 6] = 4
     qlog: bool = False
     set: tuple[str, ...] = ()
     sweep: dict[

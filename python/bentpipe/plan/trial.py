@@ -11,6 +11,8 @@ from functools import cached_property
 from bentpipe import labels
 from bentpipe.plan.treatments import DIRECT
 
+IP_VERSIONS = (4, 6)
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -25,11 +27,12 @@ class Trial:
     iteration: int  # from 1
     treatment: str = DIRECT  # in canonical form
     testbed: str = "sim"
+    ip: int = 4  # the version that programs speak
 
     @cached_property
     def seed(self) -> str:
-        """64 bits in hexadecimal, from what the trial is; neither order nor parallelism nor testbed changes
-        it.
+        """64 bits in hexadecimal, from what the trial is; neither order nor parallelism, nor testbed nor
+        version of IP changes it.
         """
         identity = [
             self.campaign_seed,

@@ -102,6 +102,7 @@ def _identity(trial: Trial) -> dict[str, Any]:
         "server": trial.server,
         "treatment": trial.treatment,
         "testbed": trial.testbed,
+        "ip": trial.ip,
         "iteration": trial.iteration,
         "seed": trial.seed,
     }

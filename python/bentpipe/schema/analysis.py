@@ -248,7 +248,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class Finding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a rule says of a connection."""
 
-    # Its name, as in [the list of rules](../findings.md).
+    # Its name, as in [the list of rules](findings.md).
     rule: str
     # Whether the flaw is there.
     verdict: Verdict

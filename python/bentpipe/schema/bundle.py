@@ -84,6 +84,8 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     trial: str
     # `sim` or `emu`.
     testbed: str
+    # The version of IP that the programs speak: 4 or 6.
+    ip: int = 4
     # The path, resolved.
     scenario: dict[str, Any]
     # Those that share the path. The first is the one that is measured.

@@ -70,6 +70,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     # What stands between the ends of every flow, from the client to the server; each flow has programs of its
     # own.
     proxies: list[JobProxy] = []
+    # The version of IP that the programs speak: 4 or 6. Addresses, headers and sizes are of that.
+    ip: int = 4
     # The folder with the files that are served.
     www: str
     # The folder of the contract's certificates.

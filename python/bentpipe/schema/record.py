@@ -149,6 +149,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     treatment: str
     # `sim`, virtual time, or `emu`, real time.
     testbed: str
+    # The version of IP that the programs spoke: 4 or 6. Runs of the first format all spoke 4.
+    ip: int = 4
     # From 1.
     iteration: int
     # 64 bits in hexadecimal: all that is random in the trial comes from it.
@@ -484,6 +486,7 @@ TYPES: dict[str, dict[str, str]] = {
         "server": "text",
         "treatment": "text",
         "testbed": "text",
+        "ip": "integer",
         "iteration": "integer",
         "seed": "text",
         "outcome": "Outcome",

@@ -190,7 +190,7 @@ export type Event = {
 
 /** What a rule says of a connection. */
 export type Finding = {
-  /** Its name, as in [the list of rules](../findings.md). */
+  /** Its name, as in [the list of rules](findings.md). */
   rule: string;
   /** Whether the flaw is there. */
   verdict: Verdict;

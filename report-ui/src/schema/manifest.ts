@@ -76,6 +76,8 @@ export type Options = {
   trace: Traces;
   /** `sim` or `emu`. */
   testbed: string;
+  /** The version of IP that the programs speak: 4 or 6. */
+  ip: number;
   /** Traces come with the endpoints' qlogs. */
   qlog: boolean;
   /** `KEY=VALUE`, for every scenario. */

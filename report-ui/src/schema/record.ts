@@ -36,6 +36,8 @@ export type TrialRecord = {
   treatment: string;
   /** `sim`, virtual time, or `emu`, real time. */
   testbed: string;
+  /** The version of IP that the programs spoke: 4 or 6. Runs of the first format all spoke 4. */
+  ip: number;
   /** From 1. */
   iteration: number;
   /** 64 bits in hexadecimal: all that is random in the trial comes from it. */

@@ -5,14 +5,14 @@ use std::ops::RangeInclusive;
 use bentpipe_wire::quic::End;
 
 use super::join::since;
-use super::recorder::{Recorded, Sighting};
+use super::recorder::{ObservedConnection, PacketObservation};
 use super::{Fate, Nanos};
 
 /// How times of two captures belong together.
 pub(super) struct Clocks {
     start: u64,
-    /// How far the server's clock is ahead. Known to be wrong only if a packet arrives before it was sent; then the least
-    /// delays of both directions are taken to be equal.
+    /// How far the server's clock is ahead. Known to be wrong only if a packet arrives before it
+    /// was sent; then the least delays of both directions are taken to be equal.
     pub(super) ahead: Nanos,
     /// From the first to the last packet that each side saw.
     captured: [RangeInclusive<Nanos>; 2],
@@ -21,12 +21,13 @@ pub(super) struct Clocks {
 }
 
 impl Clocks {
-    /// `pairs` are the packets that both sides saw: as the client's side saw them, and as the server's did.
+    /// `pairs` are the packets that both sides saw: as the client's side saw them, and as the
+    /// server's did.
     pub(super) fn of<'a>(
         start: u64,
-        client: &Recorded,
-        server: &Recorded,
-        pairs: impl Iterator<Item = (&'a Sighting, &'a Sighting)>,
+        client: &ObservedConnection,
+        server: &ObservedConnection,
+        pairs: impl Iterator<Item = (&'a PacketObservation, &'a PacketObservation)>,
     ) -> Self {
         let mut delays: [Option<Nanos>; 2] = [None, None];
         for (at_client, at_server) in pairs {
@@ -43,7 +44,7 @@ impl Clocks {
             _ => 0,
         };
         let captured = [client, server].map(|place| {
-            let times = place.sightings.iter().map(|it| since(start, it.time));
+            let times = place.observations.iter().map(|it| since(start, it.time));
             let (first, last) = (times.clone().min(), times.max());
             first.unwrap_or(0)..=last.unwrap_or(0)
         });
@@ -64,8 +65,8 @@ impl Clocks {
     /// When a packet was seen at the client's and at the server's side.
     pub(super) fn seen(
         &self,
-        client: Option<&Sighting>,
-        server: Option<&Sighting>,
+        client: Option<&PacketObservation>,
+        server: Option<&PacketObservation>,
     ) -> [Option<Nanos>; 2] {
         [
             client.map(|it| since(self.start, it.time)),
@@ -73,8 +74,8 @@ impl Clocks {
         ]
     }
 
-    /// What became of a packet. One that was under way when the capture of its receiver's side began or ended is not known
-    /// to be lost.
+    /// What became of a packet. One that was under way when the capture of its receiver's side
+    /// began or ended is not known to be lost.
     pub(super) fn fate(&self, sender: End, seen: [Option<Nanos>; 2], says: Option<Fate>) -> Fate {
         let receiver = sender.other() as usize;
         if seen[receiver].is_some() {

@@ -6,10 +6,11 @@ use bentpipe_wire::quic::Identity;
 
 use super::{Packet, Protocol};
 
-/// Marks the copies among `packets`, which stand in order. What was seen leaving its sender comes first: a copy that was only
-/// seen to arrive is one, whatever the clocks say.
+/// Marks the copies among `packets`, which stand in order. What was seen leaving its sender comes
+/// first: a copy that was only seen to arrive is one, whatever the clocks say.
 ///
-/// The headers of a TCP segment that was sent anew may be those of the original, so none is taken for a copy.
+/// The headers of a TCP segment that was sent anew may be those of the original, so none is taken
+/// for a copy.
 pub(super) fn mark(protocol: Protocol, packets: Vec<(Identity, Packet)>) -> Vec<Packet> {
     let mut packets = packets;
     if protocol != Protocol::Tcp {

@@ -25,8 +25,8 @@ pub enum Frame {
     Ack {
         /// Where in [`super::Connection::ranges`] the acknowledged ranges are, the highest first.
         ranges: Range<u32>,
-        /// How long its sender says that it waited, in microseconds. None if its transport parameters are not known, or it
-        /// speaks TCP.
+        /// How long its sender says that it waited, in microseconds. None if its transport
+        /// parameters are not known, or it speaks TCP.
         delay_us: Option<u64>,
     },
     MaxData(u64),
@@ -42,11 +42,13 @@ pub enum Frame {
     Datagram {
         length: u32,
     },
-    /// One of this type, which is not known here. It is the last of its packet: where it ends cannot be told.
+    /// One of this type, which is not known here. It is the last of its packet: where it ends
+    /// cannot be told.
     Unknown(u64),
     /// TCP: the number of the segment of which this ACK gives an RTT sample.
     Echo(u64),
-    /// TCP: a segment as it was captured. [`super::join`] puts in its place the frames that it amounts to.
+    /// TCP: a segment as it was captured. [`super::join`] puts in its place the frames that it
+    /// amounts to.
     Segment(Box<tcp::Header>),
     /// One of which only the name matters here.
     Other(&'static str),
@@ -56,8 +58,9 @@ pub enum Frame {
 pub type Ranges = Vec<(u64, u64)>;
 
 impl Frame {
-    /// Keeps a frame; the ranges of an ACK go to `ranges`. `parameters` are the transport parameters of its sender.
-    pub(crate) fn keep(
+    /// Keeps a frame; the ranges of an ACK go to `ranges`. `parameters` are the transport
+    /// parameters of its sender.
+    pub(crate) fn without_data(
         frame: &quic::Frame<'_>,
         parameters: Option<&quic::TransportParameters>,
         ranges: &mut Ranges,
@@ -137,8 +140,9 @@ impl Frame {
         }
     }
 
-    /// Whether a QUIC packet with it asks for an acknowledgement: all but ACK, PADDING and `CONNECTION_CLOSE` do (RFC
-    /// 9002 section 2). Of packets of any protocol, ask [`super::Connection::is_ack_eliciting`].
+    /// Whether a QUIC packet with it asks for an acknowledgement: all but ACK, PADDING and
+    /// `CONNECTION_CLOSE` do (RFC 9002 section 2). Of packets of any protocol, ask
+    /// [`super::Connection::is_ack_eliciting`].
     #[must_use]
     pub fn is_ack_eliciting(&self) -> bool {
         !matches!(self.name(), "ACK" | "PADDING" | "CONNECTION_CLOSE")

@@ -1,9 +1,10 @@
 //! Brings the recordings of places together, packet by packet.
 //!
-//! A packet is the same at two places if its identity and size are: decryption is not needed. Copies that the network
-//! made are matched in the order in which they passed. Which place is at whose side is told by their names, or by where
-//! the client's first packet was seen first. Of a connection that was captured at more than two places, the first two
-//! are brought together. Places whose clocks differ by a month are not: each has a connection of its own.
+//! A packet is the same at two places if its identity and size are: decryption is not needed.
+//! Copies that the network made are matched in the order in which they passed. Which place is at
+//! whose side is told by their names, or by where the client's first packet was seen first. Of a
+//! connection that was captured at more than two places, the first two are brought together. Places
+//! whose clocks differ by a month are not: each has a connection of its own.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,16 +14,16 @@ use bentpipe_wire::quic::{End, Identity};
 
 use super::clock::Clocks;
 use super::copies;
-use super::recorder::{Recorded, Recording, Sighting};
-use super::stray;
-use super::vantage::named;
+use super::outliers;
+use super::recorder::{ObservedConnection, PacketObservation, Recording};
+use super::vantage::end_named;
 use super::{Connection, Fate, Frame, Nanos, Packet, Protocol, Vantage};
 
-/// How many packets from its beginning on a connection is known by. One of which all of these were lost between two places
-/// counts as two connections.
+/// How many packets from its beginning on a connection is known by. One of which all of these were
+/// lost between two places counts as two connections.
 const FIRST: usize = 100;
 
-/// The connections of any number of recordings, each with the name of its place.
+/// Brings together the connections of any number of recordings, each with the name of its place.
 #[must_use]
 pub fn join(places: Vec<(Option<String>, Recording)>) -> Vec<Connection> {
     let recorded = places
@@ -34,17 +35,19 @@ pub fn join(places: Vec<(Option<String>, Recording)>) -> Vec<Connection> {
         });
     let mut recorded: Vec<_> = recorded.collect();
     let starts = recorded.iter().flatten();
-    let starts: Vec<u64> = starts.map(|(.., it)| first_time(&it.sightings)).collect();
-    let beginnings = Beginnings::of(recorded.iter().flatten().map(|(_, _, it)| it));
+    let starts: Vec<u64> = starts
+        .map(|(.., it)| first_time(&it.observations))
+        .collect();
+    let first_packets = FirstPackets::of(recorded.iter().flatten().map(|(_, _, it)| it));
     let mut connections = Vec::new();
     for at in 0..recorded.len() {
         let Some((place, name, one)) = recorded[at].take() else {
             continue;
         };
-        let partner = beginnings.shared_with(&one).find(|other_at| {
+        let partner = first_packets.shared_with(&one).find(|other_at| {
             let other = recorded[*other_at].as_ref();
             let is_elsewhere = other.is_some_and(|(elsewhere, ..)| *elsewhere != place);
-            is_elsewhere && starts[at].abs_diff(starts[*other_at]) < stray::FAR
+            is_elsewhere && starts[at].abs_diff(starts[*other_at]) < outliers::MONTH
         });
         let partner = partner.and_then(|other| recorded[other].take());
         connections.push(match partner {
@@ -57,49 +60,52 @@ pub fn join(places: Vec<(Option<String>, Recording)>) -> Vec<Connection> {
     connections.sort_by_key(|it| it.start);
     for connection in &mut connections {
         if connection.protocol == Protocol::Tcp {
-            tcp::retell(connection);
+            tcp::translate(connection);
         }
     }
     connections
 }
 
 /// In which recorded connections the first packets of each occur.
-struct Beginnings {
+struct FirstPackets {
     by_identity: HashMap<Identity, Vec<usize>>,
 }
 
-impl Beginnings {
-    fn of<'a>(recorded: impl Iterator<Item = &'a Recorded>) -> Self {
+impl FirstPackets {
+    fn of<'a>(recorded: impl Iterator<Item = &'a ObservedConnection>) -> Self {
         let mut by_identity: HashMap<_, Vec<usize>> = HashMap::new();
         for (at, recorded) in recorded.enumerate() {
-            for sighting in recorded.sightings.iter().take(FIRST) {
-                by_identity.entry(sighting.identity).or_default().push(at);
+            for observation in recorded.observations.iter().take(FIRST) {
+                by_identity
+                    .entry(observation.identity)
+                    .or_default()
+                    .push(at);
             }
         }
         Self { by_identity }
     }
 
-    fn shared_with(&self, recorded: &Recorded) -> impl Iterator<Item = usize> {
-        let first = recorded.sightings.iter().take(FIRST);
+    fn shared_with(&self, recorded: &ObservedConnection) -> impl Iterator<Item = usize> {
+        let first = recorded.observations.iter().take(FIRST);
         first.flat_map(|it| self.by_identity[&it.identity].iter().copied())
     }
 }
 
-fn of_one_place(name: Option<&str>, recorded: Recorded) -> Connection {
+fn of_one_place(name: Option<&str>, recorded: ObservedConnection) -> Connection {
     let vantage = Vantage::of(name, &recorded);
-    let start = first_time(&recorded.sightings);
+    let start = first_time(&recorded.observations);
     let seen = |time: Nanos| match vantage {
         Vantage::At(End::Client) => [Some(time), None],
         Vantage::At(End::Server) => [None, Some(time)],
         Vantage::Between | Vantage::Both => [Some(time), Some(time)],
     };
-    let packets = recorded.sightings.iter().map(|sighting| {
+    let packets = recorded.observations.iter().map(|observation| {
         let fate = match vantage {
-            Vantage::At(end) if end != sighting.sender => Fate::Delivered,
-            _ => sighting.fate.unwrap_or(Fate::Unknown),
+            Vantage::At(end) if end != observation.sender => Fate::Delivered,
+            _ => observation.fate.unwrap_or(Fate::Unknown),
         };
-        let seen = seen(since(start, sighting.time));
-        (sighting.identity, packet(sighting, seen, fate))
+        let seen = seen(since(start, observation.time));
+        (observation.identity, packet(observation, seen, fate))
     });
     let mut packets: Vec<_> = packets.collect();
     packets.sort_by_key(|(_, packet)| packet.time());
@@ -117,14 +123,14 @@ fn of_one_place(name: Option<&str>, recorded: Recorded) -> Connection {
     }
 }
 
-fn of_two_places(names: [Option<&str>; 2], pair: [Recorded; 2]) -> Connection {
+fn of_two_places(names: [Option<&str>; 2], pair: [ObservedConnection; 2]) -> Connection {
     let [client, server] = in_order(names, pair);
-    let start = first_time(&client.sightings);
-    let mut at_server = Unmatched::of(&server.sightings);
-    let partners = client.sightings.iter().map(|it| at_server.take(it));
+    let start = first_time(&client.observations);
+    let mut at_server = Unmatched::of(&server.observations);
+    let partners = client.observations.iter().map(|it| at_server.take(it));
     let partners: Vec<_> = partners.collect();
-    let pairs = partners.iter().zip(&client.sightings);
-    let pairs = pairs.filter_map(|(at, it)| Some((it, &server.sightings[(*at)?])));
+    let pairs = partners.iter().zip(&client.observations);
+    let pairs = pairs.filter_map(|(at, it)| Some((it, &server.observations[(*at)?])));
     let clocks = Clocks::of(start, &client, &server, pairs);
     let mut connection = Connection {
         protocol: client.protocol,
@@ -138,26 +144,31 @@ fn of_two_places(names: [Option<&str>; 2], pair: [Recorded; 2]) -> Connection {
         frames: client.frames,
         ranges: client.ranges,
     };
-    // Each with its position among what its sender's side saw: that orders packets of the same instant.
-    let mut ordered = Vec::with_capacity(client.sightings.len());
-    for ((at_client, sighting), there) in client.sightings.iter().enumerate().zip(partners) {
-        let seen_there = there.map(|at| &server.sightings[at]);
-        let seen = clocks.seen(Some(sighting), seen_there);
-        let says = sighting.fate.or(seen_there.and_then(|it| it.fate));
-        let position = match sighting.sender {
+    // Each with its position among what its sender's side saw: that orders packets of the same
+    // instant.
+    let mut ordered = Vec::with_capacity(client.observations.len());
+    for ((at_client, observation), there) in client.observations.iter().enumerate().zip(partners) {
+        let seen_there = there.map(|at| &server.observations[at]);
+        let seen = clocks.seen(Some(observation), seen_there);
+        let says = observation.fate.or(seen_there.and_then(|it| it.fate));
+        let position = match observation.sender {
             End::Client => at_client,
             End::Server => there.unwrap_or(at_client),
         };
-        let fate = clocks.fate(sighting.sender, seen, says);
-        ordered.push((position, sighting.identity, packet(sighting, seen, fate)));
+        let fate = clocks.fate(observation.sender, seen, says);
+        ordered.push((
+            position,
+            observation.identity,
+            packet(observation, seen, fate),
+        ));
     }
     for at in at_server.rest() {
-        let sighting = &server.sightings[at];
-        let seen = clocks.seen(None, Some(sighting));
-        let fate = clocks.fate(sighting.sender, seen, sighting.fate);
-        let mut packet = packet(sighting, seen, fate);
-        packet.frames = connection.adopt(&server, sighting);
-        ordered.push((at, sighting.identity, packet));
+        let observation = &server.observations[at];
+        let seen = clocks.seen(None, Some(observation));
+        let fate = clocks.fate(observation.sender, seen, observation.fate);
+        let mut packet = packet(observation, seen, fate);
+        packet.frames = connection.copy_frames(&server, observation);
+        ordered.push((at, observation.identity, packet));
     }
     ordered.sort_by_key(|(position, _, packet)| (packet.time(), *position));
     let ordered = ordered
@@ -168,12 +179,12 @@ fn of_two_places(names: [Option<&str>; 2], pair: [Recorded; 2]) -> Connection {
 }
 
 /// The client's place first.
-fn in_order(names: [Option<&str>; 2], pair: [Recorded; 2]) -> [Recorded; 2] {
+fn in_order(names: [Option<&str>; 2], pair: [ObservedConnection; 2]) -> [ObservedConnection; 2] {
     let [one, other] = pair;
-    let sides = names.map(named);
-    let first = |recorded: &Recorded| {
+    let sides = names.map(end_named);
+    let first = |recorded: &ObservedConnection| {
         let mut of_client = recorded
-            .sightings
+            .observations
             .iter()
             .filter(|it| it.sender == End::Client);
         of_client.next().map_or(u64::MAX, |it| it.time)
@@ -186,7 +197,7 @@ fn in_order(names: [Option<&str>; 2], pair: [Recorded; 2]) -> [Recorded; 2] {
     if swapped { [other, one] } else { [one, other] }
 }
 
-/// The packets of a place for which no sighting elsewhere was found yet.
+/// The packets of a place for which no observation elsewhere was found yet.
 struct Unmatched {
     /// By what they are, copies in the order in which they passed.
     sorted: Vec<(Identity, u32, usize)>,
@@ -194,8 +205,8 @@ struct Unmatched {
 }
 
 impl Unmatched {
-    fn of(sightings: &[Sighting]) -> Self {
-        let sorted = sightings.iter().enumerate();
+    fn of(observations: &[PacketObservation]) -> Self {
+        let sorted = observations.iter().enumerate();
         let mut sorted: Vec<_> = sorted.map(|(at, it)| (it.identity, it.size, at)).collect();
         sorted.sort_unstable();
         Self {
@@ -205,16 +216,16 @@ impl Unmatched {
     }
 
     /// The first of the same packet that has not been taken.
-    fn take(&mut self, sighting: &Sighting) -> Option<usize> {
-        let key = (sighting.identity, sighting.size);
+    fn take(&mut self, observation: &PacketObservation) -> Option<usize> {
+        let key = (observation.identity, observation.size);
         let first = self.sorted.partition_point(|it| (it.0, it.1) < key);
         let same = self.sorted[first..]
             .iter()
             .take_while(|it| (it.0, it.1) == key);
         let free = same.zip(first..).find(|(_, at)| !self.taken[*at]);
-        let ((.., sighting), at) = free?;
+        let ((.., observation), at) = free?;
         self.taken[at] = true;
-        Some(*sighting)
+        Some(*observation)
     }
 
     /// Those that were not taken, in order.
@@ -231,16 +242,20 @@ impl Unmatched {
 }
 
 impl Connection {
-    /// What a place saw where every packet passed on leaving its sender; `fate` says, by the number of the captured packet, what
-    /// became of each, and when it arrived (nanoseconds since the Unix epoch).
+    /// What a place saw where every packet passed on leaving its sender; `fate` says, by the number
+    /// of the captured packet, what became of each, and when it arrived (nanoseconds since the Unix
+    /// epoch).
     #[must_use]
-    pub fn of_senders(recorded: Recorded, fate: impl Fn(u32) -> (Fate, Option<u64>)) -> Self {
-        let start = first_time(&recorded.sightings);
-        let packets = recorded.sightings.iter().map(|sighting| {
-            let (fate, arrival) = fate(sighting.frame);
-            let mut seen = [Some(since(start, sighting.time)); 2];
-            seen[sighting.sender.other() as usize] = arrival.map(|time| since(start, time));
-            (sighting.identity, packet(sighting, seen, fate))
+    pub fn of_senders(
+        recorded: ObservedConnection,
+        fate: impl Fn(u32) -> (Fate, Option<u64>),
+    ) -> Self {
+        let start = first_time(&recorded.observations);
+        let packets = recorded.observations.iter().map(|observation| {
+            let (fate, arrival) = fate(observation.frame);
+            let mut seen = [Some(since(start, observation.time)); 2];
+            seen[observation.sender.other() as usize] = arrival.map(|time| since(start, time));
+            (observation.identity, packet(observation, seen, fate))
         });
         let mut packets: Vec<_> = packets.collect();
         packets.sort_by_key(|(_, packet)| packet.time());
@@ -259,10 +274,16 @@ impl Connection {
     }
 
     /// Takes over the frames of a packet that only the server's side saw.
-    fn adopt(&mut self, from: &Recorded, sighting: &Sighting) -> Range<u32> {
+    fn copy_frames(
+        &mut self,
+        from: &ObservedConnection,
+        observation: &PacketObservation,
+    ) -> Range<u32> {
         let index = |length: usize| u32::try_from(length).expect("fewer than 2^32 frames");
         let start = index(self.frames.len());
-        for frame in &from.frames[sighting.frames.start as usize..sighting.frames.end as usize] {
+        for frame in
+            &from.frames[observation.frames.start as usize..observation.frames.end as usize]
+        {
             let mut frame = frame.clone();
             if let Frame::Ack { ranges, .. } = &mut frame {
                 let first = index(self.ranges.len());
@@ -276,24 +297,25 @@ impl Connection {
     }
 }
 
-fn packet(sighting: &Sighting, seen: [Option<Nanos>; 2], fate: Fate) -> Packet {
+fn packet(observation: &PacketObservation, seen: [Option<Nanos>; 2], fate: Fate) -> Packet {
     Packet {
-        sender: sighting.sender,
-        kind: sighting.kind,
-        number: sighting.number,
-        size: sighting.size,
-        ip_size: sighting.ip_size,
+        sender: observation.sender,
+        kind: observation.kind,
+        number: observation.number,
+        size: observation.size,
+        ip_size: observation.ip_size,
         seen,
         fate,
         copy: false,
-        decoded: sighting.decoded,
-        frames: sighting.frames.clone(),
+        decoded: observation.decoded,
+        frames: observation.frames.clone(),
     }
 }
 
-/// When the first packet was seen. Packets that could not be decoded at once stand behind later ones.
-fn first_time(sightings: &[Sighting]) -> u64 {
-    sightings.iter().map(|it| it.time).min().unwrap_or(0)
+/// When the first packet was seen. Packets that could not be decoded at once stand behind later
+/// ones.
+fn first_time(observations: &[PacketObservation]) -> u64 {
+    observations.iter().map(|it| it.time).min().unwrap_or(0)
 }
 
 pub(super) fn since(start: u64, time: u64) -> Nanos {
@@ -339,10 +361,10 @@ mod tests {
         })
     }
 
-    fn sighting(number: u64, sender: End, time: u64) -> Sighting {
+    fn observation(number: u64, sender: End, time: u64) -> PacketObservation {
         let mut identity = [0; 16];
         identity[..8].copy_from_slice(&number.to_le_bytes());
-        Sighting {
+        PacketObservation {
             time: EPOCH + time,
             frame: 0,
             identity,
@@ -359,23 +381,23 @@ mod tests {
 
     /// What one place saw of the packets, its clock ahead by `ahead`.
     fn place(packets: &[Sent], at: End, ahead: u64) -> Recording {
-        let mut sightings = Vec::new();
+        let mut observations = Vec::new();
         for (number, packet) in (0..).zip(packets) {
             if packet.sender == at {
-                sightings.push(sighting(number, packet.sender, packet.at + ahead));
+                observations.push(observation(number, packet.sender, packet.at + ahead));
             } else if let Some(delay) = packet.delay {
                 for _ in 0..packet.copies {
                     let arrival = packet.at + delay + ahead;
-                    sightings.push(sighting(number, packet.sender, arrival));
+                    observations.push(observation(number, packet.sender, arrival));
                 }
             }
         }
-        sightings.sort_by_key(|it| it.time);
-        recording(sightings)
+        observations.sort_by_key(|it| it.time);
+        recording(observations)
     }
 
-    fn recording(sightings: Vec<Sighting>) -> Recording {
-        let recorded = Recorded {
+    fn recording(observations: Vec<PacketObservation>) -> Recording {
+        let recorded = ObservedConnection {
             protocol: Protocol::Quic(1),
             ends: [
                 "192.0.2.1:1".parse().unwrap(),
@@ -383,7 +405,7 @@ mod tests {
             ],
             initial_credit: [None; 2],
             handshake: bentpipe_wire::quic::Handshake::default(),
-            sightings,
+            observations,
             frames: Vec::new(),
             ranges: Ranges::new(),
         };
@@ -404,7 +426,7 @@ mod tests {
                 (Some("client".to_owned()), place(&packets, End::Client, 0)),
                 (Some("server".to_owned()), place(&packets, End::Server, ahead)),
             ];
-            prop_assume!(places.iter().all(|(_, it)| !it.connections[0].sightings.is_empty()));
+            prop_assume!(places.iter().all(|(_, it)| !it.connections[0].observations.is_empty()));
             // Where all packets from either side were lost, the places share none.
             prop_assume!(packets.iter().any(|it| it.delay.is_some()));
             if swapped {
@@ -416,8 +438,8 @@ mod tests {
             prop_assert_eq!(found.vantage, Vantage::Both);
             prop_assert!(found.packets.is_sorted_by_key(Packet::time));
             for (number, sent) in (0..).zip(&packets) {
-                let sightings = found.packets.iter().filter(|it| it.number == Some(number));
-                let (originals, copies): (Vec<_>, Vec<_>) = sightings.partition(|it| it.sent().is_some());
+                let observations = found.packets.iter().filter(|it| it.number == Some(number));
+                let (originals, copies): (Vec<_>, Vec<_>) = observations.partition(|it| it.sent().is_some());
                 prop_assert_eq!(originals.len(), 1);
                 let expected_copies = sent.delay.map_or(0, |_| sent.copies - 1);
                 prop_assert_eq!(copies.len(), expected_copies, "what the network doubled");
@@ -525,10 +547,10 @@ mod tests {
     #[test]
     fn one_place_is_where_answers_come_at_once() {
         let times = |reply, answer| {
-            let client = |number, time| sighting(number, End::Client, time);
+            let client = |number, time| observation(number, End::Client, time);
             recording(vec![
                 client(0, 0),
-                sighting(1, End::Server, reply),
+                observation(1, End::Server, reply),
                 client(2, answer),
             ])
         };

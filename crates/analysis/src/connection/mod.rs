@@ -1,19 +1,21 @@
 //! A connection with all its packets, as both sides saw them.
 //!
-//! Captures are taken at one or two places. A [`Recorder`] notes what passes at one of them; [`join`] brings two of them
-//! together, packet by packet, so that of each packet it is known when it was sent, and when it arrived or that it did
-//! not. Everything that is measured, drawn or found starts from here.
+//! Captures are taken at one or two places. A [`Recorder`] notes what passes at one of them;
+//! [`join`] brings two of them together, packet by packet, so that of each packet it is known when
+//! it was sent, and when it arrived or that it did not. Everything that is measured, drawn or found
+//! starts from here.
 //!
-//! A capture of one place says nothing of the other: packets of the far end have a time of arrival only, and the fate of
-//! packets of the near end is unknown. Where the place lies (at the client, at the server or between) is told by the
-//! name of the interface, or by who answers quickly ([`Vantage`]).
+//! A capture of one place says nothing of the other: packets of the far end have a time of arrival
+//! only, and the fate of packets of the near end is unknown. Where the place lies (at the client,
+//! at the server or between) is told by the name of the interface, or by who answers quickly
+//! ([`Vantage`]).
 
 mod clock;
 mod copies;
 mod frame;
 mod join;
+mod outliers;
 mod recorder;
-mod stray;
 mod vantage;
 
 use std::net::SocketAddr;
@@ -23,20 +25,25 @@ use bentpipe_wire::quic::{End, Handshake, InitialCredit, PacketType, Space};
 
 pub use frame::{Frame, Ranges};
 pub use join::join;
-pub use recorder::{Passing, Recorded, Recorder, Recording, Sighting, Undecodable};
+pub use recorder::{
+    CaptureInfo, ObservedConnection, PacketObservation, Recorder, Recording, Undecodable,
+};
 pub use vantage::Vantage;
 
-/// Nanoseconds since the first packet of the connection was seen. Below 0: clocks of two captures that differ.
+/// Nanoseconds since the first packet of the connection was seen. Below 0: clocks of two captures
+/// that differ.
 pub type Nanos = i64;
 
-/// A connection and its packets, in the order in which they were sent (where that was not seen: in which they arrived).
+/// A connection and its packets, in the order in which they were sent (where that was not seen: in
+/// which they arrived).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connection {
     /// What it speaks.
     pub protocol: Protocol,
     /// Addresses of the client and the server, as first seen.
     pub ends: [SocketAddr; 2],
-    /// The flow-control credit that the client and the server gave in their transport parameters, if these were seen.
+    /// The flow-control credit that the client and the server gave in their transport parameters,
+    /// if these were seen.
     pub initial_credit: [Option<InitialCredit>; 2],
     /// What the server's part of the handshake showed; nothing of TCP.
     pub handshake: Handshake,
@@ -44,8 +51,8 @@ pub struct Connection {
     pub vantage: Vantage,
     /// When its first packet was seen, in nanoseconds since the Unix epoch.
     pub start: u64,
-    /// How far the clock at the server's side was ahead of that at the client's, as far as is certain: 0 unless packets
-    /// arrived before they were sent. Times are corrected by it.
+    /// How far the clock at the server's side was ahead of that at the client's, as far as is
+    /// certain: 0 unless packets arrived before they were sent. Times are corrected by it.
     pub clock_ahead: Nanos,
     /// By time.
     pub packets: Vec<Packet>,
@@ -55,13 +62,14 @@ pub struct Connection {
     pub ranges: Ranges,
 }
 
-/// What a connection speaks.
+/// The transport protocol of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     /// QUIC of this version.
     Quic(u32),
-    /// TCP, whose segments stand for packets: numbers count segments as they were sent, acknowledged bytes and selective
-    /// acknowledgements are given as ranges of these numbers, and the sequence space is stream 0 ([`crate::tcp`]).
+    /// TCP, whose segments stand for packets: numbers count segments as they were sent,
+    /// acknowledged bytes and selective acknowledgements are given as ranges of these numbers, and
+    /// the sequence space is stream 0 ([`crate::tcp`]).
     Tcp,
 }
 
@@ -74,7 +82,7 @@ pub enum Kind {
     Tcp,
 }
 
-/// What became of a packet.
+/// The fate of a packet: whether it arrived and, where that is known, why not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// It arrived.
@@ -121,14 +129,16 @@ pub struct Packet {
     pub number: Option<u64>,
     /// Bytes of the packet itself.
     pub size: u32,
-    /// Bytes of the IP packet that carried it; None if an earlier packet of the same datagram has them.
+    /// Bytes of the IP packet that carried it; None if an earlier packet of the same datagram has
+    /// them.
     pub ip_size: Option<u32>,
     /// When it was seen at the client's and at the server's side.
     pub seen: [Option<Nanos>; 2],
     /// What became of it.
     pub fate: Fate,
-    /// Whether it had been seen before at the same place: the network doubled it, it was captured twice, or its sender
-    /// repeated it as it was, as it may a `CONNECTION_CLOSE` (RFC 9000 section 10.2.1).
+    /// Whether it had been seen before at the same place: the network doubled it, it was captured
+    /// twice, or its sender repeated it as it was, as it may a `CONNECTION_CLOSE` (RFC 9000 section
+    /// 10.2.1).
     pub copy: bool,
     /// Whether its frames are known.
     pub decoded: bool,
@@ -173,7 +183,8 @@ impl Connection {
         &self.frames[packet.frames.start as usize..packet.frames.end as usize]
     }
 
-    /// Whether a packet asks for an acknowledgement. Of TCP segments, those do that take sequence space.
+    /// Whether a packet asks for an acknowledgement. Of TCP segments, those do that take sequence
+    /// space.
     #[must_use]
     pub fn is_ack_eliciting(&self, packet: &Packet) -> bool {
         let mut frames = self.frames(packet).iter();

@@ -1,4 +1,5 @@
-//! Notes what passes at one place: every packet of every connection, decoded where the secrets allow it.
+//! Notes what passes at one place: every packet of every connection, decoded where the secrets
+//! allow it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
@@ -6,17 +7,17 @@ use std::ops::Range;
 
 use bentpipe_wire::KeyLog;
 use bentpipe_wire::quic::{
-    self, End, Handshake, Identity, InitialCredit, Observer, Packet, PacketType, Reason, Seen,
+    self, Decoded, End, Handshake, Identity, InitialCredit, Observer, Packet, PacketType, Reason,
     Undecoded,
 };
-use bentpipe_wire::{Datagram, NoDatagram, Path};
+use bentpipe_wire::{Datagram, DecapsulationError, Path};
 
 use super::frame::{Frame, Ranges};
 use super::{Fate, Kind, Protocol};
 
-/// A packet as one place saw it.
+/// The observation of a packet at one place.
 #[derive(Debug, Clone)]
-pub struct Sighting {
+pub struct PacketObservation {
     /// Nanoseconds since the Unix epoch.
     pub time: u64,
     /// The captured packet that carried it, counted from 1 within its file.
@@ -37,39 +38,40 @@ pub struct Sighting {
     pub fate: Option<Fate>,
     /// Whether its frames are known.
     pub decoded: bool,
-    /// Its frames, in [`Recorded::frames`].
+    /// Its frames, in [`ObservedConnection::frames`].
     pub frames: Range<u32>,
 }
 
-/// A connection as one place saw it.
+/// The observations of a connection at one place.
 #[derive(Debug, Clone)]
-pub struct Recorded {
+pub struct ObservedConnection {
     /// What it speaks.
     pub protocol: Protocol,
     /// Client and server.
     pub ends: [SocketAddr; 2],
-    /// The credit that the client and the server gave in their transport parameters, if these were seen.
+    /// The credit that the client and the server gave in their transport parameters, if these were
+    /// seen.
     pub initial_credit: [Option<InitialCredit>; 2],
     /// What the server's part of the handshake showed.
     pub handshake: Handshake,
     /// Its packets as they passed.
-    pub sightings: Vec<Sighting>,
+    pub observations: Vec<PacketObservation>,
     /// The frames of all of them.
     pub frames: Vec<Frame>,
     /// The ranges of all ACK frames.
     pub ranges: Ranges,
 }
 
-/// What one place saw.
+/// The observations of one place, connection by connection.
 #[derive(Debug, Clone, Default)]
 pub struct Recording {
     /// In the order of their first packets.
-    pub connections: Vec<Recorded>,
+    pub connections: Vec<ObservedConnection>,
     /// What could not be decoded, by the reason.
     pub undecodable: BTreeMap<String, Undecodable>,
 }
 
-/// What was left out for one and the same reason.
+/// The count of what was left out for one and the same reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Undecodable {
     /// How many.
@@ -80,7 +82,7 @@ pub struct Undecodable {
 
 impl Recording {
     /// Notes that something of captured packet `frame` could not be decoded.
-    pub fn miss(&mut self, frame: u64, what: String) {
+    pub fn note_undecodable(&mut self, frame: u64, what: String) {
         let entry = self.undecodable.entry(what);
         let missing = entry.or_insert(Undecodable {
             count: 0,
@@ -91,7 +93,7 @@ impl Recording {
     }
 }
 
-/// Watches one place.
+/// The recorder of the QUIC packets that pass one place.
 #[derive(Debug)]
 pub struct Recorder<'k> {
     observer: Observer<'k>,
@@ -114,18 +116,19 @@ impl<'k> Recorder<'k> {
     }
 
     /// Notes the packets of a datagram.
-    pub fn datagram(&mut self, datagram: &Datagram<'_>, passing: Passing) {
-        let mut note = Note {
+    pub fn datagram(&mut self, datagram: &Datagram<'_>, captured: CaptureInfo) {
+        let mut recorder = DatagramRecorder {
             recording: &mut self.recording,
             path: datagram.path,
             origin: Origin {
-                passing,
+                captured,
                 ip_size: Some(datagram.ip_size()),
             },
             waiting: &mut self.waiting,
         };
-        self.observer.datagram(datagram, |seen| note.tell(seen));
-        let origin = note.origin;
+        self.observer
+            .datagram(datagram, |seen| recorder.record(seen));
+        let origin = recorder.origin;
         if self.observer.waiting().next_back() == Some(self.datagrams) {
             self.waiting.insert(self.datagrams, origin);
         }
@@ -133,27 +136,27 @@ impl<'k> Recorder<'k> {
     }
 
     /// Notes a captured packet that is no datagram.
-    pub fn no_datagram(&mut self, frame: u64, reason: NoDatagram) {
+    pub fn no_datagram(&mut self, frame: u64, reason: DecapsulationError) {
         let what = format!("captured packets: {reason}");
-        self.recording.miss(frame, what);
+        self.recording.note_undecodable(frame, what);
     }
 
     /// Notes a captured packet without a time.
-    pub fn without_time(&mut self, frame: u64) {
+    pub fn no_time(&mut self, frame: u64) {
         self.recording
-            .miss(frame, "captured packets: no time given".to_owned());
+            .note_undecodable(frame, "captured packets: no time given".to_owned());
     }
 
     /// What was recorded.
     #[must_use]
     pub fn finish(mut self) -> Recording {
         let (recording, waiting) = (&mut self.recording, &self.waiting);
-        // What waited in vain is of connections that are not known, so it has no sightings.
+        // What waited in vain is of connections that are not known, so it has no observations.
         self.observer.finish(|seen| {
             if let Err(undecoded) = seen {
                 let origin = undecoded.waited_since.and_then(|since| waiting.get(&since));
-                let frame = origin.map_or(0, |it| it.passing.frame);
-                recording.miss(frame, format!("QUIC packets: {}", undecoded.reason));
+                let frame = origin.map_or(0, |it| it.captured.frame);
+                recording.note_undecodable(frame, format!("QUIC packets: {}", undecoded.reason));
             }
         });
         for (number, connection) in self.recording.connections.iter_mut().enumerate() {
@@ -166,9 +169,10 @@ impl<'k> Recorder<'k> {
     }
 }
 
-/// When and how a datagram passed.
+/// The facts that a capture has of a packet beside its bytes: when it passed, and what became of
+/// it.
 #[derive(Debug, Clone, Copy)]
-pub struct Passing {
+pub struct CaptureInfo {
     /// Nanoseconds since the Unix epoch.
     pub time: u64,
     /// The captured packet, counted from 1 within its file.
@@ -180,28 +184,29 @@ pub struct Passing {
 /// Where packets came from.
 #[derive(Debug, Clone, Copy)]
 struct Origin {
-    passing: Passing,
+    captured: CaptureInfo,
     /// Of the IP packet, until the first QUIC packet has taken it.
     ip_size: Option<u32>,
 }
 
 /// A datagram while its packets are noted.
-struct Note<'a> {
+struct DatagramRecorder<'a> {
     recording: &'a mut Recording,
     path: Path,
     origin: Origin,
     waiting: &'a mut HashMap<u64, Origin>,
 }
 
-impl Note<'_> {
-    fn tell(&mut self, seen: Seen<'_>) {
+impl DatagramRecorder<'_> {
+    fn record(&mut self, seen: Decoded<'_>) {
         match seen {
             Ok(packet) => self.packet(&packet),
             Err(undecoded) => self.undecoded(&undecoded),
         }
     }
 
-    /// Where a packet came from; its size counts once. One that had to wait came in an earlier datagram.
+    /// Where a packet came from; its size counts once. One that had to wait came in an earlier
+    /// datagram.
     fn origin_of(&mut self, waited_since: Option<u64>) -> Origin {
         let waited = waited_since.and_then(|since| self.waiting.get_mut(&since));
         let origin = waited.unwrap_or(&mut self.origin);
@@ -215,7 +220,7 @@ impl Note<'_> {
         let origin = self.origin_of(packet.waited_since);
         let Some(number) = packet.connection else {
             let what = format!("{} packets of no known connection", packet.kind.name());
-            return self.recording.miss(origin.passing.frame, what);
+            return self.recording.note_undecodable(origin.captured.frame, what);
         };
         let recorded = self.connection(number, packet.sender);
         let start = index(&recorded.frames);
@@ -227,7 +232,8 @@ impl Note<'_> {
                         let rest = "rests of packets, from a frame of the unknown type";
                         unread = Some(format!("{rest} {frame_type:#x} on"));
                     }
-                    let frame = Frame::keep(&frame, packet.parameters, &mut recorded.ranges);
+                    let frame =
+                        Frame::without_data(&frame, packet.parameters, &mut recorded.ranges);
                     recorded.frames.push(frame);
                 }
                 Err(error) => {
@@ -236,15 +242,15 @@ impl Note<'_> {
                 }
             }
         }
-        recorded.sightings.push(Sighting {
+        recorded.observations.push(PacketObservation {
             identity: packet.identity,
             number: packet.number,
             decoded: true,
             frames: start..index(&recorded.frames),
-            ..origin.sighting(packet.sender, packet.kind, packet.size)
+            ..origin.observation(packet.sender, packet.kind, packet.size)
         });
         if let Some(what) = unread {
-            self.recording.miss(origin.passing.frame, what);
+            self.recording.note_undecodable(origin.captured.frame, what);
         }
     }
 
@@ -256,23 +262,23 @@ impl Note<'_> {
             }
             reason => format!("QUIC packets: {reason}"),
         };
-        self.recording.miss(origin.passing.frame, what);
+        self.recording.note_undecodable(origin.captured.frame, what);
         let Some((number, sender, kind)) = undecoded.known else {
             return;
         };
         let recorded = self.connection(number, sender);
-        recorded.sightings.push(Sighting {
+        recorded.observations.push(PacketObservation {
             identity: undecoded.identity,
-            ..origin.sighting(sender, kind, undecoded.size)
+            ..origin.observation(sender, kind, undecoded.size)
         });
     }
 
     /// The connection of that number; the observer counts them from 0 as they begin.
-    fn connection(&mut self, number: usize, sender: End) -> &mut Recorded {
+    fn connection(&mut self, number: usize, sender: End) -> &mut ObservedConnection {
         let connections = &mut self.recording.connections;
         while connections.len() <= number {
             let (source, destination) = (self.path.source, self.path.destination);
-            connections.push(Recorded {
+            connections.push(ObservedConnection {
                 protocol: Protocol::Quic(0), // known when all has been seen: it may still change
                 ends: match sender {
                     End::Client => [source, destination],
@@ -280,7 +286,7 @@ impl Note<'_> {
                 },
                 initial_credit: [None; 2],       // likewise
                 handshake: Handshake::default(), // likewise
-                sightings: Vec::new(),
+                observations: Vec::new(),
                 frames: Vec::new(),
                 ranges: Vec::new(),
             });
@@ -291,17 +297,17 @@ impl Note<'_> {
 
 impl Origin {
     /// A packet of which no more is known.
-    fn sighting(&self, sender: End, kind: PacketType, size: usize) -> Sighting {
-        Sighting {
-            time: self.passing.time,
-            frame: u32::try_from(self.passing.frame).expect("fewer than 2^32 captured packets"),
+    fn observation(&self, sender: End, kind: PacketType, size: usize) -> PacketObservation {
+        PacketObservation {
+            time: self.captured.time,
+            frame: u32::try_from(self.captured.frame).expect("fewer than 2^32 captured packets"),
             identity: Identity::default(),
             sender,
             kind: Kind::Quic(kind),
             number: None,
             size: u32::try_from(size).expect("a packet fits a datagram"),
             ip_size: self.ip_size,
-            fate: self.passing.fate,
+            fate: self.captured.fate,
             decoded: false,
             frames: 0..0,
         }
@@ -316,27 +322,28 @@ fn index(frames: &[Frame]) -> u32 {
 mod tests {
     use super::*;
 
-    /// The frames that are kept of a 1-RTT packet with this payload, and what is noted as not decoded.
+    /// The frames that are kept of a 1-RTT packet with this payload, and what is noted as not
+    /// decoded.
     fn frames_of(payload: &[u8]) -> (Vec<String>, Vec<String>) {
         let mut recording = Recording::default();
-        let passing = Passing {
+        let captured = CaptureInfo {
             time: 1_000_000,
             frame: 2,
             fate: None,
         };
-        let mut note = Note {
+        let mut recorder = DatagramRecorder {
             recording: &mut recording,
             path: Path {
                 source: "192.0.2.1:50000".parse().unwrap(),
                 destination: "198.51.100.1:443".parse().unwrap(),
             },
             origin: Origin {
-                passing,
+                captured,
                 ip_size: None,
             },
             waiting: &mut HashMap::new(),
         };
-        note.tell(Ok(Packet {
+        recorder.record(Ok(Packet {
             connection: Some(0),
             sender: End::Client,
             kind: PacketType::OneRtt,

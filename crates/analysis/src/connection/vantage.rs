@@ -2,20 +2,22 @@
 
 use bentpipe_wire::quic::End;
 
-use super::recorder::Recorded;
+use super::recorder::ObservedConnection;
 
-/// Where a connection was captured.
+/// The vantage point of a connection: the ends at which it was captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Vantage {
     /// At both ends.
     Both,
     /// At one end.
     At(End),
-    /// At one place that lies at neither end, or cannot be told. Packets count as sent and received when they passed.
+    /// At one place that lies at neither end, or cannot be told. Packets count as sent and received
+    /// when they passed.
     Between,
 }
 
-/// One end answers this many times as quickly as the other before a capture counts as taken at that end.
+/// One end answers this many times as quickly as the other before a capture counts as taken at that
+/// end.
 const QUICKER: u64 = 4;
 
 impl Vantage {
@@ -29,12 +31,13 @@ impl Vantage {
         }
     }
 
-    /// Of a single capture: what the name of its interface says, or who answers quickly in the handshake.
-    pub(super) fn of(name: Option<&str>, recorded: &Recorded) -> Self {
-        if let Some(end) = named(name) {
+    /// Of a single capture: what the name of its interface says, or who answers quickly in the
+    /// handshake.
+    pub(super) fn of(name: Option<&str>, recorded: &ObservedConnection) -> Self {
+        if let Some(end) = end_named(name) {
             return Self::At(end);
         }
-        match answers(recorded) {
+        match answer_delays(recorded) {
             Some((client, server)) if client.saturating_mul(QUICKER) < server => {
                 Self::At(End::Client)
             }
@@ -47,7 +50,7 @@ impl Vantage {
 }
 
 /// The end whose side a place with this name is at, if it names just one.
-pub(super) fn named(name: Option<&str>) -> Option<End> {
+pub(super) fn end_named(name: Option<&str>) -> Option<End> {
     let is_in = |end: End| name.is_some_and(|name| name.contains(end.name()));
     match (is_in(End::Client), is_in(End::Server)) {
         (true, false) => Some(End::Client),
@@ -56,21 +59,24 @@ pub(super) fn named(name: Option<&str>) -> Option<End> {
     }
 }
 
-/// How long the client and the server took for their first answers: the server's to the first packet that is seen, and
-/// the client's to that.
-fn answers(recorded: &Recorded) -> Option<(u64, u64)> {
-    let sightings = &recorded.sightings;
-    let asked = sightings.iter().position(|it| it.sender == End::Client)?;
+/// How long the client and the server took for their first answers: the server's to the first
+/// packet that is seen, and the client's to that.
+fn answer_delays(recorded: &ObservedConnection) -> Option<(u64, u64)> {
+    let observations = &recorded.observations;
+    let asked = observations
+        .iter()
+        .position(|it| it.sender == End::Client)?;
     let replied = asked
-        + sightings[asked..]
+        + observations[asked..]
             .iter()
             .position(|it| it.sender == End::Server)?;
     let answered = replied
-        + sightings[replied..]
+        + observations[replied..]
             .iter()
             .position(|it| it.sender == End::Client)?;
-    // A client that waited repeats itself; the last of these is what was answered, as far as can be told.
-    let time = |at: usize| sightings[at].time;
+    // A client that waited repeats itself; the last of these is what was answered, as far as can be
+    // told.
+    let time = |at: usize| observations[at].time;
     Some((
         time(answered).saturating_sub(time(replied)),
         time(replied).saturating_sub(time(replied - 1)),

@@ -1,11 +1,14 @@
 //! When the data sender had used up its flow-control credit.
 //!
-//! Source: RFC 9000 section 4.1. Credit is what the receiver's transport parameters allow, and `MAX_DATA` and `MAX_STREAM_DATA`
-//! frames that reached the sender. A sender counts as blocked from the packet that left no room for another full one below a limit until more credit
-//! arrives, and only while data never sent before are still to come.
+//! Source: RFC 9000 section 4.1. Credit is what the receiver's transport parameters allow, and
+//! `MAX_DATA` and `MAX_STREAM_DATA` frames that reached the sender. A sender counts as blocked from
+//! the packet that left no room for another full one below a limit until more credit arrives, and
+//! only while data never sent before are still to come.
 //!
-//! Departure: where the transport parameters are not in the capture, then until the first of these frames arrives, the sender counts as blocked only in a pause ([`super::pauses`]) that ends the moment the frame arrives: its
-//! window had room, and credit is what it had waited for. For TCP nothing is known.
+//! Departure: where the transport parameters are not in the capture, then until the first of these
+//! frames arrives, the sender counts as blocked only in a pause ([`super::pauses`]) that ends the
+//! moment the frame arrives: its window had room, and credit is what it had waited for. For TCP
+//! nothing is known.
 
 use std::collections::HashMap;
 
@@ -15,7 +18,8 @@ use bentpipe_wire::quic::InitialCredit;
 use super::pauses::Pause;
 use super::signals::{Signals, Span};
 
-/// A sender that waited for credit goes on within this time of its arrival: what a stack takes to wake and to pace.
+/// A sender that waited for credit goes on within this time of its arrival: what a stack takes to
+/// wake and to pace.
 const RESUMES_WITHIN: Nanos = 5_000_000;
 
 /// The times without credit.
@@ -23,7 +27,8 @@ const RESUMES_WITHIN: Nanos = 5_000_000;
 pub(super) struct Blocked {
     /// In order, without overlap.
     pub spans: Vec<Span>,
-    /// The most bytes in flight when the credit had just been used up: the window that flow control allowed.
+    /// The most bytes in flight when the credit had just been used up: the window that flow control
+    /// allowed.
     pub window: u64,
     /// Which limit was reached first.
     pub limit: Option<Limit>,
@@ -64,12 +69,12 @@ impl Limit {
 }
 
 /// The sender, as what it sends and hears passes.
-struct Watch<'a> {
+struct CreditTracker<'a> {
     signals: &'a Signals<'a>,
     /// The most stream data that one of its packets had.
     full: u64,
-    streams: HashMap<u64, Account>,
-    connection: Account,
+    streams: HashMap<u64, CreditAccount>,
+    connection: CreditAccount,
     /// What the receiver's transport parameters allow.
     initial: Option<InitialCredit>,
     /// Since when it is without credit, and the stream on which it was.
@@ -79,13 +84,13 @@ struct Watch<'a> {
 
 /// What was sent against a limit.
 #[derive(Debug, Clone, Copy, Default)]
-struct Account {
+struct CreditAccount {
     /// The end of what was sent; of a connection, the sum of the streams' ends.
     end: u64,
     limit: Option<u64>,
 }
 
-impl Account {
+impl CreditAccount {
     fn up_to(limit: Option<u64>) -> Self {
         Self { end: 0, limit }
     }
@@ -115,11 +120,11 @@ pub(super) fn of(signals: &Signals<'_>, pauses: &[Pause]) -> Blocked {
         .iter()
         .map(|at| signals.view.ledger[*at].stream_bytes);
     let initial = signals.view.connection.initial_credit[signals.sender.other() as usize];
-    let mut watch = Watch {
+    let mut tracker = CreditTracker {
         signals,
         full: u64::from(stream_bytes.max().unwrap_or(0)),
         streams: HashMap::new(),
-        connection: Account::up_to(initial.map(|it| it.initial_max_data)),
+        connection: CreditAccount::up_to(initial.map(|it| it.initial_max_data)),
         initial,
         since: None,
         blocked: Blocked {
@@ -129,26 +134,26 @@ pub(super) fn of(signals: &Signals<'_>, pauses: &[Pause]) -> Blocked {
     };
     for (now, at) in order {
         if packets[at].sender == signals.sender {
-            watch.sent(now, at);
+            tracker.sent(now, at);
         } else {
-            watch.received(now, &packets[at], pauses);
+            tracker.received(now, &packets[at], pauses);
         }
     }
-    if let Some((from, _)) = watch.since
+    if let Some((from, _)) = tracker.since
         && !signals.is_whole
     {
         let until = signals.sending.until;
-        watch.blocked.spans.push(Span { from, until });
+        tracker.blocked.spans.push(Span { from, until });
     }
-    watch.blocked
+    tracker.blocked
 }
 
-impl Watch<'_> {
-    fn stream(&mut self, id: u64) -> &mut Account {
+impl CreditTracker<'_> {
+    fn stream(&mut self, id: u64) -> &mut CreditAccount {
         let receiver = self.signals.sender.other();
         let limit = self.initial.map(|it| it.on_stream(receiver, id));
         let account = self.streams.entry(id);
-        account.or_insert_with(|| Account::up_to(limit))
+        account.or_insert_with(|| CreditAccount::up_to(limit))
     }
 
     fn sent(&mut self, now: Nanos, at: usize) {

@@ -1,7 +1,8 @@
 //! How far the data had come over time: distinct stream bytes, whatever their order.
 //!
-//! The offset–time plot of Endres 2022 (section 5.6.1) without what was sent again. Times are those of arrival; where only
-//! the sender's side was captured, those of the first ACK, half a round trip later.
+//! The offset–time plot of Endres 2022 (section 5.6.1) without what was sent again. Times are those
+//! of arrival; where only the sender's side was captured, those of the first ACK, half a round trip
+//! later.
 
 use std::collections::HashMap;
 

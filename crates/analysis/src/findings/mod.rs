@@ -1,22 +1,23 @@
 //! Names the flaws that the literature shows in its figures, in the trace of one connection.
 //!
-//! A [`View`] is what is known of a connection. Every rule looks at it and answers: yes, with the evidence; no, with the
-//! number that rules it out; or not sure, with what is missing. A rule never guesses: what a capture cannot tell (a
-//! side that was not captured, a link whose rate nobody gave) leads to "not sure". Rules speak of the data sender, the
-//! end that sent more stream bytes.
+//! A [`View`] is what is known of a connection. Every rule looks at it and answers: yes, with the
+//! evidence; no, with the number that rules it out; or not sure, with what is missing. A rule never
+//! guesses: what a capture cannot tell (a side that was not captured, a link whose rate nobody
+//! gave) leads to "not sure". Rules speak of the data sender, the end that sent more stream bytes.
 //!
-//! Sources: S. Endres, Evaluation and Optimization of the IETF QUIC Protocol for Satellite Networks, master's thesis,
-//! 2022, section 5.6 (offset plots, figures 5.7 to 5.20); the WPI report on SEARCH in QUIC, 2024, figure 1 (slow start
-//! exits); Kosek et al., Proxying QUIC over satellites, 2022, section III; RFC 9000, 9002 and 9406. Each rule names its
-//! own. `docs/findings.md` lists them all.
+//! Sources: S. Endres, Evaluation and Optimization of the IETF QUIC Protocol for Satellite
+//! Networks, master's thesis, 2022, section 5.6 (offset plots, figures 5.7 to 5.20); the WPI report
+//! on SEARCH in QUIC, 2024, figure 1 (slow start exits); Kosek et al., Proxying QUIC over
+//! satellites, 2022, section III; RFC 9000, 9002 and 9406. Each rule names its own.
+//! `docs/reference/findings.md` lists them all.
 
-mod copies;
 mod credit;
 mod deliveries;
 mod pauses;
+mod quantities;
+mod retransmissions;
 mod rounds;
 mod rules;
-mod say;
 mod signals;
 mod slow_start;
 #[cfg(test)]
@@ -26,35 +27,36 @@ mod transfer;
 use serde::Serialize;
 
 use crate::connection::{Connection, Nanos, Packet};
-use crate::ledger::Entry;
+use crate::ledger::LedgerEntry;
 use crate::link_facts::LinkFacts;
 
 use signals::Signals;
 use slow_start::SlowStart;
 
-/// What is known of a connection.
+/// The facts of a connection that rules look at.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
     /// Its packets.
     pub connection: &'a Connection,
     /// What [`Connection::ledger`] gave.
-    pub ledger: &'a [Entry],
+    pub ledger: &'a [LedgerEntry],
     /// What is known of its path.
     pub link: &'a LinkFacts,
-    /// The congestion windows in bytes that the client and the server logged (qlog), if they did, with the times at which they
-    /// changed.
+    /// The congestion windows in bytes that the client and the server logged (qlog), if they did,
+    /// with the times at which they changed.
     pub windows: [Option<&'a [(Nanos, u64)]>; 2],
 }
 
 impl<'a> View<'a> {
-    /// Its packets with their entries, by time. A copy of a packet is none of its own: the network or the capture made it.
-    fn packets(&self) -> impl Iterator<Item = (&'a Packet, &'a Entry)> + use<'a> {
+    /// Its packets with their entries, by time. A copy of a packet is none of its own: the network
+    /// or the capture made it.
+    fn packets(&self) -> impl Iterator<Item = (&'a Packet, &'a LedgerEntry)> + use<'a> {
         let all = self.connection.packets.iter().zip(self.ledger);
         all.filter(|(packet, _)| !packet.copy)
     }
 }
 
-/// What the rules say of a connection.
+/// The findings of all rules on a connection.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Findings {
     /// One per rule.
@@ -63,10 +65,10 @@ pub struct Findings {
     pub slow_start_end: Option<Nanos>,
 }
 
-/// What a rule says of a connection.
+/// The answer of one rule on a connection.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
-    /// Its name, as in `docs/findings.md`.
+    /// Its name, as in `docs/reference/findings.md`.
     pub rule: &'static str,
     /// Whether the flaw is there.
     pub verdict: Verdict,
@@ -80,7 +82,7 @@ pub struct Finding {
     pub plot: Option<PlotPlace>,
 }
 
-/// Whether a flaw is there.
+/// The verdict of a rule: whether a flaw is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -92,7 +94,7 @@ pub enum Verdict {
     NotSure,
 }
 
-/// A number, and when it was so.
+/// A number that a verdict rests on, and when it was so.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Evidence {
     /// What the number is.
@@ -107,7 +109,7 @@ pub struct Evidence {
     pub unit: &'static str,
 }
 
-/// A part of a plot.
+/// The part of a plot in which a flaw is seen.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct PlotPlace {
     /// Which plot: "offset", "number", "size", "rate", "`in_flight`", "rtt" or "acks".

@@ -1,22 +1,25 @@
 //! When the data sender was silent though its window had room.
 //!
-//! What the window was, a capture does not say. But it was at least as large as the most bytes that were in flight since
-//! the last loss: only losses make a window smaller (RFC 9002 section 7), apart from senders that model the path and drain it
-//! on purpose (BBR). So a sender that sends nothing for half a round trip while less than half of that is in flight waits
-//! for something else: credit, its application, or a timer.
+//! What the window was, a capture does not say. But it was at least as large as the most bytes that
+//! were in flight since the last loss: only losses make a window smaller (RFC 9002 section 7),
+//! apart from senders that model the path and drain it on purpose (BBR). So a sender that sends
+//! nothing for half a round trip while less than half of that is in flight waits for something
+//! else: credit, its application, or a timer.
 
 use crate::connection::{Nanos, Packet};
 
 use super::signals::{Signals, Span};
 
-/// In flight is at most this part of the largest since the last loss: half, which is more than a loss or a burst's
-/// granularity explains.
+/// In flight is at most this part of the largest since the last loss: half, which is more than a
+/// loss or a burst's granularity explains.
 const ROOM: u64 = 2;
-/// Silence counts from this part of an RTT on: half, for pacing spreads a window over less than one RTT.
+/// Silence counts from this part of an RTT on: half, for pacing spreads a window over less than one
+/// RTT.
 const SILENCE: Nanos = 2;
 /// The window is at least so many full packets: with fewer, half of it is one packet or two.
 const SMALLEST_WINDOW: u64 = 4;
-/// A packet of less than this share of a full one, in percent, is not full: headers differ by a few bytes.
+/// A packet of less than this share of a full one, in percent, is not full: headers differ by a few
+/// bytes.
 const FULL_PERCENT: u32 = 90;
 
 /// A silence with room in the window.
@@ -35,7 +38,7 @@ pub(super) fn of(signals: &Signals<'_>) -> Vec<Pause> {
         return Vec::new();
     };
     let sent: Vec<_> = signals.sent_in_flight().collect();
-    let mut watch = Watch::of(signals);
+    let mut tracker = FlightTracker::of(signals);
     let mut pauses = Vec::new();
     for pair in sent.windows(2) {
         let [(before, entry), (after, _)] = pair else {
@@ -46,13 +49,13 @@ pub(super) fn of(signals: &Signals<'_>) -> Vec<Pause> {
             break;
         }
         let in_flight = entry.in_flight.unwrap_or(0);
-        watch.sent(from, in_flight);
+        tracker.sent(from, in_flight);
         if until - from < rtt / SILENCE {
             continue;
         }
-        let window = watch.window;
+        let window = tracker.window;
         let full = u64::from(signals.full_size);
-        let roomy = watch.falls_to(from, in_flight, window / ROOM);
+        let roomy = tracker.falls_to(from, in_flight, window / ROOM);
         if let Some(roomy) = roomy
             && window >= SMALLEST_WINDOW * full
             && until - roomy >= rtt / SILENCE
@@ -68,7 +71,7 @@ pub(super) fn of(signals: &Signals<'_>) -> Vec<Pause> {
 }
 
 /// What leaves the flight, and the largest flight since the last loss.
-struct Watch {
+struct FlightTracker {
     /// When how many bytes are acknowledged or declared lost.
     leaving: Vec<(Nanos, u64)>,
     losses: Vec<Nanos>,
@@ -76,7 +79,7 @@ struct Watch {
     window: u64,
 }
 
-impl Watch {
+impl FlightTracker {
     fn of(signals: &Signals<'_>) -> Self {
         let sent = signals.sent_in_flight();
         let mut leaving: Vec<_> = sent
@@ -112,8 +115,8 @@ impl Watch {
         self.window = self.window.max(in_flight);
     }
 
-    /// When, after `from` and with nothing sent, no more than `level` is in flight. A loss on the way may have made the
-    /// window smaller: then never.
+    /// When, after `from` and with nothing sent, no more than `level` is in flight. A loss on the
+    /// way may have made the window smaller: then never.
     fn falls_to(&self, from: Nanos, mut in_flight: u64, level: u64) -> Option<Nanos> {
         let first = self.leaving.partition_point(|(time, _)| *time <= from);
         let next_loss = self.losses.get(self.seen_losses);

@@ -1,7 +1,8 @@
 //! A transfer cut into rounds of a round trip each.
 //!
-//! Source: RFC 9406 section 4.2: a round ends when a packet that was sent after its beginning is acknowledged. So rounds
-//! grow with the RTT, and a window that doubles per round trip doubles per round.
+//! Source: RFC 9406 section 4.2: a round ends when a packet that was sent after its beginning is
+//! acknowledged. So rounds grow with the RTT, and a window that doubles per round trip doubles per
+//! round.
 
 use crate::connection::Nanos;
 

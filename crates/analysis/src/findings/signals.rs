@@ -1,17 +1,17 @@
 //! What several rules look at, worked out once per connection.
 
 use crate::connection::{Fate, Frame, Nanos, Packet, Vantage};
-use crate::ledger::Entry;
+use crate::ledger::LedgerEntry;
 use crate::metrics::seconds;
 use bentpipe_wire::quic::{End, Space};
 
 use super::View;
-use super::copies::{self, Copies};
 use super::credit::{self, Blocked};
 use super::deliveries::{self, Deliveries};
 use super::pauses::{self, Pause};
+use super::quantities::float;
+use super::retransmissions::{self, Retransmissions};
 use super::rounds::{self, Round};
-use super::say::float;
 use super::slow_start::{self, SlowStart};
 use super::transfer;
 
@@ -76,24 +76,26 @@ pub(super) fn time_within(spans: impl IntoIterator<Item = Span>, of: Span) -> Na
 /// What several rules look at.
 pub(super) struct Signals<'a> {
     pub view: &'a View<'a>,
-    /// The data sender: the end that sends the files, if that is known, else the one that sent more stream bytes.
+    /// The data sender: the end that sends the files, if that is known, else the one that sent more
+    /// stream bytes.
     pub sender: End,
     /// Its packets with stream data, as they were sent.
     pub data: Vec<usize>,
-    /// From the first of these on, its packets that ask for an ACK in the application's packet number space: what congestion
-    /// control is about.
+    /// From the first of these on, its packets that ask for an ACK in the application's packet
+    /// number space: what congestion control is about.
     pub in_flight: Vec<usize>,
-    /// From its first packet with stream data to its last one with data never sent before; to the end of the capture, if
-    /// that is not the end of the data.
+    /// From its first packet with stream data to its last one with data never sent before; to the
+    /// end of the capture, if that is not the end of the data.
     pub sending: Span,
-    /// Whether all data were sent: the ends of their streams are in the capture, and no less than was asked for.
+    /// Whether all data were sent: the ends of their streams are in the capture, and no less than
+    /// was asked for.
     pub is_whole: bool,
     /// The smallest RTT sample; where there is none, the path's.
     pub rtt: Option<Nanos>,
     /// What a full-sized packet of the sender's data has, without UDP and IP.
     pub full_size: u32,
     pub deliveries: Deliveries,
-    pub copies: Copies,
+    pub retransmissions: Retransmissions,
     pub rounds: Vec<Round>,
     pub blocked: Blocked,
     /// Those that flow control does not explain.
@@ -117,7 +119,7 @@ impl<'a> Signals<'a> {
             rtt: smallest_rtt(view),
             full_size: full_size(view, &data),
             deliveries: deliveries::of(view, sender),
-            copies: Copies::default(),
+            retransmissions: Retransmissions::default(),
             rounds: Vec::new(),
             blocked: Blocked::default(),
             pauses: Vec::new(),
@@ -126,7 +128,7 @@ impl<'a> Signals<'a> {
             sender,
             data,
         };
-        signals.copies = copies::of(&signals);
+        signals.retransmissions = retransmissions::of(&signals);
         if signals.sees_sender() {
             signals.rounds = rounds::of(&signals);
             signals.pauses = pauses::of(&signals);
@@ -206,18 +208,18 @@ impl<'a> Signals<'a> {
         Ok(at_rate(rate, rtt))
     }
 
-    pub(super) fn packet(&self, at: usize) -> (&Packet, &Entry) {
+    pub(super) fn packet(&self, at: usize) -> (&Packet, &LedgerEntry) {
         (&self.view.connection.packets[at], &self.view.ledger[at])
     }
 
     /// The packets of the data sender, as they were sent.
-    pub(super) fn sent(&self) -> impl Iterator<Item = (&Packet, &Entry)> {
+    pub(super) fn sent(&self) -> impl Iterator<Item = (&Packet, &LedgerEntry)> {
         let all = self.view.packets();
         all.filter(|(packet, _)| packet.sender == self.sender)
     }
 
     /// Those of them in [`Signals::in_flight`].
-    pub(super) fn sent_in_flight(&self) -> impl Iterator<Item = (&Packet, &Entry)> {
+    pub(super) fn sent_in_flight(&self) -> impl Iterator<Item = (&Packet, &LedgerEntry)> {
         self.in_flight.iter().map(|at| self.packet(*at))
     }
 
@@ -269,7 +271,7 @@ impl<'a> Signals<'a> {
 }
 
 /// Whether a packet arrived, if that is known.
-pub(super) fn arrived(packet: &Packet, entry: &Entry) -> Option<bool> {
+pub(super) fn arrived(packet: &Packet, entry: &LedgerEntry) -> Option<bool> {
     match packet.fate {
         Fate::Delivered => Some(true),
         Fate::QueueDrop | Fate::Loss | Fate::NotReceived => Some(false),

@@ -1,32 +1,35 @@
 //! How slow start ended.
 //!
-//! In slow start the window doubles every round (RFC 9002 section 7.3.1), or grows by half in the conservative slow start of
-//! RFC 9406; in congestion avoidance, a large window hardly grows within one round. The window shows as the most bytes in
-//! flight in a round, or in the sender's own log. Slow start ends with the first round that has not grown, if the next has
-//! not either or a loss was declared: a loss that does not stop growth does not end it (BBR).
+//! In slow start the window doubles every round (RFC 9002 section 7.3.1), or grows by half in the
+//! conservative slow start of RFC 9406; in congestion avoidance, a large window hardly grows within
+//! one round. The window shows as the most bytes in flight in a round, or in the sender's own log.
+//! Slow start ends with the first round that has not grown, if the next has not either or a loss
+//! was declared: a loss that does not stop growth does not end it (BBR).
 //!
-//! A logged window tells more: slow start ends no later than its first drop, if that is not made good within two round trips.
+//! A logged window tells more: slow start ends no later than its first drop, if that is not made
+//! good within two round trips.
 //!
 //! Without the beginning of the connection in the capture, or without ACKs, nothing can be said.
 //!
-//! What else stops growth is told apart: a sender without credit, and one that paused. A loss that comes only after that ended
-//! no growth.
+//! What else stops growth is told apart: a sender without credit, and one that paused. A loss that
+//! comes only after that ended no growth.
 
 use crate::connection::Nanos;
 
+use super::quantities::Seconds;
 use super::rounds::Round;
-use super::say::Seconds;
 use super::signals::{Missing, Signals, Span, time_within};
 use super::transfer;
 
-/// A round grows if its window is this many percent of the largest before. Conservative slow start of RFC 9406 gives 150
-/// with ACKs of every packet and at least 125; CUBIC at 50 packets and more gives less than 110 right after slow start.
+/// A round grows if its window is this many percent of the largest before. Conservative slow start
+/// of RFC 9406 gives 150 with ACKs of every packet and at least 125; CUBIC at 50 packets and more
+/// gives less than 110 right after slow start.
 const GROWTH_PERCENT: u64 = 120;
 /// Credit or pauses explain a round without growth if they took at least this part of it.
 const HELD: Nanos = 8;
 
-/// A logged window fell if it has this many percent left. CUBIC leaves 70 (RFC 9438 section 4.6); stacks that count acknowledged
-/// bytes in fractions of a packet wobble by less than one.
+/// A logged window fell if it has this many percent left. CUBIC leaves 70 (RFC 9438 section 4.6);
+/// stacks that count acknowledged bytes in fractions of a packet wobble by less than one.
 const FALLEN_PERCENT: u64 = 90;
 /// A sender logs its window this long after the ACK that showed the loss, at most.
 const LOGGED_WITHIN: Nanos = 5_000_000;
@@ -43,14 +46,14 @@ pub(super) enum SlowStart {
     /// It still grew when the last new data were sent; the most bytes in flight.
     OutOfData(u64),
     /// Growth stopped because the credit was used up.
-    HeldByCredit(Held),
+    HeldByCredit(HeldWindow),
     /// Growth stopped because the sender paused.
-    HeldByPauses(Held),
+    HeldByPauses(HeldWindow),
 }
 
 /// A window that something else kept from growing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Held {
+pub(super) struct HeldWindow {
     /// When growth stopped.
     pub at: Nanos,
     /// The most bytes in flight until then.
@@ -145,7 +148,7 @@ fn by_rounds(signals: &Signals<'_>) -> SlowStart {
         if held.is_some() {
             continue;
         }
-        let stopped = Held {
+        let stopped = HeldWindow {
             at: round.span.from,
             in_flight: in_flight(&rounds[..=at]),
             loss: rounds[at..].iter().find_map(|it| it.loss_declared),
@@ -218,7 +221,8 @@ fn in_flight(rounds: &[Round]) -> u64 {
 /// The exit at that time.
 fn exit(rounds: &[Round], at: Nanos, by_loss: bool) -> Exit {
     let until = rounds.partition_point(|it| it.span.from <= at);
-    // What was sent in the round of the loss and the one before stood in flight when it was declared.
+    // What was sent in the round of the loss and the one before stood in flight when it was
+    // declared.
     let around = &rounds[until.saturating_sub(2)..until];
     Exit {
         at,

@@ -1,20 +1,21 @@
 //! Where a transfer begins and ends in a capture, and whether the capture has all of it.
 //!
-//! A transfer is whole if the end of every stream that carries it was sent (RFC 9000 section 3.1, "Data Sent"), and, where the
-//! size of the files is known, no less than that. What was cut short, by a timeout or by the end of the capture, still had data
-//! to send at its end: that end must not be taken for the sender's.
+//! A transfer is whole if the end of every stream that carries it was sent (RFC 9000 section 3.1,
+//! "Data Sent"), and, where the size of the files is known, no less than that. What was cut short,
+//! by a timeout or by the end of the capture, still had data to send at its end: that end must not
+//! be taken for the sender's.
 
 use std::collections::HashMap;
 
 use crate::connection::{Connection, Frame, Kind, Nanos, Packet};
-use crate::ledger::Entry;
+use crate::ledger::LedgerEntry;
 use bentpipe_wire::quic::{End, PacketType};
 
 use super::View;
 use super::signals::Span;
 
-/// A stream of this number or greater in the lowest bits has one direction (RFC 9000 section 2.1). In HTTP/3 these are of
-/// control, and never end.
+/// A stream of this number or greater in the lowest bits has one direction (RFC 9000 section 2.1).
+/// In HTTP/3 these are of control, and never end.
 const UNIDIRECTIONAL: u64 = 0x02;
 
 /// Whether all data were sent.
@@ -37,8 +38,8 @@ pub(super) fn is_whole(view: &View<'_>, sender: End, data: &[usize]) -> bool {
     is_enough && ended.values().all(|ended| *ended)
 }
 
-/// From the first packet with stream data to the last one with data never sent before; of a transfer that is not whole, to the
-/// end of the connection or the capture.
+/// From the first packet with stream data to the last one with data never sent before; of a
+/// transfer that is not whole, to the end of the connection or the capture.
 pub(super) fn sending(view: &View<'_>, data: &[usize], is_whole: bool) -> Span {
     let time = |at: &usize| view.connection.packets[*at].time();
     let from = data.first().map_or(0, time);
@@ -51,7 +52,8 @@ pub(super) fn sending(view: &View<'_>, data: &[usize], is_whole: bool) -> Span {
     Span { from, until }
 }
 
-/// Whether the capture began after the connection: no handshake is in it, or not the first bytes of the data.
+/// Whether the capture began after the connection: no handshake is in it, or not the first bytes of
+/// the data.
 pub(super) fn began_earlier(view: &View<'_>, data: &[usize]) -> bool {
     let connection = view.connection;
     let frames = |packet: &Packet| connection.frames(packet).iter();
@@ -64,7 +66,7 @@ pub(super) fn began_earlier(view: &View<'_>, data: &[usize]) -> bool {
     !connection.packets.iter().any(opens) || !data.any(|packet| frames(packet).any(is_first))
 }
 
-fn new_bytes(entry: &Entry) -> u64 {
+fn new_bytes(entry: &LedgerEntry) -> u64 {
     u64::from(entry.stream_bytes - entry.retransmitted)
 }
 

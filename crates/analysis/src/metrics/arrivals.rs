@@ -6,8 +6,8 @@ use crate::connection::{Connection, Fate, Frame, Nanos, Packet};
 use crate::intervals::Intervals;
 use bentpipe_wire::quic::End;
 
-/// The times at which bytes of `sender`'s streams arrived that had not been there before, and how many, in order. Packets
-/// count that are known to have arrived.
+/// The times at which bytes of `sender`'s streams arrived that had not been there before, and how
+/// many, in order. Packets count that are known to have arrived.
 #[must_use]
 pub fn arrivals(connection: &Connection, sender: End) -> Vec<(Nanos, u64)> {
     let own = connection.packets.iter();

@@ -1,33 +1,36 @@
 //! The times by which a transfer is measured.
 
 use crate::connection::{Connection, Frame, Kind, Nanos, Packet, Protocol, Vantage};
-use crate::ledger::Entry;
+use crate::ledger::LedgerEntry;
 use crate::link_facts::LinkFacts;
 use bentpipe_wire::quic::{End, PacketType};
 
 use super::reply::Reply;
 
-/// When what happened, in nanoseconds since the first packet of the connection was seen.
+/// The times of a connection's milestones, in nanoseconds since its first packet was seen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Milestones {
     /// The client's first packet. None if that was not seen: the capture began later.
     pub start: Option<Nanos>,
-    /// The handshake is complete for the client (RFC 9001 section 4.1.1): it sends its first Handshake packet with CRYPTO,
-    /// which holds its Finished, or its first 1-RTT packet, where the former was not seen or is not decrypted. Of TCP, it
-    /// is the first segment that answers one of the server.
+    /// The handshake is complete for the client (RFC 9001 section 4.1.1): it sends its first
+    /// Handshake packet with CRYPTO, which holds its Finished, or its first 1-RTT packet, where the
+    /// former was not seen or is not decrypted. Of TCP, it is the first segment that answers one of
+    /// the server.
     pub handshake_complete: Option<Nanos>,
     /// The first packet with data of the reply; in an upload, of the files, at the server.
     pub first_byte: Option<Nanos>,
-    /// The last byte of the reply that had been missing, if the reply is complete; in an upload, that of the files.
+    /// The last byte of the reply that had been missing, if the reply is complete; in an upload,
+    /// that of the files.
     pub last_byte: Option<Nanos>,
-    /// The client has all that it waited for: the last byte of the reply; in an upload, the end of the last answer to it.
+    /// The client has all that it waited for: the last byte of the reply; in an upload, the end of
+    /// the last answer to it.
     pub complete: Option<Nanos>,
 }
 
 impl Milestones {
     /// Those of `connection`, whose [ledger](Connection::ledger) is `entries`.
     #[must_use]
-    pub fn of(connection: &Connection, entries: &[Entry], facts: &LinkFacts) -> Self {
+    pub fn of(connection: &Connection, entries: &[LedgerEntry], facts: &LinkFacts) -> Self {
         let sender = facts.files_sender();
         Self::between(
             connection,

@@ -1,14 +1,17 @@
 //! What a connection achieved, in numbers, out of its packets and the ledgers of its senders.
 //!
-//! Times are read at the client; those of an upload's files at the server, where they arrive. A capture of the server's side alone has no such times; there, passing at the server
-//! stands for it: what is measured then lacks the two ways in between. [`crate::connection::Vantage`] says which it is.
+//! Times are read at the client; those of an upload's files at the server, where they arrive. A
+//! capture of the server's side alone has no such times; there, passing at the server stands for
+//! it: what is measured then lacks the two ways in between. [`crate::connection::Vantage`] says
+//! which it is.
 //!
-//! Definitions: completion and goodput are those of the papers on QUIC over satellites (8 · bytes / time from the first
-//! packet with data to the last); RTT samples and bytes in flight those of RFC 9002, as the ledger keeps them.
+//! Definitions: completion and goodput are those of the papers on QUIC over satellites (8 · bytes /
+//! time from the first packet with data to the last); RTT samples and bytes in flight those of RFC
+//! 9002, as the ledger keeps them.
 //!
-//! Departures: an endpoint's own report may differ. It hears of its handshake, its first and its last byte when its stack
-//! hands them over: a byte behind a gap later than it arrived here, and the end of the handshake at once, while here it is
-//! seen by what the client sends next.
+//! Departures: an endpoint's own report may differ. It hears of its handshake, its first and its
+//! last byte when its stack hands them over: a byte behind a gap later than it arrived here, and
+//! the end of the handshake at once, while here it is seen by what the client sends next.
 
 mod arrivals;
 mod milestones;
@@ -20,7 +23,7 @@ mod tests;
 use serde::Serialize;
 
 use crate::connection::{Connection, Nanos};
-use crate::ledger::Entry;
+use crate::ledger::LedgerEntry;
 use crate::link_facts::LinkFacts;
 use bentpipe_wire::quic::End;
 
@@ -32,21 +35,24 @@ use one_way::Transfer;
 
 use reply::Reply;
 
-/// Measurements of a connection. None: cannot be measured from where it was captured, or did not happen.
+/// Measurements of a connection. None: cannot be measured from where it was captured, or did not
+/// happen.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Metrics {
     /// From the client's first packet to the end of its handshake, seconds.
     pub handshake_s: Option<f64>,
-    /// From the client's first packet to the first packet with data of the reply, seconds. None of an upload, whose answer has
-    /// no data.
+    /// From the client's first packet to the first packet with data of the reply, seconds. None of
+    /// an upload, whose answer has no data.
     pub ttfb_s: Option<f64>,
-    /// From the client's first packet to the last byte of the reply that had been missing, seconds. Only if the reply is
-    /// complete. Of an upload, to the end of the last answer.
+    /// From the client's first packet to the last byte of the reply that had been missing, seconds.
+    /// Only if the reply is complete. Of an upload, to the end of the last answer.
     pub completion_s: Option<f64>,
-    /// From the first packet with data of the reply, or of an upload's files, to the last byte, seconds.
+    /// From the first packet with data of the reply, or of an upload's files, to the last byte,
+    /// seconds.
     pub transfer_s: Option<f64>,
-    /// 8 · `stream_bytes` (of an upload, bytes of the files) / `transfer_s`. None also where it exceeds the path's rate: all fit into one flight, whose
-    /// first packet's own time on the path is not in `transfer_s`.
+    /// 8 · `stream_bytes` (of an upload, bytes of the files) / `transfer_s`. None also where it
+    /// exceeds the path's rate: all fit into one flight, whose first packet's own time on the path
+    /// is not in `transfer_s`.
     pub goodput_bps: Option<f64>,
     /// Distinct bytes of the reply that arrived. None if it could not be decrypted, here and below.
     pub stream_bytes: Option<u64>,
@@ -57,7 +63,8 @@ pub struct Metrics {
     /// From the client to the server.
     #[serde(rename = "return")]
     pub back: OneWay,
-    /// Of the samples of the end that sends the files or, where that is not known, sent more data, as the next two.
+    /// Of the samples of the end that sends the files or, where that is not known, sent more data,
+    /// as the next two.
     pub rtt_min_ms: Option<f64>,
     /// The middle one.
     pub rtt_median_ms: Option<f64>,
@@ -70,7 +77,7 @@ pub struct Metrics {
 impl Metrics {
     /// Measures `connection`, whose [ledger](Connection::ledger) is `entries`.
     #[must_use]
-    pub fn of(connection: &Connection, entries: &[Entry], facts: &LinkFacts) -> Self {
+    pub fn of(connection: &Connection, entries: &[LedgerEntry], facts: &LinkFacts) -> Self {
         let from = facts.files_sender();
         let sent = Reply::both(connection, entries, from);
         let times = Milestones::between(connection, &sent, from);
@@ -117,7 +124,11 @@ fn goodput(bytes: u64, transfer_s: Option<f64>, rate_bps: Option<u64>) -> Option
 }
 
 /// The RTT samples of an end, and the most that it had in flight.
-fn of_sender(connection: &Connection, entries: &[Entry], end: End) -> (Vec<Nanos>, Option<u64>) {
+fn of_sender(
+    connection: &Connection,
+    entries: &[LedgerEntry],
+    end: End,
+) -> (Vec<Nanos>, Option<u64>) {
     let (mut samples, mut in_flight) = (Vec::new(), None);
     for (packet, entry) in connection.packets.iter().zip(entries) {
         if packet.sender == end {
@@ -129,7 +140,8 @@ fn of_sender(connection: &Connection, entries: &[Entry], end: End) -> (Vec<Nanos
     (samples, in_flight)
 }
 
-/// The least, the middle and the greatest, in milliseconds. The middle of an even number is the mean of the middle two.
+/// The least, the middle and the greatest, in milliseconds. The middle of an even number is the
+/// mean of the middle two.
 fn spread_ms(times: &mut [Nanos]) -> [Option<f64>; 3] {
     if times.is_empty() {
         return [None; 3];

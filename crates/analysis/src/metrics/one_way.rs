@@ -3,13 +3,14 @@
 use serde::Serialize;
 
 use crate::connection::{Connection, Fate, Frame, Nanos, Packet, Vantage};
-use crate::ledger::Entry;
+use crate::ledger::LedgerEntry;
 use bentpipe_wire::quic::{End, Space};
 
 use super::milestones::seen_at;
 use super::{float, spread_ms};
 
-/// Measurements of one direction of a connection. None: cannot be measured from where it was captured.
+/// Measurements of one direction of a connection. None: cannot be measured from where it was
+/// captured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OneWay {
     /// QUIC packets (TCP: segments).
@@ -20,8 +21,8 @@ pub struct OneWay {
     pub ip_bytes: u64,
     /// Of stream data, with what was retransmitted. Needs secrets, where they are encrypted.
     pub stream_bytes: Option<u64>,
-    /// Of stream data that had been sent before. Needs a place other than the receiver's side, where what was lost does not
-    /// pass.
+    /// Of stream data that had been sent before. Needs a place other than the receiver's side,
+    /// where what was lost does not pass.
     pub retransmitted_bytes: Option<u64>,
     /// `retransmitted_bytes` / `stream_bytes`.
     pub retransmitted_share: Option<f64>,
@@ -29,13 +30,15 @@ pub struct OneWay {
     pub lost_packets: Option<u64>,
     /// `lost_packets` / `packets`.
     pub lost_share: Option<f64>,
-    /// Packets that arrived after one of their packet number space with a larger number. Needs the receiver's side.
+    /// Packets that arrived after one of their packet number space with a larger number. Needs the
+    /// receiver's side.
     pub reordered_packets: Option<u64>,
-    /// Packets that passed the same place once more; they count nowhere else. The network doubled them, they were captured
-    /// twice, or their sender repeated them as they were, as it may a `CONNECTION_CLOSE`.
+    /// Packets that passed the same place once more; they count nowhere else. The network doubled
+    /// them, they were captured twice, or their sender repeated them as they were, as it may a
+    /// `CONNECTION_CLOSE`.
     pub duplicates: u64,
-    /// From leaving the sender's side to reaching the receiver's, as the next two. Needs both sides, and is wrong by what
-    /// their clocks differ.
+    /// From leaving the sender's side to reaching the receiver's, as the next two. Needs both
+    /// sides, and is wrong by what their clocks differ.
     pub one_way_delay_min_ms: Option<f64>,
     /// The middle one.
     pub one_way_delay_median_ms: Option<f64>,
@@ -49,7 +52,8 @@ pub struct OneWay {
     pub acks_sent: u64,
     /// `acks_sent` of the other direction / packets with stream data of this.
     pub acks_per_data_packet: Option<f64>,
-    /// IP bytes that passed the side of the files' receiver during the transfer, after its first packet, as a rate.
+    /// IP bytes that passed the side of the files' receiver during the transfer, after its first
+    /// packet, as a rate.
     pub mean_rate_bps: Option<f64>,
 }
 
@@ -57,7 +61,7 @@ impl OneWay {
     /// Forward and return.
     pub(super) fn both(
         connection: &Connection,
-        entries: &[Entry],
+        entries: &[LedgerEntry],
         transfer: Transfer,
     ) -> [Self; 2] {
         let ends = [End::Server, End::Client];
@@ -105,7 +109,12 @@ struct Counts {
 }
 
 impl Counts {
-    fn of(connection: &Connection, entries: &[Entry], sender: End, transfer: Transfer) -> Self {
+    fn of(
+        connection: &Connection,
+        entries: &[LedgerEntry],
+        sender: End,
+        transfer: Transfer,
+    ) -> Self {
         let mut counts = Self::default();
         let mut arrivals = Vec::new();
         for (packet, entry) in connection.packets.iter().zip(entries) {
@@ -128,7 +137,7 @@ impl Counts {
         counts
     }
 
-    fn add(&mut self, connection: &Connection, packet: &Packet, entry: &Entry) {
+    fn add(&mut self, connection: &Connection, packet: &Packet, entry: &LedgerEntry) {
         self.packets += 1;
         if packet.space() == Some(Space::Application) {
             *(if packet.decoded {

@@ -1,17 +1,19 @@
 //! What an end sent on streams, as far as it arrived.
 //!
-//! Of the server, the reply counts: what it sent on streams that the client opened for both ways (RFC 9000 section 2.1).
-//! hq-interop and HTTP/3 reply on these; what HTTP/3 sends beside on streams of the server's own (control, QPACK) is no
-//! reply. Only if the server sent nothing on the client's streams do its own count. Of the client, all its streams do.
+//! Of the server, the reply counts: what it sent on streams that the client opened for both ways
+//! (RFC 9000 section 2.1). hq-interop and HTTP/3 reply on these; what HTTP/3 sends beside on
+//! streams of the server's own (control, QPACK) is no reply. Only if the server sent nothing on the
+//! client's streams do its own count. Of the client, all its streams do.
 //!
-//! A packet counts as arrived unless it is known to be lost. Where the far side was not captured, it counts as lost if
-//! the rules of loss recovery took it for lost and no acknowledgement came later.
+//! A packet counts as arrived unless it is known to be lost. Where the far side was not captured,
+//! it counts as lost if the rules of loss recovery took it for lost and no acknowledgement came
+//! later.
 
 use std::collections::HashMap;
 
 use crate::connection::{Connection, Fate, Frame, Nanos, Packet};
 use crate::intervals::Intervals;
-use crate::ledger::Entry;
+use crate::ledger::LedgerEntry;
 use bentpipe_wire::quic::End;
 
 use super::milestones::seen_at;
@@ -23,7 +25,8 @@ pub(super) struct Reply {
     pub bytes: u64,
     /// When the first packet with some of them passed.
     pub first: Option<Nanos>,
-    /// When the last that had been missing passed, if everything arrived, to the end of every stream.
+    /// When the last that had been missing passed, if everything arrived, to the end of every
+    /// stream.
     pub last: Option<Nanos>,
     /// When the last of the client's streams for both ways ended, if all did.
     pub ended: Option<Nanos>,
@@ -42,8 +45,13 @@ struct Stream {
 }
 
 impl Reply {
-    /// Of the client and of the server. Files are looked at where they arrive, and replies at the client.
-    pub(super) fn both(connection: &Connection, entries: &[Entry], files_from: End) -> [Self; 2] {
+    /// Of the client and of the server. Files are looked at where they arrive, and replies at the
+    /// client.
+    pub(super) fn both(
+        connection: &Connection,
+        entries: &[LedgerEntry],
+        files_from: End,
+    ) -> [Self; 2] {
         let places = [files_from.other(), End::Client];
         [End::Client, End::Server].map(|end| {
             let place = places[end as usize];
@@ -52,7 +60,7 @@ impl Reply {
     }
 
     /// Of what `sender` sent, with times at `place`.
-    fn of(connection: &Connection, entries: &[Entry], sender: End, place: End) -> Self {
+    fn of(connection: &Connection, entries: &[LedgerEntry], sender: End, place: End) -> Self {
         let mut streams = arrived(connection, entries, sender, place);
         let is_for_reply = |id: u64| id.is_multiple_of(4);
         let mut ends = streams.iter().filter(|(id, _)| is_for_reply(**id));
@@ -78,7 +86,7 @@ impl Reply {
 /// The streams of a connection, with what arrived of the data of `sender`.
 fn arrived(
     connection: &Connection,
-    entries: &[Entry],
+    entries: &[LedgerEntry],
     sender: End,
     place: End,
 ) -> HashMap<u64, Stream> {
@@ -113,7 +121,7 @@ fn stream_id(frame: &Frame) -> Option<u64> {
     }
 }
 
-fn is_lost(packet: &Packet, entry: &Entry) -> bool {
+fn is_lost(packet: &Packet, entry: &LedgerEntry) -> bool {
     match packet.fate {
         Fate::Delivered => false,
         Fate::QueueDrop | Fate::Loss | Fate::NotReceived => true,

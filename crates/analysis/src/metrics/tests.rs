@@ -96,7 +96,8 @@ impl Maker {
         self.packet(End::Client, PacketType::OneRtt, 602, &[stream(0, 0, true)]);
     }
 
-    /// A handshake, a request, and a reply of 3000 bytes of which the second packet is lost and sent again.
+    /// A handshake, a request, and a reply of 3000 bytes of which the second packet is lost and
+    /// sent again.
     fn transfer(vantage: Vantage) -> Self {
         let mut maker = Self::new(vantage);
         maker.handshake();

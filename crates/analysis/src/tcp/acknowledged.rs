@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::numbers::Position;
+use super::sequence::Position;
 use crate::intervals::Intervals;
 
 /// A segment that takes sequence space.
@@ -41,7 +41,7 @@ pub(super) struct Acknowledged {
     /// Indices of those acknowledged.
     covered: Intervals,
     /// The lowest of those that the sender does not know to be acknowledged: ACKs are lost too.
-    untold: Option<u64>,
+    unreported: Option<u64>,
 }
 
 impl Acknowledged {
@@ -57,9 +57,9 @@ impl Acknowledged {
         self.open.insert((self.segments[index].extent.start, index));
     }
 
-    /// Takes an ACK. Writes what is acknowledged as ranges of numbers, the highest first, down to the lowest that is new to
-    /// the sender.
-    /// Returns the number of the segment that was answered, if it gives an RTT sample.
+    /// Takes an ACK. Writes what is acknowledged as ranges of numbers, the highest first, down to
+    /// the lowest that is new to the sender. Returns the number of the segment that was answered,
+    /// if it gives an RTT sample.
     pub(super) fn take(&mut self, ack: &Ack, ranges: &mut Vec<(u64, u64)>) -> Option<u64> {
         let mut newly = self.newly(Position::MIN..ack.cumulative);
         for block in &ack.sack {
@@ -68,11 +68,11 @@ impl Acknowledged {
         for index in &newly {
             let index = *index as u64;
             self.covered.add(index..index + 1);
-            self.untold = Some(self.untold.map_or(index, |lowest| lowest.min(index)));
+            self.unreported = Some(self.unreported.map_or(index, |lowest| lowest.min(index)));
         }
-        let lowest = self.untold.unwrap_or(u64::MAX);
+        let lowest = self.unreported.unwrap_or(u64::MAX);
         if ack.arrived {
-            self.untold = None;
+            self.unreported = None;
         }
         for (count, range) in self.covered.descending().enumerate() {
             if count > 0 && range.end <= lowest {

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::connection::{Frame, Kind, Passing, Protocol, Recorded, Recording, Sighting};
+use crate::connection::{
+    CaptureInfo, Frame, Kind, ObservedConnection, PacketObservation, Protocol, Recording,
+};
 use bentpipe_wire::Path;
 use bentpipe_wire::quic::{End, Identity};
 use bentpipe_wire::tcp::Header;
@@ -12,10 +14,10 @@ use bentpipe_wire::tcp::Segment;
 /// A segment is not taken apart into smaller ones; below RFC 9293's default of 536, with options.
 const SMALLEST_PIECE: u32 = 476;
 
-/// Watches one place.
+/// The recorder of the TCP segments that pass one place.
 #[derive(Debug, Default)]
 pub struct Recorder {
-    connections: Vec<Recorded>,
+    connections: Vec<ObservedConnection>,
     /// What is known of each beyond what is recorded.
     states: Vec<State>,
     /// The latest connection on these addresses and ports, by the path from its client.
@@ -32,7 +34,7 @@ struct State {
 
 impl Recorder {
     /// Notes a segment.
-    pub fn segment(&mut self, segment: &Segment, passing: Passing) {
+    pub fn segment(&mut self, segment: &Segment, captured: CaptureInfo) {
         let (number, sender) = self.connection(segment);
         let state = &mut self.states[number];
         if segment.header.syn {
@@ -43,16 +45,16 @@ impl Recorder {
         for piece in pieces(segment, state.mss) {
             let at = u32::try_from(recorded.frames.len()).expect("fewer than 2^32 segments");
             let size = piece.header_bytes + piece.header.length;
-            recorded.sightings.push(Sighting {
-                time: passing.time,
-                frame: u32::try_from(passing.frame).expect("fewer than 2^32 captured packets"),
+            recorded.observations.push(PacketObservation {
+                time: captured.time,
+                frame: u32::try_from(captured.frame).expect("fewer than 2^32 captured packets"),
                 identity: identity(&piece),
                 sender,
                 kind: Kind::Tcp,
                 number: None, // known when all places have been joined
                 size,
                 ip_size: Some(size + if piece.path.source.is_ipv4() { 20 } else { 40 }),
-                fate: passing.fate,
+                fate: captured.fate,
                 decoded: true,
                 frames: at..at + 1,
             });
@@ -87,12 +89,12 @@ impl Recorder {
         self.latest.remove(&path.reversed());
         self.latest.insert(path, number);
         self.states.push(State::default());
-        self.connections.push(Recorded {
+        self.connections.push(ObservedConnection {
             protocol: Protocol::Tcp,
             ends: [path.source, path.destination],
             initial_credit: [None; 2],
             handshake: bentpipe_wire::quic::Handshake::default(),
-            sightings: Vec::new(),
+            observations: Vec::new(),
             frames: Vec::new(),
             ranges: Vec::new(),
         });
@@ -100,8 +102,8 @@ impl Recorder {
     }
 }
 
-/// Whether a segment of a known connection is the first of the next one: a SYN that is not one of this one, from
-/// either end, sent again. Both ends may begin at once (RFC 9293 section 3.5).
+/// Whether a segment of a known connection is the first of the next one: a SYN that is not one of
+/// this one, from either end, sent again. Both ends may begin at once (RFC 9293 section 3.5).
 fn begins_anew(header: &Header, sender: End, initial: [Option<u32>; 2]) -> bool {
     if !header.syn || header.acknowledgment.is_some() {
         return false;
@@ -124,7 +126,8 @@ fn first_sender(segment: &Segment) -> End {
     if is_client { End::Client } else { End::Server }
 }
 
-/// The segments on the wire that a segment was or will be: itself, unless it is larger than `mss` allows.
+/// The segments on the wire that a segment was or will be: itself, unless it is larger than `mss`
+/// allows.
 fn pieces(segment: &Segment, mss: [Option<u16>; 2]) -> Vec<Segment> {
     let [Some(client), Some(server)] = mss else {
         return vec![segment.clone()];

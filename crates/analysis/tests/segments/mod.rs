@@ -1,7 +1,7 @@
 //! Captures of TCP segments, crafted.
 
 use bentpipe_analysis::connection::Connection;
-use bentpipe_analysis::{Captured, File};
+use bentpipe_analysis::{CaptureFile, Captured};
 use bentpipe_wire::capture::Input;
 use bentpipe_wire::quic::End;
 use bentpipe_wire::{KeyLog, Writer};
@@ -163,7 +163,7 @@ pub fn read(files: &[(&str, &[u8])]) -> Vec<Connection> {
         .iter()
         .map(|(name, bytes)| {
             let input = Input::Memory((*bytes).into());
-            File { name, input }
+            CaptureFile { name, input }
         })
         .collect();
     let captured = Captured::read(&files, KeyLog::default());

@@ -2,9 +2,9 @@
 
 use std::fmt::Debug;
 
-use crate::acks::{Acks, Congestion, Lost};
+use crate::acks::{Acks, CongestionEvent, LostPacket};
 use crate::pacing::Pacing;
-use crate::path::Path;
+use crate::path::PathState;
 
 mod cubic;
 mod hybla;
@@ -18,7 +18,8 @@ pub use new_reno::NewReno;
 pub use pico::Pico;
 pub use tolerant::Tolerant;
 
-/// What a congestion event leaves of the window. Windows below the smallest one are raised to it by the controller.
+/// The window that a congestion event leaves. Windows below the smallest one are raised to it by
+/// the controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reduction {
     /// The congestion window from now on.
@@ -38,36 +39,39 @@ impl Reduction {
     }
 }
 
-/// How the window follows the path after slow start.
+/// A congestion avoidance: how the window follows the path after slow start.
 pub trait Avoidance: Send + Sync + Debug {
     /// Its word in a variant, `cc=…`.
     fn name(&self) -> &'static str;
 
-    /// Slow start has ended by itself, with the window that `path` has. Not called when a congestion event ended it.
-    fn begin(&mut self, path: &Path);
+    /// Slow start has ended by itself, with the window that `path` has. Not called when a
+    /// congestion event ended it.
+    fn begin(&mut self, path: &PathState);
 
     /// Packets were acknowledged: what is the window now?
-    fn on_acks(&mut self, path: &Path, acks: &Acks<'_>) -> u64;
+    fn on_acks(&mut self, path: &PathState, acks: &Acks<'_>) -> u64;
 
-    /// Packets were acknowledged in slow start. What measures the path from the beginning listens here.
-    fn on_acks_in_slow_start(&mut self, path: &Path, acks: &Acks<'_>) {
+    /// Packets were acknowledged in slow start. What measures the path from the beginning listens
+    /// here.
+    fn on_acks_in_slow_start(&mut self, path: &PathState, acks: &Acks<'_>) {
         let _ = (path, acks);
     }
 
     /// A packet was lost, in slow start too. A congestion event follows.
-    fn on_lost(&mut self, path: &Path, lost: &Lost) {
+    fn on_lost(&mut self, path: &PathState, lost: &LostPacket) {
         let _ = (path, lost);
     }
 
-    /// Whether packets that were lost just now are no sign of congestion: then nothing happens, slow start hears of no congestion event, and there
-    /// is no recovery period. Not asked about ECN marks and persistent congestion.
-    fn forgives(&mut self, path: &Path, event: &Congestion) -> bool {
+    /// Whether packets that were lost just now are no sign of congestion: then nothing happens,
+    /// slow start hears of no congestion event, and there is no recovery period. Not asked about
+    /// ECN marks and persistent congestion.
+    fn forgives(&mut self, path: &PathState, event: &CongestionEvent) -> bool {
         let _ = (path, event);
         false
     }
 
     /// Packets were lost or marked, none of them sent before the last congestion event was noticed.
-    fn on_congestion(&mut self, path: &Path, event: &Congestion) -> Reduction;
+    fn on_congestion(&mut self, path: &PathState, event: &CongestionEvent) -> Reduction;
 
     /// Whether a reduction is taken back when all losses that caused it turn out to be spurious.
     fn undoes_spurious(&self) -> bool {
@@ -75,7 +79,7 @@ pub trait Avoidance: Send + Sync + Debug {
     }
 
     /// How fast the window is sent.
-    fn pacing(&self, path: &Path) -> Pacing {
+    fn pacing(&self, path: &PathState) -> Pacing {
         let _ = path;
         Pacing::Gain(125)
     }

@@ -2,11 +2,11 @@
 //!
 //! Source: RFC 9002, sections 7.3.2 and 7.3.3, and the pseudocode of appendix B. Departures: none.
 
-use crate::acks::{Acks, Congestion};
+use crate::acks::{Acks, CongestionEvent};
 use crate::avoidance::{Avoidance, Reduction};
-use crate::path::Path;
+use crate::path::PathState;
 
-/// A datagram more in each round trip; half of the window after a congestion event.
+/// `NewReno`: a datagram more in each round trip; half of the window after a congestion event.
 #[derive(Debug, Clone, Default)]
 pub struct NewReno {
     /// Bytes acknowledged that the window has not grown by yet.
@@ -18,13 +18,14 @@ impl Avoidance for NewReno {
         "newreno"
     }
 
-    fn begin(&mut self, _path: &Path) {
+    fn begin(&mut self, _path: &PathState) {
         self.acked = 0;
     }
 
-    fn on_acks(&mut self, path: &Path, acks: &Acks<'_>) -> u64 {
-        // > A sender in congestion avoidance uses an Additive Increase Multiplicative Decrease (AIMD) approach that MUST limit the
-        // > increase to the congestion window to at most one maximum datagram size for each congestion window that is acknowledged.
+    fn on_acks(&mut self, path: &PathState, acks: &Acks<'_>) -> u64 {
+        // > A sender in congestion avoidance uses an Additive Increase Multiplicative Decrease
+        // > (AIMD) approach that MUST limit the increase to the congestion window to at most one
+        // > maximum datagram size for each congestion window that is acknowledged.
         let mut window = path.window;
         self.acked += acks.credit;
         while self.acked >= window {
@@ -34,11 +35,11 @@ impl Avoidance for NewReno {
         window
     }
 
-    fn on_congestion(&mut self, path: &Path, _event: &Congestion) -> Reduction {
+    fn on_congestion(&mut self, path: &PathState, _event: &CongestionEvent) -> Reduction {
         self.acked = 0;
-        // > On entering a recovery period, a sender MUST set the slow start threshold to half the value of the congestion window when
-        // > loss is detected. The congestion window MUST be set to the reduced value of the slow start threshold before exiting the
-        // > recovery period.
+        // > On entering a recovery period, a sender MUST set the slow start threshold to half the
+        // > value of the congestion window when loss is detected. The congestion window MUST be set
+        // > to the reduced value of the slow start threshold before exiting the recovery period.
         Reduction::to(path.window / 2)
     }
 

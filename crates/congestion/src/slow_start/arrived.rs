@@ -3,7 +3,7 @@
 use bentpipe_units::Time;
 
 use crate::acks::{Acks, MAX_ACK_DELAY, per_second};
-use crate::path::Path;
+use crate::path::PathState;
 
 /// A packet, when it is acknowledged.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +27,7 @@ pub(super) struct Arrived {
 
 impl Arrived {
     /// This ACK has the first packet.
-    pub(super) fn first(path: &Path, acks: &Acks<'_>) -> Self {
+    pub(super) fn first(path: &PathState, acks: &Acks<'_>) -> Self {
         let arrival = Arrival {
             sent: acks.newest().sent,
             acked: acks.now,
@@ -42,14 +42,15 @@ impl Arrived {
     }
 
     /// And then this ACK came.
-    pub(super) fn and(self, path: &Path, acks: &Acks<'_>) -> Self {
+    pub(super) fn and(self, path: &PathState, acks: &Acks<'_>) -> Self {
         let new = Self::first(path, acks);
         if self.first.acked == acks.now {
             // What comes at the same instant as the first says nothing of a rate.
             return new;
         }
         let alone = acks.packets.len() == 1 && acks.now - self.heard >= MAX_ACK_DELAY;
-        // One alone may be late, and counts once another follows; where all come alone they are all as late.
+        // One alone may be late, and counts once another follows; where all come alone they are all
+        // as late.
         let late = alone && !self.alone;
         Self {
             first: self.first,

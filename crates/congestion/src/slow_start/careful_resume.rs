@@ -1,46 +1,56 @@
 //! Careful Resume: a connection that starts from what an earlier one knew of the path.
 //!
-//! Source: RFC 9959 (formerly draft-ietf-tsvwg-careful-resume), sections 3.2 to 3.6. It wraps another slow start, which does all that the
-//! method leaves to normal congestion control. Departures, of [`Jump::Half`]:
+//! Source: RFC 9959 (formerly draft-ietf-tsvwg-careful-resume), sections 3.2 to 3.6. It wraps
+//! another slow start, which does all that the method leaves to normal congestion control.
+//! Departures, of [`Jump::Half`]:
 //!
-//! - Safe Retreat is entered by the first congestion that is noticed after the jump, whichever packets it hit.
-//! - Safe Retreat lasts until all is accounted for that had been sent when the loss was noticed, while the jump was being validated too; so much is in
-//!   `PipeSize`.
-//! - A loss that the ACK of the last packet of the jump brings to light comes too late for it: the jump counts as validated, and congestion avoidance
-//!   or the wrapped slow start reduces the window.
-//! - Should the wrapped slow start want to end while the jump is being validated, it does so when that is done.
+//! - Safe Retreat is entered by the first congestion that is noticed after the jump, whichever
+//!   packets it hit.
+//! - Safe Retreat lasts until all is accounted for that had been sent when the loss was noticed,
+//!   while the jump was being validated too; so much is in `PipeSize`.
+//! - A loss that the ACK of the last packet of the jump brings to light comes too late for it: the
+//!   jump counts as validated, and congestion avoidance or the wrapped slow start reduces the
+//!   window.
+//! - Should the wrapped slow start want to end while the jump is being validated, it does so when
+//!   that is done.
 //!
-//! [`Jump::Whole`] and [`Jump::Early`] are not what the RFC allows, and are there to show what it costs: see there.
+//! [`Jump::Whole`] and [`Jump::Early`] are not what the RFC allows, and are there to show what it
+//! costs: see there.
 
 use bentpipe_units::{Span, Time};
 
-use crate::acks::{Acks, Congestion, Lost, per_second};
-use crate::note::Note;
+use crate::acks::{Acks, CongestionEvent, LostPacket, per_second};
+use crate::log::LogEvent;
 use crate::pacing::Pacing;
-use crate::path::Path;
+use crate::path::PathState;
 use crate::saved::SavedPath;
 use crate::slow_start::arrived::Arrived;
 use crate::slow_start::{Exit, Response, SlowStart, Step};
 
-/// `max_jump` in bytes: 600 ms at 895 Mbit/s. A saved window beyond any sense does no more harm than that.
+/// `max_jump` in bytes: 600 ms at 895 Mbit/s. A saved window beyond any sense does no more harm
+/// than that.
 const MAX_JUMP: u64 = 64 << 20;
 
-/// Packets of the jump that must have been acknowledged after its first to tell the path's rate by them.
+/// Packets of the jump that must have been acknowledged after its first to tell the path's rate by
+/// them.
 const LEAST_MEASURED: u64 = 10;
 
-/// How far, and when.
+/// The jump to a saved window: how far, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Jump {
     /// As in RFC 9959: to half of what was saved, once an initial window has been acknowledged.
     Half,
-    /// To all that was saved, as soon as there is one sample of the round-trip time, that of the handshake. Once it has been validated slow start is
-    /// over: the path carries no more. If it was too large, the rate at which it arrived says what the path carries, even if that is more than `PipeSize` / 2.
+    /// To all that was saved, as soon as there is one sample of the round-trip time, that of the
+    /// handshake. Once it has been validated slow start is over: the path carries no more. If it
+    /// was too large, the rate at which it arrived says what the path carries, even if that is more
+    /// than `PipeSize` / 2.
     Whole,
-    /// As `Whole`, and without any sample, at the pace of the saved round-trip time: the "0-RTT-BDP" of earlier drafts.
+    /// As `Whole`, and without any sample, at the pace of the saved round-trip time: the
+    /// "0-RTT-BDP" of earlier drafts.
     Early,
 }
 
-/// What is known of the path, and what is to be made of it.
+/// The order to resume a path: what is known of it, and what is to be made of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Resume {
     /// What an earlier connection knew.
@@ -51,7 +61,7 @@ pub struct Resume {
 
 impl Resume {
     /// Zero: it is not worth to jump.
-    fn window(&self, path: &Path) -> u64 {
+    fn window(&self, path: &PathState) -> u64 {
         if !self.saved.is_worthwhile(path.initial_window) {
             return 0;
         }
@@ -80,7 +90,7 @@ enum Phase {
     Normal,
 }
 
-/// Jumps, checks whether the path bears it, and retreats if not.
+/// Careful Resume (RFC 9959): jumps, checks whether the path bears it, and retreats if not.
 #[derive(Debug, Clone)]
 pub struct CarefulResume {
     inner: Box<dyn SlowStart>,
@@ -118,15 +128,15 @@ impl CarefulResume {
     }
 
     /// Whether the round-trip times are those of the saved path. `None`: there is none yet.
-    fn confirmed(&self, path: &Path) -> Option<bool> {
+    fn confirmed(&self, path: &PathState) -> Option<bool> {
         (path.rtt.samples > 0).then(|| self.resume.saved.fits(&path.rtt))
     }
 
     /// Whether as much has been acknowledged as is to be seen before the jump.
     ///
-    /// > When the sender has received an ACK that acknowledges all the initial data (usually the IW) without reported congestion, it MAY
-    /// > then enter the Unvalidated Phase (section 3.2)
-    fn is_ready(&self, path: &Path) -> bool {
+    /// > When the sender has received an ACK that acknowledges all the initial data (usually the
+    /// > IW) without reported congestion, it MAY then enter the Unvalidated Phase (section 3.2)
+    fn is_ready(&self, path: &PathState) -> bool {
         match self.resume.jump {
             Jump::Half => path.delivered >= path.initial_window,
             Jump::Whole => path.rtt.samples > 0,
@@ -135,16 +145,18 @@ impl CarefulResume {
     }
 
     /// Whether the jump comes when the window is full.
-    fn is_next(&self, path: &Path) -> bool {
+    fn is_next(&self, path: &PathState) -> bool {
         let larger = self.resume.window(path) > path.window;
         larger && self.is_ready(path) && self.confirmed(path) != Some(false)
     }
 
-    /// The jump has been sent, or the first of it has been acknowledged, or a round trip has passed.
-    fn validate(&mut self, path: &Path, trigger: &'static str) -> u64 {
+    /// The jump has been sent, or the first of it has been acknowledged, or a round trip has
+    /// passed.
+    fn validate(&mut self, path: &PathState, trigger: &'static str) -> u64 {
         let flight = path.in_flight;
         if flight <= self.pipe || flight < path.initial_window {
-            // Section 3.3: there is nothing to validate, and the part of the jump that was not used is given back.
+            // Section 3.3: there is nothing to validate, and the part of the jump that was not used
+            // is given back.
             self.enter(Phase::Normal, "rate_limited");
             return self.pipe.max(path.initial_window);
         }
@@ -153,7 +165,7 @@ impl CarefulResume {
         flight
     }
 
-    fn on_acks_unvalidated(&mut self, path: &Path, acks: &Acks<'_>) -> Step {
+    fn on_acks_unvalidated(&mut self, path: &PathState, acks: &Acks<'_>) -> Step {
         let Phase::Unvalidated { since } = self.phase else {
             return Step::Grow(0);
         };
@@ -172,7 +184,7 @@ impl CarefulResume {
         Step::Grow(0)
     }
 
-    fn on_acks_validating(&mut self, path: &Path, acks: &Acks<'_>, last: u64) -> Step {
+    fn on_acks_validating(&mut self, path: &PathState, acks: &Acks<'_>, last: u64) -> Step {
         let done = is_last(acks, last);
         if self.resume.jump != Jump::Half {
             if !done {
@@ -196,8 +208,9 @@ impl CarefulResume {
         step
     }
 
-    /// Takes note of what is acknowledged of the packets sent from the jump on; after a retreat, only of those sent before it.
-    fn measure(&mut self, path: &Path, acks: &Acks<'_>) {
+    /// Takes note of what is acknowledged of the packets sent from the jump on; after a retreat,
+    /// only of those sent before it.
+    fn measure(&mut self, path: &PathState, acks: &Acks<'_>) {
         let newest = acks.newest();
         let end = match self.phase {
             Phase::Retreat { last } => last,
@@ -212,37 +225,39 @@ impl CarefulResume {
         });
     }
 
-    /// What the path carries in a round trip, by the rate at which the jump has arrived so far; 85 % of it, which drains the queue, and no more than was sent
-    /// of the jump up to `end`. `None`: too little has arrived to tell, or RFC 9959 is to be kept, which does not look at rates.
-    fn measured(&self, path: &Path, end: u64) -> Option<u64> {
+    /// What the path carries in a round trip, by the rate at which the jump has arrived so far; 85
+    /// % of it, which drains the queue, and no more than was sent of the jump up to `end`. `None`:
+    /// too little has arrived to tell, or RFC 9959 is to be kept, which does not look at rates.
+    fn measured(&self, path: &PathState, end: u64) -> Option<u64> {
         let arrived = self.arrived?;
         if self.resume.jump == Jump::Half || arrived.bytes() < LEAST_MEASURED * path.datagram {
             return None;
         }
-        let carried = Path::bytes_in(arrived.per_second(), path.rtt.min);
+        let carried = PathState::bytes_in(arrived.per_second(), path.rtt.min);
         Some((carried / 100 * 85).min(end - self.first))
     }
 
     /// The window after a jump that was too large.
     ///
     /// > The CWND MUST be reduced to no more than (PipeSize/2) (section 3.5)
-    fn retreat(&mut self, path: &Path, trigger: &'static str) -> u64 {
+    fn retreat(&mut self, path: &PathState, trigger: &'static str) -> u64 {
         let last = path.sent;
         self.enter(Phase::Retreat { last }, trigger);
         let window = self.measured(path, last).unwrap_or(self.pipe / 2);
         window.min(path.window)
     }
 
-    fn on_acks_retreating(&mut self, path: &Path, acks: &Acks<'_>, last: u64) -> Step {
+    fn on_acks_retreating(&mut self, path: &PathState, acks: &Acks<'_>, last: u64) -> Step {
         // The window does not grow in this phase (section 3.5).
         if !is_last(acks, last) {
             return Step::Grow(0);
         }
-        // > ssthresh MUST be set to no larger than the most recently measured PipeSize * Beta (section 3.5)
-        // Beta is a half here.
+        // > ssthresh MUST be set to no larger than the most recently measured PipeSize * Beta
+        // > (section 3.5) Beta is a half here.
         let ssthresh = self.measured(path, last).unwrap_or(self.pipe / 2);
         self.enter(Phase::Retreated { ssthresh }, "exit_recovery");
-        // All of the jump tells the rate better than what had arrived of it when the first loss was noticed.
+        // All of the jump tells the rate better than what had arrived of it when the first loss was
+        // noticed.
         Step::Window(path.window.min(ssthresh))
     }
 }
@@ -286,13 +301,13 @@ impl SlowStart for CarefulResume {
         }
     }
 
-    fn on_sent(&mut self, path: &Path, bytes: u64) {
+    fn on_sent(&mut self, path: &PathState, bytes: u64) {
         self.inner.on_sent(path, bytes);
     }
 
-    /// > this transition MAY be deferred to the time at which more data is sent than would have been normally permitted by the CC algorithm
-    /// > (section 3.2)
-    fn on_full(&mut self, path: &Path) -> Option<u64> {
+    /// > this transition MAY be deferred to the time at which more data is sent than would have
+    /// > been normally permitted by the CC algorithm (section 3.2)
+    fn on_full(&mut self, path: &PathState) -> Option<u64> {
         match self.phase {
             Phase::Reconnaissance => {
                 let jump = self.resume.window(path);
@@ -320,7 +335,7 @@ impl SlowStart for CarefulResume {
         }
     }
 
-    fn on_acks(&mut self, path: &Path, acks: &Acks<'_>) -> Step {
+    fn on_acks(&mut self, path: &PathState, acks: &Acks<'_>) -> Step {
         self.pipe += acks.bytes;
         self.measure(path, acks);
         match self.phase {
@@ -338,11 +353,11 @@ impl SlowStart for CarefulResume {
         }
     }
 
-    fn on_lost(&mut self, path: &Path, lost: &Lost) {
+    fn on_lost(&mut self, path: &PathState, lost: &LostPacket) {
         self.inner.on_lost(path, lost);
     }
 
-    fn on_congestion(&mut self, path: &Path, event: &Congestion) -> Response {
+    fn on_congestion(&mut self, path: &PathState, event: &CongestionEvent) -> Response {
         match self.phase {
             Phase::Unvalidated { .. } | Phase::Validating { .. } => {
                 let trigger = if event.ecn { "ECN_CE" } else { "packet_loss" };
@@ -357,7 +372,7 @@ impl SlowStart for CarefulResume {
         }
     }
 
-    fn pacing(&self, path: &Path) -> Pacing {
+    fn pacing(&self, path: &PathState) -> Pacing {
         // Section 4.3: the window over the current round-trip time, not the saved one.
         let rtt = match path.rtt.smoothed {
             Span::ZERO => self.resume.saved.rtt,
@@ -365,7 +380,8 @@ impl SlowStart for CarefulResume {
         };
         match self.phase {
             Phase::Unvalidated { .. } => Pacing::Rate(per_second(path.window, rtt)),
-            // What goes before the jump, no more than an initial window, need not wait if the jump need not.
+            // What goes before the jump, no more than an initial window, need not wait if the jump
+            // need not.
             Phase::Reconnaissance if self.is_next(path) => {
                 Pacing::Rate(per_second(self.resume.window(path), rtt))
             }
@@ -381,8 +397,8 @@ impl SlowStart for CarefulResume {
         }
     }
 
-    fn take_note(&mut self, path: &Path) -> Option<Note> {
-        self.inner.take_note(path)
+    fn take_event(&mut self, path: &PathState) -> Option<LogEvent> {
+        self.inner.take_event(path)
     }
 
     fn clone_box(&self) -> Box<dyn SlowStart> {

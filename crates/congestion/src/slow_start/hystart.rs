@@ -1,15 +1,17 @@
-//! `HyStart`, the slow start of CUBIC in Linux: leaves when ACKs arrive without a pause for as long as the path is, or when the RTT has
-//! grown.
+//! `HyStart`, the slow start of CUBIC in Linux: leaves when ACKs arrive without a pause for as long
+//! as the path is, or when the RTT has grown.
 //!
-//! Source: S. Ha and I. Rhee, Taming the elephants: new TCP slow start, Computer Networks 55 (2011), cited by the CUBIC paper, with the
-//! thresholds as Linux has them (`net/ipv4/tcp_cubic.c`), whose names they bear here. Departures: no allowance of up to 1 ms for the
-//! aggregation of ACKs by network cards (`hystart_ack_delay`). RTT samples contain the ACK delay.
+//! Source: S. Ha and I. Rhee, Taming the elephants: new TCP slow start, Computer Networks 55
+//! (2011), cited by the CUBIC paper, with the thresholds as Linux has them
+//! (`net/ipv4/tcp_cubic.c`), whose names they bear here. Departures: no allowance of up to 1 ms for
+//! the aggregation of ACKs by network cards (`hystart_ack_delay`). RTT samples contain the ACK
+//! delay.
 
 use bentpipe_units::{Span, Time};
 
 use crate::acks::Acks;
-use crate::note::{Note, Value};
-use crate::path::Path;
+use crate::log::{LogEvent, Value};
+use crate::path::PathState;
 use crate::slow_start::{Exit, SlowStart, Step};
 
 /// Samples of a round that are gathered before its RTT is judged.
@@ -32,11 +34,11 @@ struct Round {
     samples: u32,
 }
 
-/// Slow start with two ways out.
+/// `HyStart`: slow start with two ways out.
 #[derive(Debug, Clone, Default)]
 pub struct HyStart {
     round: Option<Round>,
-    note: Option<Note>,
+    event: Option<LogEvent>,
 }
 
 impl Round {
@@ -49,9 +51,9 @@ impl Round {
         }
     }
 
-    /// The train of ACKs is as long as the path: the sender's packets fill it. A window that is not paced leaves at once, so that half
-    /// of the way says so already.
-    fn train_fills(&mut self, path: &Path) -> bool {
+    /// The train of ACKs is as long as the path: the sender's packets fill it. A window that is not
+    /// paced leaves at once, so that half of the way says so already.
+    fn train_fills(&mut self, path: &PathState) -> bool {
         if path.now - self.train_end > HYSTART_ACK_DELTA {
             return false;
         }
@@ -61,7 +63,7 @@ impl Round {
         (path.now - self.began).as_nanos() > threshold
     }
 
-    fn delay_has_grown(&mut self, path: &Path, rtt: Span) -> bool {
+    fn delay_has_grown(&mut self, path: &PathState, rtt: Span) -> bool {
         let least = self.min_rtt.map_or(rtt, |min| min.min(rtt));
         self.min_rtt = Some(least);
         if self.samples < HYSTART_MIN_SAMPLES {
@@ -71,7 +73,7 @@ impl Round {
         least > path.rtt.min + delay_threshold(path)
     }
 
-    fn note(&self, path: &Path) -> Note {
+    fn event(&self, path: &PathState) -> LogEvent {
         let mut data = vec![
             ("round", Value::Integer(path.round)),
             ("rtt_samples", Value::Integer(self.samples.into())),
@@ -86,7 +88,7 @@ impl Round {
             self.min_rtt
                 .map(|rtt| ("rtt_min_ms", Value::milliseconds(rtt))),
         );
-        Note {
+        LogEvent {
             now: path.now,
             name: "hystart_round",
             data,
@@ -94,7 +96,7 @@ impl Round {
     }
 }
 
-fn delay_threshold(path: &Path) -> Span {
+fn delay_threshold(path: &PathState) -> Span {
     let eighth = Span::from_nanos(path.rtt.min.as_nanos() / 8);
     eighth.clamp(HYSTART_DELAY_MIN, HYSTART_DELAY_MAX)
 }
@@ -104,11 +106,11 @@ impl SlowStart for HyStart {
         "hystart"
     }
 
-    fn on_acks(&mut self, path: &Path, acks: &Acks<'_>) -> Step {
+    fn on_acks(&mut self, path: &PathState, acks: &Acks<'_>) -> Step {
         if acks.new_round
             && let Some(ended) = self.round.replace(Round::at(acks.now))
         {
-            self.note = Some(ended.note(path));
+            self.event = Some(ended.event(path));
         }
         let round = self.round.get_or_insert_with(|| Round::at(acks.now));
         if path.window < HYSTART_LOW_WINDOW * path.datagram {
@@ -119,7 +121,7 @@ impl SlowStart for HyStart {
         if !train && !delay {
             return Step::Grow(acks.credit);
         }
-        self.note = Some(round.note(path));
+        self.event = Some(round.event(path));
         Step::Leave(Exit {
             window: path.window,
             ssthresh: path.window,
@@ -127,8 +129,8 @@ impl SlowStart for HyStart {
         })
     }
 
-    fn take_note(&mut self, _path: &Path) -> Option<Note> {
-        self.note.take()
+    fn take_event(&mut self, _path: &PathState) -> Option<LogEvent> {
+        self.event.take()
     }
 
     fn clone_box(&self) -> Box<dyn SlowStart> {

@@ -1,14 +1,16 @@
-//! HyStart++: leaves slow start when the RTT has grown, by way of a slower growth that shows whether that was for good.
+//! HyStart++: leaves slow start when the RTT has grown, by way of a slower growth that shows
+//! whether that was for good.
 //!
-//! Source: RFC 9406, section 4. Departures: RTT samples contain the ACK delay, since the controller is not told of it. A round ends
-//! with the ACK of the first packet that was sent in it, as the sequence numbers of section 4.2 have it; packets of the handshake count.
-//! It serves the first slow start of a connection alone, which section 4.3 recommends.
+//! Source: RFC 9406, section 4. Departures: RTT samples contain the ACK delay, since the controller
+//! is not told of it. A round ends with the ACK of the first packet that was sent in it, as the
+//! sequence numbers of section 4.2 have it; packets of the handshake count. It serves the first
+//! slow start of a connection alone, which section 4.3 recommends.
 
 use bentpipe_units::Span;
 
 use crate::acks::Acks;
-use crate::note::{Note, Value};
-use crate::path::Path;
+use crate::log::{LogEvent, Value};
+use crate::path::PathState;
 use crate::slow_start::{Exit, SlowStart, Step};
 
 /// Least increase of the RTT that counts (section 4.3: 4 ms).
@@ -33,7 +35,7 @@ struct Css {
     rounds: u32,
 }
 
-/// Slow start, or conservative slow start, in rounds.
+/// `HyStart++` (RFC 9406): slow start, or conservative slow start, in rounds.
 #[derive(Debug, Clone, Default)]
 pub struct HyStartPlusPlus {
     last_round_min_rtt: Option<Span>,
@@ -41,23 +43,24 @@ pub struct HyStartPlusPlus {
     rtt_samples: u32,
     css: Option<Css>,
     trigger: Option<&'static str>,
-    note: Option<Note>,
+    event: Option<LogEvent>,
 }
 
 impl HyStartPlusPlus {
-    /// > At the start of each round during standard slow start and CSS, initialize the variables used to compute the last round's and
-    /// > current round's minimum RTT: lastRoundMinRTT = currentRoundMinRTT; currentRoundMinRTT = infinity; rttSampleCount = 0
+    /// > At the start of each round during standard slow start and CSS, initialize the variables
+    /// > used to compute the last round's and current round's minimum RTT: lastRoundMinRTT =
+    /// > currentRoundMinRTT; currentRoundMinRTT = infinity; rttSampleCount = 0
     ///
     /// True: CSS has lasted long enough.
-    fn begin_round(&mut self, path: &Path) -> bool {
-        self.note = Some(self.round_note(path));
+    fn begin_round(&mut self, path: &PathState) -> bool {
+        self.event = Some(self.round_event(path));
         self.last_round_min_rtt = self.current_round_min_rtt.take();
         self.rtt_samples = 0;
         let Some(css) = &mut self.css else {
             return false;
         };
-        // > CSS lasts at most CSS_ROUNDS rounds. If the transition into CSS happens in the middle of a round, that partial round counts
-        // > towards the limit.
+        // > CSS lasts at most CSS_ROUNDS rounds. If the transition into CSS happens in the middle
+        // > of a round, that partial round counts towards the limit.
         css.rounds += 1;
         css.rounds >= CSS_ROUNDS
     }
@@ -78,13 +81,14 @@ impl HyStartPlusPlus {
             return;
         }
         match (self.css, self.last_round_min_rtt) {
-            // > if (currentRoundMinRTT < cssBaselineMinRtt) cssBaselineMinRtt = infinity; resume slow start including HyStart++
+            // > if (currentRoundMinRTT < cssBaselineMinRtt) cssBaselineMinRtt = infinity; resume
+            // > slow start including HyStart++
             (Some(css), _) if current < css.baseline_min_rtt => {
                 self.css = None;
                 self.trigger = Some("delay_decrease");
             }
-            // > if (currentRoundMinRTT >= (lastRoundMinRTT + RttThresh)) cssBaselineMinRtt = currentRoundMinRTT; exit slow start and
-            // > enter CSS
+            // > if (currentRoundMinRTT >= (lastRoundMinRTT + RttThresh)) cssBaselineMinRtt =
+            // > currentRoundMinRTT; exit slow start and enter CSS
             (None, Some(last)) if current >= last + rtt_thresh(last) => {
                 self.css = Some(Css {
                     baseline_min_rtt: current,
@@ -97,7 +101,7 @@ impl HyStartPlusPlus {
     }
 
     /// What the round that ends was like.
-    fn round_note(&self, path: &Path) -> Note {
+    fn round_event(&self, path: &PathState) -> LogEvent {
         let mut data = vec![
             ("round", Value::Integer(path.round)),
             ("rtt_samples", Value::Integer(self.rtt_samples.into())),
@@ -113,7 +117,7 @@ impl HyStartPlusPlus {
             rtts.into_iter()
                 .filter_map(|(name, rtt)| Some((name, Value::milliseconds(rtt?)))),
         );
-        Note {
+        LogEvent {
             now: path.now,
             name: "hystart_round",
             data,
@@ -143,7 +147,7 @@ impl SlowStart for HyStartPlusPlus {
         self.trigger.unwrap_or("ack")
     }
 
-    fn on_acks(&mut self, path: &Path, acks: &Acks<'_>) -> Step {
+    fn on_acks(&mut self, path: &PathState, acks: &Acks<'_>) -> Step {
         // > cwnd = cwnd + min(N, L*SMSS)
         // >
         // > A paced TCP implementation SHOULD use L = infinity.
@@ -158,7 +162,8 @@ impl SlowStart for HyStartPlusPlus {
             growth /= CSS_GROWTH_DIVISOR;
         }
         if acks.new_round && self.begin_round(path) {
-            // > If CSS_ROUNDS rounds are complete, enter congestion avoidance by setting the ssthresh to the current cwnd.
+            // > If CSS_ROUNDS rounds are complete, enter congestion avoidance by setting the
+            // > ssthresh to the current cwnd.
             let window = path.window.saturating_add(growth);
             return Step::Leave(Exit {
                 window,
@@ -173,8 +178,8 @@ impl SlowStart for HyStartPlusPlus {
         Step::Grow(growth)
     }
 
-    fn take_note(&mut self, _path: &Path) -> Option<Note> {
-        self.note.take()
+    fn take_event(&mut self, _path: &PathState) -> Option<LogEvent> {
+        self.event.take()
     }
 
     fn clone_box(&self) -> Box<dyn SlowStart> {

@@ -1,14 +1,17 @@
-//! Jump Start: the first flight is as large as what the receiver takes, paced over the round trip of the handshake.
+//! Jump Start: the first flight is as large as what the receiver takes, paced over the round trip
+//! of the handshake.
 //!
-//! Source: the WPI report on SEARCH in QUIC (2024, section 3.3), which describes D. Liu, M. Allman, S. Jin, L. Wang, Congestion Control
-//! Without a Startup Phase (`PFLDnet` 2007). What follows the jump is as later QUIC implementations have it: with the first ACK of the jump the window
-//! becomes what is in flight, and standard slow start goes on from there; after a loss it becomes what the jump delivered, as soon as
-//! the jump's last packet is accounted for. Departures: a plug-in knows neither the data to be sent nor the receiver's window, so the jump is of the window that noq grants a
-//! stream by itself, or of the largest congestion window that is set, if that is less.
+//! Source: the WPI report on SEARCH in QUIC (2024, section 3.3), which describes D. Liu, M. Allman,
+//! S. Jin, L. Wang, Congestion Control Without a Startup Phase (`PFLDnet` 2007). What follows the
+//! jump is as later QUIC implementations have it: with the first ACK of the jump the window becomes
+//! what is in flight, and standard slow start goes on from there; after a loss it becomes what the
+//! jump delivered, as soon as the jump's last packet is accounted for. Departures: a plug-in knows
+//! neither the data to be sent nor the receiver's window, so the jump is of the window that noq
+//! grants a stream by itself, or of the largest congestion window that is set, if that is less.
 
-use crate::acks::{Acks, Congestion};
+use crate::acks::{Acks, CongestionEvent};
 use crate::pacing::Pacing;
-use crate::path::Path;
+use crate::path::PathState;
 use crate::slow_start::{Exit, Response, SlowStart, Standard, Step};
 
 /// Bytes of the jump: a receiver of noq's by its defaults takes so many, 100 ms of 100 Mbit/s.
@@ -16,7 +19,7 @@ const JUMP: u64 = 1_250_000;
 /// Percent of what was delivered that are left after a loss.
 const AFTER_LOSS: u64 = 70;
 
-/// See the head of this file.
+/// Jump Start; the head of this file describes it.
 #[derive(Debug, Clone, Default)]
 pub struct JumpStart {
     state: State,
@@ -41,7 +44,7 @@ enum State {
 }
 
 impl JumpStart {
-    fn land(&mut self, path: &Path, acks: &Acks<'_>) -> Step {
+    fn land(&mut self, path: &PathState, acks: &Acks<'_>) -> Step {
         self.state = State::Landed {
             until: path.sent,
             delivered: path.delivered - acks.bytes,
@@ -52,7 +55,7 @@ impl JumpStart {
     }
 
     /// After a loss no more is sent than what has come through.
-    fn come_through(path: &Path, delivered: u64) -> u64 {
+    fn come_through(path: &PathState, delivered: u64) -> u64 {
         (path.delivered - delivered).max(path.initial_window)
     }
 }
@@ -70,7 +73,7 @@ impl SlowStart for JumpStart {
         }
     }
 
-    fn on_acks(&mut self, path: &Path, acks: &Acks<'_>) -> Step {
+    fn on_acks(&mut self, path: &PathState, acks: &Acks<'_>) -> Step {
         let newest = acks.newest().sent_before;
         match self.state {
             State::Handshake => {
@@ -110,7 +113,7 @@ impl SlowStart for JumpStart {
         }
     }
 
-    fn on_congestion(&mut self, path: &Path, _event: &Congestion) -> Response {
+    fn on_congestion(&mut self, path: &PathState, _event: &CongestionEvent) -> Response {
         match &mut self.state {
             // Not of the jump.
             State::Handshake | State::Jumping { .. } => Response::Ignore,
@@ -124,7 +127,7 @@ impl SlowStart for JumpStart {
         }
     }
 
-    fn pacing(&self, path: &Path) -> Pacing {
+    fn pacing(&self, path: &PathState) -> Pacing {
         match self.state {
             State::Handshake => Pacing::Unpaced,
             State::Jumping { .. } | State::Landed { .. } => Pacing::Gain(100),

@@ -1,18 +1,23 @@
-//! Rapid Start: three times the window in each round trip, as long as no queue is seen, and a smooth way back.
+//! Rapid Start: three times the window in each round trip, as long as no queue is seen, and a
+//! smooth way back.
 //!
 //! Source: draft-kazuho-ccwg-rapid-start-02 (March 2026), sections 3.1 to 3.3. Departures:
 //!
-//! - The draft allows an initial window of twice the usual one; here it is twice the one that is set.
-//! - Only the first flight is paced over a full round trip. At one window per RTT, a window that grows as it is sent could not triple.
-//! - No queue is looked for in the ACKs of the first flight: its packets come so far apart that each of them waits for the receiver's timer,
-//!   and the ACK delay is not known here, so each of them would look like a queue.
-//! - beta is 0.7, that of CUBIC, also before another avoidance. The option to stop at the initial window is not used.
+//! - The draft allows an initial window of twice the usual one; here it is twice the one that is
+//!   set.
+//! - Only the first flight is paced over a full round trip. At one window per RTT, a window that
+//!   grows as it is sent could not triple.
+//! - No queue is looked for in the ACKs of the first flight: its packets come so far apart that
+//!   each of them waits for the receiver's timer, and the ACK delay is not known here, so each of
+//!   them would look like a queue.
+//! - beta is 0.7, that of CUBIC, also before another avoidance. The option to stop at the initial
+//!   window is not used.
 
 use bentpipe_units::Span;
 
-use crate::acks::{Acks, Congestion, Lost};
+use crate::acks::{Acks, CongestionEvent, LostPacket};
 use crate::pacing::Pacing;
-use crate::path::Path;
+use crate::path::PathState;
 use crate::slow_start::{Exit, Response, SlowStart, Step};
 
 /// Percent: beta; `silence_factor` and `loss_factor`, which are equal; `ack_factor`.
@@ -21,7 +26,7 @@ const SILENCE_FACTOR: u64 = 90;
 const LOSS_FACTOR: u64 = 90;
 const ACK_FACTOR: u64 = 20;
 
-/// See the head of this file.
+/// Rapid Start; the head of this file describes it.
 #[derive(Debug, Clone, Default)]
 pub struct RapidStart {
     /// What was sent before so many bytes is the first flight, which is paced over a round trip.
@@ -56,7 +61,7 @@ impl RapidStart {
     }
 
     /// > queue_buildup_thresh be min(min_rtt + 4 ms, min_rtt * 1.10)
-    fn queue_builds_up(&self, path: &Path) -> bool {
+    fn queue_builds_up(&self, path: &PathState) -> bool {
         let min = path.rtt.min;
         let tenth = Span::from_nanos(min.as_nanos() / 10);
         let threshold = min + tenth.min(Span::from_millis(4));
@@ -76,8 +81,8 @@ impl RapidStart {
         if acks.newest().sent_before < recovery.until {
             return (recovery, Step::Window(recovery.window));
         }
-        // > Upon exiting the first recovery period, Rapid Start ends; thereafter, the congestion window is governed by the underlying
-        // > congestion controller's ordinary rules.
+        // > Upon exiting the first recovery period, Rapid Start ends; thereafter, the congestion
+        // > window is governed by the underlying congestion controller's ordinary rules.
         let exit = Exit {
             window: recovery.window,
             ssthresh: recovery.window,
@@ -99,45 +104,49 @@ impl SlowStart for RapidStart {
         }
     }
 
-    fn on_acks(&mut self, path: &Path, acks: &Acks<'_>) -> Step {
+    fn on_acks(&mut self, path: &PathState, acks: &Acks<'_>) -> Step {
         if let Some(recovery) = self.recovery {
             let (recovery, step) = Self::recover(recovery, acks);
             self.recovery = Some(recovery);
             return step;
         }
         let Some(_) = self.first_flight else {
-            // The handshake has shown the RTT. The first flight is what is sent now, until its ACKs come.
+            // The handshake has shown the RTT. The first flight is what is sent now, until its ACKs
+            // come.
             self.first_flight = Some(path.sent + 2 * path.initial_window);
             return Step::Window(2 * path.initial_window);
         };
-        // > If rtt_floor is no greater than queue_buildup_thresh, the sender increases the congestion window (cwnd) by 2 bytes for every
-        // > byte that is newly acknowledged, which results in a 3× growth of cwnd per round-trip.
+        // > If rtt_floor is no greater than queue_buildup_thresh, the sender increases the
+        // > congestion window (cwnd) by 2 bytes for every byte that is newly acknowledged, which
+        // > results in a 3× growth of cwnd per round-trip.
         if self.in_first_flight(acks) {
             return Step::Grow(2 * acks.credit);
         }
         self.follow_floor(acks);
         if self.queue_builds_up(path) {
-            // > If rtt_floor is greater than queue_buildup_thresh, the sender SHOULD increase the congestion window as in classic slow
-            // > start; i.e., by 1 byte for every byte that is newly acknowledged …
+            // > If rtt_floor is greater than queue_buildup_thresh, the sender SHOULD increase the
+            // > congestion window as in classic slow start; i.e., by 1 byte for every byte that is
+            // > newly acknowledged …
             Step::Grow(acks.credit)
         } else {
             Step::Grow(2 * acks.credit)
         }
     }
 
-    fn on_lost(&mut self, _path: &Path, lost: &Lost) {
+    fn on_lost(&mut self, _path: &PathState, lost: &LostPacket) {
         if let Some(recovery) = &mut self.recovery {
             recovery.shrink(lost.bytes * LOSS_FACTOR / 100);
         }
     }
 
-    fn on_congestion(&mut self, path: &Path, event: &Congestion) -> Response {
+    fn on_congestion(&mut self, path: &PathState, event: &CongestionEvent) -> Response {
         let mut recovery = Recovery {
             until: path.sent,
             // > cwnd *= silence_factor
             window: path.window * SILENCE_FACTOR / 100,
-            // > To avoid overly sharp reduction caused by losses other than those due to bottleneck queue overflow, the sender SHOULD NOT
-            // > reduce the congestion window below pre_recovery_cwnd * beta / 3
+            // > To avoid overly sharp reduction caused by losses other than those due to bottleneck
+            // > queue overflow, the sender SHOULD NOT reduce the congestion window below
+            // > pre_recovery_cwnd * beta / 3
             least: path.window * BETA / 300,
         };
         // > cwnd -= loss_factor * bytes_newly_lost
@@ -146,9 +155,9 @@ impl SlowStart for RapidStart {
         Response::Window(recovery.window)
     }
 
-    fn pacing(&self, path: &Path) -> Pacing {
-        // > the sender SHOULD pace the packets over a full RTT, using the current RTT estimate, when it first sends more data than
-        // > classic slow start with pacing would permit.
+    fn pacing(&self, path: &PathState) -> Pacing {
+        // > the sender SHOULD pace the packets over a full RTT, using the current RTT estimate,
+        // > when it first sends more data than classic slow start with pacing would permit.
         let first = self.first_flight.is_some_and(|end| path.sent < end);
         if first || self.recovery.is_some() {
             Pacing::Gain(100)

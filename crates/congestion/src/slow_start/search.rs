@@ -1,24 +1,30 @@
-//! SEARCH 2.0: leaves slow start when the bytes delivered no longer double from one round-trip time to the next.
+//! SEARCH 2.0: leaves slow start when the bytes delivered no longer double from one round-trip time
+//! to the next.
 //!
-//! Source: the WPI report on SEARCH in QUIC (2024), section 4.4, algorithm 1 and the listing of appendix A. Where these two differ, what is
-//! here is the listing, which is what was measured: both windows are of ten whole bins, the look back is rounded to whole bins and is at least
-//! one, what was skipped over counts as empty, and after a pause longer than all bins everything begins anew.
-//! Departures: bins are exact to the nanosecond, not to the millisecond; the number of a bin does not wrap after 255.
+//! Source: the WPI report on SEARCH in QUIC (2024), section 4.4, algorithm 1 and the listing of
+//! appendix A. Where these two differ, what is here is the listing, which is what was measured:
+//! both windows are of ten whole bins, the look back is rounded to whole bins and is at least one,
+//! what was skipped over counts as empty, and after a pause longer than all bins everything begins
+//! anew. Departures: bins are exact to the nanosecond, not to the millisecond; the number of a bin
+//! does not wrap after 255.
 //!
-//! `search` takes from the window what has been delivered in the last two initial round-trip times (algorithm 1, `LOWER_CWND`); the
-//! look back of this sum is rounded as the other is, and the window that it leaves is no smaller than the initial one, which is a departure.
-//! `search-keep` leaves the window as it is, as the listing does. `search-log` never leaves, but notes when it would have. `search-hybla`
-//! is what section 7.1.2 proposes: SEARCH watches while Hybla grows, and the first to say so ends slow start.
+//! `search` takes from the window what has been delivered in the last two initial round-trip times
+//! (algorithm 1, `LOWER_CWND`); the look back of this sum is rounded as the other is, and the
+//! window that it leaves is no smaller than the initial one, which is a departure. `search-keep`
+//! leaves the window as it is, as the listing does. `search-log` never leaves, but notes when it
+//! would have. `search-hybla` is what section 7.1.2 proposes: SEARCH watches while Hybla grows, and
+//! the first to say so ends slow start.
 //!
-//! Nothing can be compared before 14 bins have passed, 4.9 round-trip times after the first ACK. By then Hybla alone, growing eightfold, would
-//! have overshot by far: `search-hybla` keeps Hybla's own way out, the rate that it measures.
+//! Nothing can be compared before 14 bins have passed, 4.9 round-trip times after the first ACK. By
+//! then Hybla alone, growing eightfold, would have overshot by far: `search-hybla` keeps Hybla's
+//! own way out, the rate that it measures.
 
 use bentpipe_units::{Span, Time};
 
 use crate::acks::Acks;
-use crate::note::{Note, Value};
+use crate::log::{LogEvent, Value};
 use crate::pacing::Pacing;
-use crate::path::Path;
+use crate::path::PathState;
 use crate::slow_start::ring::{EXTRA_BINS, Ring, W, bin_duration};
 use crate::slow_start::{Exit, Hybla, SlowStart, Standard, Step};
 
@@ -32,17 +38,17 @@ enum Found {
     Lower,
     Keep,
     /// It is noted, and slow start goes on.
-    Note,
+    Log,
 }
 
-/// Slow start that watches the rate of delivery.
+/// SEARCH: slow start that watches the rate of delivery.
 #[derive(Debug, Clone)]
 pub struct Search {
     name: &'static str,
     found: Found,
     growth: Box<dyn SlowStart>,
     bins: Option<Bins>,
-    note: Option<Note>,
+    event: Option<LogEvent>,
     noted_exit: bool,
 }
 
@@ -62,7 +68,7 @@ impl Search {
     /// Only looks on.
     #[must_use]
     pub fn log_only() -> Self {
-        Self::of("search-log", Found::Note, Box::new(Standard))
+        Self::of("search-log", Found::Log, Box::new(Standard))
     }
 
     /// Grows as Hybla does.
@@ -77,18 +83,18 @@ impl Search {
             found,
             growth,
             bins: None,
-            note: None,
+            event: None,
             noted_exit: false,
         }
     }
 
     /// The window after slow start: without what has piled up since the path was full.
-    fn lowered(path: &Path, overshoot: u64) -> u64 {
+    fn lowered(path: &PathState, overshoot: u64) -> u64 {
         let least = path.initial_window.min(path.window);
         path.window.saturating_sub(overshoot).max(least)
     }
 
-    fn watch(&mut self, path: &Path, bytes: u64) -> Option<Exit> {
+    fn watch(&mut self, path: &PathState, bytes: u64) -> Option<Exit> {
         let rtt = path.rtt.latest;
         let bins = self.bins.get_or_insert_with(|| Bins::new(path.now, rtt));
         if bins.are_stale(path.now) {
@@ -104,8 +110,8 @@ impl Search {
         };
         let found = check.is_choke_point() && !self.noted_exit;
         self.noted_exit |= found;
-        self.note = Some(check.note(path, found.then_some((overshoot, window))));
-        (found && self.found != Found::Note).then_some(Exit {
+        self.event = Some(check.event(path, found.then_some((overshoot, window))));
+        (found && self.found != Found::Log).then_some(Exit {
             window,
             ssthresh: window,
             reason: "search",
@@ -174,7 +180,8 @@ impl Bins {
         (first..=last).map(|bin| self.delivered.get(bin)).sum()
     }
 
-    /// What was delivered in the last two initial round-trip times: the bin that has just been opened is not among the bins.
+    /// What was delivered in the last two initial round-trip times: the bin that has just been
+    /// opened is not among the bins.
     fn overshoot(&self) -> u64 {
         self.sum(self.current - 1, self.closest(self.initial_rtt * 2))
     }
@@ -227,7 +234,7 @@ impl Check {
         Some((expected - self.window as f64) / expected)
     }
 
-    fn note(&self, path: &Path, exit: Option<(u64, u64)>) -> Note {
+    fn event(&self, path: &PathState, exit: Option<(u64, u64)>) -> LogEvent {
         let mut data = vec![
             ("bin", Value::Integer(self.bin)),
             ("delivered_bytes", Value::Integer(self.bytes)),
@@ -250,7 +257,7 @@ impl Check {
             None => "search_bin",
             Some(_) => "search_exit",
         };
-        Note {
+        LogEvent {
             now: path.now,
             name,
             data,
@@ -263,23 +270,23 @@ impl SlowStart for Search {
         self.name
     }
 
-    fn on_sent(&mut self, path: &Path, bytes: u64) {
+    fn on_sent(&mut self, path: &PathState, bytes: u64) {
         self.growth.on_sent(path, bytes);
     }
 
-    fn on_acks(&mut self, path: &Path, acks: &Acks<'_>) -> Step {
+    fn on_acks(&mut self, path: &PathState, acks: &Acks<'_>) -> Step {
         match self.watch(path, acks.bytes) {
             Some(exit) => Step::Leave(exit),
             None => self.growth.on_acks(path, acks),
         }
     }
 
-    fn pacing(&self, path: &Path) -> Pacing {
+    fn pacing(&self, path: &PathState) -> Pacing {
         self.growth.pacing(path)
     }
 
-    fn take_note(&mut self, path: &Path) -> Option<Note> {
-        self.note.take().or_else(|| self.growth.take_note(path))
+    fn take_event(&mut self, path: &PathState) -> Option<LogEvent> {
+        self.event.take().or_else(|| self.growth.take_event(path))
     }
 
     fn clone_box(&self) -> Box<dyn SlowStart> {

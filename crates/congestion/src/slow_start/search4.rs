@@ -1,18 +1,21 @@
-//! SEARCH 4.0: leaves slow start when less is delivered than was sent a round-trip time before, and then drains the queue.
+//! SEARCH 4.0: leaves slow start when less is delivered than was sent a round-trip time before, and
+//! then drains the queue.
 //!
-//! Source: draft-chung-ccwg-search-09 (March 2026), section 3, with its constants; and where that leaves something open, its
-//! authors' `tcp_cubic_search4.0.c`, whose drain this is: a datagram for every three acknowledged, down to what was delivered in the last initial
-//! round-trip time. Version 10 of the draft exists; its text was not to be had, so it has not been compared.
-//! Departures: between bins the look back is interpolated towards the earlier bin, where the draft's formula takes the later one, which is
-//! known to be a mistake (neqo corrects it in the same way). Bins are not scaled to 16 bits. After more than ten bins
-//! without an ACK all begins anew, which the draft leaves to the implementation.
+//! Source: draft-chung-ccwg-search-09 (March 2026), section 3, with its constants; and where that
+//! leaves something open, its authors' `tcp_cubic_search4.0.c`, whose drain this is: a datagram for
+//! every three acknowledged, down to what was delivered in the last initial round-trip time.
+//! Version 10 of the draft exists; its text was not to be had, so it has not been compared.
+//! Departures: between bins the look back is interpolated towards the earlier bin, where the
+//! draft's formula takes the later one, which is known to be a mistake (neqo corrects it in the
+//! same way). Bins are not scaled to 16 bits. After more than ten bins without an ACK all begins
+//! anew, which the draft leaves to the implementation.
 
 use bentpipe_units::{Span, Time};
 
 use crate::acks::Acks;
-use crate::note::{Note, Value};
+use crate::log::{LogEvent, Value};
 use crate::pacing::Pacing;
-use crate::path::Path;
+use crate::path::PathState;
 use crate::slow_start::ring::{EXTRA_BINS, Ring, W, bin_duration};
 use crate::slow_start::{Exit, SlowStart, Standard, Step};
 
@@ -23,12 +26,12 @@ const THRESH: u64 = 26;
 /// So many datagrams must be acknowledged for one to be sent while the queue drains.
 const DRAIN_ACKED: u64 = 3;
 
-/// Slow start that compares what was sent with what arrives.
+/// SEARCH 4.0: slow start that compares what was sent with what arrives.
 #[derive(Debug, Clone, Default)]
 pub struct Search4 {
     bins: Option<Bins>,
     drain: Option<Drain>,
-    note: Option<Note>,
+    event: Option<LogEvent>,
 }
 
 /// The queue that slow start has built is let go.
@@ -40,7 +43,7 @@ struct Drain {
 }
 
 impl Drain {
-    fn on_acks(&mut self, path: &Path, bytes: u64) -> Step {
+    fn on_acks(&mut self, path: &PathState, bytes: u64) -> Step {
         self.acked += bytes;
         let allowed = self.acked / (DRAIN_ACKED * path.datagram) * path.datagram;
         self.acked %= DRAIN_ACKED * path.datagram;
@@ -68,7 +71,7 @@ struct Bins {
 }
 
 impl Bins {
-    fn new(path: &Path) -> Self {
+    fn new(path: &PathState) -> Self {
         let rtt = path.rtt.latest;
         let duration = bin_duration(rtt);
         let mut bins = Self {
@@ -97,7 +100,7 @@ impl Bins {
     }
 
     /// Bins in which nothing was acknowledged are as the last one before them.
-    fn pass(&mut self, path: &Path, count: u64) {
+    fn pass(&mut self, path: &PathState, count: u64) {
         let (acked, sent) = (self.acked.get(self.current), self.sent.get(self.current));
         for bin in self.current + 1..self.current + count {
             self.set(bin, acked, sent);
@@ -107,7 +110,8 @@ impl Bins {
         self.set(self.current, path.delivered, path.sent);
     }
 
-    /// What was sent in the window that ended a round-trip time ago. That instant lies between two bins.
+    /// What was sent in the window that ended a round-trip time ago. That instant lies between two
+    /// bins.
     fn sent_before(&self, last: u64, rtt: Span) -> u64 {
         let window = |last: u64| u128::from(self.sent.get(last) - self.sent.get(last - W));
         let bin = u128::from(self.duration.as_nanos());
@@ -130,7 +134,7 @@ impl Bins {
     }
 
     /// What the path holds without a queue: what was delivered in the last initial round-trip time.
-    fn target(&self, path: &Path) -> u64 {
+    fn target(&self, path: &PathState) -> u64 {
         let bins = self
             .initial_rtt
             .as_nanos()
@@ -165,7 +169,7 @@ impl Check {
         Some((sent - self.delivered? as f64) / sent)
     }
 
-    fn note(&self, path: &Path, target: Option<u64>) -> Note {
+    fn event(&self, path: &PathState, target: Option<u64>) -> LogEvent {
         let mut data = vec![
             ("bin", Value::Integer(self.bin)),
             ("sent_bytes", Value::Integer(path.sent)),
@@ -191,7 +195,7 @@ impl Check {
             None => "search_bin",
             Some(_) => "search_exit",
         };
-        Note {
+        LogEvent {
             now: path.now,
             name,
             data,
@@ -201,7 +205,7 @@ impl Check {
 
 impl Search4 {
     /// True: the choke point lies behind.
-    fn watch(&mut self, path: &Path) -> bool {
+    fn watch(&mut self, path: &PathState) -> bool {
         let bins = self.bins.get_or_insert_with(|| Bins::new(path));
         let passed = bins.passed(path.now);
         if passed > W {
@@ -215,7 +219,7 @@ impl Search4 {
         let check = bins.check(path.rtt.latest);
         let found = check.is_choke_point();
         let target = bins.target(path);
-        self.note = Some(check.note(path, found.then_some(target)));
+        self.event = Some(check.event(path, found.then_some(target)));
         if found {
             self.drain = Some(Drain { target, acked: 0 });
         }
@@ -242,7 +246,7 @@ impl SlowStart for Search4 {
         }
     }
 
-    fn on_acks(&mut self, path: &Path, acks: &Acks<'_>) -> Step {
+    fn on_acks(&mut self, path: &PathState, acks: &Acks<'_>) -> Step {
         if self.drain.is_none() && !self.watch(path) {
             return Step::Grow(acks.credit);
         }
@@ -252,15 +256,15 @@ impl SlowStart for Search4 {
         }
     }
 
-    fn pacing(&self, path: &Path) -> Pacing {
+    fn pacing(&self, path: &PathState) -> Pacing {
         match self.drain {
             None => Standard.pacing(path),
             Some(_) => Pacing::Gain(125),
         }
     }
 
-    fn take_note(&mut self, _path: &Path) -> Option<Note> {
-        self.note.take()
+    fn take_event(&mut self, _path: &PathState) -> Option<LogEvent> {
+        self.event.take()
     }
 
     fn clone_box(&self) -> Box<dyn SlowStart> {

@@ -1,13 +1,13 @@
 //! Slow start as RFC 9002 has it.
 //!
-//! Source: RFC 9002, section 7.3.1. Departures: none; without a loss it ends at the slow start threshold alone, which a connection does not
-//! have at first.
+//! Source: RFC 9002, section 7.3.1. Departures: none; without a loss it ends at the slow start
+//! threshold alone, which a connection does not have at first.
 
 use crate::acks::Acks;
-use crate::path::Path;
+use crate::path::PathState;
 use crate::slow_start::{Exit, SlowStart, Step};
 
-/// Doubles the window in each round trip, until something is lost.
+/// Standard slow start (RFC 9002): doubles the window in each round trip, until something is lost.
 #[derive(Debug, Clone, Default)]
 pub struct Standard;
 
@@ -16,11 +16,12 @@ impl SlowStart for Standard {
         "standard"
     }
 
-    fn on_acks(&mut self, path: &Path, acks: &Acks<'_>) -> Step {
-        // > While a sender is in slow start, the congestion window increases by the number of bytes acknowledged when each
-        // > acknowledgment is processed.
+    fn on_acks(&mut self, path: &PathState, acks: &Acks<'_>) -> Step {
+        // > While a sender is in slow start, the congestion window increases by the number of bytes
+        // > acknowledged when each acknowledgment is processed.
         let window = path.window.saturating_add(acks.credit);
-        // > A NewReno sender is in slow start any time the congestion window is below the slow start threshold.
+        // > A NewReno sender is in slow start any time the congestion window is below the slow
+        // > start threshold.
         match path.ssthresh {
             Some(ssthresh) if window >= ssthresh => Step::Leave(Exit {
                 window,

@@ -1,7 +1,8 @@
-//! What a connection gains from what an earlier one knew of the path, and what it costs if that was wrong.
+//! What a connection gains from what an earlier one knew of the path, and what it costs if that was
+//! wrong.
 
 use crate::model::{DATAGRAM, History, Model};
-use bentpipe_congestion::{Jump, Recipe, Resume, SavedPath, Settings};
+use bentpipe_congestion::{Algorithms, Jump, Resume, SavedPath, Settings};
 use bentpipe_units::{Rate, Span, Time};
 use proptest::prelude::*;
 
@@ -12,8 +13,8 @@ fn resumed(model: &Model, saved: SavedPath, jump: Jump) -> History {
         resume: Some(Resume { saved, jump }),
         ..Settings::default()
     };
-    let recipe = Recipe::new("cubic", "standard").unwrap();
-    model.run_with(recipe.controller(settings, DATAGRAM, Time::ZERO))
+    let algorithms = Algorithms::new("cubic", "standard").unwrap();
+    model.run_with(algorithms.controller(settings, DATAGRAM, Time::ZERO))
 }
 
 /// The window and the round-trip time of the path, the window in percent of the true one.
@@ -60,7 +61,8 @@ fn what_one_connection_saved_lets_the_next_one_fill_the_path_at_once() {
 fn a_jump_to_half_as_the_rfc_has_it() {
     let cold = paths().map(|model| model.run("cubic", "standard").share(&model));
     let half = shares(Jump::Half, 100);
-    // An initial window first, then half of the path for a round trip, and then slow start until something is lost.
+    // An initial window first, then half of the path for a round trip, and then slow start until
+    // something is lost.
     for (half, cold) in half.into_iter().zip(cold) {
         assert!(half >= cold + 10, "{half} % after {cold} %");
     }
@@ -148,7 +150,8 @@ fn absurd_numbers_do_no_harm() {
             assert_eq!(history.resumption.jump, None, "{path:?}");
             assert_eq!(history.completion, cold.completion, "{path:?}");
         }
-        // This one has the right round-trip time: all of the file leaves in a burst, and most of it is lost. Twice the time is the price.
+        // This one has the right round-trip time: all of the file leaves in a burst, and most of it
+        // is lost. Twice the time is the price.
         let endless = SavedPath {
             window: u64::MAX,
             ..sane
@@ -240,7 +243,7 @@ fn a_small_file_needs_no_jump() {
     assert_eq!(history.drops, 0);
 }
 
-/// How many times as late everything arrives as without a jump, at worst, by (MiB, kind of jump): what `docs/careful-resume.md` says of harm.
+/// How many times as late everything arrives as without a jump, at worst, by (MiB, kind of jump): what `docs/design/careful-resume.md` says of harm.
 #[test]
 #[ignore = "takes a minute, and prints"]
 fn the_worst_that_a_saved_path_does() {
@@ -285,9 +288,11 @@ fn the_worst_that_a_saved_path_does() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever was saved, everything arrives, and at most twice as late as without it; with half of an endless jump two and a half times, since RFC 9959, section 3.5, has slow
-    /// start end at half of what arrives of a jump, if nearly all is lost. With a whole one three times over queues of 9 and 10 packets: the first rounds of slow start
-    /// just fit into 9, and all takes 6 s; with 8 they do not, and it takes 14. A start with another window may need a packet more.
+    /// Whatever was saved, everything arrives, and at most twice as late as without it; with half
+    /// of an endless jump two and a half times, since RFC 9959, section 3.5, has slow start end at
+    /// half of what arrives of a jump, if nearly all is lost. With a whole one three times over
+    /// queues of 9 and 10 packets: the first rounds of slow start just fit into 9, and all takes 6
+    /// s; with 8 they do not, and it takes 14. A start with another window may need a packet more.
     #[test]
     fn no_saved_path_does_much_harm(
         window in prop_oneof![0..20_000_000_u64, 0..200_000_u64, Just(u64::MAX)],

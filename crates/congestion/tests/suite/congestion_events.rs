@@ -2,7 +2,8 @@
 
 use bentpipe_congestion::slow_start::{CarefulResume, Trains};
 use bentpipe_congestion::{
-    Congestion, Controller, Jump, Pacing, Recipe, Resume, SavedPath, Settings, SlowStart as _,
+    Algorithms, CongestionEvent, Controller, Jump, Pacing, Resume, SavedPath, Settings,
+    SlowStart as _,
 };
 use bentpipe_units::{Span, Time};
 
@@ -13,8 +14,8 @@ fn at(ms: u64) -> Time {
 }
 
 fn controller(cc: &str, ss: &str) -> Controller {
-    let recipe = Recipe::new(cc, ss).unwrap();
-    recipe.controller(Settings::default(), DATAGRAM, at(0))
+    let algorithms = Algorithms::new(cc, ss).unwrap();
+    algorithms.controller(Settings::default(), DATAGRAM, at(0))
 }
 
 fn send(controller: &mut Controller, ms: u64, numbers: std::ops::Range<u64>) {
@@ -45,7 +46,7 @@ fn lose(
     for number in numbers {
         controller.on_lost(at(ms), number, DATAGRAM);
     }
-    controller.on_congestion(&Congestion {
+    controller.on_congestion(&CongestionEvent {
         now: at(ms),
         sent: at(sent),
         lost,
@@ -104,7 +105,8 @@ fn the_end_of_a_flight_is_counted_as_lost_after_a_probe() {
     let mut controller = controller("cubic", "standard");
     send(&mut controller, 0, 0..10);
     ack(&mut controller, 600, 0, 0..8);
-    // The probe timeout: RTT and four times its variation; and a round trip until the ACK of the probe.
+    // The probe timeout: RTT and four times its variation; and a round trip until the ACK of the
+    // probe.
     send(&mut controller, 1825, 10..11);
     ack(&mut controller, 2425, 1825, 10..11);
     lose(&mut controller, 2425, 0, 8..10, false);

@@ -1,8 +1,9 @@
-//! Tells a slow start or a congestion avoidance of ACKs and losses, one by one, without a controller.
+//! Tells a slow start or a congestion avoidance of ACKs and losses, one by one, without a
+//! controller.
 
 use bentpipe_congestion::{
-    Acked, Acks, Avoidance, Congestion, Lost, Note, Path, RateSample, Response, Rtt, SlowStart,
-    Step,
+    AckedPacket, Acks, Avoidance, CongestionEvent, LogEvent, LostPacket, PathState, RateSample,
+    Response, Rtt, SlowStart, Step,
 };
 use bentpipe_units::{Span, Time};
 
@@ -11,7 +12,7 @@ pub const INITIAL_WINDOW: u64 = 10 * DATAGRAM;
 
 /// A path that a test sets as it likes, and the algorithm that is told of it.
 pub struct Feed<A: ?Sized = dyn SlowStart> {
-    pub path: Path,
+    pub path: PathState,
     /// What the next ACKs measure.
     pub rate: Option<RateSample>,
     /// The next ACKs begin a round trip.
@@ -23,7 +24,7 @@ pub struct Feed<A: ?Sized = dyn SlowStart> {
 
 impl<A: ?Sized> Feed<A> {
     fn on(algorithm: Box<A>, datagram: u64, rtt: Span) -> Self {
-        let path = Path {
+        let path = PathState {
             now: Time::ZERO,
             datagram,
             rtt: Rtt {
@@ -55,11 +56,11 @@ impl<A: ?Sized> Feed<A> {
     }
 
     /// One ACK of one packet of so many bytes, now, with the latest RTT; they are credited.
-    fn tell<R>(&mut self, bytes: u64, hear: impl Fn(&mut A, &Path, &Acks<'_>) -> R) -> R {
+    fn tell<R>(&mut self, bytes: u64, hear: impl Fn(&mut A, &PathState, &Acks<'_>) -> R) -> R {
         self.path.delivered += bytes;
         self.path.in_flight = self.path.in_flight.saturating_sub(bytes);
         let rtt = self.path.rtt.latest;
-        let packet = Acked {
+        let packet = AckedPacket {
             sent: self.path.now - rtt,
             bytes,
             delivered_before: 0,
@@ -78,8 +79,8 @@ impl<A: ?Sized> Feed<A> {
     }
 
     /// Packets that were sent just now are lost.
-    fn event(&self, lost: u64) -> Congestion {
-        Congestion {
+    fn event(&self, lost: u64) -> CongestionEvent {
+        CongestionEvent {
             now: self.path.now,
             sent: self.path.now,
             lost,
@@ -88,8 +89,8 @@ impl<A: ?Sized> Feed<A> {
         }
     }
 
-    fn loss(&self, bytes: u64) -> Lost {
-        Lost {
+    fn loss(&self, bytes: u64) -> LostPacket {
+        LostPacket {
             now: self.path.now,
             sent: self.path.now,
             bytes,
@@ -151,8 +152,8 @@ impl Feed<dyn SlowStart> {
         self.algorithm.on_congestion(&self.path, &event)
     }
 
-    pub fn note(&mut self) -> Option<Note> {
-        self.algorithm.take_note(&self.path)
+    pub fn log_event(&mut self) -> Option<LogEvent> {
+        self.algorithm.take_event(&self.path)
     }
 }
 

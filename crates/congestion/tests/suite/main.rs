@@ -1,5 +1,5 @@
-//! The congestion test suite: algorithms against traces computed by hand and the pseudocode of their specifications, and controllers on a
-//! model of a path.
+//! The congestion test suite: algorithms against traces computed by hand and the pseudocode of
+//! their specifications, and controllers on a model of a path.
 
 mod avoidance;
 mod careful_resume;

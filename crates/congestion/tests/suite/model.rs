@@ -1,13 +1,18 @@
-//! A sender, a bottleneck and a receiver, without QUIC: what a controller does on a path, in milliseconds of real time.
+//! A sender, a bottleneck and a receiver, without QUIC: what a controller does on a path, in
+//! milliseconds of real time.
 //!
-//! The sender has all data at once, a token bucket as noq's, and loss detection by packet and time threshold (RFC 9002, section 6.1) with a
-//! probe timeout. The bottleneck has a fixed rate and a drop-tail queue. The receiver acknowledges every so many packets, or after
-//! 25 ms. ACKs are never lost and take no capacity. Before the data there is one round trip with a single packet, the handshake.
+//! The sender has all data at once, a token bucket as noq's, and loss detection by packet and time
+//! threshold (RFC 9002, section 6.1) with a probe timeout. The bottleneck has a fixed rate and a
+//! drop-tail queue. The receiver acknowledges every so many packets, or after 25 ms. ACKs are never
+//! lost and take no capacity. Before the data there is one round trip with a single packet, the
+//! handshake.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use bentpipe_congestion::{Congestion, Controller, Recipe, Resumption, SavedPath, Settings};
+use bentpipe_congestion::{
+    Algorithms, CongestionEvent, Controller, Resumption, SavedPath, Settings,
+};
 use bentpipe_units::{Rate, Span, Time};
 
 /// UDP payload of each packet.
@@ -66,7 +71,8 @@ impl Model {
         self.rate.bytes_in(self.rtt).bytes() / (DATAGRAM + OVERHEAD)
     }
 
-    /// The time of an ideal sender: a round trip for the handshake, one for the request, then the rate.
+    /// The time of an ideal sender: a round trip for the handshake, one for the request, then the
+    /// rate.
     pub fn limit(&self) -> Span {
         let packets = self.bytes.div_ceil(DATAGRAM);
         self.rtt * 2 + transmission(self.rate) * packets
@@ -81,8 +87,8 @@ impl Model {
 
     /// Sends everything.
     pub fn run(&self, cc: &str, ss: &str) -> History {
-        let recipe = Recipe::new(cc, ss).expect("the test names algorithms that exist");
-        let controller = recipe.controller(Settings::default(), DATAGRAM, Time::ZERO);
+        let algorithms = Algorithms::new(cc, ss).expect("the test names algorithms that exist");
+        let controller = algorithms.controller(Settings::default(), DATAGRAM, Time::ZERO);
         self.run_with(controller)
     }
 
@@ -411,7 +417,7 @@ impl<'a> Run<'a> {
             self.controller.on_lost(now, *number, DATAGRAM);
             self.to_send += 1;
         }
-        self.controller.on_congestion(&Congestion {
+        self.controller.on_congestion(&CongestionEvent {
             now,
             sent,
             lost: lost.len() as u64 * DATAGRAM,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bentpipe_congestion::{Congestion, Controller, Recipe, Settings};
+use bentpipe_congestion::{Algorithms, CongestionEvent, Controller, Settings};
 use bentpipe_units::{Span, Time};
 use proptest::prelude::*;
 
@@ -59,10 +59,10 @@ impl Stack {
             maximum_rate: CAP,
             ..Settings::default()
         };
-        let recipe = Recipe::new(cc, ss).unwrap();
+        let algorithms = Algorithms::new(cc, ss).unwrap();
         let now = Time::ZERO + Span::from_secs(1);
         Self {
-            controller: recipe.controller(settings, DATAGRAM, now),
+            controller: algorithms.controller(settings, DATAGRAM, now),
             now,
             next: 0,
             flight: BTreeMap::new(),
@@ -116,7 +116,7 @@ impl Stack {
             self.controller.on_lost(self.now, *number, *bytes);
             self.flight.remove(number);
         }
-        self.controller.on_congestion(&Congestion {
+        self.controller.on_congestion(&CongestionEvent {
             now: self.now,
             sent,
             lost: lost.iter().map(|(_, _, bytes)| bytes).sum(),
@@ -182,15 +182,16 @@ impl Stack {
         assert!((least..=most).contains(&self.controller.window()));
         assert!((1..=CAP).contains(&self.controller.pacing_rate()));
         assert!(path.ssthresh.is_none_or(|it| it >= 2 * DATAGRAM));
-        // Packets that nobody has told of for three round trips are forgotten, and count as neither.
+        // Packets that nobody has told of for three round trips are forgotten, and count as
+        // neither.
         assert!(path.delivered + path.lost <= path.sent);
         assert!(path.in_flight <= path.sent);
     }
 }
 
 fn every_composition() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let slow_starts = Recipe::slow_starts();
-    Recipe::avoidances()
+    let slow_starts = Algorithms::slow_starts();
+    Algorithms::avoidances()
         .into_iter()
         .flat_map(move |cc| slow_starts.clone().into_iter().map(move |ss| (cc, ss)))
 }

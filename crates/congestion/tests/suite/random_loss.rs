@@ -1,7 +1,8 @@
-//! What `tolerant` is for, and what it must not do: over the model of a path, from a window that fits.
+//! What `tolerant` is for, and what it must not do: over the model of a path, from a window that
+//! fits.
 
 use crate::model::{DATAGRAM, History, Model};
-use bentpipe_congestion::{Recipe, Settings};
+use bentpipe_congestion::{Algorithms, Settings};
 use bentpipe_units::Time;
 
 /// Sends 50 MiB from an initial window of 900 packets: what slow start does is not the question.
@@ -10,8 +11,8 @@ fn send(cc: &str, model: &Model) -> History {
         initial_window: Some(900 * DATAGRAM),
         ..Settings::default()
     };
-    let recipe = Recipe::new(cc, "standard").unwrap();
-    model.run_with(recipe.controller(settings, DATAGRAM, Time::ZERO))
+    let algorithms = Algorithms::new(cc, "standard").unwrap();
+    model.run_with(algorithms.controller(settings, DATAGRAM, Time::ZERO))
 }
 
 fn satloss(seed: u64) -> Model {

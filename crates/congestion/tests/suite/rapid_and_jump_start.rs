@@ -30,7 +30,8 @@ fn rapid_start_triples_until_the_floor_has_risen_by_4_ms() {
     assert_eq!(ack(&mut feed, 1200, 32_400, 605), Step::Grow(1200));
 }
 
-/// The window entering recovery is what is in flight: 400,000 bytes arrive and 600,000 are lost, so 0.7 of the former must be left.
+/// The window entering recovery is what is in flight: 400,000 bytes arrive and 600,000 are lost, so
+/// 0.7 of the former must be left.
 #[test]
 fn rapid_start_leaves_beta_of_what_came_through() {
     let mut feed = Feed::slow_start(RapidStart::default(), RTT_MS);

@@ -1,4 +1,5 @@
-//! How each slow start grows the window, and what comes of it: one table per path, to be read by people.
+//! How each slow start grows the window, and what comes of it: one table per path, to be read by
+//! people.
 //!
 //! `UPDATE_SNAPSHOTS=1 cargo test -p bentpipe-congestion snapshots` writes them anew.
 
@@ -7,7 +8,7 @@ use std::path::PathBuf;
 use std::{env, fs};
 
 use crate::model::{DATAGRAM, History, Model};
-use bentpipe_congestion::Recipe;
+use bentpipe_congestion::Algorithms;
 use bentpipe_units::Time;
 
 /// Round trips that are shown.
@@ -61,7 +62,8 @@ fn compare(name: &str, model: &Model) {
     );
 }
 
-/// A block per avoidance: a column per slow start, a row per round trip, the window in packets; below, what came of it.
+/// A block per avoidance: a column per slow start, a row per round trip, the window in packets;
+/// below, what came of it.
 fn table(model: &Model) -> String {
     let mut text = format!(
         "{} bit/s, {} ms, {} packets of queue, loss 1 in {}, {} bytes; BDP: {} packets\n",
@@ -72,8 +74,8 @@ fn table(model: &Model) -> String {
         model.bytes,
         model.bdp_packets(),
     );
-    for cc in Recipe::avoidances() {
-        let runs: Vec<(&str, History)> = Recipe::slow_starts()
+    for cc in Algorithms::avoidances() {
+        let runs: Vec<(&str, History)> = Algorithms::slow_starts()
             .into_iter()
             .map(|ss| (ss, model.run(cc, ss)))
             .collect();

@@ -223,7 +223,8 @@ fn an_estimate_that_is_too_high_is_taken_back_within_a_round_trip() {
             ..Model::sat(queue)
         };
         let history = run(&model);
-        // What leaves in one round trip at 0.95 of 20 Mbit/s, and a little until the losses are judged.
+        // What leaves in one round trip at 0.95 of 20 Mbit/s, and a little until the losses are
+        // judged.
         let what = format!("{rate} Mbit/s, queue {queue}");
         assert!(history.drops <= 1100, "{what}: {} lost", history.drops);
         let bdp = rate * 1_000_000 * 6 / 10 / 8 / 1480;

@@ -29,11 +29,12 @@ const RAW: u16 = 101;
 /// What the emulator saw of a trial. When flows ended is for others to say.
 pub fn observation(setups: &[FlowSetup], report: &Report) -> TestbedObservation {
     let job = setups[0].job();
+    let servers: Vec<u16> = setups.iter().map(server_port).collect();
     let mut reasons = Vec::new();
     let mut hops = Vec::new();
     for (number, hop) in job.hops().into_iter().enumerate() {
         let sightings = report.packets.iter().filter(|it| it.hop == number);
-        let mut packets = packets(setups, sightings);
+        let mut packets = packets(&servers, sightings);
         packets.sort_by_key(|packet| packet.sent);
         let wrong = Direction::BOTH.map(|direction| check::flaws(hop, direction, &packets));
         let name = if job.proxies.is_empty() {
@@ -94,14 +95,14 @@ fn count(counters: &mut Counters, packet: &Packet) {
     }
 }
 
-/// The packets of flows on a hop, with their fates. What was still under way when the emulator ended is left out.
-fn packets<'a>(setups: &[FlowSetup], sightings: impl Iterator<Item = &'a Sighting>) -> Vec<Packet> {
+/// The packets of flows on a hop, with their fates. `servers` are the ports of the flows' servers. What was still under way when the emulator ended is left out.
+fn packets<'a>(servers: &[u16], sightings: impl Iterator<Item = &'a Sighting>) -> Vec<Packet> {
     let mut packets: Vec<Packet> = Vec::new();
     // Of those that were not seen to arrive: by what is in them.
     let mut open: HashMap<(usize, Direction, Transport), VecDeque<usize>> = HashMap::new();
     let mut lost_if_open = Vec::new();
     for sighting in sightings {
-        let Some((flow, ip)) = packet_of_flow(setups, sighting) else {
+        let Some((flow, ip)) = packet_of_flow(servers, sighting) else {
             continue;
         };
         let fate = match (sighting.fate, sighting.arrived) {
@@ -154,7 +155,7 @@ fn under_way(packets: &[Packet], open: &[bool]) -> Vec<bool> {
 }
 
 /// A packet, and the flow that it belongs to. None of nobody's port, and of protocols without ports.
-fn packet_of_flow(setups: &[FlowSetup], sighting: &Sighting) -> Option<(usize, IpPacket)> {
+fn packet_of_flow(servers: &[u16], sighting: &Sighting) -> Option<(usize, IpPacket)> {
     let bytes = sighting.ip();
     let captured = CapturedPacket {
         interface: 0,
@@ -169,9 +170,7 @@ fn packet_of_flow(setups: &[FlowSetup], sighting: &Sighting) -> Option<(usize, I
         Direction::Forward => path.source,
         Direction::Return => path.destination,
     };
-    let flow = setups
-        .iter()
-        .position(|setup| server_port(setup) == server.port())?;
+    let flow = servers.iter().position(|port| *port == server.port())?;
     let transport = match Datagram::of(&captured) {
         Ok(datagram) => Transport::Udp(Bytes::copy_from_slice(datagram.payload)),
         Err(_) if ip.protocol == TCP => Transport::Tcp(Bytes::copy_from_slice(ip.transport())),
@@ -196,5 +195,98 @@ fn fidelity(report: &Report) -> Fidelity {
         release_error_limit_ms: Some(seen.most_late_ms),
         kernel_drops: Some(seen.kernel_drops),
         cpu_pressure: seen.cpu_pressure_some,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use bentpipe_wire::{Endpoints, IpHeader, IpVersion, encapsulate};
+
+    use super::*;
+
+    const PORT: u16 = 443;
+    const CLIENT: &str = "2001:db8:1::1";
+    const SERVER: &str = "2001:db8:2::1";
+
+    fn sighting(ip: &[u8], sent: Option<u64>, arrived: Option<u64>, fate: Known) -> Sighting {
+        let ethernet = [&[0; 12][..], &[0x86, 0xdd], ip].concat();
+        Sighting {
+            hop: 0,
+            direction: Direction::Return,
+            sent: sent.map(Time::from_nanos),
+            arrived: arrived.map(Time::from_nanos),
+            fate,
+            frame: ethernet.into(),
+        }
+    }
+
+    /// A TCP segment without options that carries two bytes, to the server.
+    fn tcp(port: u16) -> Vec<u8> {
+        let mut segment = vec![0; 22];
+        segment[2..4].copy_from_slice(&port.to_be_bytes());
+        segment[12] = 5 << 4;
+        ip(TCP, &segment)
+    }
+
+    fn ip(protocol: u8, content: &[u8]) -> Vec<u8> {
+        let address = |text: &str| text.parse::<IpAddr>().unwrap();
+        let header = IpHeader {
+            source: address(CLIENT),
+            destination: address(SERVER),
+            ecn: 2,
+            identification: 0,
+            protocol,
+        };
+        let mut packet = Vec::new();
+        header.write(&mut packet, content);
+        packet
+    }
+
+    #[test]
+    fn packets_carry_their_transport_and_their_length() {
+        let mut udp = Vec::new();
+        let ends = Endpoints {
+            source: format!("[{CLIENT}]:50000").parse().unwrap(),
+            destination: format!("[{SERVER}]:{PORT}").parse().unwrap(),
+        };
+        encapsulate(&mut udp, ends, 2, 0, b"quic");
+        let sightings = [&udp, &tcp(PORT), &tcp(80), &ip(58, &[0; 8])];
+        let sightings = sightings.map(|it| sighting(it, Some(1), Some(2), Known::Delivered));
+        let found = packets(&[PORT], sightings.iter());
+        let transports: Vec<(u8, u64, u32)> = found
+            .iter()
+            .map(|it| {
+                let transport = &it.ip.transport;
+                (transport.protocol(), transport.payload_bytes(), it.ip.bytes)
+            })
+            .collect();
+        assert_eq!(transports, [(17, 4, 52), (6, 2, 62)]);
+        assert!(found.iter().all(|it| it.ip.version == IpVersion::V6));
+        assert!(found.iter().all(|it| it.ip.ecn == 2));
+    }
+
+    #[test]
+    fn packets_that_are_alike_are_joined_in_order() {
+        let alike = tcp(PORT);
+        // Behind the first segment: the first of three was lost there, the others came through.
+        let sightings = [
+            sighting(&alike, Some(1), None, Known::Delivered),
+            sighting(&alike, Some(2), None, Known::Delivered),
+            sighting(&alike, Some(3), None, Known::Delivered),
+            sighting(&alike, None, None, Known::Loss),
+            sighting(&alike, None, Some(12), Known::Delivered),
+            sighting(&alike, None, Some(13), Known::Delivered),
+        ];
+        let found = packets(&[PORT], sightings.iter());
+        let fates: Vec<(u64, Fate)> = found
+            .iter()
+            .map(|it| (it.sent.as_nanos(), it.fate))
+            .collect();
+        let at = |nanos| Fate::Delivered {
+            at: Time::from_nanos(nanos),
+        };
+        assert_eq!(fates, [(1, Fate::Loss), (2, at(12)), (3, at(13))]);
     }
 }

@@ -22,7 +22,8 @@ pub const BYE: u8 = 6;
 pub const BODY_LIMIT: usize = 1 << 28;
 /// The longest UDP payload that an IPv4 packet carries.
 pub const PAYLOAD_LIMIT: usize = 65_507;
-/// In the ECN field of a proxy's datagrams: it arrives or departs on the side of the server. Without it, on that of the client.
+/// In the ECN field of a proxy's datagrams: it arrives or departs on the side of the server.
+/// Without it, on that of the client.
 pub const SERVER_SIDE: u8 = 0x80;
 /// A next wake that never comes.
 pub const NEVER: u64 = u64::MAX;
@@ -30,7 +31,7 @@ pub const NEVER: u64 = u64::MAX;
 /// `time: u64 | ecn: u8 | length: u16`.
 const DATAGRAM_HEADER_LEN: usize = 11;
 
-/// Bytes that are not in the contract.
+/// A breach of the contract: bytes that are not in it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ContractError {
     /// The body ends too early.

@@ -10,7 +10,7 @@ use super::statistics::Statistics;
 /// The version of the contract that this module speaks.
 pub const CONTRACT: u32 = 1;
 
-/// What the coordinator says first.
+/// The first message of the coordinator, HELLO.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
     /// The version of the contract.
@@ -56,7 +56,7 @@ pub struct Ready {
     pub next_wake: Option<u64>,
 }
 
-/// A program's last words.
+/// The last message of a program, BYE.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bye {
     /// When the handshake was complete, in nanoseconds (RFC 9001, section 4.1.1).
@@ -70,7 +70,8 @@ pub struct Bye {
     pub statistics: Statistics,
 }
 
-/// What a proxy is told first: in virtual time the JSON of HELLO, in socket mode its standard input (contract, section 5).
+/// The first message to a proxy: in virtual time the JSON of HELLO, in socket mode its standard
+/// input (contract, section 5).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProxyHello {
@@ -86,7 +87,8 @@ pub struct ProxyHello {
     pub seed: String,
     /// The wall-clock time of time 0, in seconds since 1970; of no meaning in socket mode.
     pub epoch_unix_s: u64,
-    /// Where its datagrams on the client side come from, which in virtual time do not say so themselves; `None` in socket mode.
+    /// Where its datagrams on the client side come from, which in virtual time do not say so
+    /// themselves; `None` in socket mode.
     pub previous_hop: Option<String>,
     /// Where it accepts connections.
     pub listen: String,
@@ -106,7 +108,7 @@ pub struct ProxyHello {
     pub qlog: Option<PathBuf>,
 }
 
-/// A proxy's last words: in virtual time the JSON of BYE, in socket mode its last line.
+/// The last message of a proxy: in virtual time the JSON of BYE, in socket mode its last line.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProxyBye {
     /// Its version; in virtual time READY has said it already.
@@ -119,7 +121,7 @@ pub struct ProxyBye {
     pub statistics: Statistics,
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestReport {
     /// The path, with its leading slash.

@@ -1,7 +1,7 @@
 //! The frames of `endpoints/CONTRACT.md`, for both sides of the pipe.
 //!
-//! Bytes from a pipe are hostile: decoding checks every length before it believes it and returns an error, never panics,
-//! and never allocates more than a small multiple of the bytes that are there.
+//! Bytes from a pipe are hostile: decoding checks every length before it believes it and returns an
+//! error, never panics, and never allocates more than a small multiple of the bytes that are there.
 
 mod frames;
 mod messages;

@@ -1,5 +1,5 @@
-//! What an endpoint says of itself in BYE, because only it knows: names, each with a number, a text or null (contract,
-//! section 4).
+//! What an endpoint says of itself in BYE, because only it knows: names, each with a number, a text
+//! or null (contract, section 4).
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use serde_json::Value;
 /// As many entries may be said.
 pub const STATISTICS_LIMIT: usize = 64;
 
-/// Names and values, in the order of the names.
+/// Statistics of a program: names and values, in the order of the names.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "BTreeMap<String, Value>")]
 pub struct Statistics(BTreeMap<String, Value>);
 
 impl Statistics {
-    /// Says that `name`, which ends with its unit, is `value`: a number, a text, or an `Option` of one. A number that is
-    /// not finite is said as null, not known.
+    /// Says that `name`, which ends with its unit, is `value`: a number, a text, or an `Option` of
+    /// one. A number that is not finite is said as null, not known.
     ///
     /// # Panics
     /// If the contract has no room for it.

@@ -14,11 +14,12 @@ use crate::log_file::{LogFile, LogFolder};
 use crate::stack::{Stack, Transmit};
 
 pub use pipes::Pipes;
-pub use port::{Awake, Landing, Port};
+pub use port::{Port, ReceiveBuffer, Wakeup};
 pub use sockets::Sockets;
 pub use virtual_time::VirtualTime;
 
-/// Datagrams that one poll may return, as in quinn's own driver. A poll's datagrams share one pacing decision.
+/// Datagrams that one poll may return, as in quinn's own driver. A poll's datagrams share one
+/// pacing decision.
 pub const MAX_DATAGRAMS: usize = 10;
 
 /// A stack and the application on top of it.

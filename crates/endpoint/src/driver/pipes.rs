@@ -10,7 +10,7 @@ use crate::error::EndpointError;
 /// As much as a pipe holds, so that an epoch's datagrams come in few reads.
 const INBOX_BYTES: usize = 1 << 20;
 
-/// Frames in, frames out.
+/// The two pipes of the contract: frames in, frames out.
 #[derive(Debug)]
 pub struct Pipes<R = File, W = File> {
     from: R,
@@ -31,7 +31,8 @@ impl Pipes {
         reason = "descriptors that a process is born with have no owner yet"
     )]
     pub fn inherited() -> Self {
-        // SAFETY: nothing else in this process owns these two; if they are not open, reading says so.
+        // SAFETY: nothing else in this process owns these two; if they are not open, reading says
+        // so.
         unsafe { Self::new(File::from_raw_fd(3), File::from_raw_fd(4)) }
     }
 }

@@ -1,4 +1,5 @@
-//! A UDP socket: segments that are sent together and received together, in as few system calls as the kernel allows, and signals.
+//! A UDP socket: segments that are sent together and received together, in as few system calls as
+//! the kernel allows, and signals.
 
 use std::io::{self, IoSliceMut, Read};
 use std::net::{SocketAddr, UdpSocket};
@@ -17,7 +18,8 @@ use crate::stack::{Received, Transmit};
 /// The largest UDP payload that the stacks accept by default: an Ethernet frame's.
 const MAX_PAYLOAD: usize = 1500 - 28;
 
-/// What the kernel is asked to keep for us, each way, in bytes; it gives less where its own limits are lower.
+/// What the kernel is asked to keep for us, each way, in bytes; it gives less where its own limits
+/// are lower.
 const BUFFER_BYTES: usize = 4 << 20;
 
 /// A socket with segmentation offload for sending, receive offload, and batches of datagrams.
@@ -25,19 +27,21 @@ const BUFFER_BYTES: usize = 4 << 20;
 pub struct Port {
     socket: UdpSocket,
     state: UdpSocketState,
-    /// Has a byte for each signal that came; `None`: whoever opened the socket waits for it, and for signals, by other means.
+    /// Has a byte for each signal that came; `None`: whoever opened the socket waits for it, and
+    /// for signals, by other means.
     signals: Option<UnixStream>,
-    received: Landing,
+    received: ReceiveBuffer,
     refused: bool,
 }
 
-/// Where datagrams are received to; several ports may share one. It has its memory from the first use.
+/// The buffer that datagrams are received into; several ports may share one. It has its memory from
+/// the first use.
 #[derive(Debug, Default)]
-pub struct Landing(Vec<u8>);
+pub struct ReceiveBuffer(Vec<u8>);
 
-/// What [`Port::wait`] found.
+/// The reasons for which [`Port::wait`] returned.
 #[derive(Debug, Clone, Copy)]
-pub struct Awake {
+pub struct Wakeup {
     /// There are datagrams, or an error.
     pub readable: bool,
     /// One of the signals came.
@@ -60,7 +64,8 @@ impl Port {
         Ok(port)
     }
 
-    /// Over a socket that is bound already. Its owner asks the kernel itself when there is something to receive ([`AsFd`]).
+    /// Over a socket that is bound already. Its owner asks the kernel itself when there is
+    /// something to receive ([`AsFd`]).
     pub fn over(socket: UdpSocket) -> Result<Self, EndpointError> {
         let state = UdpSocketState::new(UdpSockRef::from(&socket));
         let state = state.map_err(EndpointError::io("setting up the socket"))?;
@@ -71,7 +76,7 @@ impl Port {
             socket,
             state,
             signals: None,
-            received: Landing::default(),
+            received: ReceiveBuffer::default(),
             refused: false,
         })
     }
@@ -96,7 +101,8 @@ impl Port {
         self.state.max_gso_segments()
     }
 
-    /// Whether the other side's machine has said that nobody listens at this port. Anybody on the way could have.
+    /// Whether the other side's machine has said that nobody listens at this port. Anybody on the
+    /// way could have.
     #[must_use]
     pub fn was_refused(&self) -> bool {
         self.refused
@@ -131,7 +137,7 @@ impl Port {
     /// As [`Self::receive`], by way of memory that several ports share.
     pub fn receive_to(
         &mut self,
-        landing: &mut Landing,
+        landing: &mut ReceiveBuffer,
         mut take: impl FnMut(Received),
     ) -> Result<(), EndpointError> {
         let size = MAX_PAYLOAD * self.state.gro_segments();
@@ -164,8 +170,9 @@ impl Port {
         Ok(())
     }
 
-    /// Sleeps until there is something to receive, a signal comes or `timeout` is over; with `room` also until more can be sent.
-    pub fn wait(&mut self, timeout: Option<Duration>, room: bool) -> Result<Awake, EndpointError> {
+    /// Sleeps until there is something to receive, a signal comes or `timeout` is over; with `room`
+    /// also until more can be sent.
+    pub fn wait(&mut self, timeout: Option<Duration>, room: bool) -> Result<Wakeup, EndpointError> {
         let left =
             timeout.map(|left| Timespec::try_from(left).expect("a timeout fits the kernel's"));
         let wanted = if room {
@@ -191,7 +198,7 @@ impl Port {
             let mut bytes = [0; 64];
             let _ = signals.read(&mut bytes);
         }
-        Ok(Awake {
+        Ok(Wakeup {
             readable: socket.intersects(PollFlags::IN | PollFlags::ERR),
             signalled,
         })
@@ -214,7 +221,7 @@ impl AsFd for Port {
     }
 }
 
-impl Landing {
+impl ReceiveBuffer {
     fn of_size(&mut self, size: usize) -> &mut [u8] {
         if self.0.len() < size {
             self.0 = vec![0; size]; // which touches no page, as resizing would

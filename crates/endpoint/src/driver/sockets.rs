@@ -10,7 +10,7 @@ use crate::error::EndpointError;
 use crate::setup::{Role, Setup};
 use crate::stack::{Stack, Transmit};
 
-use super::port::{Awake, Port};
+use super::port::{Port, Wakeup};
 use super::{Endpoint, MAX_DATAGRAMS};
 
 /// The driver of real sockets.
@@ -74,7 +74,7 @@ impl<S: Stack> Sockets<S> {
     }
 
     /// Sleeps until the socket, a timer or SIGTERM wants something.
-    fn wait(&mut self) -> Result<Awake, EndpointError> {
+    fn wait(&mut self) -> Result<Wakeup, EndpointError> {
         let timeout = self.endpoint.stack.next_timeout();
         let left = timeout.map(|time| time.saturating_sub(self.clock.elapsed()));
         self.port.wait(left, self.blocked.is_some())

@@ -1,4 +1,5 @@
-//! The client: asks for everything at once, or for the first request and then, over a second connection, for the others.
+//! The client: asks for everything at once, or for the first request and then, over a second
+//! connection, for the others.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

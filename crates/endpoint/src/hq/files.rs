@@ -14,13 +14,13 @@ const BUFFER_BYTES: usize = 1 << 18;
 
 /// A folder whose files can be sent.
 #[derive(Debug)]
-pub struct Www {
+pub struct ServedFolder {
     folder: PathBuf,
     /// Files that have been asked for; copies share their memory.
     files: BTreeMap<PathBuf, Bytes>,
 }
 
-impl Www {
+impl ServedFolder {
     /// The existing folder `www`.
     pub fn new(www: &Path) -> Result<Self, EndpointError> {
         Ok(Self {
@@ -53,11 +53,12 @@ impl Www {
 )]
 fn map(path: &Path) -> Option<Bytes> {
     let file = File::open(path).ok()?;
-    // SAFETY: the files of a trial stay as they are until its end; they are written before it starts.
+    // SAFETY: the files of a trial stay as they are until its end; they are written before it
+    // starts.
     Some(Bytes::from_owner(unsafe { Mmap::map(&file) }.ok()?))
 }
 
-/// A file that comes, made when its first byte or its end does.
+/// A file that is received, made when its first byte or its end does.
 #[derive(Debug)]
 pub struct Download {
     file: PathBuf,
@@ -99,7 +100,8 @@ impl Download {
         written.map_err(EndpointError::file(&self.file))
     }
 
-    /// That was all: the file is there, and closed. There may be more of them than a process may have open.
+    /// That was all: the file is there, and closed. There may be more of them than a process may
+    /// have open.
     pub fn complete(&mut self) -> Result<(), EndpointError> {
         self.open()?;
         self.close()
@@ -128,7 +130,7 @@ mod tests {
         fs::write(folder.join("inner/file"), "inside").unwrap();
         fs::write(root.path().join("secret"), "outside").unwrap();
         symlink(root.path().join("secret"), folder.join("link")).unwrap();
-        let mut www = Www::new(&folder).unwrap();
+        let mut www = ServedFolder::new(&folder).unwrap();
         assert_eq!(&www.load("inner/file").unwrap()[..], b"inside");
         assert_eq!(&www.load("inner/../inner/file").unwrap()[..], b"inside");
         let absolute = root.path().join("secret");

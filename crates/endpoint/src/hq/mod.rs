@@ -1,4 +1,5 @@
-//! `hq-interop`, HTTP/0.9 over QUIC streams (contract, section 2), over any [`Stack`](crate::Stack).
+//! `hq-interop`, HTTP/0.9 over QUIC streams (contract, section 2), over any
+//! [`Stack`](crate::Stack).
 
 mod client;
 mod files;
@@ -19,7 +20,7 @@ pub use server::Server;
 /// The application error code for requests that cannot be answered, and for replies nobody wants.
 pub const REFUSED: u32 = 1;
 
-/// One side of the conversation.
+/// The application on top of a stack: one side of `hq-interop`.
 #[derive(Debug)]
 pub enum Application {
     /// Asks.

@@ -10,7 +10,7 @@ use crate::setup::Setup;
 use crate::stack::{ConnectionKey, Read, Stack, StreamEnd, StreamKey};
 use crate::test_case::TestCase;
 
-use super::files::{Download, Www};
+use super::files::{Download, ServedFolder};
 use super::{REFUSED, missing, nanos};
 
 /// A request and what became of it.
@@ -34,7 +34,7 @@ enum Payload {
     File { unsent: Bytes, answered: usize },
 }
 
-/// How a request ended: as it should, or why not.
+/// The end of a request: as it should be, or why not.
 pub type Ending = Result<(), String>;
 
 impl Request {
@@ -43,7 +43,7 @@ impl Request {
         let paths = setup.requests.iter().map(|url| (url, path_of(url)));
         if setup.test_case == TestCase::Upload {
             let www = setup.www.as_deref().ok_or_else(|| missing("www"))?;
-            let mut www = Www::new(www)?;
+            let mut www = ServedFolder::new(www)?;
             return paths
                 .map(|(url, path)| {
                     let file = path.and_then(|path| Some((path, www.load(&path[1..])?)));

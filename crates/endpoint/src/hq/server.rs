@@ -1,4 +1,5 @@
-//! The server: answers `GET /path` with the file, or with `RESET_STREAM`; in `upload` it stores what `PUT /path` brings.
+//! The server: answers `GET /path` with the file, or with `RESET_STREAM`; in `upload` it stores
+//! what `PUT /path` brings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ use crate::setup::Setup;
 use crate::stack::{Closing, ConnectionKey, Event, Read, Stack, StreamKey};
 use crate::test_case::TestCase;
 
-use super::files::Www;
+use super::files::ServedFolder;
 use super::upload::Upload;
 use super::{REFUSED, describe, missing, nanos};
 
@@ -35,7 +36,7 @@ pub struct Server {
 #[derive(Debug)]
 enum Files {
     /// They are asked for.
-    Sent(Www),
+    Sent(ServedFolder),
     /// They are stored in this folder.
     Stored(PathBuf),
 }
@@ -65,7 +66,7 @@ impl Server {
             Files::Stored(folder.ok_or_else(|| missing("downloads"))?)
         } else {
             let www = setup.www.as_deref().ok_or_else(|| missing("www"))?;
-            Files::Sent(Www::new(www)?)
+            Files::Sent(ServedFolder::new(www)?)
         };
         Ok(Self {
             files,

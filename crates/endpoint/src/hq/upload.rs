@@ -7,7 +7,7 @@ use crate::error::EndpointError;
 use super::files::Download;
 use super::server::LONGEST_QUESTION;
 
-/// A PUT, from its first byte.
+/// An upload that a server receives, from the first byte of its PUT.
 #[derive(Debug)]
 pub enum Upload {
     /// The first line is not complete yet.

@@ -1,64 +1,100 @@
-//! Stepping aside: deciding it, and forwarding datagrams untouched.
+//! Forwarding datagrams untouched, where a proxy is of no use.
+//!
+//! Promises: such a flow stays end-to-end encrypted, and replies find their way without anybody looking into them. Knows addresses,
+//! connection IDs in the clear and round-trip times; must not know connections.
+//!
+//! A flow is all that comes from one address of a client. Each has a socket of its own towards the next hop. Where all
+//! datagrams of a side have one address, as in virtual time, connection IDs tell flows from connections.
 
-pub mod flows;
+mod connection_ids;
+mod flow_table;
+mod min_rtt;
 
+pub use connection_ids::own_connection_ids;
+pub use flow_table::FlowClient;
+
+use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bentpipe_endpoint::{Received, Transmit};
-use noq_proto::{ConnectionId, ConnectionIdGenerator as _, HashedConnectionIdGenerator, PathId};
+use noq_proto::{ConnectionId, ConnectionIdGenerator as _, HashedConnectionIdGenerator};
 
-use crate::handshake::incomplete_hello::First;
-use crate::handshake::reader::Reader;
-use crate::limits::quota::Seat;
-use crate::proxy::event::Event;
-use crate::proxy::{Proxy, Side};
-use crate::relay::pair::Facing;
+use crate::config::Config;
+use crate::connections::Socket;
+use crate::handshake::InitialDatagram;
+use connection_ids::{is_long_header, long_header_ids, short_header_id};
+use flow_table::FlowTable;
+use min_rtt::MinRtts;
 
 /// Datagrams that wait to be forwarded: what comes beyond these is lost, as in any router.
 const MOST_WAITING: usize = 1 << 12;
-/// Of the connection IDs that the library makes.
-const ID_LENGTH: usize = 8;
-/// In the first byte (RFC 8999, section 5.1).
-const LONG: u8 = 0x80;
 
-impl Proxy {
+/// A datagram on its way.
+struct Forwarded {
+    socket: Socket,
+    transmit: Transmit,
+    payload: Vec<u8>,
+}
+
+/// The flows that are forwarded untouched, and what decides which are.
+pub struct Bypass {
+    flows: FlowTable,
+    min_rtts: MinRtts,
+    waiting: VecDeque<Forwarded>,
+    /// Tells the proxy's connection IDs from those of others.
+    own_ids: HashedConnectionIdGenerator,
+}
+
+impl Bypass {
+    /// No flow yet. The connection IDs that the proxy makes are of this key.
+    pub fn new(key: u64) -> Self {
+        Self {
+            flows: FlowTable::default(),
+            min_rtts: MinRtts::default(),
+            waiting: VecDeque::new(),
+            own_ids: own_connection_ids(key),
+        }
+    }
+
     /// Forwards a datagram of a client whose flow is one of those; or gives it back.
-    pub(crate) fn forward_from_client(
+    pub fn receive_from_client(
         &mut self,
         now: Instant,
+        config: &Config,
         datagram: Received,
     ) -> Option<Received> {
-        if self.asides.count() == 0
-            || self.config.one_socket && !self.is_to_server(&datagram.payload)
-        {
+        if self.flows.count() == 0 || config.one_socket && !self.is_to_server(&datagram.payload) {
             return Some(datagram);
         }
-        let until = now + self.config.limits.idle;
-        let Some((number, flow)) = self.asides.of_client(datagram.remote, until) else {
+        let until = now + config.limits.idle;
+        let Some((number, flow)) = self.flows.of_client(datagram.remote, until) else {
             return Some(datagram);
         };
-        self.forward(
-            Side::Aside(number),
-            (flow.next_hop, None),
-            datagram.ecn,
-            &datagram.payload,
-        );
+        let to = (flow.next_hop, None);
+        let socket = Socket::Bypass(number);
+        self.forward(socket, to, datagram.ecn, &datagram.payload);
         None
     }
 
     /// A datagram has come for a flow.
-    pub(crate) fn forward_to_client(&mut self, now: Instant, number: u64, datagram: &Received) {
-        let until = now + self.config.limits.idle;
-        if let Some(flow) = self.asides.go_on(number, until)
+    pub fn receive_for_client(
+        &mut self,
+        now: Instant,
+        config: &Config,
+        number: u64,
+        datagram: &Received,
+    ) {
+        let until = now + config.limits.idle;
+        if let Some(flow) = self.flows.prolong(number, until)
             && flow.next_hop == datagram.remote
         {
             let to = (flow.client, flow.local);
-            self.forward(Side::Client, to, datagram.ecn, &datagram.payload);
-            if self.config.one_socket
-                && let Some((_, from)) = long_ids(&datagram.payload)
+            self.forward(Socket::Client, to, datagram.ecn, &datagram.payload);
+            if config.one_socket
+                && let Some((_, from)) = long_header_ids(&datagram.payload)
             {
-                self.asides.add_id(number, from);
+                self.flows.add_id(number, from);
             }
         }
     }
@@ -68,134 +104,149 @@ impl Proxy {
     /// The server's connection IDs passed here in its long headers before a client wrote them into its own. A short header may have one that was
     /// given since, which nobody sees: all are the server's that are none of the proxy's.
     fn is_to_server(&self, datagram: &[u8]) -> bool {
-        match datagram.first() {
-            Some(first) if first & LONG != 0 => {
-                long_ids(datagram).is_some_and(|(to, _)| self.asides.has_id(to))
-            }
-            _ => !self.is_own(datagram.get(1..=ID_LENGTH).unwrap_or_default()),
+        if is_long_header(datagram) {
+            return long_header_ids(datagram).is_some_and(|(to, _)| self.flows.has_id(to));
         }
+        !short_header_id(datagram).is_some_and(|id| self.is_own(id))
     }
 
     fn is_own(&self, id: &[u8]) -> bool {
-        id.len() == ID_LENGTH && self.own_ids.validate(ConnectionId::new(id)).is_ok()
+        id.len() == self.own_ids.cid_len() && self.own_ids.validate(ConnectionId::new(id)).is_ok()
     }
 
     /// The flow that a datagram is of which came to the socket that all share, if it is of no connection of the proxy's own.
-    pub(crate) fn flow_of(&self, datagram: &Received) -> Option<u64> {
-        if self.asides.count() == 0 || !self.config.one_socket {
+    pub fn flow_of(&self, config: &Config, datagram: &Received) -> Option<u64> {
+        if self.flows.count() == 0 || !config.one_socket {
             return None;
         }
         let bytes = &datagram.payload;
-        let id = if bytes.first()? & LONG == 0 {
-            bytes.get(1..=ID_LENGTH)?
+        let id = if is_long_header(bytes) {
+            long_header_ids(bytes)?.0
         } else {
-            long_ids(bytes)?.0
+            short_header_id(bytes)?
         };
         if self.is_own(id) {
             return None;
         }
-        self.asides.towards(datagram.remote)
+        self.flows.towards(datagram.remote)
     }
 
-    fn forward(&mut self, side: Side, to: (SocketAddr, Option<IpAddr>), ecn: u8, payload: &[u8]) {
-        if self.forwarded.len() >= MOST_WAITING {
+    fn forward(
+        &mut self,
+        socket: Socket,
+        (destination, source): (SocketAddr, Option<IpAddr>),
+        ecn: u8,
+        payload: &[u8],
+    ) {
+        if self.waiting.len() >= MOST_WAITING {
             return;
         }
         let transmit = Transmit {
-            destination: to.0,
-            source: to.1,
+            destination,
+            source,
             ecn,
             segment_size: None,
         };
-        self.forwarded.push_back((side, transmit, payload.to_vec()));
+        self.waiting.push_back(Forwarded {
+            socket,
+            transmit,
+            payload: payload.to_vec(),
+        });
+    }
+
+    /// What to forward next: takes the place of what is in `buffer`.
+    pub fn poll_transmit(&mut self, buffer: &mut Vec<u8>) -> Option<(Socket, Transmit)> {
+        let next = self.waiting.pop_front()?;
+        *buffer = next.payload;
+        Some((next.socket, next.transmit))
     }
 
     /// Whether a client that goes to `next_hop` needs no proxy, because the hop that it is for is short; `None`: nobody knows.
-    pub(crate) fn is_short(
+    pub fn is_short_hop(
         &self,
         now: Instant,
+        config: &Config,
         client: SocketAddr,
         next_hop: SocketAddr,
     ) -> Option<bool> {
-        let Some(auto) = self.config.auto else {
+        let Some(rule) = config.bypass else {
             return Some(false);
         };
-        let host = if auto.of_client_side {
+        let host = if rule.of_client_side {
             client.ip()
         } else {
             next_hop.ip()
         };
-        match self.rtts.of(now, host) {
-            Some(rtt) => Some(rtt < auto.threshold),
+        match self.min_rtts.of(now, host) {
+            Some(rtt) => Some(rtt < rule.threshold),
             // Only clients show how far they are, by connecting.
-            None if auto.of_client_side => Some(false),
+            None if rule.of_client_side => Some(false),
             None => None,
         }
     }
 
-    /// Whether there is room for a flow of a client that has `own` connections which do not go untouched: these need the datagrams of its address.
-    pub(crate) fn may_step_aside(&self, client: SocketAddr, own: usize) -> bool {
-        let connections = self.client_addresses.get(&client).copied().unwrap_or(0);
-        let is_told_apart = self.config.one_socket || connections == own;
-        is_told_apart && self.asides.count() < self.config.limits.connections
+    /// Whether there is room for a flow of a client that has so many `other` connections which do not go untouched: these need the
+    /// datagrams of its address.
+    pub fn has_room(&self, config: &Config, other: usize) -> bool {
+        let is_told_apart = config.one_socket || other == 0;
+        is_told_apart && self.flows.count() < config.limits.connections
     }
 
-    /// From now on forwards what comes from a client, beginning with these datagrams.
-    pub(crate) fn step_aside(
+    /// From now on forwards what comes from a client, beginning with these datagrams; the number of its flow.
+    pub fn open(
         &mut self,
         now: Instant,
-        (client, local, seat): (SocketAddr, Option<IpAddr>, Seat),
+        config: &Config,
+        client: FlowClient,
         next_hop: SocketAddr,
-        datagrams: &[First],
-    ) {
-        let until = now + self.config.limits.idle;
-        let flow = self.asides.begin((client, local, seat), next_hop, until);
-        self.statistics.asides_total += 1;
-        self.tell(Event::Aside {
-            flow,
-            client,
-            next_hop,
-        });
+        datagrams: &[InitialDatagram],
+    ) -> u64 {
+        let flow = self.flows.begin(client, next_hop, now + config.limits.idle);
         for datagram in datagrams {
-            if self.config.one_socket
-                && let Some((to, _)) = long_ids(&datagram.payload)
+            if config.one_socket
+                && let Some((to, _)) = long_header_ids(&datagram.payload)
             {
-                self.asides.add_id(flow, to);
+                self.flows.add_id(flow, to);
             }
             let to = (next_hop, None);
-            self.forward(Side::Aside(flow), to, datagram.ecn, &datagram.payload);
+            let socket = Socket::Bypass(flow);
+            self.forward(socket, to, datagram.ecn, &datagram.payload);
         }
+        flow
     }
 
-    /// A connection knows how long a round trip takes.
-    pub(crate) fn learn_rtt(&mut self, now: Instant, facing: Facing, handle: usize) {
-        if self.config.auto.is_none() {
-            return;
+    /// Ends a flow, and forgets what waits for it; whether it was there.
+    pub fn forget(&mut self, flow: u64) -> bool {
+        let was_there = self.flows.remove(flow);
+        if was_there {
+            let socket = Socket::Bypass(flow);
+            self.waiting.retain(|forwarded| forwarded.socket != socket);
         }
-        if let Some(member) = self.sides[facing as usize].get(handle)
-            && let Ok(path) = member.connection.network_path(PathId::ZERO)
-            && let Some(rtt) = member.connection.rtt(PathId::ZERO)
-        {
-            self.rtts.learn(now, path.remote().ip(), rtt);
-        }
+        was_there
     }
-}
 
-/// Of a long header: the connection IDs that it goes to and comes from (RFC 8999, section 5.1).
-fn long_ids(datagram: &[u8]) -> Option<(&[u8], &[u8])> {
-    let mut reader = Reader(datagram);
-    if reader.byte()? & LONG == 0 {
-        return None;
+    /// Ends the next flow that has been silent for long.
+    pub fn overdue(&mut self, now: Instant) -> Option<u64> {
+        self.flows.overdue(now)
     }
-    reader.take(4)?;
-    let mut id = || {
-        let length = usize::from(reader.byte()?);
-        reader.take(length)
-    };
-    Some((id()?, id()?))
-}
 
-/// Makes connection IDs that can be told from those of others by whoever knows the key.
-pub fn ids(key: u64) -> HashedConnectionIdGenerator {
-    HashedConnectionIdGenerator::from_key(key)
+    /// When [`Self::overdue`] wants to be called.
+    pub fn next_timeout(&self) -> Option<Instant> {
+        self.flows.next_timeout()
+    }
+
+    /// A connection knows how long a round trip to a peer takes.
+    pub fn learn_rtt(&mut self, now: Instant, peer: SocketAddr, rtt: Duration) {
+        self.min_rtts.learn(now, peer.ip(), rtt);
+    }
+
+    /// How many flows there are.
+    pub fn count(&self) -> usize {
+        self.flows.count()
+    }
+
+    /// Connection IDs and datagrams that are kept: for the proof that nothing is left behind.
+    pub fn entries(&self) -> usize {
+        self.flows.entries() + self.waiting.len()
+    }
 }

@@ -3,16 +3,16 @@
 use bentpipe_endpoint::EndpointError;
 use thiserror::Error;
 
-/// Why a proxy cannot be made.
+/// The reason why a proxy cannot be made.
 #[derive(Debug, Error)]
 pub enum PepError {
     /// An option of a hop or its value.
     #[error("{0}")]
     Option(#[from] EndpointError),
-    /// A value that no option is wrong by itself in.
+    /// Values that are wrong together, or that no option has.
     #[error("{0}")]
     Config(String),
-    /// The TLS configuration lacks what QUIC needs.
+    /// A TLS configuration that lacks what QUIC needs.
     #[error("TLS: {0}")]
     Tls(String),
 }

@@ -1,4 +1,4 @@
-//! A configuration from the words of a variant, such as `iw=100 access.cc=cubic mode=warm`.
+//! A configuration from the options of a trial or a command line, such as `iw=100 access.cc=cubic mode=warm`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,10 +8,13 @@ use bentpipe_endpoint::{Clock, EndpointError, LogFolder, Options, Role, Surround
 use bentpipe_noq_options::{RememberedPaths, apply, log_to};
 use noq_proto::TransportConfig;
 
-use crate::config::error::PepError;
-use crate::config::{Auto, Config, Hop, LARGEST_BUFFER, Limits, Mode, NextHop, Warm, Window};
+use super::{
+    BypassRule, Config, HandshakeMode, LARGEST_BUFFER, NextHop, PepError, PoolConfig,
+    ReceiveWindow, SideConfig,
+};
+use crate::limits::Limits;
 
-/// Where a proxy stands.
+/// The place of a proxy on the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// At the user's end of the satellite's hop, which is on its server side.
@@ -20,8 +23,8 @@ pub enum Place {
     Gateway,
 }
 
-/// What a configuration needs beside the words.
-pub struct Basis {
+/// The parts of a configuration that are no options.
+pub struct ConfigContext {
     /// Where the proxy stands.
     pub place: Place,
     /// Where connections go.
@@ -30,104 +33,101 @@ pub struct Basis {
     pub client_tls: Arc<rustls::ServerConfig>,
     /// Whom the proxy trusts.
     pub server_tls: Arc<rustls::ClientConfig>,
-    /// What a connection may use, where the words do not say otherwise.
+    /// What a connection may use, where the options do not say otherwise.
     pub limits: Limits,
-    /// For a qlog per connection and side.
+    /// The folder for a qlog per connection and side.
     pub qlog: Option<LogFolder>,
-    /// Real time and sockets; else virtual time.
+    /// Whether it runs in real time, over sockets; else in virtual time.
     pub real_time: bool,
     /// The time.
     pub clock: Clock,
 }
 
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            connections: 10_000,
-            connections_per_client: 1000,
-            streams: 1000,
-            stream_buffer: BUFFER,
-            connection_buffer: 2 * BUFFER,
-            handshake: Duration::from_secs(10),
-            idle: Duration::from_secs(30),
-            gap: Duration::from_secs(30),
-            linger: Duration::from_secs(60),
-        }
-    }
-}
-
-impl Default for Warm {
-    fn default() -> Self {
-        Self {
-            connections: 1,
-            expiry: Duration::from_secs(600),
-            ahead: Vec::new(),
-        }
-    }
-}
-
-/// Of a stream, in bytes: what 250 Mbit/s need over a geostationary satellite, and some more.
-const BUFFER: usize = 32 << 20;
-/// A geostationary round trip takes 500 ms or more, one through the air or a low orbit less than this.
+/// The round-trip time below which a hop is no geostationary satellite's: that takes 500 ms or more, one through the
+/// air or a low orbit less than this.
 const THRESHOLD: Duration = Duration::from_millis(200);
 
-/// Takes all `words`; refuses what it does not know.
-///
-/// Words of a hop are of the side that faces the satellite; with `access.` (terminal) or `ground.` (gateway) before them, of the other.
-pub fn from_words(words: BTreeMap<String, String>, basis: Basis) -> Result<Config, PepError> {
-    let mut words = Options::new(words);
-    let mode = mode(&mut words)?;
-    let auto = auto(&mut words, basis.place)?;
-    let mut limits = basis.limits.clone();
-    if let Some(bytes) = words.take_number("buffer", 1..=LARGEST_BUFFER as u64)? {
-        limits.stream_buffer = usize::try_from(bytes).expect("the range of the option ensures it");
-        limits.connection_buffer = 2 * limits.stream_buffer;
+impl Config {
+    /// The configuration that all `options` come to; refuses what it does not know.
+    ///
+    /// Options of a hop are of the side that faces the satellite; with `access.` (terminal) or `ground.` (gateway)
+    /// before them, of the other.
+    pub fn from_options(
+        options: BTreeMap<String, String>,
+        context: ConfigContext,
+    ) -> Result<Self, PepError> {
+        let mut options = Options::new(options);
+        let mode = mode(&mut options)?;
+        let bypass = bypass(&mut options, context.place)?;
+        let mut limits = context.limits.clone();
+        if let Some(bytes) = options.take_number("buffer", 1..=LARGEST_BUFFER as u64)? {
+            limits.stream_buffer =
+                usize::try_from(bytes).expect("the range of the option ensures it");
+            limits.connection_buffer = 2 * limits.stream_buffer;
+        }
+        let [client, server] = by_side(options.into_map(), context.place);
+        Ok(Self {
+            mode,
+            bypass,
+            client: side(client, Role::Server, &context)?,
+            server: side(server, Role::Client, &context)?,
+            next_hop: context.next_hop,
+            client_tls: context.client_tls,
+            server_tls: context.server_tls,
+            limits,
+            pool: PoolConfig::default(),
+            quota: Arc::default(),
+            connection_ids: None,
+            one_socket: false,
+        })
     }
-    let prefix = match basis.place {
+}
+
+/// The options of one side, and what their names began with.
+struct SideOptions {
+    options: BTreeMap<String, String>,
+    prefix: &'static str,
+}
+
+/// Those of the client side and of the server side.
+fn by_side(options: BTreeMap<String, String>, place: Place) -> [SideOptions; 2] {
+    let prefix = match place {
         Place::Terminal => "access.",
         Place::Gateway => "ground.",
     };
-    let (others, satellites): (BTreeMap<_, _>, BTreeMap<_, _>) = words
-        .into_map()
+    let (others, satellite): (BTreeMap<_, _>, BTreeMap<_, _>) = options
         .into_iter()
         .partition(|(name, _)| name.starts_with(prefix));
     let strip = |(name, value): (String, String)| (name[prefix.len()..].to_owned(), value);
-    let others = others.into_iter().map(strip).collect();
-    let (to_client, to_server) = match basis.place {
-        Place::Terminal => ((others, prefix), (satellites, "")),
-        Place::Gateway => ((satellites, ""), (others, prefix)),
+    let others = SideOptions {
+        options: others.into_iter().map(strip).collect(),
+        prefix,
     };
-    Ok(Config {
-        mode,
-        auto,
-        client: hop(to_client, Role::Server, &basis)?,
-        server: hop(to_server, Role::Client, &basis)?,
-        next_hop: basis.next_hop,
-        client_tls: basis.client_tls,
-        server_tls: basis.server_tls,
-        limits,
-        warm: Warm::default(),
-        seats: Arc::default(),
-        connection_ids: None,
-        one_socket: false,
-    })
+    let satellite = SideOptions {
+        options: satellite,
+        prefix: "",
+    };
+    match place {
+        Place::Terminal => [others, satellite],
+        Place::Gateway => [satellite, others],
+    }
 }
 
-fn mode(words: &mut Options) -> Result<Mode, EndpointError> {
-    match words.take("mode").as_deref() {
-        None | Some("parallel") => Ok(Mode::Parallel),
-        Some("sequential") => Ok(Mode::Sequential),
-        Some("warm") => Ok(Mode::Warm),
+fn mode(options: &mut Options) -> Result<HandshakeMode, EndpointError> {
+    match options.take("mode").as_deref() {
+        None | Some("parallel") => Ok(HandshakeMode::Parallel),
+        Some("sequential") => Ok(HandshakeMode::Sequential),
+        Some("warm") => Ok(HandshakeMode::Warm),
         Some(other) => Err(EndpointError::Unsupported(format!(
             "option mode = {other:?}: write parallel, sequential or warm"
         ))),
     }
 }
 
-fn auto(words: &mut Options, place: Place) -> Result<Option<Auto>, EndpointError> {
-    match words.take("auto").as_deref() {
+fn bypass(options: &mut Options, place: Place) -> Result<Option<BypassRule>, EndpointError> {
+    match options.take("auto").as_deref() {
         None | Some("off") => Ok(None),
-        Some("on") => Ok(Some(Auto {
+        Some("on") => Ok(Some(BypassRule {
             threshold: THRESHOLD,
             of_client_side: place == Place::Gateway,
         })),
@@ -137,17 +137,17 @@ fn auto(words: &mut Options, place: Place) -> Result<Option<Auto>, EndpointError
     }
 }
 
-/// The transport of a side; `role` is what the proxy is there; its words began with the prefix.
-fn hop(
-    (words, prefix): (BTreeMap<String, String>, &str),
+/// The transport of a side; `role` is what the proxy is there.
+fn side(
+    SideOptions { options, prefix }: SideOptions,
     role: Role,
-    basis: &Basis,
-) -> Result<Hop, PepError> {
+    context: &ConfigContext,
+) -> Result<SideConfig, PepError> {
     let around = Surroundings {
         role,
-        real_time: basis.real_time,
-        qlog: basis.qlog.clone(),
-        clock: basis.clock.clone(),
+        real_time: context.real_time,
+        qlog: context.qlog.clone(),
+        clock: context.clock.clone(),
     };
     let named = |error: EndpointError| match error {
         EndpointError::Unsupported(what) => {
@@ -156,22 +156,24 @@ fn hop(
         }
         other => PepError::Option(other),
     };
-    let window = match words.get("window").map(String::as_str) {
-        None => Window::Buffers,
+    let window = match options.get("window").map(String::as_str) {
+        None => ReceiveWindow::Buffers,
         // What is no number is refused below.
-        Some(text) => text.parse().map_or(Window::Library, Window::Bytes),
+        Some(text) => text
+            .parse()
+            .map_or(ReceiveWindow::Library, ReceiveWindow::Bytes),
     };
-    let mut words = Options::new(words);
+    let mut options = Options::new(options);
     let mut transport = TransportConfig::default();
     let peers = RememberedPaths::default();
-    let report = apply(&mut transport, &around, &mut words, &peers).map_err(named)?;
-    let version = version(&mut words).map_err(named)?;
-    words.finish().map_err(named)?;
-    if let Some(folder) = &basis.qlog {
-        let start = basis.clock.instant(Duration::ZERO);
+    let report = apply(&mut transport, &around, &mut options, &peers).map_err(named)?;
+    let version = version(&mut options).map_err(named)?;
+    options.finish().map_err(named)?;
+    if let Some(folder) = &context.qlog {
+        let start = context.clock.instant(Duration::ZERO);
         log_to(folder, start, &mut transport);
     }
-    Ok(Hop {
+    Ok(SideConfig {
         transport,
         window,
         peers,
@@ -180,9 +182,9 @@ fn hop(
     })
 }
 
-/// The versions that the library has.
-fn version(words: &mut Options) -> Result<Option<u32>, EndpointError> {
-    let Some(text) = words.take("version") else {
+/// The QUIC version, among those that the library has.
+fn version(options: &mut Options) -> Result<Option<u32>, EndpointError> {
+    let Some(text) = options.take("version") else {
         return Ok(None);
     };
     let draft = text.strip_prefix("draft-").and_then(|it| it.parse().ok());

@@ -15,18 +15,20 @@ use noq_proto::{
     Endpoint, EndpointConfig, Event, FourTuple, Incoming, PathId, ServerConfig, VarInt,
 };
 
-use crate::proxy::event::Number;
+use crate::events::ConnectionNumber;
 
+/// The time over which a burst is spread at least.
 const BURST: Duration = Duration::from_millis(1);
+/// The datagrams that may leave at once at least.
 const LEAST: NonZeroUsize = NonZeroUsize::new(10).unwrap();
 /// Datagrams that wait to be sent for no connection.
 const MOST_RESPONSES: usize = 1024;
 
-/// A connection and what belongs to it on its side.
-pub struct Member {
+/// A connection of the library, and what belongs to it on its side.
+pub struct ConnectionEntry {
     pub connection: Connection,
     /// The client's connection that it is part of; `None`: it is only there until it has drained, or is kept ready.
-    pub owner: Option<Number>,
+    pub owner: Option<ConnectionNumber>,
     /// What is remembered of its path goes there when it ends.
     peers: RememberedPaths,
     /// Under which it is in the set of timers.
@@ -35,11 +37,11 @@ pub struct Member {
     is_queued: bool,
 }
 
-/// An endpoint and its connections.
-pub struct Connections {
+/// The library's endpoint of one side, with its connections.
+pub struct SideEndpoint {
     endpoint: Endpoint,
     /// By their handles; `None`: drained.
-    members: Vec<Option<Member>>,
+    by_handle: Vec<Option<ConnectionEntry>>,
     count: usize,
     timers: BTreeSet<(Instant, usize)>,
     senders: VecDeque<usize>,
@@ -47,21 +49,22 @@ pub struct Connections {
     responses: VecDeque<(Transmit, Vec<u8>)>,
 }
 
-/// What a datagram was.
-pub enum Arrived {
-    /// One of this connection.
-    At(usize),
-    /// The first of a new one.
-    New(Box<Incoming>),
-    /// Nothing that a connection knows of.
-    Nothing,
+/// The connection that a datagram is of.
+pub enum DatagramOwner {
+    /// One that is there, by its handle.
+    Connection(usize),
+    /// A new one.
+    NewConnection(Box<Incoming>),
+    /// None.
+    Nobody,
 }
 
-impl Connections {
+impl SideEndpoint {
+    /// An endpoint without a connection; `server`: how it accepts any.
     pub fn new(config: EndpointConfig, server: Option<ServerConfig>) -> Self {
         Self {
             endpoint: Endpoint::new(Arc::new(config), server.map(Arc::new), true),
-            members: Vec::new(),
+            by_handle: Vec::new(),
             count: 0,
             timers: BTreeSet::new(),
             senders: VecDeque::new(),
@@ -79,11 +82,13 @@ impl Connections {
         self.timers.len() + self.senders.len() + self.responses.len()
     }
 
-    pub fn get(&mut self, handle: usize) -> Option<&mut Member> {
-        self.members.get_mut(handle)?.as_mut()
+    /// The connection of this handle.
+    pub fn get(&mut self, handle: usize) -> Option<&mut ConnectionEntry> {
+        self.by_handle.get_mut(handle)?.as_mut()
     }
 
-    pub fn handle(&mut self, now: Instant, datagram: Received) -> Arrived {
+    /// Hands a datagram to the connection that it is of.
+    pub fn handle(&mut self, now: Instant, datagram: Received) -> DatagramOwner {
         let Received {
             remote,
             local_ip,
@@ -95,17 +100,19 @@ impl Connections {
         let mut buffer = Vec::new();
         match self.endpoint.handle(now, path, ecn, payload, &mut buffer) {
             Some(DatagramEvent::ConnectionEvent(handle, event)) => {
-                if let Some(member) = self.get(handle.0) {
-                    member.connection.handle_event(event);
+                if let Some(entry) = self.get(handle.0) {
+                    entry.connection.handle_event(event);
                 }
-                Arrived::At(handle.0)
+                DatagramOwner::Connection(handle.0)
             }
-            Some(DatagramEvent::NewConnection(incoming)) => Arrived::New(Box::new(incoming)),
+            Some(DatagramEvent::NewConnection(incoming)) => {
+                DatagramOwner::NewConnection(Box::new(incoming))
+            }
             Some(DatagramEvent::Response(transmit)) => {
                 self.respond(&transmit, buffer);
-                Arrived::Nothing
+                DatagramOwner::Nobody
             }
-            None => Arrived::Nothing,
+            None => DatagramOwner::Nobody,
         }
     }
 
@@ -181,14 +188,14 @@ impl Connections {
         mut connection: Connection,
         peers: &RememberedPaths,
     ) -> usize {
-        // One that ends does not allow another: the other side's limits do (`Opening::allow`).
+        // One that ends does not allow another: the other side's limits do (`StreamOpener::allow`).
         for dir in [Dir::Bi, Dir::Uni] {
             connection.set_max_concurrent_streams(dir, VarInt::from_u32(0));
         }
-        if self.members.len() <= handle.0 {
-            self.members.resize_with(handle.0 + 1, || None);
+        if self.by_handle.len() <= handle.0 {
+            self.by_handle.resize_with(handle.0 + 1, || None);
         }
-        self.members[handle.0] = Some(Member {
+        self.by_handle[handle.0] = Some(ConnectionEntry {
             connection,
             owner: None,
             peers: peers.clone(),
@@ -201,22 +208,22 @@ impl Connections {
 
     /// Lets the connection and the endpoint talk to each other after the connection was touched in any way; its events. One that has drained
     /// is taken out, since its handle may be another's next, and returned: it may hold what was received and not read yet.
-    pub fn settle(&mut self, handle: usize, events: &mut Vec<Event>) -> Option<Connection> {
-        let member = self.members.get_mut(handle).and_then(Option::as_mut)?;
+    pub fn drive(&mut self, handle: usize, events: &mut VecDeque<Event>) -> Option<Connection> {
+        let entry = self.by_handle.get_mut(handle).and_then(Option::as_mut)?;
         let mut drained = false;
-        while let Some(event) = member.connection.poll_endpoint_events() {
+        while let Some(event) = entry.connection.poll_endpoint_events() {
             drained |= event.is_drained();
             let answer = self.endpoint.handle_event(ConnectionHandle(handle), event);
             if let Some(event) = answer {
-                member.connection.handle_event(event);
+                entry.connection.handle_event(event);
             }
         }
-        while let Some(event) = member.connection.poll() {
+        while let Some(event) = entry.connection.poll() {
             if matches!(&event, Event::ConnectionLost { reason } if *reason != ConnectionError::LocallyClosed)
             {
-                member.peers.learn_from(&member.connection);
+                entry.peers.learn_from(&entry.connection);
             }
-            events.push(event);
+            events.push_back(event);
         }
         if drained {
             return self.remove(handle);
@@ -227,39 +234,40 @@ impl Connections {
     }
 
     fn remove(&mut self, handle: usize) -> Option<Connection> {
-        let member = self.members[handle].take()?;
-        if let Some(time) = member.timer {
+        let entry = self.by_handle[handle].take()?;
+        if let Some(time) = entry.timer {
             self.timers.remove(&(time, handle));
         }
         self.count -= 1;
-        Some(member.connection)
+        Some(entry.connection)
     }
 
     /// Notes when the connection wants to be called.
     fn keep_time(&mut self, handle: usize) {
-        let Some(member) = self.members[handle].as_mut() else {
+        let Some(entry) = self.by_handle[handle].as_mut() else {
             return;
         };
-        let time = member.connection.poll_timeout();
-        if time == member.timer {
+        let time = entry.connection.poll_timeout();
+        if time == entry.timer {
             return;
         }
-        if let Some(before) = member.timer {
+        if let Some(before) = entry.timer {
             self.timers.remove(&(before, handle));
         }
         self.timers.extend(time.map(|time| (time, handle)));
-        member.timer = time;
+        entry.timer = time;
     }
 
     fn enqueue(&mut self, handle: usize) {
-        if let Some(member) = self.members[handle].as_mut()
-            && !member.is_queued
+        if let Some(entry) = self.by_handle[handle].as_mut()
+            && !entry.is_queued
         {
-            member.is_queued = true;
+            entry.is_queued = true;
             self.senders.push_back(handle);
         }
     }
 
+    /// When a connection wants to be called.
     pub fn next_timeout(&self) -> Option<Instant> {
         self.timers.first().map(|(time, _)| *time)
     }
@@ -271,25 +279,25 @@ impl Connections {
             return None;
         }
         self.timers.pop_first();
-        let member = self
+        let entry = self
             .get(handle)
             .expect("timers are of those that are there");
-        member.timer = None;
-        member.connection.handle_timeout(now);
+        entry.timer = None;
+        entry.connection.handle_timeout(now);
         Some(handle)
     }
 
     /// Closes a connection, unless it is closed already.
     pub fn close(&mut self, now: Instant, handle: usize, code: u64, reason: &[u8]) {
-        let Some(member) = self.get(handle) else {
+        let Some(entry) = self.get(handle) else {
             return;
         };
-        member.owner = None;
-        if !member.connection.is_closed() {
-            member.peers.learn_from(&member.connection);
+        entry.owner = None;
+        if !entry.connection.is_closed() {
+            entry.peers.learn_from(&entry.connection);
             let code = code.try_into().expect("error codes are integers of QUIC");
             let reason = bytes::Bytes::copy_from_slice(reason);
-            member.connection.close(now, code, reason);
+            entry.connection.close(now, code, reason);
         }
     }
 
@@ -305,17 +313,17 @@ impl Connections {
             return Some((transmit, None));
         }
         while let Some(handle) = self.senders.pop_front() {
-            let Some(member) = self.members[handle].as_mut() else {
+            let Some(entry) = self.by_handle[handle].as_mut() else {
                 continue;
             };
-            let most = max_datagrams.min(burst(&member.connection));
-            let polled = member.connection.poll_transmit(now, most, buffer);
+            let most = max_datagrams.min(burst(&entry.connection));
+            let polled = entry.connection.poll_transmit(now, most, buffer);
             if let Some(transmit) = polled {
                 buffer.truncate(transmit.size);
                 self.senders.push_back(handle);
                 return Some((translate(&transmit), Some(handle)));
             }
-            member.is_queued = false;
+            entry.is_queued = false;
             self.keep_time(handle);
         }
         None

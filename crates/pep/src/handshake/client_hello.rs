@@ -1,43 +1,47 @@
 //! What a client asks for: the server name and the application protocols of its TLS `ClientHello` (RFC 8446, section 4.1.2).
 
-use crate::handshake::reader::Reader;
+use super::reader::Reader;
 
-/// What a client asks for.
+/// The `ClientHello` of a client, as far as the proxy wants to know it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Hello {
+pub struct ClientHello {
     /// The server name (RFC 6066, section 3).
-    pub name: Option<String>,
+    pub server_name: Option<String>,
     /// The application protocols, the one it likes best first (RFC 7301).
     pub protocols: Vec<Vec<u8>>,
 }
 
-/// Why bytes are no `ClientHello`.
+/// The reason why bytes are no `ClientHello`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NoHello {
+pub enum ClientHelloError {
     /// It goes on.
-    Short,
+    Incomplete,
     /// It is something else.
-    Wrong,
+    Invalid,
 }
 
 const CLIENT_HELLO: u8 = 1;
-/// Larger than any that there is.
+/// Bytes of a message: larger than any that there is.
 const LARGEST: usize = 1 << 16;
 const SERVER_NAME: u16 = 0;
 const PROTOCOLS: u16 = 16;
 
-impl Hello {
+impl ClientHello {
     /// Reads the beginning of what a client sends in CRYPTO frames.
-    pub fn parse(bytes: &[u8]) -> Result<Self, NoHello> {
-        let [kind, length @ ..] = bytes.first_chunk::<4>().ok_or(NoHello::Short)?;
+    pub fn parse(bytes: &[u8]) -> Result<Self, ClientHelloError> {
+        let [kind, length @ ..] = bytes
+            .first_chunk::<4>()
+            .ok_or(ClientHelloError::Incomplete)?;
         let length = length
             .iter()
             .fold(0, |all, byte| all << 8 | usize::from(*byte));
         if *kind != CLIENT_HELLO || length > LARGEST {
-            return Err(NoHello::Wrong);
+            return Err(ClientHelloError::Invalid);
         }
-        let message = bytes[4..].get(..length).ok_or(NoHello::Short)?;
-        Self::of_message(&mut Reader(message)).ok_or(NoHello::Wrong)
+        let message = bytes[4..]
+            .get(..length)
+            .ok_or(ClientHelloError::Incomplete)?;
+        Self::of_message(&mut Reader(message)).ok_or(ClientHelloError::Invalid)
     }
 
     fn of_message(message: &mut Reader<'_>) -> Option<Self> {
@@ -62,13 +66,13 @@ impl Hello {
 }
 
 /// The first DNS name. rustls takes no other kind, and neither does anybody else.
-fn add_name(hello: &mut Hello, names: &mut Reader<'_>) -> Option<()> {
-    while !names.0.is_empty() && hello.name.is_none() {
+fn add_name(hello: &mut ClientHello, names: &mut Reader<'_>) -> Option<()> {
+    while !names.0.is_empty() && hello.server_name.is_none() {
         let kind = names.number(1)?;
         let name = names.vector(2)?;
         if kind == 0 {
             let text = std::str::from_utf8(name.0).ok()?;
-            hello.name = Some(text.to_ascii_lowercase());
+            hello.server_name = Some(text.to_ascii_lowercase());
         }
     }
     Some(())
@@ -110,33 +114,45 @@ mod tests {
             b"hq",
         ];
         let bytes = hello(&extensions.concat());
-        let expected = Hello {
-            name: Some("a.ex".into()),
+        let expected = ClientHello {
+            server_name: Some("a.ex".into()),
             protocols: vec![b"h3".to_vec(), b"hq".to_vec()],
         };
-        assert_eq!(Hello::parse(&bytes), Ok(expected));
+        assert_eq!(ClientHello::parse(&bytes), Ok(expected));
         for end in 0..bytes.len() {
-            assert_eq!(Hello::parse(&bytes[..end]), Err(NoHello::Short));
+            assert_eq!(
+                ClientHello::parse(&bytes[..end]),
+                Err(ClientHelloError::Incomplete)
+            );
         }
     }
 
     #[test]
     fn what_asks_for_nothing_is_a_hello_and_lengths_that_lie_are_not() {
-        assert_eq!(Hello::parse(&hello(&[])), Ok(Hello::default()));
+        assert_eq!(ClientHello::parse(&hello(&[])), Ok(ClientHello::default()));
         assert_eq!(
-            Hello::parse(&hello(&[0, 16, 0, 3, 0, 2, 2])),
-            Err(NoHello::Wrong)
+            ClientHello::parse(&hello(&[0, 16, 0, 3, 0, 2, 2])),
+            Err(ClientHelloError::Invalid)
         );
-        assert_eq!(Hello::parse(&hello(&[0, 0, 0, 1, 0])), Err(NoHello::Wrong));
-        assert_eq!(Hello::parse(&[2, 0, 0, 0]), Err(NoHello::Wrong));
-        assert_eq!(Hello::parse(&[1, 0xff, 0xff, 0xff]), Err(NoHello::Wrong));
+        assert_eq!(
+            ClientHello::parse(&hello(&[0, 0, 0, 1, 0])),
+            Err(ClientHelloError::Invalid)
+        );
+        assert_eq!(
+            ClientHello::parse(&[2, 0, 0, 0]),
+            Err(ClientHelloError::Invalid)
+        );
+        assert_eq!(
+            ClientHello::parse(&[1, 0xff, 0xff, 0xff]),
+            Err(ClientHelloError::Invalid)
+        );
     }
 
     proptest! {
         #[test]
         fn garbage_is_no_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = Hello::parse(&bytes);
-            let _ = Hello::parse(&hello(&bytes));
+            let _ = ClientHello::parse(&bytes);
+            let _ = ClientHello::parse(&hello(&bytes));
         }
     }
 }

@@ -12,16 +12,16 @@ use noq_proto::{
 
 use rustls::client::Resumption;
 
-use crate::config::Config;
-use crate::config::error::PepError;
-use crate::handshake::initial::{Collector, Start};
-use crate::handshake::session_tickets::Sessions;
+use super::initial::{CryptoStream, InitialHeader};
+use super::session_tickets::SessionTickets;
+use crate::config::{Config, PepError};
 
-/// What an unaccepted client may have the library keep: its `ClientHello`, and some early data.
+/// Bytes that an unaccepted client may have the library keep: its `ClientHello`, and some early data.
 const INCOMING_BUFFER: u64 = 1 << 18;
+/// Bytes of all of them.
 const ALL_INCOMING_BUFFERS: u64 = 1 << 26;
 
-/// TLS of both sides.
+/// The TLS of both sides.
 pub struct Crypto {
     accepting: ServerConfig,
     /// The server side's transport.
@@ -30,12 +30,12 @@ pub struct Crypto {
     reading: Arc<QuicServerConfig>,
     client_tls: Arc<rustls::ServerConfig>,
     server_tls: Arc<rustls::ClientConfig>,
-    sessions: Sessions,
+    tickets: SessionTickets,
     /// Address validation tokens of next hops (RFC 9000, section 8.1.3).
     tokens: Arc<dyn TokenStore>,
 }
 
-/// A token's age is counted in the proxy's time.
+/// The proxy's time, in which a token's age is counted.
 struct WallClock(Clock);
 
 impl TimeSource for WallClock {
@@ -45,6 +45,7 @@ impl TimeSource for WallClock {
 }
 
 impl Crypto {
+    /// TLS as it is configured.
     pub fn new(config: &Config, clock: &Clock) -> Result<Self, PepError> {
         let reading = QuicServerConfig::try_from(config.client_tls.clone());
         let reading = Arc::new(reading.map_err(|error| PepError::Tls(error.to_string()))?);
@@ -58,21 +59,21 @@ impl Crypto {
             .incoming_buffer_size(INCOMING_BUFFER)
             .incoming_buffer_size_total(ALL_INCOMING_BUFFERS);
         let connecting = config.server.transport(&config.limits)?;
-        let sessions = Sessions::default();
+        let tickets = SessionTickets::default();
         Ok(Self {
             accepting,
             connecting,
             reading,
             client_tls: config.client_tls.clone(),
-            server_tls: Self::resuming(config, &sessions),
-            sessions,
+            server_tls: Self::resuming(config, &tickets),
+            tickets,
             tokens: Arc::new(TokenMemoryCache::default()),
         })
     }
 
-    fn resuming(config: &Config, sessions: &Sessions) -> Arc<rustls::ClientConfig> {
+    fn resuming(config: &Config, tickets: &SessionTickets) -> Arc<rustls::ClientConfig> {
         let mut tls = rustls::ClientConfig::clone(&config.server_tls);
-        tls.resumption = Resumption::store(Arc::new(sessions.clone()));
+        tls.resumption = Resumption::store(Arc::new(tickets.clone()));
         // What clients do not send early is not to become early on its way: early data can be sent again by others (RFC 8470).
         tls.enable_early_data = false;
         Arc::new(tls)
@@ -80,10 +81,10 @@ impl Crypto {
 
     /// Connections to next hops that were begun with a session ticket.
     pub fn resumed(&self) -> u64 {
-        self.sessions.taken()
+        self.tickets.taken()
     }
 
-    /// The same for connections to come, with which what clients were given so far is still good.
+    /// Changes it for connections to come; what clients were given so far is still good.
     pub fn renew(&mut self, config: &Config, clock: &Clock) -> Result<(), PepError> {
         let new = Self::new(config, clock)?;
         self.accepting.crypto = new.reading.clone();
@@ -93,20 +94,21 @@ impl Crypto {
         self.client_tls = new.client_tls;
         // Tickets are of those who were trusted before.
         self.server_tls = new.server_tls;
-        self.sessions = new.sessions;
+        self.tickets = new.tickets;
         Ok(())
     }
 
-    /// What the client side's endpoint starts with.
+    /// The configuration that the client side's endpoint starts with.
     pub fn accepting(&self) -> &ServerConfig {
         &self.accepting
     }
 
-    pub fn collector(&self, datagram: &[u8]) -> Option<Collector> {
-        Collector::new(&*self.reading, Start::of(datagram)?)
+    /// The reader of a client's Initial packets, of which the datagram is the first; `None`: it is none, or its version is unknown.
+    pub fn initial_stream(&self, datagram: &[u8]) -> Option<CryptoStream> {
+        CryptoStream::new(&*self.reading, InitialHeader::of(datagram)?)
     }
 
-    /// For a client that is to speak one of these protocols, the first that it can.
+    /// The configuration for a client that is to speak one of these protocols, the first that it can.
     pub fn to_accept(&self, protocols: &[Vec<u8>]) -> ServerConfig {
         let mut tls = rustls::ServerConfig::clone(&self.client_tls);
         tls.alpn_protocols = protocols.to_vec();
@@ -116,7 +118,7 @@ impl Crypto {
         config
     }
 
-    /// For a next hop that is to speak one of these protocols.
+    /// The configuration for a next hop that is to speak one of these protocols.
     pub fn to_connect(&self, config: &Config, protocols: &[Vec<u8>]) -> ClientConfig {
         let mut tls = rustls::ClientConfig::clone(&self.server_tls);
         tls.alpn_protocols = protocols.to_vec();
@@ -133,7 +135,7 @@ impl Crypto {
 }
 
 /// The application protocol that a handshake came to.
-pub fn protocol(connection: &Connection) -> Vec<u8> {
+pub fn application_protocol(connection: &Connection) -> Vec<u8> {
     let data = connection.crypto_session().handshake_data();
     let data = data.and_then(|data| data.downcast::<HandshakeData>().ok());
     data.and_then(|data| data.protocol).unwrap_or_default()

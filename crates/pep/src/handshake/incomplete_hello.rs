@@ -7,131 +7,144 @@ use std::time::Instant;
 use bentpipe_endpoint::Received;
 use noq_proto::Incoming;
 
-use crate::handshake::client_hello::{Hello, NoHello};
-use crate::handshake::initial::{Collector, Start};
-use crate::limits::quota::Seat;
+use super::client_hello::{ClientHello, ClientHelloError};
+use super::initial::{CryptoStream, InitialHeader};
+use crate::limits::ConnectionPermit;
 
-/// As the client is known before it is accepted: its address, and the connection ID that it chose for the server.
-type Key = (SocketAddr, Vec<u8>);
+/// The identity of a client before it is accepted: its address, and the connection ID that it chose for the server.
+type ClientKey = (SocketAddr, Vec<u8>);
 
-/// Clients that have begun to arrive.
+/// The clients whose `ClientHello` is not complete.
 #[derive(Default)]
-pub struct Arrivals {
-    waiting: BTreeMap<Key, Waiting>,
-    timers: BTreeSet<(Instant, Key)>,
+pub struct IncompleteHellos {
+    waiting: BTreeMap<ClientKey, Waiting>,
+    timers: BTreeSet<(Instant, ClientKey)>,
 }
 
 /// A datagram that starts with an Initial packet, as it came.
 #[derive(Debug, Clone)]
-pub struct First {
+pub struct InitialDatagram {
+    /// Its ECN field.
     pub ecn: u8,
+    /// What UDP carried.
     pub payload: Vec<u8>,
 }
 
-impl First {
-    fn start(&self) -> Start<'_> {
-        Start::of(&self.payload).expect("it starts with an Initial packet")
+impl InitialDatagram {
+    fn header(&self) -> InitialHeader<'_> {
+        InitialHeader::of(&self.payload).expect("it starts with an Initial packet")
     }
 }
 
-/// A client, and what has come of it.
-pub struct Client {
+/// A client that is not accepted yet, and what has come of it.
+pub struct PendingClient {
+    /// What the library has of it.
     pub incoming: Incoming,
-    pub seat: Seat,
-    pub datagrams: Vec<First>,
+    /// Who does not finish what it asks has a permit meanwhile: so it can keep away nobody but itself.
+    pub permit: ConnectionPermit,
+    /// All that it has sent.
+    pub datagrams: Vec<InitialDatagram>,
 }
 
-/// One that is waited for.
+/// A client that is waited for.
 struct Waiting {
-    client: Client,
-    collector: Collector,
+    client: PendingClient,
+    crypto: CryptoStream,
     until: Instant,
 }
 
-/// What the first datagram of a client says.
-pub enum Beginning {
-    /// All that it asks for.
-    Complete(Hello),
-    /// A part of that.
-    Short(Collector),
+/// The `ClientHello` as far as the first datagram of a client has it.
+pub enum FirstHello {
+    /// All of it.
+    Complete(ClientHello),
+    /// A part of it.
+    Incomplete(CryptoStream),
 }
 
-impl Beginning {
-    /// `None`: it is of no client of QUIC. `collector`: of the packet's keys.
-    pub fn of(mut collector: Collector, datagram: &First) -> Option<Self> {
-        collector.add(&datagram.payload);
-        match collector.hello() {
+impl FirstHello {
+    /// Reads it; `None`: it is of no client of QUIC. `crypto`: with the packet's keys.
+    pub fn of(mut crypto: CryptoStream, datagram: &InitialDatagram) -> Option<Self> {
+        crypto.add(&datagram.payload);
+        match crypto.hello() {
             Ok(hello) => Some(Self::Complete(hello)),
             // A packet that cannot be decrypted promises nothing.
-            Err(NoHello::Short) if !collector.is_empty() => Some(Self::Short(collector)),
+            Err(ClientHelloError::Incomplete) if !crypto.is_empty() => {
+                Some(Self::Incomplete(crypto))
+            }
             Err(_) => None,
         }
     }
 }
 
-/// What has come of a client.
-pub enum Arrival {
+/// A client that is no longer waited for.
+pub enum ArrivedClient {
     /// All that it asks for is known.
-    Complete(Client, Hello),
+    Complete(PendingClient, ClientHello),
     /// It is no client of QUIC.
-    Wrong(Incoming),
+    Invalid(Incoming),
 }
 
-impl Arrivals {
+impl IncompleteHellos {
+    /// How many there are.
     pub fn count(&self) -> usize {
         self.waiting.len()
     }
 
     /// The same as `datagram`, if it starts with an Initial packet.
-    pub fn copy(datagram: &Received) -> Option<First> {
-        Start::of(&datagram.payload)?;
-        Some(First {
+    pub fn copy(datagram: &Received) -> Option<InitialDatagram> {
+        InitialHeader::of(&datagram.payload)?;
+        Some(InitialDatagram {
             ecn: datagram.ecn,
             payload: datagram.payload.to_vec(),
         })
     }
 
-    /// Waits until `until` for the rest of what a client asks for, of whom `collector` has the first datagram.
-    pub fn wait(&mut self, client: Client, collector: Collector, until: Instant) {
-        let id = client.datagrams[0].start().destination.to_vec();
+    /// Waits until `until` for the rest of what a client asks for, of whom `crypto` has the first datagram.
+    pub fn wait(&mut self, client: PendingClient, crypto: CryptoStream, until: Instant) {
+        let id = client.datagrams[0].header().destination.to_vec();
         let key = (client.incoming.remote_address(), id);
         self.timers.insert((until, key.clone()));
         let waiting = Waiting {
             client,
-            collector,
+            crypto,
             until,
         };
         self.waiting.insert(key, waiting);
     }
 
     /// Looks into a further datagram; `None`: it is of nobody who is waited for, or more have to come.
-    pub fn go_on(&mut self, remote: SocketAddr, datagram: &First) -> Option<Arrival> {
+    pub fn resume(
+        &mut self,
+        remote: SocketAddr,
+        datagram: &InitialDatagram,
+    ) -> Option<ArrivedClient> {
         if self.waiting.is_empty() {
             return None;
         }
-        let key = (remote, datagram.start().destination.to_vec());
+        let key = (remote, datagram.header().destination.to_vec());
         let waiting = self.waiting.get_mut(&key)?;
-        if !waiting.collector.add(&datagram.payload) {
+        if !waiting.crypto.add(&datagram.payload) {
             return None;
         }
         waiting.client.datagrams.push(datagram.clone());
-        let hello = waiting.collector.hello();
-        if hello == Err(NoHello::Short) {
+        let hello = waiting.crypto.hello();
+        if hello == Err(ClientHelloError::Incomplete) {
             return None;
         }
         let client = self.remove(&key)?;
         Some(match hello {
-            Ok(hello) => Arrival::Complete(client, hello),
-            Err(_) => Arrival::Wrong(client.incoming),
+            Ok(hello) => ArrivedClient::Complete(client, hello),
+            Err(_) => ArrivedClient::Invalid(client.incoming),
         })
     }
 
-    fn remove(&mut self, key: &Key) -> Option<Client> {
+    fn remove(&mut self, key: &ClientKey) -> Option<PendingClient> {
         let Waiting { client, until, .. } = self.waiting.remove(key)?;
         self.timers.remove(&(until, key.clone()));
         Some(client)
     }
 
+    /// When [`Self::overdue`] wants to be called.
     pub fn next_timeout(&self) -> Option<Instant> {
         self.timers.first().map(|(time, _)| *time)
     }

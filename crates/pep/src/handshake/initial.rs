@@ -9,24 +9,26 @@ use bytes::BytesMut;
 use noq_proto::crypto::{Keys, ServerConfig};
 use noq_proto::{ConnectionId, PathId};
 
-use crate::handshake::client_hello::{Hello, NoHello};
-use crate::handshake::reader::Reader;
+use super::client_hello::{ClientHello, ClientHelloError};
+use super::reader::Reader;
 
 /// What CRYPTO frames may bring before the handshake has begun: the library's own limit of buffering.
 const LARGEST: u64 = 16 << 10;
 /// Datagrams that a `ClientHello` may be spread over.
 const MOST_DATAGRAMS: usize = 32;
-/// RFC 9000, sections 17.2 and 5.1.
+/// Bytes of a connection ID (RFC 9000, sections 17.2 and 5.1).
 const LONGEST_ID: usize = 20;
 
-/// Where a datagram's first packet is from, if that is an Initial packet.
+/// The header of a datagram's first packet, if that is an Initial packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Start<'a> {
+pub struct InitialHeader<'a> {
+    /// The QUIC version.
     pub version: u32,
+    /// The connection ID that it goes to.
     pub destination: &'a [u8],
 }
 
-impl<'a> Start<'a> {
+impl<'a> InitialHeader<'a> {
     /// Of a datagram; `None`: it starts with another packet, or with none.
     pub fn of(datagram: &'a [u8]) -> Option<Self> {
         let mut reader = Reader(datagram);
@@ -45,20 +47,20 @@ impl<'a> Start<'a> {
     }
 }
 
-/// What CRYPTO frames have brought.
-pub struct Collector {
+/// The stream of handshake messages that a client's CRYPTO frames make (RFC 9000, section 19.6).
+pub struct CryptoStream {
     keys: Keys,
     /// By their offsets; they may overlap.
     pieces: BTreeMap<u64, Vec<u8>>,
     datagrams: usize,
 }
 
-impl Collector {
+impl CryptoStream {
     /// For the packets of a client that chose this connection ID; `None`: the version is unknown.
-    pub fn new(crypto: &dyn ServerConfig, start: Start<'_>) -> Option<Self> {
-        let id = ConnectionId::new(start.destination);
+    pub fn new(crypto: &dyn ServerConfig, header: InitialHeader<'_>) -> Option<Self> {
+        let id = ConnectionId::new(header.destination);
         Some(Self {
-            keys: crypto.initial_keys(start.version, id).ok()?,
+            keys: crypto.initial_keys(header.version, id).ok()?,
             pieces: BTreeMap::new(),
             datagrams: 0,
         })
@@ -71,7 +73,7 @@ impl Collector {
             return false;
         }
         let mut rest = datagram;
-        while Start::of(rest).is_some() {
+        while InitialHeader::of(rest).is_some() {
             let Some((packet, number_at)) = packet(rest) else {
                 break;
             };
@@ -131,17 +133,17 @@ impl Collector {
     }
 
     /// What the client asks for, if all of that has come.
-    pub fn hello(&self) -> Result<Hello, NoHello> {
+    pub fn hello(&self) -> Result<ClientHello, ClientHelloError> {
         let mut bytes = Vec::new();
         for (offset, piece) in &self.pieces {
-            let offset = usize::try_from(*offset).map_err(|_| NoHello::Wrong)?;
+            let offset = usize::try_from(*offset).map_err(|_| ClientHelloError::Invalid)?;
             if offset > bytes.len() {
                 break;
             }
             let known = bytes.len() - offset;
             bytes.extend_from_slice(piece.get(known..).unwrap_or_default());
         }
-        Hello::parse(&bytes)
+        ClientHello::parse(&bytes)
     }
 
     /// Whether any packet could be read.
@@ -194,7 +196,7 @@ mod tests {
         fn garbage_is_no_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let long = [&[0xc0, 0, 0, 0, 1, 8], &bytes[..]].concat();
             for datagram in [&bytes, &long] {
-                let _ = Start::of(datagram);
+                let _ = InitialHeader::of(datagram);
                 let _ = packet(datagram);
             }
             let _ = skip_ack(&mut Reader(&bytes), true);

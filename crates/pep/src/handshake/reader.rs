@@ -1,15 +1,17 @@
 //! Bytes of somebody else's packet, taken off the front one field after the other: no more than there are.
 
-/// What is left.
+/// The bytes that are left.
 pub struct Reader<'a>(pub &'a [u8]);
 
 impl<'a> Reader<'a> {
+    /// So many bytes.
     pub fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
         Some(taken)
     }
 
+    /// One byte.
     pub fn byte(&mut self) -> Option<u8> {
         self.take(1).map(|bytes| bytes[0])
     }

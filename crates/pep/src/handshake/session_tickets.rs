@@ -12,14 +12,14 @@ use rustls::pki_types::ServerName;
 /// Server names of which tickets are kept.
 const NAMES: usize = 256;
 
-/// Tickets by server name; clones share them.
+/// The session tickets that next hops have given, by server name; clones share them.
 #[derive(Debug, Clone)]
-pub struct Sessions {
+pub struct SessionTickets {
     cache: Arc<ClientSessionMemoryCache>,
     taken: Arc<AtomicU64>,
 }
 
-impl Default for Sessions {
+impl Default for SessionTickets {
     fn default() -> Self {
         Self {
             cache: Arc::new(ClientSessionMemoryCache::new(NAMES)),
@@ -28,14 +28,14 @@ impl Default for Sessions {
     }
 }
 
-impl Sessions {
+impl SessionTickets {
     /// Connections that were begun with a ticket.
     pub fn taken(&self) -> u64 {
         self.taken.load(Ordering::Relaxed)
     }
 }
 
-impl ClientSessionStore for Sessions {
+impl ClientSessionStore for SessionTickets {
     fn set_kx_hint(&self, name: ServerName<'static>, group: NamedGroup) {
         self.cache.set_kx_hint(name, group);
     }

@@ -4,96 +4,100 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::proxy::event::Refusal;
+use crate::events::Refusal;
 
 /// Bits of an IPv6 address that one client has for itself (RFC 6177): it can take any address below them.
 const CLIENTS_OWN_BITS: u32 = 64;
 
-/// See the module.
+/// The count of clients' connections that are there, in total and by client.
 #[derive(Debug, Default)]
-pub struct Seats {
-    taken: Mutex<Taken>,
+pub struct ConnectionQuota {
+    used: Mutex<Used>,
 }
 
 #[derive(Debug, Default)]
-struct Taken {
+struct Used {
     total: usize,
     /// Only those that have any.
     of_client: HashMap<IpAddr, usize>,
 }
 
-/// How many there may be.
+/// The number of connections that there may be.
 #[derive(Debug, Clone, Copy)]
-pub struct Most {
+pub struct ConnectionLimits {
     /// In all.
     pub total: usize,
     /// Of one client.
     pub of_client: usize,
 }
 
-/// A connection's place; dropped, it is free again.
+/// The permit of one connection; dropped, it can be given to another.
 #[derive(Debug)]
-pub struct Seat {
-    seats: Arc<Seats>,
+pub struct ConnectionPermit {
+    quota: Arc<ConnectionQuota>,
     client: IpAddr,
 }
 
-impl Seats {
-    /// Takes a place for a connection of `client`, if the limits allow one more.
-    pub fn take(self: &Arc<Self>, client: IpAddr, most: Most) -> Result<Seat, Refusal> {
-        let client = of_one(client);
-        let mut taken = self.lock();
-        if taken.total >= most.total {
+impl ConnectionQuota {
+    /// A permit for a connection of `client`, if the limits allow one more.
+    pub fn acquire(
+        self: &Arc<Self>,
+        client: IpAddr,
+        limits: ConnectionLimits,
+    ) -> Result<ConnectionPermit, Refusal> {
+        let client = client_prefix(client);
+        let mut used = self.lock();
+        if used.total >= limits.total {
             return Err(Refusal::Connections);
         }
-        let of_client = taken.of_client.get(&client).copied().unwrap_or(0);
-        if of_client >= most.of_client {
+        let of_client = used.of_client.get(&client).copied().unwrap_or(0);
+        if of_client >= limits.of_client {
             return Err(Refusal::ConnectionsOfClient);
         }
-        taken.total += 1;
-        taken.of_client.insert(client, of_client + 1);
-        drop(taken);
-        Ok(Seat {
-            seats: self.clone(),
+        used.total += 1;
+        used.of_client.insert(client, of_client + 1);
+        drop(used);
+        Ok(ConnectionPermit {
+            quota: self.clone(),
             client,
         })
     }
 
-    /// Places that are taken.
+    /// The number of permits that are out.
     #[must_use]
     pub fn count(&self) -> usize {
         self.lock().total
     }
 
-    /// Whether half of all places are taken, or half of those that `client` may take.
+    /// Whether half of all permits are out, or half of those that `client` may have.
     #[must_use]
-    pub fn are_scarce(&self, client: IpAddr, most: Most) -> bool {
-        let taken = self.lock();
-        let of_client = taken.of_client.get(&of_one(client)).copied().unwrap_or(0);
-        2 * taken.total >= most.total || 2 * of_client >= most.of_client
+    pub fn is_half_used(&self, client: IpAddr, limits: ConnectionLimits) -> bool {
+        let used = self.lock();
+        let of_client = used.of_client.get(&client_prefix(client));
+        2 * used.total >= limits.total || 2 * of_client.copied().unwrap_or(0) >= limits.of_client
     }
 
-    fn lock(&self) -> MutexGuard<'_, Taken> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Used> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Seat {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
-        let mut taken = self.seats.lock();
-        taken.total -= 1;
-        let left = taken.of_client.get_mut(&self.client).map(|count| {
+        let mut used = self.quota.lock();
+        used.total -= 1;
+        let left = used.of_client.get_mut(&self.client).map(|count| {
             *count -= 1;
             *count
         });
         if left == Some(0) {
-            taken.of_client.remove(&self.client);
+            used.of_client.remove(&self.client);
         }
     }
 }
 
 /// The address by which a client is known.
-fn of_one(client: IpAddr) -> IpAddr {
+fn client_prefix(client: IpAddr) -> IpAddr {
     match client.to_canonical() {
         IpAddr::V6(address) => {
             let prefix = address.to_bits() >> CLIENTS_OWN_BITS << CLIENTS_OWN_BITS;
@@ -107,8 +111,8 @@ fn of_one(client: IpAddr) -> IpAddr {
 mod tests {
     use super::*;
 
-    fn most(total: usize, of_client: usize) -> Most {
-        Most { total, of_client }
+    fn limits(total: usize, of_client: usize) -> ConnectionLimits {
+        ConnectionLimits { total, of_client }
     }
 
     fn ip(text: &str) -> IpAddr {
@@ -116,40 +120,40 @@ mod tests {
     }
 
     #[test]
-    fn places_are_taken_and_given_back() {
-        let seats = Arc::new(Seats::default());
-        let most = most(3, 2);
-        let first = seats.take(ip("192.0.2.1"), most).unwrap();
-        let _second = seats.take(ip("::ffff:192.0.2.1"), most).unwrap();
-        let third = seats.take(ip("192.0.2.1"), most);
+    fn permits_are_given_and_returned() {
+        let quota = Arc::new(ConnectionQuota::default());
+        let limits = limits(3, 2);
+        let first = quota.acquire(ip("192.0.2.1"), limits).unwrap();
+        let _second = quota.acquire(ip("::ffff:192.0.2.1"), limits).unwrap();
+        let third = quota.acquire(ip("192.0.2.1"), limits);
         assert_eq!(third.unwrap_err(), Refusal::ConnectionsOfClient);
-        let _third = seats.take(ip("192.0.2.2"), most).unwrap();
-        let fourth = seats.take(ip("192.0.2.3"), most);
+        let _third = quota.acquire(ip("192.0.2.2"), limits).unwrap();
+        let fourth = quota.acquire(ip("192.0.2.3"), limits);
         assert_eq!(fourth.unwrap_err(), Refusal::Connections);
         drop(first);
-        assert_eq!(seats.count(), 2);
-        drop(seats.take(ip("192.0.2.1"), most).unwrap());
-        assert_eq!(seats.lock().of_client.len(), 2);
+        assert_eq!(quota.count(), 2);
+        drop(quota.acquire(ip("192.0.2.1"), limits).unwrap());
+        assert_eq!(quota.lock().of_client.len(), 2);
     }
 
     #[test]
-    fn places_are_scarce_when_half_of_them_are_taken() {
-        let seats = Arc::new(Seats::default());
-        let most = most(4, 2);
-        assert!(!seats.are_scarce(ip("192.0.2.1"), most));
-        let _first = seats.take(ip("192.0.2.1"), most).unwrap();
-        assert!(seats.are_scarce(ip("192.0.2.1"), most));
-        assert!(!seats.are_scarce(ip("192.0.2.2"), most));
-        let _second = seats.take(ip("192.0.2.2"), most).unwrap();
-        assert!(seats.are_scarce(ip("192.0.2.3"), most));
+    fn half_of_the_permits_are_noticed() {
+        let quota = Arc::new(ConnectionQuota::default());
+        let limits = limits(4, 2);
+        assert!(!quota.is_half_used(ip("192.0.2.1"), limits));
+        let _first = quota.acquire(ip("192.0.2.1"), limits).unwrap();
+        assert!(quota.is_half_used(ip("192.0.2.1"), limits));
+        assert!(!quota.is_half_used(ip("192.0.2.2"), limits));
+        let _second = quota.acquire(ip("192.0.2.2"), limits).unwrap();
+        assert!(quota.is_half_used(ip("192.0.2.3"), limits));
     }
 
     #[test]
     fn all_addresses_of_a_network_are_one_client() {
-        let seats = Arc::new(Seats::default());
-        let most = most(10, 1);
-        let _one = seats.take(ip("2001:db8::1"), most).unwrap();
-        assert!(seats.take(ip("2001:db8::2"), most).is_err());
-        assert!(seats.take(ip("2001:db8:0:1::1"), most).is_ok());
+        let quota = Arc::new(ConnectionQuota::default());
+        let limits = limits(10, 1);
+        let _one = quota.acquire(ip("2001:db8::1"), limits).unwrap();
+        assert!(quota.acquire(ip("2001:db8::2"), limits).is_err());
+        assert!(quota.acquire(ip("2001:db8:0:1::1"), limits).is_ok());
     }
 }

@@ -1,149 +1,177 @@
-//! Keeping connections to next hops ready.
+//! Connections to next hops that are complete before anybody asks for them.
+//!
+//! What somebody has asked for, by server name and application protocol, is kept ready from then on, until nobody has for long.
+//! A proxy that does so holds a connection to each next hop that is a proxy itself, and that one, in this mode, connects on before it answers:
+//! so that the whole chain is ready.
+//!
+//! Promises: nobody gets a connection that another has used, and a next hop that fails is tried ever more rarely. Knows next
+//! hops and how to connect to them; must not know clients.
 
-pub mod ready;
+mod ready;
 
-use std::net::SocketAddr;
-use std::time::Instant;
+pub use ready::PoolKey;
 
-use noq_proto::Event as Happened;
+use std::time::{Duration, Instant};
 
-use crate::config::Mode;
-use crate::pool::ready::Key;
-use crate::proxy::Proxy;
-use crate::proxy::event::Number;
-use crate::relay::close::Code;
-use crate::relay::pair::Facing;
+use noq_proto::Event as ConnectionEvent;
+
+use crate::config::{Config, HandshakeMode};
+use crate::connections::Side;
+use crate::handshake::Connector;
+use crate::relay::CloseCode;
+use ready::ReadyConnections;
 
 /// What is ready sends so many PINGs in an idle time: one may be lost, and each hop hands them on a little later.
 const PINGS: u32 = 4;
 
-impl Proxy {
-    /// What is wanted from the start is asked for.
-    pub(crate) fn warm_up(&mut self, now: Instant) {
-        if std::mem::take(&mut self.is_pool_stale) {
-            self.cool_down(now);
+/// The connections that are kept ready.
+#[derive(Default)]
+pub struct Pool {
+    connections: ReadyConnections,
+    /// What is wanted from the start was asked for.
+    is_begun: bool,
+    /// What is there was made with an earlier configuration.
+    is_stale: bool,
+    /// Nothing new is begun.
+    is_closed: bool,
+}
+
+impl Pool {
+    /// When it wants to be called: a time, and whether that is at once, whatever time it is.
+    pub fn next_timeout(&self) -> Option<Instant> {
+        self.connections.next_timeout()
+    }
+
+    /// Whether [`Self::refresh`] wants to be called.
+    pub fn wants_refresh(&self, config: &Config) -> bool {
+        self.is_stale || config.mode == HandshakeMode::Warm && !self.is_begun
+    }
+
+    /// The configuration has changed.
+    pub fn renew(&mut self) {
+        self.is_stale = true;
+        self.is_begun = false;
+    }
+
+    /// Drops what is of an earlier configuration, and asks for what is wanted from the start.
+    pub fn refresh(&mut self, now: Instant, connector: &mut Connector) {
+        if std::mem::take(&mut self.is_stale) {
+            self.clear(now, connector);
         }
-        if self.config.mode != Mode::Warm || std::mem::replace(&mut self.is_warmed_up, true) {
+        let config = connector.config.clone();
+        if config.mode != HandshakeMode::Warm || std::mem::replace(&mut self.is_begun, true) {
             return;
         }
-        let config = self.config.clone();
-        for (name, protocol) in &config.warm.ahead {
+        for (name, protocol) in &config.pool.from_start {
             if let Some(next_hop) = config.next_hop(Some(name)) {
-                let key = Key {
+                let key = PoolKey {
                     next_hop,
-                    name: Some(name.clone()),
+                    server_name: Some(name.clone()),
                     protocol: protocol.clone(),
                 };
-                self.ask(now, &key);
+                self.request(now, &key, connector);
             }
         }
     }
 
-    /// Gives the pair a connection to the next hop that is ready; whether there was one.
-    pub(crate) fn take_ready(
-        &mut self,
-        now: Instant,
-        number: Number,
-        next_hop: SocketAddr,
-    ) -> bool {
-        let Some(pair) = self.pairs.get(&number) else {
-            return false;
-        };
-        let wanted = Key {
-            next_hop,
-            name: pair.hello.name.clone(),
-            protocol: Vec::new(),
-        };
-        let protocols = pair.hello.protocols.clone();
-        let Some((handle, key)) = self.pool.take(&wanted, &protocols) else {
-            self.statistics.warm_misses_total += 1;
-            return false;
-        };
-        self.statistics.warm_hits_total += 1;
-        self.join(now, number, Facing::Server, handle);
-        self.accept_waiting(now, number, Some(key.protocol.clone()));
-        self.fill(now, &key);
-        true
+    /// A connection that is ready for one of these protocols, the first if possible, and which that is.
+    pub fn take(&mut self, wanted: &PoolKey, protocols: &[Vec<u8>]) -> Option<(usize, PoolKey)> {
+        self.connections.take(wanted, protocols)
     }
 
-    /// A client that is there wants this: from now on it is kept ready.
-    pub(crate) fn ask(&mut self, now: Instant, key: &Key) {
-        let warm = self.config.warm.clone();
-        for handle in self.pool.ask(now, key, &warm) {
-            self.drop_ready(now, handle);
-        }
-        self.fill(now, key);
+    /// Somebody wants this: from now on it is kept ready.
+    pub fn request(&mut self, now: Instant, key: &PoolKey, connector: &mut Connector) {
+        let superfluous = self.connections.request(now, key, &connector.config.pool);
+        close(now, superfluous, connector);
+        self.fill(now, key, connector);
     }
 
     /// Begins as many connections as are missing.
-    fn fill(&mut self, now: Instant, key: &Key) {
-        let config = self.config.clone();
+    pub fn fill(&mut self, now: Instant, key: &PoolKey, connector: &mut Connector) {
+        let config = connector.config.clone();
+        let name = key.server_name.as_deref();
         // Who may not be connected to any more is not.
-        if self.is_draining || config.next_hop(key.name.as_deref()) != Some(key.next_hop) {
+        if self.is_closed || config.next_hop(name) != Some(key.next_hop) {
             return;
         }
-        for _ in 0..self.pool.missing(now, key, &config.warm) {
+        for _ in 0..self.connections.missing(now, key, &config.pool) {
             let protocols = std::slice::from_ref(&key.protocol);
-            let connecting = self.crypto.to_connect(&config, protocols);
-            let address = key.next_hop.ip().to_string();
-            let name = key.name.as_deref().unwrap_or(&address);
-            let side = self.side(Facing::Server);
-            let to = (key.next_hop, name);
-            match side.connect(now, connecting, to, &config.server.peers) {
-                Ok(handle) => {
-                    self.pool.begin(key, handle);
-                    self.settle(now, Facing::Server, handle);
+            match connector.connect(now, key.next_hop, name, protocols) {
+                Some(handle) => {
+                    self.connections.begin(key, handle);
+                    connector.endpoints.touch(Side::Server, handle);
                 }
-                Err(_) => return self.pool.lose(now, Some(key), None, &config.warm),
+                None => {
+                    return self.connections.lose(now, Some(key), None, &config.pool);
+                }
             }
         }
     }
 
     /// A connection that is nobody's has something to say.
-    pub(crate) fn handle_ready(&mut self, now: Instant, handle: usize, event: &Happened) {
+    pub fn handle_event(
+        &mut self,
+        now: Instant,
+        handle: usize,
+        event: &ConnectionEvent,
+        config: &Config,
+    ) {
         match event {
-            Happened::Connected => {
-                let interval = self.config.limits.idle / PINGS;
-                self.pool.complete(now, handle, interval);
-                self.learn_rtt(now, Facing::Server, handle);
+            ConnectionEvent::Connected => {
+                self.connections
+                    .complete(now, handle, ping_interval(config));
             }
-            Happened::ConnectionLost { .. } => {
-                let warm = self.config.warm.clone();
-                self.pool.lose(now, None, Some(handle), &warm);
+            ConnectionEvent::ConnectionLost { .. } => {
+                self.connections.lose(now, None, Some(handle), &config.pool);
             }
             _ => {}
         }
     }
 
-    /// Handles what of the pool is due.
-    pub(crate) fn handle_pool(&mut self, now: Instant) {
-        let interval = self.config.limits.idle / PINGS;
-        for handle in self.pool.due_for_ping(now, interval) {
-            if let Some(member) = self.side(Facing::Server).get(handle) {
-                member.connection.ping();
-                self.settle(now, Facing::Server, handle);
-            }
+    /// Handles what is due.
+    pub fn handle_timeout(&mut self, now: Instant, connector: &mut Connector) {
+        let config = connector.config.clone();
+        let interval = ping_interval(&config);
+        for handle in self.connections.due_for_ping(now, interval) {
+            connector.endpoints.ping(Side::Server, handle);
         }
-        let warm = self.config.warm.clone();
-        while let Some((key, superfluous)) = self.pool.handle_timeout(now, &warm) {
-            for handle in superfluous {
-                self.drop_ready(now, handle);
-            }
-            self.fill(now, &key);
+        while let Some((key, superfluous)) = self.connections.handle_timeout(now, &config.pool) {
+            close(now, superfluous, connector);
+            self.fill(now, &key, connector);
         }
     }
 
-    /// Keeps nothing ready any more.
-    pub(crate) fn cool_down(&mut self, now: Instant) {
-        for handle in self.pool.clear() {
-            self.drop_ready(now, handle);
-        }
+    /// Keeps nothing ready any more, for good.
+    pub fn close(&mut self, now: Instant, connector: &mut Connector) {
+        self.is_closed = true;
+        self.clear(now, connector);
     }
 
-    fn drop_ready(&mut self, now: Instant, handle: usize) {
-        let code = Code::ShuttingDown;
-        let side = self.side(Facing::Server);
-        side.close(now, handle, code.value(), code.reason().as_bytes());
-        self.settle(now, Facing::Server, handle);
+    fn clear(&mut self, now: Instant, connector: &mut Connector) {
+        let superfluous = self.connections.clear();
+        close(now, superfluous, connector);
     }
+
+    /// Connections that are ready.
+    pub fn count(&self) -> usize {
+        self.connections.count()
+    }
+
+    /// All that is kept.
+    pub fn entries(&self) -> usize {
+        self.connections.entries()
+    }
+}
+
+fn close(now: Instant, superfluous: Vec<usize>, connector: &mut Connector) {
+    let code = CloseCode::ShuttingDown;
+    for handle in superfluous {
+        let (value, reason) = (code.value(), code.reason().as_bytes());
+        let endpoints = &mut connector.endpoints;
+        endpoints.close(now, Side::Server, handle, value, reason);
+    }
+}
+
+fn ping_interval(config: &Config) -> Duration {
+    config.limits.idle / PINGS
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use lexopt::ValueExt as _;
 use toml::{Table, Value};
 
-use super::settings::{Change, Problem};
+use super::settings::{Override, SettingsError};
 
 pub const HELP: &str = include_str!("help.txt");
 
@@ -41,32 +41,32 @@ pub enum Command {
     Help,
     Version,
     /// Validates, and prints what is understood.
-    Check(Wanted),
-    Run(Wanted),
+    Check(Arguments),
+    Run(Arguments),
 }
 
 /// From where the configuration comes; read again on SIGHUP.
 #[derive(Debug, Clone, Default)]
-pub struct Wanted {
+pub struct Arguments {
     pub file: Option<PathBuf>,
-    pub changes: Vec<Change>,
+    pub overrides: Vec<Override>,
 }
 
-fn problem(what: impl Into<String>) -> Problem {
+fn problem(what: impl Into<String>) -> SettingsError {
     let hint = "bentpipe pep --help lists all options";
-    Problem::new("the command line", what, hint)
+    SettingsError::new("the command line", what, hint)
 }
 
-impl From<lexopt::Error> for Problem {
+impl From<lexopt::Error> for SettingsError {
     fn from(error: lexopt::Error) -> Self {
         problem(error.to_string())
     }
 }
 
 /// Reads what follows `pep`.
-pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, Problem> {
-    let mut parser = lexopt::Parser::from_args(arguments);
-    let mut wanted = Wanted::default();
+pub fn parse(words: impl Iterator<Item = String>) -> Result<Command, SettingsError> {
+    let mut parser = lexopt::Parser::from_args(words);
+    let mut arguments = Arguments::default();
     let mut check = false;
     let (mut listen, mut chain, mut key) = (Vec::new(), None, None);
     while let Some(flag) = next(&mut parser)? {
@@ -74,28 +74,28 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, Problem
             "help" => return Ok(Command::Help),
             "version" => return Ok(Command::Version),
             "check" => check = true,
-            "config" => wanted.file = Some(parser.value()?.into()),
+            "config" => arguments.file = Some(parser.value()?.into()),
             "listen" => listen.push(Value::from(parser.value()?.string()?)),
             "cert" => chain = Some(parser.value()?.string()?),
             "key" => key = Some(parser.value()?.string()?),
-            "set" => wanted.changes.push(set(&parser.value()?.string()?)?),
-            other => wanted.changes.push(change(other, &mut parser)?),
+            "set" => arguments.overrides.push(set(&parser.value()?.string()?)?),
+            other => arguments.overrides.push(change(other, &mut parser)?),
         }
     }
     if !listen.is_empty() {
-        let change = Change::new("--listen", &["listen"], listen);
-        wanted.changes.push(change);
+        let change = Override::new("--listen", &["listen"], listen);
+        arguments.overrides.push(change);
     }
-    wanted.changes.extend(certificate(chain, key)?);
+    arguments.overrides.extend(certificate(chain, key)?);
     Ok(if check {
-        Command::Check(wanted)
+        Command::Check(arguments)
     } else {
-        Command::Run(wanted)
+        Command::Run(arguments)
     })
 }
 
 /// The next flag's name; its value is still the parser's.
-fn next(parser: &mut lexopt::Parser) -> Result<Option<String>, Problem> {
+fn next(parser: &mut lexopt::Parser) -> Result<Option<String>, SettingsError> {
     use lexopt::prelude::{Long, Short, Value};
     match parser.next()? {
         None => Ok(None),
@@ -111,10 +111,10 @@ fn next(parser: &mut lexopt::Parser) -> Result<Option<String>, Problem> {
     }
 }
 
-fn change(flag: &str, parser: &mut lexopt::Parser) -> Result<Change, Problem> {
+fn change(flag: &str, parser: &mut lexopt::Parser) -> Result<Override, SettingsError> {
     if let Some((_, path)) = TEXTS.iter().find(|(name, _)| *name == flag) {
         let value = parser.value()?.string()?;
-        return Ok(Change::new(format!("--{flag} {value}"), path, value));
+        return Ok(Override::new(format!("--{flag} {value}"), path, value));
     }
     if let Some((_, path)) = PAIRS.iter().find(|(name, _)| *name == flag) {
         let text = parser.value()?.string()?;
@@ -122,48 +122,51 @@ fn change(flag: &str, parser: &mut lexopt::Parser) -> Result<Change, Problem> {
             return Err(problem(format!("--{flag} {text:?} is no NAME=VALUE")));
         };
         let path = [path, &[name][..]].concat();
-        return Ok(Change::new(format!("--{flag} {text}"), &path, value));
+        return Ok(Override::new(format!("--{flag} {text}"), &path, value));
     }
     match flag {
         "auto" => {
             let value = parser.optional_value().map(lexopt::ValueExt::string);
             let value = value.transpose()?.map_or(Value::from(true), Value::from);
-            Ok(Change::new("--auto", &["auto"], value))
+            Ok(Override::new("--auto", &["auto"], value))
         }
-        "no-verify" => Ok(Change::new("--no-verify", &["next-hop", "verify"], false)),
+        "no-verify" => Ok(Override::new("--no-verify", &["next-hop", "verify"], false)),
         "workers" => {
             let count: u32 = parser.value()?.parse()?;
-            Ok(Change::new("--workers", &["workers"], i64::from(count)))
+            Ok(Override::new("--workers", &["workers"], i64::from(count)))
         }
         other => Err(problem(format!("unknown option --{other}"))),
     }
 }
 
 /// `KEY=VALUE` as a file would say it; a value that is no TOML is a text.
-fn set(text: &str) -> Result<Change, Problem> {
+fn set(text: &str) -> Result<Override, SettingsError> {
     let Some((key, value)) = text.split_once('=') else {
         let what = format!("--set {text:?} is no KEY=VALUE");
         let hint = "write one such as --set limits.connections=100";
-        return Err(Problem::new("the command line", what, hint));
+        return Err(SettingsError::new("the command line", what, hint));
     };
     let quoted = Value::from(value.trim()).to_string();
     let read = |value: &str| format!("{key} = {value}").parse::<Table>();
     let keys = read(value).or_else(|_| read(&quoted)).map_err(|_| {
         let hint = "write a key with dots, as in --set limits.connections=100";
-        Problem::new(
+        SettingsError::new(
             "the command line",
             format!("--set {text:?}: {key:?} is no key"),
             hint,
         )
     })?;
-    Ok(Change {
+    Ok(Override {
         flag: format!("--set {text}"),
         keys,
     })
 }
 
 /// One certificate, for all server names.
-fn certificate(chain: Option<String>, key: Option<String>) -> Result<Option<Change>, Problem> {
+fn certificate(
+    chain: Option<String>,
+    key: Option<String>,
+) -> Result<Option<Override>, SettingsError> {
     let (chain, key) = match (chain, key) {
         (None, None) => return Ok(None),
         (Some(chain), Some(key)) => (chain, key),
@@ -173,5 +176,5 @@ fn certificate(chain: Option<String>, key: Option<String>) -> Result<Option<Chan
         .map(|(name, path)| (name.to_owned(), path.into()))
         .into_iter()
         .collect();
-    Ok(Some(Change::new("--cert", &["certificate"], vec![one])))
+    Ok(Some(Override::new("--cert", &["certificate"], vec![one])))
 }

@@ -217,7 +217,7 @@ fn timestamp(unix: Duration) -> String {
 
 /// The date in the Gregorian calendar that is so many days after 1 January 1970.
 fn date(days: u64) -> (u64, u64, u64) {
-    // Counted in eras of 400 years from 1 March of the year 0, so that leap days come last.
+    // WorkerCounters in eras of 400 years from 1 March of the year 0, so that leap days come last.
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;

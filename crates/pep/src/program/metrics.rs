@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use bentpipe_pep::{Kind, Metric, Statistics};
+use bentpipe_pep::{Metric, MetricKind, Statistics};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::http::Answer;
-use super::worker::{Counted, Message, Shared};
+use super::worker::{Message, Shared, WorkerCounters};
 
 const PREFIX: &str = "bentpipe_pep_";
 /// A worker answers within a turn; one that does not in this time hangs.
@@ -55,7 +55,7 @@ impl Metrics {
     }
 
     /// Asks all workers.
-    fn count(&self) -> Option<Vec<Counted>> {
+    fn count(&self) -> Option<Vec<WorkerCounters>> {
         let ask = |inbox: &super::worker::Inbox| {
             let (answer, wait) = sync_channel(1);
             inbox.send(Message::Count(answer));
@@ -68,13 +68,13 @@ impl Metrics {
         answers.collect()
     }
 
-    fn text(&self, counted: &[Counted]) -> String {
+    fn text(&self, counted: &[WorkerCounters]) -> String {
         let mut text = String::new();
         let mut put = |metric: Metric, value: String| {
             let Metric { name, kind, help } = metric;
             let kind = match kind {
-                Kind::Counter => "counter",
-                Kind::Gauge => "gauge",
+                MetricKind::Counter => "counter",
+                MetricKind::Gauge => "gauge",
             };
             let _ = write!(
                 text,
@@ -93,8 +93,9 @@ impl Metrics {
     }
 
     /// In the order of [`PROGRAM`]; `None`: the kernel does not say.
-    fn of_program(&self, counted: &[Counted]) -> [Option<String>; PROGRAM.len()] {
-        let of = |field: fn(&Counted) -> u64| counted.iter().map(field).sum::<u64>().to_string();
+    fn of_program(&self, counted: &[WorkerCounters]) -> [Option<String>; PROGRAM.len()] {
+        let of =
+            |field: fn(&WorkerCounters) -> u64| counted.iter().map(field).sum::<u64>().to_string();
         let open_files = fs::read_dir("/proc/self/fd").map(Iterator::count);
         [
             Some(of(|it| it.socket_errors)),
@@ -139,18 +140,18 @@ const PROGRAM: [Metric; 9] = [
 ];
 
 const fn counter(name: &'static str, help: &'static str) -> Metric {
-    let kind = Kind::Counter;
+    let kind = MetricKind::Counter;
     Metric { name, kind, help }
 }
 
 const fn gauge(name: &'static str, help: &'static str) -> Metric {
-    let kind = Kind::Gauge;
+    let kind = MetricKind::Gauge;
     Metric { name, kind, help }
 }
 
 /// Of all workers together.
-fn sums(counted: &[Counted]) -> Vec<(Metric, u64)> {
-    let each = |it: &Counted| it.statistics.entries().collect::<Vec<_>>();
+fn sums(counted: &[WorkerCounters]) -> Vec<(Metric, u64)> {
+    let each = |it: &WorkerCounters| it.statistics.entries().collect::<Vec<_>>();
     let mut sums = Statistics::default().entries().collect::<Vec<_>>();
     for entries in counted.iter().map(each) {
         for (sum, (_, value)) in sums.iter_mut().zip(entries) {

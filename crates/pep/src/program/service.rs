@@ -12,28 +12,28 @@ use bentpipe_pep::Proxy;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use super::arguments::Wanted;
+use super::arguments::Arguments;
 use super::log::Log;
 use super::metrics::Metrics;
-use super::plan::Plan;
-use super::settings::{Problem, Settings};
-use super::worker::{Asides, Inbox, Message, Shared, Worker};
-use super::{Failure, http, sockets, steering};
+use super::resolved::ResolvedSettings;
+use super::settings::{Settings, SettingsError};
+use super::worker::{BypassOwners, Inbox, Message, Shared, Worker};
+use super::{Failure, http, listening, steering};
 
 /// The option of the QUIC version of a side.
 const VERSION: &str = "version";
 
-/// What the main thread waits for.
-enum News {
+/// An event that the main thread waits for.
+enum ServiceEvent {
     Signal(i32),
     /// A worker has ended, however.
     Ended(usize),
 }
 
-/// All that runs.
+/// The service: all that runs.
 struct Service {
-    wanted: Wanted,
-    plan: Plan,
+    arguments: Arguments,
+    resolved: ResolvedSettings,
     shared: Arc<Shared>,
     clocks: Vec<Clock>,
     threads: Vec<Option<JoinHandle<Result<Proxy, EndpointError>>>>,
@@ -41,34 +41,39 @@ struct Service {
 }
 
 /// Serves until signals end it.
-pub fn run(wanted: Wanted) -> Result<(), Failure> {
-    let settings = Settings::load(wanted.file.as_deref(), &wanted.changes)?;
-    let plan = Plan::new(settings)?;
-    let log =
-        Log::start(plan.settings.log, std::io::stderr()).map_err(failed("starting a thread"))?;
-    sockets::allow_many();
+pub fn run(arguments: Arguments) -> Result<(), Failure> {
+    let settings = Settings::load(arguments.file.as_deref(), &arguments.overrides)?;
+    let resolved = ResolvedSettings::new(settings)?;
+    let log = Log::start(resolved.settings.log, std::io::stderr())
+        .map_err(failed("starting a thread"))?;
+    listening::allow_many();
     let (news, messages) = channel();
     watch_signals(news.clone())?;
-    let result = Service::start(wanted, plan, log.clone(), &news)
+    let result = Service::start(arguments, resolved, log.clone(), &news)
         .and_then(|service| service.serve(&messages));
     log.flush();
     result
 }
 
 impl Service {
-    fn start(wanted: Wanted, plan: Plan, log: Log, news: &Sender<News>) -> Result<Self, Failure> {
-        let workers = plan.workers();
-        let (places, listening) = listen(&plan, workers, &log)?;
+    fn start(
+        arguments: Arguments,
+        resolved: ResolvedSettings,
+        log: Log,
+        news: &Sender<ServiceEvent>,
+    ) -> Result<Self, Failure> {
+        let workers = resolved.workers();
+        let (places, listening) = listen(&resolved, workers, &log)?;
         let inboxes: Result<_, _> = (0..workers).map(|_| Inbox::new()).collect();
         let shared = Arc::new(Shared {
             inboxes: inboxes.map_err(failed("making an eventfd"))?,
-            asides: Asides::default(),
+            bypass_owners: BypassOwners::default(),
             log,
             busy: workers.into(),
         });
         let mut service = Self {
-            wanted,
-            plan,
+            arguments,
+            resolved,
             shared,
             clocks: Vec::new(),
             threads: Vec::new(),
@@ -86,11 +91,11 @@ impl Service {
         &mut self,
         number: usize,
         sockets: Vec<UdpSocket>,
-        news: Sender<News>,
+        news: Sender<ServiceEvent>,
     ) -> Result<(), Failure> {
         let clock = Clock::start_now();
         let config = self
-            .plan
+            .resolved
             .config(number, self.shared.inboxes.len(), &clock)?;
         let proxy = Proxy::new(config, clock.clone())
             .map_err(|error| Failure::Failed(error.to_string()))?;
@@ -98,7 +103,7 @@ impl Service {
         let thread = thread::Builder::new()
             .name(format!("worker-{number}"))
             .spawn(move || {
-                let _end = End { number, news };
+                let _end = EndNotice { number, news };
                 worker.run()
             })
             .map_err(failed("starting a thread"))?;
@@ -108,7 +113,7 @@ impl Service {
     }
 
     fn start_metrics(&self) -> Result<Option<SocketAddr>, Failure> {
-        let Some(place) = self.plan.settings.metrics.listen else {
+        let Some(place) = self.resolved.settings.metrics.listen else {
             return Ok(None);
         };
         let metrics = Metrics {
@@ -117,18 +122,18 @@ impl Service {
         };
         let place = http::serve(place, move |path| metrics.answer(path)).map_err(|error| {
             let hint = "name an address of this machine and a TCP port that is free";
-            Problem::new("metrics.listen", format!("{place}: {error}"), hint)
+            SettingsError::new("metrics.listen", format!("{place}: {error}"), hint)
         })?;
         Ok(Some(place))
     }
 
     fn announce(&self, places: &[SocketAddr], metrics: Option<SocketAddr>) {
         let log = &self.shared.log;
-        if self.plan.tls.made {
+        if self.resolved.tls.made {
             let line = log.warning("certificate");
             line.with("why", "made for this run: no client will trust it; name one with [[certificate]], or --cert and --key");
         }
-        if !self.plan.settings.next_hop.verify.0 {
+        if !self.resolved.settings.next_hop.verify.0 {
             let line = log.warning("next-hop");
             line.with(
                 "why",
@@ -138,7 +143,7 @@ impl Service {
         let places: Vec<_> = places.iter().map(ToString::to_string).collect();
         let line = log.info("started").with("listen", places);
         let line = line
-            .with("next_hop", self.plan.destination())
+            .with("next_hop", self.resolved.destination())
             .with("workers", self.threads.len());
         if let Some(place) = metrics {
             line.say("metrics", place);
@@ -146,14 +151,14 @@ impl Service {
     }
 
     /// Until all workers have ended.
-    fn serve(mut self, messages: &Receiver<News>) -> Result<(), Failure> {
+    fn serve(mut self, messages: &Receiver<ServiceEvent>) -> Result<(), Failure> {
         let mut left = self.threads.len();
         let mut result = Ok(());
         while left > 0 {
             match messages.recv().expect("this thread holds a sender") {
-                News::Signal(SIGHUP) => self.reload(),
-                News::Signal(_) => self.end(),
-                News::Ended(number) => {
+                ServiceEvent::Signal(SIGHUP) => self.reload(),
+                ServiceEvent::Signal(_) => self.end(),
+                ServiceEvent::Ended(number) => {
                     left -= 1;
                     if let Err(why) = self.join(number) {
                         let line = self.shared.log.error("worker-failed");
@@ -179,7 +184,7 @@ impl Service {
             self.tell(|| Message::End);
             return;
         }
-        let grace = self.plan.settings.times.drain;
+        let grace = self.resolved.settings.times.drain;
         self.shared.log.info("draining").say("at_most", grace);
         let grace = Duration::from_nanos(grace.as_nanos());
         self.tell(|| Message::Drain(grace));
@@ -205,21 +210,20 @@ impl Service {
 
     /// Reads settings and certificates again, for connections to come. If anything is wrong with them, all stays as it is.
     fn reload(&mut self) {
-        let loaded = Settings::load(self.wanted.file.as_deref(), &self.wanted.changes).and_then(
-            |mut settings| {
-                let kept = keep(&self.plan.settings, &mut settings);
-                let mut plan = Plan::new(settings)?;
-                plan.seats = self.plan.seats.clone();
+        let loaded = Settings::load(self.arguments.file.as_deref(), &self.arguments.overrides)
+            .and_then(|mut settings| {
+                let kept = keep(&self.resolved.settings, &mut settings);
+                let mut resolved = ResolvedSettings::new(settings)?;
+                resolved.quota = self.resolved.quota.clone();
                 let workers = self.clocks.len();
                 let numbered = self.clocks.iter().enumerate();
                 let configs: Result<Vec<_>, _> = numbered
-                    .map(|(number, clock)| plan.config(number, workers, clock))
+                    .map(|(number, clock)| resolved.config(number, workers, clock))
                     .collect();
-                Ok((kept, plan, configs?))
-            },
-        );
+                Ok((kept, resolved, configs?))
+            });
         let log = &self.shared.log;
-        let (kept, plan, configs) = match loaded {
+        let (kept, resolved, configs) = match loaded {
             Ok(loaded) => loaded,
             Err(problem) => {
                 let line = log.error("reload-failed").say("why", &problem);
@@ -227,15 +231,17 @@ impl Service {
                 return;
             }
         };
-        log.set(plan.settings.log);
-        let line = log.info("reloaded").with("next_hop", plan.destination());
+        log.set(resolved.settings.log);
+        let line = log
+            .info("reloaded")
+            .with("next_hop", resolved.destination());
         if !kept.is_empty() {
             drop(line.with("not_before_a_restart", kept));
         }
         for (inbox, config) in self.shared.inboxes.iter().zip(configs) {
             inbox.send(Message::Reconfigure(Box::new(config)));
         }
-        self.plan = plan;
+        self.resolved = resolved;
     }
 }
 
@@ -260,25 +266,25 @@ fn keep(old: &Settings, new: &mut Settings) -> Vec<&'static str> {
         .collect()
 }
 
-/// Says that a worker has ended, even if it panicked.
-struct End {
+/// The notice that a worker has ended, given even if it panicked.
+struct EndNotice {
     number: usize,
-    news: Sender<News>,
+    news: Sender<ServiceEvent>,
 }
 
-impl Drop for End {
+impl Drop for EndNotice {
     fn drop(&mut self) {
         // Nobody is there to hear it when the program could not start.
-        let _ = self.news.send(News::Ended(self.number));
+        let _ = self.news.send(ServiceEvent::Ended(self.number));
     }
 }
 
-fn watch_signals(news: Sender<News>) -> Result<(), Failure> {
+fn watch_signals(news: Sender<ServiceEvent>) -> Result<(), Failure> {
     let mut signals =
         Signals::new([SIGHUP, SIGINT, SIGTERM]).map_err(failed("handling signals"))?;
     let watch = move || {
         for signal in signals.forever() {
-            if news.send(News::Signal(signal)).is_err() {
+            if news.send(ServiceEvent::Signal(signal)).is_err() {
                 return;
             }
         }
@@ -289,18 +295,18 @@ fn watch_signals(news: Sender<News>) -> Result<(), Failure> {
 
 /// The addresses, and each worker's sockets there.
 fn listen(
-    plan: &Plan,
+    resolved: &ResolvedSettings,
     workers: usize,
     log: &Log,
 ) -> Result<(Vec<SocketAddr>, Vec<Vec<UdpSocket>>), Failure> {
-    let has_ipv4 = plan.settings.listen.iter().any(SocketAddr::is_ipv4);
+    let has_ipv4 = resolved.settings.listen.iter().any(SocketAddr::is_ipv4);
     let mut places = Vec::new();
     let mut all: Vec<Vec<UdpSocket>> = (0..workers).map(|_| Vec::new()).collect();
-    for &place in &plan.settings.listen {
-        let group = sockets::group(place, workers, has_ipv4).map_err(|error| {
+    for &place in &resolved.settings.listen {
+        let group = listening::group(place, workers, has_ipv4).map_err(|error| {
             let hint = "name an address of this machine and a UDP port that is free and allowed; below 1024 it takes the capability \
                         CAP_NET_BIND_SERVICE";
-            Problem::new("listen", format!("{place}: {error}"), hint)
+            SettingsError::new("listen", format!("{place}: {error}"), hint)
         })?;
         if workers > 1
             && let Err(error) = steering::attach(&group[0], workers)

@@ -144,7 +144,7 @@ fn set_program(socket: &UdpSocket, program: &[libc::sock_filter]) -> io::Result<
 mod tests {
     use std::time::Duration;
 
-    use super::super::sockets;
+    use super::super::listening;
     use super::*;
 
     #[test]
@@ -177,9 +177,9 @@ mod tests {
     #[test]
     fn the_kernel_chooses_the_same_worker() {
         const WORKERS: usize = 3;
-        let first = sockets::shared("127.0.0.1:0".parse().unwrap(), false).unwrap();
+        let first = listening::shared("127.0.0.1:0".parse().unwrap(), false).unwrap();
         let place = first.local_addr().unwrap();
-        let others = (1..WORKERS).map(|_| sockets::shared(place, false).unwrap());
+        let others = (1..WORKERS).map(|_| listening::shared(place, false).unwrap());
         let all: Vec<_> = [first].into_iter().chain(others).collect();
         attach(&all[0], WORKERS).unwrap();
         let senders = [(); 4].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());

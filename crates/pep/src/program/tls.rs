@@ -18,7 +18,7 @@ use rustls::{
     ClientConfig, DigitallySignedStruct, Error, RootCertStore, ServerConfig, SignatureScheme,
 };
 
-use super::settings::{Certificate, NextHop, Problem, Settings};
+use super::settings::{Certificate, NextHop, Settings, SettingsError};
 
 /// Sessions that clients may resume.
 const SESSIONS: usize = 16_384;
@@ -34,7 +34,7 @@ pub struct Tls {
 
 impl Tls {
     /// Reads all files that the settings name.
-    pub fn load(settings: &Settings) -> Result<Self, Problem> {
+    pub fn load(settings: &Settings) -> Result<Self, SettingsError> {
         Ok(Self {
             client_side: Arc::new(server(settings)?),
             server_side: Arc::new(client(&settings.next_hop)?),
@@ -59,7 +59,7 @@ impl ResolvesServerCert for ByName {
     }
 }
 
-fn server(settings: &Settings) -> Result<ServerConfig, Problem> {
+fn server(settings: &Settings) -> Result<ServerConfig, SettingsError> {
     let builder = ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])
         .expect("the provider has TLS 1.3");
@@ -88,7 +88,7 @@ fn server(settings: &Settings) -> Result<ServerConfig, Problem> {
     Ok(config)
 }
 
-fn by_name(certificates: &[Certificate]) -> Result<ByName, Problem> {
+fn by_name(certificates: &[Certificate]) -> Result<ByName, SettingsError> {
     let mut all = ByName {
         named: BTreeMap::new(),
         other: None,
@@ -108,7 +108,7 @@ fn by_name(certificates: &[Certificate]) -> Result<ByName, Problem> {
     Ok(all)
 }
 
-fn certified(files: &Certificate) -> Result<CertifiedKey, Problem> {
+fn certified(files: &Certificate) -> Result<CertifiedKey, SettingsError> {
     let chain = certificates("certificate.chain", &files.chain)?;
     let key = private_key("certificate.key", &files.key)?;
     CertifiedKey::from_der(chain, key, &provider()).map_err(|error| {
@@ -127,7 +127,7 @@ fn self_signed() -> CertifiedKey {
     CertifiedKey::from_der(chain, key.into(), &provider()).expect("they belong together")
 }
 
-fn client(next: &NextHop) -> Result<ClientConfig, Problem> {
+fn client(next: &NextHop) -> Result<ClientConfig, SettingsError> {
     let builder = ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])
         .expect("the provider has TLS 1.3");
@@ -170,7 +170,7 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-fn roots(key: &str, file: &Path) -> Result<RootCertStore, Problem> {
+fn roots(key: &str, file: &Path) -> Result<RootCertStore, SettingsError> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(key, file)? {
         roots.add(certificate).map_err(|error| {
@@ -185,7 +185,7 @@ fn roots(key: &str, file: &Path) -> Result<RootCertStore, Problem> {
     Ok(roots)
 }
 
-fn certificates(key: &str, file: &Path) -> Result<Vec<CertificateDer<'static>>, Problem> {
+fn certificates(key: &str, file: &Path) -> Result<Vec<CertificateDer<'static>>, SettingsError> {
     let hint = "name a file with certificates in PEM form";
     let chain: Vec<_> = CertificateDer::pem_file_iter(file)
         .and_then(Iterator::collect)
@@ -196,7 +196,7 @@ fn certificates(key: &str, file: &Path) -> Result<Vec<CertificateDer<'static>>, 
     Ok(chain)
 }
 
-fn private_key(key: &str, file: &Path) -> Result<PrivateKeyDer<'static>, Problem> {
+fn private_key(key: &str, file: &Path) -> Result<PrivateKeyDer<'static>, SettingsError> {
     PrivateKeyDer::from_pem_file(file).map_err(|error| {
         problem(
             key,
@@ -207,8 +207,8 @@ fn private_key(key: &str, file: &Path) -> Result<PrivateKeyDer<'static>, Problem
     })
 }
 
-fn problem(key: &str, file: &Path, what: impl std::fmt::Display, hint: &str) -> Problem {
-    Problem::new(key, format!("{}: {what}", file.display()), hint)
+fn problem(key: &str, file: &Path, what: impl std::fmt::Display, hint: &str) -> SettingsError {
+    SettingsError::new(key, format!("{}: {what}", file.display()), hint)
 }
 
 /// Takes any certificate: nobody may rely on who the next hop is.

@@ -1,9 +1,8 @@
 //! The proxy as its drivers see it.
+//!
+//! Promises: no socket, no clock, and nothing that grows with what strangers send. Decides what becomes of a client that
+//! arrives, and which room gets a datagram, a timer or a notice; must not know how a stream is carried or a packet read.
 
-pub mod event;
-pub mod statistics;
-
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -11,189 +10,405 @@ use std::time::{Duration, Instant};
 
 use bentpipe_endpoint::{Clock, Received, Transmit};
 use noq_proto::{
-    ConnectionIdGenerator as _, HashedConnectionIdGenerator, RandomConnectionIdGenerator,
+    ConnectionIdGenerator as _, EndpointConfig, Event as ConnectionEvent, Incoming,
+    RandomConnectionIdGenerator,
 };
 
-use crate::bypass::flows::{Asides, Rtts};
-use crate::bypass::ids;
-use crate::config::error::PepError;
-use crate::config::{Config, Mode};
-use crate::connections::endpoint::{Arrived, Connections};
-use crate::handshake::crypto::Crypto;
-use crate::handshake::incomplete_hello::Arrivals;
-use crate::pool::ready::Pool;
-use crate::proxy::event::{Event, Number, Refusal};
-use crate::proxy::statistics::Statistics;
-use crate::relay::pair::{Facing, Pair};
+use crate::bypass::{Bypass, FlowClient, own_connection_ids};
+use crate::config::{Config, HandshakeMode, PepError};
+use crate::connections::{Side, Socket};
+use crate::events::{ConnectionNumber, Event, Refusal, Statistics};
+use crate::handshake::{
+    ArrivedClient, ClientHello, Connector, Crypto, FirstHello, IncompleteHellos, InitialDatagram,
+    PendingClient,
+};
+use crate::limits::{Admission, Unproven};
+use crate::pool::{Pool, PoolKey};
+use crate::relay::{
+    BypassCandidate, CloseCode, ConnectedNextHop, NewPair, Notice, PairedConnections,
+};
 
-/// Events that are kept for whoever fetches them.
-const MOST_EVENTS: usize = 1 << 12;
-
-/// Through which of the proxy's sockets a datagram goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
-    /// The one that clients connect to.
-    Client,
-    /// The one that next hops are connected from.
-    Server,
-    /// One towards the next hop, for a flow that is forwarded untouched.
-    ///
-    /// With [`Config::one_socket`] these are sent from the one of the server side, and what comes there is given to [`Side::Server`].
-    Aside(u64),
-}
-
-/// A proxy.
+/// A performance enhancing proxy: it ends connections of clients, and carries what they bear over connections of its own.
 pub struct Proxy {
-    pub(crate) config: Arc<Config>,
-    pub(crate) clock: Clock,
-    pub(crate) crypto: Crypto,
-    /// The connections on the client side and on the server side.
-    pub(crate) sides: [Connections; 2],
-    pub(crate) arrivals: Arrivals,
-    pub(crate) pairs: BTreeMap<Number, Pair>,
-    /// When pairs want to be called.
-    pub(crate) timers: BTreeSet<(Instant, Number)>,
-    /// Connections that were touched and have not been asked what that led to.
-    pub(crate) touched: VecDeque<(Facing, usize)>,
-    events: VecDeque<Event>,
-    pub(crate) statistics: Statistics,
-    /// Pairs whose handshakes are under way.
-    pub(crate) handshaking: usize,
-    pub(crate) is_draining: bool,
+    config: Arc<Config>,
+    clock: Clock,
+    admission: Admission,
+    /// Clients that have begun to say what they want.
+    hellos: IncompleteHellos,
+    /// Clients that are relayed.
+    pairs: PairedConnections,
     /// Connections to next hops that are ready.
-    pub(crate) pool: Pool,
-    pub(crate) is_warmed_up: bool,
-    /// The pool is to be emptied.
-    pub(crate) is_pool_stale: bool,
+    pool: Pool,
     /// Flows that are forwarded untouched.
-    pub(crate) asides: Asides,
-    pub(crate) rtts: Rtts,
-    /// Datagrams of these on their way.
-    pub(crate) forwarded: VecDeque<(Side, Transmit, Vec<u8>)>,
-    /// Tells the proxy's connection IDs from those of others.
-    pub(crate) own_ids: HashedConnectionIdGenerator,
-    /// From where connections of clients come.
-    pub(crate) client_addresses: BTreeMap<SocketAddr, usize>,
-    /// Whose turn it is to send first.
-    first: Facing,
+    bypass: Bypass,
 }
 
 impl Proxy {
     /// A proxy that has no connection yet. Times are durations since the start of `clock`.
     pub fn new(config: Config, clock: Clock) -> Result<Self, PepError> {
         config.check()?;
+        let config = Arc::new(config);
+        // In this order: all of them draw from what a trial's seed makes.
         let crypto = Crypto::new(&config, &clock)?;
-        let mut accepting = noq_proto::EndpointConfig::default();
-        if let Some(version) = config.client.version {
-            accepting.supported_versions(vec![version]);
-        }
-        let random = RandomConnectionIdGenerator::default().generate_cid();
-        let key = random
-            .iter()
-            .fold(0, |all, byte| all << 8 | u64::from(*byte));
-        let mut connecting = noq_proto::EndpointConfig::default();
-        connecting.cid_generator(Arc::new(move || Box::new(ids(key))));
-        if let Some(ids) = &config.connection_ids {
-            accepting.cid_generator(ids.clone());
-        } else if config.one_socket && config.auto.is_some() {
-            accepting.cid_generator(Arc::new(move || Box::new(ids(key))));
-        } else {
-            // The library's own have 3 random bytes: that of a Retry is now and then a connection's already (`docs/upstream/noq-retry.md`).
-            accepting.cid_generator(Arc::new(
-                || Box::new(RandomConnectionIdGenerator::default()),
-            ));
-        }
-        let server = Some(crypto.accepting().clone());
-        let sides = [
-            Connections::new(accepting, server),
-            Connections::new(connecting, None),
-        ];
+        let (endpoints, key) = endpoint_configs(&config);
+        let connector = Connector::new(config.clone(), crypto, endpoints);
         Ok(Self {
-            config: Arc::new(config),
+            config,
             clock,
-            crypto,
-            sides,
-            arrivals: Arrivals::default(),
-            pairs: BTreeMap::new(),
-            timers: BTreeSet::new(),
-            touched: VecDeque::new(),
-            events: VecDeque::new(),
-            statistics: Statistics::default(),
-            handshaking: 0,
-            is_draining: false,
+            admission: Admission::default(),
+            hellos: IncompleteHellos::default(),
+            pairs: PairedConnections::new(connector),
             pool: Pool::default(),
-            is_warmed_up: false,
-            is_pool_stale: false,
-            asides: Asides::default(),
-            rtts: Rtts::default(),
-            forwarded: VecDeque::new(),
-            own_ids: ids(key),
-            client_addresses: BTreeMap::new(),
-            first: Facing::Client,
+            bypass: Bypass::new(key),
         })
     }
 
     /// A datagram has arrived.
-    pub fn handle_datagram(&mut self, now: Duration, side: Side, datagram: Received) {
+    pub fn handle_datagram(&mut self, now: Duration, socket: Socket, datagram: Received) {
         let now = self.clock.instant(now);
-        match side {
-            Side::Client => self.handle_from_client(now, datagram),
-            Side::Aside(flow) => self.forward_to_client(now, flow, &datagram),
-            Side::Server => {
-                if let Some(flow) = self.flow_of(&datagram) {
-                    return self.forward_to_client(now, flow, &datagram);
-                }
-                if let Arrived::At(handle) = self.side(Facing::Server).handle(now, datagram) {
-                    self.settle(now, Facing::Server, handle);
-                }
+        let flow = match socket {
+            Socket::Client => return self.handle_from_client(now, datagram),
+            Socket::Bypass(flow) => Some(flow),
+            Socket::Server => self.bypass.flow_of(&self.config, &datagram),
+        };
+        if let Some(flow) = flow {
+            let bypass = &mut self.bypass;
+            return bypass.receive_for_client(now, &self.config, flow, &datagram);
+        }
+        // Nobody is accepted on that side.
+        let _ = self.pairs.receive(now, Side::Server, datagram);
+        self.drive(now);
+    }
+
+    fn handle_from_client(&mut self, now: Instant, datagram: Received) {
+        let bypass = &mut self.bypass;
+        let Some(datagram) = bypass.receive_from_client(now, &self.config, datagram) else {
+            return;
+        };
+        let copy = IncompleteHellos::copy(&datagram);
+        if let Some(copy) = &copy
+            && let Some(client) = self.hellos.resume(datagram.remote, copy)
+        {
+            // The library has the datagrams, too, and keeps them for the connection.
+            let _ = self.pairs.receive(now, Side::Client, datagram);
+            return self.handle_arrival(now, client);
+        }
+        if let Some(incoming) = self.pairs.receive(now, Side::Client, datagram) {
+            self.begin_arrival(now, *incoming, copy);
+        }
+        self.drive(now);
+    }
+
+    /// The first datagram of a client has come.
+    ///
+    /// `first`: as it came, if it starts with an Initial packet.
+    fn begin_arrival(&mut self, now: Instant, incoming: Incoming, first: Option<InitialDatagram>) {
+        let client = incoming.remote_address();
+        let unproven = Unproven {
+            hellos: self.hellos.count(),
+            handshakes: self.pairs.table().handshaking(),
+        };
+        if !incoming.remote_address_validated()
+            && Admission::wants_validation(&self.config, unproven, client.ip())
+        {
+            self.pairs.events.statistics.retried_total += 1;
+            return self
+                .pairs
+                .connector
+                .endpoints
+                .of(Side::Client)
+                .retry(incoming);
+        }
+        let crypto = &self.pairs.connector.crypto;
+        let hello = first.and_then(|first| {
+            let stream = crypto.initial_stream(&first.payload)?;
+            Some((FirstHello::of(stream, &first)?, first))
+        });
+        let Some((hello, first)) = hello else {
+            return self.handle_arrival(now, ArrivedClient::Invalid(incoming));
+        };
+        let permit = match self.admission.acquire(&self.config, client.ip()) {
+            Ok(permit) => permit,
+            Err(why) => return self.refuse(incoming, why),
+        };
+        let client = PendingClient {
+            incoming,
+            permit,
+            datagrams: vec![first],
+        };
+        match hello {
+            FirstHello::Complete(hello) => {
+                self.handle_arrival(now, ArrivedClient::Complete(client, hello));
+            }
+            FirstHello::Incomplete(stream) => {
+                let until = now + self.config.limits.handshake;
+                self.hellos.wait(client, stream, until);
             }
         }
     }
 
-    fn handle_from_client(&mut self, now: Instant, datagram: Received) {
-        let Some(datagram) = self.forward_from_client(now, datagram) else {
-            return;
-        };
-        let copy = Arrivals::copy(&datagram);
-        if let Some(copy) = &copy
-            && let Some(arrival) = self.arrivals.go_on(datagram.remote, copy)
-        {
-            // The library has the datagrams, too, and keeps them for the connection.
-            self.side(Facing::Client).handle(now, datagram);
-            self.arrive(now, arrival);
-            return;
-        }
-        match self.side(Facing::Client).handle(now, datagram) {
-            Arrived::At(handle) => self.settle(now, Facing::Client, handle),
-            Arrived::New(incoming) => self.begin_arrival(now, *incoming, copy),
-            Arrived::Nothing => {}
+    fn handle_arrival(&mut self, now: Instant, client: ArrivedClient) {
+        match client {
+            ArrivedClient::Complete(client, hello) => self.take(now, client, hello),
+            // Whoever sends garbage gets no answer that would tell it anything.
+            ArrivedClient::Invalid(incoming) => {
+                let client = incoming.remote_address();
+                self.pairs
+                    .connector
+                    .endpoints
+                    .of(Side::Client)
+                    .ignore(incoming);
+                self.pairs.events.push_refusal(client, Refusal::ClientHello);
+            }
         }
     }
 
+    /// It is known what a client wants: it is relayed, or forwarded untouched.
+    fn take(&mut self, now: Instant, client: PendingClient, hello: ClientHello) {
+        let PendingClient {
+            incoming,
+            permit,
+            datagrams,
+        } = client;
+        let client = incoming.remote_address();
+        let local = incoming.local_ip();
+        let next_hop = self.config.next_hop(hello.server_name.as_deref());
+        // Where nobody knows whether the proxy is of use, the connection to the next hop tells; the client waits for that.
+        // One that was sent a Retry looks for it in the handshake (RFC 9000, section 7.3), which only the proxy can complete then.
+        let is_short = match next_hop {
+            Some(to) if incoming.may_retry() => {
+                self.bypass.is_short_hop(now, &self.config, client, to)
+            }
+            _ => Some(false),
+        };
+        let others = self.pairs.table().count_from(client);
+        if let (Some(next_hop), Some(true)) = (next_hop, is_short)
+            && self.bypass.has_room(&self.config, others)
+        {
+            self.pairs
+                .connector
+                .endpoints
+                .of(Side::Client)
+                .ignore(incoming);
+            let client = FlowClient {
+                address: client,
+                local,
+                permit,
+            };
+            return self.open_bypass(now, client, next_hop, &datagrams);
+        }
+        let server_name = hello.server_name.clone();
+        let bypass = is_short
+            .is_none()
+            .then_some(BypassCandidate { local, datagrams });
+        let new = NewPair {
+            client,
+            incoming: Box::new(incoming),
+            permit,
+            hello,
+            bypass,
+        };
+        let number = self.pairs.begin(now, new);
+        let Some(next_hop) = next_hop else {
+            // It is accepted only to be told that.
+            let why = Refusal::ServerName(server_name);
+            self.pairs.events.push_refusal(client, why);
+            let reason = CloseCode::Name.into();
+            self.pairs.end(now, number, Side::Server, reason);
+            return self.drive(now);
+        };
+        self.pairs.events.push(Event::Opened {
+            number,
+            client,
+            server_name,
+            next_hop,
+        });
+        if self.config.mode != HandshakeMode::Warm || !self.take_ready(now, number, next_hop) {
+            self.pairs.connect(now, number, next_hop);
+            self.drive(now);
+        }
+        if self.config.mode == HandshakeMode::Parallel && is_short.is_some() {
+            self.pairs.accept(now, number, None);
+            self.drive(now);
+        }
+        self.pairs.keep_time(number);
+    }
+
+    fn refuse(&mut self, incoming: Incoming, why: Refusal) {
+        let client = incoming.remote_address();
+        self.pairs
+            .connector
+            .endpoints
+            .of(Side::Client)
+            .refuse(incoming);
+        self.pairs.events.push_refusal(client, why);
+    }
+
+    /// Gives a pair a connection to the next hop that is ready; whether there was one.
+    fn take_ready(&mut self, now: Instant, number: ConnectionNumber, next_hop: SocketAddr) -> bool {
+        let Some(pair) = self.pairs.table().get(number) else {
+            return false;
+        };
+        let wanted = PoolKey {
+            next_hop,
+            server_name: pair.hello.server_name.clone(),
+            protocol: Vec::new(),
+        };
+        let found = self.pool.take(&wanted, &pair.hello.protocols);
+        let statistics = &mut self.pairs.events.statistics;
+        let Some((handle, key)) = found else {
+            statistics.warm_misses_total += 1;
+            return false;
+        };
+        statistics.warm_hits_total += 1;
+        self.pairs.adopt(number, Side::Server, handle);
+        self.drive(now);
+        self.pairs.accept(now, number, Some(key.protocol.clone()));
+        self.drive(now);
+        self.pool.fill(now, &key, &mut self.pairs.connector);
+        self.drive(now);
+        true
+    }
+
+    /// From now on forwards what comes from a client, beginning with these datagrams.
+    fn open_bypass(
+        &mut self,
+        now: Instant,
+        client: FlowClient,
+        next_hop: SocketAddr,
+        datagrams: &[InitialDatagram],
+    ) {
+        let address = client.address;
+        let bypass = &mut self.bypass;
+        let flow = bypass.open(now, &self.config, client, next_hop, datagrams);
+        self.pairs.events.statistics.asides_total += 1;
+        self.pairs.events.push(Event::BypassOpened {
+            flow,
+            client: address,
+            next_hop,
+        });
+    }
+
     /// A flow cannot be forwarded, because there is no socket for it: it ends, and what its client sends next is looked at anew.
-    pub fn forget_aside(&mut self, flow: u64) {
-        if self.asides.remove(flow) {
-            self.forwarded
-                .retain(|(side, ..)| *side != Side::Aside(flow));
-            self.tell(Event::AsideClosed { flow });
+    pub fn forget_bypass(&mut self, flow: u64) {
+        if self.bypass.forget(flow) {
+            self.pairs.events.push(Event::BypassClosed { flow });
+        }
+    }
+
+    /// Takes care of what touching connections led to.
+    fn drive(&mut self, now: Instant) {
+        // Whoever is already at it does it.
+        if self.pairs.is_driving() {
+            return;
+        }
+        while let Some(notice) = self.pairs.next_notice(now) {
+            match notice {
+                Notice::Connected { number, side } => self.handle_connected(now, number, side),
+                Notice::Unpaired { handle, event } => self.handle_unpaired(now, handle, &event),
+            }
+        }
+    }
+
+    fn handle_unpaired(&mut self, now: Instant, handle: usize, event: &ConnectionEvent) {
+        self.pool.handle_event(now, handle, event, &self.config);
+        if matches!(event, ConnectionEvent::Connected) {
+            let rtt = self.pairs.connector.endpoints.rtt(Side::Server, handle);
+            self.learn_rtt(now, rtt);
+        }
+    }
+
+    fn learn_rtt(&mut self, now: Instant, of: Option<(SocketAddr, Duration)>) {
+        if let (Some((peer, rtt)), Some(_)) = (of, self.config.bypass) {
+            self.bypass.learn_rtt(now, peer, rtt);
+        }
+    }
+
+    /// A handshake of a pair is complete.
+    fn handle_connected(&mut self, now: Instant, number: ConnectionNumber, side: Side) {
+        let rtt = self.pairs.rtt(number, side);
+        self.learn_rtt(now, rtt);
+        let next_hop = self.pairs.next_hop(number);
+        if let (Some(client), Some(next_hop)) = (self.pairs.bypass_candidate(number), &next_hop)
+            && side == Side::Server
+        {
+            let (config, to) = (&self.config, next_hop.address);
+            let others = self.pairs.table().count_from(client) - 1;
+            if self.bypass.is_short_hop(now, config, client, to) == Some(true)
+                && self.bypass.has_room(config, others)
+            {
+                return self.switch_to_bypass(now, number, client, to);
+            }
+        }
+        let is_complete = self.pairs.is_connected_on_both(number);
+        if side == Side::Server {
+            let chosen = next_hop.as_ref().map(|it| it.protocol.clone());
+            self.pairs.accept(now, number, chosen);
+        }
+        if let Some(next_hop) = next_hop
+            && is_complete
+        {
+            self.handle_established(now, number, next_hop);
+        }
+        self.pairs.keep_time(number);
+    }
+
+    /// Both handshakes of a pair are complete.
+    fn handle_established(
+        &mut self,
+        now: Instant,
+        number: ConnectionNumber,
+        next_hop: ConnectedNextHop,
+    ) {
+        let protocol = next_hop.protocol.clone();
+        let Some(server_name) = self.pairs.establish(now, number, protocol) else {
+            return;
+        };
+        // Not before: a client that is not there could ask for any name.
+        if self.config.mode == HandshakeMode::Warm {
+            let key = PoolKey {
+                next_hop: next_hop.address,
+                server_name,
+                protocol: next_hop.protocol,
+            };
+            self.pool.request(now, &key, &mut self.pairs.connector);
+        }
+    }
+
+    /// The connection to the next hop has shown that it needs no proxy: the client, who waits, is forwarded untouched.
+    fn switch_to_bypass(
+        &mut self,
+        now: Instant,
+        number: ConnectionNumber,
+        client: SocketAddr,
+        next_hop: SocketAddr,
+    ) {
+        let Some(candidate) = self.pairs.release(now, number) else {
+            return;
+        };
+        // The pair has just left a permit free, if nobody else was quicker.
+        let limits = self.config.limits.connection_limits();
+        if let Ok(permit) = self.config.quota.acquire(client.ip(), limits) {
+            let client = FlowClient {
+                address: client,
+                local: candidate.local,
+                permit,
+            };
+            self.open_bypass(now, client, next_hop, &candidate.datagrams);
         }
     }
 
     /// When [`Proxy::handle_timeout`] wants to be called.
     pub fn next_timeout(&mut self) -> Option<Duration> {
-        let pairs = self.timers.first().map(|(time, _)| *time);
-        let [client, server] = &self.sides;
-        let times = [
-            pairs,
-            self.arrivals.next_timeout(),
-            self.pool.next_timeout(),
-            self.asides.next_timeout(),
-            client.next_timeout(),
-            server.next_timeout(),
-        ];
-        if self.is_pool_stale || self.config.mode == Mode::Warm && !self.is_warmed_up {
+        if self.pool.wants_refresh(&self.config) {
             return Some(Duration::ZERO);
         }
+        let times = [
+            self.hellos.next_timeout(),
+            self.pairs.next_timeout(),
+            self.pool.next_timeout(),
+            self.bypass.next_timeout(),
+        ];
         let earliest = times.into_iter().flatten().min()?;
         Some(self.clock.since_start(earliest))
     }
@@ -201,24 +416,25 @@ impl Proxy {
     /// Handles all timers that are due at `now`.
     pub fn handle_timeout(&mut self, now: Duration) {
         let now = self.clock.instant(now);
-        self.warm_up(now);
-        while let Some(incoming) = self.arrivals.overdue(now) {
-            self.refuse(incoming, Refusal::Hello);
+        self.pool.refresh(now, &mut self.pairs.connector);
+        self.drive(now);
+        while let Some(incoming) = self.hellos.overdue(now) {
+            self.refuse(incoming, Refusal::ClientHello);
         }
-        for facing in Facing::BOTH {
-            while let Some(handle) = self.side(facing).handle_timeout(now) {
-                self.settle(now, facing, handle);
+        for side in Side::BOTH {
+            while self.pairs.connector.endpoints.handle_timeout(now, side) {
+                self.drive(now);
             }
         }
-        while let Some((time, number)) = self.timers.first().copied()
-            && time <= now
-        {
-            self.timers.pop_first();
-            self.handle_overdue(now, number);
+        while let Some(number) = self.pairs.next_due(now) {
+            self.drive(now);
+            self.pairs.handle_timeout(now, number);
+            self.drive(now);
         }
-        self.handle_pool(now);
-        while let Some(flow) = self.asides.overdue(now) {
-            self.tell(Event::AsideClosed { flow });
+        self.pool.handle_timeout(now, &mut self.pairs.connector);
+        self.drive(now);
+        while let Some(flow) = self.bypass.overdue(now) {
+            self.pairs.events.push(Event::BypassClosed { flow });
         }
     }
 
@@ -228,64 +444,37 @@ impl Proxy {
         now: Duration,
         max_datagrams: usize,
         buffer: &mut Vec<u8>,
-    ) -> Option<(Side, Transmit)> {
+    ) -> Option<(Socket, Transmit)> {
         let now = self.clock.instant(now);
         let most = NonZeroUsize::new(max_datagrams).expect("a poll may return a datagram");
-        if let Some((side, transmit, bytes)) = self.forwarded.pop_front() {
-            *buffer = bytes;
-            return Some((side, transmit));
+        if let Some(forwarded) = self.bypass.poll_transmit(buffer) {
+            return Some(forwarded);
         }
-        // The two sides take turns, so that a busy one does not silence the other.
-        for facing in [self.first, self.first.other()] {
-            if let Some((transmit, handle)) = self.side(facing).poll_transmit(now, most, buffer) {
-                if let Some(handle) = handle {
-                    self.settle(now, facing, handle);
-                }
-                self.first = facing.other();
-                let side = match facing {
-                    Facing::Client => Side::Client,
-                    Facing::Server => Side::Server,
-                };
-                return Some((side, transmit));
-            }
-        }
-        None
+        let endpoints = &mut self.pairs.connector.endpoints;
+        let (side, transmit) = endpoints.poll_transmit(now, most, buffer)?;
+        self.drive(now);
+        let socket = match side {
+            Side::Client => Socket::Client,
+            Side::Server => Socket::Server,
+        };
+        Some((socket, transmit))
     }
 
     /// What has happened.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.pairs.events.pop()
     }
 
-    /// Notes an event; the oldest is lost if nobody fetches them.
-    pub(crate) fn tell(&mut self, event: Event) {
-        if self.events.len() == MOST_EVENTS {
-            self.events.pop_front();
-            self.statistics.events_lost_total += 1;
-        }
-        self.events.push_back(event);
-    }
-
-    /// Counters and gauges. Looks at all connections: it is for once a second, not for every datagram.
+    /// The counters and gauges. Looks at all connections: it is for once a second, not for every datagram.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
-        let mut statistics = self.statistics.clone();
         let count = |number: usize| number as u64;
-        for pair in self.pairs.values() {
-            statistics.bytes_to_servers_total += pair.carried(Facing::Client);
-            statistics.bytes_to_clients_total += pair.carried(Facing::Server);
-            statistics.held_bytes += count(pair.held());
-            statistics.streams += count(pair.streams());
-            statistics.waiting_streams += pair.waiting_streams();
+        Statistics {
+            arriving: count(self.hellos.count()),
+            warm: count(self.pool.count()),
+            asides: count(self.bypass.count()),
+            ..self.pairs.statistics()
         }
-        statistics.connections = count(self.pairs.len());
-        statistics.arriving = count(self.arrivals.count());
-        statistics.resumed_total = self.crypto.resumed();
-        statistics.warm = count(self.pool.count());
-        statistics.asides = count(self.asides.count());
-        statistics.client_side = count(self.sides[0].count());
-        statistics.server_side = count(self.sides[1].count());
-        statistics
     }
 
     /// Connections to come are like this. The QUIC version of the client side stays what it is.
@@ -295,46 +484,67 @@ impl Proxy {
             let what = "the QUIC version of the client side cannot be changed while the proxy runs";
             return Err(PepError::Config(what.into()));
         }
-        self.crypto.renew(&config, &self.clock)?;
-        self.config = Arc::new(config);
+        let config = Arc::new(config);
+        let connector = &mut self.pairs.connector;
+        connector.reconfigure(config.clone(), &self.clock)?;
+        self.config = config;
         // What is ready was made with what was wanted and trusted before.
-        self.is_pool_stale = true;
-        self.is_warmed_up = false;
+        self.pool.renew();
         Ok(())
     }
 
     /// From now on accepts nobody; connections go on until they end by themselves or it is `until`, then they are closed.
     pub fn drain(&mut self, now: Duration, until: Duration) {
-        self.is_draining = true;
-        self.cool_down(self.clock.instant(now));
-        for incoming in self.arrivals.take_all() {
+        let now = self.clock.instant(now);
+        self.admission.is_draining = true;
+        self.pool.close(now, &mut self.pairs.connector);
+        self.drive(now);
+        for incoming in self.hellos.take_all() {
             self.refuse(incoming, Refusal::Draining);
         }
-        let until = self.clock.instant(until);
-        let numbers: Vec<_> = self.pairs.keys().copied().collect();
-        for number in numbers {
-            self.end_by(number, until);
-        }
+        self.pairs.end_by(self.clock.instant(until));
     }
 
     /// Whether nothing is left after [`Proxy::drain`].
     #[must_use]
     pub fn is_drained(&self) -> bool {
-        let left = self.sides.iter().map(Connections::count).sum::<usize>();
-        self.is_draining && self.pairs.is_empty() && left == 0 && self.asides.count() == 0
+        self.admission.is_draining && self.pairs.is_empty() && self.bypass.count() == 0
     }
 
-    /// Timers, queued connections, seats and the like: nothing of that may be left when there is no connection.
+    /// Timers, queued connections, permits and the like: nothing of that may be left when there is no connection.
     #[must_use]
     pub fn entries(&self) -> usize {
-        let sides = self.sides.iter().map(Connections::entries).sum::<usize>();
-        let asides = self.asides.entries() + self.forwarded.len();
-        let waiting = self.pool.entries() + asides + self.client_addresses.len();
-        let seats = self.config.seats.count();
-        sides + seats + self.timers.len() + self.touched.len() + waiting
+        let permits = self.config.quota.count();
+        self.pairs.entries() + self.pool.entries() + self.bypass.entries() + permits
     }
+}
 
-    pub(crate) fn side(&mut self, facing: Facing) -> &mut Connections {
-        &mut self.sides[facing as usize]
+fn random_key() -> u64 {
+    let random = RandomConnectionIdGenerator::default().generate_cid();
+    random
+        .iter()
+        .fold(0, |all, byte| all << 8 | u64::from(*byte))
+}
+
+/// What the library's endpoints are like, of the client side and of the server side, and the key of the connection IDs
+/// that can be told from those of others.
+fn endpoint_configs(config: &Config) -> ([EndpointConfig; 2], u64) {
+    let mut accepting = EndpointConfig::default();
+    let key = random_key();
+    if let Some(version) = config.client.version {
+        accepting.supported_versions(vec![version]);
     }
+    let mut connecting = EndpointConfig::default();
+    connecting.cid_generator(Arc::new(move || Box::new(own_connection_ids(key))));
+    if let Some(ids) = &config.connection_ids {
+        accepting.cid_generator(ids.clone());
+    } else if config.one_socket && config.bypass.is_some() {
+        accepting.cid_generator(Arc::new(move || Box::new(own_connection_ids(key))));
+    } else {
+        // The library's own have 3 random bytes: that of a Retry is now and then a connection's already (`docs/upstream/noq-retry.md`).
+        accepting.cid_generator(Arc::new(
+            || Box::new(RandomConnectionIdGenerator::default()),
+        ));
+    }
+    ([accepting, connecting], key)
 }

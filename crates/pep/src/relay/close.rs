@@ -6,10 +6,13 @@
 use noq_proto::{ConnectionError, TransportErrorCode};
 use rustls::AlertDescription;
 
-/// Application error codes of the proxy (RFC 9000, section 20.2).
+use crate::connections::Side;
+use crate::events::ClosedBy;
+
+/// The application error codes of the proxy (RFC 9000, section 20.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u64)]
-pub enum Code {
+pub enum CloseCode {
     /// The next hop refused the connection.
     NextHopRefused = 0x5045_5001,
     /// The next hop did not answer in time.
@@ -36,8 +39,8 @@ pub enum Code {
     Name = 0x5045_500d,
 }
 
-impl Code {
-    /// All of them.
+impl CloseCode {
+    /// All codes.
     pub const ALL: [Self; 12] = [
         Self::NextHopRefused,
         Self::NextHopUnreachable,
@@ -53,13 +56,13 @@ impl Code {
         Self::Name,
     ];
 
-    /// As it stands in `CONNECTION_CLOSE`.
+    /// The number that stands in `CONNECTION_CLOSE`.
     #[must_use]
     pub fn value(self) -> u64 {
         self as u64
     }
 
-    /// The words that go with it.
+    /// The reason phrase that goes with it.
     #[must_use]
     pub fn reason(self) -> &'static str {
         match self {
@@ -80,62 +83,79 @@ impl Code {
 
     /// The code with this value.
     #[must_use]
-    pub fn of(value: u64) -> Option<Self> {
+    pub fn from_value(value: u64) -> Option<Self> {
         Self::ALL.into_iter().find(|code| code.value() == value)
     }
 }
 
-/// What a connection is closed with.
+/// The error code and reason phrase that a connection is closed with (RFC 9000, section 19.19).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Closing {
+pub struct CloseReason {
+    /// An application error code.
     pub code: u64,
+    /// The reason phrase.
     pub reason: Vec<u8>,
     /// Whether it is an application's, which is only handed on.
-    pub is_theirs: bool,
+    pub is_application: bool,
 }
 
-impl From<Code> for Closing {
-    fn from(code: Code) -> Self {
+impl From<CloseCode> for CloseReason {
+    fn from(code: CloseCode) -> Self {
         Self {
             code: code.value(),
             reason: code.reason().into(),
-            is_theirs: false,
+            is_application: false,
         }
     }
 }
 
-impl Closing {
+impl CloseReason {
     /// What the client is told when the connection to the next hop has ended so.
     pub fn of_next_hop(error: &ConnectionError, was_connected: bool) -> Self {
         Self::of(error, |code| match (error, code) {
-            (ConnectionError::TimedOut, _) if !was_connected => Code::NextHopUnreachable,
-            (ConnectionError::TimedOut | ConnectionError::Reset, _) => Code::NextHopLost,
-            (ConnectionError::VersionMismatch, _) => Code::Version,
-            (_, Some(TransportErrorCode::CONNECTION_REFUSED)) => Code::NextHopRefused,
+            (ConnectionError::TimedOut, _) if !was_connected => CloseCode::NextHopUnreachable,
+            (ConnectionError::TimedOut | ConnectionError::Reset, _) => CloseCode::NextHopLost,
+            (ConnectionError::VersionMismatch, _) => CloseCode::Version,
+            (_, Some(TransportErrorCode::CONNECTION_REFUSED)) => CloseCode::NextHopRefused,
             (_, Some(code)) if is_alert(code, AlertDescription::NoApplicationProtocol) => {
-                Code::Protocol
+                CloseCode::Protocol
             }
             (ConnectionError::TransportError(_), Some(code)) if is_about_certificate(code) => {
-                Code::Certificate
+                CloseCode::Certificate
             }
-            _ => Code::NextHopFailed,
+            _ => CloseCode::NextHopFailed,
         })
     }
 
     /// What the server is told when the connection of the client has ended so.
     pub fn of_client(error: &ConnectionError) -> Self {
         Self::of(error, |_| match error {
-            ConnectionError::TimedOut | ConnectionError::Reset => Code::ClientLost,
-            _ => Code::ClientFailed,
+            ConnectionError::TimedOut | ConnectionError::Reset => CloseCode::ClientLost,
+            _ => CloseCode::ClientFailed,
         })
     }
 
-    fn of(error: &ConnectionError, ours: impl FnOnce(Option<TransportErrorCode>) -> Code) -> Self {
+    /// Who has closed a connection with this, if the one on the side `gone` was the first to end.
+    pub fn by(&self, gone: Side) -> ClosedBy {
+        match gone {
+            _ if !self.is_application => ClosedBy::Proxy {
+                code: self.code,
+                reason: String::from_utf8_lossy(&self.reason).into_owned(),
+            },
+            Side::Client => ClosedBy::Client(self.code),
+            Side::Server => ClosedBy::Server(self.code),
+        }
+    }
+
+    fn of(
+        error: &ConnectionError,
+        ours: impl FnOnce(Option<TransportErrorCode>) -> CloseCode,
+    ) -> Self {
         match error {
             ConnectionError::ApplicationClosed(close) => Self {
                 code: close.error_code.into_inner(),
                 reason: close.reason.to_vec(),
-                is_theirs: true,
+                is_application: true,
             },
             ConnectionError::ConnectionClosed(close) => ours(Some(close.error_code)).into(),
             ConnectionError::TransportError(error) => ours(Some(error.code)).into(),

@@ -7,36 +7,37 @@ use bentpipe_endpoint::Reassembly;
 use bytes::Bytes;
 use noq_proto::{Connection, FinishError, ReadError, StreamId, VarInt, WriteError};
 
-use crate::relay::close::Code;
-use crate::relay::direction::Ends;
+use super::close::CloseCode;
+use super::direction::RelayEnds;
 
 /// Read at once: what was merged in the library while it waited may be as large as the window.
 const LARGEST_PIECE: usize = 1 << 16;
 
-/// One direction of a stream.
+/// The relay of one stream in one direction.
 #[derive(Default)]
-pub struct Flow {
+pub struct StreamRelay {
+    /// What was read.
     pub pieces: Reassembly,
-    /// Of the piece that was written in part.
+    /// What is left of a piece that was written in part.
     rest: Bytes,
     end: Option<End>,
 }
 
-/// How a stream ended where it came from.
+/// The end of a stream where it came from.
 #[derive(Debug, Clone, Copy)]
 enum End {
     Finished,
     Reset(VarInt),
 }
 
-/// Where carrying a flow came to.
-pub enum Outcome {
+/// The progress that relaying a stream made.
+pub enum StreamProgress {
     /// More may come, or more may be taken later.
     Open,
     /// What there is cannot be read because of the room that is left.
-    Full {
+    BufferFull {
         /// It waits for bytes that have not come, not for the other side.
-        gaping: bool,
+        has_gap: bool,
     },
     /// All is handed over, and so is the end.
     Done,
@@ -44,7 +45,7 @@ pub enum Outcome {
     Stopped(VarInt),
 }
 
-impl Flow {
+impl StreamRelay {
     /// Bytes that were read and not yet written.
     pub fn held(&self) -> usize {
         self.pieces.occupied() + self.rest.len()
@@ -53,11 +54,11 @@ impl Flow {
     /// Hands on what there is, and adds to `carried` what was written; `room` is what it may hold.
     pub fn carry(
         &mut self,
-        ends: &mut Ends<'_>,
+        ends: &mut RelayEnds<'_>,
         id: StreamId,
         room: usize,
         carried: &mut u64,
-    ) -> Outcome {
+    ) -> StreamProgress {
         let mut full = None;
         let mut taken = self.write(ends.to, id, carried);
         if let (Ok(_), Some(from), None) = (taken, &mut ends.from, self.end)
@@ -76,7 +77,7 @@ impl Flow {
                         }
                     }
                     Ok(Some(_)) => {
-                        full = Some(Outcome::Full { gaping: all });
+                        full = Some(StreamProgress::BufferFull { has_gap: all });
                         break;
                     }
                     other => {
@@ -94,24 +95,24 @@ impl Flow {
             let _ = chunks.finalize();
         }
         match (taken, self.end) {
-            (Err(code), _) => Outcome::Stopped(code),
+            (Err(code), _) => StreamProgress::Stopped(code),
             (Ok(_), Some(End::Reset(code))) => {
                 // One that was stopped has been reset already.
                 let _ = ends.to.send_stream(id).reset(code);
-                Outcome::Done
+                StreamProgress::Done
             }
             (Ok(true), Some(End::Finished)) => match ends.to.send_stream(id).finish() {
-                Ok(()) | Err(FinishError::ClosedStream) => Outcome::Done,
-                Err(FinishError::Stopped(code)) => Outcome::Stopped(code),
+                Ok(()) | Err(FinishError::ClosedStream) => StreamProgress::Done,
+                Err(FinishError::Stopped(code)) => StreamProgress::Stopped(code),
             },
-            _ => full.unwrap_or(Outcome::Open),
+            _ => full.unwrap_or(StreamProgress::Open),
         }
     }
 
     fn take(&mut self, chunk: noq_proto::Chunk) {
         // There is room for what limits allow; a window may have been asked for that is larger. What cannot be kept must not be missing unnoticed.
         if self.pieces.insert(chunk.offset, chunk.bytes).is_err() {
-            let code = VarInt::try_from(Code::Buffer.value()).unwrap_or(VarInt::MAX);
+            let code = VarInt::try_from(CloseCode::Buffer.value()).unwrap_or(VarInt::MAX);
             self.end = Some(End::Reset(code));
         }
     }

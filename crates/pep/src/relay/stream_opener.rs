@@ -5,20 +5,21 @@
 //! the other side allows, a *first flight* is allowed all the same. Some of it may then have to wait, here or at a proxy further on, which cannot
 //! be told from here; as long as that may be, each of these streams adds its own credit to that of the connection.
 
-use noq_proto::{Connection, Dir, Side, StreamId, VarInt};
+use noq_proto::{Connection, Dir, Side as Initiator, StreamId, VarInt};
 
-use crate::config::{Credit, FIRST_FLIGHT, Hop, Limits};
+use crate::config::SideConfig;
+use crate::limits::{FIRST_FLIGHT, FlowCredit, Limits};
 
 const DIRS: [Dir; 2] = [Dir::Bi, Dir::Uni];
 
-/// The streams that one side opens.
-pub struct Opening {
+/// The opener of streams: those that one side opens are opened towards the other.
+pub struct StreamOpener {
     /// Which end of the whole connection that is.
-    source: Side,
+    source: Initiator,
     /// Streams of one kind that may be open at once.
     most: u64,
     /// What that side may send; `None`: all streams together are not limited.
-    credit: Option<Credit>,
+    credit: Option<FlowCredit>,
     /// Streams that it has opened.
     accepted: [u64; 2],
     /// Those of them that have been opened towards the other.
@@ -29,13 +30,13 @@ pub struct Opening {
     lent: u64,
 }
 
-impl Opening {
-    /// `hop` is the side that opens them.
-    pub fn new(source: Side, hop: &Hop, limits: &Limits) -> Self {
+impl StreamOpener {
+    /// `side` is the one that opens them.
+    pub fn new(source: Initiator, side: &SideConfig, limits: &Limits) -> Self {
         Self {
             source,
             most: limits.streams.into(),
-            credit: hop.credit(limits),
+            credit: FlowCredit::of(side.window, limits),
             accepted: [0, 0],
             opened: [0, 0],
             refused_at: [None, None],
@@ -116,7 +117,7 @@ impl Opening {
             return is_new;
         };
         self.lent = lent;
-        from.set_receive_window(integer(credit.with(lent)));
+        from.set_receive_window(integer(credit.with_waiting(lent)));
         true
     }
 

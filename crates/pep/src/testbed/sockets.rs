@@ -7,7 +7,7 @@ use bentpipe_endpoint::{Clock, EndpointError};
 
 use super::job::Job;
 use crate::VERSION;
-use crate::program::alone;
+use crate::program::serve_trial;
 
 /// Serves until SIGTERM.
 pub fn run() -> Result<(), EndpointError> {
@@ -16,7 +16,7 @@ pub fn run() -> Result<(), EndpointError> {
     let hello: ProxyHello = serde_json::from_str(&text)?;
     let clock = Clock::start_now();
     let (job, proxy) = Job::new(hello, &clock, true)?;
-    let proxy = alone(proxy, clock, job.listen)?;
+    let proxy = serve_trial(proxy, clock, job.listen)?;
     let mut bye = job.finish(proxy)?;
     VERSION.clone_into(&mut bye.version);
     println!("{}", serde_json::to_string(&bye)?);

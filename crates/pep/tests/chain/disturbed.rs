@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bentpipe_pep::Code;
+use bentpipe_pep::CloseCode;
 use noq_proto::{Dir, Side, TransportConfig};
 
 use crate::hostile::{FOREVER, code, connect};
@@ -57,7 +57,10 @@ fn a_server_that_vanishes_in_the_middle() {
     talk.run(Duration::from_secs(1));
     talk.world.silent = Some(talk.world.last());
     talk.run(Duration::from_secs(150));
-    assert_eq!(code(talk.client.closed.as_ref()), Code::NextHopLost.value());
+    assert_eq!(
+        code(talk.client.closed.as_ref()),
+        CloseCode::NextHopLost.value()
+    );
     talk.end();
 }
 
@@ -67,7 +70,10 @@ fn a_client_that_vanishes_in_the_middle() {
     talk.run(Duration::from_secs(1));
     talk.world.silent = Some(0);
     talk.run(Duration::from_secs(150));
-    assert_eq!(code(talk.server.closed.as_ref()), Code::ClientLost.value());
+    assert_eq!(
+        code(talk.server.closed.as_ref()),
+        CloseCode::ClientLost.value()
+    );
     talk.end();
 }
 
@@ -77,7 +83,10 @@ fn a_server_that_forgets_all_in_the_middle() {
     talk.run(Duration::from_secs(1));
     talk.world.server.forget_all();
     talk.run(Duration::from_secs(150));
-    assert_eq!(code(talk.client.closed.as_ref()), Code::NextHopLost.value());
+    assert_eq!(
+        code(talk.client.closed.as_ref()),
+        CloseCode::NextHopLost.value()
+    );
     talk.end();
 }
 
@@ -176,7 +185,10 @@ fn what_a_client_sent_before_it_vanished_is_delivered() {
     assert!(!talk.server.is_done(), "the path is too fast");
     talk.run(Duration::from_secs(600));
     assert!(talk.server.is_done(), "it has all that the proxy took");
-    assert_eq!(code(talk.server.closed.as_ref()), Code::ClientLost.value());
+    assert_eq!(
+        code(talk.server.closed.as_ref()),
+        CloseCode::ClientLost.value()
+    );
     talk.end();
 }
 
@@ -270,7 +282,7 @@ fn draining_lets_connections_end_and_then_ends_them() {
     talk.run(Duration::from_secs(10));
     assert_eq!(
         code(talk.client.closed.as_ref()),
-        Code::ShuttingDown.value()
+        CloseCode::ShuttingDown.value()
     );
     assert!(talk.world.proxies[0].is_drained());
     talk.end();

@@ -82,7 +82,7 @@ fn a_chain_that_is_warm_answers_at_once() {
 fn what_is_wanted_from_the_start_is_ready_before_anybody_comes() {
     let plan = over_a_satellite(&["mode=warm"]);
     let mut world = plan.build_with(|_, config| {
-        config.warm.ahead = vec![("server".to_owned(), b"test".to_vec())];
+        config.pool.from_start = vec![("server".to_owned(), b"test".to_vec())];
     });
     world.run(Duration::from_secs(2));
     let (took, _) = shake(&mut world, &["test"], "server").unwrap();
@@ -265,10 +265,18 @@ fn names_lead_to_next_hops() {
     });
     shake(&mut world, &["test"], "SERVER").unwrap();
     let opened = world.proxies[0].poll_event().unwrap();
-    let Event::Opened { name, next_hop, .. } = opened else {
+    let Event::Opened {
+        server_name,
+        next_hop,
+        ..
+    } = opened
+    else {
         panic!("{opened:?}");
     };
-    assert_eq!((name.as_deref(), next_hop), (Some("server"), listening(2)));
+    assert_eq!(
+        (server_name.as_deref(), next_hop),
+        (Some("server"), listening(2))
+    );
 }
 
 /// Sends PING every ten seconds for two minutes; whether the connection lives.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bentpipe_pep::Code;
+use bentpipe_pep::CloseCode;
 use noq_proto::{ConnectionError, Dir, Event, Side, VarInt};
 use proptest::prelude::*;
 
@@ -78,7 +78,7 @@ pub fn carry(mut world: World, plans: &[Plan], seed: u64, is_backwards: bool) ->
         }) if is_lossy => {}
         Some(Event::ConnectionLost {
             reason: ConnectionError::ApplicationClosed(close),
-        }) if is_lossy => assert_eq!(u64::from(close.error_code), Code::ClientLost.value()),
+        }) if is_lossy => assert_eq!(u64::from(close.error_code), CloseCode::ClientLost.value()),
         other => panic!("the server sees {other:?}"),
     }
     world.assert_clean();

@@ -1,8 +1,8 @@
 //! Writes 0.3, the newest qlog that qvis opens, from any generation.
 //!
-//! qvis takes a file whose `qlog_version` is 0.3 and whose events are members of `traces[].events`, and draws from the
-//! members below. Sources: the change logs of draft-ietf-quic-qlog-quic-events up to -14; qvis's loader
-//! (`QlogLoaderV2.ts`) and schema (`QlogSchema02.ts`).
+//! qvis takes a file whose `qlog_version` is 0.3 and whose events are members of `traces[].events`,
+//! and draws from the members below. Sources: the change logs of draft-ietf-quic-qlog-quic-events
+//! up to -14; qvis's loader (`QlogLoaderV2.ts`) and schema (`QlogSchema02.ts`).
 //!
 //! | event or frame | current schema, or the stack's own | 0.3 |
 //! |---|---|---|
@@ -24,10 +24,13 @@
 //! | `timer_updated` | of `ack`, `pto`, `loss_timeout` | `recovery:loss_timer_updated`; others keep their name |
 //! | `recovery_metrics_updated` | `cwnd` (aioquic); RTT in s (quinn); `ssthresh` of 2⁶⁴ − 1 | `congestion_window`; ms; left out |
 //!
-//! noq 1.4 writes the number behind a range as its last. It is mended if the trace is titled `noq` and the first range is of
-//! more than one number: a range is never empty, and the first packet is acknowledged alone. All else stays as it is. Times become relative to the trace's first event. What an unknown clock counts from can be
-//! given; if it is not, such a trace begins when the first of those with a known clock does. An event's `group_id` stays only if the events of groups alternate: qvis
-//! makes a connection of each group, but quinn changes the group of a connection when the peer's connection ID changes.
+//! noq 1.4 writes the number behind a range as its last. It is mended if the trace is titled `noq`
+//! and the first range is of more than one number: a range is never empty, and the first packet is
+//! acknowledged alone. All else stays as it is. Times become relative to the trace's first event.
+//! What an unknown clock counts from can be given; if it is not, such a trace begins when the first
+//! of those with a known clock does. An event's `group_id` stays only if the events of groups
+//! alternate: qvis makes a connection of each group, but quinn changes the group of a connection
+//! when the peer's connection ID changes.
 
 mod data;
 
@@ -43,7 +46,7 @@ use crate::time;
 use crate::trace::Trace;
 use data::Dialect;
 
-/// Writes traces into one file.
+/// The writer of traces into one file.
 #[derive(Debug)]
 pub struct Converter<W> {
     out: W,
@@ -64,8 +67,8 @@ struct Current {
 }
 
 impl<W: Write> Converter<W> {
-    /// Begins a file that will have the traces of these outlines. `epoch` is what unknown clocks count from, in nanoseconds
-    /// since the Unix epoch.
+    /// Begins a file that will have the traces of these outlines. `epoch` is what unknown clocks
+    /// count from, in nanoseconds since the Unix epoch.
     pub fn new<'o>(
         mut out: W,
         outlines: impl IntoIterator<Item = &'o Outline>,

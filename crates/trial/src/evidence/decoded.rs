@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
-use bentpipe_analysis::connection::{self, Connection, Kind, Passing, Recorder};
-use bentpipe_analysis::{Entry, Establishment};
+use bentpipe_analysis::connection::{self, CaptureInfo as Passing, Connection, Kind, Recorder};
+use bentpipe_analysis::{Establishment, LedgerEntry as Entry};
 use bentpipe_link::{Direction, Fate};
 use bentpipe_units::Time;
 use bentpipe_wire::quic::{End, PacketType};

@@ -1,16 +1,16 @@
 //! Reads capture files: pcapng and classic pcap.
 //!
-//! A file is read from memory, in place, as a whole or in pieces ([`Pieces`]). The reader is our own, as the writer is: the published crate knows no
-//! Decryption Secrets Blocks, without which our traces are of no use.
-//! A file that is cut short, or has garbage from some byte on, gives what stands before that, then an error that says
-//! where and why reading stopped.
+//! A file is read from memory, in place, as a whole or in pieces ([`Pieces`]). The reader is our
+//! own, as the writer is: the published crate knows no Decryption Secrets Blocks, without which our
+//! traces are of no use. A file that is cut short, or has garbage from some byte on, gives what
+//! stands before that, then an error that says where and why reading stopped.
 
 mod pcap;
 mod pcapng;
 mod pieces;
 pub mod writer;
 
-pub use pieces::{Input, Piece, Pieces, Unread, Walk};
+pub use pieces::{Input, Piece, PieceReader, Pieces, ReadError};
 
 /// A packet as it was captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,11 +23,12 @@ pub struct CapturedPacket<'a> {
     pub link_type: u16,
     /// What was captured of the packet.
     pub bytes: &'a [u8],
-    /// What somebody noted on it: `opt_comment` of pcapng, the first if there are several. Meant to be UTF-8.
+    /// What somebody noted on it: `opt_comment` of pcapng, the first if there are several. Meant to
+    /// be UTF-8.
     pub comment: Option<&'a [u8]>,
 }
 
-/// What a reader finds next.
+/// An item of a capture, as a reader comes to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Item<'a> {
     /// A packet.
@@ -36,7 +37,7 @@ pub enum Item<'a> {
     TlsSecrets(&'a [u8]),
 }
 
-/// Where packets were captured. Each is an observer of its own.
+/// An interface on which packets were captured. Each is an observer of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface {
     /// The name, if the file gives one.
@@ -45,7 +46,7 @@ pub struct Interface {
     clock: Clock,
 }
 
-/// Why a file could not be read further, and where.
+/// The error that ends the reading of a file: why it could not be read further, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CaptureError {
     /// Neither format.
@@ -71,7 +72,7 @@ pub enum CaptureError {
     },
 }
 
-/// Reads a capture file from beginning to end. After an error there is nothing more.
+/// The reader of a capture file from beginning to end. After an error there is nothing more.
 ///
 /// A file need not be in memory as a whole: see [`Reader::resume`].
 #[derive(Debug)]
@@ -146,7 +147,8 @@ impl<'a> Reader<'a> {
         &self.interfaces
     }
 
-    /// Byte of the file up to which was read. If the file is cut short, what begins here is incomplete.
+    /// Byte of the file up to which was read. If the file is cut short, what begins here is
+    /// incomplete.
     #[must_use]
     pub fn position(&self) -> usize {
         match &self.format {
@@ -157,8 +159,8 @@ impl<'a> Reader<'a> {
 
     /// Reads on in `bytes`, which are those of the file from [`Reader::position`] on.
     ///
-    /// So a file is read piece by piece: where a piece ends inside a packet, the reader says that it is cut short; the next
-    /// piece begins with that packet.
+    /// So a file is read piece by piece: where a piece ends inside a packet, the reader says that
+    /// it is cut short; the next piece begins with that packet.
     #[must_use]
     pub fn resume(self, bytes: &[u8]) -> Reader<'_> {
         Reader {
@@ -238,7 +240,8 @@ impl Clock {
         }
     }
 
-    /// Nanoseconds since the Unix epoch, cut off where the clock is finer. None outside the years 1970 to 2554.
+    /// Nanoseconds since the Unix epoch, cut off where the clock is finer. None outside the years
+    /// 1970 to 2554.
     fn nanoseconds(self, ticks: u64) -> Option<u64> {
         const SECOND: u64 = 1_000_000_000;
         if self == Self::NANOSECONDS {

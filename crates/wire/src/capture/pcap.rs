@@ -35,7 +35,8 @@ impl<'a> Records<'a> {
         }
         let interface = Interface {
             name: None,
-            // The upper half says whether packets end with a frame check sequence, which does not matter here.
+            // The upper half says whether packets end with a frame check sequence, which does not
+            // matter here.
             link_type: order.u32(file, 20).to_be_bytes()[2..]
                 .try_into()
                 .map(u16::from_be_bytes)

@@ -1,7 +1,8 @@
 //! pcapng: sections, interfaces, packets and TLS secrets. Blocks of other types are passed over.
 //!
-//! Source: draft-ietf-opsawg-pcapng sections 3.1 (blocks), 3.5 (options) and 4. A byte order holds for one section,
-//! and so do interface numbers; here the interfaces of all sections are counted on.
+//! Source: draft-ietf-opsawg-pcapng sections 3.1 (blocks), 3.5 (options) and 4. A byte order holds
+//! for one section, and so do interface numbers; here the interfaces of all sections are counted
+//! on.
 
 use super::{ByteOrder, CaptureError, CapturedPacket, Clock, Interface, Item, Part};
 
@@ -242,7 +243,8 @@ impl Block<'_> {
     }
 }
 
-/// `if_tsresol`: a negative power of ten, or of two where the highest bit is set. Beyond what 128 bits hold, the finest.
+/// `if_tsresol`: a negative power of ten, or of two where the highest bit is set. Beyond what 128
+/// bits hold, the finest.
 fn ticks(resolution: u8) -> u128 {
     let base: u128 = if resolution & 0x80 == 0 { 10 } else { 2 };
     base.checked_pow(u32::from(resolution & 0x7f))

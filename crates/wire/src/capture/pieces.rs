@@ -1,7 +1,7 @@
 //! A capture file, read in pieces of whole packets.
 //!
-//! A piece is small enough to stay in a core's cache while it is decoded, and its memory is used again: reading takes no
-//! more of it for a large file than for a small one.
+//! A piece is small enough to stay in a core's cache while it is decoded, and its memory is used
+//! again: reading takes no more of it for a large file than for a small one.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::keylog::KeyLog;
 /// Bytes of a piece, unless a single packet is larger.
 const PIECE: usize = 256 * 1024;
 
-/// What can be read from its beginning more than once.
+/// An input that can be read from its beginning more than once.
 #[derive(Debug)]
 pub enum Input<'p> {
     /// A file.
@@ -24,16 +24,16 @@ pub enum Input<'p> {
     Memory(Cow<'p, [u8]>),
 }
 
-/// Why an input was not read to its end.
+/// The error for which an input was not read to its end.
 #[derive(Debug)]
-pub enum Unread {
+pub enum ReadError {
     /// What stands in it.
     Capture(CaptureError),
     /// The system.
     Io(io::Error),
 }
 
-impl fmt::Display for Unread {
+impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Capture(error) => error.fmt(f),
@@ -58,15 +58,15 @@ impl<'p> Input<'p> {
                 Self::File(path) => Box::new(File::open(path)?),
                 Self::Memory(bytes) => Box::new(&bytes[..]),
             },
-            walk: Walk::default(),
+            reader: PieceReader::default(),
             rest: Vec::new(),
             failure: None,
             has_ended: false,
         })
     }
 
-    /// Whether secrets stand before the first packet. The format wants them before the packets that need them, so if
-    /// some do, all are taken to. The error is that of opening it.
+    /// Whether secrets stand before the first packet. The format wants them before the packets that
+    /// need them, so if some do, all are taken to. The error is that of opening it.
     pub fn begins_with_secrets(&self) -> io::Result<bool> {
         let mut first = None;
         self.pieces()?.next(&mut Piece::default(), |item| {
@@ -75,8 +75,8 @@ impl<'p> Input<'p> {
         Ok(first == Some(true))
     }
 
-    /// Adds the secrets that stand in it, wherever that is. The error is that of opening it; others are met again when
-    /// packets are read.
+    /// Adds the secrets that stand in it, wherever that is. The error is that of opening it; others
+    /// are met again when packets are read.
     pub fn add_secrets(&self, secrets: &mut KeyLog) -> io::Result<()> {
         let (mut pieces, mut piece) = (self.pieces()?, Piece::default());
         let mut look = |item: Item<'_>| {
@@ -104,14 +104,14 @@ impl Piece {
     }
 }
 
-/// Reads an input piece by piece.
+/// The pieces of an input, one after the other.
 #[expect(missing_debug_implementations, reason = "what it reads from has none")]
 pub struct Pieces<'i> {
     input: Box<dyn Read + 'i>,
-    walk: Walk,
+    reader: PieceReader,
     /// The beginning of a packet whose end is in the next piece.
     rest: Vec<u8>,
-    failure: Option<Unread>,
+    failure: Option<ReadError>,
     has_ended: bool,
 }
 
@@ -124,14 +124,14 @@ impl Pieces<'_> {
         let filled = match self.fill(&mut piece.buffer) {
             Ok(filled) => filled,
             Err(error) => {
-                self.failure = Some(Unread::Io(error));
+                self.failure = Some(ReadError::Io(error));
                 self.has_ended = true;
                 return false;
             }
         };
         let (whole, error) = self
-            .walk
-            .over(&piece.buffer[..filled], |_, item| look(item));
+            .reader
+            .read(&piece.buffer[..filled], |_, item| look(item));
         piece.length = whole;
         self.rest.clear();
         match error {
@@ -139,7 +139,7 @@ impl Pieces<'_> {
                 self.rest.extend_from_slice(&piece.buffer[whole..filled]);
             }
             Some(error) => {
-                self.failure = Some(Unread::Capture(error));
+                self.failure = Some(ReadError::Capture(error));
                 self.has_ended = true;
             }
             None => {}
@@ -150,12 +150,12 @@ impl Pieces<'_> {
     /// The interfaces that were described so far.
     #[must_use]
     pub fn interfaces(&self) -> &[Interface] {
-        self.walk.reader.as_ref().map_or(&[], Reader::interfaces)
+        self.reader.reader.as_ref().map_or(&[], Reader::interfaces)
     }
 
     /// Why the input could not be read to its end.
     #[must_use]
-    pub fn failure(self) -> Option<Unread> {
+    pub fn failure(self) -> Option<ReadError> {
         self.failure
     }
 
@@ -181,14 +181,14 @@ impl Pieces<'_> {
 
 /// A reader that goes from piece to piece.
 #[derive(Debug, Default)]
-pub struct Walk {
+pub struct PieceReader {
     reader: Option<Reader<'static>>,
 }
 
-impl Walk {
-    /// Shows `look` every item of the next piece, with the interfaces that are known by then. Tells how many bytes of it
-    /// were read, and why no more.
-    pub fn over<'a>(
+impl PieceReader {
+    /// Shows `look` every item of the next piece, with the interfaces that are known by then. Tells
+    /// how many bytes of it were read, and why no more.
+    pub fn read<'a>(
         &mut self,
         piece: &'a [u8],
         mut look: impl FnMut(&[Interface], Item<'a>),

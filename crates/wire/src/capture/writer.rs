@@ -1,8 +1,8 @@
 //! A writer of pcapng files, as much of the format as a trace needs.
 //!
-//! Source: draft-ietf-opsawg-pcapng: Section Header (4.1), Interface Description (4.2), Enhanced Packet (4.3) and
-//! Decryption Secrets (4.8) blocks, little-endian. It is written here because no published crate writes Decryption
-//! Secrets Blocks. Times are nanoseconds since the Unix epoch.
+//! Source: draft-ietf-opsawg-pcapng: Section Header (4.1), Interface Description (4.2), Enhanced
+//! Packet (4.3) and Decryption Secrets (4.8) blocks, little-endian. It is written here because no
+//! published crate writes Decryption Secrets Blocks. Times are nanoseconds since the Unix epoch.
 
 use std::io::{self, Write};
 
@@ -15,11 +15,11 @@ const TLS_KEY_LOG: u32 = 0x544c_534b;
 /// `LINKTYPE_RAW`: a packet begins with its IP header.
 const RAW_IP: u16 = 101;
 
-/// An interface of the file, by its number.
+/// The number of an interface of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interface(u32);
 
-/// Writes the blocks of a pcapng file one after the other.
+/// The writer of a pcapng file, block after block.
 #[derive(Debug)]
 pub struct Writer<W> {
     out: W,
@@ -67,7 +67,8 @@ impl<W: Write> Writer<W> {
         self.flush_block(DECRYPTION_SECRETS)
     }
 
-    /// Adds a packet seen on `interface` at `time` (nanoseconds since the Unix epoch), with a note on it if there is one.
+    /// Adds a packet seen on `interface` at `time` (nanoseconds since the Unix epoch), with a note
+    /// on it if there is one.
     pub fn packet(
         &mut self,
         interface: Interface,

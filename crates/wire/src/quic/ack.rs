@@ -17,7 +17,7 @@ pub struct AckRanges<'a> {
     rest: &'a [u8],
 }
 
-/// How many packets came with each ECN mark, RFC 9000 section 19.3.2.
+/// The counts of packets that came with each ECN mark, RFC 9000 section 19.3.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct EcnCounts {
     /// ECT(0).
@@ -29,7 +29,8 @@ pub struct EcnCounts {
 }
 
 impl<'a> AckRanges<'a> {
-    /// Largest acknowledged, ACK delay and ranges. None if the frame ends early or a range begins below 0.
+    /// Largest acknowledged, ACK delay and ranges. None if the frame ends early or a range begins
+    /// below 0.
     pub(super) fn parse(cursor: &mut Cursor<'a>) -> Option<(Self, u64)> {
         let largest = cursor.varint()?;
         let delay = cursor.varint()?;

@@ -1,16 +1,17 @@
 //! What an observer has learnt of a connection: connection IDs, keys and packet numbers.
 //!
-//! Source: RFC 9001 section 4.1 (levels), 5.2 (Initial keys), RFC 9000 section 5.1 (connection IDs).
+//! Source: RFC 9001 section 4.1 (levels), 5.2 (Initial keys), RFC 9000 section 5.1 (connection
+//! IDs).
 
 use crate::keylog::SecretKind;
 
 use super::crypto_stream::CryptoStream;
+use super::decoded::Reason;
 use super::header::{PacketType, Space, Version};
 use super::keys::{Secret, Suite};
 use super::midway::Joined;
 use super::observer::Secrets;
 use super::protection::{Keys, Opened, Protected, Scratch};
-use super::seen::Reason;
 use super::{ConnectionId, End, Frame, Frames, Handshake, TransportParameters, tls};
 
 /// A packet with what its header tells of how to open it.
@@ -105,7 +106,8 @@ impl Connection {
         }
     }
 
-    /// Goes on with what was found out from a packet in the middle. Keys that are known already are kept.
+    /// Goes on with what was found out from a packet in the middle. Keys that are known already are
+    /// kept.
     pub(super) fn join(&mut self, joined: Joined) {
         let sender = joined.sender as usize;
         self.application[sender].get_or_insert(joined.keys);
@@ -171,9 +173,10 @@ impl Connection {
         Ok(opened)
     }
 
-    /// Tries the keys that are known, then those that may have replaced them: a client that was sent a Retry makes its
-    /// keys anew from the connection ID in it (RFC 9001 section 5.2), and a server may answer in another version, with
-    /// keys from the same connection ID (RFC 9369 section 4.1).
+    /// Tries the keys that are known, then those that may have replaced them: a client that was
+    /// sent a Retry makes its keys anew from the connection ID in it (RFC 9001 section 5.2), and a
+    /// server may answer in another version, with keys from the same connection ID (RFC 9369
+    /// section 4.1).
     fn open_initial(
         &mut self,
         sender: End,
@@ -243,8 +246,8 @@ impl Connection {
         }
     }
 
-    /// The suites that may be in use. Without a `ServerHello`, and for 0-RTT, which has the suite of an earlier
-    /// connection, it is one of those with secrets of this length.
+    /// The suites that may be in use. Without a `ServerHello`, and for 0-RTT, which has the suite
+    /// of an earlier connection, it is one of those with secrets of this length.
     fn suites(
         &self,
         kind: SecretKind,
@@ -261,7 +264,8 @@ impl Connection {
         Ok(of_length.iter().copied().filter(fits))
     }
 
-    /// Learns from the frames of a packet: the hello messages, and connection IDs, which `issued` is told too.
+    /// Learns from the frames of a packet: the hello messages, and connection IDs, which `issued`
+    /// is told too.
     pub(super) fn learn(
         &mut self,
         sender: End,
@@ -326,7 +330,8 @@ impl Connection {
     }
 }
 
-/// The secret that protects packets of this type from `sender`. None for 0-RTT packets of a server: there are none.
+/// The secret that protects packets of this type from `sender`. None for 0-RTT packets of a server:
+/// there are none.
 fn secret_kind(kind: PacketType, sender: End) -> Option<SecretKind> {
     match (kind, sender) {
         (PacketType::ZeroRtt, End::Client) => Some(SecretKind::ClientEarly),

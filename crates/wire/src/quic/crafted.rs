@@ -113,9 +113,9 @@ fn key_log() -> String {
     lines
 }
 
-/// What an observer told of datagrams.
+/// What an observer observed of datagrams.
 #[derive(Debug, Default)]
-struct Told {
+struct Observed {
     /// The datagrams of each connection, counted from 1.
     connections: Vec<Vec<usize>>,
     /// Why packets were not decoded.
@@ -124,12 +124,12 @@ struct Told {
     payload: Vec<u8>,
 }
 
-impl Told {
+impl Observed {
     fn of(datagrams: &[(Path, Vec<u8>)]) -> Self {
         let mut secrets = KeyLog::default();
         secrets.add(key_log().as_bytes());
         let mut observer = Observer::new(&secrets);
-        let mut told = Self::default();
+        let mut result = Self::default();
         for (number, (path, payload)) in (1..).zip(datagrams) {
             let datagram = Datagram {
                 path: *path,
@@ -138,17 +138,17 @@ impl Told {
             };
             observer.datagram(&datagram, |seen| match seen {
                 Ok(packet) => {
-                    told.passed(packet.connection, number);
-                    told.payload = packet.payload.to_vec();
+                    result.passed(packet.connection, number);
+                    result.payload = packet.payload.to_vec();
                 }
                 Err(undecoded) => {
-                    told.passed(undecoded.known.map(|(connection, ..)| connection), number);
-                    told.undecoded.push(undecoded.reason);
+                    result.passed(undecoded.known.map(|(connection, ..)| connection), number);
+                    result.undecoded.push(undecoded.reason);
                 }
             });
         }
         observer.finish(|seen| panic!("{seen:?} had to wait"));
-        told
+        result
     }
 
     fn passed(&mut self, connection: Option<usize>, datagram: usize) {
@@ -163,10 +163,10 @@ impl Told {
 fn a_packet_of_a_known_connection_is_opened() {
     let payload = [0x01, 0x52, 0x34, 9, 9, 9];
     let packet = Sealer::of(APPLICATION).short(&SERVER_ID, 0, &payload);
-    let told = Told::of(&[(to_server(), hello()), (to_server(), packet)]);
-    assert_eq!(told.undecoded, []);
-    assert_eq!(told.payload, payload);
-    let frames: Vec<_> = Frames::new(&told.payload).map(Result::unwrap).collect();
+    let observed = Observed::of(&[(to_server(), hello()), (to_server(), packet)]);
+    assert_eq!(observed.undecoded, []);
+    assert_eq!(observed.payload, payload);
+    let frames: Vec<_> = Frames::new(&observed.payload).map(Result::unwrap).collect();
     assert_eq!(frames[0], Frame::Ping);
     assert!(matches!(
         frames[1],
@@ -178,7 +178,8 @@ fn a_packet_of_a_known_connection_is_opened() {
     assert_eq!(frames.len(), 2);
 }
 
-/// A client that goes on to the server's preferred address is known by the connection ID that came with that address.
+/// A client that goes on to the server's preferred address is known by the connection ID that came
+/// with that address.
 #[test]
 fn the_preferred_address_leads_to_its_connection() {
     let preferred = [0xaa; 5];
@@ -198,19 +199,19 @@ fn the_preferred_address_leads_to_its_connection() {
         (to_server().reversed(), handshake),
         (elsewhere, to_preferred),
     ];
-    let told = Told::of(&datagrams);
-    assert_eq!(told.undecoded, []);
-    assert_eq!(told.connections, [vec![1, 2, 3]]);
+    let observed = Observed::of(&datagrams);
+    assert_eq!(observed.undecoded, []);
+    assert_eq!(observed.connections, [vec![1, 2, 3]]);
     datagrams.remove(1);
     assert_eq!(
-        Told::of(&datagrams).undecoded.len(),
+        Observed::of(&datagrams).undecoded.len(),
         1,
         "nothing else told it"
     );
 }
 
-/// Two connections between the same addresses, whose client has no connection IDs: keys alone tell whose a packet is, also when
-/// one of the first comes late.
+/// Two connections between the same addresses, whose client has no connection IDs: keys alone tell
+/// whose a packet is, also when one of the first comes late.
 #[test]
 fn connections_without_ids_are_told_apart_by_their_keys() {
     let ids = |server: u8| [server; 8];
@@ -218,7 +219,7 @@ fn connections_without_ids_are_told_apart_by_their_keys() {
         let packet = Sealer::of(secret).short(&[], number, &[0x01]);
         (to_server().reversed(), packet)
     };
-    let told = Told::of(&[
+    let observed = Observed::of(&[
         (to_server(), hello_of([&ids(0x5e), &[]], RANDOM)),
         to_client(APPLICATION, 0),
         (to_server(), hello_of([&ids(0x5f), &[]], LATER)),
@@ -227,19 +228,20 @@ fn connections_without_ids_are_told_apart_by_their_keys() {
         to_client(LATER, 1),
         to_client(APPLICATION, 2),
     ]);
-    assert_eq!(told.undecoded, []);
-    assert_eq!(told.connections, [vec![1, 2, 5, 7], vec![3, 4, 6]]);
+    assert_eq!(observed.undecoded, []);
+    assert_eq!(observed.connections, [vec![1, 2, 5, 7], vec![3, 4, 6]]);
 }
 
-/// A packet that is for neither changes nothing: it counts for the newer one, and is noted as not authentic.
+/// A packet that is for neither changes nothing: it counts for the newer one, and is noted as not
+/// authentic.
 #[test]
 fn a_stray_packet_without_id_belongs_to_the_newest_connection() {
     let stray = Sealer::of(0x77).short(&[], 9, &[0x01]);
-    let told = Told::of(&[
+    let observed = Observed::of(&[
         (to_server(), hello_of([&[0x5e; 8], &[]], RANDOM)),
         (to_server(), hello_of([&[0x5f; 8], &[]], LATER)),
         (to_server().reversed(), stray),
     ]);
-    assert_eq!(told.undecoded, [Reason::NotAuthentic]);
-    assert_eq!(told.connections, [vec![1], vec![2, 3]]);
+    assert_eq!(observed.undecoded, [Reason::NotAuthentic]);
+    assert_eq!(observed.connections, [vec![1], vec![2, 3]]);
 }

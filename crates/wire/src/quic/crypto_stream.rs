@@ -1,6 +1,7 @@
 //! Puts the data of CRYPTO frames in order, as far as the first handshake message needs it.
 //!
-//! Source: RFC 9000 section 19.6. Clients spread a `ClientHello` over several frames, and may send them out of order.
+//! Source: RFC 9000 section 19.6. Clients spread a `ClientHello` over several frames, and may send
+//! them out of order.
 
 /// More than any `ClientHello` or `ServerHello`; what lies beyond is not kept.
 const LIMIT: usize = 64 * 1024;

@@ -1,9 +1,9 @@
 //! Frames, read one after the other from the payload of a packet, in place.
 //!
-//! Source: RFC 9000 section 19; RFC 9221 section 4 (DATAGRAM); draft-ietf-quic-ack-frequency (`ACK_FREQUENCY` and
-//! `IMMEDIATE_ACK`). The length of a frame of unknown type is unknown too, so such a frame takes up the rest of its
-//! packet. Limits that the transport sets, such as the largest offset of 2^62 - 1, are not checked: what is on the wire
-//! is shown.
+//! Source: RFC 9000 section 19; RFC 9221 section 4 (DATAGRAM); draft-ietf-quic-ack-frequency
+//! (`ACK_FREQUENCY` and `IMMEDIATE_ACK`). The length of a frame of unknown type is unknown too, so
+//! such a frame takes up the rest of its packet. Limits that the transport sets, such as the
+//! largest offset of 2^62 - 1, are not checked: what is on the wire is shown.
 
 use serde::{Serialize, Serializer};
 
@@ -138,7 +138,7 @@ pub struct FrameError {
     pub offset: usize,
 }
 
-/// Reads the frames of a payload.
+/// The frames of a payload, one after the other.
 #[derive(Debug, Clone)]
 pub struct Frames<'a> {
     cursor: Cursor<'a>,

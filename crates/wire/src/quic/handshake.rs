@@ -2,10 +2,12 @@
 
 use super::tls;
 
-/// Answers of the server. None: that part of its handshake was not seen, or could not be decrypted.
+/// The answers of the server in a handshake. None: that part of it was not seen, or could not be
+/// decrypted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Handshake {
-    /// Whether it took a ticket of the client: `pre_shared_key` in its `ServerHello`, which everybody can read.
+    /// Whether it took a ticket of the client: `pre_shared_key` in its `ServerHello`, which
+    /// everybody can read.
     pub took_ticket: Option<bool>,
     /// Whether it sent a Certificate.
     pub certificate: Option<bool>,

@@ -1,7 +1,7 @@
 //! Packet headers, as far as they can be read before header protection is removed.
 //!
-//! Source: RFC 9000 section 17.2 (long headers), RFC 8999 (what holds for any version), RFC 9369 section 3.2 (the types
-//! of version 2).
+//! Source: RFC 9000 section 17.2 (long headers), RFC 8999 (what holds for any version), RFC 9369
+//! section 3.2 (the types of version 2).
 
 use crate::cursor::Cursor;
 

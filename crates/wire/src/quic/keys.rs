@@ -1,7 +1,7 @@
 //! From TLS secrets to packet protection keys.
 //!
-//! Source: RFC 8446 section 7.1 (HKDF-Expand-Label), RFC 9001 sections 5.1 and 5.2, RFC 9369 section 3.3.
-//! The cryptography is that of `ring`.
+//! Source: RFC 8446 section 7.1 (HKDF-Expand-Label), RFC 9001 sections 5.1 and 5.2, RFC 9369
+//! section 3.3. The cryptography is that of `ring`.
 
 use ring::aead::quic::HeaderProtectionKey;
 use ring::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
@@ -10,7 +10,8 @@ use ring::hkdf::{self, KeyType, Prk, Salt};
 use super::header::Version;
 use super::{ConnectionId, End};
 
-/// What a packet is longer by for its authentication: 16 bytes with each cipher, RFC 9001 section 5.3.
+/// What a packet is longer by for its authentication: 16 bytes with each cipher, RFC 9001 section
+/// 5.3.
 pub(super) const TAG: usize = 16;
 
 /// A cipher suite of TLS 1.3 that QUIC packets may be protected with.
@@ -156,8 +157,8 @@ pub(super) struct PacketKey {
 }
 
 impl PacketKey {
-    /// Decrypts `payload` in place and tells how many bytes of it remain. If it is not authentic, none, and what
-    /// `payload` then holds is of no use.
+    /// Decrypts `payload` in place and tells how many bytes of it remain. If it is not authentic,
+    /// none, and what `payload` then holds is of no use.
     pub(super) fn open(&self, number: u64, header: &[u8], payload: &mut [u8]) -> Option<usize> {
         let mut nonce = self.iv;
         for (byte, of_number) in nonce[4..].iter_mut().zip(number.to_be_bytes()) {
@@ -187,7 +188,8 @@ impl PacketKey {
     }
 }
 
-/// Whether the tag at the end of a Retry packet says that it answers an Initial packet to `original`.
+/// Whether the tag at the end of a Retry packet says that it answers an Initial packet to
+/// `original`.
 pub(super) fn retry_is_authentic(version: Version, original: &ConnectionId, packet: &[u8]) -> bool {
     // RFC 9001 section 5.8 and RFC 9369 section 3.3.3
     let (key, nonce) = match version {

@@ -1,12 +1,15 @@
-//! Joins connections of which the beginning was not seen: a capture that was started during a transfer.
+//! Joins connections of which the beginning was not seen: a capture that was started during a
+//! transfer.
 //!
-//! A packet with a short header tells neither its connection, nor how long its connection ID is, nor more of its number
-//! than the last bytes (RFC 9000 section 17.3.1). If the key log holds few connections, all of that can be tried out, as
-//! the authentication tag says when it is right. A known connection is joined in the same way when it goes on under a
-//! connection ID that nobody was seen to issue.
+//! A packet with a short header tells neither its connection, nor how long its connection ID is,
+//! nor more of its number than the last bytes (RFC 9000 section 17.3.1). If the key log holds few
+//! connections, all of that can be tried out, as the authentication tag says when it is right. A
+//! known connection is joined in the same way when it goes on under a connection ID that nobody was
+//! seen to issue.
 //!
-//! Trying takes time, and most packets that belong to nothing known are no QUIC packets at all, so it has limits: the
-//! connections in the key log, the packets on one path and on all, the packet numbers and the key updates.
+//! Trying takes time, and most packets that belong to nothing known are no QUIC packets at all, so
+//! it has limits: the connections in the key log, the packets on one path and on all, the packet
+//! numbers and the key updates.
 
 use std::collections::HashMap;
 
@@ -56,7 +59,8 @@ pub(super) struct Joined {
     pub(super) keys: Keys,
 }
 
-/// Finds out whose packet with a short header this is. `among`: the connection and the sender, if they are known.
+/// Finds out whose packet with a short header this is. `among`: the connection and the sender, if
+/// they are known.
 pub(super) fn join(
     bytes: &[u8],
     secrets: &Secrets<'_>,

@@ -1,7 +1,7 @@
 //! QUIC packets, taken apart as somebody who holds the secrets and watches the wire can do it.
 //!
-//! Source: RFC 9000 (version 1), RFC 9001 (protection), RFC 9369 (version 2).
-//! An [`Observer`] is a place on the wire: it is shown datagrams in the order in which they pass, and keeps for itself
+//! Source: RFC 9000 (version 1), RFC 9001 (protection), RFC 9369 (version 2). An [`Observer`] is a
+//! place on the wire: it is shown datagrams in the order in which they pass, and keeps for itself
 //! what it learns from them. What other observers see changes nothing for it.
 
 mod ack;
@@ -10,6 +10,7 @@ mod connection_id;
 #[cfg(test)]
 mod crafted;
 mod crypto_stream;
+mod decoded;
 mod frame;
 mod handshake;
 mod header;
@@ -18,7 +19,6 @@ mod midway;
 mod observer;
 mod packet_number;
 mod protection;
-mod seen;
 mod tls;
 mod transport_parameters;
 
@@ -26,11 +26,11 @@ use serde::{Deserialize, Serialize};
 
 pub use ack::{AckRanges, EcnCounts};
 pub use connection_id::ConnectionId;
+pub use decoded::{Decoded, Identity, Packet, Reason, Undecoded};
 pub use frame::{Frame, FrameError, Frames};
 pub use handshake::Handshake;
 pub use header::{PacketType, Space};
 pub use observer::{MOST_WAITING, Observer};
-pub use seen::{Identity, Packet, Reason, Seen, Undecoded};
 pub use transport_parameters::{InitialCredit, TransportParameters};
 
 /// An end of a connection.

@@ -1,7 +1,8 @@
 //! Tells connections apart, and decodes the packets of each datagram.
 //!
-//! Source: RFC 9000 section 5.2 (matching packets to connections), 12.2 (coalesced packets), 17.3.1 (a short header
-//! does not say how long its connection ID is: only who knows those that were issued can tell).
+//! Source: RFC 9000 section 5.2 (matching packets to connections), 12.2 (coalesced packets), 17.3.1
+//! (a short header does not say how long its connection ID is: only who knows those that were
+//! issued can tell).
 
 use std::collections::{HashMap, VecDeque};
 
@@ -9,11 +10,11 @@ use crate::datagram::{Datagram, Path};
 use crate::keylog::{KeyLog, SecretKind};
 
 use super::connection::{Connection, Sealed};
+use super::decoded::{Decoded, Packet, Reason, Undecoded, identity};
 use super::header::{LongHeader, PacketType};
 use super::keys::retry_is_authentic;
 use super::midway::{self, Attempts};
 use super::protection::{Opened, Protected, Scratch};
-use super::seen::{Packet, Reason, Seen, Undecoded, identity};
 use super::{ConnectionId, End, Handshake, InitialCredit};
 
 /// How many 0-RTT packets an observer keeps that come before the `ClientHello`.
@@ -41,7 +42,8 @@ pub struct Observer<'k> {
     by_path: HashMap<Path, Receiver>,
     /// The latest connections whose packets on a path have no connection ID.
     without_ids: HashMap<Path, VecDeque<usize>>,
-    /// The latest entry of `by_path` that was used for each receiving end: most packets go the way of the one before.
+    /// The latest entry of `by_path` that was used for each receiving end: most packets go the way
+    /// of the one before.
     recent: [Option<(Path, Receiver)>; 2],
     /// Bit n: there is a connection ID of n bytes.
     lengths: u32,
@@ -108,16 +110,18 @@ impl<'k> Observer<'k> {
         }
     }
 
-    /// Tells secrets that become known at this point, as they may stand in a capture between packets.
+    /// Tells secrets that become known at this point, as they may stand in a capture between
+    /// packets.
     pub fn add_secrets(&mut self, text: &[u8]) {
         self.secrets.own.add(text);
     }
 
     /// Decodes the packets of the next datagram, and tells `sink` of each in turn.
     ///
-    /// 0-RTT packets that come before the `ClientHello` that names their secret wait for it, up to [`MOST_WAITING`]. They
-    /// are told of behind the packets of the datagram that completes it; `waited_since` says where they belong.
-    pub fn datagram(&mut self, datagram: &Datagram<'_>, mut sink: impl FnMut(Seen<'_>)) {
+    /// 0-RTT packets that come before the `ClientHello` that names their secret wait for it, up to
+    /// [`MOST_WAITING`]. They are told of behind the packets of the datagram that completes it;
+    /// `waited_since` says where they belong.
+    pub fn datagram(&mut self, datagram: &Datagram<'_>, mut sink: impl FnMut(Decoded<'_>)) {
         self.packets(datagram, &mut sink);
         self.datagrams += 1;
         if !self.waiting.is_empty() {
@@ -126,7 +130,7 @@ impl<'k> Observer<'k> {
     }
 
     /// Tells of the packets that still wait when there are no more datagrams.
-    pub fn finish(&mut self, mut sink: impl FnMut(Seen<'_>)) {
+    pub fn finish(&mut self, mut sink: impl FnMut(Decoded<'_>)) {
         self.try_waiting(&mut sink, |_| false);
     }
 
@@ -136,14 +140,15 @@ impl<'k> Observer<'k> {
         self.waiting.iter().map(|waiting| waiting.since)
     }
 
-    fn packets(&mut self, datagram: &Datagram<'_>, sink: &mut impl FnMut(Seen<'_>)) {
+    fn packets(&mut self, datagram: &Datagram<'_>, sink: &mut impl FnMut(Decoded<'_>)) {
         let mut rest = datagram.payload;
         // Some stacks fill a datagram up with zeros behind its last packet.
         while rest.iter().any(|byte| *byte != 0) {
             if rest[0] & 0x80 == 0 {
                 let found = self.find_short(datagram.path, &rest[1..]);
                 let found = found.or_else(|| self.join(datagram, rest));
-                // An ID that was issued in a packet which nobody could read is not known; the addresses are.
+                // An ID that was issued in a packet which nobody could read is not known; the
+                // addresses are.
                 let to = found.map(|(to, _)| to);
                 let to = to.or_else(|| self.by_path.get(&datagram.path).copied());
                 let known = to.map(|to| (to.connection, to.end.other(), PacketType::OneRtt));
@@ -174,7 +179,7 @@ impl<'k> Observer<'k> {
     }
 
     /// Keeps a 0-RTT packet, and tells of the oldest if there are too many.
-    fn wait(&mut self, path: Path, bytes: &[u8], sink: &mut impl FnMut(Seen<'_>)) {
+    fn wait(&mut self, path: Path, bytes: &[u8], sink: &mut impl FnMut(Decoded<'_>)) {
         if self.waiting.len() == MOST_WAITING
             && let Some(oldest) = self.waiting.pop_front()
         {
@@ -187,7 +192,11 @@ impl<'k> Observer<'k> {
         });
     }
 
-    fn try_waiting(&mut self, sink: &mut impl FnMut(Seen<'_>), may_wait: impl Fn(Reason) -> bool) {
+    fn try_waiting(
+        &mut self,
+        sink: &mut impl FnMut(Decoded<'_>),
+        may_wait: impl Fn(Reason) -> bool,
+    ) {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.retain(|waiting| self.try_again(waiting, sink, &may_wait));
         self.waiting = waiting;
@@ -197,7 +206,7 @@ impl<'k> Observer<'k> {
     fn try_again(
         &mut self,
         waiting: &Waiting,
-        sink: &mut impl FnMut(Seen<'_>),
+        sink: &mut impl FnMut(Decoded<'_>),
         may_wait: impl Fn(Reason) -> bool,
     ) -> bool {
         let waited_since = Some(waiting.since);
@@ -336,8 +345,8 @@ impl<'k> Observer<'k> {
         })
     }
 
-    /// Decrypts a packet for `receiver`. Without a connection ID, it may be for another connection between the same addresses,
-    /// one that has ended or has just begun: the keys tell.
+    /// Decrypts a packet for `receiver`. Without a connection ID, it may be for another connection
+    /// between the same addresses, one that has ended or has just begun: the keys tell.
     fn open(
         &mut self,
         path: Path,
@@ -435,7 +444,8 @@ impl<'k> Observer<'k> {
         shared.push_back(connection);
     }
 
-    /// Notes the addresses of an authentic packet: they change when an end migrates, RFC 9000 section 9.
+    /// Notes the addresses of an authentic packet: they change when an end migrates, RFC 9000
+    /// section 9.
     fn seen_on(&mut self, path: Path, receiver: Receiver) {
         let entry = Some((path, receiver));
         if self.recent[receiver.end as usize] == entry {
@@ -467,7 +477,8 @@ impl<'k> Observer<'k> {
         on_path.or_else(|| self.by_id.get(destination).copied())
     }
 
-    /// The receiver of a packet with a short header, and the connection ID at the front of `behind_first`.
+    /// The receiver of a packet with a short header, and the connection ID at the front of
+    /// `behind_first`.
     fn find_short(&self, path: Path, behind_first: &[u8]) -> Option<(Receiver, ConnectionId)> {
         if let Some(receiver) = self.on_path(path) {
             // The newest first: it is most likely in use.
@@ -486,7 +497,8 @@ impl<'k> Observer<'k> {
             })
     }
 
-    /// Tries to find the connection of a packet with a short header and a connection ID that is not known.
+    /// Tries to find the connection of a packet with a short header and a connection ID that is not
+    /// known.
     fn join(&mut self, datagram: &Datagram<'_>, bytes: &[u8]) -> Option<(Receiver, ConnectionId)> {
         let path = datagram.path;
         if datagram.payload.len() < datagram.length || !self.attempts.may_try(&path) {

@@ -2,8 +2,8 @@
 //!
 //! Source: RFC 9000 section 17.1 and appendix A.3.
 
-/// The packet number that ends in the `length` bytes of `truncated`, and is closest to the one after `largest`, the
-/// largest that was seen in this packet number space from this end.
+/// The packet number that ends in the `length` bytes of `truncated`, and is closest to the one
+/// after `largest`, the largest that was seen in this packet number space from this end.
 pub(super) fn reconstruct(largest: Option<u64>, truncated: u32, length: usize) -> u64 {
     let window = 1_u64 << (8 * length);
     let half = window / 2;

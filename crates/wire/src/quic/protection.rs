@@ -76,8 +76,8 @@ impl Keys {
         }
     }
 
-    /// Decrypts a packet into `scratch`. `largest` is the largest packet number that was seen in its packet number
-    /// space from this sender. None if the packet is not authentic.
+    /// Decrypts a packet into `scratch`. `largest` is the largest packet number that was seen in
+    /// its packet number space from this sender. None if the packet is not authentic.
     pub(super) fn open(
         &mut self,
         packet: Protected<'_>,
@@ -98,7 +98,8 @@ impl Keys {
             self.phase_start = self.phase_start.min(number);
             payload
         } else {
-            // RFC 9001 section 6.5: a number below those of the current phase belongs to the one before.
+            // RFC 9001 section 6.5: a number below those of the current phase belongs to the one
+            // before.
             let earlier = self.previous.as_ref();
             let earlier = earlier.filter(|_| number < self.phase_start);
             match earlier.and_then(&mut attempt) {
@@ -109,8 +110,9 @@ impl Keys {
         Some(Opened { number, payload })
     }
 
-    /// Decrypts a packet with a short header of which neither the number nor the key update is known, and takes up from
-    /// there. Numbers up to [`LARGEST_MIDWAY`] are found, and up to three key updates.
+    /// Decrypts a packet with a short header of which neither the number nor the key update is
+    /// known, and takes up from there. Numbers up to [`LARGEST_MIDWAY`] are found, and up to three
+    /// key updates.
     pub(super) fn open_midway(
         &mut self,
         packet: Protected<'_>,

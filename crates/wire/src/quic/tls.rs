@@ -1,7 +1,7 @@
 //! What of the TLS handshake decoding needs.
 //!
-//! Source: RFC 8446 sections 4, 4.1.2, 4.1.3, 4.2 and 4.3.1; RFC 9001 section 8.2 (transport parameters); RFC 8879
-//! (compressed certificates).
+//! Source: RFC 8446 sections 4, 4.1.2, 4.1.3, 4.2 and 4.3.1; RFC 9001 section 8.2 (transport
+//! parameters); RFC 8879 (compressed certificates).
 
 use crate::cursor::Cursor;
 
@@ -25,12 +25,14 @@ const EARLY_DATA: u16 = 42;
 /// The extension `quic_transport_parameters`.
 const TRANSPORT_PARAMETERS: u16 = 0x39;
 
-/// The random of a `ClientHello` at the front of a CRYPTO stream; a key log knows connections by it.
+/// The random of a `ClientHello` at the front of a CRYPTO stream; a key log knows connections by
+/// it.
 pub(super) fn client_random(stream: &[u8]) -> Option<[u8; 32]> {
     hello(stream, CLIENT_HELLO)?.array()
 }
 
-/// The cipher suite of a `ServerHello`, or `HelloRetryRequest`, at the front of a CRYPTO stream. Both name the same.
+/// The cipher suite of a `ServerHello`, or `HelloRetryRequest`, at the front of a CRYPTO stream.
+/// Both name the same.
 pub(super) fn cipher_suite(stream: &[u8]) -> Option<u16> {
     let mut cursor = hello(stream, SERVER_HELLO)?;
     cursor.array::<32>()?; // random
@@ -52,20 +54,22 @@ pub(super) fn client_parameters(stream: &[u8]) -> Option<TransportParameters> {
     TransportParameters::parse(extension(cursor, TRANSPORT_PARAMETERS)?)
 }
 
-/// The transport parameters in `EncryptedExtensions` that are there as a whole, at the front of a CRYPTO stream.
+/// The transport parameters in `EncryptedExtensions` that are there as a whole, at the front of a
+/// CRYPTO stream.
 pub(super) fn server_parameters(stream: &[u8]) -> Option<TransportParameters> {
     let body = Cursor::new(message(stream, ENCRYPTED_EXTENSIONS)?);
     TransportParameters::parse(extension(body, TRANSPORT_PARAMETERS)?)
 }
 
-/// Whether the server accepts early data, by `EncryptedExtensions` at the front of its CRYPTO stream.
+/// Whether the server accepts early data, by `EncryptedExtensions` at the front of its CRYPTO
+/// stream.
 pub(super) fn accepts_early_data(stream: &[u8]) -> Option<bool> {
     let body = Cursor::new(message(stream, ENCRYPTED_EXTENSIONS)?);
     Some(extension(body, EARLY_DATA).is_some())
 }
 
-/// Whether the server took a ticket that the client offered, by its `ServerHello`; a `HelloRetryRequest` before it says
-/// nothing of that.
+/// Whether the server took a ticket that the client offered, by its `ServerHello`; a
+/// `HelloRetryRequest` before it says nothing of that.
 pub(super) fn takes_ticket(stream: &[u8]) -> Option<bool> {
     let hellos = messages(stream).filter(|(found, _)| *found == SERVER_HELLO);
     let mut bodies = hellos.map(|(_, body)| body);
@@ -77,8 +81,8 @@ pub(super) fn takes_ticket(stream: &[u8]) -> Option<bool> {
     Some(extension(cursor, PRE_SHARED_KEY).is_some())
 }
 
-/// Whether a server sends a Certificate, by its CRYPTO stream of Handshake packets. None if its Finished, before which it
-/// would have to stand, is not there either.
+/// Whether a server sends a Certificate, by its CRYPTO stream of Handshake packets. None if its
+/// Finished, before which it would have to stand, is not there either.
 pub(super) fn sends_certificate(stream: &[u8]) -> Option<bool> {
     messages(stream).find_map(|(found, _)| match found {
         CERTIFICATE | COMPRESSED_CERTIFICATE => Some(true),
@@ -87,7 +91,8 @@ pub(super) fn sends_certificate(stream: &[u8]) -> Option<bool> {
     })
 }
 
-/// What follows the version field of a hello message of this type, of which the end may still be to come.
+/// What follows the version field of a hello message of this type, of which the end may still be to
+/// come.
 fn hello(stream: &[u8], message_type: u8) -> Option<Cursor<'_>> {
     let mut cursor = Cursor::new(stream);
     let found = cursor.u8()?;

@@ -8,7 +8,7 @@ use crate::cursor::Cursor;
 
 use super::{ConnectionId, End};
 
-/// Of what an end told its peer in the handshake, what helps to understand its packets.
+/// The transport parameters of an end, as far as they help to understand its packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TransportParameters {
     /// The delays in its ACK frames are in units of 2 to the power of this many microseconds.
@@ -21,7 +21,8 @@ pub struct TransportParameters {
     pub credit: InitialCredit,
 }
 
-/// Flow-control limits for the peer of the end that gives them, in bytes. Those that are not given are 0.
+/// The flow-control limits that an end gives its peer in the handshake, in bytes. Those that are
+/// not given are 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct InitialCredit {
     /// Over all streams.
@@ -35,7 +36,8 @@ pub struct InitialCredit {
 }
 
 impl InitialCredit {
-    /// The limit on a stream for the peer of `giver`, by the two lowest bits of the stream's ID (RFC 9000 section 2.1).
+    /// The limit on a stream for the peer of `giver`, by the two lowest bits of the stream's ID
+    /// (RFC 9000 section 2.1).
     #[must_use]
     pub fn on_stream(&self, giver: End, id: u64) -> u64 {
         let opener = if id & 0x01 == 0 {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use super::header::Header;
 use crate::capture::CapturedPacket;
 use crate::cursor::Cursor;
-use crate::datagram::{IpLayer, NoDatagram, Path};
+use crate::datagram::{DecapsulationError, IpLayer, Path};
 use crate::ip::TCP;
 
 /// A TCP segment.
@@ -23,12 +23,12 @@ pub struct Segment {
 
 impl Segment {
     /// The segment in a captured packet that is no UDP datagram.
-    pub fn of(packet: &CapturedPacket<'_>) -> Result<Self, NoDatagram> {
-        let ip = IpLayer::of(packet)?.ok_or(NoDatagram::NotTcp)?;
+    pub fn of(packet: &CapturedPacket<'_>) -> Result<Self, DecapsulationError> {
+        let ip = IpLayer::of(packet)?.ok_or(DecapsulationError::NotTcp)?;
         if ip.protocol != TCP {
-            return Err(NoDatagram::NotTcp);
+            return Err(DecapsulationError::NotTcp);
         }
-        read(&ip).ok_or(NoDatagram::Damaged)
+        read(&ip).ok_or(DecapsulationError::Damaged)
     }
 }
 

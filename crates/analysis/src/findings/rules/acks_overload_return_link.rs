@@ -1,15 +1,6 @@
 //! ACKs fill the link on which they travel.
-//!
-//! Names the question of Endres 2022, section 5.6.9.1 (does the data rate on the return link limit the transfer?), after
-//! Custura et al.; at 250 Mbit/s, an ACK for every second packet takes more than a return link of 3 Mbit/s has.
-//!
-//! Rule: of the packets with ACK frames and without stream data that the receiver of the data sent, the window of an RTT, or
-//! of [`LEAST_WINDOW`] if that is longer, with most bytes of IP packets. Yes, if these are at least [`FULL_PERCENT`] of what
-//! the link carries in that time, or if full queues dropped at least [`DROPS_PERCENT`] of all such packets. No otherwise.
-//!
-//! Not sure if the link's rate is not known, and no drops were seen.
 
-use super::super::say::{Count, Percent, Rate, Seconds, float, share};
+use super::super::quantities::{Count, Percent, Rate, Seconds, float, share};
 use super::super::signals::{Missing, Signals, Span, at_rate, direction, rate_of};
 use super::{Judgement, Rule};
 use crate::connection::{Fate, Frame, Nanos};

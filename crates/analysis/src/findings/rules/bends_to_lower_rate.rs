@@ -1,17 +1,7 @@
 //! The line of offsets over time bends: the transfer goes on at a lower rate, and does not recover.
-//!
-//! Names Endres 2022, figures 5.11 (a bend in the middle of the transfer) and 5.18 to 5.20 (a drop of the data rate that
-//! makes a long tail).
-//!
-//! Rule: the bend is where the line is farthest above the chord from the beginning of its fastest phase of [`PHASE_RTTS`] RTTs to
-//! its end (the last [`TAIL_PERCENT`] of the bytes left out: rule `long_tail` has them). Yes, if no phase after the bend reaches
-//! more than [`LOWER_PERCENT`] of the goodput of the phase before it; if at least [`PART_PERCENT`] of the bytes came before it;
-//! and if what follows lasts at least [`PART_PERCENT`] of the time. No otherwise, with both rates.
-//!
-//! Not sure without an RTT, or if data arrived in less than [`PACKETS`] packets.
 
 use super::super::deliveries::Deliveries;
-use super::super::say::{Count, Percent, Rate, Seconds, float};
+use super::super::quantities::{Count, Percent, Rate, Seconds, float};
 use super::super::signals::{Missing, Signals, Span};
 use super::{Judgement, Rule};
 use crate::connection::Nanos;
@@ -39,7 +29,8 @@ pub(super) const RULE: Rule = Rule {
 const PHASE_RTTS: Nanos = 5;
 /// A bend is seen in a plot of the whole transfer if both of its arms are.
 const PART_PERCENT: u64 = 15;
-/// `NewReno` halves its window, CUBIC takes 70 %: one reduction of CUBIC is no bend, unless more follow.
+/// `NewReno` halves its window, CUBIC takes 70 %: one reduction of CUBIC is no bend, unless more
+/// follow.
 const LOWER_PERCENT: f64 = 60.0;
 const TAIL_PERCENT: u64 = 2;
 /// As in rule `long_tail`: a line of fewer points has no shape.
@@ -112,8 +103,8 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     })
 }
 
-/// From the first arrival to the last, and where the tail begins. A transfer that was cut has no tail: its line goes on to the end
-/// of the capture.
+/// From the first arrival to the last, and where the tail begins. A transfer that was cut has no
+/// tail: its line goes on to the end of the capture.
 fn arms(signals: &Signals<'_>) -> Option<(Span, Nanos)> {
     let deliveries = &signals.deliveries;
     let all = deliveries.span()?;

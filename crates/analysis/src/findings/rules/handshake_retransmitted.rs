@@ -1,16 +1,8 @@
 //! Messages of the handshake were sent more than once.
-//!
-//! Names what a probe timeout that is shorter than the RTT does to a satellite path: before the first RTT sample it is 999
-//! ms (RFC 9002 section 6.2.2: three times 333 ms), so over 1.5 s every handshake is sent twice.
-//!
-//! Rule: yes, if bytes of CRYPTO frames in Initial or Handshake packets of either end were sent again. The text says how many
-//! of these packets were needless because an earlier copy arrived. No otherwise.
-//!
-//! Not sure if nothing was sent again as far as one side shows, if no handshake is in the capture, and for TCP.
 
 use std::collections::HashMap;
 
-use super::super::say::{Count, Seconds, float};
+use super::super::quantities::{Count, Seconds, float};
 use super::super::signals::{Missing, Signals, Span, arrived};
 use super::{Judgement, Rule};
 use crate::connection::{Frame, Nanos, Protocol, Vantage};

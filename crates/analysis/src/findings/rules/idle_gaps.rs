@@ -1,15 +1,6 @@
 //! The data sender was silent for longer than a round trip though it had data to send.
-//!
-//! Names the gaps of Endres 2022, figures 5.12 and 5.18: the server "even stops and waits for some time until it resumes".
-//!
-//! Rule: a silence of more than [`RTTS_PERCENT`] of an RTT (the larger of the smallest and the latest sample) between two
-//! packets that ask for an ACK, while data never sent before were still to come, and credit was not used up for half of it.
-//! A sender that waits for ACKs of a whole window is silent for no more than one RTT; more means that all was lost, or that a
-//! timer ran.
-//!
-//! Not sure without the sender's side.
 
-use super::super::say::{Count, Seconds, float};
+use super::super::quantities::{Count, Seconds, float};
 use super::super::signals::{Missing, Signals, Span, percent_of};
 use super::{Judgement, Rule};
 use crate::connection::Nanos;
@@ -29,7 +20,8 @@ pub(super) const RULE: Rule = Rule {
     judge,
 };
 
-/// A window sent at once comes back after an RTT, the transmission of its first packets, and a delayed ACK.
+/// A window sent at once comes back after an RTT, the transmission of its first packets, and a
+/// delayed ACK.
 const RTTS_PERCENT: Nanos = 150;
 
 fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
@@ -41,7 +33,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
         return Ok(Judgement::no(format!(
             "With data to send and credit, the sender was never silent for longer than {}, {} of an RTT at most.",
             Seconds(longest.unwrap_or(0)),
-            super::super::say::Percent(seconds(longest.unwrap_or(0)) / seconds(rtt)),
+            super::super::quantities::Percent(seconds(longest.unwrap_or(0)) / seconds(rtt)),
         )));
     };
     let sum: Nanos = gaps.iter().map(|it| it.length()).sum();

@@ -1,16 +1,6 @@
 //! The data sender's application did not keep up.
-//!
-//! Names what offset plots show as steps that neither losses nor the receiver explain (Endres 2022, section 5.6.2: an ideal
-//! server sends "without interruption until the last packet"). Source of the term: RFC 9002 section 7.8.
-//!
-//! Rule: a pause ([`super::super::pauses`]) is a silence of half an RTT though window and credit had room. Yes, if pauses
-//! behind a packet that was not full (the sender had run out of data) took at least [`SHARE_PERCENT`] of the time, and an RTT
-//! in all. No, if all pauses together took less.
-//!
-//! Not sure without the sender's side; and if there are pauses, but only behind full packets: then it may also have
-//! been a timer, or a window that was made smaller without a loss.
 
-use super::super::say::{Count, Percent, Seconds, float};
+use super::super::quantities::{Count, Percent, Seconds, float};
 use super::super::signals::{Missing, Signals};
 use super::{Judgement, Rule};
 use crate::metrics::seconds;

@@ -1,18 +1,7 @@
 //! The congestion window left the link idle.
-//!
-//! Names what Endres 2022 shows in figures 5.9 and 5.13 (a window that never reaches the BDP, or is cut again and again) and
-//! Kosek 2022 section III calls "ACK-locked": the sender has data and credit, but must wait for ACKs.
-//!
-//! Rule: a round ([`super::super::rounds`]) is short of window if no more than [`FULL_PERCENT`] of the BDP was ever in flight in
-//! it, and neither credit nor pauses nor a silence of more than a round trip explain half of it. Yes, if such rounds took at
-//! least [`SHARE_PERCENT`] of the time in which there were new data to send, and two RTTs, and left at least
-//! [`EMPTY`] of the link empty over that whole time. With a qlog, in flight must also have come close to the logged
-//! window, or the round does not count.
-//!
-//! Not sure without the sender's side, or without the link's rate.
 
+use super::super::quantities::{Bytes, Percent, Seconds, share};
 use super::super::rounds::Round;
-use super::super::say::{Bytes, Percent, Seconds, share};
 use super::super::signals::{Missing, Signals, Span, at_rate, percent_of, time_within, union};
 use super::super::slow_start::SlowStart;
 use super::{Judgement, Rule, idle_gaps};
@@ -37,7 +26,8 @@ pub(super) const RULE: Rule = Rule {
 
 /// In flight below this share of the BDP cannot fill the link for a whole round.
 const FULL_PERCENT: u64 = 90;
-/// A transfer that has to find its rate spends some rounds on it; a quarter of the time is more than that.
+/// A transfer that has to find its rate spends some rounds on it; a quarter of the time is more
+/// than that.
 const SHARE_PERCENT: i64 = 25;
 /// And less than a tenth of the link is not worth a finding.
 const EMPTY: f64 = 0.1;
@@ -52,7 +42,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
         signals.needs_rtt()?,
     );
     let sending = signals.sending;
-    let other = Explained::of(signals, rtt);
+    let other = OtherLimits::of(signals, rtt);
     let short: Vec<&Round> = signals
         .rounds
         .iter()
@@ -112,16 +102,16 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     })
 }
 
-fn is_by_window(signals: &Signals<'_>, round: &Round, other: &Explained) -> bool {
+fn is_by_window(signals: &Signals<'_>, round: &Round, other: &OtherLimits) -> bool {
     let logged = signals.logged_window(round.span);
     let is_near = logged.is_none_or(|window| round.in_flight * 100 >= window * WINDOW_PERCENT);
     is_near && other.within(round) < round.span.length() / 2
 }
 
 /// When something other than the window held the sender.
-struct Explained(Vec<Span>);
+struct OtherLimits(Vec<Span>);
 
-impl Explained {
+impl OtherLimits {
     /// When it was without credit, paused or silent; one may be the other too.
     fn of(signals: &Signals<'_>, rtt: Nanos) -> Self {
         let mut spans = signals.blocked.spans.clone();

@@ -1,18 +1,6 @@
 //! The data sender waited for flow-control credit.
-//!
-//! Names a receiver whose window is smaller than the BDP: over 600 ms, 1 MB of credit allows 14 Mbit/s (Endres 2022, section
-//! 5.6.7, suspects it behind figure 5.17). Source of the terms: RFC 9000 section 4.
-//!
-//! Rule: yes, if the sender had used up its credit ([`super::super::credit`]) for at least [`SHARE_PERCENT`] of the time in
-//! which it had new data to send, and for an RTT in all. No, with that share, otherwise; and no, if the credit is not what held it:
-//! if data sent again took [`FILLED`] of the link in that time (a receiver's window slides no further than the first byte that
-//! is missing), or if the window that the credit allowed is the BDP or more, and data were sent again in most of that time or the
-//! path did not run empty.
-//!
-//! Not sure without the sender's side, unless frames of the sender say that it was blocked; for TCP, whose window is not
-//! read; and if data stop, without an end of the stream, before any credit was seen.
 
-use super::super::say::{Bytes, Percent, Rate, Seconds, float, share};
+use super::super::quantities::{Bytes, Percent, Rate, Seconds, float, share};
 use super::super::signals::{Missing, Signals, Span, at_rate, percent_of, rate_of};
 use super::{Judgement, Rule};
 use crate::connection::{Frame, Nanos, Protocol};
@@ -38,7 +26,8 @@ pub(super) const RULE: Rule = Rule {
 
 /// Less than this share of the time costs less than the spread between two seeds.
 const SHARE_PERCENT: i64 = 5;
-/// Repeated data fill the time without credit if they took this share of the link then. Below it, most of it was waiting.
+/// Repeated data fill the time without credit if they took this share of the link then. Below it,
+/// most of it was waiting.
 const FILLED: f64 = 0.5;
 
 fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
@@ -69,30 +58,30 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
         Seconds(waited),
         Percent(part),
     );
-    let held = Held::of(signals, waited, window);
+    let held = CreditUse::of(signals, waited, window);
     let text = match &held {
-        Held::ByTheWindow => format!(
+        CreditUse::ByTheWindow => format!(
             "{time}: {} was reached with up to {} in flight, which allows {} at an RTT of {}.",
             limit.name(),
             Bytes(window),
             Rate(rate_of(window, rtt)),
             Seconds(rtt),
         ),
-        Held::ByLosses(again) => format!(
+        CreditUse::ByLosses(again) => format!(
             "{time}, and sent {} again meanwhile: {} was reached because lost data held the receiver's window, with up to {} in \
              flight.",
             Bytes(*again),
             limit.name(),
             Bytes(window),
         ),
-        Held::WithAFullPath(bdp) => format!(
+        CreditUse::WithAFullPath(bdp) => format!(
             "{time}, but {} allowed up to {} in flight, and {} fill the path.",
             limit.name(),
             Bytes(window),
             Bytes(*bdp),
         ),
     };
-    let is_limited = held == Held::ByTheWindow
+    let is_limited = held == CreditUse::ByTheWindow
         && waited >= percent_of(sending.length(), SHARE_PERCENT)
         && waited >= rtt;
     let all = Span {
@@ -120,16 +109,17 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
 
 /// What used the credit up.
 #[derive(Debug, PartialEq, Eq)]
-enum Held {
+enum CreditUse {
     /// The receiver's window is small, or the receiver does not read.
     ByTheWindow,
-    /// The receiver's window slides no further than the first byte that is missing; so many were sent again meanwhile.
+    /// The receiver's window slides no further than the first byte that is missing; so many were
+    /// sent again meanwhile.
     ByLosses(u64),
     /// The window is at least the BDP: credit for more would have stood in a queue.
     WithAFullPath(u64),
 }
 
-impl Held {
+impl CreditUse {
     fn of(signals: &Signals<'_>, waited: Nanos, window: u64) -> Self {
         let Ok(rate) = signals.needs_rate() else {
             return Self::ByTheWindow;

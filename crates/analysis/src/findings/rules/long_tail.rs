@@ -1,14 +1,6 @@
 //! The transfer waits for its last packets.
-//!
-//! Names Endres 2022, figure 5.16 ("waiting for the tail"): losses at the end are found by a timer only, and double the time
-//! to completion.
-//!
-//! Rule: the time from which all but the last [`TAIL_PERCENT`] of the bytes had come until all had. Yes, if it is longer than
-//! [`TAIL_RTTS_PERCENT`] of an RTT, and than [`SHARE_PERCENT`] of the whole. No, with that time, otherwise.
-//!
-//! Not sure without an RTT; if the capture has not all of the data; and for less than [`PACKETS`] packets: then the tail is less than one.
 
-use super::super::say::{Percent, Seconds};
+use super::super::quantities::{Percent, Seconds};
 use super::super::signals::{Missing, Signals, Span, percent_of};
 use super::{Judgement, Rule};
 use crate::connection::Nanos;
@@ -28,7 +20,8 @@ pub(super) const RULE: Rule = Rule {
 };
 
 const TAIL_PERCENT: u64 = 2;
-/// A loss among the last packets costs one RTT if later packets show it; two mean that a timer had to.
+/// A loss among the last packets costs one RTT if later packets show it; two mean that a timer had
+/// to.
 const TAIL_RTTS_PERCENT: Nanos = 200;
 /// Seven times as long as at the mean rate.
 const SHARE_PERCENT: Nanos = 15;
@@ -47,7 +40,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
         return Missing::because("the capture ends before the data");
     }
     let deliveries = &signals.deliveries;
-    if deliveries.bytes() < signals.copies.distinct {
+    if deliveries.bytes() < signals.retransmissions.distinct {
         return Missing::because("not all data were seen to arrive");
     }
     let most = deliveries.bytes() - deliveries.bytes() * TAIL_PERCENT / 100;

@@ -1,14 +1,6 @@
 //! Many packets of one round trip were lost.
-//!
-//! Names the price of an overshoot: figure 1 b of the WPI report on SEARCH (2024), and the orange marks in Endres 2022, section
-//! 5.6.6.
-//!
-//! Rule: of the packets that ask for an ACK, the span of one smallest RTT in which most were lost. Yes, if these are at least
-//! [`STORM_PACKETS`], and [`STORM_PERCENT`] of what was sent in that span. No, with their number, otherwise.
-//!
-//! Not sure without the sender's side, for then it is not seen what did not arrive.
 
-use super::super::say::{Count, Percent, Seconds, float, share};
+use super::super::quantities::{Count, Percent, Seconds, float, share};
 use super::super::signals::{Missing, Signals, Span, arrived};
 use super::{Judgement, Rule};
 use crate::connection::{Fate, Nanos};
@@ -32,7 +24,7 @@ const STORM_PERCENT: u64 = 5;
 
 /// What became of the packets of a span.
 #[derive(Debug, Clone, Copy, Default)]
-struct Toll {
+struct FateCounts {
     span: Option<Span>,
     packets: u64,
     lost: u64,
@@ -95,13 +87,13 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     })
 }
 
-fn is_storm(toll: &Toll) -> bool {
+fn is_storm(toll: &FateCounts) -> bool {
     toll.lost >= STORM_PACKETS && toll.lost * 100 >= toll.packets * STORM_PERCENT
 }
 
 /// The span of an RTT with the most losses; one that is a storm before one that is none.
-fn worst(sent: &[(Nanos, bool, bool)], rtt: Nanos) -> Toll {
-    let (mut worst, mut now) = (Toll::default(), Toll::default());
+fn worst(sent: &[(Nanos, bool, bool)], rtt: Nanos) -> FateCounts {
+    let (mut worst, mut now) = (FateCounts::default(), FateCounts::default());
     let mut first = 0;
     for (time, is_lost, is_drop) in sent {
         now.packets += 1;

@@ -1,4 +1,5 @@
-//! The rules, one per file.
+//! The rules, one per file. The comment above a `RULE` is its section of `docs/reference/findings.md`,
+//! where links to constants become their values.
 
 mod acks_overload_return_link;
 mod bends_to_lower_rate;
@@ -131,7 +132,8 @@ impl Judgement {
         self
     }
 
-    /// Says where to see it; a plot that shows only the very place shows nothing, so a fifth is added at both sides.
+    /// Says where to see it; a plot that shows only the very place shows nothing, so a fifth is
+    /// added at both sides.
     fn shown_in(mut self, kind: &'static str, span: Span) -> Self {
         let (from, to) = (seconds(span.from), seconds(span.until));
         let margin = (to - from) / 5.0;

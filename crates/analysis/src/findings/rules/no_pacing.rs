@@ -1,15 +1,6 @@
 //! Packets leave in bursts, not spread over the round trip.
-//!
-//! Names the second flaw of Endres 2022, figure 5.11: bursts, and gaps between them that pacing would close. RFC 9002 section
-//! 7.7 would have bursts no larger than the initial window of 10 packets.
-//!
-//! Rule: packets belong to one burst if each follows the one before at [`TIMES_THE_LINK`] times the bottleneck's rate or
-//! faster. Yes, if more than [`SHARE_PERCENT`] of the sender's bytes left in bursts of more than [`BURST_PACKETS`] packets. No
-//! otherwise, with the longest burst.
-//!
-//! Not sure without the sender's side, or without the link's rate.
 
-use super::super::say::{Bytes, Percent, Seconds, float, share};
+use super::super::quantities::{Bytes, Percent, Seconds, float, share};
 use super::super::signals::{Missing, Signals, Span, at_rate};
 use super::{Judgement, Rule};
 use crate::connection::Nanos;
@@ -28,11 +19,11 @@ pub(super) const RULE: Rule = Rule {
     judge,
 };
 
-/// Twice the initial window of RFC 9002 section 7.2: a pacer whose bucket holds 10 packets, and fills again while it empties,
-/// lets up to 19 go at once.
+/// Twice the initial window of RFC 9002 section 7.2: a pacer whose bucket holds 10 packets, and
+/// fills again while it empties, lets up to 19 go at once.
 const BURST_PACKETS: u64 = 20;
-/// Slow start that is clocked by ACKs or paced sends at up to twice the bottleneck's rate, plus pairs of packets for delayed
-/// ACKs; four times is beyond both.
+/// Slow start that is clocked by ACKs or paced sends at up to twice the bottleneck's rate, plus
+/// pairs of packets for delayed ACKs; four times is beyond both.
 const TIMES_THE_LINK: u64 = 4;
 /// One burst at the start, or after a pause, is no lack of pacing.
 const SHARE_PERCENT: u64 = 10;

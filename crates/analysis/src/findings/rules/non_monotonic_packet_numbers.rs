@@ -1,14 +1,6 @@
 //! Packet numbers that do not increase.
-//!
-//! Names Endres 2022, section 5.6.9.2: a sender that used one number for the whole transfer. Source: RFC 9000 section 12.3:
-//! numbers must increase within a packet number space, and must not be reused.
-//!
-//! Rule: of all packets of the data sender, those whose number is not above all that were sent earlier in their space. One is
-//! enough. Of packets that left at the same nanosecond a capture does not tell the order; these must only differ.
-//!
-//! Not sure without the sender's side (the network may have reordered), if packets could not be decrypted, and for TCP.
 
-use super::super::say::{Count, Seconds, float};
+use super::super::quantities::{Count, Seconds, float};
 use super::super::signals::{Missing, Signals, Span};
 use super::{Judgement, Rule};
 use crate::connection::{Nanos, Protocol};

@@ -1,17 +1,8 @@
 //! Full packets are smaller than the path carries.
-//!
-//! Names what the packet-size plots show (Endres 2022, section 5.6.9.3): a sender without path MTU discovery (RFC 9000
-//! section 14.3) that stays at 1200 or 1280 bytes pays headers, and per-packet costs, for the rest.
-//!
-//! Rule: the IP packet that most data of the last quarter of the sender's packets came in is held against the path's MTU. Where that is not known,
-//! against the largest IP packet that arrived, of either end: the path carries no less. Yes, if it is more than
-//! [`BELOW_PERCENT`] smaller. No, if it is not smaller than the known MTU by as much.
-//!
-//! Not sure if the MTU is not known, and no larger packet was seen.
 
 use std::collections::BTreeMap;
 
-use super::super::say::{Percent, Seconds, float, share};
+use super::super::quantities::{Percent, Seconds, float, share};
 use super::super::signals::{Missing, Signals, arrived};
 use super::{Judgement, Rule};
 use crate::connection::Nanos;
@@ -31,11 +22,13 @@ pub(super) const RULE: Rule = Rule {
     judge,
 };
 
-/// Stacks leave some bytes for options and tunnels; 1452 bytes of QUIC in 1500 are 1.3 % below, 1280 are 13 %.
+/// Stacks leave some bytes for options and tunnels; 1452 bytes of QUIC in 1500 are 1.3 % below,
+/// 1280 are 13 %.
 const BELOW_PERCENT: u64 = 5;
 /// Fewer full packets than this say little of what discovery would have found.
 const ENOUGH: usize = 20;
-/// Discovery takes some round trips, and climbs step by step: the last quarter of the packets has what it found.
+/// Discovery takes some round trips, and climbs step by step: the last quarter of the packets has
+/// what it found.
 const PARTS: usize = 4;
 
 fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {

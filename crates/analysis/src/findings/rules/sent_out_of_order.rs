@@ -1,16 +1,8 @@
 //! New data were skipped first and sent later.
-//!
-//! Names Endres 2022, figures 5.14 and 5.15: offsets that look like retransmissions but were never sent before; they
-//! fragment the receiver's buffers and its ACK ranges.
-//!
-//! Rule: a byte is out of order if it was never sent before, and its packet ends below the highest offset sent on its stream.
-//! Yes, if these are at least [`SHARE_PERCENT`] of the data, in at least [`PACKETS`] packets. No, with their number, otherwise.
-//!
-//! Not sure without the sender's side: the network may have reordered.
 
 use std::collections::HashMap;
 
-use super::super::say::{Bytes, Count, Percent, Seconds, float, share};
+use super::super::quantities::{Bytes, Count, Percent, Seconds, float, share};
 use super::super::signals::{Missing, Signals, Span};
 use super::{Judgement, Rule};
 use crate::connection::{Frame, Nanos};
@@ -64,7 +56,7 @@ fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
             times.push(packet.time());
         }
     }
-    let distinct = signals.copies.distinct;
+    let distinct = signals.retransmissions.distinct;
     let (Some(first), Some(last)) = (times.first(), times.last()) else {
         return Ok(Judgement::no(
             "All new data were sent in the order of their offsets.".to_owned(),

@@ -1,14 +1,6 @@
 //! Nearly every byte was sent at least twice.
-//!
-//! Names Endres 2022, figure 5.17: a server that "retransmits each and every packet right after transmitting it the first
-//! time", 80 MiB on the wire for a file of 10 MiB.
-//!
-//! Rule: yes, if at least [`SHARE_PERCENT`] of the distinct bytes were sent at least twice. No, with that share, otherwise. The
-//! evidence says how many of these packets were early: sent sooner than an RTT after the copy before.
-//!
-//! Not sure without the sender's side, unless as much arrived twice.
 
-use super::super::say::{Bytes, Percent, float, share};
+use super::super::quantities::{Bytes, Percent, float, share};
 use super::super::signals::{Missing, Signals};
 use super::{Judgement, Rule};
 
@@ -30,7 +22,7 @@ const SHARE_PERCENT: u64 = 80;
 
 fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     signals.needs_data()?;
-    let copies = &signals.copies;
+    let copies = &signals.retransmissions;
     let is_twice = copies.twice * 100 >= copies.distinct * SHARE_PERCENT;
     if !is_twice {
         signals.needs_sender_side()?;

@@ -1,19 +1,7 @@
-//! Slow start left early, at the choke point, or late.
-//!
-//! Names the three exits of figure 1 of the WPI report on SEARCH (2024): before the path was full, so that congestion
-//! avoidance must find the rest slowly (also Endres 2022, figure 5.9, and Kosek 2022, figure 2); at its capacity; and after
-//! that, at the price of a loss storm.
-//!
-//! Rule: what was in flight at the exit ([`super::super::slow_start`]) is held against the BDP, forward rate × smallest RTT.
-//! Below [`FULL_PERCENT`] of it, the exit was early, whatever ended it: unpaced bursts overflow a small queue long before the
-//! path is full. It was late if more than the BDP was in flight, and the sender lost at least [`STORM_PERCENT`] and
-//! [`STORM_PACKETS`] of what it sent in the round of the exit and the one before. Otherwise it was at the choke point. Departure
-//! from the WPI report, which calls every exit beyond the capacity late: what a queue absorbs without loss is no flaw here.
-//!
-//! Not sure without the sender's side, or without the link's rate. No, if slow start was not left: the data ended first, or
-//! the credit held the window; not sure if the sender paused.
+//! Slow start left early, at the choke point, or late: the three exits of figure 1 of the WPI report
+//! on SEARCH (2024).
 
-use super::super::say::{Bytes, Count, Percent, Rate, Seconds, float, share};
+use super::super::quantities::{Bytes, Count, Percent, Rate, Seconds, float, share};
 use super::super::signals::{Missing, Signals, Span, at_rate};
 use super::super::slow_start::{Exit, SlowStart};
 use super::{Judgement, Rule};
@@ -39,7 +27,7 @@ use super::{Judgement, Rule};
 pub(super) const EARLY: Rule = Rule {
     id: "slow_start_left_early",
     title: "Slow start left early",
-    judge: |signals| judge(signals, Kind::Early),
+    judge: |signals| judge(signals, ExitKind::Early),
 };
 
 /// The window stopped growing when the path was full. WPI, figure 1 c.
@@ -49,7 +37,7 @@ pub(super) const EARLY: Rule = Rule {
 pub(super) const AT_CHOKE_POINT: Rule = Rule {
     id: "slow_start_left_at_choke_point",
     title: "Slow start left at the choke point",
-    judge: |signals| judge(signals, Kind::AtChokePoint),
+    judge: |signals| judge(signals, ExitKind::AtChokePoint),
 };
 
 /// The window outgrew the path, at the price of a loss storm. WPI, figure 1 b. Other than there, an
@@ -62,11 +50,11 @@ pub(super) const AT_CHOKE_POINT: Rule = Rule {
 pub(super) const LATE: Rule = Rule {
     id: "slow_start_left_late",
     title: "Slow start left late",
-    judge: |signals| judge(signals, Kind::Late),
+    judge: |signals| judge(signals, ExitKind::Late),
 };
 
-/// A path with this share of the BDP in flight is as good as full: ACKs that come in pairs, and the round's grain, leave
-/// 10 to 20 % uncertain.
+/// A path with this share of the BDP in flight is as good as full: ACKs that come in pairs, and the
+/// round's grain, leave 10 to 20 % uncertain.
 const FULL_PERCENT: u64 = 80;
 /// As in rule `loss_storm`: fewer are the price of any probing, or chance.
 const STORM_PERCENT: u64 = 5;
@@ -75,13 +63,13 @@ const STORM_PACKETS: u64 = 20;
 const FILLED: f64 = 0.9;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ExitKind {
     Early,
     AtChokePoint,
     Late,
 }
 
-fn judge(signals: &Signals<'_>, asked: Kind) -> Result<Judgement, Missing> {
+fn judge(signals: &Signals<'_>, asked: ExitKind) -> Result<Judgement, Missing> {
     let exit = match signals.slow_start.clone()? {
         SlowStart::Left(exit) => exit,
         SlowStart::OutOfData(in_flight) => {
@@ -109,7 +97,7 @@ fn judge(signals: &Signals<'_>, asked: Kind) -> Result<Judgement, Missing> {
             ));
         }
     };
-    let found = Found::of(signals, &exit)?;
+    let found = JudgedExit::of(signals, &exit)?;
     let text = found.text(signals, &exit);
     let judgement = Judgement::yes_if(found.kind == asked, text)
         .at(exit.at, "in flight", float(found.in_flight), "bytes")
@@ -120,7 +108,7 @@ fn judge(signals: &Signals<'_>, asked: Kind) -> Result<Judgement, Missing> {
             "bytes",
         );
     Ok(match asked {
-        Kind::Early if found.kind == asked => judgement
+        ExitKind::Early if found.kind == asked => judgement
             .over(
                 found.after,
                 "share of the link left empty",
@@ -128,7 +116,7 @@ fn judge(signals: &Signals<'_>, asked: Kind) -> Result<Judgement, Missing> {
                 "%",
             )
             .shown_in("in_flight", found.after),
-        Kind::Late if found.kind == asked => judgement
+        ExitKind::Late if found.kind == asked => judgement
             .at(
                 exit.at,
                 "packets lost in the overshoot",
@@ -142,8 +130,8 @@ fn judge(signals: &Signals<'_>, asked: Kind) -> Result<Judgement, Missing> {
 }
 
 /// The exit, held against the path.
-struct Found {
-    kind: Kind,
+struct JudgedExit {
+    kind: ExitKind,
     /// As bytes of IP packets.
     in_flight: u64,
     bdp: u64,
@@ -156,16 +144,16 @@ struct Found {
     empty: f64,
 }
 
-impl Found {
+impl JudgedExit {
     fn of(signals: &Signals<'_>, exit: &Exit) -> Result<Self, Missing> {
         let (rate, bdp) = (signals.needs_rate()?, signals.needs_bdp()?);
         let in_flight = signals.on_link(exit.in_flight);
         let is_storm =
             exit.lost >= STORM_PACKETS && exit.lost * 100 >= exit.packets * STORM_PERCENT;
         let kind = match () {
-            () if in_flight * 100 < bdp * FULL_PERCENT => Kind::Early,
-            () if in_flight > bdp && is_storm => Kind::Late,
-            () => Kind::AtChokePoint,
+            () if in_flight * 100 < bdp * FULL_PERCENT => ExitKind::Early,
+            () if in_flight > bdp && is_storm => ExitKind::Late,
+            () => ExitKind::AtChokePoint,
         };
         let rounds = signals.rounds.iter().filter(|it| it.span.from >= exit.at);
         let mut used = rounds.clone().map(|it| (it.span, it.ip_bytes));
@@ -211,7 +199,7 @@ impl Found {
             Bytes(self.bdp),
         );
         match self.kind {
-            Kind::Early if self.after.length() > 0 => format!(
+            ExitKind::Early if self.after.length() > 0 => format!(
                 "{start}: {} of the link's {} stayed empty until {}{}.",
                 Percent(self.empty),
                 Rate(signals.rate_from(signals.sender).map_or(0.0, float)),

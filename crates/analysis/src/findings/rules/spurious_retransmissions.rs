@@ -1,15 +1,6 @@
 //! Data were sent again though they had arrived.
-//!
-//! Names the retransmissions "with a delay of slightly more than 1 RTT" of Endres 2022, figure 5.14, on a path without
-//! losses: timers that are too short, or reordering taken for loss.
-//!
-//! Rule: a copy of stream data is needless if an earlier one arrived ([`super::super::copies`]). Yes, if needless copies are
-//! at least [`SHARE_PERCENT`] of the distinct bytes, and stand in at least [`PACKETS`] packets. No, with their number,
-//! otherwise. Copies that a probe timeout sends are counted too, so a few are in order.
-//!
-//! Not sure if only the receiver's side was captured and few copies arrived: others may have been lost.
 
-use super::super::say::{Bytes, Count, Percent, Seconds, float, share};
+use super::super::quantities::{Bytes, Count, Percent, Seconds, float, share};
 use super::super::signals::{Missing, Signals, Span};
 use super::{Judgement, Rule};
 
@@ -34,7 +25,7 @@ const PACKETS: u64 = 10;
 
 fn judge(signals: &Signals<'_>) -> Result<Judgement, Missing> {
     signals.needs_data()?;
-    let copies = &signals.copies;
+    let copies = &signals.retransmissions;
     let Some((first, last)) = copies.needless_at else {
         return signals.needs_sender_side().map(|()| {
             Judgement::no(format!(

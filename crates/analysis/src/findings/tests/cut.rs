@@ -7,16 +7,16 @@ use bentpipe_wire::quic::{End, InitialCredit};
 use super::super::Verdict::{No, NotSure, Yes};
 use super::super::signals::{Signals, Span, union};
 use super::super::{Findings, View};
-use super::toy::{MS, Toy};
+use super::simulation::{MS, SimulatedTransfer};
 use super::{all_toys, assert_says, early, findings, late, sat};
 
 /// Doubles its window without end, and loses nothing.
-fn growing() -> Toy {
-    Toy {
+fn growing() -> SimulatedTransfer {
+    SimulatedTransfer {
         threshold: u64::MAX,
         queue: 100_000_000,
         file: 20_000_000,
-        ..Toy::default()
+        ..SimulatedTransfer::default()
     }
 }
 
@@ -73,9 +73,9 @@ fn silence_until_the_capture_ends_counts() {
 
 #[test]
 fn a_few_packets_are_no_line() {
-    let few = Toy {
+    let few = SimulatedTransfer {
         file: 30 * 1170,
-        ..Toy::default()
+        ..SimulatedTransfer::default()
     };
     assert_says("bends_to_lower_rate", &few.play(), NotSure);
 }
@@ -142,9 +142,9 @@ fn packets_around_an_exit_are_those_up_to_its_round() {
 #[test]
 fn credit_is_known_from_transport_parameters() {
     let rule = "limited_by_flow_control";
-    let small = Toy {
+    let small = SimulatedTransfer {
         credit: Some(300_000),
-        ..Toy::default()
+        ..SimulatedTransfer::default()
     };
     let mut stuck = small.play();
     for frame in &mut stuck.frames {
@@ -182,13 +182,13 @@ fn credit_is_known_from_transport_parameters() {
 #[test]
 fn credit_is_not_to_blame_for_losses_or_a_full_path() {
     let rule = "limited_by_flow_control";
-    let stubborn = Toy {
+    let stubborn = SimulatedTransfer {
         threshold: 4_000_000,
         after_loss: 100,
         queue: 4_000_000,
         credit: Some(2_000_000),
         is_lost: |number| number > 1500 && number % 2 == 0,
-        ..Toy::default()
+        ..SimulatedTransfer::default()
     };
     let finding = assert_says(rule, &stubborn.play(), No);
     assert!(
@@ -198,12 +198,12 @@ fn credit_is_not_to_blame_for_losses_or_a_full_path() {
         "{}",
         finding.text
     );
-    let full = Toy {
+    let full = SimulatedTransfer {
         threshold: 4_000_000,
         queue: 4_000_000,
         credit: Some(2_000_000),
         file: 20_000_000,
-        ..Toy::default()
+        ..SimulatedTransfer::default()
     };
     let finding = assert_says(rule, &full.play(), No);
     assert!(finding.text.contains("fill the path"), "{}", finding.text);

@@ -6,7 +6,7 @@ use bentpipe_wire::quic::End;
 
 use super::super::Verdict::{No, NotSure, Yes};
 use super::super::{Findings, View};
-use super::toy::{MS, Toy};
+use super::simulation::{MS, SimulatedTransfer};
 use super::{assert_says, early, finding, findings, late, only_at, sat};
 
 #[test]
@@ -16,8 +16,8 @@ fn slow_start_is_left_early_at_the_choke_point_or_late() {
         "slow_start_left_at_choke_point",
         "slow_start_left_late",
     ];
-    for (toy, yes) in [(early(), 0), (Toy::default(), 1), (late(), 2)] {
-        let connection = toy.play();
+    for (transfer, yes) in [(early(), 0), (SimulatedTransfer::default(), 1), (late(), 2)] {
+        let connection = transfer.play();
         for (number, rule) in rules.into_iter().enumerate() {
             assert_says(rule, &connection, if number == yes { Yes } else { No });
             let unknown_link = findings(&connection, &LinkFacts::default());
@@ -38,26 +38,26 @@ fn slow_start_is_left_early_at_the_choke_point_or_late() {
 
 #[test]
 fn a_loss_on_the_way_is_an_early_exit() {
-    let toy = Toy {
+    let transfer = SimulatedTransfer {
         is_lost: |number| number == 100,
-        ..Toy::default()
+        ..SimulatedTransfer::default()
     };
-    let finding = assert_says("slow_start_left_early", &toy.play(), Yes);
+    let finding = assert_says("slow_start_left_early", &transfer.play(), Yes);
     assert!(finding.text.contains("on a loss"), "{}", finding.text);
 }
 
 #[test]
 fn small_files_and_small_credit_do_not_end_slow_start() {
-    let small = Toy {
+    let small = SimulatedTransfer {
         file: 300_000,
-        ..Toy::default()
+        ..SimulatedTransfer::default()
     };
-    let credit = Toy {
+    let credit = SimulatedTransfer {
         credit: Some(300_000),
-        ..Toy::default()
+        ..SimulatedTransfer::default()
     };
-    for (toy, word) in [(small, "the data ended"), (credit, "flow control")] {
-        let finding = assert_says("slow_start_left_early", &toy.play(), No);
+    for (transfer, word) in [(small, "the data ended"), (credit, "flow control")] {
+        let finding = assert_says("slow_start_left_early", &transfer.play(), No);
         assert!(finding.text.contains(word), "{}", finding.text);
     }
 }
@@ -65,7 +65,7 @@ fn small_files_and_small_credit_do_not_end_slow_start() {
 #[test]
 fn handshake() {
     let rule = "handshake_retransmitted";
-    let right = Toy::default().play();
+    let right = SimulatedTransfer::default().play();
     let mut again = right.clone();
     again.packets.insert(1, right.packets[0].clone());
     again.packets[1].seen = [Some(200 * MS), Some(500 * MS)];
@@ -83,9 +83,9 @@ fn handshake() {
 #[test]
 fn flow_control() {
     let rule = "limited_by_flow_control";
-    let small = Toy {
+    let small = SimulatedTransfer {
         credit: Some(300_000),
-        ..Toy::default()
+        ..SimulatedTransfer::default()
     }
     .play();
     let finding = assert_says(rule, &small, Yes);
@@ -98,9 +98,9 @@ fn flow_control() {
     );
     assert_says(
         rule,
-        &Toy {
+        &SimulatedTransfer {
             credit: Some(3_000_000),
-            ..Toy::default()
+            ..SimulatedTransfer::default()
         }
         .play(),
         No,
@@ -137,19 +137,19 @@ fn flow_control() {
 #[test]
 fn application() {
     let rule = "limited_by_application";
-    let slow = Toy {
+    let slow = SimulatedTransfer {
         write: 150_000,
         file: 1_500_000,
-        ..Toy::default()
+        ..SimulatedTransfer::default()
     };
     assert_says(rule, &slow.play(), Yes);
     assert_says("limited_by_flow_control", &slow.play(), No);
     assert_says(rule, &early().play(), No);
     // Writes that fill packets exactly do not tell an application from a timer.
-    let exact = Toy {
+    let exact = SimulatedTransfer {
         write: 128 * 1170,
         file: 1280 * 1170,
-        ..Toy::default()
+        ..SimulatedTransfer::default()
     };
     assert_says(rule, &exact.play(), NotSure);
     assert_says(rule, &only_at(End::Client, slow.play()), NotSure);
@@ -164,15 +164,15 @@ fn congestion_window() {
         "{}",
         finding.text
     );
-    let large = Toy {
+    let large = SimulatedTransfer {
         initial_window: 1_600_000,
         queue: 3_000_000,
-        ..Toy::default()
+        ..SimulatedTransfer::default()
     };
     assert_says(rule, &large.play(), No);
     assert_says(
         rule,
-        &Toy {
+        &SimulatedTransfer {
             credit: Some(50_000),
             ..early()
         }
@@ -204,14 +204,14 @@ fn a_logged_window_that_is_not_reached_limits_nothing() {
 #[test]
 fn silence() {
     let rule = "idle_gaps";
-    // All of a round trip is lost: a timer must help, here that of the toy's next write.
-    let slow = Toy {
+    // All of a round trip is lost: a timer must help, here that of the transfer's next write.
+    let slow = SimulatedTransfer {
         write: 50_000,
         file: 500_000,
         rtt: 100 * MS,
-        ..Toy::default()
+        ..SimulatedTransfer::default()
     };
     assert_says(rule, &slow.play(), Yes);
-    assert_says(rule, &Toy::default().play(), No);
+    assert_says(rule, &SimulatedTransfer::default().play(), No);
     assert_says(rule, &only_at(End::Client, slow.play()), NotSure);
 }

@@ -1,9 +1,9 @@
-//! Every rule, on transfers of a toy sender: where it says yes, no, and not sure.
+//! Every rule, on simulated transfers: where it says yes, no, and not sure.
 
 mod cut;
 mod limits;
 mod packets;
-mod toy;
+mod simulation;
 
 use crate::connection::{Connection, Fate, Packet, Protocol, Vantage};
 use crate::link_facts::LinkFacts;
@@ -11,7 +11,7 @@ use bentpipe_wire::quic::End;
 
 use super::{Finding, Findings, Verdict, View, rules};
 use Verdict::{No, NotSure, Yes};
-use toy::Toy;
+use simulation::SimulatedTransfer;
 
 fn sat() -> LinkFacts {
     LinkFacts {
@@ -62,34 +62,34 @@ fn only_at(end: End, mut connection: Connection) -> Connection {
 }
 
 /// Leaves at 0.3 MB, a fifth of the BDP.
-fn early() -> Toy {
-    Toy {
+fn early() -> SimulatedTransfer {
+    SimulatedTransfer {
         threshold: 300_000,
-        ..Toy::default()
+        ..SimulatedTransfer::default()
     }
 }
 
 /// Doubles until the queue overflows.
-fn late() -> Toy {
-    Toy {
+fn late() -> SimulatedTransfer {
+    SimulatedTransfer {
         threshold: u64::MAX,
         queue: 40_000,
-        ..Toy::default()
+        ..SimulatedTransfer::default()
     }
 }
 
 fn all_toys() -> Vec<(&'static str, Connection)> {
-    let flow_control = Toy {
+    let flow_control = SimulatedTransfer {
         credit: Some(300_000),
-        ..Toy::default()
+        ..SimulatedTransfer::default()
     };
-    let application = Toy {
+    let application = SimulatedTransfer {
         write: 150_000,
         file: 1_500_000,
-        ..Toy::default()
+        ..SimulatedTransfer::default()
     };
     vec![
-        ("right", Toy::default().play()),
+        ("right", SimulatedTransfer::default().play()),
         ("early", early().play()),
         ("late", late().play()),
         ("flow control", flow_control.play()),
@@ -100,7 +100,7 @@ fn all_toys() -> Vec<(&'static str, Connection)> {
 #[test]
 fn a_sender_that_does_everything_right_shows_no_flaw() {
     let fine = ["slow_start_left_at_choke_point", "limited_by_cwnd"];
-    for finding in findings(&Toy::default().play(), &sat()) {
+    for finding in findings(&SimulatedTransfer::default().play(), &sat()) {
         let expected = if fine.contains(&finding.rule) {
             Yes
         } else {
@@ -118,10 +118,10 @@ fn a_sender_that_does_everything_right_shows_no_flaw() {
 fn every_rule_answers_whatever_it_is_shown() {
     let mut shown = all_toys();
     for end in [End::Client, End::Server] {
-        let toys = all_toys().into_iter();
-        shown.extend(toys.map(|(name, toy)| (name, only_at(end, toy))));
+        let transfers = all_toys().into_iter();
+        shown.extend(transfers.map(|(name, transfer)| (name, only_at(end, transfer))));
     }
-    let mut nothing = Toy::default().play();
+    let mut nothing = SimulatedTransfer::default().play();
     nothing.packets.clear();
     shown.push(("nothing", nothing));
     let mut tcp = early().play();
@@ -158,9 +158,9 @@ fn every_rule_answers_whatever_it_is_shown() {
 
 #[test]
 fn without_packets_or_secrets_no_rule_is_sure() {
-    let mut nothing = Toy::default().play();
+    let mut nothing = SimulatedTransfer::default().play();
     nothing.packets.clear();
-    let mut secret = Toy::default().play();
+    let mut secret = SimulatedTransfer::default().play();
     for packet in &mut secret.packets {
         (packet.decoded, packet.number, packet.frames) = (false, None, 0..0);
     }

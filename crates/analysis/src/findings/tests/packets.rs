@@ -5,19 +5,19 @@ use crate::link_facts::LinkFacts;
 use bentpipe_wire::quic::{End, PacketType};
 
 use super::super::Verdict::{No, NotSure, Yes};
-use super::toy::{MS, Toy};
+use super::simulation::{MS, SimulatedTransfer};
 use super::{assert_says, finding, findings, late, only_at, sat};
 
 #[test]
 fn pacing() {
     let rule = "no_pacing";
-    let bursts = Toy {
+    let bursts = SimulatedTransfer {
         is_paced: false,
         tick: 100 * MS,
-        ..Toy::default()
+        ..SimulatedTransfer::default()
     };
     assert_says(rule, &bursts.play(), Yes);
-    assert_says(rule, &Toy::default().play(), No);
+    assert_says(rule, &SimulatedTransfer::default().play(), No);
     assert_says(rule, &only_at(End::Client, bursts.play()), NotSure);
 }
 
@@ -25,9 +25,9 @@ fn pacing() {
 fn losses() {
     let rule = "loss_storm";
     assert_says(rule, &late().play(), Yes);
-    let scattered = Toy {
+    let scattered = SimulatedTransfer {
         is_lost: |number| number % 100 == 50,
-        ..Toy::default()
+        ..SimulatedTransfer::default()
     };
     assert_says(rule, &scattered.play(), No);
     assert_says(rule, &only_at(End::Server, late().play()), Yes);
@@ -36,17 +36,21 @@ fn losses() {
 
 #[test]
 fn copies() {
-    let twice = Toy {
+    let twice = SimulatedTransfer {
         copies: 2,
         queue: 3_000_000,
-        ..Toy::default()
+        ..SimulatedTransfer::default()
     }
     .play();
     for rule in ["sent_twice", "spurious_retransmissions"] {
         assert_says(rule, &twice, Yes);
         assert_says(rule, &only_at(End::Client, twice.clone()), Yes);
         assert_says(rule, &late().play(), No);
-        assert_says(rule, &only_at(End::Client, Toy::default().play()), NotSure);
+        assert_says(
+            rule,
+            &only_at(End::Client, SimulatedTransfer::default().play()),
+            NotSure,
+        );
     }
     let early = finding("sent_twice", &twice);
     assert!(
@@ -60,7 +64,7 @@ fn copies() {
 
 #[test]
 fn order_of_data_and_numbers() {
-    let right = Toy::default().play();
+    let right = SimulatedTransfer::default().play();
     let mut swapped = right.clone();
     let data = |frame: &Frame| matches!(frame, Frame::Stream { length: 1170, .. });
     let at: Vec<usize> = (0..right.frames.len())
@@ -89,7 +93,7 @@ fn order_of_data_and_numbers() {
 #[test]
 fn acks() {
     let rule = "acks_overload_return_link";
-    let connection = Toy::default().play();
+    let connection = SimulatedTransfer::default().play();
     let on = |return_rate_bps| {
         let link = LinkFacts {
             return_rate_bps,
@@ -113,7 +117,7 @@ fn acks() {
 #[test]
 fn packet_size() {
     let rule = "packet_size_below_path";
-    let connection = Toy::default().play();
+    let connection = SimulatedTransfer::default().play();
     let on = |mtu_bytes, connection: &Connection| {
         let all = findings(connection, &LinkFacts { mtu_bytes, ..sat() });
         all.into_iter().find(|it| it.rule == rule).unwrap().verdict
@@ -130,7 +134,7 @@ fn packet_size() {
 #[test]
 fn the_last_packets_tell_what_path_mtu_discovery_found() {
     let rule = "packet_size_below_path";
-    let mut grown = Toy::default().play();
+    let mut grown = SimulatedTransfer::default().play();
     let data = |it: &&mut Packet| it.sender == End::Server && it.size == 1200;
     for packet in grown.packets.iter_mut().filter(data).skip(4_500) {
         packet.ip_size = Some(1480);
@@ -153,11 +157,11 @@ fn the_last_packets_tell_what_path_mtu_discovery_found() {
 #[test]
 fn bend() {
     let rule = "bends_to_lower_rate";
-    let bent = Toy {
+    let bent = SimulatedTransfer {
         is_lost: |number| number == 6000,
         after_loss: 20,
         file: 15_000_000,
-        ..Toy::default()
+        ..SimulatedTransfer::default()
     };
     let finding = assert_says(rule, &bent.play(), Yes);
     assert!(
@@ -167,7 +171,7 @@ fn bend() {
     );
     assert_says(
         rule,
-        &Toy {
+        &SimulatedTransfer {
             after_loss: 70,
             ..bent.clone()
         }
@@ -180,7 +184,7 @@ fn bend() {
 #[test]
 fn tail() {
     let rule = "long_tail";
-    let mut tail = Toy::default().play();
+    let mut tail = SimulatedTransfer::default().play();
     assert_says(rule, &tail, No);
     let end = tail
         .packets
@@ -193,9 +197,9 @@ fn tail() {
     assert_says(rule, &tail, Yes);
     assert_says(
         rule,
-        &Toy {
+        &SimulatedTransfer {
             file: 20_000,
-            ..Toy::default()
+            ..SimulatedTransfer::default()
         }
         .play(),
         NotSure,

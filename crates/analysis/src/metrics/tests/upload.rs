@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// A handshake, and 3000 bytes from the client of which the second packet is lost and sent again; without an answer.
+/// A handshake, and 3000 bytes from the client of which the second packet is lost and sent again;
+/// without an answer.
 fn unanswered() -> Maker {
     let mut maker = Maker::new(Vantage::Both);
     maker.handshake();

@@ -1,22 +1,26 @@
 //! What the ACKs of packet trains tell of the bottleneck.
 //!
-//! Packets that leave together reach the bottleneck together and leave it one after another, at its rate. The ACKs keep that distance:
+//! Packets that leave together reach the bottleneck together and leave it one after another, at its
+//! rate. The ACKs keep that distance:
 //!
 //! ```text
 //! rate = bytes acknowledged after a train's first ACK / time from its first ACK to its last one
 //! ```
 //!
-//! Source: the dispersion of packet trains is a measure as old as congestion control (Jacobson, Congestion Avoidance and Control, 1988,
-//! figure 1, shows it for one window); the formula leaves out what the first ACK covers, so that it does not matter how many
-//! packets that were. ACK delays are kept out by [`Train::hear`]; several trains are summed, bytes and times apart, because the mean of their
-//! rates would be drawn up by those whose ACKs came compressed; of three or more, those that are far faster than the median are left out.
+//! Source: the dispersion of packet trains is a measure as old as congestion control (Jacobson,
+//! Congestion Avoidance and Control, 1988, figure 1, shows it for one window); the formula leaves
+//! out what the first ACK covers, so that it does not matter how many packets that were. ACK delays
+//! are kept out by [`Train::hear`]; several trains are summed, bytes and times apart, because the
+//! mean of their rates would be drawn up by those whose ACKs came compressed; of three or more,
+//! those that are far faster than the median are left out.
 
 use bentpipe_units::{Span, Time};
 
 use crate::acks::{Acks, per_second};
 
-/// A train that seems faster than the median one by half again had its ACKs compressed, by something large that they waited behind on their way
-/// back: a probe of the path MTU takes as long on a slow return link as a whole train's ACKs. Such a train is left out.
+/// A train that seems faster than the median one by half again had its ACKs compressed, by
+/// something large that they waited behind on their way back: a probe of the path MTU takes as long
+/// on a slow return link as a whole train's ACKs. Such a train is left out.
 const COMPRESSED_PERCENT: u64 = 150;
 
 /// Packets sent back to back.
@@ -62,8 +66,9 @@ impl Train {
 
     /// An ACK covers so many bytes and packets of it.
     ///
-    /// A receiver acknowledges every so many packets. What is left over at the end of a train waits for the receiver's timer, or for the next
-    /// train: an ACK of less than the usual number counts only once a full one follows.
+    /// A receiver acknowledges every so many packets. What is left over at the end of a train waits
+    /// for the receiver's timer, or for the next train: an ACK of less than the usual number counts
+    /// only once a full one follows.
     fn hear(&mut self, now: Time, bytes: u64, packets: u64) {
         self.acked += bytes;
         if self.first_ack.is_none() {
@@ -93,8 +98,9 @@ impl Train {
         per_second(self.spread_bytes, self.dispersion())
     }
 
-    /// Whether it says something: most of it left within half of the time in which it was acknowledged, or else the sender was what spread it
-    /// out; and a third of it lies between its first and its last ACK.
+    /// Whether it says something: most of it left within half of the time in which it was
+    /// acknowledged, or else the sender was what spread it out; and a third of it lies between its
+    /// first and its last ACK.
     fn valid(&self, length: u64) -> bool {
         // ACKs that come at once say nothing.
         let spread = self.dispersion() > Span::ZERO;
@@ -139,7 +145,8 @@ impl Dispersion {
     pub fn on_sent(&mut self, now: Time, sent: u64, bytes: u64) {
         let begins = |train: &Train| now - train.last_sent >= self.pause;
         if self.trains.last().is_none_or(begins) {
-            // Who sends little sends many short trains. They say nothing, and need not be kept once they have been acknowledged.
+            // Who sends little sends many short trains. They say nothing, and need not be kept once
+            // they have been acknowledged.
             let length = self.length;
             let may_count = |train: &Train| train.packets * 2 > length || !train.complete();
             self.trains.retain(may_count);
@@ -209,7 +216,7 @@ impl Dispersion {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::acks::Acked;
+    use crate::acks::AckedPacket;
 
     const MS: u64 = 1_000_000;
 
@@ -229,13 +236,13 @@ mod tests {
 
     /// An ACK of the packets with these numbers.
     fn acknowledge(dispersion: &mut Dispersion, ms: u64, numbers: std::ops::Range<u64>) {
-        let packet = |number| Acked {
+        let packet = |number| AckedPacket {
             sent: at(0),
             bytes: 1000,
             delivered_before: 0,
             sent_before: number * 1000,
         };
-        let packets: Vec<Acked> = numbers.map(packet).collect();
+        let packets: Vec<AckedPacket> = numbers.map(packet).collect();
         dispersion.on_acks(&Acks {
             now: at(ms),
             packets: &packets,

@@ -1,14 +1,17 @@
 //! Packet trains: the first flight measures the path, and the second one uses it.
 //!
-//! Source: our own. [`dispersion`] has the measure, [`trial`] what is made of it; `docs/packet-trains.md` explains it and shows what it does.
+//! Source: our own. [`dispersion`] has the measure, [`trial`] what is made of it; `docs/design/packet-trains.md` explains it and shows what it does.
 //!
-//! 1. *Trains.* After the handshake up to five trains of 20 packets leave back to back, with growing gaps between them. Their ACKs come a round trip
-//!    later, spread out by the bottleneck: its rate is the bytes acknowledged after each train's first ACK, divided by the time that this took.
-//! 2. *Trial.* As soon as two trains agree, or three are complete, 95 % of this rate is sent for a round trip, and 98 % for two more, in a window of rate ·
-//!    (smallest RTT + ACK delay). If the trains did not agree, the rate grows by a quarter per round trip meanwhile, since what disturbs
-//!    them, jitter above all, makes them look slow.
-//! 3. *Handing over.* Avoidance begins with 0.98 · rate · smallest RTT, paced at 1.02 windows per RTT until its first reduction, so that a
-//!    queue of a few packets does not overflow.
+//! 1. *Trains.* After the handshake up to five trains of 20 packets leave back to back, with
+//!    growing gaps between them. Their ACKs come a round trip later, spread out by the bottleneck:
+//!    its rate is the bytes acknowledged after each train's first ACK, divided by the time that
+//!    this took.
+//! 2. *Trial.* As soon as two trains agree, or three are complete, 95 % of this rate is sent for a
+//!    round trip, and 98 % for two more, in a window of rate · (smallest RTT + ACK delay). If the
+//!    trains did not agree, the rate grows by a quarter per round trip meanwhile, since what
+//!    disturbs them, jitter above all, makes them look slow.
+//! 3. *Handing over.* Avoidance begins with 0.98 · rate · smallest RTT, paced at 1.02 windows per
+//!    RTT until its first reduction, so that a queue of a few packets does not overflow.
 //!
 //! What can go wrong, and what then happens:
 //!
@@ -26,47 +29,53 @@
 //! | short round trips | below 100 ms `HyStart++` |
 //! | congestion marks (ECN) | in the trains as a loss in slow start; in the trial as too many losses, from its 32nd packet on |
 //!
-//! What is sent without any knowledge is bounded by the trains, 105 packets over half a round trip; what is sent on an estimate that
-//! has not been tried out, by one round trip at 0.95 of it.
+//! What is sent without any knowledge is bounded by the trains, 105 packets over half a round trip;
+//! what is sent on an estimate that has not been tried out, by one round trip at 0.95 of it.
 //!
-//! What it does not see: an estimate that is too low though the trains agree, as a return path that spreads the ACKs gives it (the peer should then send
-//! fewer), is left for avoidance to raise.
+//! What it does not see: an estimate that is too low though the trains agree, as a return path that
+//! spreads the ACKs gives it (the peer should then send fewer), is left for avoidance to raise.
 
 mod dispersion;
 mod trial;
 
 use bentpipe_units::Span;
 
-use crate::acks::{Acks, Congestion};
-use crate::note::{Note, Value};
+use crate::acks::{Acks, CongestionEvent};
+use crate::log::{LogEvent, Value};
 use crate::pacing::Pacing;
-use crate::path::Path;
+use crate::path::PathState;
 use crate::slow_start::{HyStartPlusPlus, Response, SlowStart, Step};
 use dispersion::{Dispersion, Estimate};
-use trial::Trial;
+use trial::RateTrial;
 
-/// Packets in a train. A queue of 25 packets, as many networks and the scenarios of the literature have it, must hold one; and it has to be twice as
-/// long as the peer's ACK interval, of which ten packets are the most that is usual.
+/// Packets in a train. A queue of 25 packets, as many networks and the scenarios of the literature
+/// have it, must hold one; and it has to be twice as long as the peer's ACK interval, of which ten
+/// packets are the most that is usual.
 const LENGTH: u64 = 20;
-/// Trains that are sent: enough to fill the time until more is known, and few enough for a path of 1 Mbit/s, which needs a second for them.
+/// Trains that are sent: enough to fill the time until more is known, and few enough for a path of
+/// 1 Mbit/s, which needs a second for them.
 const TRAINS: u64 = 5;
-/// Complete trains that suffice if they agree. One could be disturbed; each further one costs its gap.
+/// Complete trains that suffice if they agree. One could be disturbed; each further one costs its
+/// gap.
 const ENOUGH: usize = 2;
-/// They agree if the fastest is no faster than so many percent of the slowest: more than what packets that grow meanwhile (path MTU discovery) change.
+/// They agree if the fastest is no faster than so many percent of the slowest: more than what
+/// packets that grow meanwhile (path MTU discovery) change.
 const AGREEMENT: u64 = 110;
 /// Complete trains that are used even if they do not.
 const MORE: usize = 3;
-/// The first gap between trains as a part of the round trip; the second one is twice as long, and so on. The first one costs everybody time; the later
-/// ones give a slow path time to drain. All trains leave before the first ACK can come.
+/// The first gap between trains as a part of the round trip; the second one is twice as long, and
+/// so on. The first one costs everybody time; the later ones give a slow path time to drain. All
+/// trains leave before the first ACK can come.
 const GAPS_PER_RTT: u64 = 16;
 /// Longer than a train takes at 10 Mbit/s; and no longer than what is a small part of any transfer.
 const SHORTEST_GAP: Span = Span::from_millis(25);
 /// See above.
 const LONGEST_GAP: Span = Span::from_millis(150);
-/// On shorter paths slow start is quick, and trains would meet the ACKs of the ones before: four gaps do not fit.
+/// On shorter paths slow start is quick, and trains would meet the ACKs of the ones before: four
+/// gaps do not fit.
 const SHORTEST_RTT: Span = Span::from_millis(100);
 
-/// See the head of this file.
+/// Slow start by packet trains; the head of this file describes it.
 #[derive(Debug, Clone)]
 pub struct Trains {
     state: State,
@@ -78,7 +87,7 @@ pub struct Trains {
 #[derive(Debug, Clone)]
 enum State {
     Measuring,
-    Trying(Trial),
+    Trying(RateTrial),
     /// Nothing could be measured.
     GivenUp,
 }
@@ -97,17 +106,17 @@ impl Default for Trains {
 
 impl Trains {
     /// Room for all trains, and for what is left of the handshake.
-    fn window(path: &Path) -> u64 {
+    fn window(path: &PathState) -> u64 {
         let trains = TRAINS * (LENGTH + 1) * path.datagram;
         trains.max(path.initial_window)
     }
 
-    fn gap(&self, path: &Path) -> Span {
+    fn gap(&self, path: &PathState) -> Span {
         let part = Span::from_nanos(path.rtt.min.as_nanos() / GAPS_PER_RTT);
         (part * self.dispersion.trains()).clamp(SHORTEST_GAP, LONGEST_GAP)
     }
 
-    fn measure(&mut self, path: &Path, acks: &Acks<'_>) -> Step {
+    fn measure(&mut self, path: &PathState, acks: &Acks<'_>) -> Step {
         self.dispersion.on_acks(acks);
         let complete = self.dispersion.complete();
         match self.dispersion.estimate() {
@@ -118,16 +127,17 @@ impl Trains {
         }
     }
 
-    fn give_up(&mut self, path: &Path, acks: &Acks<'_>) -> Step {
+    fn give_up(&mut self, path: &PathState, acks: &Acks<'_>) -> Step {
         self.state = State::GivenUp;
         self.fallback.on_acks(path, acks)
     }
 
-    fn use_it(&mut self, path: &Path, estimate: &Estimate) -> Step {
+    fn use_it(&mut self, path: &PathState, estimate: &Estimate) -> Step {
         self.news = true;
-        // A queue that overflows was never empty: then what is left of a train shows the bottleneck well.
-        let overflown = Trial::too_much(path, path.lost, path.lost + path.delivered);
-        let trial = Trial::new(path, estimate.rate, agree(estimate) || overflown);
+        // A queue that overflows was never empty: then what is left of a train shows the bottleneck
+        // well.
+        let overflown = RateTrial::too_much(path, path.lost, path.lost + path.delivered);
+        let trial = RateTrial::new(path, estimate.rate, agree(estimate) || overflown);
         let filled = trial.sure && trial.handed_over(path) <= Self::window(path);
         let trial = if filled { trial.filled(path) } else { trial };
         let window = trial.window(path);
@@ -154,7 +164,7 @@ impl SlowStart for Trains {
         }
     }
 
-    fn on_sent(&mut self, path: &Path, bytes: u64) {
+    fn on_sent(&mut self, path: &PathState, bytes: u64) {
         let measures = match &self.state {
             State::Measuring => path.rtt.samples > 0,
             State::Trying(trial) => !trial.judging(),
@@ -165,7 +175,7 @@ impl SlowStart for Trains {
         }
     }
 
-    fn on_acks(&mut self, path: &Path, acks: &Acks<'_>) -> Step {
+    fn on_acks(&mut self, path: &PathState, acks: &Acks<'_>) -> Step {
         match &mut self.state {
             State::Measuring => self.measure(path, acks),
             State::GivenUp => self.fallback.on_acks(path, acks),
@@ -182,16 +192,17 @@ impl SlowStart for Trains {
         }
     }
 
-    fn on_congestion(&mut self, path: &Path, event: &Congestion) -> Response {
+    fn on_congestion(&mut self, path: &PathState, event: &CongestionEvent) -> Response {
         match &mut self.state {
-            // All trains have left before the first loss can be known, and what they say is worth more than what is lost of them.
+            // All trains have left before the first loss can be known, and what they say is worth
+            // more than what is lost of them.
             State::Measuring if !event.ecn => Response::Ignore,
             State::Trying(trial) => trial.on_congestion(path, event),
             _ => Response::Reduce,
         }
     }
 
-    fn pacing(&self, path: &Path) -> Pacing {
+    fn pacing(&self, path: &PathState) -> Pacing {
         match &self.state {
             State::Measuring if path.rtt.samples == 0 => Pacing::Unpaced,
             // The pacer may keep what one more packet costs when the rate falls.
@@ -204,12 +215,12 @@ impl SlowStart for Trains {
         }
     }
 
-    fn take_note(&mut self, path: &Path) -> Option<Note> {
+    fn take_event(&mut self, path: &PathState) -> Option<LogEvent> {
         if !std::mem::take(&mut self.news) {
             return None;
         }
         let estimate = self.dispersion.estimate()?;
-        Some(Note {
+        Some(LogEvent {
             now: path.now,
             name: "packet_trains",
             data: vec![

@@ -2,26 +2,28 @@
 
 use bentpipe_units::{Span, Time};
 
-use crate::acks::{Acks, Congestion, MAX_ACK_DELAY, per_second};
+use crate::acks::{Acks, CongestionEvent, MAX_ACK_DELAY, per_second};
 use crate::pacing::Pacing;
-use crate::path::Path;
+use crate::path::PathState;
 use crate::slow_start::{Exit, Response, Step};
 
-/// Percent of the estimate that are sent in the first round trip of the trial: trains overestimate by a few percent at most, and then even the
-/// shortest queue does not grow.
+/// Percent of the estimate that are sent in the first round trip of the trial: trains overestimate
+/// by a few percent at most, and then even the shortest queue does not grow.
 const TRIAL: u64 = 95;
 /// Percent of it that are sent afterwards, and that avoidance begins with, if all goes well.
 const HANDED_OVER: u64 = 98;
-/// Round trips in which the estimate must hold. One would do; as long as the path shows that it carries the rate, random losses
-/// mean nothing, and avoidance might take them for more.
+/// Round trips in which the estimate must hold. One would do; as long as the path shows that it
+/// carries the rate, random losses mean nothing, and avoidance might take them for more.
 const ROUNDS: u32 = 3;
 /// Percent of what was delivered that it begins with after losses, so that the full queue drains.
 const AFTER_LOSS: u64 = 85;
 /// Percent of a window per round trip at which avoidance sends until its first reduction.
 pub const PACE_AFTER: u64 = 102;
-/// The window is at most so many times what has been delivered: five trains may open 1 Gbit/s over 250 ms, or 400 Mbit/s over 600 ms.
+/// The window is at most so many times what has been delivered: five trains may open 1 Gbit/s over
+/// 250 ms, or 400 Mbit/s over 600 ms.
 const LEAP: u64 = 256;
-/// Lost packets that mean nothing: so many, and so many percent of all, as BBR has it (draft-ietf-ccwg-bbr, `LossThresh`).
+/// Lost packets that mean nothing: so many, and so many percent of all, as BBR has it
+/// (draft-ietf-ccwg-bbr, `LossThresh`).
 const STRAY_PACKETS: u64 = 8;
 const STRAY_PERCENT: u64 = 2;
 /// Packets that must be acknowledged before anything is judged: a rate of fewer says little.
@@ -31,9 +33,9 @@ const LONG_SAMPLES: u32 = 8;
 /// An estimate that is not sure grows by a part of what is acknowledged.
 const GROWTH_DIVISOR: u64 = 4;
 
-/// The estimate is being tried out.
+/// The trial of an estimated rate.
 #[derive(Debug, Clone, Copy)]
-pub struct Trial {
+pub struct RateTrial {
     /// Bytes per second.
     estimate: u64,
     /// The trains agreed. Else the estimate is taken for too low, and grows until the path says no.
@@ -71,7 +73,7 @@ struct Round {
 }
 
 impl Round {
-    fn new(path: &Path) -> Self {
+    fn new(path: &PathState) -> Self {
         Self {
             began: path.now,
             delivered: path.delivered,
@@ -81,18 +83,18 @@ impl Round {
         }
     }
 
-    fn delivered(&self, path: &Path) -> u64 {
+    fn delivered(&self, path: &PathState) -> u64 {
         path.delivered - self.delivered
     }
 
     /// Enough is known of it.
-    fn judged(&self, path: &Path) -> bool {
+    fn judged(&self, path: &PathState) -> bool {
         self.delivered(path) >= JUDGED_FROM * path.datagram
     }
 }
 
-impl Trial {
-    pub fn new(path: &Path, estimate: u64, sure: bool) -> Self {
+impl RateTrial {
+    pub fn new(path: &PathState, estimate: u64, sure: bool) -> Self {
         Self {
             estimate,
             sure,
@@ -106,13 +108,14 @@ impl Trial {
     }
 
     /// There is nothing to try out: the trains have filled the path.
-    pub fn filled(mut self, path: &Path) -> Self {
+    pub fn filled(mut self, path: &PathState) -> Self {
         self.retreat(path, self.handed_over(path));
         self
     }
 
-    fn retreat(&mut self, path: &Path, window: u64) {
-        // The last of what was sent before is known to be lost when a few packets sent later have arrived.
+    fn retreat(&mut self, path: &PathState, window: u64) {
+        // The last of what was sent before is known to be lost when a few packets sent later have
+        // arrived.
         let until = path.sent + STRAY_PACKETS * path.datagram;
         self.retreat = Some(Retreat { window, until });
     }
@@ -137,22 +140,25 @@ impl Trial {
         }
     }
 
-    /// Room for what is sent at this rate until its ACK comes. What has not been delivered yet does not count for much: an
-    /// estimate that is far too high is stopped here.
-    pub fn window(&self, path: &Path) -> u64 {
+    /// Room for what is sent at this rate until its ACK comes. What has not been delivered yet does
+    /// not count for much: an estimate that is far too high is stopped here.
+    pub fn window(&self, path: &PathState) -> u64 {
         if let Some(retreat) = self.retreat {
             return retreat.window;
         }
-        let target = Path::bytes_in(self.estimate, path.rtt.min + MAX_ACK_DELAY);
+        let target = PathState::bytes_in(self.estimate, path.rtt.min + MAX_ACK_DELAY);
         target.min(path.delivered.saturating_mul(LEAP))
     }
 
     /// The window of avoidance if all goes well.
-    pub fn handed_over(&self, path: &Path) -> u64 {
-        percent(Path::bytes_in(self.estimate, path.rtt.min), HANDED_OVER)
+    pub fn handed_over(&self, path: &PathState) -> u64 {
+        percent(
+            PathState::bytes_in(self.estimate, path.rtt.min),
+            HANDED_OVER,
+        )
     }
 
-    pub fn on_acks(&mut self, path: &Path, acks: &Acks<'_>) -> Step {
+    pub fn on_acks(&mut self, path: &PathState, acks: &Acks<'_>) -> Step {
         let newest = acks.newest().sent_before;
         if let Some(retreat) = self.retreat {
             if newest < retreat.until {
@@ -168,7 +174,7 @@ impl Trial {
         self.best = self.best.max(acks.rate.map_or(0, |rate| rate.per_second()));
         self.count_long_samples(path, acks.rtt);
         if self.long_samples >= LONG_SAMPLES && round.judged(path) {
-            let window = Path::bytes_in(self.delivery_rate(path, &round), path.rtt.min);
+            let window = PathState::bytes_in(self.delivery_rate(path, &round), path.rtt.min);
             self.retreat(path, percent(window, HANDED_OVER));
             return Step::Window(self.window(path));
         }
@@ -181,7 +187,8 @@ impl Trial {
             return Step::Window(self.window(path));
         }
         if round.limited {
-            // What was not sent has not been tried out: twice what was delivered, as slow start would have it.
+            // What was not sent has not been tried out: twice what was delivered, as slow start
+            // would have it.
             let tried = (2 * round.delivered(path)).max(path.initial_window);
             return leave(tried.min(self.handed_over(path)), "limited");
         }
@@ -193,7 +200,7 @@ impl Trial {
         Step::Window(self.window(path))
     }
 
-    fn count_long_samples(&mut self, path: &Path, sample: Option<Span>) {
+    fn count_long_samples(&mut self, path: &PathState, sample: Option<Span>) {
         let eighth = Span::from_nanos(path.rtt.min.as_nanos() / 8);
         let long = path.rtt.min + eighth.max(MAX_ACK_DELAY);
         match sample {
@@ -204,18 +211,18 @@ impl Trial {
     }
 
     /// How fast the path delivers now.
-    fn delivery_rate(&self, path: &Path, round: &Round) -> u64 {
+    fn delivery_rate(&self, path: &PathState, round: &Round) -> u64 {
         let measured = per_second(round.delivered(path), path.now - round.began);
         // The first moments of a round exaggerate.
         measured.max(self.best).min(self.estimate)
     }
 
     /// More has been lost, of so many bytes in all, than what bit errors explain.
-    pub fn too_much(path: &Path, lost: u64, all: u64) -> bool {
+    pub fn too_much(path: &PathState, lost: u64, all: u64) -> bool {
         lost > STRAY_PACKETS * path.datagram + percent(all, STRAY_PERCENT)
     }
 
-    pub fn on_congestion(&mut self, path: &Path, event: &Congestion) -> Response {
+    pub fn on_congestion(&mut self, path: &PathState, event: &CongestionEvent) -> Response {
         let round = self.round.filter(|round| round.judged(path));
         let Some(round) = round.filter(|_| self.retreat.is_none()) else {
             return Response::Ignore;
@@ -224,7 +231,7 @@ impl Trial {
         if !Self::too_much(path, lost, lost + round.delivered(path)) && !event.ecn {
             return Response::Ignore;
         }
-        let window = Path::bytes_in(self.delivery_rate(path, &round), path.rtt.min);
+        let window = PathState::bytes_in(self.delivery_rate(path, &round), path.rtt.min);
         let window = percent(window, AFTER_LOSS);
         Response::Leave(Exit {
             window,

@@ -1,4 +1,5 @@
-//! CUBIC: windows on the curve of RFC 9438, figure 1. An ACK of a whole window takes the window to where the curve will be a round trip later.
+//! CUBIC: windows on the curve of RFC 9438, figure 1. An ACK of a whole window takes the window to
+//! where the curve will be a round trip later.
 
 use bentpipe_congestion::Avoidance;
 use bentpipe_congestion::avoidance::Cubic;
@@ -14,7 +15,8 @@ fn feed(segments: u64, rtt_ms: u64) -> Feed<dyn Avoidance> {
     feed
 }
 
-/// 100 segments lost some at a round-trip time of 600 ms: 70 are left, and K = ∛(30 / 0.4) = 4.217 s. An ACK has begun the stage.
+/// 100 segments lost some at a round-trip time of 600 ms: 70 are left, and K = ∛(30 / 0.4) = 4.217
+/// s. An ACK has begun the stage.
 fn reduced() -> Feed<dyn Avoidance> {
     let mut feed = feed(100, 600);
     feed.congest();
@@ -54,7 +56,8 @@ fn climbs_to_the_plateau_in_k() {
         }
         feed.path.window
     };
-    // After 7 round trips, 4.2 s, the plateau; after 5 more, 0.4 · (7.2 − 4.217)³ = 10.6 segments above.
+    // After 7 round trips, 4.2 s, the plateau; after 5 more, 0.4 · (7.2 − 4.217)³ = 10.6 segments
+    // above.
     let window = climb(7);
     assert!((99_000..=100_500).contains(&window), "{window}");
     let window = climb(5);
@@ -84,7 +87,8 @@ fn round_trips(feed: &mut Feed<dyn Avoidance>, count: usize) -> Vec<u64> {
 fn grows_as_reno_does_on_a_short_path() {
     let mut feed = feed(10, 10);
     feed.congest();
-    // 7 segments; 6 round trips of 0.529 segments bring it to cwnd_prior = 10, and then one in each.
+    // 7 segments; 6 round trips of 0.529 segments bring it to cwnd_prior = 10, and then one in
+    // each.
     let expected = [
         7_529, 8_058, 8_588, 9_117, 9_647, 10_176, 11_176, 12_176, 13_176, 14_176,
     ];

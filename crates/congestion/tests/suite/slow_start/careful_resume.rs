@@ -1,5 +1,6 @@
-//! What Careful Resume makes of a jump of which some was lost: to 1000 packets over 600 ms, of which the first ten are the initial window, and leave with it.
-//! A rate makes a window of 85 % of what it carries in 600 ms.
+//! What Careful Resume makes of a jump of which some was lost: to 1000 packets over 600 ms, of
+//! which the first ten are the initial window, and leave with it. A rate makes a window of 85 % of
+//! what it carries in 600 ms.
 
 use bentpipe_congestion::slow_start::{CarefulResume, Standard};
 use bentpipe_congestion::{Exit, Jump, Response, Resume, Rtt, SavedPath, Step};
@@ -212,7 +213,8 @@ fn another_round_trip_time_ends_an_early_jump() {
     jump(&mut feed, SAVED.window);
     feed.path.rtt.samples = 1;
     feed.path.rtt.min = Span::from_millis(100);
-    // Half of the initial window and of this packet. Losses of the jump are the controller's to ignore.
+    // Half of the initial window and of this packet. Losses of the jump are the controller's to
+    // ignore.
     let window = 11 * DATAGRAM / 2;
     assert_eq!(feed.ack(700, DATAGRAM, 100), Step::Retreat(window));
     feed.send(DATAGRAM);

@@ -1,4 +1,5 @@
-//! The slow starts against traces computed by hand and the pseudocode of their specifications, and on a model of a path.
+//! The slow starts against traces computed by hand and the pseudocode of their specifications, and
+//! on a model of a path.
 
 mod careful_resume;
 mod hybla;

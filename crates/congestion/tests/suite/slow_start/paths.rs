@@ -2,17 +2,17 @@
 
 use std::sync::{Arc, Mutex};
 
-use bentpipe_congestion::{Note, Recipe, Settings, Value, Watch};
+use bentpipe_congestion::{Algorithms, EventLog, LogEvent, Settings, Value};
 use bentpipe_units::{Span, Time};
 
 use crate::model::{DATAGRAM, Model};
 
 #[derive(Debug, Default)]
-struct Heard(Vec<Note>);
+struct Heard(Vec<LogEvent>);
 
-impl Watch for Heard {
-    fn note(&mut self, note: &Note) {
-        self.0.push(note.clone());
+impl EventLog for Heard {
+    fn log(&mut self, event: &LogEvent) {
+        self.0.push(event.clone());
     }
 }
 
@@ -25,34 +25,38 @@ fn sat(queue_percent: u64) -> Model {
     }
 }
 
-fn notes(model: &Model, ss: &str) -> Vec<Note> {
+fn events(model: &Model, ss: &str) -> Vec<LogEvent> {
     let heard = Arc::new(Mutex::new(Heard::default()));
     let settings = Settings {
-        watcher: Some(heard.clone()),
+        log: Some(heard.clone()),
         ..Settings::default()
     };
-    let recipe = Recipe::new("cubic", ss).unwrap();
-    model.run_with(recipe.controller(settings, DATAGRAM, Time::ZERO));
+    let algorithms = Algorithms::new("cubic", ss).unwrap();
+    model.run_with(algorithms.controller(settings, DATAGRAM, Time::ZERO));
     let mut heard = heard.lock().unwrap();
     std::mem::take(&mut heard.0)
 }
 
-fn text(note: &Note, name: &str) -> &'static str {
-    match note.get(name) {
+fn text(event: &LogEvent, name: &str) -> &'static str {
+    match event.get(name) {
         Some(Value::Text(text)) => text,
-        other => panic!("{name} of {note:?} is {other:?}"),
+        other => panic!("{name} of {event:?} is {other:?}"),
     }
 }
 
 /// What ended slow start.
-fn end(notes: &[Note]) -> &'static str {
-    let left = |note: &&Note| note.name == "phase" && text(note, "new") == "congestion_avoidance";
-    text(notes.iter().find(left).expect("slow start ends"), "trigger")
+fn end(events: &[LogEvent]) -> &'static str {
+    let left =
+        |event: &&LogEvent| event.name == "phase" && text(event, "new") == "congestion_avoidance";
+    text(
+        events.iter().find(left).expect("slow start ends"),
+        "trigger",
+    )
 }
 
 /// The largest normalised difference before slow start ended.
-fn largest_norm(notes: &[Note]) -> f64 {
-    let norms = notes.iter().filter_map(|note| match note.get("norm") {
+fn largest_norm(events: &[LogEvent]) -> f64 {
+    let norms = events.iter().filter_map(|event| match event.get("norm") {
         Some(Value::Number(norm)) => Some(*norm),
         _ => None,
     });
@@ -62,36 +66,37 @@ fn largest_norm(notes: &[Note]) -> f64 {
 #[test]
 fn search_does_not_speak_before_loss_on_a_queue_of_one_bdp_and_does_on_four() {
     for (ss, one) in [("search", 0.35), ("search4", 0.26)] {
-        let shallow = notes(&sat(100), ss);
+        let shallow = events(&sat(100), ss);
         assert_eq!(end(&shallow), "loss", "{ss}");
         let norm = largest_norm(&shallow);
         assert!(norm < one, "{ss}: {norm}");
     }
-    let deep = notes(&sat(400), "search");
+    let deep = events(&sat(400), "search");
     assert_eq!(end(&deep), "search");
-    let deep = notes(&sat(400), "search4");
-    assert!(deep.iter().any(|note| note.name == "search_exit"));
+    let deep = events(&sat(400), "search4");
+    assert!(deep.iter().any(|event| event.name == "search_exit"));
 }
 
-fn css(notes: &[Note]) -> Option<&Note> {
-    let entered =
-        |note: &&Note| note.name == "phase" && text(note, "new") == "conservative_slow_start";
-    notes.iter().find(entered)
+fn css(events: &[LogEvent]) -> Option<&LogEvent> {
+    let entered = |event: &&LogEvent| {
+        event.name == "phase" && text(event, "new") == "conservative_slow_start"
+    };
+    events.iter().find(entered)
 }
 
-fn integer(note: &Note, name: &str) -> u64 {
-    match note.get(name) {
+fn integer(event: &LogEvent, name: &str) -> u64 {
+    match event.get(name) {
         Some(Value::Integer(number)) => *number,
-        other => panic!("{name} of {note:?} is {other:?}"),
+        other => panic!("{name} of {event:?} is {other:?}"),
     }
 }
 
 #[test]
 fn hystart_plus_plus_becomes_careful_beyond_the_bdp() {
     let model = sat(400);
-    let notes = notes(&model, "hystart++");
+    let events = events(&model, "hystart++");
     let window = integer(
-        css(&notes).expect("it becomes careful"),
+        css(&events).expect("it becomes careful"),
         "congestion_window",
     ) / DATAGRAM;
     let bdp = model.bdp_packets();
@@ -110,8 +115,8 @@ fn jitter_of_20_ms_does_not_make_it_careful_early() {
             bytes: 20 << 20,
             ..sat(100)
         };
-        let notes = notes(&model, "hystart++");
-        let window = css(&notes).map(|note| integer(note, "congestion_window") / DATAGRAM);
+        let events = events(&model, "hystart++");
+        let window = css(&events).map(|event| integer(event, "congestion_window") / DATAGRAM);
         let bdp = model.bdp_packets();
         assert!(
             window.is_none_or(|window| window > bdp),

@@ -25,8 +25,9 @@ fn all() -> Vec<Feed> {
 }
 
 proptest! {
-    /// Until there is a sign the window only grows, by what was acknowledged at most (Hybla: seven times that); then it is a
-    /// window that is there already, or less, and no smaller than the initial one, but for a queue that drains.
+    /// Until there is a sign the window only grows, by what was acknowledged at most (Hybla: seven
+    /// times that); then it is a window that is there already, or less, and no smaller than the
+    /// initial one, but for a queue that drains.
     #[test]
     fn the_window_grows_until_a_sign_and_never_beyond(
         acks in prop::collection::vec((0u64..400, 1u64..20, 500u64..5000, any::<bool>()), 1..300)

@@ -1,12 +1,13 @@
-//! SEARCH 2.0. At an RTT of 600 ms a bin lasts 210 ms, the look back is of 3 bins (600 / 210 = 2.86), and 13 bins must have been completed
-//! before the last one can be compared: 10 and 3.
+//! SEARCH 2.0. At an RTT of 600 ms a bin lasts 210 ms, the look back is of 3 bins (600 / 210 =
+//! 2.86), and 13 bins must have been completed before the last one can be compared: 10 and 3.
 
 use bentpipe_congestion::slow_start::Search;
-use bentpipe_congestion::{Exit, Note, Step, Value};
+use bentpipe_congestion::{Exit, LogEvent, Step, Value};
 
 use crate::feed::{Feed, INITIAL_WINDOW};
 
-/// An ACK at the beginning, and one just after the end of each bin: the n-th of these falls into bin n.
+/// An ACK at the beginning, and one just after the end of each bin: the n-th of these falls into
+/// bin n.
 fn fill(feed: &mut Feed, bins: &[u64]) -> Vec<Step> {
     let ack = |(n, bytes): (u64, &u64)| feed.ack(if n == 0 { 0 } else { 210 * n + 1 }, *bytes, 600);
     (0..).zip(bins).map(ack).collect()
@@ -30,8 +31,8 @@ fn leaves(step: &Step) -> bool {
 fn leaves_when_the_rate_no_longer_grows_as_soon_as_it_can_tell() {
     let (_, last, before) = outcome(Search::new(), &[1000; 14]);
     assert_eq!(before, [Step::Grow(1000); 14]);
-    // Bins 4 to 13 hold 10,000 bytes, where twice those of bins 1 to 10 were expected. In two initial round trips, which are 5.7 bins,
-    // 6000 bytes were delivered.
+    // Bins 4 to 13 hold 10,000 bytes, where twice those of bins 1 to 10 were expected. In two
+    // initial round trips, which are 5.7 bins, 6000 bytes were delivered.
     let window = INITIAL_WINDOW + 14_000 - 6000;
     let exit = Exit {
         window,
@@ -43,7 +44,8 @@ fn leaves_when_the_rate_no_longer_grows_as_soon_as_it_can_tell() {
 
 #[test]
 fn goes_on_at_the_threshold_and_leaves_beyond_it() {
-    // Bins 1 to 10: 10,000 bytes. Bins 4 to 13: 7000 and three others. 20,000 − 13,000 is 35 % of 20,000.
+    // Bins 1 to 10: 10,000 bytes. Bins 4 to 13: 7000 and three others. 20,000 − 13,000 is 35 % of
+    // 20,000.
     let mut bins = [1000; 14];
     bins[11..].fill(2000);
     let (_, at, _) = outcome(Search::new(), &bins);
@@ -82,8 +84,8 @@ fn never_takes_the_initial_window() {
     assert!(matches!(last, Step::Leave(exit) if exit.window == INITIAL_WINDOW));
 }
 
-fn number(note: &Note, name: &str) -> Option<u64> {
-    match note.get(name)? {
+fn number(event: &LogEvent, name: &str) -> Option<u64> {
+    match event.get(name)? {
         Value::Integer(number) => Some(*number),
         _ => None,
     }
@@ -93,21 +95,21 @@ fn number(note: &Note, name: &str) -> Option<u64> {
 fn log_only_notes_once_what_it_would_have_done_and_goes_on() {
     let (mut feed, last, _) = outcome(Search::log_only(), &[1000; 14]);
     assert_eq!(last, Step::Grow(1000));
-    let note = feed.note().unwrap();
-    assert_eq!(note.name, "search_exit");
-    assert_eq!(number(&note, "overshoot_bytes"), Some(6000));
+    let event = feed.log_event().unwrap();
+    assert_eq!(event.name, "search_exit");
+    assert_eq!(number(&event, "overshoot_bytes"), Some(6000));
     assert_eq!(
-        number(&note, "congestion_window"),
+        number(&event, "congestion_window"),
         Some(INITIAL_WINDOW + 8000)
     );
     assert_eq!(feed.ack(210 * 15 + 1, 1000, 600), Step::Grow(1000));
-    assert_eq!(feed.note().unwrap().name, "search_bin");
+    assert_eq!(feed.log_event().unwrap().name, "search_bin");
 }
 
 #[test]
 fn notes_each_completed_bin_with_its_windows_and_the_norm() {
     let (mut feed, _, _) = outcome(Search::keeping(), &[1000; 14]);
-    let note = feed.note().unwrap();
+    let event = feed.log_event().unwrap();
     for (name, value) in [
         ("bin", 13),
         ("delivered_bytes", 1000),
@@ -115,9 +117,9 @@ fn notes_each_completed_bin_with_its_windows_and_the_norm() {
         ("expected_bytes", 20_000),
         ("look_back_bins", 3),
     ] {
-        assert_eq!(number(&note, name), Some(value), "{name}");
+        assert_eq!(number(&event, name), Some(value), "{name}");
     }
-    assert_eq!(note.get("norm"), Some(&Value::Number(0.5)));
+    assert_eq!(event.get("norm"), Some(&Value::Number(0.5)));
 }
 
 #[test]
@@ -127,7 +129,7 @@ fn looks_back_by_the_latest_rtt_and_not_at_all_if_that_is_beyond_its_bins() {
     // 15 bins are 3150 ms, and 14.5 of them are 15.
     let step = feed.ack(210 * 40, 1000, 3100);
     assert!(!leaves(&step), "{step:?}");
-    assert_eq!(number(&feed.note().unwrap(), "expected_bytes"), None);
+    assert_eq!(number(&feed.log_event().unwrap(), "expected_bytes"), None);
 }
 
 #[test]
@@ -149,7 +151,7 @@ fn bins_that_were_skipped_are_empty() {
     let step = feed.ack(210 * 17 + 1, 1000, 600);
     // Bins 7 to 16, of which 14 to 16 are empty, against bins 4 to 13.
     assert!(leaves(&step), "{step:?}");
-    let note = feed.note().unwrap();
-    assert_eq!(number(&note, "window_bytes"), Some(7000));
-    assert_eq!(number(&note, "expected_bytes"), Some(20_000));
+    let event = feed.log_event().unwrap();
+    assert_eq!(number(&event, "window_bytes"), Some(7000));
+    assert_eq!(number(&event, "expected_bytes"), Some(20_000));
 }

@@ -5,7 +5,8 @@ use bentpipe_congestion::{Exit, Step, Value};
 
 use crate::feed::{DATAGRAM, Feed, INITIAL_WINDOW};
 
-/// An ACK at the beginning and after each bin, of what was delivered in it; as much as `sent` says is sent in it.
+/// An ACK at the beginning and after each bin, of what was delivered in it; as much as `sent` says
+/// is sent in it.
 fn fill(
     feed: &mut Feed,
     sent: impl Fn(u64) -> u64,
@@ -20,7 +21,7 @@ fn fill(
 }
 
 fn note_of(feed: &mut Feed, name: &str) -> Option<Value> {
-    feed.note().and_then(|note| note.get(name).cloned())
+    feed.log_event().and_then(|event| event.get(name).cloned())
 }
 
 #[test]
@@ -42,7 +43,8 @@ fn leaves_from_a_normalised_difference_of_26_percent_on() {
 #[test]
 fn interpolates_between_the_windows_a_round_trip_back() {
     let mut feed = Feed::slow_start(Search4::default(), 600);
-    // In bin n, n · 1000 bytes. Window 1 to 10: 55,000, of weight 180/210; window 2 to 11: 65,000, of weight 30/210.
+    // In bin n, n · 1000 bytes. Window 1 to 10: 55,000, of weight 180/210; window 2 to 11: 65,000,
+    // of weight 30/210.
     fill(&mut feed, |n| n * 1000, 1000, 0..=13);
     let expected = (55_000 * 180 + 65_000 * 30) / 210;
     assert_eq!(
@@ -59,7 +61,8 @@ fn drains_a_datagram_for_three_down_to_what_a_round_trip_delivered() {
     let target = 3 * 74_000;
     feed.path.in_flight = 300_000;
     let step = feed.ack(2740, 3 * DATAGRAM, 600);
-    // 74,000 bytes of the ACK before are 20 datagrams for three each, and 2000 bytes; with these and 3600 it is one more.
+    // 74,000 bytes of the ACK before are 20 datagrams for three each, and 2000 bytes; with these
+    // and 3600 it is one more.
     assert_eq!(step, Step::Window(300_000 - 3 * DATAGRAM + DATAGRAM));
     feed.path.in_flight = target;
     let step = feed.ack(2750, DATAGRAM, 600);
@@ -89,12 +92,12 @@ fn drains_to_no_less_than_the_initial_window() {
 fn does_not_compare_when_the_rtt_has_outgrown_its_bins() {
     let mut feed = Feed::slow_start(Search4::default(), 600);
     fill(&mut feed, |_| 100_000, 100_000, 0..=30);
-    feed.note();
+    feed.log_event();
     // 15 bins back is one too many.
     assert_eq!(feed.ack(210 * 31 + 1, 0, 15 * 210), Step::Grow(0));
     assert_eq!(note_of(&mut feed, "expected_bytes"), None);
     assert_eq!(feed.ack(210 * 32 + 1, 0, 15 * 210 - 1), Step::Grow(0));
-    assert!(feed.note().unwrap().get("expected_bytes").is_some());
+    assert!(feed.log_event().unwrap().get("expected_bytes").is_some());
 }
 
 #[test]

@@ -5,11 +5,11 @@
 //! of a file are relative to its folder.
 
 mod check;
-mod problem;
+mod error;
 mod reading;
 #[cfg(test)]
 mod tests;
-mod words;
+mod values;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -18,13 +18,14 @@ use std::path::PathBuf;
 use bentpipe_units::{Size, Span};
 use serde::{Deserialize, Serialize};
 
-pub use problem::Problem;
-pub use reading::Change;
-pub use words::{Auto, AutoHop, Format, HostPort, Level, Mode, Word};
+pub use error::SettingsError;
+pub use reading::Override;
+pub use values::{Auto, AutoHop, Format, HostPort, Level, Mode, OptionValue};
 
-/// Options of one side, in the words of the noq endpoint's variants (`endpoints/noq/README.md`).
-pub type Options = BTreeMap<String, Word>;
+/// The options of one side, in the words of the noq endpoint's variants (`endpoints/noq/README.md`).
+pub type Options = BTreeMap<String, OptionValue>;
 
+/// The settings: everything that a configuration file may say.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Settings {
@@ -82,7 +83,7 @@ impl Default for Verify {
     }
 }
 
-/// What the proxy shows to its clients.
+/// A certificate that the proxy shows to its clients.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Certificate {
@@ -94,7 +95,7 @@ pub struct Certificate {
     pub key: PathBuf,
 }
 
-/// Who may come.
+/// The clients that may come.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Clients {
@@ -106,6 +107,7 @@ pub struct Clients {
     pub early_data: bool,
 }
 
+/// The limits of all connections.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Limits {
@@ -123,6 +125,7 @@ pub struct Limits {
     pub warm: u32,
 }
 
+/// The times after which something is given up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Times {
@@ -138,6 +141,7 @@ pub struct Times {
     pub drain: Span,
 }
 
+/// The page of metrics.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Metrics {
@@ -146,6 +150,7 @@ pub struct Metrics {
     pub listen: Option<SocketAddr>,
 }
 
+/// The form and the detail of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LogSettings {

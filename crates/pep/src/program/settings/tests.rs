@@ -5,17 +5,17 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::reading::Source;
-use super::{Auto, Change, Problem, Settings};
+use super::{Auto, Override, Settings, SettingsError};
 
 const EXAMPLE: &str = include_str!("../../../../../examples/pep.toml");
 const HOP: &str = "[next-hop]\naddress = \"127.0.0.1:1\"\nverify = false\n";
 
-fn parse(text: &str) -> Result<Settings, Problem> {
+fn parse(text: &str) -> Result<Settings, SettingsError> {
     let file = Path::new("etc/pep.toml");
     Settings::parse(Some(Source { file, text }), &[])
 }
 
-fn problem(text: &str) -> Problem {
+fn problem(text: &str) -> SettingsError {
     parse(text).expect_err(text)
 }
 
@@ -178,8 +178,8 @@ fn what_does_not_go_together_is_refused() {
 
 #[test]
 fn flags_change_what_the_file_says_and_are_named() {
-    let change = |path: &[&str], value: toml::Value| Change::new("--flag", path, value);
-    let read = |change: Change| {
+    let change = |path: &[&str], value: toml::Value| Override::new("--flag", path, value);
+    let read = |change: Override| {
         let file = Path::new("pep.toml");
         Settings::parse(
             Some(Source {
