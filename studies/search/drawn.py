@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bentpipe.analysis.plots.canvas import GREEN
-from bentpipe.study import courses
-from bentpipe.study.courses import Distribution, MeanCurve
+from bentpipe.study import curves
+from bentpipe.study.curves import Distribution, MeanCurve
 from bentpipe.study.figures import Line
 from bentpipe.study.slow_starts import MB
 
@@ -43,7 +43,7 @@ def _exit(study: PublishedComparison, path: Path) -> bool:
         return False
     lines = [Line(0, "the first loss", ":"), Line(1, "one round trip before it", "--", GREEN)]
     series = [Distribution("SEARCH's exit", leads)]
-    courses.distributions([("", series)], "from the exit to the first loss (round trips)", path, lines)
+    curves.distributions([("", series)], "from the exit to the first loss (round trips)", path, lines)
     return True
 
 
@@ -57,7 +57,7 @@ def _times(study: PublishedComparison, path: Path) -> bool:
         )
         for one in study.groups
     ]
-    courses.quartiles(made, ("delivered (MB)", "time (s), median and quartiles"), path)
+    curves.quartiles(made, ("delivered (MB)", "time (s), median and quartiles"), path)
     return True
 
 
@@ -71,7 +71,7 @@ def _saved(study: PublishedComparison, path: Path) -> bool:
         )
         for one in study.others
     ]
-    courses.differences(made, ("delivered (MB)", "sooner than the baseline (s)"), path)
+    curves.differences(made, ("delivered (MB)", "sooner than the baseline (s)"), path)
     return True
 
 
@@ -86,7 +86,7 @@ def _distributions(study: PublishedComparison, path: Path) -> bool:
     ]
     if not any(math.isfinite(value) for _, series in panels for one in series for value in one.values):
         return False
-    courses.distributions(panels, "time (s)", path)
+    curves.distributions(panels, "time (s)", path)
     return True
 
 
@@ -95,5 +95,5 @@ def _window(study: PublishedComparison, path: Path) -> bool:
         return False
     beta = Line(study.known.beta_cut, "what CUBIC takes off after a loss", "--")
     series = [Distribution(study.name(one), cuts, study.number(one)) for one, cuts in study.cuts]
-    courses.distributions([("", series)], "share of the window that is taken off", path, [beta], (0, 1))
+    curves.distributions([("", series)], "share of the window that is taken off", path, [beta], (0, 1))
     return True

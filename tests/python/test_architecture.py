@@ -294,6 +294,21 @@ def test_only_the_command_line_prints_errors_and_ends_the_process() -> None:
         assert "sys.exit" not in text and "error: {" not in text, file.name
 
 
+def test_no_two_classes_are_called_alike() -> None:
+    """One name is one concept. A class may extend the structure of a file under its name."""
+    named: dict[str, list[Path]] = {}
+    for file in modules():
+        for node in ast.parse(file.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not _extends_itself(node):
+                named.setdefault(node.name, []).append(file.relative_to(PACKAGE))
+    assert {name: files for name, files in named.items() if len(files) > 1} == {}
+
+
+def _extends_itself(node: ast.ClassDef) -> bool:
+    """Whether it is made as `class Record(schema.Record)`."""
+    return any(isinstance(base, ast.Attribute) and base.attr == node.name for base in node.bases)
+
+
 def test_no_file_is_too_long() -> None:
     folders = ("python", "crates", "endpoints", "benches", "tests", "report-ui/src")
     long = [

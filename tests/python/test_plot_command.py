@@ -179,10 +179,10 @@ def test_iterations_without_a_trace_are_shown_by_their_records(bentpipe: Command
     folder = Path("run/trials") / traced.trial
     fake_trace.write(folder)
     (folder / trial_files.TRACE).write_text("whole")
-    behind = list(others.courses(traces.of_trial(folder), "forward", "server"))
+    behind = list(others.curves(traces.of_trial(folder), "forward", "server"))
     assert len(behind) == 2
     assert all(course.bytes[-1] > 0.9 * fake_run.SIZE for course in behind)
-    arrived = list(others.courses(traces.of_trial(folder), "forward", "client"))
+    arrived = list(others.curves(traces.of_trial(folder), "forward", "client"))
     rtt_s = fake_run.LINKS[traced.scenario].rtt_s
     assert arrived[0].time_s[0] - behind[0].time_s[0] == pytest.approx(rtt_s / 2)
 
@@ -198,7 +198,7 @@ def test_iterations_with_a_trace_are_shown_by_it(transfer: Path) -> None:
         folder = Path("run/trials") / record.trial
         fake_trace.write(folder)
         (folder / trial_files.TRACE).write_text("whole")
-    behind = list(others.courses(traces.of_trial(Path("run/trials") / first.trial), "forward", "server"))
+    behind = list(others.curves(traces.of_trial(Path("run/trials") / first.trial), "forward", "server"))
     assert behind[0].bytes[-1] == 1_000_000
     assert len(behind) == 2
 

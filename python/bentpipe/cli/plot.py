@@ -215,7 +215,7 @@ class _Drawing:
             direction,
             side,
             self._title(connection.connection),
-            tuple(others.courses(self.analysis, direction, side)) if wanted else (),
+            tuple(others.curves(self.analysis, direction, side)) if wanted else (),
         )
 
     def _side(self) -> Any:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bentpipe.contract.bench import StackPair, TrialRequest
 from bentpipe.contract.check import Check, partner_of
+from bentpipe.contract.stack_pair import StackPair, TrialRequest
 from bentpipe.plan import workload
 from bentpipe.stacks.model import Stack
 
@@ -74,18 +74,18 @@ def _case(stack: Stack, folder: Path, name: str, case: CaseCheck) -> Iterator[Ch
         return
     client = stack if "client" in stack.roles else partner
     server = stack if "server" in stack.roles else partner
-    bench = StackPair(client, server, folder)
+    pair = StackPair(client, server, folder)
     work = workload.parse(case.workload, name)
     workload.write_files(folder / "www", work)
-    question = TrialRequest(name, settings=case.settings, testcase=name, requests=work.requests)
-    result = bench.trial(question)
-    title = f"{name}: every file arrives, and the wire shows {case.shown}, {bench.pair}"
+    request = TrialRequest(name, settings=case.settings, testcase=name, requests=work.requests)
+    result = pair.trial(request)
+    title = f"{name}: every file arrives, and the wire shows {case.shown}, {pair.title}"
     if result["outcome"] != "ok":
-        yield bench.failed(title, question, result, f"{case.hint} (section 2)")
+        yield pair.failed(title, request, result, f"{case.hint} (section 2)")
         return
     yield Check(title, True)
     if client.deterministic and server.deterministic:
-        again = bench.trial(replace(question, label=f"{name}-again"))
+        again = pair.trial(replace(request, label=f"{name}-again"))
         same = again.get("packet_log_sha256") == result.get("packet_log_sha256")
         yield Check(
             f"{name}: the same seed gives the same packets",

@@ -20,7 +20,7 @@ _MOST_PRESSURE = 60.0  # percent of the last 10 s in which some task waited: non
 
 
 @dataclass
-class LoadLimit:
+class LoadGuard:
     """The limit of how much runs at once, in weights of trials."""
 
     most: float  # never more than this

@@ -25,7 +25,7 @@ from bentpipe.execution.awake import kept_awake
 from bentpipe.execution.bundler import Bundler
 from bentpipe.execution.contract_check import ContractCheck
 from bentpipe.execution.executor import Executor, LocalExecutor
-from bentpipe.execution.guard import TRIES, LoadLimit
+from bentpipe.execution.guard import TRIES, LoadGuard
 from bentpipe.execution.jobs import Answer
 from bentpipe.execution.kept_traces import KeptTraces
 from bentpipe.execution.pause import Pause
@@ -86,7 +86,7 @@ class Scheduler:
         self._jobs = self._testbed.jobs(self.settings.jobs)
         guarded = self._testbed.needs_processors_in_time
         self._awake = self.manifest.awake = self.settings.awake and guarded
-        self._guard = LoadLimit(self._jobs, not self._awake) if guarded else None
+        self._guard = LoadGuard(self._jobs, not self._awake) if guarded else None
         self._tries: dict[str, int] = {}  # trial → how often its testbed did not keep to the model
         self._paused = False
 

@@ -1,6 +1,6 @@
-"""The other iterations of a trial's cell, as courses that lie behind a figure of stream offsets.
+"""The other iterations of a trial's cell, as curves that lie behind a figure of stream offsets.
 
-Of an iteration with a trace, the course is the highest offset sent (seen at the sender's side) or the bytes
+Of an iteration with a trace, the curve is the highest offset sent (seen at the sender's side) or the bytes
 received. Of one without, it is its record's `received_bytes`, which count UDP payload, so all headers and
 retransmissions: a few percent more. Those are times at the client; at the server's side they are drawn half a
 round trip earlier.
@@ -22,8 +22,8 @@ from bentpipe.runs import trial_files
 from bentpipe.runs.records import Record
 
 
-def courses(analysis: Analysis, direction: Direction, side: Side) -> Iterator[ByteCurve]:
-    """A course per other iteration of which something is known; none if `analysis` is not of a trial."""
+def curves(analysis: Analysis, direction: Direction, side: Side) -> Iterator[ByteCurve]:
+    """A curve per other iteration of which something is known; none if `analysis` is not of a trial."""
     run, trial = analysis.run, analysis.trial
     if run is None or trial not in run.records:
         return

@@ -120,40 +120,40 @@ class MeanCurve:
     number: int = 0
 
 
-def quartiles(courses: Sequence[MeanCurve], labels: tuple[str, str], path: Path) -> None:
-    """The median of each course, with a band from quartile to quartile; both end where they are not
+def quartiles(curves: Sequence[MeanCurve], labels: tuple[str, str], path: Path) -> None:
+    """The median of each curve, with a band from quartile to quartile; both end where they are not
     finite."""
     with style():
         made = Figure((0.7 * WIDTH_MM * MM, (_HEIGHT_MM + _LEGEND_MM) * MM), layout="constrained")
         axes = made.subplots()
-        for course in courses:
-            colour, dashes = _look(course.number)
+        for curve in curves:
+            colour, dashes = _look(curve.number)
             low, middle, high = (
-                np.array([_finite(quantile(_known(values), share)) for values in course.values])
+                np.array([_finite(quantile(_known(values), share)) for values in curve.values])
                 for share in (0.25, 0.5, 0.75)
             )
-            axes.plot(course.x, middle, color=colour, ls=dashes, lw=1, zorder=4)
-            axes.fill_between(course.x, low, high, color=colour, alpha=0.15, lw=0, zorder=2)
+            axes.plot(curve.x, middle, color=colour, ls=dashes, lw=1, zorder=4)
+            axes.fill_between(curve.x, low, high, color=colour, alpha=0.15, lw=0, zorder=2)
         axes.set_xlabel(labels[0])
         axes.set_ylabel(labels[1])
-        _legend(made, courses, [])
+        _legend(made, curves, [])
         canvas.save(made, path, labels[1])
 
 
-def differences(courses: Sequence[MeanCurve], labels: tuple[str, str], path: Path) -> None:
+def differences(curves: Sequence[MeanCurve], labels: tuple[str, str], path: Path) -> None:
     """Lines about zero: of three values at each x the middle one, in a band of the others."""
     with style():
         made = Figure((0.7 * WIDTH_MM * MM, (_HEIGHT_MM + _LEGEND_MM) * MM), layout="constrained")
         axes = made.subplots()
         axes.axhline(0, color=GREY, lw=0.6, zorder=1)
-        for course in courses:
-            colour, dashes = _look(course.number)
-            low, middle, high = (np.array([_finite(v[place]) for v in course.values]) for place in range(3))
-            axes.plot(course.x, middle, color=colour, ls=dashes, lw=1, zorder=4)
-            axes.fill_between(course.x, low, high, color=colour, alpha=0.12, lw=0, zorder=2)
+        for curve in curves:
+            colour, dashes = _look(curve.number)
+            low, middle, high = (np.array([_finite(v[place]) for v in curve.values]) for place in range(3))
+            axes.plot(curve.x, middle, color=colour, ls=dashes, lw=1, zorder=4)
+            axes.fill_between(curve.x, low, high, color=colour, alpha=0.12, lw=0, zorder=2)
         axes.set_xlabel(labels[0])
         axes.set_ylabel(labels[1])
-        _legend(made, courses, [Line(0, "no difference", "-", GREY)])
+        _legend(made, curves, [Line(0, "no difference", "-", GREY)])
         canvas.save(made, path, labels[1])
 
 

@@ -70,51 +70,49 @@ class StackPair:
     folder: Path
 
     @property
-    def pair(self) -> str:
+    def title(self) -> str:
         return f"{self.client.name} → {self.server.name}"
 
-    def left(self, question: TrialRequest) -> Path:
-        """Where the trial of `question` leaves its files."""
-        return self.folder / "trials" / question.label
+    def left(self, request: TrialRequest) -> Path:
+        """Where the trial of `request` leaves its files."""
+        return self.folder / "trials" / request.label
 
-    def culprit(self, question: TrialRequest) -> str | None:
-        """The role of the program that failed in the trial of `question`, if one did: its frames are kept."""
-        roles = (role for role in ("client", "server") if (self.left(question) / f"{role}.frames").is_file())
+    def culprit(self, request: TrialRequest) -> str | None:
+        """The role of the program that failed in the trial of `request`, if one did: its frames are kept."""
+        roles = (role for role in ("client", "server") if (self.left(request) / f"{role}.frames").is_file())
         return next(roles, None)
 
-    def trial(self, question: TrialRequest) -> Mapping[str, Any]:
+    def trial(self, request: TrialRequest) -> Mapping[str, Any]:
         """The coordinator's result."""
         server = Variant(self.server.name, self.server, {})
-        if question.aside is not None:
+        if request.aside is not None:
             own = self.server.command("virtual-time")
-            command = ("/bin/sh", "-c", _ASIDE, "sh", str(question.aside), *own)
+            command = ("/bin/sh", "-c", _ASIDE, "sh", str(request.aside), *own)
             server = _Shimmed(server.label, server.stack, {}, command)
         client = Variant(self.client.name, self.client, {})
         trial = LocalTrial(
-            scenario=scenarios.resolve(SCENARIO, question.settings).scenario,
-            flows=(LocalFlow(question.testcase, question.requests, client, server),),
+            scenario=scenarios.resolve(SCENARIO, request.settings).scenario,
+            flows=(LocalFlow(request.testcase, request.requests, client, server),),
             www=self.folder / "www",
-            seed=f"{question.seed:016x}",
-            folder=self.left(question),
-            trace=question.logs,
-            qlog=question.logs,
+            seed=f"{request.seed:016x}",
+            folder=self.left(request),
+            trace=request.logs,
+            qlog=request.logs,
             silence_s=silence_s(),
         )
         answer = TrialProcesses(self.folder).run(trial)
         return answer.values or {"outcome": "invalid", "detail": answer.failure}
 
-    def check(self, name: str, question: TrialRequest, result: Mapping[str, Any]) -> Check:
+    def check(self, name: str, request: TrialRequest, result: Mapping[str, Any]) -> Check:
         """The check `name`, which passes if the trial came to a good end."""
         outcome = str(result["outcome"])
         if outcome == "ok":
             return Check(name, True)
-        return self.failed(
-            name, question, result, _HINTS.get(outcome, "see endpoints/CONTRACT.md, section 4")
-        )
+        return self.failed(name, request, result, _HINTS.get(outcome, "see endpoints/CONTRACT.md, section 4"))
 
-    def failed(self, name: str, question: TrialRequest, result: Mapping[str, Any], hint: str) -> Check:
+    def failed(self, name: str, request: TrialRequest, result: Mapping[str, Any], hint: str) -> Check:
         """The failed check `name`, with all that helps to find out why."""
-        folder, role = self.left(question), self.culprit(question)
+        folder, role = self.left(request), self.culprit(request)
         detail = f"{result['outcome']}: {result['detail']}{_packets(result)}"
         if role is None:
             return Check(name, False, detail, hint, folder=folder if folder.is_dir() else None)
