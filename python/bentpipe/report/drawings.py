@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from bentpipe.analysis import ideal_sender
 from bentpipe.analysis.link_facts import LinkFacts
 from bentpipe.analysis.plots import series
 from bentpipe.analysis.plots.table import OTHER, SENDER, Direction, Floats, Ints, Side
@@ -29,7 +30,6 @@ _COLOURS = {"forward": "accent", "return": "series-4"}
 _INITIAL = {"forward": "series-6", "return": "series-7"}
 _HANDSHAKE = {"forward": "series-1", "return": "series-5"}
 _PAYLOAD = {"forward": "series-3", "return": "series-5"}
-_HEADERS = 1.05  # what an ideal sender adds for headers, as in a record's `limit_s`
 
 
 @dataclass
@@ -85,8 +85,9 @@ class Plots:
         rate, size = self._rate_bps(self.data), self.link.size_bytes
         if rate is None or size is None or not self.rtt_s:
             return None
-        begin = 2 * self.rtt_s - self.before_client_s
-        times = np.array([0, begin, begin + size * _HEADERS * 8 / rate])
+        before, _ = ideal_sender.round_trips("transfer")
+        begin = before * self.rtt_s - self.before_client_s
+        times = np.array([0, begin, begin + size * ideal_sender.HEADERS * 8 / rate])
         return self._line("ideal sender", "signal", times, np.array([0, 0, size]), mark="guide")
 
     def number(self) -> list[dict[str, Any]]:

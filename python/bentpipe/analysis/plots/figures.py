@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 from matplotlib.figure import Figure
 
+from bentpipe.analysis import ideal_sender
 from bentpipe.analysis.link_facts import LinkFacts
 from bentpipe.analysis.plots import canvas, series
 from bentpipe.analysis.plots.canvas import (
@@ -46,7 +47,6 @@ from bentpipe.analysis.traces import logged_window
 from bentpipe.errors import BentpipeError, UsageError
 from bentpipe.schema.analysis import Connection
 
-_HEADERS = 1.05  # what an ideal sender adds for headers, as in a record's `limit_s`
 _EVENTS = {"handshake_complete": "handshake", "first_byte": "first byte", "last_byte": "last byte"}
 _ROOM = 1.01  # behind the last packet
 _WORTH_A_LINE = 0.05  # of the bottleneck's rate: below, its line would press the rest to the ground
@@ -178,9 +178,10 @@ def _limit(subject: FigureSubject, panel: Panel) -> None:
     rate, rtt_s = subject.rate_bps, subject.rtt_s
     if rate is None or rtt_s is None:
         return
-    begin = 2 * rtt_s - (rtt_s / 2 if subject.at_sender else 0)
+    before, _ = ideal_sender.round_trips("transfer")
+    begin = before * rtt_s - (rtt_s / 2 if subject.at_sender else 0)
     reach = max(panel.end_s, begin)
-    sent = (reach - begin) * rate / 8 / _HEADERS
+    sent = (reach - begin) * rate / 8 / ideal_sender.HEADERS
     panel.line([begin, reach], [0, sent], Mark("ideal sender", GREY, "", dashes="-.", width=0.6, above=1))
 
 
