@@ -9,7 +9,8 @@
 # make bench   what a trial costs, beside the same stacks over loopback UDP; decoding, beside tshark;
 #              congestion controllers, beside noq's; bentpipe perf, beside noq and iperf3, and through the proxy;
 #              how exact real time is, beside this machine's timer
-# make schemas what is generated from the definitions of file formats in schemas/
+# make schemas what is generated: from the definitions of file formats in schemas/, types and reference
+#              pages; from rules, scenarios, stacks and commands, parts of the reference
 # make lint    formatters and linters, changing nothing
 
 PYTHON ?= python3
@@ -62,6 +63,7 @@ lint:
 
 schemas:
 	$(BIN)/python tools/schemas/generate.py
+	$(BIN)/python tools/reference/pages.py
 
 fmt:
 	cargo fmt --all

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bentpipe.execution.jobs import Flow, Job, Trials
+from bentpipe.execution.jobs import LocalFlow, LocalTrial, TrialProcesses
 from bentpipe.plan import scenarios
 from bentpipe.plan.trial import Trial
 from bentpipe.plan.workload import www_file
@@ -130,15 +130,15 @@ def trial(client: Stack, server: Stack, folder: Path) -> dict[str, Any]:
     """One trial in virtual time; SystemExit if it is not ok."""
     name = Trial(SEED, SCENARIO, f"transfer:{SIZE}", SIZE, client.name, server.name, iteration=1)
     one, other = (Variant(stack.name, stack, {}) for stack in (client, server))
-    flow = Flow("transfer", (f"/{SIZE}",), one, other)
-    job = Job(
+    flow = LocalFlow("transfer", (f"/{SIZE}",), one, other)
+    trial = LocalTrial(
         scenario=scenarios.resolve(SCENARIO).scenario,
         flows=(flow,),
         www=folder / "www",
         seed=name.seed,
         folder=folder / "trial",
     )
-    answer = Trials(folder).trial(job)
+    answer = TrialProcesses(folder).run(trial)
     values = answer.values or {"outcome": "invalid", "detail": answer.failure}
     if values["outcome"] != "ok":
         sys.exit(f"error: {client.name} → {server.name}: {values['outcome']}: {values['detail']}")

@@ -156,7 +156,7 @@ class Site(SimpleHTTPRequestHandler):
 
 def measure(run: Path, chromium: str, height: int, frames: int) -> Row:
     """Opens the page of the first trace and returns what it measured; SystemExit if it does not answer."""
-    known = traces.Run.read(run)
+    known = traces.TracedRun.read(run)
     trial = min(file.stem for file in (run / "report/data/trials").iterdir())
     place = page_of(run, trial)
     answers: Queue[Any] = Queue()

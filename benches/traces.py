@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bentpipe import paths
-from bentpipe.execution.jobs import Flow, Job, Trials
+from bentpipe.execution.jobs import LocalFlow, LocalTrial, TrialProcesses
 from bentpipe.plan import scenarios
 from bentpipe.plan.trial import Trial
 from bentpipe.plan.workload import www_file
@@ -122,18 +122,18 @@ def make_trace(folder: Path, size: int) -> Path:
     www_file(folder / "www", size)
     one = catalogue.variant(STACK, catalogue.discover())
     name = Trial(SEED, SCENARIO, f"transfer:{size}", size, STACK, STACK, iteration=1)
-    job = Job(
+    trial = LocalTrial(
         scenario=scenarios.resolve(SCENARIO).scenario,
-        flows=(Flow("transfer", (f"/{size}",), one, one),),
+        flows=(LocalFlow("transfer", (f"/{size}",), one, one),),
         www=folder / "www",
         seed=name.seed,
         folder=folder / f"trial-{size}",
         trace=True,
     )
-    answer = Trials(folder).trial(job)
+    answer = TrialProcesses(folder).run(trial)
     if answer.values is None or answer.values["outcome"] != "ok":
         sys.exit(f"error: the transfer failed: {answer.values or answer.failure}")
-    return job.folder / "trace.pcapng"
+    return trial.folder / "trace.pcapng"
 
 
 def lengthen(trace: Path) -> Path:

@@ -43,7 +43,7 @@ def searches(seed: int) -> Iterator[Search]:
     soak = {"BENTPIPE_SOAK_SEED": str(seed)}
     for crate in ("units", "link", "congestion", "trace", "endpoint", "perf"):
         yield Search(f"properties-{crate}", [*CARGO, "-p", f"bentpipe-{crate}"], properties)
-    yield Search("properties-python", [*PYTEST, "tests/python", "-m", "hypothesis", "-n", "2"], soak)
+    yield Search("properties-python", [*PYTEST, "-m", "hypothesis", "-n", "2"], soak)
     # Each case is a whole proxy, or a whole connection: fewer of them.
     dear = properties | {"PROPTEST_CASES": str(CASES // 16)}
     yield Search("properties-pep", [*CARGO, "-p", "bentpipe-pep"], dear)

@@ -1,6 +1,6 @@
 """Says where the time of the last `make test` went: by part, by kind, by file, and the slowest tests.
 
-With `--write`, what it says takes the place of the last such page in CONTRIBUTING.md.
+With `--write`, what it says takes the place of the last such page in docs/reference/test-times.md.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "target" / "tests"
 PARTS = FOLDER / "parts.json"
-PAGE = ROOT / "CONTRIBUTING.md"
+PAGE = ROOT / "docs" / "reference" / "test-times.md"
 BEGIN, END = "<!-- test-times: begin -->", "<!-- test-times: end -->"
 SLOWEST = 20
 FILES = 25

@@ -59,7 +59,7 @@ def parts(shuffle: str | None) -> Iterator[Part]:
 
 def pytest(title: str, marks: str, further: list[str], shuffle: str | None) -> Part:
     """The Python tests with these marks. Soaks have a command of their own."""
-    command = [PYTHON, "-m", "pytest", "tests/python", "--quiet", "-m", f"{marks} and not soak", *further,
+    command = [PYTHON, "-m", "pytest", "--quiet", "-m", f"{marks} and not soak", *further,
                f"--junitxml={test_times.FOLDER / title}.xml"]  # fmt: skip
     order = ["--shuffle", shuffle] if shuffle else []
     return Part(title, title, [[*command, *order]], needs=(PYTHON, "--version"), hint="make setup")

@@ -37,7 +37,7 @@ func socketProgram(t *testing.T, h family.Hello, more ...string) *exec.Cmd {
 }
 
 // freePort gives a UDP port of the loopback address that nobody else takes until the test ends: the kernel gives it to nobody
-// who has not asked for just this one, and whoever of Bentpipe does so has first bound a name (python/bentpipe/testbeds/loopback.py).
+// who has not asked for just this one, and whoever of Bentpipe does so has first bound a name (python/bentpipe/stacks/loopback.py).
 func freePort(t *testing.T) string {
 	t.Helper()
 	limits, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")

@@ -20,12 +20,12 @@ def count(trials: int) -> str:
     return f"{trials} trial" if trials == 1 else f"{trials} trials"
 
 
-def choose(quiet: bool = False) -> Bar | Lines:
+def choose(quiet: bool = False) -> ProgressBar | ProgressLines:
     """A bar if standard error is a terminal that can show one, plain lines otherwise."""
     console = Console(stderr=True)
     if console.is_terminal and not console.is_dumb_terminal and not quiet:
-        return Bar(console)
-    return Lines()
+        return ProgressBar(console)
+    return ProgressLines()
 
 
 class _Rate(ProgressColumn):
@@ -47,7 +47,7 @@ class _Latest(ProgressColumn):
         return Text(task.fields.get("latest", ""), style="dim", no_wrap=True, overflow="ellipsis")
 
 
-class Bar:
+class ProgressBar:
     """A progress bar with rate, time left, failures, and what ended last."""
 
     def __init__(self, console: Console) -> None:
@@ -85,7 +85,7 @@ class Bar:
 
 
 @dataclass
-class Lines:
+class ProgressLines:
     """A line for the first result and every few seconds, for logs."""
 
     every_s: float = PLAIN_EVERY_S

@@ -1,82 +1,152 @@
-"""Reading TOML files strictly: an unknown key, a missing one or a wrong type is an error that says where it
-is.
+"""Reading TOML files strictly: an unknown key, a missing one or a wrong value is an error that says where it
+is, and what to write instead.
+
+What a file may say is a structure of msgspec. A hint comes from the type of the key, or is the `description`
+in its `msgspec.Meta`.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import inspect
 
 from bentpipe.errors import UsageError, one_of
+from bentpipe.schema.reading import Fault, Place, fault, shown, value_at
+
+T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Table:
-    """One table of a TOML file, with what is needed to say where in the file something is wrong."""
-
-    file: str
-    prefix: str  # of keys in messages: "" or "build."
-    values: Mapping[str, Any]
-
-    def allow(self, *keys: str) -> None:
-        """Raise UsageError for any key that is not among `keys`."""
-        for key in self.values:
-            if key not in keys:
-                raise UsageError(f'{self.file}: unknown key "{self.prefix}{key}"', one_of(key, keys, "keys"))
-
-    def text(self, key: str, default: str | None = None) -> str:
-        value = self._get(key, default)
-        if not isinstance(value, str):
-            raise self.wrong(key, value, "a text in quotes")
-        return value
-
-    def flag(self, key: str, default: bool | None = None) -> bool:
-        value = self._get(key, default)
-        if not isinstance(value, bool):
-            raise self.wrong(key, value, "true or false")
-        return value
-
-    def number(self, key: str, default: float | None = None) -> float:
-        """A number above 0."""
-        value = self._get(key, default)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
-            raise self.wrong(key, value, "a number above 0")
-        return float(value)
-
-    def texts(self, key: str, default: list[str] | None = None) -> list[str]:
-        value = self._get(key, default)
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise self.wrong(key, value, 'a list of texts: ["…", "…"]')
-        return value
-
-    def table(self, key: str) -> Table:
-        """A table inside; an empty one if it is absent."""
-        value = self.values.get(key, {})
-        if not isinstance(value, dict):
-            raise self.wrong(key, value, f"a table: [{self.prefix}{key}]")
-        return Table(self.file, f"{self.prefix}{key}.", value)
-
-    def wrong(self, key: str, value: object, wanted: str) -> UsageError:
-        return UsageError(f"{self.file}: {self.prefix}{key}: {value!r} is not valid", f"write {wanted}")
-
-    def _get(self, key: str, default: object) -> object:
-        if key in self.values:
-            return self.values[key]
-        if default is None:
-            raise UsageError(f'{self.file}: the key "{self.prefix}{key}" is missing', "add it")
-        return default
+def read(path: Path, kind: type[T]) -> T:
+    """What a TOML file says, as a `kind`; UsageError if it cannot be read or is none."""
+    return convert(load(path), kind, str(path))
 
 
-def read(path: Path) -> Table:
-    """The top table of a TOML file."""
+def load(path: Path) -> dict[str, Any]:
+    """The values of a TOML file; UsageError if it cannot be read."""
     try:
-        return Table(str(path), "", tomllib.loads(path.read_text()))
+        return tomllib.loads(path.read_text())
     except FileNotFoundError:
         raise UsageError(f"{path}: there is no such file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: cannot be read: {error}") from error
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: not valid TOML: {error}") from error
+
+
+def convert(values: dict[str, Any], kind: type[T], file: str) -> T:
+    """The values of `file` as a `kind`; UsageError if they are none."""
+    try:
+        return msgspec.convert(values, kind)
+    except msgspec.ValidationError as error:
+        raise _in_words(fault(error, values, kind), values, inspect.type_info(kind), file) from None
+
+
+def wrong(file: Path | str, key: str, value: object, wanted: str) -> UsageError:
+    """The error for a value that has the right type, and cannot be meant all the same."""
+    return UsageError(f"{file}: {key}: {shown(value)} is not valid", f"write {wanted}")
+
+
+def _in_words(found: Fault, values: dict[str, Any], top: inspect.Type, file: str) -> UsageError:
+    place, kind, description = _described(found, top)
+    key = _key(place)
+    if found.how == "missing":
+        return UsageError(f'{file}: the key "{key}" is missing', "add it")
+    if found.how == "unknown":
+        return UsageError(f'{file}: unknown key "{key}"', one_of(str(place[-1]), _keys(kind), "keys"))
+    value = value_at(values, place)
+    if isinstance(kind, inspect.LiteralType) and isinstance(value, str) and not description:
+        hint = one_of(value, map(str, kind.values), "one of")
+        return UsageError(f'{file}: {key}: "{value}" is not valid', hint)
+    return wrong(file, key, value, description or _wanted(kind, key))
+
+
+def _described(found: Fault, top: inspect.Type) -> tuple[Place, inspect.Type, str]:
+    """The place to name, the type that is wanted there, and what its definition says of it: of a list the
+    whole, not one of its values. Of a key that is missing or unknown, the type of the table that it is in.
+    """
+    if found.how != "wrong":
+        kind = top
+        for step in found.place[:-1]:
+            kind = _inner(_bare(kind), step)
+        return found.place, _bare(kind), ""
+    kind = top
+    for number, step in enumerate(found.place, start=1):
+        kind = _inner(_bare(kind), step)
+        if description := _description(kind):
+            return found.place[:number], _bare(kind), description
+        if isinstance(_bare(kind), inspect.VarTupleType) and not _is_of_tables(_bare(kind)):
+            return found.place[:number], _bare(kind), ""
+    return found.place, _bare(kind), ""
+
+
+def _description(kind: inspect.Type) -> str:
+    schema = kind.extra_json_schema if isinstance(kind, inspect.Metadata) else None
+    return str((schema or {}).get("description", ""))
+
+
+def _is_of_tables(kind: inspect.Type) -> bool:
+    return isinstance(kind, inspect.VarTupleType) and isinstance(_bare(kind.item_type), inspect.StructType)
+
+
+def _inner(kind: inspect.Type, step: str | int) -> inspect.Type:
+    """The type of what is in a value of this type."""
+    if isinstance(kind, inspect.StructType):
+        return next(field.type for field in kind.fields if field.encode_name == step)
+    if isinstance(kind, inspect.DictType):
+        return kind.value_type
+    if isinstance(kind, inspect.VarTupleType):
+        return kind.item_type
+    raise TypeError(f"nothing is in {kind}")
+
+
+def _bare(kind: inspect.Type) -> inspect.Type:
+    """The type without what is said of it, and without null."""
+    if isinstance(kind, inspect.Metadata):
+        return _bare(kind.type)
+    if isinstance(kind, inspect.UnionType):
+        return _bare(next(one for one in kind.types if not isinstance(one, inspect.NoneType)))
+    return kind
+
+
+def _keys(kind: inspect.Type) -> list[str]:
+    """The keys that a table may have."""
+    if isinstance(kind, inspect.StructType):
+        return [field.encode_name for field in kind.fields]
+    if isinstance(kind, inspect.DictType) and isinstance(kind.key_type, inspect.LiteralType):
+        return list(map(str, kind.key_type.values))
+    return []
+
+
+def _wanted(kind: inspect.Type, key: str) -> str:
+    """What to write."""
+    match kind:
+        case inspect.StrType():
+            return "a text in quotes"
+        case inspect.BoolType():
+            return "true or false"
+        case inspect.IntType(ge=1):
+            return "a whole number of at least 1"
+        case inspect.IntType():
+            return "a whole number"
+        case inspect.FloatType():
+            return "a number above 0"
+        case inspect.VarTupleType(item_type=inspect.StructType()):
+            return f"tables: [[{key}]]"
+        case inspect.VarTupleType():
+            return 'a list of texts: ["…", "…"]'
+    return f"a table: [{key}]"
+
+
+def _key(place: Place) -> str:
+    """A place as people count: `build.needs`, `runs 2: campaign`."""
+    text = ""
+    for step in place:
+        if isinstance(step, int):
+            text += f" {step + 1}:"
+        else:
+            text += f" {step}" if text.endswith(":") else f".{step}"
+    return text.lstrip(".").removesuffix(":")

@@ -53,7 +53,7 @@ function runFacts(run: Run): HTMLElement {
     [
       ["seed", text(manifest.options.seed)],
       ["started", manifest.started !== "" && instant(manifest.started)],
-      ["took", between(manifest.started, manifest.finished)],
+      ["took", between(manifest.started, manifest.finished ?? null)],
       ["trials", String(run.trials)],
       ["failed", h("span", { class: run.failed ? "failure" : "" }, String(run.failed))],
       ["machine", machine || null],

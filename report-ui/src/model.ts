@@ -1,7 +1,7 @@
 // The data of the pages, as `python/bentpipe/report/model.py` writes it. Keys carry their unit; ratios are 0 to 1.
 
 import type { Manifest } from "./schema/manifest";
-import type { HopResult, ProxyResult, TrialRecord } from "./schema/record";
+import type { HopResult, ProxyResult, ShownRecord } from "./schema/record";
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
@@ -76,37 +76,8 @@ export interface Run {
   matrices: Matrix[];
 }
 
-/** The columns of a record that the page of its cell shows. */
-type Shown = Pick<
-  TrialRecord,
-  | "trial"
-  | "seed"
-  | "goodput_bps"
-  | "handshake_s"
-  | "ttfb_s"
-  | "completion_s"
-  | "transfer_s"
-  | "share_of_limit"
-  | "jain_index"
-  | "virtual_s"
-  | "wall_s"
-  | "cpu_client_s"
-  | "cpu_server_s"
-  | "forward_packets"
-  | "forward_bytes"
-  | "forward_queue_drops"
-  | "forward_losses"
-  | "return_packets"
-  | "return_bytes"
-  | "return_queue_drops"
-  | "return_losses"
-  | "packet_log_sha256"
-  | "received_step_s"
-  | "received_bytes"
->;
-
 /** One iteration on the page of its cell. */
-export interface Iteration extends Trial, Shown {
+export interface Iteration extends ShownRecord {
   files: { label: string; href: string }[];
   /** Null without a trace; else the script that holds it, or why it could not be read. */
   trace: { script: string | null; failure: string | null } | null;

@@ -7,19 +7,29 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
-from bentpipe import strict
+import msgspec
+
+from bentpipe import labels, strict
 from bentpipe.analysis.cells import cells
-from bentpipe.analysis.comparison import MEASURES, Compared, Comparison, Key, Run, compare, remarks
-from bentpipe.errors import BentpipeError, one_of
+from bentpipe.analysis.comparison import (
+    MEASURES,
+    ComparedCell,
+    ComparedKey,
+    ComparedRun,
+    Comparison,
+    compare,
+    remarks,
+)
+from bentpipe.errors import BentpipeError
 from bentpipe.runs.records import Record
-from bentpipe.study import footing
+from bentpipe.study import footing, markdown
 from bentpipe.study.markdown import code, literal, percent, several, table
 from bentpipe.study.source import Source
 
 EXPLANATIONS = Path(__file__).with_name("explanations.toml")
 _SHARE = 0.05  # a difference beyond it wants an explanation where nothing is lost at random
-_DIRECTIONS = ("slower", "faster")
 
 _HOW = """Goodputs, completion times and shares of the limit are geometric means over the trials that
 succeeded. The ratio, real / virtual, is that of the goodputs, with the interval that contains the truth in
@@ -33,40 +43,29 @@ out later than the model says: medians over the trials, of each trial's percenti
 did not keep to the model however often they were repeated, and count nowhere."""
 
 
-@dataclass(frozen=True)
-class Explanation:
+class Explanation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Why a stack is slower or faster in real time."""
 
     stack: str
     scenarios: tuple[str, ...]
-    real_time_is: str  # one of _DIRECTIONS
+    real_time_is: Literal["slower", "faster"]
     reason: str
 
-    def fits(self, cell: Compared) -> bool:
-        names = {one.partition(":")[0] for one in (cell.key.client, cell.key.server)}
-        here = self.stack in names and _plain(cell.key.scenario) in self.scenarios
+    def fits(self, cell: ComparedCell) -> bool:
+        names = {labels.variant(one).stack for one in (cell.key.client, cell.key.server)}
+        here = self.stack in names and labels.scenario(cell.key.scenario).name in self.scenarios
         return here and self.real_time_is == _direction(cell)
 
 
-def explanations(path: Path = EXPLANATIONS) -> list[Explanation]:
+class Explanations(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the file of explanations says."""
+
+    explanation: tuple[Explanation, ...] = ()
+
+
+def explanations(path: Path = EXPLANATIONS) -> tuple[Explanation, ...]:
     """Those on file; UsageError if one is not as it should be."""
-    top = strict.read(path)
-    top.allow("explanation")
-    found = top.values.get("explanation", [])
-    if not isinstance(found, list):
-        raise top.wrong("explanation", found, "[[explanation]]")
-    made = []
-    for number, values in enumerate(found, start=1):
-        one = strict.Table(top.file, f"explanation {number}: ", values)
-        one.allow("stack", "scenarios", "real_time_is", "reason")
-        direction = one.text("real_time_is")
-        if direction not in _DIRECTIONS:
-            what = f'{top.file}: explanation {number}: real_time_is: "{direction}" is not valid'
-            raise BentpipeError(what, one_of(direction, _DIRECTIONS, "one of"))
-        made.append(
-            Explanation(one.text("stack"), tuple(one.texts("scenarios")), direction, one.text("reason"))
-        )
-    return made
+    return strict.read(path, Explanations).explanation
 
 
 @dataclass(frozen=True)
@@ -82,13 +81,13 @@ class Page:
         return self._by("goodput_bps")
 
     @cached_property
-    def others(self) -> list[dict[Key, Compared]]:
+    def others(self) -> list[dict[ComparedKey, ComparedCell]]:
         """Completion and share of the limit."""
         both = (self._by(name) for name in ("completion_s", "share_of_limit"))
         return [{cell.key: cell for cell in one.cells} for one in both]
 
     def _by(self, measure: str) -> Comparison:
-        a, b = (Run(one.folder, one.manifest, one.in_order) for one in (self.virtual, self.real))
+        a, b = (ComparedRun(one.folder, one.manifest, one.in_order) for one in (self.virtual, self.real))
         return compare(a, b, MEASURES[measure])
 
     @cached_property
@@ -97,7 +96,7 @@ class Page:
         here = {cell.key.scenario for cell in self.goodput.cells}
         return [one for one in order if one in here]
 
-    def over(self, scenario: str) -> list[Compared]:
+    def over(self, scenario: str) -> list[ComparedCell]:
         return [cell for cell in self.goodput.cells if cell.key.scenario == scenario]
 
     def is_lossless(self, scenario: str) -> bool:
@@ -106,7 +105,7 @@ class Page:
         return all(summary.get(f"{way}_loss") == "none" for way in ("forward", "return"))
 
     @property
-    def apart(self) -> list[Compared]:
+    def apart(self) -> list[ComparedCell]:
         """Cells over paths without random loss that differ by more than 5 %, or succeed on one side alone."""
         return [
             cell
@@ -129,7 +128,7 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
                 f"virtual time comes first; make such a run with: bentpipe run agreement --testbed {wanted}",
             )
     page = Page(virtual, real, explanations())
-    text = "\n\n".join(_sections(page)) + "\n"
+    text = markdown.page(_sections(page))
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "agreement.md"
     path.write_text(text)
@@ -143,7 +142,7 @@ def _sections(page: Page) -> list[str]:
         parts.append("Of the two runs (A is virtual, B is real time):\n\n" + "\n".join(notes))
     parts += _apart(page)
     for scenario in page.scenarios:
-        parts += [f"## {_plain(scenario)}", _facts(page, scenario), _rows(page, scenario)]
+        parts += [f"## {labels.scenario(scenario).name}", _facts(page, scenario), _rows(page, scenario)]
     parts += ["## How exact real time was", _FIDELITY, _fidelity(page)]
     for source, name in ((page.virtual, "virtual time"), (page.real, "real time")):
         heading, *said = footing.failures(source.records)
@@ -156,7 +155,7 @@ def _sections(page: Page) -> list[str]:
 
 def _opening(page: Page) -> str:
     shown = page.goodput.cells
-    stacks = {name.partition(":")[0] for cell in shown for name in (cell.key.client, cell.key.server)}
+    stacks = {labels.variant(name).stack for cell in shown for name in (cell.key.client, cell.key.server)}
     ratios = [cell.ratio.value for cell in shown if cell.ratio and page.is_lossless(cell.key.scenario)]
     within = sum(not _far(one) for one in ratios)
     text = (
@@ -180,7 +179,8 @@ def _apart(page: Page) -> list[str]:
         why = [one for one in page.explanations if one.fits(cell)]
         used.update(why)
         reasons = " ".join(one.reason for one in why) or "not explained yet"
-        rows.append([_plain(cell.key.scenario), _pair(cell), _ratio(cell), _ok(cell), literal(reasons)])
+        scenario = labels.scenario(cell.key.scenario).name
+        rows.append([scenario, _pair(cell), _ratio(cell), _ok(cell), literal(reasons)])
     idle = [one for one in page.explanations if one not in used]
     parts = [
         heading,
@@ -219,7 +219,7 @@ def _fidelity(page: Page) -> str:
     groups: dict[str, list[Record]] = {}
     for record in page.real.in_order:
         groups.setdefault(record.scenario, []).append(record)
-    rows = [[_plain(scenario), *_kept(records)] for scenario, records in groups.items()]
+    rows = [[labels.scenario(scenario).name, *_kept(records)] for scenario, records in groups.items()]
     return table([*head, "CPU pressure"], rows)
 
 
@@ -252,37 +252,32 @@ def _facts(page: Page, scenario: str) -> str:
     return f"{literal(str(summary.get('title', scenario)))}."
 
 
-def _plain(scenario: str) -> str:
-    """The scenario of a label, without its settings."""
-    return scenario.partition(",")[0]
-
-
-def _pair(cell: Compared) -> str:
+def _pair(cell: ComparedCell) -> str:
     protocols = f" ({', '.join(cell.b.alpn)} in real time)" if cell.mixed else ""
     return literal(f"{cell.key.client} → {cell.key.server}{protocols}")
 
 
-def _direction(cell: Compared) -> str | None:
+def _direction(cell: ComparedCell) -> str | None:
     if cell.ratio is None:
         return "slower" if cell.lost else None
-    return _DIRECTIONS[cell.ratio.value > 1]
+    return "faster" if cell.ratio.value > 1 else "slower"
 
 
 def _far(ratio: float) -> bool:
     return not 1 / (1 + _SHARE) <= ratio <= 1 + _SHARE
 
 
-def _ratio(cell: Compared) -> str:
+def _ratio(cell: ComparedCell) -> str:
     if cell.ratio is None:
         return "-"
     text = f"{cell.ratio.value:.3f}"
     return f"**{text}**" if cell.significant else text
 
 
-def _interval(cell: Compared) -> str:
+def _interval(cell: ComparedCell) -> str:
     one = cell.ratio
     return "-" if one is None or one.low is None or one.high is None else f"{one.low:.3f} to {one.high:.3f}"
 
 
-def _ok(cell: Compared) -> str:
+def _ok(cell: ComparedCell) -> str:
     return " / ".join(f"{side.ok} of {side.trials}" for side in (cell.a, cell.b))

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from bentpipe import labels
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.errors import BentpipeError
 from bentpipe.plan import flows, workload
-from bentpipe.plan.flows import Flow
+from bentpipe.plan.flows import FurtherFlow
 from bentpipe.runs.records import Record
-from bentpipe.study import footing
+from bentpipe.study import footing, markdown
 from bentpipe.study.markdown import literal, mbit, percent, several, table
-from bentpipe.study.queues import queue, without_queue
 from bentpipe.study.source import Source
 
 _FAIR = 0.9
@@ -68,7 +68,7 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
         )
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "fairness.md"
-    path.write_text("\n\n".join(_sections(page)) + "\n")
+    path.write_text(markdown.page(_sections(page)))
     return [path]
 
 
@@ -104,7 +104,7 @@ def _beside(label: str) -> str:
     )
 
 
-def _further(label: str) -> list[Flow]:
+def _further(label: str) -> list[FurtherFlow]:
     return flows.of(workload.parse(label, "the run"))
 
 
@@ -128,8 +128,8 @@ def _equals(page: Page) -> str:
 
 
 def _path(scenario: str) -> str:
-    size = queue(scenario)
-    return literal(without_queue(scenario)) + (f", queue {size}" if size else "")
+    named = labels.scenario(scenario)
+    return literal(str(named.without_queue)) + (f", queue {named.queue}" if named.queue else "")
 
 
 def _over(page: Page, scenario: str) -> str:

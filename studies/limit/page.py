@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from bentpipe import labels
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.errors import BentpipeError
 from bentpipe.plan import workload
-from bentpipe.study import figures, footing
+from bentpipe.study import figures, footing, markdown
 from bentpipe.study.grid import Grid, is_reference
 from bentpipe.study.markdown import literal, percent, several, table
 from bentpipe.study.source import Source
@@ -84,7 +85,7 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     _draw(page, folder / _FIGURE)
     path = folder / "limit.md"
-    path.write_text("\n\n".join(_sections(page)) + "\n")
+    path.write_text(markdown.page(_sections(page)))
     return [path, folder / _FIGURE]
 
 
@@ -95,17 +96,12 @@ def _size(count: int) -> str:
     return f"{count} B"
 
 
-def plain(scenario: str) -> str:
-    """The scenario of a label, without its settings."""
-    return scenario.partition(",")[0]
-
-
 def _draw(page: Page, path: Path) -> None:
     grids = [(size, page.of_size(size)) for size in page.sizes]
     panels = [
         (f"{size}: share of the limit, percent", grid.squares(list(page.variants))) for size, grid in grids
     ]
-    columns = [[plain(one) for one in grid.settings] for _, grid in grids]
+    columns = [[labels.scenario(one).name for one in grid.settings] for _, grid in grids]
     figures.grids(panels, list(page.variants.values()), columns, path, "share of the limit")
 
 
@@ -113,7 +109,11 @@ def _sections(page: Page) -> list[str]:
     parts = ["# How near to the limit", _opening(page), _HOW, _best(page)]
     parts += [f"![Share of the limit of every variant, size and path, in percent]({_FIGURE})", _KEY]
     for scenario in page.scenarios:
-        parts += [f"## {plain(scenario)}", _facts(page, scenario), page.over(scenario).markdown("server")]
+        parts += [
+            f"## {labels.scenario(scenario).name}",
+            _facts(page, scenario),
+            page.over(scenario).markdown("server"),
+        ]
     return [*parts, *footing.failures(page.source.records), *footing.made(page.source, {})]
 
 
@@ -143,7 +143,7 @@ def _best(page: Page) -> str:
     rows = []
     for scenario in page.scenarios:
         grid = page.over(scenario)
-        rows.append([plain(scenario), *(_winner(page, grid, size) for size in page.sizes)])
+        rows.append([labels.scenario(scenario).name, *(_winner(page, grid, size) for size in page.sizes)])
     return "The best of each:\n\n" + table(["", *page.sizes], rows, left=1 + len(page.sizes))
 
 

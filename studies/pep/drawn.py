@@ -15,7 +15,7 @@ from bentpipe.analysis.plots import canvas
 from bentpipe.analysis.plots.canvas import BLUE, GREY, VERMILLION
 from bentpipe.study.figures import MM, WIDTH_MM, style
 
-from .runs import Arrivals, Road, Study, ratio
+from .runs import Arrivals, LossyPath, PepRun, ratio
 
 _ROW_MM, _LEGEND_MM = 42, 8
 _TICKS = (0.5, 1, 2, 5, 10, 20, 50)
@@ -26,7 +26,7 @@ NAMES = {
 }
 
 
-def draw(study: Study, chain: str, folder: Path) -> dict[str, Path]:
+def draw(study: PepRun, chain: str, folder: Path) -> dict[str, Path]:
     """Draw both: name → file."""
     files = {name: folder / f"pep-{name}.svg" for name in NAMES}
     _panels(study, chain, files["ratio"], _ratio, "bytes, with / without proxies", [])
@@ -42,7 +42,7 @@ def draw(study: Study, chain: str, folder: Path) -> dict[str, Path]:
 _Panel = Callable[[Axes, tuple[Arrivals, Arrivals], float], None]
 
 
-def _panels(study: Study, chain: str, path: Path, panel: _Panel, label: str, keys: list[Line2D]) -> None:
+def _panels(study: PepRun, chain: str, path: Path, panel: _Panel, label: str, keys: list[Line2D]) -> None:
     rows = [study.of_scenario(name) for name in study.scenarios]
     across = max(map(len, rows))
     with style():
@@ -60,7 +60,7 @@ def _panels(study: Study, chain: str, path: Path, panel: _Panel, label: str, key
         canvas.save(made, path, label)
 
 
-def _panel(study: Study, road: Road | None, chain: str, axes: Axes, panel: _Panel) -> None:
+def _panel(study: PepRun, road: LossyPath | None, chain: str, axes: Axes, panel: _Panel) -> None:
     both = None if road is None else study.pair(road, chain)
     if road is None or both is None:
         axes.set_axis_off()

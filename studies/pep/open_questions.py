@@ -14,7 +14,7 @@ from bentpipe.study.markdown import literal, percent, several, table
 from bentpipe.study.quantiles import median
 
 from .published import Pep
-from .runs import Arrivals, Road, Study, has, shown
+from .runs import Arrivals, LossyPath, PepRun, has, shown
 
 _INSTANTS_S = (2, 5, 15)
 _BEHIND = 1.02  # times as long as without proxies, or longer: it is slower
@@ -38,12 +38,12 @@ the satellite hop alone. In `warm` mode it waits for nothing: one round trip of 
 messages are exchanged until a hop's connection is set up, one hop after the other."""
 
 
-def is_about_aside(study: Study) -> bool:
+def is_about_aside(study: PepRun) -> bool:
     """Whether all its proxies step aside where they can: then it is for the section on that alone."""
     return bool(study.chains) and all(has(one, "auto", "on") for one in study.chains)
 
 
-def sections(study: Study) -> list[str]:
+def sections(study: PepRun) -> list[str]:
     """The sections that a run has trials for."""
     parts = []
     if study.arrivals:
@@ -57,23 +57,23 @@ def sections(study: Study) -> list[str]:
     return parts
 
 
-def aside(studies: Sequence[Study], chain: str) -> list[str]:
+def aside(studies: Sequence[PepRun], chain: str) -> list[str]:
     """The section on where the proxies are in the way, over all runs; none without a run."""
     return ["## When to step aside", _aside(studies, chain)] if studies else []
 
 
-def _trials(study: Study) -> str:
+def _trials(study: PepRun) -> str:
     """How much a number says that losses have a part in."""
     count = max(len(one.records) for one in study.arrivals.values())
     said = "one says little" if count == 1 else "means of so few vary" if count < 10 else "means vary"
     return f"{several(count, 'trial')} of each: where packets are lost at random, {said}."
 
 
-def _treatments(study: Study) -> list[str]:
+def _treatments(study: PepRun) -> list[str]:
     return [DIRECT, *study.chains]
 
 
-def _over_time(study: Study, name: str) -> str:
+def _over_time(study: PepRun, name: str) -> str:
     roads = study.of_scenario(name)
     instants = [one for one in _INSTANTS_S if one <= study.until_s]
     columns = {
@@ -100,7 +100,7 @@ def _over_time(study: Study, name: str) -> str:
     return table(head, rows)
 
 
-def _multiple_at(study: Study, road: Road, chain: str, at_s: float) -> float:
+def _multiple_at(study: PepRun, road: LossyPath, chain: str, at_s: float) -> float:
     both = study.pair(road, chain)
     if both is None:
         return math.nan
@@ -126,7 +126,7 @@ def _dropped(arrivals: Arrivals | None) -> str:
     return "-" if middle is None else f"{100 * middle:.1f} %"
 
 
-def _of_files(study: Study, name: str) -> str:
+def _of_files(study: PepRun, name: str) -> str:
     road = study.of_scenario(name)[0]
     direct = {size: study.files.get((road, DIRECT, size)) for size in study.workloads}
     rows = []
@@ -163,7 +163,7 @@ def _against(value: float | None, direct: float | None) -> str:
     return f"**{text}**" if direct is not None and value > _BEHIND * direct else text
 
 
-def first_bytes(study: Study, chain: str, known: Pep) -> list[list[str]]:
+def first_bytes(study: PepRun, chain: str, known: Pep) -> list[list[str]]:
     """Rows of the table at a glance: the first byte without proxies and in each handshake mode."""
     rows = []
     for name in study.scenarios:
@@ -182,7 +182,7 @@ def first_bytes(study: Study, chain: str, known: Pep) -> list[list[str]]:
     return rows
 
 
-def _in_mode(study: Study, chain: str, mode: str) -> str | None:
+def _in_mode(study: PepRun, chain: str, mode: str) -> str | None:
     """The chain that is `chain` but for its handshake mode."""
     for one in study.chains:
         if has(one, "mode", mode) and one.replace(f":mode={mode}", "") == chain:
@@ -190,7 +190,7 @@ def _in_mode(study: Study, chain: str, mode: str) -> str | None:
     return None
 
 
-def _aside(studies: Sequence[Study], chain: str) -> str:
+def _aside(studies: Sequence[PepRun], chain: str) -> str:
     chains = [one for study in studies for one in study.chains]
     automatic = next((one for one in chains if has(one, "auto", "on") and _plain(one) == chain), None)
     shares = _shares(studies, [chain] if automatic is None else [chain, automatic])
@@ -212,13 +212,13 @@ def _aside(studies: Sequence[Study], chain: str) -> str:
         "parentheses where the trials do not show that the two differ (Welch's t on logarithms, adjusted by "
         "Benjamini and Hochberg since many settings are looked at, p ≥ 0.05). A proxy that steps aside "
         "forwards untouched what would cross a hop whose round trip is short "
-        "([docs/pep.md](../../docs/pep.md#stepping-aside))."
+        "([docs/reference/pep.md](../../docs/reference/pep.md#stepping-aside))."
     )
     head = ["", shown(chain), "the same that steps aside"]
     return f"{text}\n\n{table(head[: len(rows[0])], rows)}{end}"
 
 
-def _shares(studies: Sequence[Study], treatments: Sequence[str]) -> dict[str, list[Ratio | None]]:
+def _shares(studies: Sequence[PepRun], treatments: Sequence[str]) -> dict[str, list[Ratio | None]]:
     """By setting, for each treatment; how probable each is by chance is adjusted over all."""
     settings: dict[str, list[_Setting]] = {}
     for study in studies:
@@ -263,7 +263,7 @@ def _plain(chain: str) -> str:
 class _Setting:
     """How long a treatment takes over a path, as a share of what `direct` takes."""
 
-    def __init__(self, study: Study, road: Road, size: str | None) -> None:
+    def __init__(self, study: PepRun, road: LossyPath, size: str | None) -> None:
         self._study, self._road, self._size = study, road, size
 
     def samples(self, treatment: str) -> tuple[list[float], list[float]]:
@@ -279,7 +279,7 @@ class _Setting:
         return direct, proxied
 
 
-def _settings(study: Study) -> Iterator[tuple[str, _Setting]]:
+def _settings(study: PepRun) -> Iterator[tuple[str, _Setting]]:
     for road in study.roads:
         if study.until_s:
             yield f"{literal(road.title)}: {study.until_s:g} s", _Setting(study, road, None)

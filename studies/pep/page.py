@@ -9,10 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
+from bentpipe import labels
 from bentpipe.analysis.inference import ratio as ratio_of
 from bentpipe.errors import BentpipeError
 from bentpipe.schema.manifest import ScenarioState
-from bentpipe.study import footing
+from bentpipe.study import footing, markdown
 from bentpipe.study.markdown import literal, several, table
 from bentpipe.study.quantiles import median
 from bentpipe.study.source import Source
@@ -29,8 +30,8 @@ from .runs import (
     WINDOW_S,
     Arrivals,
     Floats,
-    Road,
-    Study,
+    LossyPath,
+    PepRun,
     finite,
     ratio,
     shown,
@@ -77,7 +78,7 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     not trials with a duration, over one path at least, with proxies and without.
     """
     source, *more = runs
-    study = Study(source)
+    study = PepRun(source)
     chain = next((one for one in study.chains if any(study.pair(road, one) for road in study.roads)), None)
     if chain is None or not study.until_s:
         raise BentpipeError(
@@ -87,12 +88,12 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     drawn = pep_figures.draw(study, chain, folder)
     path = folder / "pep.md"
-    further = [Study(one) for one in more]
-    path.write_text("\n\n".join(_sections(study, chain, further, drawn)) + "\n")
+    further = [PepRun(one) for one in more]
+    path.write_text(markdown.page(_sections(study, chain, further, drawn)))
     return [path, *drawn.values()]
 
 
-def _sections(study: Study, chain: str, more: Sequence[Study], drawn: dict[str, Path]) -> list[str]:
+def _sections(study: PepRun, chain: str, more: Sequence[PepRun], drawn: dict[str, Path]) -> list[str]:
     known = published.load()
     figures = {name: f"![{pep_figures.NAMES[name]}]({path.name})" for name, path in drawn.items()}
     opened = [one for one in more if not one.is_real_time]
@@ -123,7 +124,7 @@ def _sections(study: Study, chain: str, more: Sequence[Study], drawn: dict[str, 
     ]
 
 
-def _opening(study: Study, chain: str, known: Pep) -> str:
+def _opening(study: PepRun, chain: str, known: Pep) -> str:
     first = study.source.in_order[0]
     count = max(len(one.records) for one in study.arrivals.values())
     titles = study.source.manifest.scenarios
@@ -139,10 +140,10 @@ def _opening(study: Study, chain: str, known: Pep) -> str:
 
 def _title(scenarios: dict[str, ScenarioState], name: str) -> str:
     return next(str(one.summary.get("title", label)) for label, one in scenarios.items()
-                if label.partition(",")[0] == name)  # fmt: skip
+                if labels.scenario(label).name == name)  # fmt: skip
 
 
-def _glance(study: Study, chain: str, known: Pep, more: Sequence[Study]) -> str:
+def _glance(study: PepRun, chain: str, known: Pep, more: Sequence[PepRun]) -> str:
     rows = []
     for name in study.scenarios:
         pairs = [(road, both) for road in study.of_scenario(name) if (both := study.pair(road, chain))]
@@ -194,12 +195,12 @@ def _sooner(proxied: Arrivals, direct: Arrivals) -> str:
     return f"{abs(gap):.1f} s {'sooner' if gap > 0 else 'later'}, at {with_:.1f} in place of {without:.1f} s"
 
 
-def _full(study: Study, road: Road, both: tuple[Arrivals, Arrivals]) -> str:
+def _full(study: PepRun, road: LossyPath, both: tuple[Arrivals, Arrivals]) -> str:
     with_, without = (one.when_full(study.rate_bps(road)) for one in both)
     return f"from {with_} on in place of {without}"
 
 
-def _by_end(study: Study, both: tuple[Arrivals, Arrivals]) -> str:
+def _by_end(study: PepRun, both: tuple[Arrivals, Arrivals]) -> str:
     return _with_interval(*(one.at(study.until_s) for one in both))
 
 
@@ -216,7 +217,7 @@ def _multiple(value: float) -> str:
     return "-" if not math.isfinite(value) else f"{value:.2f}" if value < 3 else f"{value:.1f}"
 
 
-def _times_as_many(study: Study, chain: str) -> str:
+def _times_as_many(study: PepRun, chain: str) -> str:
     pairs = [(road, both) for road in study.roads if (both := study.pair(road, chain))]
     fewer = [road.title for road, both in pairs if _ever_behind(*both)]
     text = (
@@ -234,7 +235,7 @@ def _ever_behind(proxied: Arrivals, direct: Arrivals) -> bool:
     return bool(np.nanmin(ratio(proxied, direct)[round(ended / STEP_S) :], initial=math.inf) < 0.98)
 
 
-def _multiples(study: Study, chain: str) -> str:
+def _multiples(study: PepRun, chain: str) -> str:
     instants = [one for one in _INSTANTS_S if one <= study.until_s]
     rows = []
     for road in study.roads:
@@ -254,7 +255,7 @@ def _multiples(study: Study, chain: str) -> str:
     )
 
 
-def _ends(study: Study, chain: str) -> str:
+def _ends(study: PepRun, chain: str) -> str:
     rows = []
     for road in study.roads:
         both = study.pair(road, chain)
@@ -281,14 +282,14 @@ def _time(seconds: float | None) -> str:
     return "-" if seconds is None else f"{seconds:.1f} s"
 
 
-def _steady(study: Study, one: Arrivals) -> str:
+def _steady(study: PepRun, one: Arrivals) -> str:
     if study.until_s <= _STEADY_S:
         return "-"
     late = one.at(study.until_s) - one.at(study.until_s - _STEADY_S)
     return f"{late.mean() * 8 / _STEADY_S / MB:.1f}"
 
 
-def _real_time(study: Study, chain: str, more: Sequence[Study]) -> list[str]:
+def _real_time(study: PepRun, chain: str, more: Sequence[PepRun]) -> list[str]:
     """The same in real time, where there is a run of it."""
     parts = []
     for real in more:
@@ -319,7 +320,7 @@ def _both_ways(here: Floats, there: Floats, at_s: float) -> str:
     return f"{_multiple(float(there[place]))} / {_multiple(float(here[place]))}"
 
 
-def _made_more(more: Sequence[Study]) -> list[str]:
+def _made_more(more: Sequence[PepRun]) -> list[str]:
     return [
         f"Also: `{literal(one.source.manifest.command)}`, {several(len(one.source.records), 'trial')}, "
         f"{one.source.manifest.plan.iterations} iterations, {one.source.manifest.started} to "

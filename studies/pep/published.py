@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import tomllib
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
+
+from bentpipe import strict
 
 FILE = Path(__file__).with_name("published.toml")
 
 
-@dataclass(frozen=True)
-class PepScenario:
+class PepScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What was published of proxies over one path: bytes as multiples of those without, seconds."""
 
     most: float
@@ -21,8 +22,7 @@ class PepScenario:
     response_start_proxies_s: float
 
 
-@dataclass(frozen=True)
-class Pep:
+class Pep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What was published of QUIC proxies around a satellite hop."""
 
     source: str
@@ -32,6 +32,4 @@ class Pep:
 
 
 def load() -> Pep:
-    values = tomllib.loads(FILE.read_text())
-    scenarios = {name: PepScenario(**one) for name, one in values.pop("scenarios").items()}
-    return Pep(scenarios=scenarios, **values)
+    return strict.read(FILE, Pep)

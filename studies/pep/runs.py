@@ -19,6 +19,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from bentpipe import labels
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.plan import treatments, workload
 from bentpipe.plan.treatments import DIRECT
@@ -123,17 +124,16 @@ def ratio(proxied: Arrivals, direct: Arrivals) -> Floats:
 
 
 @dataclass(frozen=True)
-class Road:
-    """A scenario with a loss ratio."""
+class LossyPath:
+    """A path with random loss: a scenario with a loss ratio."""
 
     scenario: str
     loss: str  # as in "0.1 %"
 
     @classmethod
-    def of(cls, label: str) -> Road:
-        name, *settings = label.split(",")
-        given = dict(one.partition("=")[::2] for one in settings)
-        return cls(name, given.get("forward.loss", "0%").replace("%", " %"))
+    def of(cls, label: str) -> LossyPath:
+        named = labels.scenario(label)
+        return cls(named.name, named.values.get("forward.loss", "0%").replace("%", " %"))
 
     @property
     def title(self) -> str:
@@ -141,7 +141,7 @@ class Road:
 
 
 @dataclass(frozen=True)
-class Study:
+class PepRun:
     """A run's trials: of each road and treatment, those with a duration and those with a file."""
 
     source: Source
@@ -157,32 +157,32 @@ class Study:
         return min((one / 1e3 for one in durations if one is not None), default=0.0)
 
     @cached_property
-    def arrivals(self) -> dict[tuple[Road, str], Arrivals]:
+    def arrivals(self) -> dict[tuple[LossyPath, str], Arrivals]:
         """By road and treatment."""
         return {
-            (Road.of(cell.key.scenario), cell.key.treatment): Arrivals.of(cell.ok, self.until_s)
+            (LossyPath.of(cell.key.scenario), cell.key.treatment): Arrivals.of(cell.ok, self.until_s)
             for cell in self.cells
             if _is_duration(cell)
         }
 
     @cached_property
-    def files(self) -> dict[tuple[Road, str, str], Cell]:
+    def files(self) -> dict[tuple[LossyPath, str, str], Cell]:
         """By road, treatment and workload."""
         return {
-            (Road.of(cell.key.scenario), cell.key.treatment, cell.key.workload): cell
+            (LossyPath.of(cell.key.scenario), cell.key.treatment, cell.key.workload): cell
             for cell in self.cells
             if not _is_duration(cell)
         }
 
     @cached_property
-    def roads(self) -> list[Road]:
-        return list(dict.fromkeys(Road.of(cell.key.scenario) for cell in self.cells))
+    def roads(self) -> list[LossyPath]:
+        return list(dict.fromkeys(LossyPath.of(cell.key.scenario) for cell in self.cells))
 
     @property
     def scenarios(self) -> list[str]:
         return list(dict.fromkeys(one.scenario for one in self.roads))
 
-    def of_scenario(self, name: str) -> list[Road]:
+    def of_scenario(self, name: str) -> list[LossyPath]:
         return [one for one in self.roads if one.scenario == name]
 
     @cached_property
@@ -194,15 +194,15 @@ class Study:
     def workloads(self) -> list[str]:
         return list(dict.fromkeys(workload for _, _, workload in self.files))
 
-    def pair(self, road: Road, chain: str) -> tuple[Arrivals, Arrivals] | None:
+    def pair(self, road: LossyPath, chain: str) -> tuple[Arrivals, Arrivals] | None:
         """With proxies and without; None if one of them has no trial that succeeded."""
         proxied, direct = (self.arrivals.get((road, one)) for one in (chain, DIRECT))
         return None if proxied is None or direct is None else (proxied, direct)
 
-    def rate_bps(self, road: Road) -> float:
+    def rate_bps(self, road: LossyPath) -> float:
         """Of the link towards the client."""
         for label, entry in self.source.manifest.scenarios.items():
-            if Road.of(label) == road:
+            if LossyPath.of(label) == road:
                 return float(entry.summary.get("forward_rate_bps") or math.inf)
         return math.inf
 

@@ -17,8 +17,7 @@ from pathlib import Path
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.errors import BentpipeError
 from bentpipe.runs.records import Record
-from bentpipe.study import figures, footing
-from bentpipe.study.compare import stack_of
+from bentpipe.study import figures, footing, markdown
 from bentpipe.study.figures import Line
 from bentpipe.study.markdown import literal, mbit, percent, several, table
 from bentpipe.study.source import Source
@@ -41,14 +40,14 @@ trials may be, {DEVIATIONS} standard deviations. *RTT*: the server's samples."""
 _FORMULA = """**The formula** is that of Mathis et al.: sqrt(3/2) / sqrt(p) packets per round trip. It stands
 for losses that are evenly spaced, a window that grows by one packet in each round trip, and no start. ACKs
 that wait for a second packet do not lower it: RFC 9002 counts bytes that are acknowledged, not ACKs."""
-_IDEAL = """**The ideal sender** is a program of a page (`ideal_reno.py`) that keeps RFC 9002: losses by
+_IDEAL = """**The ideal sender** is a program of a page (`ideal.py`) that keeps RFC 9002: losses by
 chance, slow start from 10 packets, a window that is halved once for all losses of a round trip, no growth
 during recovery, never less than two packets, whole packets only."""
 
 
 @dataclass(frozen=True)
-class Trait:
-    """Why a stack's Reno is not the ideal one."""
+class Deviation:
+    """A deviation of a stack's Reno from the ideal one."""
 
     share: float  # of the ideal sender's rate that it reaches
     why: str
@@ -56,24 +55,24 @@ class Trait:
 
 # Stack → what was found when it was examined: in its library's code, in traces and in qlogs.
 TRAITS = {
-    "quic-go": Trait(
+    "quic-go": Deviation(
         1.46,
         """after a loss its window is 0.7 of what it was (`renoBeta`), where RFC 9002 section 7.3.2 has half;
   the ideal sender with 0.7 is 40 % faster. And it sends a whole packet when the window has room for a part of
   one""",
     ),
-    "x-net": Trait(
+    "x-net": Deviation(
         0.90,
         """its pacer's bucket is refilled when a timer expires, and not when an ACK arrives, so that it
   holds back packets for which the window has room, some 15 % of the time. And it forgets at each loss what
   was acknowledged towards the next packet of window, which takes 5 % off an ideal sender that does so""",
     ),
-    "quiche": Trait(
+    "quiche": Deviation(
         0.94,
         """it fills the rest of its window with a packet of whatever size that is. Such pieces are
   acknowledged one by one and live on: a quarter more packets for the same file, and a quarter more losses""",
     ),
-    "ngtcp2": Trait(
+    "ngtcp2": Deviation(
         1.06,
         """it sends a whole packet when the window has room for a part of one, and so has more in flight than
   its window, where others have half a packet less""",
@@ -117,15 +116,15 @@ def per_round_trip(record: Record, rtt_s: float) -> float:
 
 
 @dataclass(frozen=True)
-class Row:
-    """A stack on the page."""
+class StackRow:
+    """A row of the page: a stack."""
 
     cell: Cell
     ideal: Ideal
 
     @property
     def stack(self) -> str:
-        return stack_of(self.cell.key.server)
+        return self.cell.key.server_label.stack
 
     @cached_property
     def measured(self) -> list[Record]:
@@ -171,7 +170,7 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     of Reno over one path with uniform loss.
     """
     source = runs[0]
-    mine = [cell for cell in cells(source.records) if "cc=newreno" in cell.key.server.split(":")]
+    mine = [cell for cell in cells(source.records) if cell.key.server_label.options.get("cc") == "newreno"]
     mine = [cell for cell in mine if any(one.rtt_median_ms and one.goodput_bps for one in cell.ok)]
     settings = {(cell.key.scenario, cell.key.workload, cell.key.client) for cell in mine}
     if len(settings) != 1:
@@ -181,11 +180,11 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     loss = _loss(source, scenario)
     records = [one for cell in mine for one in cell.ok]
     ideal = Ideal.over(loss, round(statistics.median(map(delivered, records))))
-    rows = sorted((Row(cell, ideal) for cell in mine), key=lambda row: row.share)
+    rows = sorted((StackRow(cell, ideal) for cell in mine), key=lambda row: row.share)
     folder.mkdir(parents=True, exist_ok=True)
     _draw(rows, ideal, loss, folder / _FIGURE)
     path = folder / "reno.md"
-    path.write_text("\n\n".join(_sections(source, rows, client, loss)) + "\n")
+    path.write_text(markdown.page(_sections(source, rows, client, loss)))
     return [path, folder / _FIGURE]
 
 
@@ -207,7 +206,7 @@ def _loss(source: Source, scenario: str) -> float:
     return loss
 
 
-def _draw(rows: Sequence[Row], ideal: Ideal, loss: float, path: Path) -> None:
+def _draw(rows: Sequence[StackRow], ideal: Ideal, loss: float, path: Path) -> None:
     known = formula(loss)
     figures.strips(
         [("ideal sender", ideal.rates), *((row.stack, row.rates) for row in rows)],
@@ -218,7 +217,7 @@ def _draw(rows: Sequence[Row], ideal: Ideal, loss: float, path: Path) -> None:
     )
 
 
-def _sections(source: Source, rows: Sequence[Row], client: str, loss: float) -> list[str]:
+def _sections(source: Source, rows: Sequence[StackRow], client: str, loss: float) -> list[str]:
     head = ["server", "", "packets per round trip", "of the seeds", "of the ideal", "chance", "Mbit/s"]
     head += ["RTT, ms", "packets sent", "trials"]
     records = [one for row in rows for one in row.cell.records]
@@ -235,7 +234,7 @@ def _sections(source: Source, rows: Sequence[Row], client: str, loss: float) -> 
     ]
 
 
-def _opening(rows: Sequence[Row], client: str, loss: float) -> str:
+def _opening(rows: Sequence[StackRow], client: str, loss: float) -> str:
     agree = [row.stack for row in rows if row.verdict == "agrees"]
     text = (
         f"Every stack with `cc=newreno` as the server, {literal(client)} as the client, over a path that "
@@ -260,7 +259,7 @@ def _yardsticks(ideal: Ideal, loss: float) -> list[str]:
     ]
 
 
-def _apart(rows: Sequence[Row]) -> list[str]:
+def _apart(rows: Sequence[StackRow]) -> list[str]:
     """The section on those that do not agree."""
     lines = []
     for row in rows:

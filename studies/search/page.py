@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bentpipe.errors import BentpipeError
-from bentpipe.study import footing
+from bentpipe.study import footing, markdown
 from bentpipe.study.markdown import literal, percent, several, table
 from bentpipe.study.quantiles import median, quantile, share_of
 from bentpipe.study.slow_starts import BASELINE, MB
@@ -15,7 +15,8 @@ from bentpipe.study.source import Source
 
 from . import drawn as search_figures
 from . import published
-from .study import QUARTILES, Study
+from .published import PublishedCounts
+from .study import QUARTILES, PublishedComparison
 
 _COUNTED_MB = (50, 100, 150, 200)
 _STEP_MB = 25
@@ -44,7 +45,7 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     has no slow start that ends with the first loss beside another one, over one path.
     """
     source = runs[0]
-    study = Study(source, published.load())
+    study = PublishedComparison(source, published.load())
     if not study.is_one:
         raise BentpipeError(
             f"{source.folder}: wanted is one path, one file and one client, a server with "
@@ -54,11 +55,11 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     drawn = search_figures.draw(study, folder)
     path = folder / "search.md"
-    path.write_text("\n\n".join(_sections(study, drawn)) + "\n")
+    path.write_text(markdown.page(_sections(study, drawn)))
     return [path, *drawn.values()]
 
 
-def _sections(study: Study, drawn: dict[str, Path]) -> list[str]:
+def _sections(study: PublishedComparison, drawn: dict[str, Path]) -> list[str]:
     def shown(*names: str) -> list[str]:
         return [f"![{search_figures.NAMES[one]}]({drawn[one].name})" for one in names if one in drawn]
 
@@ -88,7 +89,7 @@ def _sections(study: Study, drawn: dict[str, Path]) -> list[str]:
     ]
 
 
-def _opening(study: Study) -> str:
+def _opening(study: PublishedComparison) -> str:
     first = study.source.records[0]
     title = str(study.source.manifest.scenarios[first.scenario].summary["title"])
     looks_on = ", while SEARCH looks on" if study.baseline.slow_start == "search-log" else ""
@@ -100,12 +101,12 @@ def _opening(study: Study) -> str:
     )
 
 
-def _differs(study: Study) -> str:
+def _differs(study: PublishedComparison) -> str:
     paces = "which pace in some of these runs" if study.paces else "without pacing too"
     return "\n".join([_LINK, _STACK.format(paces), _COUNTS])
 
 
-def _glance(study: Study) -> str:
+def _glance(study: PublishedComparison) -> str:
     known, rows = study.known, []
     if study.leads is not None:
         before = [lead for lead in study.leads if lead > 0]
@@ -140,7 +141,7 @@ def _sooner(seconds: float | None) -> str:
     return f"{abs(seconds):.1f} s {'sooner' if seconds > 0 else 'later'}"
 
 
-def _runs(study: Study) -> str:
+def _runs(study: PublishedComparison) -> str:
     rows = []
     for one in study.groups:
         then = study.then(one)
@@ -165,7 +166,7 @@ def _runs(study: Study) -> str:
     )
 
 
-def _lead(study: Study) -> str:
+def _lead(study: PublishedComparison) -> str:
     leads = study.leads
     if leads is None:
         return "No variant of this run has `ss=search-log`, which says when SEARCH would have left slow "
@@ -184,7 +185,13 @@ def _lead(study: Study) -> str:
     return text
 
 
-def _reaching(study: Study) -> str:
+def _published_share(then: PublishedCounts | None, size: int) -> str:
+    if then is None or str(size) not in then.reaching:
+        return "-"
+    return percent(then.reaching[str(size)] / then.clean)
+
+
+def _reaching(study: PublishedComparison) -> str:
     sizes = [size for size in _COUNTED_MB if size in study.sizes_mb]
     rows = []
     for one in study.groups:
@@ -192,13 +199,13 @@ def _reaching(study: Study) -> str:
         texts = []
         for size in sizes:
             texts.append(f"{one.reaching(size * MB)} of {len(one.clean)}")
-            texts.append(percent(then.reaching[size] / then.clean) if then and size in then.reaching else "-")
+            texts.append(_published_share(then, size))
         rows.append([study.name(one), *texts])
     head = ["", *(text for size in sizes for text in (f"{size} MB", "published"))]
     return "Clean runs that reach so many MB before they are cut:\n\n" + table(head, rows)
 
 
-def _quartiles(study: Study) -> str:
+def _quartiles(study: PublishedComparison) -> str:
     sizes = [size for size in study.sizes_mb if size % _STEP_MB == 0]
     rows = [[study.name(one), *(_three(one.times(size * MB)) for size in sizes)] for one in study.groups]
     head = ["", *(f"{size} MB" for size in sizes)]
@@ -216,7 +223,7 @@ def _seconds(value: float | None) -> str:
     return f"{value:.1f}" if math.isfinite(value) else "never"
 
 
-def _compared(study: Study) -> list[str]:
+def _compared(study: PublishedComparison) -> list[str]:
     """By the distributions: at which shares of the runs a variant is sooner, or later."""
     if _COMPARED_MB not in study.sizes_mb:
         return []
@@ -236,7 +243,7 @@ def _compared(study: Study) -> list[str]:
     return [text, table(["", "alike", "sooner", "later", "published"], rows)]
 
 
-def _window(study: Study) -> str:
+def _window(study: PublishedComparison) -> str:
     if not study.cuts:
         return "In no run of this campaign did SEARCH lower the window."
     lines, beta = [], study.known.beta_cut

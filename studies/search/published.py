@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import tomllib
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+import msgspec
+
+from bentpipe import strict
 
 FILE = Path(__file__).with_name("published.toml")
 
 
-@dataclass(frozen=True)
-class SearchRuns:
+class PublishedCounts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How many runs of a slow start the source of SEARCH in QUIC has, why it leaves some out, and how
     many of those that are left reach so many MB.
     """
@@ -20,11 +20,10 @@ class SearchRuns:
     first_round_trip: int
     medium: int
     clean: int
-    reaching: dict[int, int]
+    reaching: dict[str, int]
 
 
-@dataclass(frozen=True)
-class Search:
+class Search(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What was published of SEARCH in QUIC; shares in percent, `runs` by slow start."""
 
     source: str
@@ -38,14 +37,8 @@ class Search:
     sooner: float
     later: float
     beta_cut: float
-    runs: dict[str, SearchRuns]
+    runs: dict[str, PublishedCounts]
 
 
 def load() -> Search:
-    values = tomllib.loads(FILE.read_text())
-    runs = {name: SearchRuns(**(one | {"reaching": _by_mb(one)})) for name, one in values.pop("runs").items()}
-    return Search(runs=runs, **values)
-
-
-def _by_mb(table: dict[str, Any]) -> dict[int, int]:
-    return {int(size): count for size, count in table["reaching"].items()}
+    return strict.read(FILE, Search)

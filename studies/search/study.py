@@ -7,25 +7,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from bentpipe import labels
 from bentpipe.study.quantiles import quantile
-from bentpipe.study.slow_starts import BASELINE, MB, Group, groups
+from bentpipe.study.slow_starts import BASELINE, MB, VariantTrials, groups
 from bentpipe.study.source import Source
-from bentpipe.study.variants import options, short_names
+from bentpipe.study.variants import short_names
 
-from .published import Search, SearchRuns
+from .published import PublishedCounts, Search
 
 QUARTILES = (0.25, 0.5, 0.75)
 
 
 @dataclass(frozen=True)
-class Study:
+class PublishedComparison:
     """A run, and what was published."""
 
     source: Source
     known: Search
 
     @cached_property
-    def groups(self) -> list[Group]:
+    def groups(self) -> list[VariantTrials]:
         """All variants, the baseline first."""
         found = groups(self.source.in_order)
         return sorted(found, key=lambda one: one is not _baseline(found))
@@ -37,21 +38,21 @@ class Study:
         return len(self.groups) > 1 and _baseline(self.groups) is not None and len(paths) == 1
 
     @property
-    def baseline(self) -> Group:
+    def baseline(self) -> VariantTrials:
         return self.groups[0]
 
     @property
-    def others(self) -> list[Group]:
+    def others(self) -> list[VariantTrials]:
         return self.groups[1:]
 
     @cached_property
     def _names(self) -> dict[str, str]:
         return short_names([one.server for one in self.groups])
 
-    def name(self, group: Group) -> str:
+    def name(self, group: VariantTrials) -> str:
         return self._names[group.server]
 
-    def number(self, group: Group) -> int:
+    def number(self, group: VariantTrials) -> int:
         """Its place in all figures."""
         return self.groups.index(group)
 
@@ -60,13 +61,13 @@ class Study:
         """1 MB, 2 MB, and so on up to the whole file."""
         return range(1, self.source.records[0].size_bytes // MB + 1)
 
-    def then(self, group: Group) -> SearchRuns | None:
+    def then(self, group: VariantTrials) -> PublishedCounts | None:
         """What was published of the runs of this slow start."""
         return self.known.runs.get("baseline" if group is self.baseline else group.slow_start)
 
     @property
     def paces(self) -> bool:
-        return any(options(one.server).get("pacing") != "off" for one in self.groups)
+        return any(labels.variant(one.server).options.get("pacing") != "off" for one in self.groups)
 
     @property
     def leads(self) -> list[float] | None:
@@ -78,7 +79,7 @@ class Study:
         return [lead for one in self.baseline.clean if (lead := one.lead_round_trips) is not None]
 
     @cached_property
-    def cuts(self) -> list[tuple[Group, list[float]]]:
+    def cuts(self) -> list[tuple[VariantTrials, list[float]]]:
         """By variant, the shares of the window that SEARCH took off, or would have taken off. Variants that
         never do are left out.
         """
@@ -88,26 +89,26 @@ class Study:
         ]
         return [(group, cuts) for group, cuts in found if any(cut > 0 for cut in cuts)]
 
-    def saved(self, group: Group, size_mb: int) -> list[float | None]:
+    def saved(self, group: VariantTrials, size_mb: int) -> list[float | None]:
         """How many seconds sooner than the baseline it has so many MB, by the lower quartile, the median and
         the upper quartile.
         """
         then, now = (one.times(size_mb * MB) for one in (self.baseline, group))
         return [_minus(quantile(then, share), quantile(now, share)) for share in QUARTILES]
 
-    def most_saved(self, group: Group) -> tuple[float, int] | None:
+    def most_saved(self, group: VariantTrials) -> tuple[float, int] | None:
         """By medians: seconds, and MB."""
         found = [(self.saved(group, size)[1], size) for size in self.sizes_mb]
         return max(((gap, size) for gap, size in found if gap is not None), default=None)
 
-    def gaps(self, group: Group, size_mb: int) -> list[float]:
+    def gaps(self, group: VariantTrials, size_mb: int) -> list[float]:
         """How much sooner than the baseline's each percentile comes; nothing where neither ever does."""
         shares = [(number + 0.5) / 100 for number in range(100)]
         then, now = (_at(one.times(size_mb * MB), shares) for one in (self.baseline, group))
         return [0.0 if one == other else one - other for one, other in zip(then, now, strict=True)]
 
 
-def _baseline(found: Sequence[Group]) -> Group | None:
+def _baseline(found: Sequence[VariantTrials]) -> VariantTrials | None:
     mine = [one for one in found if one.slow_start in BASELINE]
     return min(mine, key=lambda one: BASELINE.index(one.slow_start), default=None)
 

@@ -11,11 +11,10 @@ from pathlib import Path
 
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.errors import BentpipeError
-from bentpipe.study import figures, footing
+from bentpipe.study import figures, footing, markdown
 from bentpipe.study.grid import Grid
 from bentpipe.study.markdown import literal, several, table
-from bentpipe.study.queues import queue, without_queue
-from bentpipe.study.slow_starts import MB, Run
+from bentpipe.study.slow_starts import MB, SlowStartTrial
 from bentpipe.study.source import Source
 from bentpipe.study.variants import short_names, slow_start
 
@@ -43,7 +42,7 @@ class Page:
         return [
             one
             for one in cells(self.source.in_order)
-            if slow_start(one.key.server) and queue(one.key.scenario)
+            if slow_start(one.key.server) and one.key.scenario_label.queue
         ]
 
     @cached_property
@@ -53,18 +52,26 @@ class Page:
     @cached_property
     def paths(self) -> list[tuple[str, str]]:
         """Scenario, without its queue, and workload."""
-        return list(dict.fromkeys((without_queue(one.key.scenario), one.key.workload) for one in self.cells))
+        return list(
+            dict.fromkeys((str(one.key.scenario_label.without_queue), one.key.workload) for one in self.cells)
+        )
 
     @property
     def tells(self) -> bool:
         """Whether any server said how it left slow start."""
-        return any(Run(record).left_by for cell in self.cells for record in cell.records)
+        return any(SlowStartTrial(record).left_by for cell in self.cells for record in cell.records)
 
     def over(self, path: tuple[str, str]) -> Grid:
         """Slow starts against queues."""
-        mine = [one for one in self.cells if (without_queue(one.key.scenario), one.key.workload) == path]
-        settings = list(dict.fromkeys(queue(one.key.scenario) for one in mine))
-        return Grid(self.variants, settings, {(one.key.server, queue(one.key.scenario)): one for one in mine})
+        mine = [
+            one for one in self.cells if (str(one.key.scenario_label.without_queue), one.key.workload) == path
+        ]
+        settings = list(dict.fromkeys(one.key.scenario_label.queue for one in mine))
+        return Grid(
+            self.variants,
+            settings,
+            {(one.key.server, one.key.scenario_label.queue): one for one in mine},
+        )
 
 
 def write(runs: Sequence[Source], folder: Path) -> list[Path]:
@@ -92,7 +99,7 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
         "share of the limit over queues",
     )
     written = folder / "slow-start.md"
-    written.write_text("\n\n".join(_sections(page)) + "\n")
+    written.write_text(markdown.page(_sections(page)))
     return [written, folder / _FIGURE]
 
 
@@ -140,11 +147,13 @@ def _from(grid: Grid, variant: str) -> str:
 
 
 def _acts(cell: Cell) -> bool:
-    return sum(Run(one).acted for one in cell.records) > len(cell.records) / 2
+    return sum(SlowStartTrial(one).acted for one in cell.records) > len(cell.records) / 2
 
 
 def _title(page: Page, scenario: str) -> str:
-    label = next(one.key.scenario for one in page.cells if without_queue(one.key.scenario) == scenario)
+    label = next(
+        one.key.scenario for one in page.cells if str(one.key.scenario_label.without_queue) == scenario
+    )
     return f"{literal(str(page.source.manifest.scenarios[label].summary.get('title', scenario)))}."
 
 
@@ -159,7 +168,7 @@ def _left(page: Page, grid: Grid) -> str:
 def _ended(cell: Cell | None) -> str:
     if cell is None:
         return ""
-    runs = [Run(one) for one in cell.records]
+    runs = [SlowStartTrial(one) for one in cell.records]
     ((word, count),) = Counter(one.left_by for one in runs).most_common(1)
     if word is None:
         return "not left"

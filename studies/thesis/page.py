@@ -17,8 +17,8 @@ from bentpipe.analysis.plots.canvas import GREY
 from bentpipe.errors import BentpipeError
 from bentpipe.plan import workload
 from bentpipe.runs.records import Record
-from bentpipe.study import compare, figures, footing
-from bentpipe.study.compare import Ours
+from bentpipe.study import compare, figures, footing, markdown
+from bentpipe.study.compare import ScenarioResult
 from bentpipe.study.figures import Line
 from bentpipe.study.markdown import literal, mbit, pair, percent, several, table
 from bentpipe.study.source import Source
@@ -66,7 +66,7 @@ class Page:
         return {name: found[name] for name in self.known.scenarios if name in found}
 
     @cached_property
-    def ours(self) -> dict[str, Ours]:
+    def ours(self) -> dict[str, ScenarioResult]:
         return {name: compare.over_pairs(one) for name, one in self.matrices.items()}
 
     @cached_property
@@ -102,7 +102,7 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
         drawn.append(folder / f"thesis-{name}.svg")
         figures.distribution(matrix, _lines(page, name), drawn[-1])
     path = folder / "thesis.md"
-    path.write_text("\n\n".join(_sections(page)) + "\n")
+    path.write_text(markdown.page(_sections(page)))
     return [path, *drawn]
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from bentpipe.study.compare import Pairs
+import msgspec
+
+from bentpipe import strict
+from bentpipe.study.compare import PairGoodputs
 
 FILE = Path(__file__).with_name("published.toml")
 
 
-@dataclass(frozen=True)
-class Overview:
+class Overview(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What was published of a scenario, over all pairs: Mbit/s and percent."""
 
     source: str
@@ -26,12 +26,20 @@ class Overview:
     real_link: bool = False
 
 
-@dataclass(frozen=True)
-class PublishedStack:
+class PublishedStack(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What was published of a stack; texts are empty where nothing is known for sure."""
 
     version: str
     congestion_control: str
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the file says."""
+
+    sources: dict[str, str]
+    scenarios: dict[str, Overview]
+    stacks: dict[str, PublishedStack]
+    pairs: dict[str, dict[str, str | dict[str, float]]]  # `source`, and client → server → kbit/s
 
 
 @dataclass(frozen=True)
@@ -41,20 +49,16 @@ class Published:
     sources: dict[str, str]
     scenarios: dict[str, Overview]
     stacks: dict[str, PublishedStack]
-    pairs: dict[str, Pairs]
+    pairs: dict[str, PairGoodputs]
 
 
 def load() -> Published:
-    values = tomllib.loads(FILE.read_text())
-    return Published(
-        sources=values["sources"],
-        scenarios={name: Overview(**one) for name, one in values["scenarios"].items()},
-        stacks={name: PublishedStack(**one) for name, one in values["stacks"].items()},
-        pairs={name: _pairs(dict(one)) for name, one in values["pairs"].items()},
-    )
+    said = strict.read(FILE, _File)
+    pairs = {name: _pairs(table) for name, table in said.pairs.items()}
+    return Published(said.sources, said.scenarios, said.stacks, pairs)
 
 
-def _pairs(table: dict[str, Any]) -> Pairs:
-    source = table.pop("source")
-    bps = {(client, server): 1000.0 * kbps for client, row in table.items() for server, kbps in row.items()}
-    return Pairs(source, bps)
+def _pairs(table: dict[str, str | dict[str, float]]) -> PairGoodputs:
+    rows = ((client, row) for client, row in table.items() if isinstance(row, dict))
+    bps = {(client, server): 1000.0 * kbps for client, row in rows for server, kbps in row.items()}
+    return PairGoodputs(str(table["source"]), bps)

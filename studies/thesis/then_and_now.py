@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from bentpipe import labels
 from bentpipe.analysis.cells import Matrix
 from bentpipe.runs.manifest import Manifest
 from bentpipe.study import compare
@@ -79,7 +80,7 @@ def _versions(manifest: Manifest, known: Published) -> list[str]:
 
 def _others(known: Published, compared: Mapping[str, Matrix]) -> list[str]:
     """The published servers that the run does not have."""
-    now = {compare.stack_of(server) for matrix in compared.values() for server in matrix.servers}
+    now = {labels.variant(server).stack for matrix in compared.values() for server in matrix.servers}
     rows = [
         [name, *(_range(known.pairs[one].of_server(name)) for one in compared)]
         for name in known.stacks

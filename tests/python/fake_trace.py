@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from fake_transfer import SCHEMA, Setting, World, simulate
 
-__all__ = ["SCHEMA", "Setting", "analysis", "packets", "simulate", "stand_in", "write"]
+__all__ = ["SCHEMA", "Setting", "analysis", "asked", "packets", "simulate", "stand_in", "write"]
 
 _USUAL = Setting()
+ASKED = "asked.json"  # beside the stand-in
 
 
 def packets(world: World) -> pa.Table:
@@ -38,7 +40,8 @@ def analysis(world: World, files: list[str]) -> dict[str, Any]:
     events = {"handshake_complete": handshake_s, "first_byte": first_s, "last_byte": last_s}
     connection = {
         "connection": 0, "protocol": "quic", "version": "1", "client": "192.0.2.1:50000",
-        "server": "198.51.100.1:443", "start_unix_s": "946684800.000000000", "packets": len(rows),
+        "server": "198.51.100.1:443", "vantage": "both", "start_unix_s": "946684800.000000000",
+        "server_clock_ahead_s": 0.0, "packets": len(rows),
         "metrics": metrics, "events": [{"name": name, "at_s": at} for name, at in events.items()],
         "findings": FINDINGS, "qlog": {"server": {"cwnd": world.cwnd}},
     }  # fmt: skip
@@ -102,6 +105,11 @@ def stand_in(folder: Path) -> None:
     program.chmod(0o755)
 
 
+def asked() -> dict[str, Any]:
+    """What the stand-in was asked last."""
+    return dict(json.loads(Path(os.environ["BENTPIPE_BIN"], ASKED).read_text()))
+
+
 def _main(arguments: list[str]) -> int:
     """`analyze FILE… [--keylog K] [--qlog FILE]… [--link JSON] -o OUT`: what is in FILE says what happens.
     `qlog …` says what it was told.
@@ -116,18 +124,18 @@ def _main(arguments: list[str]) -> int:
         parser.add_argument(option)
     parser.add_argument("--qlog", action="append")
     parser.add_argument("-o", dest="out", type=Path, required=True)
-    asked = parser.parse_args(arguments)
-    content = asked.files[0].read_text()
+    given = parser.parse_args(arguments)
+    content = given.files[0].read_text()
     if content == "no capture":
-        print(f"error: {asked.files[0]}: not a capture\nhint: pcapng or pcap", file=sys.stderr)
+        print(f"error: {given.files[0]}: not a capture\nhint: pcapng or pcap", file=sys.stderr)
         return 2
     if content == "crash":
         print("thread panicked", file=sys.stderr)
         return 101
-    world = write(asked.out, files=[str(file) for file in asked.files])
-    summary = analysis(world, [str(file) for file in asked.files])
+    world = write(given.out, files=[str(file) for file in given.files])
+    summary = analysis(world, [str(file) for file in given.files])
     if content == "cut":
-        summary["errors"] = [f"{asked.files[0].name}: cut short at byte 1234"]
+        summary["errors"] = [f"{given.files[0].name}: cut short at byte 1234"]
     if content == "nothing":
         summary |= {
             "connections": [],
@@ -135,8 +143,9 @@ def _main(arguments: list[str]) -> int:
         }
     if content in ("cut", "nothing"):
         summary["undecoded"] = [{"count": 3, "what": "QUIC packets: no secrets", "first_frame": 17}]
-    summary["asked"] = {"link": json.loads(asked.link or "{}"), "keylog": asked.keylog, "qlog": asked.qlog}
-    (asked.out / "analysis.json").write_text(json.dumps(summary))
+    told = {"link": json.loads(given.link or "{}"), "keylog": given.keylog, "qlog": given.qlog}
+    Path(os.environ["BENTPIPE_BIN"], ASKED).write_text(json.dumps(told))
+    (given.out / "analysis.json").write_text(json.dumps(summary))
     for error in summary["errors"]:
         print(f"error: {error}", file=sys.stderr)
     return 1 if summary["errors"] else 0

@@ -20,7 +20,10 @@ ALLOWED = {
     "bentpipe-units": set(),
     "bentpipe-link": {"bentpipe-units"},
     "bentpipe-congestion": {"bentpipe-noq-proto", "bentpipe-units"},
-    "bentpipe-trace": {"bentpipe-units"},
+    "bentpipe-wire": set(),
+    "bentpipe-analysis": {"bentpipe-wire"},
+    "bentpipe-qlog": set(),
+    "bentpipe-trace": {"bentpipe-analysis", "bentpipe-qlog", "bentpipe-wire"},
     "bentpipe-endpoint": {"bentpipe-units"},
     "bentpipe-endpoint-tests": {"bentpipe-endpoint"},
     "bentpipe-quinn-adapter": {"bentpipe-endpoint"},
@@ -42,20 +45,27 @@ ALLOWED = {
         "bentpipe-units",
     },
     "bentpipe-benches": {"bentpipe-congestion", "bentpipe-noq-proto"},
-    "bentpipe-trial": {"bentpipe-link", "bentpipe-endpoint", "bentpipe-trace", "bentpipe-units"},
-    "bentpipe-sim": {
-        "bentpipe-link",
+    "bentpipe-trial": {
+        "bentpipe-analysis",
         "bentpipe-endpoint",
-        "bentpipe-trace",
+        "bentpipe-link",
+        "bentpipe-units",
+        "bentpipe-wire",
+    },
+    "bentpipe-sim": {
+        "bentpipe-endpoint",
+        "bentpipe-link",
         "bentpipe-trial",
         "bentpipe-units",
+        "bentpipe-wire",
     },
     "bentpipe-emulator": {
+        "bentpipe-analysis",
         "bentpipe-endpoint",
         "bentpipe-link",
-        "bentpipe-trace",
         "bentpipe-trial",
         "bentpipe-units",
+        "bentpipe-wire",
     },
 }
 ENDPOINT_PROGRAMS_MAY_USE = {
@@ -101,6 +111,26 @@ def test_crates_know_only_what_lies_below_them() -> None:
         allowed = ENDPOINT_PROGRAMS_MAY_USE if is_endpoint_program else ALLOWED.get(name)
         assert allowed is not None, f"{name}: say in this test what it may depend on"
         assert used <= allowed, f"{name} must not depend on {', '.join(sorted(used - allowed))}"
+
+
+def test_testbeds_compile_neither_tables_nor_logs() -> None:
+    """What only the program that analyses needs is not compiled, nor shipped, with those that run trials."""
+    for program in ("bentpipe-sim", "bentpipe-emulator"):
+        command = [
+            "cargo",
+            "tree",
+            "--package",
+            program,
+            "--edges",
+            "normal",
+            "--prefix",
+            "none",
+            "--offline",
+        ]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        compiled = {line.split()[0] for line in done.stdout.splitlines() if line}
+        assert "bentpipe-wire" in compiled
+        assert not compiled & {"parquet", "qlog", "bentpipe-qlog", "bentpipe-trace"}, program
 
 
 def test_every_crate_that_is_allowed_something_exists() -> None:
@@ -262,6 +292,21 @@ def test_only_the_command_line_prints_errors_and_ends_the_process() -> None:
             continue
         text = file.read_text()
         assert "sys.exit" not in text and "error: {" not in text, file.name
+
+
+def test_no_two_classes_are_called_alike() -> None:
+    """One name is one concept. A class may extend the structure of a file under its name."""
+    named: dict[str, list[Path]] = {}
+    for file in modules():
+        for node in ast.parse(file.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not _extends_itself(node):
+                named.setdefault(node.name, []).append(file.relative_to(PACKAGE))
+    assert {name: files for name, files in named.items() if len(files) > 1} == {}
+
+
+def _extends_itself(node: ast.ClassDef) -> bool:
+    """Whether it is made as `class Record(schema.Record)`."""
+    return any(isinstance(base, ast.Attribute) and base.attr == node.name for base in node.bases)
 
 
 def test_no_file_is_too_long() -> None:

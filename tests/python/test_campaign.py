@@ -33,7 +33,7 @@ set = ["forward.rate = 10 Mbit/s"]
 """
 
 
-PAGE = (paths.root() / "docs" / "campaigns.md").read_text()
+PAGE = (paths.root() / "docs" / "reference" / "campaigns.md").read_text()
 BLOCKS = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
 
 

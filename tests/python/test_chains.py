@@ -13,11 +13,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from conftest import HERE, installed_or_skip
 
 from bentpipe import paths
-from bentpipe.execution.jobs import Flow, Job
+from bentpipe.execution.jobs import LocalFlow, LocalTrial
 from bentpipe.plan import scenarios
 from bentpipe.stacks import catalogue
 
@@ -51,14 +52,14 @@ class Laboratory:
     def run(self, places: list[dict[str, Any]], *sets: str, **changes: Any) -> dict[str, Any]:
         scenario = scenarios.resolve("geo-tum", sets)
         noq = catalogue.variant("noq", catalogue.discover())
-        job = Job(
+        trial = LocalTrial(
             scenario.scenario,
-            (Flow("transfer", ("/file",), noq, noq),),
+            (LocalFlow("transfer", ("/file",), noq, noq),),
             self.www,
             SEED,
             self.folder / "trial",
         )
-        mapping = {**job.to_mapping(), "proxies": places, **changes}
+        mapping = {**msgspec.to_builtins(trial.job()), "proxies": places, **changes}
         done = subprocess.run([paths.program("bentpipe-sim"), "trial"], input=json.dumps(mapping),
                               capture_output=True, text=True, check=False)  # fmt: skip
         assert done.returncode == 0, done.stderr
@@ -146,7 +147,7 @@ def test_flows_with_chains_of_their_own_share_the_links(laboratory: Laboratory) 
     """Through relays two flows come to what they come to without them, and that twice alike."""
     noq = catalogue.variant("noq", catalogue.discover())
     ways = [f"access.{way}.delay={CABLE}" for way in ("forward", "return")]
-    flow = Flow("transfer", ("/file",), noq, noq).to_mapping("virtual-time")
+    flow = msgspec.to_builtins(LocalFlow("transfer", ("/file",), noq, noq).of_job("virtual-time"))
     flows = [{**flow, "start_ns": start} for start in (0, 300_000_000)]
     chain = [proxy("terminal"), proxy("gateway")]
     direct = laboratory.run([], *ways, flows=flows)

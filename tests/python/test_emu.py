@@ -20,7 +20,7 @@ from children import PATIENCE_S, command_line, wait_for, wait_until_gone
 from conftest import Command, installed_or_skip
 
 from bentpipe.execution.awake import is_virtual_machine, kept_awake
-from bentpipe.execution.guard import Guard
+from bentpipe.execution.guard import LoadGuard
 from bentpipe.plan import scenarios
 from bentpipe.runs.records import Record
 
@@ -212,7 +212,7 @@ def test_the_guard_finds_how_many_trials_the_machine_bears() -> None:
             made, outcome=outcome, release_error_p999_ms=late_ms, release_error_limit_ms=1.0
         )
 
-    guard = Guard(most=16, least=2, limit=4)
+    guard = LoadGuard(most=16, least=2, limit=4)
     assert guard.admits(20), "one always may, if none is running"
     guard.start(3)
     assert not guard.admits(2)

@@ -19,7 +19,7 @@ from bentpipe.stacks import catalogue
 
 pytestmark = pytest.mark.virtual_time
 
-REFERENCE = paths.root() / "docs" / "campaigns.md"
+REFERENCE = paths.root() / "docs" / "reference" / "campaigns.md"
 SMALL = ["--bytes", "100kB", "--no-report", "--json"]
 
 

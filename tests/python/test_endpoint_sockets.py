@@ -11,7 +11,7 @@ import pytest
 from conftest import Command
 
 from bentpipe.stacks import catalogue, loopback
-from bentpipe.stacks.loopback import Process, Transfer
+from bentpipe.stacks.loopback import SocketProcess, Transfer
 from bentpipe.stacks.model import ROLES, Stack
 
 pytestmark = pytest.mark.real_time
@@ -84,9 +84,9 @@ def test_it_speaks_ipv6(name: str, transfer: Transfer) -> None:
         server, client = (loopback.environment(role, transfer, port) for role in ("server", "client"))
         server["BENTPIPE_LISTEN"] = f"[::1]:{port}"
         client["REQUESTS"] = f"https://[::1]:{port}/one"
-        with Process(one, server) as serving:
+        with SocketProcess(one, server) as serving:
             serving.wait_ready(PATIENCE_S)
-            with Process(one, client) as fetching:
+            with SocketProcess(one, client) as fetching:
                 assert fetching.wait(PATIENCE_S).code == 0, fetching.said()
             serving.terminate()
             assert serving.wait(PATIENCE_S).code == 0, serving.said()

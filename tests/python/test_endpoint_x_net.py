@@ -12,7 +12,7 @@ from conftest import Command, installed_or_skip
 from laboratory import AIOQUIC, Lab
 
 from bentpipe.stacks import pipe
-from bentpipe.stacks.pipe import Program
+from bentpipe.stacks.pipe import PipeProgram
 
 pytestmark = pytest.mark.virtual_time
 
@@ -34,7 +34,7 @@ def command() -> list[str]:
 class End:
     """A program, and what is on its way to it."""
 
-    program: Program
+    program: PipeProgram
     arriving: list[Datagram] = field(default_factory=list)
     done: bool = False
     sent: int = 0
@@ -74,7 +74,7 @@ def hello(role: str, folder: Path, requests: list[str]) -> dict[str, Any]:
 def play(command: list[str], folder: Path, requests: list[str], dead_after: int | None = None) -> Ended:
     """Client and server over a path of no limits, which goes dead after so many packets of the server."""
     (folder / "downloads").mkdir()
-    with Program(command) as of_client, Program(command) as of_server:
+    with PipeProgram(command) as of_client, PipeProgram(command) as of_server:
         client, server = End(of_client), End(of_server)
         of_client.ready(hello("client", folder, requests))
         of_server.ready(hello("server", folder, requests))
@@ -152,7 +152,7 @@ def test_what_it_lacks_is_refused(command: list[str], folder: Path, option: str)
 
 
 def test_a_server_that_is_not_there(command: list[str], folder: Path) -> None:
-    with Program(command) as program:
+    with PipeProgram(command) as program:
         client = End(program)
         assert program.ready(hello("client", folder, ["file"]))["next_wake"] == 0
         until = 0

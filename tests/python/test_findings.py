@@ -18,9 +18,9 @@ class Findings:
     """What every rule says of one trial, by the rule."""
 
     def __init__(self, folder: Path) -> None:
-        found = traces.of_trial(folder).connection()["findings"]
-        self.verdicts = {one["rule"]: one["verdict"] for one in found}
-        self.texts = {one["rule"]: one["text"] for one in found}
+        found = traces.of_trial(folder).connection().findings
+        self.verdicts = {one.rule: one.verdict for one in found}
+        self.texts = {one.rule: one.text for one in found}
 
     def yes(self) -> set[str]:
         """The rules that say yes."""
@@ -111,6 +111,6 @@ def test_a_qlog_does_not_contradict_the_wire(bentpipe: Command) -> None:
     start = {rule for rule in found.yes() if rule.startswith("slow_start")}
     (trace,) = Path("run/trials").glob("*/trace.pcapng")
     link = traces.of_trial(trace.parent).link
-    (wire,) = traces.analyse([trace], Path("wire"), link=link).summary["connections"]
+    (wire,) = traces.analyse([trace], Path("wire"), link=link).summary.connections
     assert start
-    assert start <= {one["rule"] for one in wire["findings"] if one["verdict"] == "yes"}
+    assert start <= {one.rule for one in wire.findings if one.verdict == "yes"}

@@ -1,4 +1,4 @@
-"""docs/pep.md: what it says of close codes, metrics and options is what the proxy has."""
+"""docs/reference/pep.md: what it says of close codes, metrics and options is what the proxy has."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from bentpipe import paths
 
 EXAMPLES = paths.root() / "examples"
-PAGE = (paths.root() / "docs" / "pep.md").read_text()
+PAGE = (paths.root() / "docs" / "reference" / "pep.md").read_text()
 SOURCES = paths.root() / "crates" / "pep" / "src"
 
 
@@ -22,13 +22,15 @@ def named(text: str) -> set[str]:
 
 
 def test_every_close_code_is_listed() -> None:
-    codes = re.findall(r"^    \w+ = 0x([0-9a-f_]+),$", (SOURCES / "closing.rs").read_text(), re.MULTILINE)
+    codes = re.findall(
+        r"^    \w+ = 0x([0-9a-f_]+),$", (SOURCES / "relay" / "close.rs").read_text(), re.MULTILINE
+    )
     assert len(codes) > 10
     assert named(section("Close codes")) == {f"0x{code.replace('_', '')}" for code in codes}
 
 
 def test_every_metric_is_explained_as_the_program_does() -> None:
-    counted = (SOURCES / "statistics.rs").read_text().rpartition("statistics! {")[2]
+    counted = (SOURCES / "events" / "statistics.rs").read_text().rpartition("statistics! {")[2]
     known = {
         (name, kind.lower()): text for text, name, kind in re.findall(r"/// (.+)\n    (\w+): (\w+),", counted)
     }
@@ -45,7 +47,7 @@ def test_every_metric_is_explained_as_the_program_does() -> None:
 
 
 def test_the_options_of_the_whole_proxy_are_listed() -> None:
-    words = set(re.findall(r'take(?:_number)?\("(\w+)"', (SOURCES / "words.rs").read_text()))
+    words = set(re.findall(r'take(?:_number)?\("(\w+)"', (SOURCES / "config" / "options.rs").read_text()))
     assert {"mode", "auto", "buffer", "version"} <= words
     assert words <= named(section("In an experiment"))
 

@@ -25,7 +25,7 @@ from PIL import Image
 from bentpipe.analysis import traces
 from bentpipe.analysis.link_facts import LinkFacts
 from bentpipe.analysis.plots import canvas, figures, others, series
-from bentpipe.analysis.plots.canvas import Look
+from bentpipe.analysis.plots.canvas import FigureStyle
 from bentpipe.cli.plot import FORMATS as OFFERED_FORMATS
 from bentpipe.cli.plot import KINDS as OFFERED_KINDS
 from bentpipe.errors import BentpipeError
@@ -51,11 +51,11 @@ def transfer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def subject(folder: Path, side: str = "server") -> figures.Subject:
+def subject(folder: Path, side: str = "server") -> figures.FigureSubject:
     analysis = traces.of_folder(folder)
     packets = series.of_connection(analysis.packets, 0)
     assert side in ("client", "server")
-    return figures.Subject(packets, analysis.connection(), LINK, "forward", side, "made up")  # type: ignore[arg-type]
+    return figures.FigureSubject(packets, analysis.connection(), LINK, "forward", side, "made up")  # type: ignore[arg-type]
 
 
 def test_the_command_offers_what_can_be_drawn() -> None:
@@ -155,7 +155,7 @@ def later(packets: pa.Table, copy: int) -> pa.Table:
 )
 def test_the_legend_names_what_is_there(transfer: Path, kind: str, side: str, labels: set[str]) -> None:
     with canvas.style():
-        drawn = figures.draw(kind, subject(transfer, side), Look())
+        drawn = figures.draw(kind, subject(transfer, side), FigureStyle())
     (legend,) = drawn.legends
     assert {text.get_text() for text in legend.get_texts()} == labels
     drawn.draw_without_rendering()
@@ -165,7 +165,7 @@ def test_the_legend_names_what_is_there(transfer: Path, kind: str, side: str, la
 
 def test_a_window_of_time_is_filled(transfer: Path) -> None:
     with canvas.style():
-        drawn = figures.draw("offset", subject(transfer), Look(from_s=2.5, to_s=3.5))
+        drawn = figures.draw("offset", subject(transfer), FigureStyle(from_s=2.5, to_s=3.5))
     (axes,) = drawn.axes
     assert axes.get_xlim() == (2.5, 3.5)
     sent = series.offset(subject(transfer).packets, "forward")
@@ -179,10 +179,10 @@ def test_iterations_without_a_trace_are_shown_by_their_records(bentpipe: Command
     folder = Path("run/trials") / traced.trial
     fake_trace.write(folder)
     (folder / trial_files.TRACE).write_text("whole")
-    behind = list(others.courses(traces.of_trial(folder), "forward", "server"))
+    behind = list(others.curves(traces.of_trial(folder), "forward", "server"))
     assert len(behind) == 2
     assert all(course.bytes[-1] > 0.9 * fake_run.SIZE for course in behind)
-    arrived = list(others.courses(traces.of_trial(folder), "forward", "client"))
+    arrived = list(others.curves(traces.of_trial(folder), "forward", "client"))
     rtt_s = fake_run.LINKS[traced.scenario].rtt_s
     assert arrived[0].time_s[0] - behind[0].time_s[0] == pytest.approx(rtt_s / 2)
 
@@ -198,7 +198,7 @@ def test_iterations_with_a_trace_are_shown_by_it(transfer: Path) -> None:
         folder = Path("run/trials") / record.trial
         fake_trace.write(folder)
         (folder / trial_files.TRACE).write_text("whole")
-    behind = list(others.courses(traces.of_trial(Path("run/trials") / first.trial), "forward", "server"))
+    behind = list(others.curves(traces.of_trial(Path("run/trials") / first.trial), "forward", "server"))
     assert behind[0].bytes[-1] == 1_000_000
     assert len(behind) == 2
 
@@ -279,7 +279,7 @@ def test_what_may_have_been_sent_before_is_not_called_first(transfer: Path) -> N
         subject(transfer, "client"), packets=packets.set_column(column, "sent_s", at_client)
     )
     with canvas.style():
-        (legend,) = figures.draw("offset", one_sided, Look()).legends
+        (legend,) = figures.draw("offset", one_sided, FigureStyle()).legends
     labels = {text.get_text() for text in legend.get_texts()}
     assert "STREAM frame" in labels and "first transmission" not in labels
 
@@ -288,7 +288,7 @@ def test_what_may_have_been_sent_before_is_not_called_first(transfer: Path) -> N
 def test_the_smallest_figure_has_room_for_all(transfer: Path, kind: str) -> None:
     with canvas.style(), warnings.catch_warnings():
         warnings.simplefilter("error")  # of matplotlib: that axes collapsed
-        drawn = figures.draw(kind, subject(transfer), Look(width_mm=60, height_mm=50))
+        drawn = figures.draw(kind, subject(transfer), FigureStyle(width_mm=60, height_mm=50))
         drawn.draw_without_rendering()
     (legend,) = drawn.legends
     assert legend.get_window_extent().x0 >= 0 and legend.get_window_extent().x1 <= drawn.bbox.x1
@@ -310,7 +310,7 @@ def test_what_needs_the_senders_side_says_so(transfer: Path, kind: str) -> None:
     at_client = packets.set_column(packets.schema.get_field_index("sent_s"), "sent_s", nothing)
     one_sided = dataclasses.replace(subject(transfer, "client"), packets=at_client)
     with pytest.raises(BentpipeError, match=f"{kind}: the side of the server, which sent the data, was not"):
-        figures.draw(kind, one_sided, Look())
+        figures.draw(kind, one_sided, FigureStyle())
 
 
 def test_an_interrupt_that_python_would_swallow_ends_the_command() -> None:

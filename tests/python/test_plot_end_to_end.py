@@ -67,16 +67,16 @@ def test_the_report_has_what_the_record_names(bentpipe: Command, trial: Path) ->
     record = next(record for record in records if record["trial"] == trial.name)
     done = bentpipe("report", "run")
     assert done.code == 0
-    found = [one for one in traces.of_trial(trial).connection()["findings"] if one["verdict"] == "yes"]
-    assert [one["rule"] for one in found] == record["findings"] != []
+    found = [one for one in traces.of_trial(trial).connection().findings if one.verdict == "yes"]
+    assert [one.rule for one in found] == record["findings"] != []
     script = Path("run/report/data/trials", f"{trial.name}.js").read_text()
-    assert all(json.dumps(one["title"]) in script for one in found)
+    assert all(json.dumps(one.title) in script for one in found)
 
 
 @pytest.mark.browser
 def test_the_report_shows_every_plot_and_finding(bentpipe: Command, trial: Path) -> None:
     assert bentpipe("report", "run").code == 0
-    found = [one for one in traces.of_trial(trial).connection()["findings"] if one["verdict"] == "yes"]
+    found = [one for one in traces.of_trial(trial).connection().findings if one.verdict == "yes"]
     page = next(Path("run/report/cells").iterdir()).resolve()
     shown = browser.dump(
         f"{page.as_uri()}#trial={trial.name}",
@@ -100,24 +100,22 @@ def test_the_made_up_transfer_is_like_a_real_one(trial: Path) -> None:
         for analysis in (real, made_up)
     ]  # fmt: skip
     assert kinds[0] == kinds[1]
-    for name in ("forward", "return"):
-        assert real.connection()["metrics"][name].keys() >= made_up.connection()["metrics"][name].keys()
-    assert keys(real.connection()) >= keys(made_up.connection()) - {"qlog"}
+    assert keys(real) >= keys(made_up) - {"qlog"}
 
 
 def test_the_page_on_traces_is_true(bentpipe: Command, trial: Path) -> None:
-    page = (paths.root() / "docs/traces.md").read_text()
-    table, analysis = page.split("\n## `analysis.json`")
-    columns, fates = table.split("\n| `fate` | the packet")
+    page = (paths.root() / "docs/reference/traces.md").read_text()
+    columns, fates = page.partition("\n## `analysis.json`")[0].split("\n| `fate` | the packet")
     assert defined(columns) == pq.read_schema(traces.of_trial(trial).folder / trial_files.PACKETS).names
     assert set(traces.of_trial(trial).packets["fate"].unique().to_pylist()) <= set(defined(fates))
-    whole, one_way = analysis.split("Of each direction:")
-    establishment, whole = whole.split("\n| metric |")
-    connection = traces.of_trial(trial).connection()
+    connection = written(traces.of_trial(trial))
     metrics = connection["metrics"]
-    assert defined(establishment)[1:] == list(connection["establishment"])  # the first heads the table
-    assert defined(whole) == list(metrics)
-    assert defined(one_way) == list(metrics["forward"])
+    for title, found in (
+        ("Establishment", connection["establishment"]),
+        ("Metrics", metrics),
+        ("OneWay", metrics["forward"]),
+    ):
+        assert listed(title) == list(found)
 
     assert bentpipe("trace", trial / trial_files.TRACE, "-o", "out").code == 0
     (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
@@ -135,5 +133,20 @@ def defined(text: str) -> list[str]:
     ]
 
 
-def keys(connection: Any) -> set[str]:
-    return {*connection, *connection["metrics"], *(event["name"] for event in connection["events"])}
+def written(analysis: traces.Analysis) -> dict[str, Any]:
+    """The first connection of analysis.json, as it stands there."""
+    summary = json.loads((analysis.folder / trial_files.SUMMARY).read_text())
+    return dict(summary["connections"][0])
+
+
+def keys(analysis: traces.Analysis) -> set[str]:
+    connection = written(analysis)
+    ways = (key for name in ("forward", "return") for key in connection["metrics"][name])
+    return {*connection, *connection["metrics"], *ways, *(event["name"] for event in connection["events"])}
+
+
+def listed(title: str) -> list[str]:
+    """The names that the page on analyses has under a heading."""
+    page = (paths.root() / "docs/reference/analysis.md").read_text()
+    section = page.partition(f"\n## `{title}`\n")[2].partition("\n## ")[0]
+    return re.findall(r"^- `(\w+)` \(", section, re.MULTILINE)

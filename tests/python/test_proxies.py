@@ -6,26 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Command, installed_or_skip
+from conftest import NOQ_RUN, Command, installed_or_skip
 
 from bentpipe.errors import UsageError
 from bentpipe.plan import treatments
 from bentpipe.stacks import proxies
 
 OWN = Path(__file__).resolve().parents[2] / "proxies" / "quic-pep"
-RUN = [
-    "run",
-    "--scenario",
-    "sat",
-    "--client",
-    "noq",
-    "--server",
-    "noq",
-    "--bytes",
-    "50kB",
-    "--iterations",
-    "1",
-]
 
 
 @pytest.fixture
@@ -52,7 +39,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def test_a_kind_of_the_users_own_takes_part(bentpipe: Command, mine: Path) -> None:
     installed_or_skip("noq")
     done = bentpipe(
-        *RUN, "--treatment", "direct,mine", "--treatment", "mine=gateway:iw=99", "--json", "--no-report"
+        *NOQ_RUN, "--treatment", "direct,mine", "--treatment", "mine=gateway:iw=99", "--json", "--no-report"
     )
     assert [record["treatment"] for record in done.records()] == [
         "direct",
@@ -68,13 +55,25 @@ def test_a_run_is_not_resumed_without_its_kind(
 ) -> None:
     """Its trials would be left out, and their records lost."""
     installed_or_skip("noq")
-    assert bentpipe(*RUN, "--treatment", "direct,mine", "--out", "A").code == 0
+    assert bentpipe(*NOQ_RUN, "--treatment", "direct,mine", "--out", "A").code == 0
     before = Path("A/records.jsonl").read_text()
     monkeypatch.delenv("BENTPIPE_PROXIES")
     proxies.discover.cache_clear()
     done = bentpipe("run", "--resume", "A", "--retry-failed")
     assert done.code == 2 and "there is no kind of proxies mine here" in done.err
     assert "BENTPIPE_PROXIES" in done.err and Path("A/records.jsonl").read_text() == before
+
+
+def test_a_run_keeps_the_chain_that_was_meant(bentpipe: Command, mine: Path) -> None:
+    """Where a kind can stand may change; a run that began goes on as it was."""
+    installed_or_skip("noq")
+    assert bentpipe(*NOQ_RUN, "--treatment", "direct,mine", "--out", "A", "--no-report").code == 0
+    file = mine / "proxy.toml"
+    file.write_text(file.read_text().replace('places = ["gateway"]', 'places = ["terminal", "gateway"]'))
+    proxies.discover.cache_clear()
+    done = bentpipe("run", "--resume", "A", "--no-report", "--json")
+    assert done.code == 0 and "0 trials to run" in done.err, done.err
+    assert [record["treatment"] for record in done.records()] == ["direct", "mine gateway"]
 
 
 def test_what_a_kind_says_of_itself_counts(mine: Path) -> None:

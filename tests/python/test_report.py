@@ -21,7 +21,7 @@ import pytest
 from bentpipe.analysis.cells import Cell, cells, efficiency_over, matrices, spread
 from bentpipe.errors import BentpipeError
 from bentpipe.report import build
-from bentpipe.report.command import reproduce, split_label
+from bentpipe.report.command import reproduce
 from bentpipe.report.slugs import assign
 from bentpipe.runs.records import Record
 
@@ -226,7 +226,6 @@ def test_command_sets_what_the_label_says(tmp_path: Path) -> None:
         "forward.queue=1BDP",
         "forward.loss=a,b",
     ]
-    assert split_label("sat") == ("sat", [])
 
 
 def test_command_names_a_scenario_file_by_its_path(tmp_path: Path) -> None:

@@ -71,8 +71,8 @@ def test_an_unknown_key_comes_with_the_nearest_one(tmp_path: Path) -> None:
 def test_a_variant_has_its_options() -> None:
     known = catalogue.discover([STACKS / "toy"])
     variant = catalogue.variant("toy:speed=slow", known)
-    assert variant.endpoint("virtual-time")["options"] == {"speed": "slow"}
-    assert variant.endpoint("virtual-time")["name"] == "toy:speed=slow"
+    assert variant.program("virtual-time").options == {"speed": "slow"}
+    assert variant.program("virtual-time").name == "toy:speed=slow"
 
 
 @pytest.mark.parametrize(

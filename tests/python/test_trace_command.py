@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from typing import get_args
 
 import fake_run
 import fake_trace
@@ -14,11 +15,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import Command
+from msgspec.structs import fields
 
 from bentpipe.analysis import link_facts, traces
 from bentpipe.cli import invoke
 from bentpipe.errors import BentpipeError, UsageError
 from bentpipe.runs import trial_files
+from bentpipe.schema.analysis import Metrics, OneWay
 
 MBIT = 1_000_000
 
@@ -64,8 +67,8 @@ def test_what_cannot_be_measured_is_a_dash(bentpipe: Command) -> None:
     fake_trace.write(Path("out"))
     summary = json.loads(Path("out/analysis.json").read_text())
     metrics = summary["connections"][0]["metrics"]
-    for name, value in metrics.items():
-        metrics[name] = dict.fromkeys(value) if isinstance(value, dict) else None
+    for of, kind in ((metrics, Metrics), (metrics["forward"], OneWay), (metrics["return"], OneWay)):
+        of |= dict.fromkeys(one.encode_name for one in fields(kind) if type(None) in get_args(one.type))
     Path("out/analysis.json").write_text(json.dumps(summary))
     done = bentpipe("trace", "out")
     assert done.code == 0
@@ -121,8 +124,9 @@ def test_what_was_found_in_an_instant_is_shown_with_what_is_around_it(bentpipe: 
     fake_trace.write(Path("out"))
     analysis = traces.of_folder(Path("out"))
     one = analysis.connection()
-    rtt_s, transfer_s = one["metrics"]["rtt_min_ms"] / 1e3, one["metrics"]["transfer_s"]
-    least = max(rtt_s, 0.05 * transfer_s)
+    rtt_ms, transfer_s = one.metrics.rtt_min_ms, one.metrics.transfer_s
+    assert rtt_ms is not None and transfer_s is not None
+    least = max(rtt_ms / 1e3, 0.05 * transfer_s)
     begin, end = analysis.window(one, 1.505, 1.505)
     assert (begin + end) / 2 == pytest.approx(1.505) and end - begin == pytest.approx(least)
     assert analysis.window(one, 0.001, 0.002) == pytest.approx((0.0, least))
@@ -189,14 +193,14 @@ def test_two_captures_keys_and_qlogs_are_passed_on(bentpipe: Command) -> None:
     )
     answer = json.loads(done.out)
     assert answer["files"] == ["client.pcap", "server.pcap"]
-    assert answer["asked"] == {"link": {}, "keylog": "keys.log", "qlog": ["c.qlog", "s.qlog"]}
+    assert fake_trace.asked() == {"link": {}, "keylog": "keys.log", "qlog": ["c.qlog", "s.qlog"]}
 
 
 @pytest.mark.parametrize("given", ['{"forward_rate_bps": 20000000, "rtt_ms": 600.5}', "link.json"])
 def test_facts_of_the_path_are_passed_on(bentpipe: Command, given: str) -> None:
     capture('{"forward_rate_bps": 2e7, "rtt_ms": 600.5}', "link.json")
     done = bentpipe("trace", capture(), "--link", given, "--json")
-    assert json.loads(done.out)["asked"]["link"] == {"forward_rate_bps": 20 * MBIT, "rtt_ms": 600.5}
+    assert done.code == 0 and fake_trace.asked()["link"] == {"forward_rate_bps": 20 * MBIT, "rtt_ms": 600.5}
 
 
 def test_a_capture_that_is_cut_short_is_read_so_far(bentpipe: Command) -> None:
@@ -317,8 +321,8 @@ def test_a_trial_is_analysed_with_what_its_run_knows(bentpipe: Command) -> None:
     folder = trial_of_a_run()
     (folder / "qlog").mkdir()
     (folder / "qlog" / "server.sqlog").write_text("")
-    done = bentpipe("trace", folder, "--json")
-    asked = json.loads(done.out)["asked"]
+    assert bentpipe("trace", folder, "--json").code == 0
+    asked = fake_trace.asked()
     assert asked["qlog"] == [str(folder / "qlog/server.sqlog")]
     assert asked["link"] == {
         "forward_rate_bps": 10 * MBIT, "return_rate_bps": 10 * MBIT, "rtt_ms": 30.0,
@@ -330,12 +334,12 @@ def test_a_trial_is_analysed_with_what_its_run_knows(bentpipe: Command) -> None:
 def test_a_qlog_that_came_later_is_looked_at(bentpipe: Command) -> None:
     folder = trial_of_a_run()
     (folder / "qlog/client").mkdir(parents=True)
-    assert json.loads(bentpipe("trace", folder, "--json").out)["asked"]["qlog"] is None
+    assert bentpipe("trace", folder).code == 0 and fake_trace.asked()["qlog"] is None
     made = (folder / "analysis.json").stat().st_mtime_ns
     added = folder / "qlog/client/junk"
     added.write_text("")
     os.utime(added, ns=(made + 10**9, made + 10**9))
-    assert json.loads(bentpipe("trace", folder, "--json").out)["asked"]["qlog"] == [str(added)]
+    assert bentpipe("trace", folder).code == 0 and fake_trace.asked()["qlog"] == [str(added)]
 
 
 def test_where_nothing_can_be_written_the_analysis_goes_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -343,7 +347,7 @@ def test_where_nothing_can_be_written_the_analysis_goes_elsewhere(monkeypatch: p
     monkeypatch.setattr(os, "access", lambda path, mode, **_: mode & os.W_OK == 0 or Path(path) != folder)
     analysis = traces.of_trial(folder)
     assert analysis.folder != folder
-    assert analysis.packets.num_rows == analysis.connection()["packets"]
+    assert analysis.packets.num_rows == analysis.connection().packets
     assert [path.name for path in folder.iterdir()] == ["trace.pcapng"]
 
 
@@ -371,15 +375,16 @@ def test_connections_are_chosen_by_number_or_by_size() -> None:
     fake_trace.write(Path("out"))
     summary = json.loads(Path("out/analysis.json").read_text())
     summary["connections"].append(summary["connections"][0] | {"connection": 1, "packets": 10**6})
-    analysis = traces.Analysis(Path("out"), summary)
-    assert analysis.connection()["connection"] == 1
-    assert analysis.connection(0)["connection"] == 0
+    Path("out/analysis.json").write_text(json.dumps(summary))
+    analysis = traces.of_folder(Path("out"))
+    assert analysis.connection().connection == 1
+    assert analysis.connection(0).connection == 0
     with pytest.raises(UsageError, match="no connection 2"):
         analysis.connection(2)
+    nothing = summary | {"connections": [], "errors": ["nothing was found"]}
+    Path("out/analysis.json").write_text(json.dumps(nothing))
     with pytest.raises(BentpipeError, match="nothing was found"):
-        traces.Analysis(
-            Path("out"), summary | {"connections": [], "errors": ["nothing was found"]}
-        ).connection()
+        traces.of_folder(Path("out")).connection()
 
 
 def test_facts_of_the_path_come_from_the_run() -> None:

@@ -16,7 +16,7 @@ from tcp_wire import Transfer
 from bentpipe import paths
 
 TSHARK = shutil.which("tshark")
-CAPTURES = paths.root() / "crates" / "trace" / "tests" / "captures-tcp"
+CAPTURES = paths.root() / "crates" / "analysis" / "tests" / "captures-tcp"
 RETRANSMISSIONS = ("retransmission", "fast_retransmission", "spurious_retransmission", "out_of_order")
 FIELDS = (
     "tcp.srcport", "tcp.seq", "tcp.ack", "tcp.len", "tcp.hdr_len", "tcp.flags.syn", "tcp.flags.fin",

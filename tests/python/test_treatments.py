@@ -243,7 +243,7 @@ def test_names_of_cells_are_unique_and_commands_repeat_them(bentpipe: Command) -
     names = slugs.assign(made)
     assert len(names) == 4 and all("/" not in name and " " not in name for name in names)
     command = reproduce(made[1], fake_run.manifest("sat", seed=7))
-    assert f"--treatment quic-pep --pep {CANONICAL.removeprefix('quic-pep ')}" in command
+    assert f"--treatment {CANONICAL.replace(' ', '=')}" in command
     assert "--treatment" not in reproduce(made[0], fake_run.manifest())
 
 

@@ -8,22 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Command, installed_or_skip
+from conftest import NOQ_RUN, Command, installed_or_skip
 
-PLAN = [
-    "run",
-    "--scenario",
-    "sat",
-    "--client",
-    "noq",
-    "--server",
-    "noq",
-    "--bytes",
-    "50kB",
-    "--iterations",
-    "1",
-]
-SEVERAL = [*PLAN, "--treatment", "direct,quic-pep", "--flow", "start=100ms", "--trace", "all"]
+SEVERAL = [*NOQ_RUN, "--treatment", "direct,quic-pep", "--flow", "start=100ms", "--trace", "all"]
 
 
 @pytest.fixture
@@ -68,6 +55,7 @@ def test_a_bundle_has_no_path_of_this_machine(bundles: list[Path]) -> None:
         ({"surplus": 1}, 'unknown key "surplus"'),
         ({"seed": 7}, "seed: 7 is not valid"),
         ({"testbed": "moon"}, 'testbed: "moon" is not valid'),
+        ({"bentpipe": "0.0.1"}, "the bundle is of Bentpipe 0.0.1, and this is "),
     ],
 )
 def test_what_is_no_bundle_is_said(
@@ -82,6 +70,7 @@ def test_what_is_no_bundle_is_said(
     [
         ({"inputs_sha256": "0" * 64}, "noq is not the one of the bundle"),
         ({"stack": "nobody"}, "there is no stack nobody here"),
+        ({"packages": {"aioquic": "0.1"}}, "its package aioquic is of version None, there 0.1"),
     ],
 )
 def test_a_stack_that_is_another_is_refused(
@@ -93,6 +82,15 @@ def test_a_stack_that_is_another_is_refused(
     assert done.code == 1 and message in done.err and "hint: " in done.err
 
 
+def test_a_bundle_of_an_older_format_is_run(bentpipe: Command, bundles: list[Path]) -> None:
+    values = json.loads(bundles[0].read_text()) | {"format": 1}
+    del values["bentpipe"]
+    for flow in values["flows"]:
+        del flow["client"]["packages"], flow["server"]["packages"]
+    Path("older.json").write_text(json.dumps(values))
+    assert json.loads(bentpipe("worker", "older.json").out)["failure"] == ""
+
+
 def test_bundles_are_instead_of_a_run(bentpipe: Command) -> None:
-    done = bentpipe(*PLAN, "--bundles", "bundles", "--out", "A")
+    done = bentpipe(*NOQ_RUN, "--bundles", "bundles", "--out", "A")
     assert done.code == 2 and "--bundles: nothing is run" in done.err

@@ -61,6 +61,7 @@ class Field:
     default: str  # what it is then, as JSON; "": nothing
     by: str
     section: str
+    shown: bool  # in the report, iteration by iteration
     flatten: bool
     rust: str
 
@@ -186,6 +187,7 @@ def _field(where: str, name: str, table: Mapping[str, Any]) -> Field:
         default=table.get("default", ""),
         by=by,
         section=table.get("section", ""),
+        shown=table.get("shown", False),
         flatten=table.get("flatten", False),
         rust=table.get("rust", ""),
     )

@@ -26,9 +26,9 @@ ROOT = Path(__file__).resolve().parents[2]
 IN_RUST = {"Record": "TrialResult"}
 IN_TYPESCRIPT = {"Record": "TrialRecord"}
 # Which definitions the report and the testbeds know.
-TYPESCRIPT = ("record", "manifest")
+TYPESCRIPT = ("record", "manifest", "analysis")
 RUST = {"record": "crates/trial/src/schema/record.rs"}
-REFERENCE = {"record": "records", "manifest": "manifest", "bundle": "bundle"}
+REFERENCE = {"record": "records"}  # pages that are called otherwise than their definition
 
 
 def generated(path: Path) -> Iterator[tuple[Path, str]]:
@@ -39,7 +39,7 @@ def generated(path: Path) -> Iterator[tuple[Path, str]]:
     if one.name in TYPESCRIPT:
         typescript = typescript_types.write(one, IN_TYPESCRIPT)
         yield ROOT / "report-ui" / "src" / "schema" / f"{one.name}.ts", typescript
-    yield ROOT / "docs" / "reference" / f"{REFERENCE[one.name]}.md", reference_page.write(one)
+    yield ROOT / "docs" / "reference" / f"{REFERENCE.get(one.name, one.name)}.md", reference_page.write(one)
     if one.name in RUST:
         yield ROOT / RUST[one.name], rust_types.write(one, IN_RUST)
 

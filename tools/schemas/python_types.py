@@ -26,14 +26,19 @@ OPTIONS = "kw_only=True, forbid_unknown_fields=True"
 def write(definition: Definition) -> str:
     """The source of a module."""
     parts = [f'"""{definition.title}: generated from schemas/{definition.name}.toml by `make schemas`."""']
-    typing = "Any, Literal" if definition.words else "Any"
-    parts += ["from __future__ import annotations", f"from typing import {typing}\n\nimport msgspec"]
+    parts += ["from __future__ import annotations", f"{_typing(definition)}import msgspec"]
     parts.append(f"FORMAT = {definition.format}")
     parts += [_words(one) for one in definition.words]
     first, *further = definition.objects
     structures = [_structure(one, definition) for one in (*further, first)]  # what it is made of comes first
     tables = [_tables(definition)] if definition.unmeasured else []
     return "\n\n".join(parts) + "\n\n\n" + "\n\n\n".join([*structures, *tables]) + "\n"
+
+
+def _typing(definition: Definition) -> str:
+    objects = any(field.kind.innermost == "object" for one in definition.objects for field in one.fields)
+    names = ["Any"] * objects + ["Literal"] * bool(definition.words)
+    return f"from typing import {', '.join(names)}\n\n" if names else ""
 
 
 def _words(one: Words) -> str:
@@ -109,6 +114,8 @@ def _tables(definition: Definition) -> str:
     measured = [f'        "{it.name}",' for it in columns if it.by == "testbed"]
     lines = ["# Those that the testbed's program says.", "MEASURED = frozenset(", "    (", *measured]
     lines += ["    )", ")", ""]
+    shown = [f'    "{it.name}",' for it in columns if it.shown]
+    lines += ["# Those that the page of a cell shows, iteration by iteration.", "SHOWN = (", *shown, ")", ""]
     first = [f'        "{it.name}",' for it in columns if it.since == 1]
     lines += ["# Those that every file has.", "REQUIRED = frozenset(", "    (", *first, "    )", ")", ""]
     lines += ["# The columns of each type, with the types that their definition gives them."]

@@ -1,4 +1,4 @@
-"""Writes a definition as a page of the reference: name, type, unit, meaning, when null."""
+"""Writes a definition as a page of the reference: of each field name, type, unit, meaning, when null."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def _parts(definition: Definition) -> Iterator[str]:
     for section, fields in _sections(first):
         if section:
             yield f"## {section}"
-        yield _table(fields)
+        yield _list(fields)
     for one in further:
         yield f"## `{one.name}`\n\n" + "\n".join(textwrap.wrap(one.about, WIDTH))
-        yield _table(list(one.fields))
+        yield _list(list(one.fields))
     for words in definition.words:
         yield _words(words)
 
@@ -48,14 +48,23 @@ def _sections(one: Type) -> Iterator[tuple[str, list[Field]]]:
     yield from sections
 
 
-def _table(fields: list[Field]) -> str:
-    rows = ["| name | type | unit | meaning |", "|---|---|---|---|"]
-    for field in fields:
-        says = f"{field.meaning} Null: {field.null}." if field.null else field.meaning
-        since = f" Since format {field.since}." if field.since > 1 else ""
-        absent = " May be absent." if field.optional else ""
-        rows.append(f"| `{field.name}` | {_type(field.kind)} | {field.unit} | {says}{absent}{since} |")
-    return "\n".join(rows)
+def _list(fields: list[Field]) -> str:
+    """Fields one by one, in lines that fit a screen, which rows of a table would not."""
+    return "\n".join(_item(f"`{field.name}`", _says(field)) for field in fields)
+
+
+def _says(field: Field) -> str:
+    kind = ", ".join(part for part in (_type(field.kind), field.unit) if part)
+    null = f" Null: {field.null}." if field.null else ""
+    since = f" Since format {field.since}." if field.since > 1 else ""
+    absent = " May be absent." if field.optional else ""
+    return f"({kind}): {field.meaning}{null}{absent}{since}"
+
+
+def _item(name: str, says: str) -> str:
+    return textwrap.fill(
+        f"- {name} {says}", WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _type(kind: Kind) -> str:
@@ -66,5 +75,5 @@ def _type(kind: Kind) -> str:
 
 
 def _words(one: Words) -> str:
-    rows = [f"| `{word}` | {says} |" for word, says in one.words.items()]
-    return "\n".join([f"## `{one.name}`", "", one.about, "", "| word | when |", "|---|---|", *rows])
+    items = [_item(f"`{word}`:", f"{says}.") for word, says in one.words.items()]
+    return "\n".join([f"## `{one.name}`", "", *textwrap.wrap(one.about, WIDTH), "", *items])

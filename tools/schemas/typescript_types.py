@@ -21,6 +21,7 @@ def write(definition: Definition, names: dict[str, str]) -> str:
     parts += ['import type { Json } from "../model";'] if _has_objects(definition) else []
     parts += [_words(one) for one in definition.words]
     parts += [_object(one, names) for one in definition.objects]
+    parts += _shown(definition.objects[0], names)
     return "\n\n".join(parts) + "\n"
 
 
@@ -40,8 +41,18 @@ def _object(one: Type, names: dict[str, str]) -> str:
     lines = [f"/** {one.about} */", f"export type {names.get(one.name, one.name)} = {{"]
     for field in one.fields:
         says = f"{field.meaning} Null {field.null}." if field.null else field.meaning
-        lines += [f"  /** {says} */", f"  {field.name}: {_kind(field.kind)};"]
+        absent = "?" if field.optional and field.kind.nullable else ""
+        lines += [f"  /** {says} */", f"  {field.name}{absent}: {_kind(field.kind)};"]
     return "\n".join([*lines, "};"])
+
+
+def _shown(one: Type, names: dict[str, str]) -> list[str]:
+    """The part of a record that the report shows of each iteration."""
+    columns = [f'  | "{field.name}"' for field in one.fields if field.shown]
+    if not columns:
+        return []
+    head = f"/** What the page of a cell shows of each iteration. */\nexport type Shown{one.name} = Pick<"
+    return ["\n".join([head, f"  {names.get(one.name, one.name)},", *columns, ">;"])]
 
 
 def _kind(kind: Kind) -> str:

@@ -98,7 +98,7 @@ fn both(address: Ipv4Addr, length: u8) -> [Prefix; 2] {
 
 /// One end of a segment.
 #[derive(Debug, Clone)]
-pub(crate) struct End {
+pub(crate) struct SegmentEnd {
     pub host: HostName,
     /// IPv4 and IPv6.
     pub addresses: [Prefix; 2],
@@ -106,9 +106,9 @@ pub(crate) struct End {
 
 /// A segment: its end towards the client, and the one towards the server.
 #[derive(Debug, Clone)]
-pub(crate) struct Hop {
+pub(crate) struct SegmentAddresses {
     pub name: SegmentName,
-    pub ends: [End; 2],
+    pub ends: [SegmentEnd; 2],
 }
 
 /// A way that is not that to a neighbour.
@@ -121,8 +121,8 @@ pub(crate) struct Route {
 
 /// Addresses and routes of a topology.
 #[derive(Debug, Clone)]
-pub(crate) struct Plan {
-    pub hops: [Hop; 3],
+pub(crate) struct AddressPlan {
+    pub hops: [SegmentAddresses; 3],
     pub routes: Vec<Route>,
     /// For shells inside.
     pub block: Block,
@@ -161,7 +161,7 @@ const HOPS: [(SegmentName, [HostName; 2]); 3] = [
     (SegmentName::Ground, [HostName::Gateway, HostName::Server]),
 ];
 
-impl Plan {
+impl AddressPlan {
     /// Of a topology that stands alone.
     pub fn outer() -> Self {
         Self::new(Block::ALL, outer_addresses)
@@ -176,11 +176,11 @@ impl Plan {
     fn new(block: Block, addresses: impl Fn(usize, usize) -> [Prefix; 2]) -> Self {
         let hops = [0, 1, 2].map(|hop| {
             let (name, hosts) = HOPS[hop];
-            let end = |end: usize| End {
+            let end = |end: usize| SegmentEnd {
                 host: hosts[end],
                 addresses: addresses(hop, end),
             };
-            Hop {
+            SegmentAddresses {
                 name,
                 ends: [end(0), end(1)],
             }
@@ -219,9 +219,9 @@ impl Plan {
 }
 
 /// The routes of IPv4 (`version` 0) or IPv6 (1): away from the client everything, towards it what is there.
-fn routes(hops: &[Hop; 3], block: Block, version: usize) -> Vec<Route> {
+fn routes(hops: &[SegmentAddresses; 3], block: Block, version: usize) -> Vec<Route> {
     let [access, satellite, ground] = hops;
-    let at = |end: &End| end.addresses[version].address;
+    let at = |end: &SegmentEnd| end.addresses[version].address;
     let everything = Prefix {
         address: at(&access.ends[0]),
         length: 0,
@@ -229,7 +229,7 @@ fn routes(hops: &[Hop; 3], block: Block, version: usize) -> Vec<Route> {
     let clients = access.ends[0].addresses[version];
     let inside = block.prefixes()[version];
     let mut routes = Vec::new();
-    let mut add = |host, destination, via: &End| {
+    let mut add = |host, destination, via: &SegmentEnd| {
         routes.push(Route {
             host,
             destination,
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn no_address_of_a_topology_lies_in_a_block_inside_it() {
         let outer = Block::ALL.inside()[0];
-        let plan = Plan::inner(outer);
+        let plan = AddressPlan::inner(outer);
         assert_eq!(plan.hosts_file().lines().nth(2), Some("10.16.0.1 client"));
         for end in plan.hops.iter().flat_map(|hop| &hop.ends) {
             let IpAddr::V4(address) = end.addresses[0].address else {
@@ -315,8 +315,8 @@ mod tests {
 
     #[test]
     fn the_server_is_the_outermost_one() {
-        let inner = Plan::inner(Block::ALL.inside()[3]);
-        for plan in [Plan::outer(), inner] {
+        let inner = AddressPlan::inner(Block::ALL.inside()[3]);
+        for plan in [AddressPlan::outer(), inner] {
             assert!(
                 plan.hosts_file()
                     .contains("\n198.51.100.1 server\n2001:db8:2::1 server\n")

@@ -16,14 +16,14 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
 
+use bentpipe_analysis::connection::Fate;
 use bentpipe_link::{self as link, Direction};
-use bentpipe_trace::connection::Fate;
-use bentpipe_trace::{Interface, Writer};
 use bentpipe_units::{Span, Time};
+use bentpipe_wire::{Interface, Writer};
 
 use crate::error::{Doing, EmulatorError};
 use crate::lane::Frame;
-use crate::places::Place;
+use crate::lane_positions::LanePosition;
 use crate::port::ETHERNET;
 
 /// Batches between the two threads.
@@ -47,7 +47,8 @@ pub struct Packet {
     pub arrived: Option<Time>,
     /// What became of it, as far as this sighting tells.
     pub fate: Fate,
-    frame: Frame,
+    /// The Ethernet frame that it was seen in.
+    pub frame: Frame,
 }
 
 impl Packet {
@@ -75,7 +76,7 @@ pub(crate) enum Sighting {
 /// What there is to be recorded.
 #[derive(Debug)]
 pub(crate) struct Wanted<'a> {
-    pub places: Vec<Place>,
+    pub positions: Vec<LanePosition>,
     pub file: Option<&'a Path>,
     pub keep: bool,
     /// When the trial started, in nanoseconds since the Unix epoch.
@@ -112,8 +113,8 @@ pub(crate) fn record(wanted: &Wanted<'_>) -> Result<(Record, Recording), Emulato
     let trace = trace.transpose().doing(writing(file.as_deref()))?;
     let (batches, received) = sync_channel(BATCHES);
     let mut desk = Desk {
-        lanes: wanted.places.iter().map(|_| VecDeque::new()).collect(),
-        places: wanted.places.clone(),
+        lanes: wanted.positions.iter().map(|_| VecDeque::new()).collect(),
+        positions: wanted.positions.clone(),
         keep: wanted.keep,
         trace,
         recorded: Recorded::default(),
@@ -190,7 +191,7 @@ struct Open {
 /// Brings sightings together.
 struct Desk {
     lanes: Vec<VecDeque<Open>>,
-    places: Vec<Place>,
+    positions: Vec<LanePosition>,
     keep: bool,
     trace: Option<Trace>,
     recorded: Recorded,
@@ -246,7 +247,7 @@ impl Desk {
     }
 
     fn close(&mut self, lane: usize, open: Open, arrived: Option<Time>) -> io::Result<()> {
-        let place = self.places[lane];
+        let place = self.positions[lane];
         let packet = Packet {
             hop: place.hop,
             direction: place.direction,

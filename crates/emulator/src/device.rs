@@ -5,7 +5,7 @@ use std::net::{IpAddr, UdpSocket};
 use std::thread;
 use std::time::Duration;
 
-use crate::addresses::End;
+use crate::addresses::SegmentEnd;
 use crate::error::{Doing, EmulatorError};
 use crate::namespace::Namespace;
 use crate::netlink::{Netlink, PairEnd};
@@ -15,7 +15,7 @@ use crate::offload::switch_off;
 pub(crate) struct Device<'a> {
     pub name: &'a str,
     pub mac: [u8; 6],
-    pub end: &'a End,
+    pub end: &'a SegmentEnd,
 }
 
 impl Device<'_> {

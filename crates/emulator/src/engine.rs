@@ -13,8 +13,8 @@ use crate::capture::{Record, Sighting};
 use crate::clock::Clock;
 use crate::histogram::Histogram;
 use crate::lane::{Frame, Lane};
-use crate::passed::Meter;
 use crate::port::{ETHERNET, MTU, Port, Received};
+use crate::segment_counters::Meter;
 
 /// Frames that a lane takes in or lets out until it is another's turn.
 const BATCH: usize = 32;

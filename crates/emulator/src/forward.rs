@@ -21,10 +21,10 @@ use crate::engine::{Crossing, Engine, Line};
 use crate::error::{Doing, EmulatorError};
 use crate::fidelity::{Fidelity, Measured, Pressure, most_late};
 use crate::lane::Lane;
-use crate::passed::{Meter, Passed};
-use crate::places::places;
+use crate::lane_positions::lane_positions;
 use crate::port::PacketPort;
 use crate::priority::raise_priority;
+use crate::segment_counters::{Meter, SegmentCounters};
 use crate::topology::SegmentPorts;
 use crate::wake::Wake;
 
@@ -64,7 +64,7 @@ pub struct Report {
     /// Whether the trial is to be trusted.
     pub fidelity: Fidelity,
     /// What passed each direction of each segment.
-    pub passed: Vec<Passed>,
+    pub passed: Vec<SegmentCounters>,
     /// The packets that passed the ends of hops, if they were asked for.
     pub packets: Vec<Packet>,
     /// Packets in the capture, each counted at both ends.
@@ -100,7 +100,7 @@ impl Forwarder {
         }
         let names: Vec<SegmentName> = segments.iter().map(|ports| ports.name).collect();
         let wanted = Wanted {
-            places: places(&names, &options.stops),
+            positions: lane_positions(&names, &options.stops),
             file: options.capture.as_deref(),
             keep: options.keep_packets,
             unix: clock.unix(),
@@ -135,7 +135,7 @@ impl Forwarder {
 impl Running {
     /// What has passed each direction of each segment so far.
     #[must_use]
-    pub fn passed(&self) -> Vec<Passed> {
+    pub fn passed(&self) -> Vec<SegmentCounters> {
         self.meters.iter().map(|meter| meter.read()).collect()
     }
 

@@ -12,7 +12,7 @@ use bentpipe_units::Time;
 use crate::port::ETHERNET;
 
 /// An Ethernet frame.
-pub(crate) type Frame = Arc<[u8]>;
+pub type Frame = Arc<[u8]>;
 
 /// One direction of one segment.
 pub(crate) struct Lane {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use bentpipe_emulator::{Passed, Running};
+use bentpipe_emulator::{Running, SegmentCounters};
 use bentpipe_link::Direction;
 use bentpipe_units::Time;
 
@@ -21,7 +21,7 @@ pub fn show(running: &Running, stopped: &Receiver<()>) {
 }
 
 /// Both directions of all segments between two moments.
-fn line(before: &(Time, Vec<Passed>), now: &(Time, Vec<Passed>)) -> String {
+fn line(before: &(Time, Vec<SegmentCounters>), now: &(Time, Vec<SegmentCounters>)) -> String {
     let seconds = (now.0 - before.0).as_secs_f64();
     let mut text = format!("{:7.1} s", (now.0 - Time::ZERO).as_secs_f64());
     let is_only = now.1.len() == Direction::BOTH.len();

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use bentpipe_link::{HostName, Scenario, SegmentName};
 
-use crate::addresses::{Block, Hop, Plan};
+use crate::addresses::{AddressPlan, Block, SegmentAddresses};
 use crate::device::{Device, port, wait_until_heard, wait_until_running, wake};
 use crate::error::{Doing, EmulatorError};
 use crate::host::Host;
@@ -43,7 +43,7 @@ pub struct SegmentPorts {
 impl Topology {
     /// Makes one that stands alone.
     pub fn build(scenario: &Scenario) -> Result<Self, EmulatorError> {
-        let plan = Plan::outer();
+        let plan = AddressPlan::outer();
         let server = new_host(HostName::Server, &plan)?;
         let mut topology = Self::with_server(server, &plan)?;
         for hop in &plan.hops {
@@ -72,7 +72,7 @@ impl Topology {
     /// The first block that no other shell inside has is ours: each has a device in the outer client by the block's number.
     fn inside(scenario: &Scenario, block: Block) -> Result<Self, EmulatorError> {
         for (index, block) in block.inside().into_iter().enumerate() {
-            let plan = Plan::inner(block);
+            let plan = AddressPlan::inner(block);
             let outer = Host::here(HostName::Server, Vec::new())?;
             let mut topology = Self::with_server(outer, &plan)?;
             topology.is_inner = true;
@@ -92,7 +92,7 @@ impl Topology {
         Err(EmulatorError::NoRoom("all blocks of addresses are taken"))
     }
 
-    fn with_server(server: Host, plan: &Plan) -> Result<Self, EmulatorError> {
+    fn with_server(server: Host, plan: &AddressPlan) -> Result<Self, EmulatorError> {
         let host = |name| new_host(name, plan);
         let emulator = Namespace::new()?;
         emulator.within(|| set("ipv6/conf/default/disable_ipv6", "1"))?;
@@ -134,7 +134,12 @@ impl Topology {
     }
 
     /// Lays one segment. Devices are called after it, but for that at the server's end of the ground.
-    fn connect(&mut self, hop: &Hop, scenario: &Scenario, far: &str) -> Result<(), EmulatorError> {
+    fn connect(
+        &mut self,
+        hop: &SegmentAddresses,
+        scenario: &Scenario,
+        far: &str,
+    ) -> Result<(), EmulatorError> {
         let name = hop.name.name();
         let is_given = scenario.segment(hop.name).is_some();
         let [near, beyond] = [0, 1].map(|index| Device {
@@ -178,7 +183,7 @@ impl Topology {
     }
 
     /// Adds the routes, and waits until all that has been set up works.
-    fn finish(&self, plan: &Plan) -> Result<(), EmulatorError> {
+    fn finish(&self, plan: &AddressPlan) -> Result<(), EmulatorError> {
         for ports in &self.segments {
             wait_until_running(&self.emulator, &ports.client_side)?;
             wait_until_running(&self.emulator, &ports.server_side)?;
@@ -192,7 +197,7 @@ impl Topology {
         self.route(plan)
     }
 
-    fn route(&self, plan: &Plan) -> Result<(), EmulatorError> {
+    fn route(&self, plan: &AddressPlan) -> Result<(), EmulatorError> {
         for route in &plan.routes {
             self.host(route.host).network().within(|| {
                 let mut netlink = Netlink::open().doing("opening netlink")?;
@@ -205,7 +210,7 @@ impl Topology {
     }
 }
 
-fn new_host(name: HostName, plan: &Plan) -> Result<Host, EmulatorError> {
+fn new_host(name: HostName, plan: &AddressPlan) -> Result<Host, EmulatorError> {
     let mut variables = vec![(HOST_VARIABLE, name.name().to_owned())];
     if name == HostName::Client {
         variables.push((BLOCK_VARIABLE, plan.block.to_string()));

@@ -7,13 +7,13 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
+use bentpipe_analysis::connection as trace;
 use bentpipe_emulator::{
     EmulatorError, Forwarder, HostName, Options, Packet, Report, Running, Topology,
 };
 use bentpipe_link::{Direction, Fate, Path, Scenario};
-use bentpipe_trace::capture::{Item, Reader};
-use bentpipe_trace::connection as trace;
 use bentpipe_units::Time;
+use bentpipe_wire::capture::{Item, Reader};
 
 const SEED: u64 = 7;
 /// How often a reader looks whether there is more to come, and how often it does so in vain before it gives up.

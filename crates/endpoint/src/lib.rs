@@ -10,6 +10,7 @@ mod memory;
 
 pub use self::memory::keep_freed_memory;
 
+mod any_certificate;
 mod clock;
 pub mod driver;
 mod entropy;
@@ -28,6 +29,7 @@ mod tickets;
 mod tls;
 
 pub use self::{
+    any_certificate::AnyCertificate,
     clock::Clock,
     entropy::seed_thread as seed_entropy_of_thread,
     error::EndpointError,

@@ -9,6 +9,9 @@ use crate::random::{LinkSeed, Use};
 use crate::rate::LinkRate;
 use crate::scenario::Scenario;
 
+/// Billionths of a byte that a byte of files takes on the link: 5 % are headers.
+const BYTE_NANOS_ON_LINK: u128 = 1_050_000_000;
+
 /// The ideal sender of one direction in the trial with one seed: what rates that are drawn turn out to be, it knows.
 ///
 /// What it sends at a time meets each link after the delays before it, and may not exceed the rate that the link then has. Delays
@@ -44,8 +47,7 @@ impl<'a> Ideal<'a> {
             Direction::Return => Span::ZERO,
         };
         let begin = start + self.scenario.rtt() * round_trips.saturating_sub(1) + request;
-        // 8 bits per byte, 1.05 bytes per byte, 10^9 billionths of a bit.
-        let bit_nanos = u128::from(size_bytes) * 8 * 1_050_000_000;
+        let bit_nanos = u128::from(size_bytes) * 8 * BYTE_NANOS_ON_LINK;
         let end = time_for(bit_nanos, begin, &mut self.limiters(Some(begin)));
         self.scenario.rtt() * round_trips + (end - begin)
     }

@@ -1,41 +1,31 @@
-//! A performance enhancing proxy for QUIC: it ends the connections of its clients and carries what they bear over connections of its own.
+//! A performance enhancing proxy for QUIC: it ends the connections of its clients and carries what
+//! they bear over connections of its own.
 //!
-//! No socket and no clock: a [`Proxy`] is given datagrams and the time, and returns datagrams and when it wants to be called next.
-//! It has two sides. On the *client side*, towards the client, it is a QUIC server; on the *server side*, towards the server, it is a QUIC
-//! client of the *next hop*, which is the next proxy or the server.
+//! No socket and no clock: a [`Proxy`] is given datagrams and the time, and returns datagrams and
+//! when it wants to be called next. It has two sides. On the *client side*, towards the client, it
+//! is a QUIC server; on the *server side*, towards the server, it is a QUIC client of the *next
+//! hop*, which is the next proxy or the server.
+//!
+//! Its rooms, each with what it promises and what it must not know: `proxy` over `relay`, `pool`
+//! and `bypass`, these over `handshake`, that over `connections`, and below all of them `config`,
+//! `limits` and `events`.
 
-mod admission;
-mod arrivals;
-mod aside;
-mod closing;
+mod bypass;
 mod config;
 mod connections;
-mod course;
-mod crypto;
-mod ending;
-mod error;
-mod event;
-mod flow;
-mod forwarding;
-mod hello;
-mod initial;
-mod opening;
-mod pair;
+mod events;
+mod handshake;
+mod limits;
 mod pool;
 mod proxy;
-mod reader;
 mod relay;
-mod seats;
-mod sessions;
-mod statistics;
-mod warming;
-mod words;
 
-pub use closing::Code;
-pub use config::{Auto, Config, ConnectionIds, Hop, Limits, Mode, NextHop, Warm, Window};
-pub use error::PepError;
-pub use event::{Event, Number, Refusal, Why};
-pub use proxy::{Proxy, Side};
-pub use seats::{Most, Seat, Seats};
-pub use statistics::{Kind, Metric, Statistics};
-pub use words::{Basis, Place, from_words};
+pub use config::{
+    BypassRule, Config, ConfigContext, ConnectionIds, HandshakeMode, NextHop, PepError, Place,
+    PoolConfig, ReceiveWindow, SideConfig,
+};
+pub use connections::Socket;
+pub use events::{ClosedBy, ConnectionNumber, Event, Metric, MetricKind, Refusal, Statistics};
+pub use limits::{ConnectionLimits, ConnectionPermit, ConnectionQuota, Limits};
+pub use proxy::Proxy;
+pub use relay::CloseCode;

@@ -301,7 +301,7 @@ fn careful_resume(session: &Session) -> &'static str {
         .sent()
         .is_some_and(|sent| sent.statistics.is_empty())
     {
-        return "path      nothing was remembered that was worth it (docs/careful-resume.md)";
+        return "path      nothing was remembered that was worth it (docs/design/careful-resume.md)";
     }
     "path      resume_ended_as, if it is there, says how far Careful Resume came"
 }

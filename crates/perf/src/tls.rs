@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bentpipe_endpoint::{Clock, EndpointError, LogFile};
+use bentpipe_endpoint::{AnyCertificate, Clock, EndpointError, LogFile};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
 use rustls::version::TLS13;
@@ -29,26 +29,29 @@ pub struct Identity<'a> {
 /// none is.
 #[derive(Debug)]
 pub struct Verifier {
-    /// `None`: any certificate will do.
-    authority: Option<Arc<WebPkiServerVerifier>>,
+    inner: Arc<dyn ServerCertVerifier>,
     provider: Arc<CryptoProvider>,
     shown: AtomicBool,
 }
 
 impl Verifier {
+    /// Verifies by the authorities in a file; without one any certificate will do.
     pub fn new(authority: Option<&Path>) -> Result<Self, EndpointError> {
         let provider = Arc::new(ring::default_provider());
-        let authority = authority.map(|path| {
-            let mut roots = RootCertStore::empty();
-            for certificate in certificates(path)? {
-                roots.add(certificate).map_err(failed)?;
+        let inner: Arc<dyn ServerCertVerifier> = match authority {
+            None => Arc::new(AnyCertificate::default()),
+            Some(path) => {
+                let mut roots = RootCertStore::empty();
+                for certificate in certificates(path)? {
+                    roots.add(certificate).map_err(failed)?;
+                }
+                WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone())
+                    .build()
+                    .map_err(|error| EndpointError::Tls(format!("{}: {error}", path.display())))?
             }
-            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone())
-                .build()
-                .map_err(|error| EndpointError::Tls(format!("{}: {error}", path.display())))
-        });
+        };
         Ok(Self {
-            authority: authority.transpose()?,
+            inner,
             provider,
             shown: AtomicBool::new(false),
         })
@@ -70,12 +73,8 @@ impl ServerCertVerifier for Verifier {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         self.shown.store(true, Ordering::Relaxed);
-        match &self.authority {
-            Some(authority) => {
-                authority.verify_server_cert(certificate, intermediates, name, ocsp, now)
-            }
-            None => Ok(ServerCertVerified::assertion()),
-        }
+        self.inner
+            .verify_server_cert(certificate, intermediates, name, ocsp, now)
     }
 
     fn verify_tls12_signature(
@@ -84,8 +83,8 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls12_signature(message, certificate, signed, algorithms)
+        self.inner
+            .verify_tls12_signature(message, certificate, signed)
     }
 
     fn verify_tls13_signature(
@@ -94,14 +93,12 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signed, algorithms)
+        self.inner
+            .verify_tls13_signature(message, certificate, signed)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider
-            .signature_verification_algorithms
-            .supported_schemes()
+        self.inner.supported_verify_schemes()
     }
 }
 

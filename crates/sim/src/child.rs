@@ -16,7 +16,7 @@ use command_fds::{CommandFdExt, FdMapping};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use bentpipe_trial::{Reaped, Remains};
+use bentpipe_trial::{ProcessExit, ProgramExit};
 
 /// A pipe as large as an ordinary user may make it: an epoch's datagrams then pass in one or two writes.
 const PIPE_BYTES: usize = 1 << 20;
@@ -88,7 +88,7 @@ pub struct Child {
     patience: Duration,
     frames: Vec<Vec<u8>>,
     inbox: Vec<u8>,
-    reaped: Option<Reaped>,
+    reaped: Option<ProcessExit>,
 }
 
 impl Child {
@@ -219,14 +219,14 @@ impl Child {
     }
 
     /// Kills it if it still lives, and returns what is left of it.
-    pub fn remains(&mut self) -> Remains {
+    pub fn exit(&mut self) -> ProgramExit {
         let reaped = self.kill_and_reap();
         let mut log = Vec::new();
         if self.log.seek(SeekFrom::Start(0)).is_ok() {
             // A log that cannot be read is no reason to lose the trial: it stays as far as it was read.
             let _ = (&self.log).take(LOG_BYTES).read_to_end(&mut log);
         }
-        Remains {
+        ProgramExit {
             cpu: reaped.cpu,
             peak_memory_bytes: reaped.peak_memory_bytes,
             log,
@@ -307,10 +307,10 @@ impl Child {
         }
     }
 
-    fn kill_and_reap(&mut self) -> Reaped {
+    fn kill_and_reap(&mut self) -> ProcessExit {
         *self
             .reaped
-            .get_or_insert_with(|| Reaped::kill(&mut self.process))
+            .get_or_insert_with(|| ProcessExit::kill(&mut self.process))
     }
 
     fn io(&self, source: io::Error) -> ChildError {

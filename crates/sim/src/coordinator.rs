@@ -6,30 +6,34 @@
 //! time is skipped, since `e` is the time of the next wake or arrival, not the clock.
 //!
 //! Where there are proxies, hops differ: 0.1 ms of cable beside 250 ms of satellite. One `L` for all would have all programs live in
-//! steps of 0.1 ms. So each program has a horizon of its own there, by what its neighbours can do first ([`Flow::horizons`]).
+//! steps of 0.1 ms. So each program has a horizon of its own there, by what its neighbours can do first ([`FlowRun::horizons`]).
 //!
 //! All flows share the links. What they sent in an epoch meets these in the order of time; of packets that were sent at the
 //! same instant, that of the earlier flow comes first. A packet waits with that until no other flow can send one before it.
 
 use bentpipe_endpoint::contract::Arrival;
 use bentpipe_link::{Direction, Fate, Hop, Path};
-use bentpipe_trace::IPV4_UDP_HEADER;
 use bentpipe_units::{Span, Time};
+use bentpipe_wire::IpVersion;
 
-use crate::flow::{Delays, Flow};
+use crate::flow::{Delays, FlowRun};
 use crate::node::Departure;
-use bentpipe_trial::{Course, EPOCH_UNIX_S, Fidelity, HopCourse, Lifetime, Packet, PacketLog};
+use bentpipe_trial::{
+    EPOCH_UNIX_S, Fidelity, FlowLifetime, HopPackets, IpPacket, Packet, PacketLog,
+    TestbedObservation,
+};
 
 /// Once a client is done its outcome stands; its server gets this many round trips to hear of it.
 const DRAIN_ROUND_TRIPS: u64 = 10;
 
 /// A trial under way.
 pub struct Coordinator {
-    pub flows: Vec<Flow>,
+    pub flows: Vec<FlowRun>,
     hops: Vec<Links>,
     delays: Vec<Delays>,
     now: Time,
     epochs: u64,
+    ip: IpVersion,
 }
 
 /// A hop with what passed it.
@@ -62,7 +66,7 @@ impl Links {
 
 impl Coordinator {
     /// A trial at time zero.
-    pub fn new(flows: Vec<Flow>, hops: &[Hop], seed: u64) -> Self {
+    pub fn new(flows: Vec<FlowRun>, hops: &[Hop], seed: u64, ip: IpVersion) -> Self {
         let links = |hop: &Hop| Links::new(*hop, seed, flows.len());
         let hops: Vec<Links> = hops.iter().map(links).collect();
         let delays: Vec<Delays> = hops.iter().map(Links::delays).collect();
@@ -76,6 +80,7 @@ impl Coordinator {
             delays,
             now: Time::ZERO,
             epochs: 0,
+            ip,
         }
     }
 
@@ -96,17 +101,17 @@ impl Coordinator {
     }
 
     /// What was seen of the trial.
-    pub fn course(self) -> Course {
-        let flows = self.flows.iter().map(|flow| Lifetime {
+    pub fn observation(self) -> TestbedObservation {
+        let flows = self.flows.iter().map(|flow| FlowLifetime {
             first_sent: flow.first_sent,
             end: flow.now,
         });
-        let hops = self.hops.into_iter().map(|hop| HopCourse {
+        let hops = self.hops.into_iter().map(|hop| HopPackets {
             forward: hop.forward.counters(),
             back: hop.back.counters(),
             log: hop.log,
         });
-        Course {
+        TestbedObservation {
             flows: flows.collect(),
             hops: hops.collect(),
             end: self.now,
@@ -137,7 +142,7 @@ impl Coordinator {
     fn horizons(&self) -> Vec<Vec<Time>> {
         let open = self.flows.iter().filter(|flow| flow.end.is_none());
         if let [only] = self.delays.as_slice() {
-            let next = open.map(Flow::next_action).min().unwrap_or(Time::NEVER);
+            let next = open.map(FlowRun::next_action).min().unwrap_or(Time::NEVER);
             let until = next + only[0].min(only[1]);
             return self.flows.iter().map(|_| vec![until; 2]).collect();
         }
@@ -157,7 +162,7 @@ impl Coordinator {
         }
         let horizons = self.horizons();
         let flows = self.flows.iter_mut().zip(horizons);
-        let of = |(flow, horizons): (&mut Flow, Vec<Time>)| match flow.end {
+        let of = |(flow, horizons): (&mut FlowRun, Vec<Time>)| match flow.end {
             None => {
                 let limit = flow.limit();
                 let nodes = flow.nodes().iter().zip(horizons);
@@ -199,14 +204,13 @@ impl Coordinator {
     fn carry(&mut self, (hop, way): (usize, Direction), number: usize, departure: Departure) {
         let Departure { sent, ecn, payload } = departure;
         let links = &mut self.hops[hop];
-        let ip_bytes =
-            u32::try_from(payload.len() + IPV4_UDP_HEADER).expect("the length field has 16 bits");
-        let fate = links.path(way).admit(sent, ip_bytes);
+        let ip = IpPacket::udp(self.ip, ecn, payload.clone());
+        let fate = links.path(way).admit(sent, ip.bytes);
         if let Fate::Delivered { at } = fate {
             let arrival = Arrival {
                 time: at.as_nanos(),
                 ecn,
-                payload: payload.clone(),
+                payload,
             };
             let receiver = match way {
                 Direction::Return => hop + 1,
@@ -218,8 +222,7 @@ impl Coordinator {
             flow: number,
             direction: way,
             sent,
-            ecn,
-            payload,
+            ip,
             fate,
         });
     }

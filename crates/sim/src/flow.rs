@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::child::ChildError;
 use crate::node::Node;
-use bentpipe_trial::End;
+use bentpipe_trial::FlowEnd;
 
 /// Until when a flow may live.
 #[derive(Debug, Clone, Copy)]
@@ -23,25 +23,25 @@ pub type Delays = [Span; 2];
 
 /// Programs in a row, each of which talks to its neighbours.
 #[derive(Debug)]
-pub struct Flow {
+pub struct FlowRun {
     /// From the client to the server.
     nodes: Vec<Node>,
     limit: Time,
-    end_at_limit: End,
+    end_at_limit: FlowEnd,
     /// When the client sent its first packet.
     pub first_sent: Option<Time>,
     /// Until when it has lived.
     pub now: Time,
     /// How it ended, once it has.
-    pub end: Option<Result<End, ChildError>>,
+    pub end: Option<Result<FlowEnd, ChildError>>,
 }
 
-impl Flow {
+impl FlowRun {
     /// A flow at time zero of the trial.
     pub fn new(nodes: Vec<Node>, limits: Limits) -> Self {
         let (limit, end_at_limit) = match limits.cut {
-            Some(cut) => (cut, End::Cut),
-            None => (limits.timeout, End::TimeLimit),
+            Some(cut) => (cut, FlowEnd::Cut),
+            None => (limits.timeout, FlowEnd::TimeLimit),
         };
         Self {
             nodes,
@@ -104,15 +104,19 @@ impl Flow {
         }
         let is_done = |node: Option<&Node>| node.is_some_and(Node::is_done);
         let client = is_done(self.nodes.first());
-        if client && self.end_at_limit != End::Done {
+        if client && self.end_at_limit != FlowEnd::Done {
             self.limit = self.limit.min(self.now + drain);
-            self.end_at_limit = End::Done;
+            self.end_at_limit = FlowEnd::Done;
         }
         let next = self.next_action();
         let end = if client && is_done(self.nodes.last()) {
-            End::Done
+            FlowEnd::Done
         } else if next == Time::NEVER {
-            if client { End::Done } else { End::Deadlock }
+            if client {
+                FlowEnd::Done
+            } else {
+                FlowEnd::Deadlock
+            }
         } else if next >= self.limit {
             self.now = self.limit;
             self.end_at_limit

@@ -2,30 +2,30 @@
 
 use bentpipe_endpoint::contract::{self, Bye, Hello, ProxyBye, ProxyHello, Ready, RequestReport};
 use bentpipe_link::HostName;
-use bentpipe_trial::{EPOCH_UNIX_S, End, Outcome, Play, Remains, Role, Verdict};
+use bentpipe_trial::{EPOCH_UNIX_S, FlowEnd, FlowSetup, Outcome, ProgramExit, Role, Verdict};
 use bentpipe_units::{Span, Time};
 use sha2::{Digest, Sha256};
 
 use crate::child::{Child, ChildError};
-use crate::flow::{Flow, Limits};
+use crate::flow::{FlowRun, Limits};
 use crate::node::Node;
 
 /// Starts all programs.
-pub fn start(play: &Play) -> Result<Vec<Child>, ChildError> {
-    let silence = play.job().silence();
-    let programs = play.programs().into_iter();
+pub fn start(setup: &FlowSetup) -> Result<Vec<Child>, ChildError> {
+    let silence = setup.job().silence();
+    let programs = setup.programs().into_iter();
     let children = programs.map(|(host, variant)| Child::start(host, &variant.command, silence));
     children.collect()
 }
 
 /// HELLO to all, so that they start up side by side.
-pub fn greet(play: &Play, children: &mut [Child]) -> Result<(), ChildError> {
-    for (number, (host, _)) in play.programs().into_iter().enumerate() {
+pub fn greet(setup: &FlowSetup, children: &mut [Child]) -> Result<(), ChildError> {
+    for (number, (host, _)) in setup.programs().into_iter().enumerate() {
         let hello = match host {
-            HostName::Client => serde_json::to_vec(&hello(play, Role::Client)),
-            HostName::Server => serde_json::to_vec(&hello(play, Role::Server)),
+            HostName::Client => serde_json::to_vec(&hello(setup, Role::Client)),
+            HostName::Server => serde_json::to_vec(&hello(setup, Role::Server)),
             HostName::Terminal | HostName::Gateway => {
-                serde_json::to_vec(&hello_proxy(play, number))
+                serde_json::to_vec(&hello_proxy(setup, number))
             }
         };
         let hello = hello.expect("HELLO is plain data");
@@ -35,10 +35,10 @@ pub fn greet(play: &Play, children: &mut [Child]) -> Result<(), ChildError> {
 }
 
 /// The flow at time zero of the trial. Its client may be there later than the others.
-pub fn begin(play: &Play, children: Vec<Child>, ready: &[Ready]) -> Flow {
-    let start = Time::from_nanos(play.flow().start_ns);
-    let lead = play.job().lead();
-    let programs = play.programs().into_iter().zip(children).zip(ready);
+pub fn begin(setup: &FlowSetup, children: Vec<Child>, ready: &[Ready]) -> FlowRun {
+    let start = Time::from_nanos(setup.flow().start_ns);
+    let lead = setup.job().lead();
+    let programs = setup.programs().into_iter().zip(children).zip(ready);
     let nodes = programs.map(|(((host, _), child), ready)| {
         let zero = if host == HostName::Client {
             start + lead
@@ -48,33 +48,33 @@ pub fn begin(play: &Play, children: Vec<Child>, ready: &[Ready]) -> Flow {
         Node::new(host, child, ready, zero)
     });
     let limits = Limits {
-        timeout: Time::ZERO + play.job().scenario.timeout + lead,
-        cut: play
+        timeout: Time::ZERO + setup.job().scenario.timeout + lead,
+        cut: setup
             .flow()
             .duration_ns
             .map(|duration| start + lead + Span::from_nanos(duration)),
     };
-    Flow::new(nodes.collect(), limits)
+    FlowRun::new(nodes.collect(), limits)
 }
 
 /// What the proxy is told that is the program with that number.
-fn hello_proxy(play: &Play, number: usize) -> ProxyHello {
-    let (host, _) = play.programs()[number];
-    let [previous_hop, listen] = play.addresses(number - 1);
-    let [local, next_hop] = play.addresses(number);
-    let seed = seed_of(play.job().seed.0, play.number(), host.name());
+fn hello_proxy(setup: &FlowSetup, number: usize) -> ProxyHello {
+    let (host, _) = setup.programs()[number];
+    let [previous_hop, listen] = setup.addresses(number - 1);
+    let [local, next_hop] = setup.addresses(number);
+    let seed = seed_of(setup.job().seed.0, setup.number(), host.name());
     ProxyHello {
         previous_hop: Some(previous_hop.to_string()),
-        ..play.proxy_hello(host, seed, [listen, local, next_hop])
+        ..setup.proxy_hello(host, seed, [listen, local, next_hop])
     }
 }
 
-fn hello(play: &Play, role: Role) -> Hello {
-    let (job, flow) = (play.job(), play.flow());
+fn hello(setup: &FlowSetup, role: Role) -> Hello {
+    let (job, flow) = (setup.job(), setup.flow());
     let (local, remote) = match role {
-        Role::Client => play.addresses(0).into(),
+        Role::Client => setup.addresses(0).into(),
         Role::Server => {
-            let [near, server] = play.addresses(job.proxies.len());
+            let [near, server] = setup.addresses(job.proxies.len());
             (server, near)
         }
     };
@@ -91,30 +91,30 @@ fn hello(play: &Play, role: Role) -> Hello {
             Role::Server => Vec::new(),
         },
         options: flow.variant(role).options.clone(),
-        seed: format!("{:016x}", seed_of(job.seed.0, play.number(), role.name())),
+        seed: format!("{:016x}", seed_of(job.seed.0, setup.number(), role.name())),
         epoch_unix_s: EPOCH_UNIX_S,
         local: local.to_string(),
         remote: remote.to_string(),
-        www: play.www_of(role).map(Into::into),
-        downloads: play.downloads_of(role),
+        www: setup.www_of(role).map(Into::into),
+        downloads: setup.downloads_of(role),
         certs: job.certs.clone(),
-        keylog: (role == Role::Client).then(|| play.key_log(HostName::Client)),
-        qlog: play.qlog_of(role.host()),
+        keylog: (role == Role::Client).then(|| setup.key_log(HostName::Client)),
+        qlog: setup.qlog_of(role.host()),
     }
 }
 
-/// What became of a flow whose program failed the contract. All programs left `remains`, or none did.
-pub fn failed(play: &Play, error: &ChildError, remains: &[Remains]) -> Verdict {
+/// What became of a flow whose program failed the contract. All programs left `exits`, or none did.
+pub fn failed(setup: &FlowSetup, error: &ChildError, exits: &[ProgramExit]) -> Verdict {
     let host = error.host();
     let outcome = match error {
         ChildError::Unsupported(_) => Outcome::Unsupported,
         _ => Outcome::Crashed,
     };
-    let mut programs = play.programs().into_iter().enumerate();
+    let mut programs = setup.programs().into_iter().enumerate();
     let (number, (_, variant)) = programs
         .find(|(_, it)| it.0 == host)
         .expect("it is one of them");
-    let said = remains.get(number).and_then(Remains::last_line);
+    let said = exits.get(number).and_then(ProgramExit::last_line);
     let said = said.map(|line| format!("; it said: {line}"));
     let name = &variant.name;
     let detail = format!("{name} as {error}{}", said.unwrap_or_default());
@@ -122,14 +122,14 @@ pub fn failed(play: &Play, error: &ChildError, remains: &[Remains]) -> Verdict {
 }
 
 /// Hears the last words of all programs, and judges by them and by how the flow ended.
-pub fn part(play: &Play, flow: &mut Flow) -> Result<Verdict, ChildError> {
-    let end = flow.end.take().unwrap_or(Ok(End::Deadlock))?;
+pub fn part(setup: &FlowSetup, flow: &mut FlowRun) -> Result<Verdict, ChildError> {
+    let end = flow.end.take().unwrap_or(Ok(FlowEnd::Deadlock))?;
     let byes = flow.finish()?;
-    let programs = play.programs();
+    let programs = setup.programs();
     let (mut client, mut others) = (None, Vec::new());
     for (node, (body, (host, _))) in flow.nodes().iter_mut().zip(byes.iter().zip(&programs)) {
         match host {
-            HostName::Client => client = Some(client_bye(play, body, &node.child)?),
+            HostName::Client => client = Some(client_bye(setup, body, &node.child)?),
             HostName::Server => {
                 let bye: Bye = parse(body, &node.child, "BYE")?;
                 others.push((*host, bye.error, bye.statistics));
@@ -152,18 +152,18 @@ pub fn part(play: &Play, flow: &mut Flow) -> Result<Verdict, ChildError> {
 }
 
 /// The client's report, by the trial's time.
-fn client_bye(play: &Play, body: &[u8], child: &Child) -> Result<Bye, ChildError> {
+fn client_bye(setup: &FlowSetup, body: &[u8], child: &Child) -> Result<Bye, ChildError> {
     let bye: Bye = parse(body, child, "BYE")?;
-    let (said, asked) = (bye.requests.len(), play.flow().requests.len());
+    let (said, asked) = (bye.requests.len(), setup.flow().requests.len());
     if said != asked {
         return Err(child.rubbish(format!("BYE reports {said} requests of {asked}")));
     }
-    let zero = Span::from_nanos(play.flow().start_ns) + play.job().lead();
+    let zero = Span::from_nanos(setup.flow().start_ns) + setup.job().lead();
     Ok(since(zero, bye))
 }
 
 /// READY from all programs.
-pub fn meet(children: &mut [Child]) -> Result<Vec<Ready>, ChildError> {
+pub fn await_ready(children: &mut [Child]) -> Result<Vec<Ready>, ChildError> {
     let answers = children.iter_mut().map(|child| {
         let body = child.receive(contract::READY)?;
         parse(&body, child, "READY")

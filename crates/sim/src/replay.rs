@@ -23,7 +23,7 @@ pub fn replay(file: &Path, command: &[String]) -> Result<(), Box<dyn Error>> {
     let host = hosts.find(|host| stem.ends_with(host.name()));
     let mut child = Child::start(host.unwrap_or(HostName::Client), command, PATIENCE)?;
     let result = converse(file, &frames, &mut child);
-    stderr().write_all(&child.remains().log)?;
+    stderr().write_all(&child.exit().log)?;
     result
 }
 

@@ -9,12 +9,14 @@ use bentpipe_link::{Direction, Hop};
 use bentpipe_units::Span;
 use tempfile::TempDir;
 
-use bentpipe_trial::{Finished, Job, Play, Played, Remains, TrialResult, Verdict, result};
+use bentpipe_trial::{
+    FinishedFlow, FinishedTrial, FlowSetup, Job, ProgramExit, TrialResult, Verdict, result,
+};
 
 use crate::child::{Child, ChildError};
 use crate::coordinator::Coordinator;
-use crate::flow::Flow;
-use crate::programs::{self, meet};
+use crate::flow::FlowRun;
+use crate::programs::{self, await_ready};
 
 /// Reads a job from standard input, runs it and prints its result.
 pub fn from_standard_input() -> Result<(), Box<dyn Error>> {
@@ -29,13 +31,13 @@ pub fn from_standard_input() -> Result<(), Box<dyn Error>> {
 
 struct Trial<'a> {
     job: &'a Job,
-    plays: Vec<Play<'a>>,
+    setups: Vec<FlowSetup<'a>>,
     /// Removed with all that the programs left there.
     _scratch: TempDir,
 }
 
 /// The programs of a flow, and what they answered to HELLO.
-struct Met {
+struct GreetedFlow {
     children: Vec<Child>,
     ready: Result<Vec<Ready>, ChildError>,
 }
@@ -53,13 +55,13 @@ impl<'a> Trial<'a> {
             return Err(format!("scenario {name}: {}: {what}", hop.name()).into());
         }
         let scratch = tempfile::Builder::new().prefix("bentpipe-").tempdir()?;
-        let plays = 0..job.flows.len();
-        let plays = plays.map(|number| Play::new(job, number, scratch.path()));
-        let plays = plays.collect::<Result<Vec<_>, _>>()?;
-        plays[0].make_qlog_folders()?;
+        let setups = 0..job.flows.len();
+        let setups = setups.map(|number| FlowSetup::new(job, number, scratch.path()));
+        let setups = setups.collect::<Result<Vec<_>, _>>()?;
+        setups[0].make_qlog_folders()?;
         Ok(Self {
             job,
-            plays,
+            setups,
             _scratch: scratch,
         })
     }
@@ -71,91 +73,98 @@ impl<'a> Trial<'a> {
     fn run(self) -> Result<TrialResult, Box<dyn Error>> {
         let start = Instant::now();
         let mut finished = self.play();
-        finished.examine(&self.plays)?;
-        finished.leave_files(&self.plays, "bentpipe-sim")?;
+        finished.examine(&self.setups)?;
+        finished.leave_files(&self.setups, "bentpipe-sim")?;
         Ok(result(self.job, &finished, start.elapsed()))
     }
 
     /// From the start of all programs to the end of all.
-    fn play(&self) -> Finished {
-        let met: Vec<_> = self.meet();
-        let all_ready = met
+    fn play(&self) -> FinishedTrial {
+        let greeted: Vec<_> = self.greet();
+        let all_ready = greeted
             .iter()
-            .all(|met| met.as_ref().is_ok_and(|met| met.ready.is_ok()));
+            .all(|greeted| greeted.as_ref().is_ok_and(|greeted| greeted.ready.is_ok()));
         if !all_ready {
-            return self.not_begun(met);
+            return self.not_begun(greeted);
         }
         let (mut flows, mut ready) = (Vec::new(), Vec::new());
-        for (play, met) in self.plays.iter().zip(met) {
-            let Ok(Met {
+        for (setup, greeted) in self.setups.iter().zip(greeted) {
+            let Ok(GreetedFlow {
                 children,
                 ready: Ok(answers),
-            }) = met
+            }) = greeted
             else {
                 unreachable!("all are ready");
             };
-            flows.push(programs::begin(play, children, &answers));
+            flows.push(programs::begin(setup, children, &answers));
             ready.push(answers);
         }
-        let mut coordinator = Coordinator::new(flows, &self.job.hops(), self.job.seed.0);
+        let mut coordinator =
+            Coordinator::new(flows, &self.job.hops(), self.job.seed.0, self.job.ip);
         coordinator.run();
-        let plays = self.plays.iter().zip(&mut coordinator.flows).zip(ready);
-        let flows = plays.map(|((play, flow), ready)| part(play, flow, ready));
+        let setups = self.setups.iter().zip(&mut coordinator.flows).zip(ready);
+        let flows = setups.map(|((setup, flow), ready)| part(setup, flow, ready));
         let flows = flows.collect();
-        Finished {
+        FinishedTrial {
             flows,
-            course: Some(coordinator.course()),
+            observation: Some(coordinator.observation()),
         }
     }
 
     /// Starts all programs, and says HELLO to all before any has to answer.
-    fn meet(&self) -> Vec<Result<Met, ChildError>> {
-        let started = self.plays.iter().map(|play| {
-            let mut children = programs::start(play)?;
-            let greeted = programs::greet(play, &mut children);
+    fn greet(&self) -> Vec<Result<GreetedFlow, ChildError>> {
+        let started = self.setups.iter().map(|setup| {
+            let mut children = programs::start(setup)?;
+            let greeted = programs::greet(setup, &mut children);
             Ok((children, greeted))
         });
         let started: Vec<Result<_, ChildError>> = started.collect();
-        let met = started.into_iter().map(|started| {
+        let greeted = started.into_iter().map(|started| {
             let (mut children, greeted) = started?;
-            let ready = greeted.and_then(|()| meet(&mut children));
-            Ok(Met { children, ready })
+            let ready = greeted.and_then(|()| await_ready(&mut children));
+            Ok(GreetedFlow { children, ready })
         });
-        met.collect()
+        greeted.collect()
     }
 
     /// What there is of a trial in which a program could not be started, or did not get past the greeting. Flows whose own
     /// programs did are left as they are: nothing was seen of them.
-    fn not_begun(&self, met: Vec<Result<Met, ChildError>>) -> Finished {
-        let flows = self.plays.iter().zip(met).map(|(play, met)| match met {
-            Err(error) => failed(play, &error, Vec::new()),
-            Ok(Met { children, ready }) => {
-                let children = children.into_iter();
-                let remains = children.map(|mut child| child.remains()).collect();
-                match ready {
-                    Err(error) => failed(play, &error, remains),
-                    Ok(ready) => play.played(Verdict::default(), Some(ready), remains),
+    fn not_begun(&self, greeted: Vec<Result<GreetedFlow, ChildError>>) -> FinishedTrial {
+        let flows = self
+            .setups
+            .iter()
+            .zip(greeted)
+            .map(|(setup, greeted)| match greeted {
+                Err(error) => failed(setup, &error, Vec::new()),
+                Ok(GreetedFlow { children, ready }) => {
+                    let children = children.into_iter();
+                    let exits = children.map(|mut child| child.exit()).collect();
+                    match ready {
+                        Err(error) => failed(setup, &error, exits),
+                        Ok(ready) => {
+                            FinishedFlow::new(setup, Verdict::default(), Some(ready), exits)
+                        }
+                    }
                 }
-            }
-        });
-        Finished {
+            });
+        FinishedTrial {
             flows: flows.collect(),
-            course: None,
+            observation: None,
         }
     }
 }
 
 /// Has the programs of a flow end.
-fn part(play: &Play, flow: &mut Flow, ready: Vec<Ready>) -> Played {
-    let verdict = programs::part(play, flow);
+fn part(setup: &FlowSetup, flow: &mut FlowRun, ready: Vec<Ready>) -> FinishedFlow {
+    let verdict = programs::part(setup, flow);
     let nodes = flow.nodes().iter_mut();
-    let remains: Vec<Remains> = nodes.map(|node| node.child.remains()).collect();
-    let verdict = verdict.unwrap_or_else(|error| programs::failed(play, &error, &remains));
-    play.played(verdict, Some(ready), remains)
+    let exits: Vec<ProgramExit> = nodes.map(|node| node.child.exit()).collect();
+    let verdict = verdict.unwrap_or_else(|error| programs::failed(setup, &error, &exits));
+    FinishedFlow::new(setup, verdict, Some(ready), exits)
 }
 
 /// A flow of which a program did not get past the greeting.
-fn failed(play: &Play, error: &ChildError, remains: Vec<Remains>) -> Played {
-    let verdict = programs::failed(play, error, &remains);
-    play.played(verdict, None, remains)
+fn failed(setup: &FlowSetup, error: &ChildError, exits: Vec<ProgramExit>) -> FinishedFlow {
+    let verdict = programs::failed(setup, error, &exits);
+    FinishedFlow::new(setup, verdict, None, exits)
 }

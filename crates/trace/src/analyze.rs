@@ -6,14 +6,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{self, ExitCode};
 
-use bentpipe_trace::capture::{CaptureError, Input, Unread};
-use bentpipe_trace::connection::Connection;
-use bentpipe_trace::{Captured, File as Capture, LinkFacts};
+use bentpipe_analysis::connection::Connection;
+use bentpipe_analysis::{
+    AnalysisFile, CaptureFile, Captured, ConnectionAnalysis, LinkFacts, SideInformation, Undecoded,
+};
+use bentpipe_wire::capture::{CaptureError, Input, ReadError};
 
-use crate::analysis::{Analysis, Analyzed, Beside, Undecoded, sides};
+use crate::congestion_windows;
 use crate::input;
 use crate::tables::Table;
-use crate::windows::Windows;
 
 /// What is to be analysed, and where the results go.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,8 +28,8 @@ pub struct Analyze {
     pub out: PathBuf,
 }
 
-/// Writes `packets.parquet` and `analysis.json`. Of a capture that cannot be read to its end, what comes before that
-/// counts, and the exit code is 1.
+/// Writes `packets.parquet` and `analysis.json`. Of a capture that cannot be read to its end, what
+/// comes before that counts, and the exit code is 1.
 pub fn run(job: &Analyze) -> Result<ExitCode, Box<dyn Error>> {
     let facts = job
         .link
@@ -38,27 +39,22 @@ pub fn run(job: &Analyze) -> Result<ExitCode, Box<dyn Error>> {
         .unwrap_or_default();
     let names: Vec<String> = job.files.iter().map(|file| input::name(file)).collect();
     let (captured, errors) = read(job, &names)?;
-    let mut analysis = Analysis {
-        format: 1,
-        files: names,
-        sides: "unknown",
-        undecoded: undecoded(&captured),
-        errors,
-        connections: Vec::new(),
-    };
+    let mut analysis = AnalysisFile::new(names, &captured, errors);
     let connections = captured.connections;
-    match connections.iter().max_by_key(|it| it.packets.len()) {
-        Some(largest) => analysis.sides = sides(largest.vantage),
-        None => analysis.errors.push(nothing(&analysis.undecoded)),
+    if connections.is_empty() {
+        analysis.errors.push(nothing(&analysis.undecoded));
     }
-    let windows = Windows::read(&job.qlogs, &connections, &mut analysis.errors)?;
+    let windows = congestion_windows::read(&job.qlogs, &connections, &mut analysis.errors)?;
     let facts = LinkFacts {
         // Of several connections, each carries a part: no one's share is known.
         size_bytes: facts.size_bytes.filter(|_| connections.len() == 1),
         ..facts
     };
-    let beside = Beside { facts, windows };
-    write(&job.out, &beside, connections, &mut analysis)?;
+    let known = SideInformation {
+        link: facts,
+        windows,
+    };
+    write(&job.out, &known, connections, &mut analysis)?;
     for error in &analysis.errors {
         eprintln!("error: {error}");
     }
@@ -73,17 +69,20 @@ pub fn run(job: &Analyze) -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::from(u8::from(!analysis.errors.is_empty())))
 }
 
-/// Reads the captures, and says which could not be read to their ends. One that is none ends it all.
+/// Reads the captures, and says which could not be read to their ends. One that is none ends it
+/// all.
 fn read(job: &Analyze, names: &[String]) -> Result<(Captured, Vec<String>), Box<dyn Error>> {
     let secrets = input::key_log(job.key_log.as_deref())?;
     let mut files = Vec::new();
     for (path, name) in job.files.iter().zip(names) {
         let input = Input::open(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        files.push(Capture { name, input });
+        files.push(CaptureFile { name, input });
     }
     let captured = Captured::read(&files, secrets);
     for (path, error) in job.files.iter().zip(&captured.errors) {
-        if let Some(error @ (Unread::Capture(CaptureError::NotACapture) | Unread::Io(_))) = error {
+        if let Some(error @ (ReadError::Capture(CaptureError::NotACapture) | ReadError::Io(_))) =
+            error
+        {
             return Err(format!("{}: {error}", path.display()).into());
         }
     }
@@ -93,12 +92,13 @@ fn read(job: &Analyze, names: &[String]) -> Result<(Captured, Vec<String>), Box<
     Ok((captured, errors))
 }
 
-/// Writes the results, connection by connection, so that each one's ledger and packets are gone before the next.
+/// Writes the results, connection by connection, so that each one's ledger and packets are gone
+/// before the next.
 fn write(
     out: &Path,
-    beside: &Beside,
+    known: &SideInformation,
     connections: Vec<Connection>,
-    analysis: &mut Analysis,
+    analysis: &mut AnalysisFile,
 ) -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(out).map_err(|error| format!("{}: {error}", out.display()))?;
     replace(&out.join("packets.parquet"), |file| {
@@ -106,7 +106,7 @@ fn write(
         for (number, connection) in connections.into_iter().enumerate() {
             let entries = connection.ledger();
             table.add(i32::try_from(number)?, &connection, &entries)?;
-            let analyzed = Analyzed::new(number, &connection, &entries, beside);
+            let analyzed = ConnectionAnalysis::new(number, &connection, &entries, known);
             analysis.connections.push(analyzed);
         }
         table.finish()?;
@@ -119,7 +119,8 @@ fn write(
     })
 }
 
-/// Writes a file beside `path`, then puts it in its place: a reader sees the old one or the whole new one.
+/// Writes a file beside `path`, then puts it in its place: a reader sees the old one or the whole
+/// new one.
 fn replace(
     path: &Path,
     write: impl FnOnce(File) -> Result<(), Box<dyn Error>>,
@@ -143,16 +144,6 @@ fn link_facts(link: &str) -> Result<LinkFacts, String> {
     }
     let json = input::read(Path::new(link))?;
     serde_json::from_slice(&json).map_err(|error| format!("{link}: {error}"))
-}
-
-fn undecoded(captured: &Captured) -> Vec<Undecoded> {
-    let undecodable = captured.undecodable.iter();
-    let undecoded = undecodable.map(|(what, missing)| Undecoded {
-        count: missing.count,
-        what: what.clone(),
-        first_frame: missing.first_frame,
-    });
-    undecoded.collect()
 }
 
 fn nothing(undecoded: &[Undecoded]) -> String {

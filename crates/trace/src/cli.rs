@@ -1,49 +1,29 @@
 //! The command line.
 
-use std::error::Error;
-use std::io::{Write, stdout};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use bentpipe_trace::qlog::of_date;
-use lexopt::prelude::*;
+use bentpipe_qlog::of_date;
+use clap::builder::ValueParser;
+use clap::error::ErrorKind;
+use clap::{Arg, ArgAction, ArgMatches, Error, value_parser};
 
 use crate::analyze::Analyze;
 use crate::qlog_command::Job;
 
-const HELP: &str = "\
-What was on the wire: the QUIC packets of captures, decrypted
+const USAGE: &str = "bentpipe-trace packets|analyze|qlog FILE... [OPTIONS]";
 
-Usage:
-  bentpipe-trace packets FILE... [--keylog KEYS]
-                      print a JSON object per packet; what could not be decoded, and why, is
-                      summed up on standard error
-  bentpipe-trace analyze FILE... [--keylog KEYS] [--qlog QLOG]... [--link LINK] -o OUT
-                      write the packets as a table, OUT/packets.parquet, and what they achieved
-                      and what went wrong, OUT/analysis.json
-  bentpipe-trace qlog FILE... [-o OUT [--epoch DATE]] [--json]
-                      print what the endpoints' logs hold; or write them all, converted to qlog
-                      0.3, into one file that qvis opens
+const ABOUT: &str = "What was on the wire: the QUIC packets of captures, decrypted";
 
-Options:
-  --keylog KEYS       TLS secrets in NSS format (SSLKEYLOGFILE), beside those in the captures
-  --qlog QLOG         what an endpoint of the captured connections logged; may be given again
-  --link LINK         what is known of the path: JSON, or a file with it. Any of forward_rate_bps,
-                      return_rate_bps, rtt_ms, forward_queue_bytes, return_queue_bytes, mtu_bytes,
-                      limit_s, size_bytes, sender
-  -o, --out OUT       analyze: the folder for results; qlog: the file to convert to
-  --epoch DATE        with --out: what times count from in logs that do not say it (noq, quinn);
-                      2000-01-01T00:00:00Z in a trial of bentpipe run
-  --json              print a JSON object per file
-
+const EXAMPLES: &str = "\
 A FILE is pcapng or pcap: Ethernet, raw IP, loopback or Linux cooked. QUIC versions 1 and 2 are
-decoded, and analyze reads TCP too. Each interface is an observer of its own: it knows only what passed there. analyze brings
-the two sides of a connection together: \"client\" or \"server\" in the name of an interface or a
-file says whose side it is.
+decoded, and analyze reads TCP too. Each interface is an observer of its own: it knows only what
+passed there. analyze brings the two sides of a connection together: \"client\" or \"server\" in the
+name of an interface or a file says whose side it is.
 A FILE of qlog is JSON, JSON-SEQ or lines of JSON, of 0.3, of the drafts before it, or of the
 current schema.
 
-Exit code of analyze: 0; 1 if a file could not be read to its end or there is no connection: what
-there is has been analysed; 2 if there is no result.
+Options of a command: bentpipe-trace COMMAND --help
 
 Examples:
   bentpipe-trace packets runs/demo/trials/sat-…/trace.pcapng
@@ -51,13 +31,29 @@ Examples:
   bentpipe-trace analyze client.pcap server.pcap --keylog keys.log -o analysis
   bentpipe-trace analyze trace.pcapng --link '{\"forward_rate_bps\": 20000000}' -o .
   bentpipe-trace qlog runs/demo/trials/sat-…/qlog/client/*
-  bentpipe-trace qlog client.qlog server.sqlog -o both.qlog --epoch 2000-01-01T00:00:00Z
-";
+  bentpipe-trace qlog client.qlog server.sqlog -o both.qlog --epoch 2000-01-01T00:00:00Z";
+
+const PACKETS_EXAMPLES: &str = "\
+Examples:
+  bentpipe-trace packets runs/demo/trials/sat-…/trace.pcapng
+  bentpipe-trace packets client.pcap server.pcap --keylog keys.log > packets.jsonl";
+
+const ANALYZE_EXAMPLES: &str = "\
+Exit code: 0; 1 if a file could not be read to its end or there is no connection: what there is has
+been analysed; 2 if there is no result.
+
+Examples:
+  bentpipe-trace analyze client.pcap server.pcap --keylog keys.log -o analysis
+  bentpipe-trace analyze trace.pcapng --link '{\"forward_rate_bps\": 20000000}' -o .";
+
+const QLOG_EXAMPLES: &str = "\
+Examples:
+  bentpipe-trace qlog runs/demo/trials/sat-…/qlog/client/*
+  bentpipe-trace qlog client.qlog server.sqlog -o both.qlog --epoch 2000-01-01T00:00:00Z";
 
 /// What to do.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Command {
-    Help,
     Packets {
         files: Vec<PathBuf>,
         key_log: Option<PathBuf>,
@@ -66,94 +62,180 @@ pub enum Command {
     Qlog(Job),
 }
 
-/// Reads the command line.
-pub fn parse(mut parser: lexopt::Parser) -> Result<Command, lexopt::Error> {
-    match parser.next()? {
-        None | Some(Short('h') | Long("help")) => Ok(Command::Help),
-        Some(Value(word)) => match word.string()?.as_str() {
-            "packets" => parse_packets(&mut parser),
-            "analyze" => parse_analyze(&mut parser),
-            "qlog" => parse_qlog(&mut parser),
-            other => Err(format!("{other:?} is no command (hint: packets, analyze, qlog)").into()),
-        },
-        Some(other) => Err(other.unexpected()),
+/// Reads the command line, whose first word is the program. An error may be the help that was asked
+/// for.
+pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command, Error> {
+    let mut command = command();
+    let mut words: Vec<_> = words.into_iter().collect();
+    if words.len() < 2 {
+        words.push("--help".into());
     }
+    let mut matches = command.try_get_matches_from_mut(words)?;
+    let (name, mut matches) = matches.remove_subcommand().expect("clap asks for one");
+    let result = match name.as_str() {
+        "packets" => packets(&mut matches),
+        "analyze" => analyze(&mut matches),
+        _ => qlog(&mut matches),
+    };
+    result.map_err(|mistake| {
+        let command = command.find_subcommand_mut(name);
+        let command = command.expect("it was just found");
+        command.error(ErrorKind::ValueValidation, mistake)
+    })
 }
 
-fn parse_packets(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
-    let (mut files, mut key_log) = (Vec::new(), None);
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Short('h') | Long("help") => return Ok(Command::Help),
-            Long("keylog") => key_log = Some(parser.value()?.into()),
-            Value(file) => files.push(file.into()),
-            other => return Err(other.unexpected()),
-        }
-    }
-    if files.is_empty() {
-        return Err("packets needs a FILE (hint: trace.pcapng in a trial's folder)".into());
-    }
-    Ok(Command::Packets { files, key_log })
+fn command() -> clap::Command {
+    let usage = |usage: &'static str, command: clap::Command| {
+        let command = command.override_usage(usage);
+        command.arg(files()).disable_help_subcommand(true)
+    };
+    let packets = clap::Command::new("packets")
+        .about(
+            "Print a JSON object per packet; what could not be decoded, and why, is summed up on\n\
+             standard error",
+        )
+        .arg(key_log())
+        .after_help(PACKETS_EXAMPLES);
+    let analyze = clap::Command::new("analyze")
+        .about(
+            "Write the packets as a table, OUT/packets.parquet, and what they achieved and what went\n\
+             wrong, OUT/analysis.json",
+        )
+        .arg(key_log())
+        .arg(
+            option("qlog", "QLOG", "What an endpoint of the captured connections logged; may be given again")
+                .action(ArgAction::Append),
+        )
+        .arg(
+            option(
+                "link",
+                "LINK",
+                "What is known of the path: JSON, or a file with it. Any of forward_rate_bps,\n\
+                 return_rate_bps, rtt_ms, forward_queue_bytes, return_queue_bytes, mtu_bytes,\n\
+                 limit_s, size_bytes, sender",
+            )
+            .value_parser(ValueParser::string()),
+        )
+        .arg(option("out", "OUT", "The folder for results").short('o'))
+        .after_help(ANALYZE_EXAMPLES);
+    let qlog = clap::Command::new("qlog")
+        .about(
+            "Print what the endpoints' logs hold; or write them all, converted to qlog 0.3, into one\n\
+             file that qvis opens",
+        )
+        .arg(option("out", "OUT", "The file to convert to").short('o'))
+        .arg(
+            option(
+                "epoch",
+                "DATE",
+                "With --out: what times count from in logs that do not say it (noq, quinn);\n\
+                 2000-01-01T00:00:00Z in a trial of bentpipe run",
+            )
+            .value_parser(ValueParser::string()),
+        )
+        .arg(
+            Arg::new("json")
+                .long("json")
+                .help("Print a JSON object per file")
+                .action(ArgAction::SetTrue),
+        )
+        .after_help(QLOG_EXAMPLES);
+    clap::Command::new("bentpipe-trace")
+        .about(ABOUT)
+        .override_usage(USAGE)
+        .after_help(EXAMPLES)
+        .subcommand_required(true)
+        .disable_help_subcommand(true)
+        .subcommand(usage(
+            "bentpipe-trace packets FILE... [--keylog KEYS]",
+            packets,
+        ))
+        .subcommand(usage(
+            "bentpipe-trace analyze FILE... [--keylog KEYS] [--qlog QLOG]... [--link LINK] -o OUT",
+            analyze,
+        ))
+        .subcommand(usage(
+            "bentpipe-trace qlog FILE... [-o OUT [--epoch DATE]] [--json]",
+            qlog,
+        ))
 }
 
-fn parse_analyze(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
-    let (mut files, mut qlogs) = (Vec::new(), Vec::new());
-    let (mut key_log, mut link, mut out) = (None, None, None);
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Short('h') | Long("help") => return Ok(Command::Help),
-            Long("keylog") => key_log = Some(parser.value()?.into()),
-            Long("qlog") => qlogs.push(parser.value()?.into()),
-            Long("link") => link = Some(parser.value()?.string()?),
-            Short('o') | Long("out") => out = Some(parser.value()?.into()),
-            Value(file) => files.push(file.into()),
-            other => return Err(other.unexpected()),
-        }
-    }
+fn files() -> Arg {
+    Arg::new("files")
+        .value_name("FILE")
+        .num_args(0..)
+        .value_parser(value_parser!(PathBuf))
+        .help("Capture files; of qlog, logs")
+}
+
+fn key_log() -> Arg {
+    option(
+        "keylog",
+        "KEYS",
+        "TLS secrets in NSS format (SSLKEYLOGFILE), beside those in the captures",
+    )
+}
+
+/// An option whose value is a path.
+fn option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+    let option = Arg::new(name).long(name).value_name(value).help(help);
+    option.value_parser(value_parser!(PathBuf))
+}
+
+fn packets(matches: &mut ArgMatches) -> Result<Command, String> {
+    let files = given_files(matches);
     if files.is_empty() {
-        return Err("analyze needs a FILE (hint: trace.pcapng in a trial's folder)".into());
+        return Err("packets needs a FILE (hint: trace.pcapng in a trial's folder)".to_owned());
     }
-    let out = out.ok_or("analyze needs -o OUT, the folder for results (hint: -o .)")?;
+    Ok(Command::Packets {
+        files,
+        key_log: matches.remove_one("keylog"),
+    })
+}
+
+fn analyze(matches: &mut ArgMatches) -> Result<Command, String> {
+    let files = given_files(matches);
+    if files.is_empty() {
+        return Err("analyze needs a FILE (hint: trace.pcapng in a trial's folder)".to_owned());
+    }
+    let out = matches.remove_one("out");
     Ok(Command::Analyze(Analyze {
         files,
-        key_log,
-        qlogs,
-        link,
-        out,
+        key_log: matches.remove_one("keylog"),
+        qlogs: matches
+            .remove_many("qlog")
+            .map(Iterator::collect)
+            .unwrap_or_default(),
+        link: matches.remove_one("link"),
+        out: out.ok_or("analyze needs -o OUT, the folder for results (hint: -o .)")?,
     }))
 }
 
-fn parse_qlog(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
-    let mut job = Job::default();
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Short('h') | Long("help") => return Ok(Command::Help),
-            Short('o') | Long("out") => job.out = Some(parser.value()?.into()),
-            Long("epoch") => job.epoch = Some(parse_date(&parser.value()?.string()?)?),
-            Long("json") => job.json = true,
-            Value(file) => job.files.push(file.into()),
-            other => return Err(other.unexpected()),
-        }
-    }
+fn qlog(matches: &mut ArgMatches) -> Result<Command, String> {
+    let epoch: Option<String> = matches.remove_one("epoch");
+    let job = Job {
+        files: given_files(matches),
+        out: matches.remove_one("out"),
+        epoch: epoch.as_deref().map(date).transpose()?,
+        json: matches.get_flag("json"),
+    };
     if job.files.is_empty() {
-        return Err("qlog needs a FILE (hint: those in qlog/ in a trial's folder)".into());
+        return Err("qlog needs a FILE (hint: those in qlog/ in a trial's folder)".to_owned());
     }
     if job.epoch.is_some() && job.out.is_none() {
-        return Err("--epoch is for what is converted (hint: --out FILE)".into());
+        return Err("--epoch is for what is converted (hint: --out FILE)".to_owned());
     }
     Ok(Command::Qlog(job))
 }
 
-fn parse_date(text: &str) -> Result<i64, lexopt::Error> {
-    of_date(text).ok_or_else(|| {
-        format!("--epoch {text}: is no date (hint: like 2000-01-01T00:00:00Z)").into()
-    })
+fn given_files(matches: &mut ArgMatches) -> Vec<PathBuf> {
+    let files = matches.remove_many("files");
+    files.map(Iterator::collect).unwrap_or_default()
 }
 
-/// Prints what the program can do.
-pub fn print_help() -> Result<(), Box<dyn Error>> {
-    stdout().write_all(HELP.as_bytes())?;
-    Ok(())
+fn date(text: &str) -> Result<i64, String> {
+    let hint = "hint: like 2000-01-01T00:00:00Z";
+    of_date(text).ok_or_else(|| format!("--epoch {text}: is no date ({hint})"))
 }
 
 #[cfg(test)]
@@ -162,13 +244,33 @@ mod tests {
 
     fn parse_words(words: &[&str]) -> Result<Command, String> {
         let words = std::iter::once("bentpipe-trace").chain(words.iter().copied());
-        parse(lexopt::Parser::from_iter(words)).map_err(|error| error.to_string())
+        parse(words.map(OsString::from)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn help_has_examples() {
+        for words in [
+            &[][..],
+            &["--help"],
+            &["-h"],
+            &["packets", "--help"],
+            &["analyze", "-h"],
+            &["qlog", "a", "--help"],
+        ] {
+            let words = std::iter::once("bentpipe-trace").chain(words.iter().copied());
+            let help = parse(words.map(OsString::from)).unwrap_err();
+            assert_eq!(help.kind(), ErrorKind::DisplayHelp);
+            assert!(help.to_string().contains("\nExamples:\n  bentpipe-trace "));
+        }
     }
 
     #[test]
     fn commands_are_understood() {
-        assert_eq!(parse_words(&[]), Ok(Command::Help));
-        assert_eq!(parse_words(&["packets", "--help"]), Ok(Command::Help));
         let packets = Command::Packets {
             files: vec!["a.pcap".into(), "b.pcap".into()],
             key_log: Some("keys".into()),
@@ -214,18 +316,47 @@ mod tests {
 
     #[test]
     fn mistakes_are_named() {
-        for words in [
-            &["packet"][..],
-            &["packets"],
-            &["qlog", "--json"],
-            &["analyze", "-o", "out"],
-            &["analyze", "a"],
-            &["qlog", "--epoch", "2000"],
-            &["qlog", "a", "--epoch", "2000-01-01T00:00:00Z"],
+        for (words, says) in [
+            (
+                &["packet"][..],
+                "'packet'\n\n  tip: a similar subcommand exists: 'packets'",
+            ),
+            (
+                &["frames"],
+                "'frames'\n\nUsage: bentpipe-trace packets|analyze|qlog FILE",
+            ),
+            (&["packets"], "needs a FILE (hint: trace.pcapng in"),
+            (&["qlog", "--json"], "needs a FILE (hint: those in qlog/"),
+            (
+                &["analyze", "-o", "out"],
+                "needs a FILE (hint: trace.pcapng in",
+            ),
+            (
+                &["analyze", "a"],
+                "needs -o OUT, the folder for results (hint: -o .)",
+            ),
+            (
+                &["qlog", "--epoch", "2000"],
+                "no date (hint: like 2000-01-01T00:00:00Z)",
+            ),
+            (
+                &["qlog", "a", "--epoch", "2000-01-01T00:00:00Z"],
+                "for what is converted (hint: --out FILE)",
+            ),
+            (
+                &["packets", "a", "--keys", "b"],
+                "'--keys' found\n\n  tip: a similar argument",
+            ),
+            (
+                &["packets", "a", "--keylog"],
+                "a value is required for '--keylog <KEYS>'",
+            ),
         ] {
-            assert!(parse_words(words).unwrap_err().contains("hint"));
+            let error = parse_words(words).unwrap_err();
+            assert!(
+                error.starts_with("error: ") && error.contains(says),
+                "{error}"
+            );
         }
-        assert!(parse_words(&["packets", "a", "--keys", "b"]).is_err());
-        assert!(parse_words(&["packets", "a", "--keylog"]).is_err());
     }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use bentpipe_trace::KeyLog;
+use bentpipe_wire::KeyLog;
 
 /// The content of a file.
 pub fn read(file: &Path) -> Result<Vec<u8>, String> {

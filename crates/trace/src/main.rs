@@ -1,29 +1,31 @@
 //! `bentpipe-trace`: what was on the wire, out of capture files, and what endpoints logged of it.
 //!
-//! `packets` prints the QUIC packets of captures, decrypted, as JSON. `analyze` makes a table of them, and says what they
-//! achieved. `qlog` says what the logs of endpoints hold, and converts them for qvis.
+//! `packets` prints the QUIC packets of captures, decrypted, as JSON. `analyze` makes a table of
+//! them, and says what they achieved. `qlog` says what the logs of endpoints hold, and converts
+//! them for qvis.
 
-mod analysis;
 mod analyze;
 mod cli;
+mod congestion_windows;
 mod input;
 mod packets;
 mod qlog_command;
 mod summary;
 mod tables;
-mod windows;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let result = match cli::parse(lexopt::Parser::from_env()) {
-        Ok(cli::Command::Help) => cli::print_help().map(|()| ExitCode::SUCCESS),
-        Ok(cli::Command::Packets { files, key_log }) => {
+    let command = match cli::parse(std::env::args_os()) {
+        Ok(command) => command,
+        Err(error) => error.exit(),
+    };
+    let result = match command {
+        cli::Command::Packets { files, key_log } => {
             packets::print(&files, key_log.as_deref()).map(|()| ExitCode::SUCCESS)
         }
-        Ok(cli::Command::Analyze(job)) => analyze::run(&job),
-        Ok(cli::Command::Qlog(job)) => qlog_command::run(&job).map(|()| ExitCode::SUCCESS),
-        Err(error) => Err(error.into()),
+        cli::Command::Analyze(job) => analyze::run(&job),
+        cli::Command::Qlog(job) => qlog_command::run(&job).map(|()| ExitCode::SUCCESS),
     };
     match result {
         Ok(code) => code,

@@ -6,13 +6,11 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use bentpipe_trace::qlog::convert::Converter;
-use bentpipe_trace::qlog::{
-    Clock, Format, Generation, Outline, QlogError, Reader, Trace, milliseconds,
-};
+use bentpipe_qlog::convert::Converter;
+use bentpipe_qlog::{Clock, Format, Generation, Outline, QlogError, Reader, Trace, milliseconds};
 
-/// Problems of a file that are told in words; the rest is counted.
-const TOLD: usize = 20;
+/// Problems of a file that are shown in words; the rest is counted.
+const MOST_PROBLEMS_SHOWN: usize = 20;
 
 /// What to do with which files.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -52,7 +50,7 @@ struct TraceSummary {
 }
 
 /// A file that was read once.
-struct Known<'a> {
+struct LogFile<'a> {
     bytes: &'a [u8],
     outlines: Vec<Outline>,
     summary: Summary,
@@ -65,11 +63,11 @@ pub fn run(job: &Job) -> Result<(), Box<dyn Error>> {
         .iter()
         .map(|file| read(file))
         .collect::<Result<_, _>>()?;
-    let mut known = Vec::new();
+    let mut logs = Vec::new();
     let mut failed = Vec::new();
     for (file, bytes) in job.files.iter().zip(&files) {
         let name = file.display();
-        match Known::of(file, bytes) {
+        match LogFile::of(file, bytes) {
             Ok(file) => {
                 failed.extend(
                     file.summary
@@ -77,16 +75,16 @@ pub fn run(job: &Job) -> Result<(), Box<dyn Error>> {
                         .iter()
                         .map(|problem| format!("{name}: {problem}")),
                 );
-                known.push(file);
+                logs.push(file);
             }
             Err(error) => failed.push(format!("{name}: {error}")),
         }
     }
     if let Some(out) = &job.out {
-        convert(out, job, &known)?;
+        convert(out, job, &logs)?;
     }
     if job.out.is_none() || job.json {
-        match print(job, &known) {
+        match print(job, &logs) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()), // nobody wants to read on
             result => result?,
         }
@@ -101,7 +99,7 @@ fn read(file: &Path) -> Result<Vec<u8>, String> {
     fs::read(file).map_err(|error| format!("{}: {error}", file.display()))
 }
 
-fn convert(out: &Path, job: &Job, files: &[Known<'_>]) -> Result<(), String> {
+fn convert(out: &Path, job: &Job, files: &[LogFile<'_>]) -> Result<(), String> {
     let name = out.display();
     if let Ok(place) = fs::canonicalize(out)
         && job
@@ -130,9 +128,9 @@ fn convert(out: &Path, job: &Job, files: &[Known<'_>]) -> Result<(), String> {
     write().map_err(|error: io::Error| format!("--out {name}: {error}"))
 }
 
-fn print(job: &Job, files: &[Known<'_>]) -> io::Result<()> {
+fn print(job: &Job, files: &[LogFile<'_>]) -> io::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
-    for Known { summary, .. } in files {
+    for LogFile { summary, .. } in files {
         if job.json {
             writeln!(out, "{}", serde_json::to_string(summary)?)?;
         } else {
@@ -142,7 +140,7 @@ fn print(job: &Job, files: &[Known<'_>]) -> io::Result<()> {
     out.flush()
 }
 
-impl<'a> Known<'a> {
+impl<'a> LogFile<'a> {
     fn of(file: &Path, bytes: &'a [u8]) -> Result<Self, QlogError> {
         let reader = Reader::new(bytes)?;
         let traces = reader.traces().to_vec();
@@ -205,24 +203,24 @@ fn count(counts: &mut BTreeMap<String, usize>, name: &str) {
 #[derive(Default)]
 struct Problems {
     count: usize,
-    told: Vec<String>,
+    shown: Vec<String>,
 }
 
 impl Problems {
     fn add(&mut self, error: &QlogError) {
         self.count += 1;
-        if self.told.len() < TOLD {
-            self.told.push(error.to_string());
+        if self.shown.len() < MOST_PROBLEMS_SHOWN {
+            self.shown.push(error.to_string());
         }
     }
 
     fn texts(mut self) -> Vec<String> {
-        let more = self.count - self.told.len();
+        let more = self.count - self.shown.len();
         if more > 0 {
-            self.told
+            self.shown
                 .push(format!("{more} more that could not be read"));
         }
-        self.told
+        self.shown
     }
 }
 

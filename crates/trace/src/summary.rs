@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use bentpipe_trace::NoDatagram;
-use bentpipe_trace::quic::{FrameError, PacketType, Reason};
+use bentpipe_wire::DecapsulationError;
+use bentpipe_wire::quic::{FrameError, PacketType, Reason};
 
 /// Counts of one capture file.
 #[derive(Debug, Default)]
@@ -25,21 +25,21 @@ impl Summary {
     pub fn packet(&mut self, frame: usize, kind: PacketType, frames: Result<(), FrameError>) {
         self.packets += 1;
         if let Err(error) = frames {
-            self.miss(frame, format!("frames of {} packets: {error}", kind.name()));
+            self.note_undecodable(frame, format!("frames of {} packets: {error}", kind.name()));
         }
     }
 
     /// Counts a captured packet that is no datagram.
-    pub fn no_datagram(&mut self, frame: usize, reason: NoDatagram) {
-        self.miss(frame, format!("captured packets: {reason}"));
+    pub fn no_datagram(&mut self, frame: usize, reason: DecapsulationError) {
+        self.note_undecodable(frame, format!("captured packets: {reason}"));
     }
 
     /// Counts what an observer could not decode.
     pub fn undecoded(&mut self, frame: usize, interface: &str, reason: Reason) {
-        self.miss(frame, format!("QUIC packets on {interface}: {reason}"));
+        self.note_undecodable(frame, format!("QUIC packets on {interface}: {reason}"));
     }
 
-    fn miss(&mut self, frame: usize, what: String) {
+    fn note_undecodable(&mut self, frame: usize, what: String) {
         let missing = self.missing.entry(what).or_insert(Missing {
             count: 0,
             first_frame: frame,

@@ -1,17 +1,18 @@
-//! `packets.parquet`: a row per packet, connection after connection, in each by the time at which packets were sent.
+//! `packets.parquet`: a row per packet, connection after connection, in each by the time at which
+//! packets were sent.
 //!
-//! Format: Apache Parquet with the crate's low-level writer, a column at a time; Arrow would add its crates and a second
-//! copy of the rows. Lists have the standard three levels, so that every reader takes them for lists. Times are seconds
-//! since the connection's first packet was seen.
+//! Format: Apache Parquet with the crate's low-level writer, a column at a time; Arrow would add
+//! its crates and a second copy of the rows. Lists have the standard three levels, so that every
+//! reader takes them for lists. Times are seconds since the connection's first packet was seen.
 
 use std::borrow::Cow;
 use std::io::Write;
 use std::sync::Arc;
 
-use bentpipe_trace::Entry;
-use bentpipe_trace::connection::{Connection, Frame, Kind, Nanos, Packet, Protocol};
-use bentpipe_trace::metrics::{milliseconds, seconds};
-use bentpipe_trace::quic::{End, PacketType, Space};
+use bentpipe_analysis::LedgerEntry;
+use bentpipe_analysis::connection::{Connection, Frame, Kind, Nanos, Packet, Protocol};
+use bentpipe_analysis::metrics::{milliseconds, seconds};
+use bentpipe_wire::quic::{End, PacketType, Space};
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding};
 use parquet::data_type::{
@@ -69,7 +70,8 @@ impl<W: Write + Send> Table<W> {
         let mut properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
             .set_created_by("bentpipe-trace".to_owned());
-        // Nearly every value of these is another one: a dictionary would cost time and save nothing.
+        // Nearly every value of these is another one: a dictionary would cost time and save
+        // nothing.
         for column in ["number", "in_flight_bytes"] {
             properties = properties
                 .set_column_dictionary_enabled(column.into(), false)
@@ -96,7 +98,7 @@ impl<W: Write + Send> Table<W> {
         &mut self,
         number: i32,
         connection: &Connection,
-        entries: &[Entry],
+        entries: &[LedgerEntry],
     ) -> Result<(), ParquetError> {
         for (packet, entry) in connection.packets.iter().zip(entries) {
             self.rows.add(number, connection, packet, entry);
@@ -156,7 +158,7 @@ struct Rows {
 }
 
 impl Rows {
-    fn add(&mut self, number: i32, connection: &Connection, packet: &Packet, entry: &Entry) {
+    fn add(&mut self, number: i32, connection: &Connection, packet: &Packet, entry: &LedgerEntry) {
         let is_quic = connection.protocol != Protocol::Tcp;
         let is_forward = packet.sender == End::Server;
         self.connection.push(number);
@@ -266,7 +268,8 @@ impl Rows {
     }
 }
 
-/// The values of a column, with the levels that say where there is none, or a list (Dremel's encoding).
+/// The values of a column, with the levels that say where there is none, or a list (Dremel's
+/// encoding).
 struct Column<T: DataType> {
     values: Vec<T::T>,
     /// 1 where there is a value. Empty for columns that always have one.

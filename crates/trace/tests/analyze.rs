@@ -1,5 +1,5 @@
-//! The program over the corpus: whatever a capture holds, it writes both its files and says by its exit code whether the
-//! capture was whole.
+//! The program over the corpus: whatever a capture holds, it writes both its files and says by its
+//! exit code whether the capture was whole.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,7 +14,7 @@ const DEFECTIVE: [&str; 3] = [
 
 #[test]
 fn every_file_of_the_corpus() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../analysis/tests/corpus");
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("analyze-{}", process::id()));
     let paths = fs::read_dir(corpus).unwrap().map(|it| it.unwrap().path());
     let captures: Vec<PathBuf> = paths.filter(|it| it.extension().unwrap() != "md").collect();

@@ -1,44 +1,36 @@
 //! What a trial is, and what it came to, whichever testbed it ran in.
 //!
-//! A testbed takes a [`Job`] and gives each of its flows a [`Play`], which knows the flow's files, secrets and addresses. The testbed runs
-//! the programs, takes note of every packet in a [`PacketLog`] and of how each flow ended in a [`Verdict`]. What came of it, a
-//! [`Finished`], is looked at here in the same way for all testbeds: the files that arrived, what was on the wire, and the measures of the
-//! record (`schemas/record.toml` defines them).
+//! | room | what is in it |
+//! |---|---|
+//! | [`job`] | what is asked for |
+//! | [`setup`] | what the programs of a flow are given |
+//! | [`evidence`] | what the testbed saw, and what programs left |
+//! | [`verdict`] | how a flow ended, by its evidence |
+//! | [`finished`] | a trial that has run: evidence, examined, with its verdicts |
+//! | [`record`] | the measures of a record, made of all that |
 //!
-//! Nothing here starts a program, opens a socket or reads a clock, except for the CPU time of the process itself.
+//! Each knows those above it alone. A testbed takes a [`Job`] and gives each of its flows a
+//! [`FlowSetup`]. It runs the programs, takes note of every packet in a [`PacketLog`] and of how each
+//! flow ended in a [`Verdict`]: a [`FinishedTrial`], of which [`result`] makes the record.
+//!
+//! Nothing here starts a program, opens a socket or reads a clock, except for the CPU time of the
+//! process itself.
 
-mod chain;
-mod course;
-mod facts;
-mod fairness;
-mod hop;
+mod evidence;
+mod finished;
 mod job;
-mod measure;
-mod packet_log;
-mod play;
-mod proof;
-mod remains;
+mod record;
 mod schema;
-mod sight;
-mod testcase;
-mod times;
-mod trace;
+mod setup;
 mod verdict;
-mod verify;
-mod wire;
-mod www;
 
-pub use chain::Proxy;
-pub use course::{Course, HopCourse, Lifetime};
-pub use facts::path_facts;
-pub use job::{EPOCH_UNIX_S, FLOW_LIMIT, Flow, Job, Role, Seed, Variant};
-pub use measure::{Finished, Played, result};
-pub use packet_log::{Packet, PacketLog};
-pub use play::Play;
-pub use remains::{Reaped, Remains};
+pub use evidence::{
+    FlowLifetime, HopObservation, HopPackets, HopTrace, IpPacket, ObservedConnection, Packet,
+    PacketLog, ProcessExit, ProgramExit, TestbedObservation, Transport,
+};
+pub use finished::{FinishedFlow, FinishedTrial};
+pub use job::{EPOCH_UNIX_S, FLOW_LIMIT, FlowJob, Job, ProxyJob, Role, Seed, TestCase, Variant};
+pub use record::{path_facts, result};
 pub use schema::{Fidelity, FlowResult, HopResult, LinkCounts, Outcome, ProxyResult, TrialResult};
-pub use sight::Sight;
-pub use testcase::TestCase;
-pub use trace::Trace;
-pub use verdict::{End, Verdict};
-pub use wire::Seen;
+pub use setup::FlowSetup;
+pub use verdict::{FlowEnd, ProofFailure, Verdict};

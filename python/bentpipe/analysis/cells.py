@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from bentpipe import labels
+from bentpipe.labels import ScenarioLabel, TreatmentLabel, VariantLabel
 from bentpipe.runs.records import Record
 
 
@@ -22,6 +24,22 @@ class CellKey(NamedTuple):
     testbed: str
     client: str
     server: str
+
+    @property
+    def scenario_label(self) -> ScenarioLabel:
+        return labels.scenario(self.scenario)
+
+    @property
+    def treatment_label(self) -> TreatmentLabel:
+        return labels.treatment(self.treatment)
+
+    @property
+    def client_label(self) -> VariantLabel:
+        return labels.variant(self.client)
+
+    @property
+    def server_label(self) -> VariantLabel:
+        return labels.variant(self.server)
 
 
 @dataclass(frozen=True)

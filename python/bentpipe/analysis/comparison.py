@@ -15,6 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from bentpipe import labels
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.analysis.inference import Ratio, adjusted, geometric_mean, ratio
 from bentpipe.errors import BentpipeError, UsageError, one_of
@@ -27,8 +28,8 @@ from bentpipe.runs.records import Record
 FALSE_DISCOVERIES = 0.05  # the share of differences called significant that may be none
 
 
-class Key(NamedTuple):
-    """What a cell of both runs has in common."""
+class ComparedKey(NamedTuple):
+    """The key of a cell that both runs have: what its trials have in common."""
 
     scenario: str
     workload: str
@@ -84,8 +85,8 @@ MEASURES = {
 
 
 @dataclass(frozen=True)
-class Run:
-    """One of the two."""
+class ComparedRun:
+    """One of the two runs that are compared."""
 
     folder: Path
     manifest: Manifest
@@ -93,13 +94,13 @@ class Run:
     treatment: str | None = None  # the one of which alone its records are
 
     @classmethod
-    def read(cls, folder: Path) -> Run:
+    def read(cls, folder: Path) -> ComparedRun:
         return cls(folder, *run_folder.read(folder))
 
-    def of(self, treatment: str) -> Run:
+    def of(self, treatment: str) -> ComparedRun:
         """What it has of one treatment. UsageError if this name means none of them, or several."""
         present = list(dict.fromkeys(record.treatment for record in self.records))
-        found = [one for one in present if treatment in (one, one.partition(" ")[0])]
+        found = [one for one in present if treatment in (one, labels.treatment(one).kind)]
         if treatment not in present and not found:
             found = [one for one in present if one == _canonical(treatment)]
         if not found:
@@ -113,10 +114,12 @@ class Run:
         return dataclasses.replace(self, records=kept, treatment=found[0])
 
     @cached_property
-    def cells(self) -> dict[Key, Cell]:
+    def cells(self) -> dict[ComparedKey, Cell]:
         found = ((cell.key, cell) for cell in cells(self.records))
         return {
-            Key(k.scenario, k.workload, "" if self.treatment else k.treatment, k.client, k.server): cell
+            ComparedKey(
+                k.scenario, k.workload, "" if self.treatment else k.treatment, k.client, k.server
+            ): cell
             for k, cell in found
         }
 
@@ -126,8 +129,8 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Side:
-    """A cell as one run has it."""
+class CellMeasures:
+    """The measures of a cell in one of the runs."""
 
     trials: int
     failures: Counter[str]  # outcome → how often
@@ -135,7 +138,7 @@ class Side:
     alpn: tuple[str, ...]  # the application protocols of these trials
 
     @classmethod
-    def of(cls, cell: Cell, measure: Measure) -> Side:
+    def of(cls, cell: Cell, measure: Measure) -> CellMeasures:
         taken = [value for value in map(measure.of, cell.ok) if value is not None]
         protocols = tuple(sorted({record.alpn for record in cell.ok}))
         return cls(len(cell.records), cell.failures, tuple(taken), protocols)
@@ -150,12 +153,12 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Compared:
-    """A cell that both runs have."""
+class ComparedCell:
+    """A cell of both runs, with the ratio of its measures."""
 
-    key: Key
-    a: Side
-    b: Side
+    key: ComparedKey
+    a: CellMeasures
+    b: CellMeasures
     ratio: Ratio | None  # b / a; None if one of them has no values
     adjusted_p: float | None
 
@@ -194,50 +197,52 @@ class Compared:
 class Comparison:
     """Two runs, measured by one column."""
 
-    a: Run
-    b: Run
+    a: ComparedRun
+    b: ComparedRun
     measure: Measure
-    cells: tuple[Compared, ...]  # the largest difference first
+    cells: tuple[ComparedCell, ...]  # the largest difference first
 
     @cached_property
-    def only_a(self) -> list[Key]:
+    def only_a(self) -> list[ComparedKey]:
         return [key for key in self.a.cells if key not in self.b.cells]
 
     @cached_property
-    def only_b(self) -> list[Key]:
+    def only_b(self) -> list[ComparedKey]:
         return [key for key in self.b.cells if key not in self.a.cells]
 
     @property
-    def unmeasured(self) -> list[Compared]:
+    def unmeasured(self) -> list[ComparedCell]:
         """Cells that succeeded on both sides and have no ratio."""
         return [cell for cell in self.cells if cell.ratio is None and cell.a.ok and cell.b.ok]
 
     @property
-    def single(self) -> list[Compared]:
+    def single(self) -> list[ComparedCell]:
         """Cells with a ratio that has no interval."""
         return [cell for cell in self.cells if cell.ratio is not None and cell.ratio.p is None]
 
-    def beyond(self, share: float) -> list[Compared]:
+    def beyond(self, share: float) -> list[ComparedCell]:
         return [cell for cell in self.cells if cell.beyond(share)]
 
 
-def compare(a: Run, b: Run, measure: Measure) -> Comparison:
+def compare(a: ComparedRun, b: ComparedRun, measure: Measure) -> Comparison:
     """Every cell that both runs have. BentpipeError if there is none."""
     common = [key for key in a.cells if key in b.cells]
     if not common:
         raise _nothing_in_common(a, b)
-    sides = [(Side.of(a.cells[key], measure), Side.of(b.cells[key], measure)) for key in common]
+    sides = [
+        (CellMeasures.of(a.cells[key], measure), CellMeasures.of(b.cells[key], measure)) for key in common
+    ]
     ratios = [ratio(one.values, other.values) for one, other in sides]
     p_values = adjusted([None if one is None else one.p for one in ratios])
     compared = [
-        Compared(key, *both, found, p)
+        ComparedCell(key, *both, found, p)
         for key, both, found, p in zip(common, sides, ratios, p_values, strict=True)
     ]
     return Comparison(a, b, measure, tuple(sorted(compared, key=lambda cell: -cell.distance)))
 
 
-def _nothing_in_common(a: Run, b: Run) -> BentpipeError:
-    for axis, name in enumerate(Key._fields):
+def _nothing_in_common(a: ComparedRun, b: ComparedRun) -> BentpipeError:
+    for axis, name in enumerate(ComparedKey._fields):
         left, right = ({key[axis] for key in run.cells} for run in (a, b))
         if left.isdisjoint(right):
             listed = f"{a.folder} has {_some(left)}, {b.folder} has {_some(right)}"
@@ -301,7 +306,8 @@ def _gaps(both: Comparison) -> Iterator[str]:
 def _canonical(treatment: str) -> str:
     """As records have it, of a chain that the user wrote in another order; "" if it is none."""
     try:
-        kind, _, chain = treatment.rpartition(" ")
-        return str(treatments.chain(chain, "", kind or treatments.QUIC_PEP))
+        if labels.treatment(treatment).chain:
+            return str(treatments.parse(treatment, ""))
+        return str(treatments.chain(treatment, ""))
     except UsageError:
         return ""

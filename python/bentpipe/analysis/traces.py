@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from bentpipe import paths
 from bentpipe.analysis import link_facts
@@ -28,13 +28,16 @@ from bentpipe.errors import BentpipeError, UsageError
 from bentpipe.runs import manifest
 from bentpipe.runs.records import Record, read_jsonl
 from bentpipe.runs.trial_files import HOP_TRACES, PACKETS, SUMMARY, TRACE, UNFINISHED, has_capture, is_traced
+from bentpipe.schema import reading
+from bentpipe.schema.analysis import FORMAT, Connection, Summary, WindowSeries
 from bentpipe.schema.manifest import ScenarioState
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from bentpipe.analysis.plots.table import Side
+
 PROGRAM = "bentpipe-trace"
-FORMAT = 1  # of analysis.json
 FIRST_FLOW = "192.0.2.1:"  # where the client of a trial's first flow is, which is the one that is measured
 
 ANALYSIS_ALONE = "in virtual time it can be had again: the page of its cell in the report has the command"
@@ -42,73 +45,16 @@ _VISIBLE = 0.05  # of a transfer: a shorter span is hardly seen in a figure
 _SHORTEST_S = 0.1  # likewise, where neither transfer nor RTT are known
 
 
-class Undecoded(TypedDict):
-    """What was left out for one reason."""
-
-    count: int
-    what: str
-    first_frame: int
-
-
-class Evidence(TypedDict):
-    """A number that a finding rests on."""
-
-    what: str
-    at_s: float
-    until_s: float | None
-    value: float
-    unit: str
-
-
-class Finding(TypedDict):
-    """What a rule says of a connection."""
-
-    rule: str
-    verdict: str  # yes, no, not_sure
-    title: str
-    text: str
-    evidence: list[Evidence]
-    plot: dict[str, Any] | None  # kind, from_s, to_s
-
-
-class Connection(TypedDict):
-    """A connection as `analysis.json` sums it up."""
-
-    connection: int
-    protocol: str  # quic, tcp
-    version: str
-    client: str
-    server: str
-    start_unix_s: str
-    packets: int
-    establishment: NotRequired[dict[str, Any]]  # how it came about; absent of TCP
-    metrics: dict[str, Any]
-    events: list[dict[str, Any]]
-    findings: list[Finding]
-    qlog: NotRequired[dict[str, Any]]  # "client", "server" → series: "cwnd" → {"time_s", "bytes"}
-
-
-class Summary(TypedDict):
-    """The content of `analysis.json`."""
-
-    format: int
-    files: list[str]
-    sides: str  # both, client, server, unknown
-    undecoded: list[Undecoded]
-    errors: list[str]
-    connections: list[Connection]
-
-
 @dataclass(frozen=True)
-class Run:
-    """What a run knows of its trials."""
+class TracedRun:
+    """A run whose trials have traces: what it knows of them."""
 
     folder: Path
     scenarios: dict[str, ScenarioState]  # of the manifest, by their labels
     records: dict[str, Record]  # by trial
 
     @classmethod
-    def read(cls, folder: Path) -> Run:
+    def read(cls, folder: Path) -> TracedRun:
         """Read the manifest and the records of the run in `folder`. BentpipeError if that is no run."""
         found = manifest.read(folder)
         try:
@@ -131,7 +77,7 @@ class Analysis:
     folder: Path
     summary: Summary
     link: LinkFacts = field(default_factory=LinkFacts)
-    run: Run | None = None
+    run: TracedRun | None = None
     trial: str | None = None  # its name, if it is a trial of `run`
 
     @cached_property
@@ -143,17 +89,17 @@ class Analysis:
 
     def connection(self, number: int | None = None) -> Connection:
         """A connection by its number; without one, that with the most packets, of a trial's first flow."""
-        known = self.summary["connections"]
+        known = self.summary.connections
         if not known:
-            raise BentpipeError(*with_hint("; ".join(self.summary["errors"])))
+            raise BentpipeError(*with_hint("; ".join(self.summary.errors)))
         if number is None:
             first = FIRST_FLOW if self.trial is not None else ""
-            own = [one for one in known if one["client"].startswith(first)]
-            return max(own or known, key=lambda one: (one["packets"], -one["connection"]))
+            own = [one for one in known if one.client.startswith(first)]
+            return max(own or known, key=lambda one: (one.packets, -one.connection))
         for one in known:
-            if one["connection"] == number:
+            if one.connection == number:
                 return one
-        last = max(one["connection"] for one in known)
+        last = max(one.connection for one in known)
         raise UsageError(f"--connection: there is no connection {number}", f"give a number from 0 to {last}")
 
     @property
@@ -165,7 +111,7 @@ class Analysis:
 
     def is_sealed(self) -> bool:
         """Whether there are 1-RTT packets, none of which could be decrypted, and nothing else to measure."""
-        if any(one["protocol"] != "quic" for one in self.summary["connections"]):
+        if any(one.protocol != "quic" for one in self.summary.connections):
             return False
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -179,9 +125,9 @@ class Analysis:
         """A span of time in which what happened from `from_s` to `to_s` can be seen: at least an RTT and 5 %
         of the transfer.
         """
-        metrics = connection["metrics"]
-        rtt_ms = self.link.rtt_ms or metrics.get("rtt_min_ms") or 0.0
-        transfer_s = metrics.get("transfer_s") or metrics.get("completion_s") or 0.0
+        metrics = connection.metrics
+        rtt_ms = self.link.rtt_ms or metrics.rtt_min_ms or 0.0
+        transfer_s = metrics.transfer_s or metrics.completion_s or 0.0
         least = max(rtt_ms / 1e3, _VISIBLE * transfer_s) or _SHORTEST_S
         if to_s - from_s >= least:
             return from_s, to_s
@@ -199,7 +145,7 @@ def analyse(
     """Analyse captures of the same connections into the folder `out`, which is made if need be.
 
     UsageError if a file is no capture or is not there; BentpipeError if the program is not built or fails.
-    A file that cannot be read to its end, or has no connection, is no error: `summary["errors"]` says so.
+    A file that cannot be read to its end, or has no connection, is no error: `summary.errors` says so.
     """
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=out) as partial:
@@ -211,6 +157,13 @@ def analyse(
         for name in (PACKETS, SUMMARY):
             (Path(partial) / name).replace(out / name)
     return Analysis(out, _read(out), link or LinkFacts())
+
+
+def logged_window(connection: Connection, end: Side) -> WindowSeries | None:
+    """The congestion window that an end of a connection logged; None if it did not."""
+    logs = connection.qlog
+    logged = logs and (logs.client if end == "client" else logs.server)
+    return logged.cwnd if logged else None
 
 
 def argument(file: Path) -> str:
@@ -229,13 +182,13 @@ def of_folder(folder: Path, link: LinkFacts | None = None) -> Analysis:
     return Analysis(folder, _read(folder), link or LinkFacts())
 
 
-def of_trial(folder: Path, run: Run | None = None, out: Path | None = None) -> Analysis:
+def of_trial(folder: Path, run: TracedRun | None = None, out: Path | None = None) -> Analysis:
     """The analysis of the trial in RUN/trials/<id>; `run` saves reading RUN again. With `out` it is made
     there, anew. UsageError if the trial has no trace; otherwise errors are those of `analyse`.
     """
     root = folder.resolve().parent.parent
     if run is None and (root / manifest.FILE).is_file():
-        run = Run.read(root)
+        run = TracedRun.read(root)
     if not is_traced(folder):
         raise no_trace(folder)
     link = run.link(folder.name) if run else None
@@ -252,12 +205,12 @@ def of_trial(folder: Path, run: Run | None = None, out: Path | None = None) -> A
     return Analysis(made.folder, made.summary, made.link, run, folder.name)
 
 
-def reduce_to_analysis(folder: Path, run: Run) -> None:
+def reduce_to_analysis(folder: Path, run: TracedRun) -> None:
     """Make the analysis of the trial in RUN/trials/<id>, and remove its capture. Errors are those of
     `of_trial`, and BentpipeError if not all of the capture could be read; it then stays. So do those of other
     hops, of which nothing is made.
     """
-    if errors := of_trial(folder, run).summary["errors"]:
+    if errors := of_trial(folder, run).summary.errors:
         raise BentpipeError(*with_hint(errors[0]))
     (folder / TRACE).unlink()
 
@@ -311,21 +264,14 @@ def _load(folder: Path) -> dict[str, Any]:
 
 
 def _read(folder: Path) -> Summary:
-    path = folder / SUMMARY
+    path, again = folder / SUMMARY, "make it again: bentpipe trace FILE -o DIR"
     try:
-        values = _load(folder)
-    except (OSError, ValueError) as error:
-        raise BentpipeError(
-            f"{path}: cannot be read: {error}", "make it again: bentpipe trace FILE -o DIR"
-        ) from error
-    if values.get("format") != FORMAT:
+        return reading.convert(_load(folder), Summary, FORMAT, numbered=True)
+    except reading.FormatError as error:
         alone = (folder.resolve().parent.parent / manifest.FILE).is_file() and not has_capture(folder)
-        raise BentpipeError(
-            f"{path}: it is of format {values.get('format')}, and this Bentpipe reads format {FORMAT}",
-            ANALYSIS_ALONE if alone else "make it again: bentpipe trace FILE -o DIR",
-        )
-    summary: Summary = values  # type: ignore[assignment]
-    return summary
+        raise BentpipeError(f"{path}: {error}", ANALYSIS_ALONE if alone else again) from error
+    except (OSError, ValueError) as error:
+        raise BentpipeError(f"{path}: cannot be read: {error}", again) from error
 
 
 def _execute(command: list[str]) -> None:

@@ -43,8 +43,8 @@ _OPTIONS = (
 
 
 @dataclass(frozen=True)
-class Captured:
-    """What to look at, as the user named it."""
+class CaptureArguments:
+    """The captures to look at, and what belongs to them, as the user named them."""
 
     files: Sequence[Path]
     keylog: Path | None
@@ -59,7 +59,7 @@ def captured(function: Callable[..., Any]) -> Callable[..., Any]:
     def command(
         files: tuple[Path, ...], keylog: Path | None, qlogs: tuple[Path, ...], link: str | None, **rest: Any
     ) -> Any:
-        return function(Captured(files, keylog, qlogs, link), **rest)
+        return function(CaptureArguments(files, keylog, qlogs, link), **rest)
 
     decorated: Callable[..., Any] = command
     for option in reversed(_OPTIONS):
@@ -67,7 +67,7 @@ def captured(function: Callable[..., Any]) -> Callable[..., Any]:
     return decorated
 
 
-def find(named: Captured, out: Path | None = None) -> Analysis:
+def find(named: CaptureArguments, out: Path | None = None) -> Analysis:
     """The analysis of what is named, made anew in `out` if that is given. UsageError if it is nothing that
     can be looked at; else errors are those of `traces`.
     """
@@ -93,7 +93,7 @@ def find(named: Captured, out: Path | None = None) -> Analysis:
     return _of_folder(folders[0], link, out)
 
 
-def _is_trials_own(named: Captured) -> bool:
+def _is_trials_own(named: CaptureArguments) -> bool:
     """Whether the trace of a trial is named and nothing else: then its run knows the path."""
     alone = len(named.files) == 1 and not (named.keylog or named.qlogs or named.link)
     return alone and named.files[0].name == trial_files.TRACE and _is_trial(named.files[0].parent)

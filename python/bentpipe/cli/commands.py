@@ -34,7 +34,7 @@ from bentpipe.errors import BentpipeError, UsageError
 
 @click.group(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog=f"Pages that help texts name, such as docs/campaigns.md, are in {paths.root()}",
+    epilog=f"Pages that help texts name, such as docs/reference/campaigns.md, are in {paths.root()}",
 )
 @click.version_option(bentpipe.__version__, prog_name="bentpipe")
 def cli() -> None:
@@ -47,7 +47,7 @@ def cli() -> None:
       bentpipe shell sat -- ping server             any command behind a satellite link
       bentpipe scenarios                            which paths there are
       bentpipe stacks                               which QUIC implementations there are
-      bentpipe perf server                          and `bentpipe perf client HOST`: an iperf3 for QUIC
+      bentpipe perf server                          an iperf3 for QUIC, with `bentpipe perf client`
       bentpipe pep --config pep.toml                a proxy for QUIC over satellites
     """
 

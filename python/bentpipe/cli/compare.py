@@ -14,7 +14,14 @@ from typing import Any, Literal
 import click
 
 from bentpipe.analysis import comparison
-from bentpipe.analysis.comparison import FALSE_DISCOVERIES, MEASURES, Compared, Comparison, Run, Side
+from bentpipe.analysis.comparison import (
+    FALSE_DISCOVERIES,
+    MEASURES,
+    CellMeasures,
+    ComparedCell,
+    ComparedRun,
+    Comparison,
+)
 from bentpipe.analysis.inference import CONFIDENCE
 from bentpipe.errors import BentpipeError
 from bentpipe.plan import treatments, workload
@@ -94,7 +101,7 @@ def compare(
     """
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other")
-    a, b = Run.read(run_a), Run.read(run_b)
+    a, b = ComparedRun.read(run_a), ComparedRun.read(run_b)
     if between is not None:
         a, b = a.of(between[0]), b.of(between[1])
     both = comparison.compare(a, b, MEASURES[measure])
@@ -119,7 +126,7 @@ def _judge(both: Comparison, share: float) -> None:
         raise BentpipeError(f"{far}, first of all {found[0].key.title}")
 
 
-def _print(both: Comparison, listed: Sequence[Compared]) -> None:
+def _print(both: Comparison, listed: Sequence[ComparedCell]) -> None:
     for name, run in (("A", both.a), ("B", both.b)):
         between = f"{run.treatment}, " if run.treatment else ""
         cells = f"{between}{len(run.cells)} cells"
@@ -149,7 +156,7 @@ def _head(both: Comparison) -> list[str]:
     ]
 
 
-def _row(both: Comparison, cell: Compared) -> list[str]:
+def _row(both: Comparison, cell: ComparedCell) -> list[str]:
     ratio, measure = cell.ratio, both.measure
     interval = "-"
     if ratio is not None and ratio.low is not None and ratio.high is not None:
@@ -172,7 +179,7 @@ def _one(both: Comparison, what: Literal["workload", "treatment"]) -> bool:
     return len({getattr(cell.key, what) for cell in both.cells}) == 1
 
 
-def _between(both: Comparison, cell: Compared) -> str:
+def _between(both: Comparison, cell: ComparedCell) -> str:
     return treatments.short(cell.key.treatment, {one.key.treatment for one in both.cells})
 
 
@@ -181,7 +188,7 @@ def _number(ratio: float) -> str:
     return f"{ratio:.3f}" if ratio < 10 else f"{ratio:.3g}"
 
 
-def _outcomes(side: Side) -> str:
+def _outcomes(side: CellMeasures) -> str:
     """`5/5`, or with what failed `3/5, 2 crashed`."""
     failed = "".join(f", {count} {outcome}" for outcome, count in side.failures.most_common())
     return f"{side.ok}/{side.trials}{failed}"
@@ -199,7 +206,7 @@ def _table(rows: Sequence[Sequence[str]]) -> None:
         click.echo("  ".join(cells).rstrip())
 
 
-def _mapping(both: Comparison, listed: Sequence[Compared], fail_over: float | None) -> dict[str, Any]:
+def _mapping(both: Comparison, listed: Sequence[ComparedCell], fail_over: float | None) -> dict[str, Any]:
     return {
         "measure": both.measure.column,
         "a": _run(both.a),
@@ -215,7 +222,7 @@ def _mapping(both: Comparison, listed: Sequence[Compared], fail_over: float | No
     }
 
 
-def _run(run: Run) -> dict[str, Any]:
+def _run(run: ComparedRun) -> dict[str, Any]:
     one = run.manifest
     return {
         "folder": str(run.folder),
@@ -228,7 +235,7 @@ def _run(run: Run) -> dict[str, Any]:
     }
 
 
-def _nested(cell: Compared) -> dict[str, Any]:
+def _nested(cell: ComparedCell) -> dict[str, Any]:
     sides = {
         name: {
             "trials": side.trials,
@@ -243,7 +250,7 @@ def _nested(cell: Compared) -> dict[str, Any]:
     return cell.key._asdict() | sides | _inferred(cell)
 
 
-def _flat(cell: Compared) -> dict[str, Any]:
+def _flat(cell: ComparedCell) -> dict[str, Any]:
     sides = {
         f"{name}_{what}": value
         for name, side in (("a", cell.a), ("b", cell.b))
@@ -252,7 +259,7 @@ def _flat(cell: Compared) -> dict[str, Any]:
     return cell.key._asdict() | sides | _inferred(cell)
 
 
-def _inferred(cell: Compared) -> dict[str, Any]:
+def _inferred(cell: ComparedCell) -> dict[str, Any]:
     """Null where nothing is known; JSON has no infinity."""
     one = cell.ratio
     known = {

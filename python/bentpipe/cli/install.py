@@ -14,14 +14,18 @@ from rich.text import Text
 
 from bentpipe.errors import Interrupted, UsageError
 from bentpipe.stacks import install as installation
-from bentpipe.stacks.building import Job, Result
+from bentpipe.stacks.building import BuildJob, BuildResult
 from bentpipe.stacks.model import Stack
 
 
 def install(wanted: Sequence[Stack], force: bool, as_json: bool, strict: bool) -> int:
     """Install `wanted` and say what became of each; the exit code. `strict`: none may be left out."""
     console = Console(stderr=as_json, highlight=False, soft_wrap=True)
-    watcher = Screen(console) if console.is_terminal and not console.is_dumb_terminal else Lines(console)
+    watcher = (
+        InstallScreen(console)
+        if console.is_terminal and not console.is_dumb_terminal
+        else InstallLines(console)
+    )
     with watcher:
         try:
             results = installation.install(wanted, watcher, force)
@@ -47,7 +51,7 @@ def prune(known: Sequence[Stack]) -> int:
     return 0
 
 
-class Lines:
+class InstallLines:
     """A line when something begins or ends."""
 
     every_s: float | None = None
@@ -55,27 +59,27 @@ class Lines:
     def __init__(self, console: Console) -> None:
         self.console = console
 
-    def __enter__(self) -> Lines:
+    def __enter__(self) -> InstallLines:
         return self
 
     def __exit__(self, *_: object) -> None:
         sys.stdout.flush()
 
-    def begins(self, job: Job) -> None:
+    def begins(self, job: BuildJob) -> None:
         self.say(f"{job.stack.name}: is being built")
 
-    def ends(self, result: Result) -> None:
+    def ends(self, result: BuildResult) -> None:
         for line in _told(result):
             self.say(line)
 
-    def looks(self, running: Sequence[Job], waiting: int) -> None:
+    def looks(self, running: Sequence[BuildJob], waiting: int) -> None:
         pass
 
     def say(self, line: str) -> None:
         self.console.print(line, markup=False)
 
 
-class Screen(Lines):
+class InstallScreen(InstallLines):
     """As `Lines`, and below them what is at work: for how long, and what it printed last."""
 
     every_s = 0.25
@@ -84,7 +88,7 @@ class Screen(Lines):
         super().__init__(console)
         self._live = Live(console=console, auto_refresh=False, transient=True)
 
-    def __enter__(self) -> Screen:
+    def __enter__(self) -> InstallScreen:
         self._live.start()
         return self
 
@@ -92,10 +96,10 @@ class Screen(Lines):
         self._live.stop()
         super().__exit__()
 
-    def begins(self, job: Job) -> None:
+    def begins(self, job: BuildJob) -> None:
         pass
 
-    def looks(self, running: Sequence[Job], waiting: int) -> None:
+    def looks(self, running: Sequence[BuildJob], waiting: int) -> None:
         table = Table.grid(padding=(0, 2))
         for heading in ("name", "time", "line"):
             table.add_column(heading, no_wrap=True, overflow="ellipsis")
@@ -107,7 +111,7 @@ class Screen(Lines):
         self._live.update(table, refresh=True)
 
 
-def _told(result: Result) -> list[str]:
+def _told(result: BuildResult) -> list[str]:
     """What became of a stack, in lines."""
     name, version = result.stack, f" ({result.version})" if result.version else ""
     if result.left_out:

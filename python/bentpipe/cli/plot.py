@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bentpipe.cli.captured import Captured, captured, find
+from bentpipe.cli.captured import CaptureArguments, captured, find
 from bentpipe.errors import BentpipeError, UsageError, one_of
 from bentpipe.plan.treatments import DIRECT
 
 if TYPE_CHECKING:  # drawing takes long to import
-    from bentpipe.analysis.plots.canvas import Look
-    from bentpipe.analysis.plots.figures import Subject
+    from bentpipe.analysis.plots.canvas import FigureStyle
+    from bentpipe.analysis.plots.figures import FigureSubject
     from bentpipe.analysis.traces import Analysis
 
 KINDS = ("offset", "number", "size", "rate", "in_flight", "rtt", "acks")
@@ -94,7 +94,7 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
 @captured
 @_options
 def plot(
-    named: Captured,
+    named: CaptureArguments,
     kinds: tuple[str, ...],
     out: Path | None,
     format_: str | None,
@@ -133,9 +133,9 @@ def plot(
         shown["from_s"], shown["to_s"] = around
     # Where it cannot keep its settings, it takes a temporary folder, and warns of that.
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
-    from bentpipe.analysis.plots.canvas import Look
+    from bentpipe.analysis.plots.canvas import FigureStyle
 
-    drawing = _Drawing(analysis, connection, side, Look(**shown))
+    drawing = _Drawing(analysis, connection, side, FigureStyle(**shown))
     drawn = 0
     for kind, path in places.items():
         try:
@@ -188,7 +188,7 @@ class _Drawing:
     analysis: Analysis
     connection: int | None
     side: str | None
-    look: Look
+    look: FigureStyle
 
     def draw(self, kind: str, path: Path) -> None:
         """Draw one kind. BentpipeError if there is nothing to draw."""
@@ -198,29 +198,29 @@ class _Drawing:
         with canvas.style():
             canvas.save(figures.draw(kind, subject, self.look), path, f"{kind}: {subject.title}")
 
-    def _subject(self, kind: str) -> Subject:
+    def _subject(self, kind: str) -> FigureSubject:
         from bentpipe.analysis.plots import figures, others, series
         from bentpipe.analysis.plots.table import OTHER
 
         connection = self.analysis.connection(self.connection)
-        packets = series.of_connection(self.analysis.packets, connection["connection"])
+        packets = series.of_connection(self.analysis.packets, connection.connection)
         direction = figures.data_direction(packets)
         # ACKs are compared with packets where they meet: at the receiver of the data.
         side = self._side() or series.best_side(packets, OTHER[direction] if kind == "acks" else direction)
         wanted = kind == "offset" and self.look.others
-        return figures.Subject(
+        return figures.FigureSubject(
             packets,
             connection,
             self.analysis.link,
             direction,
             side,
-            self._title(connection["connection"]),
-            tuple(others.courses(self.analysis, direction, side)) if wanted else (),
+            self._title(connection.connection),
+            tuple(others.curves(self.analysis, direction, side)) if wanted else (),
         )
 
     def _side(self) -> Any:
         """The side that was asked for. UsageError if nothing was captured there."""
-        sides = self.analysis.summary["sides"]
+        sides = self.analysis.summary.sides
         if self.side is not None and sides not in ("both", self.side):
             where = "at one place, unknown which" if sides == "unknown" else f"at the {sides}'s side alone"
             raise UsageError(f"--side {self.side}: packets were captured {where}", "leave --side out")
@@ -233,4 +233,4 @@ class _Drawing:
             between = "" if one.treatment == DIRECT else f", {one.treatment}"
             ends = f"client {one.client}, server {one.server}{between}"
             return f"{one.scenario}: {ends}, iteration {one.iteration}"
-        return f"{', '.join(Path(file).name for file in self.analysis.summary['files'])}, connection {number}"
+        return f"{', '.join(Path(file).name for file in self.analysis.summary.files)}, connection {number}"

@@ -28,7 +28,7 @@ from bentpipe.execution.bundler import Bundler
 from bentpipe.execution.pause import Pause
 from bentpipe.execution.scheduler import Scheduler, Settings, failed
 from bentpipe.plan import campaign, flows, scenarios, workload
-from bentpipe.plan.campaign import Cast
+from bentpipe.plan.campaign import PlanVariants
 from bentpipe.plan.treatments import DIRECT, QUIC_PEP
 from bentpipe.runs import manifest
 from bentpipe.runs.records import Record
@@ -41,8 +41,8 @@ DEFAULT_CAMPAIGN = "demo"
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What is to be run, as the command line says it."""
+class RunRequest:
+    """The request for a run, as the command line says it."""
 
     name: str | None  # of the campaign, or its file
     changes: dict[str, Any]  # keys of a plan
@@ -55,12 +55,12 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Started:
-    """A run that is ready to be executed."""
+class PreparedRun:
+    """A run that is prepared and can be executed."""
 
     folder: RunFolder
     manifest: manifest.Manifest
-    cast: Cast
+    variants: PlanVariants
     records: dict[str, Record]
 
 
@@ -83,7 +83,8 @@ def run(
     as_json: bool,
     **given: Any,
 ) -> int:
-    """Run a campaign, in virtual time or in real time. Options change what its file says (docs/campaigns.md).
+    """Run a campaign, in virtual time or in real time. Options change what its file says;
+    docs/reference/campaigns.md has its keys.
 
     Without a campaign, options change `demo`: what they leave open is as there, with 3 iterations, a file of
     10 MiB, seed 20260401; the capture of each cell's median trial is kept, of which the demo itself keeps the
@@ -95,7 +96,7 @@ def run(
     Examples:
       bentpipe run
       bentpipe run --scenario sat,satloss --client quinn --server quic-go --iterations 30
-      bentpipe run --scenario sat --set forward.queue=1BDP --client quinn:iw=10,quinn:iw=100 --server quinn
+      bentpipe run --scenario sat --set forward.queue=1BDP --client quinn --server quinn:iw=100
       bentpipe run --scenario sat --workload transfer:1MB,upload:1MB --client quinn --server noq
       bentpipe run --scenario sat --workload duration:30s --client noq --server noq --flow start=1s
       bentpipe run --scenario geo-tum --client noq --server noq --treatment direct,quic-pep
@@ -118,7 +119,7 @@ def run(
         silence_s=silence_s(),
         awake=is_virtual_machine() if awake is None else awake,
     )
-    asked = Asked(name, run_options.changed_keys(given), extra, short=given["size"] is not None)
+    asked = RunRequest(name, run_options.changed_keys(given), extra, short=given["size"] is not None)
     if bundles is not None:
         if resume is not None or out is not None:
             raise UsageError("--bundles: nothing is run", "leave out --out and --resume")
@@ -130,7 +131,7 @@ def run(
         shown.note(f"left out: {why}")
     retry = failed(started.records) if retry_failed else frozenset()
     execution = Scheduler(
-        started.folder, started.manifest, started.cast, settings, shown, started.records, retry
+        started.folder, started.manifest, started.variants, settings, shown, started.records, retry
     )
     try:
         execution.run()
@@ -148,8 +149,8 @@ def run(
     return 1 if execution.harness_failures else 0
 
 
-def _start(out: Path | None, asked: Asked, jobs: int | None) -> Started:
-    values, cast = _prepare(asked)
+def _start(out: Path | None, asked: RunRequest, jobs: int | None) -> PreparedRun:
+    values, variants = _prepare(asked)
     _check_room(values.plan, asked.where("workloads", "--bytes" if asked.short else "--workload"), jobs)
     time_of_day = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     folder = RunFolder.create(out or Path("runs") / f"{values.plan.name}-{time_of_day}")
@@ -158,13 +159,13 @@ def _start(out: Path | None, asked: Asked, jobs: int | None) -> Started:
     except BaseException:
         folder.close()
         raise
-    return Started(folder, values, cast, {})
+    return PreparedRun(folder, values, variants, {})
 
 
-def _write_bundles(folder: Path, asked: Asked, settings: Settings) -> int:
+def _write_bundles(folder: Path, asked: RunRequest, settings: Settings) -> int:
     """Write the trials that can be started as bundles, and say what is left out."""
-    values, cast = _prepare(asked)
-    bundler = Bundler(values, cast, settings.silence_s)
+    values, variants = _prepare(asked)
+    bundler = Bundler(values, variants, settings.silence_s)
     bundler.ask_versions()
     for why in values.left_out.values():
         click.echo(f"left out: {why}", err=True)
@@ -183,7 +184,7 @@ def _write_bundles(folder: Path, asked: Asked, settings: Settings) -> int:
     return 0
 
 
-def _prepare(asked: Asked) -> tuple[manifest.Manifest, Cast]:
+def _prepare(asked: RunRequest) -> tuple[manifest.Manifest, PlanVariants]:
     """What is to be run, checked, and by whom; nothing is written yet."""
     changes = asked.changes
     plan = campaign.load(DEFAULT_CAMPAIGN if asked.name is None else asked.name).changed(changes)
@@ -200,14 +201,14 @@ def _prepare(asked: Asked) -> tuple[manifest.Manifest, Cast]:
     known = catalogue.discover(asked.extra)
     note_replaced(known)
     _check_treatments(plan, asked)
-    cast = campaign.cast(plan, known, _named(changes))
+    variants = campaign.find_variants(plan, known, _named(changes))
     plan.labels()
     resolved = _resolve(plan, asked)
     _check_times(plan, resolved, asked)
-    return manifest.new(plan, resolved, cast, _stack_folders(asked.extra)), cast
+    return manifest.new(plan, resolved, variants, _stack_folders(asked.extra)), variants
 
 
-def _check_treatments(plan: campaign.Plan, asked: Asked) -> None:
+def _check_treatments(plan: campaign.Plan, asked: RunRequest) -> None:
     """Proxies are of use, and can be started."""
     if "pep" in asked.changes and QUIC_PEP not in plan.treatments:
         raise UsageError(f"--pep: no treatment is {QUIC_PEP}", f"add --treatment {DIRECT},{QUIC_PEP}")
@@ -216,7 +217,7 @@ def _check_treatments(plan: campaign.Plan, asked: Asked) -> None:
             proxies.discover()[treatment.kind].command(TESTBEDS[plan.testbed].mode)
 
 
-def _resolve(plan: campaign.Plan, asked: Asked) -> list[scenarios.Scenario]:
+def _resolve(plan: campaign.Plan, asked: RunRequest) -> list[scenarios.Scenario]:
     """The plan's scenarios in full. What the campaign file sets is in errors what it is there, no option."""
     try:
         return scenarios.resolve_all(plan.cases())
@@ -235,15 +236,15 @@ def _resolve(plan: campaign.Plan, asked: Asked) -> list[scenarios.Scenario]:
         raise UsageError(text, error.hint) from error
 
 
-def _check_times(plan: campaign.Plan, resolved: Sequence[scenarios.Scenario], asked: Asked) -> None:
+def _check_times(plan: campaign.Plan, resolved: Sequence[scenarios.Scenario], asked: RunRequest) -> None:
     """Every flow begins, and lasts as long as it is to, before a trial's timeout."""
     for scenario, moved in itertools.product(resolved, plan.parsed_workloads):
         timeout_s = scenario.summary["timeout_s"]
-        for flow in (flows.Flow(), *flows.of(moved)):
+        for flow in (flows.FurtherFlow(), *flows.of(moved)):
             lasts_ms = (flow.workload or moved).duration_ms
             if flow.start_ms + (lasts_ms or 1) <= timeout_s * 1000:
                 continue
-            further = flow != flows.Flow()
+            further = flow != flows.FurtherFlow()
             where = asked.where("flows", "--flow") if further else asked.where("workloads", "--workload")
             ends = "begins" if lasts_ms is None else "ends"
             raise UsageError(
@@ -266,7 +267,7 @@ def _stack_folders(extra: Sequence[Path]) -> list[str]:
     return [str(folder.resolve()) for folder in (*map(Path, named), *extra)]
 
 
-def _resume(path: Path, asked: Asked, jobs: int | None) -> Started:
+def _resume(path: Path, asked: RunRequest, jobs: int | None) -> PreparedRun:
     folder, values, records = RunFolder.reopen(path)
     try:
         plan = values.plan
@@ -282,8 +283,8 @@ def _resume(path: Path, asked: Asked, jobs: int | None) -> Started:
         if asked.extra:  # the folders may have moved
             values.stack_folders = _stack_folders(asked.extra)
         known = catalogue.discover(Path(one) for one in values.stack_folders)
-        cast = campaign.cast(plan, known, {*plan.clients, *plan.servers}, values.left_out)
-        for stack in values.resumed_with(cast.stacks):
+        variants = campaign.find_variants(plan, known, {*plan.clients, *plan.servers}, values.left_out)
+        for stack in values.resumed_with(variants.stacks):
             click.echo(
                 f"note: {stack} is not what it was when the run began: see {path / manifest.FILE}", err=True
             )
@@ -293,7 +294,7 @@ def _resume(path: Path, asked: Asked, jobs: int | None) -> Started:
     except BaseException:
         folder.close()
         raise
-    return Started(folder, values, cast, {record.trial: record for record in records})
+    return PreparedRun(folder, values, variants, {record.trial: record for record in records})
 
 
 def _named(changes: dict[str, Any]) -> Sequence[str]:

@@ -11,6 +11,7 @@ import click
 from bentpipe import paths
 from bentpipe.errors import UsageError
 from bentpipe.plan import campaign, flows, treatments, workload
+from bentpipe.plan.trial import IP_VERSIONS
 from bentpipe.plan.workload import Workload
 from bentpipe.schema.manifest import PAIRS, TRACES
 from bentpipe.testbed import TESTBEDS
@@ -120,8 +121,8 @@ PLAN = _options(
         multiple=True,
         metavar="PROXIES",
         help="The chain of --treatment quic-pep, as in terminal:iw=100:cc=newreno,gateway:iw=100:cc=newreno "
-        "(default: terminal,gateway; docs/pep.md has their options). Repeated: each is a treatment of its "
-        "own.",
+        "(default: terminal,gateway; docs/reference/pep.md has their options). Repeated: each is a treatment "
+        "of its own.",
     ),
     click.option("--bytes", "size", metavar="SIZE", help="Short for --workload transfer:SIZE."),
     click.option(
@@ -136,6 +137,12 @@ PLAN = _options(
         "--testbed",
         type=click.Choice(list(TESTBEDS)),
         help="sim: virtual time (default). emu: real processes and sockets behind emulated links.",
+    ),
+    click.option(
+        "--ip",
+        type=click.Choice([str(version) for version in IP_VERSIONS]),
+        callback=lambda _context, _option, given: None if given is None else int(given),
+        help="The version of IP that programs speak (default: 4).",
     ),
     click.option(
         "--trace",
@@ -199,7 +206,7 @@ def changed_keys(given: dict[str, Any]) -> dict[str, Any]:
     changes: dict[str, Any] = {LISTS[key]: given[key] for key in LISTS if given[key]}
     changes |= {
         key: given[key]
-        for key in ("pairs", "iterations", "seed", "testbed", "trace", "qlog")
+        for key in ("pairs", "iterations", "seed", "testbed", "ip", "trace", "qlog")
         if given[key] is not None
     }
     if given["workload"] and given["size"] is not None:

@@ -92,7 +92,7 @@ def shell(
     Examples:
       bentpipe shell sat -- ping -c 3 server
       bentpipe shell sat --server 'python3 -m http.server 80' -- curl -O http://server/README.md
-      bentpipe shell sat --set forward.rate='50 Mbit/s' --server 'iperf3 -s' --meters -- iperf3 -c server
+      bentpipe shell sat --set forward.rate=50Mbit/s --server 'iperf3 -s' --meters -- iperf3 -c server
       bentpipe shell sat
       bentpipe shell sat -- bentpipe shell leo-tum -- ping server
     """

@@ -16,7 +16,7 @@ from bentpipe.cli import install as installing
 from bentpipe.errors import UsageError, one_of
 from bentpipe.stacks import catalogue, state
 from bentpipe.stacks.model import Stack
-from bentpipe.stacks.state import State
+from bentpipe.stacks.state import StackStatus
 from bentpipe.testcases import TESTCASES
 
 _WIDEST = 12  # characters: longer words than this are broken where there is no room
@@ -62,7 +62,7 @@ def stacks(context: click.Context, as_json: bool, extra: tuple[Path, ...]) -> No
         console.print(line, markup=False)
 
 
-def _table(found: Sequence[State]) -> Table:
+def _table(found: Sequence[StackStatus]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     headings = list(_cells(found[0])) if found else []
     for heading in headings:
@@ -73,7 +73,7 @@ def _table(found: Sequence[State]) -> Table:
     return table
 
 
-def _cells(one: State) -> dict[str, str]:
+def _cells(one: StackStatus) -> dict[str, str]:
     """The row of a stack: heading → text, which may be broken between words."""
     stack = one.stack
     return {
@@ -94,7 +94,7 @@ def _cases(testcases: Sequence[str]) -> str:
     return "all" if not absent else "".join(_LETTERS[case] for case in testcases)
 
 
-def _legend(found: Sequence[State]) -> Iterator[str]:
+def _legend(found: Sequence[StackStatus]) -> Iterator[str]:
     yield ""
     if any(_cases(one.stack.testcases) != "all" for one in found):
         yield f"cases: {', '.join(f'{letter} {case}' for case, letter in _LETTERS.items())}."

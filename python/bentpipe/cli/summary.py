@@ -26,7 +26,7 @@ _WIDTH = 80
 _LINES = 30  # of failures
 _H3 = " h3"  # behind what was measured over HTTP/3
 _NAMED = 3  # pairs, before they are counted
-_BULK = ("transfer", "upload", "duration")  # test cases that are about goodput
+_BULK = ("transfer", "upload")  # test cases that are about goodput
 # Where many servers share a line, an outcome is a letter.
 _LETTERS = {
     "unsupported": "U",
@@ -142,7 +142,8 @@ def _has_goodput(matrix: Matrix) -> bool:
     """Whether its cells are goodputs: not where a test case is about something else, nor where most successes
     have none, because the files are too small.
     """
-    if matrix.key.workload.partition(":")[0] not in _BULK:
+    moved = workload.known(matrix.key.workload)
+    if moved is None or moved.testcase not in _BULK:
         return False
     succeeded = [cell for cell in matrix.cells if cell.ok]
     measured = sum(cell.goodput_mean_bps is not None for cell in succeeded)

@@ -9,18 +9,17 @@ import shutil
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
 from bentpipe.analysis import traces
-from bentpipe.analysis.traces import Analysis, Connection, Evidence, Finding
-from bentpipe.cli.captured import Captured, captured, find
+from bentpipe.analysis.traces import Analysis
+from bentpipe.cli.captured import CaptureArguments, captured, find
 from bentpipe.runs import trial_files
+from bentpipe.schema.analysis import Connection, Establishment, Evidence, Finding, Metrics, PlotPlace
 
 _WIDTH = 100
 _UNKNOWN = "-"
-_WAYS = ("forward", "return")
 _ENOUGH = 10  # data packets, for a ratio to mean something
 _BOUND = "\u00a0"  # between a number and its unit, which stay on one line
 
@@ -32,14 +31,14 @@ _BOUND = "\u00a0"  # between a number and its unit, which stay on one line
     "-o", "--out", type=click.Path(path_type=Path), metavar="DIR", help="Leave packets and analysis here."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the analysis as JSON.")
-def trace(named: Captured, explain: bool, out: Path | None, as_json: bool) -> int:
+def trace(named: CaptureArguments, explain: bool, out: Path | None, as_json: bool) -> int:
     """Measure the QUIC and TCP connections in captures (pcapng, pcap) or in the folder of a trial.
 
     Two captures of the same connections, one taken at each side, are given together. Forward is from server
     to client. Times count from the connection's first packet; - is what cannot be measured.
 
-    With -o, DIR has the packets in packets.parquet and the analysis in analysis.json; docs/traces.md says
-    what is in them.
+    With -o, DIR has the packets in packets.parquet and the analysis in analysis.json;
+    docs/reference/traces.md says what is in them.
 
     Exit code: 0; 1 if a file could not be read to its end, or nothing of the data was decrypted: what there
     is has been printed; 2 if nothing was read.
@@ -52,7 +51,7 @@ def trace(named: Captured, explain: bool, out: Path | None, as_json: bool) -> in
     """
     analysis = find(named, out)
     if as_json:
-        click.echo(json.dumps(analysis.summary, indent=1))
+        click.echo(json.dumps(json.loads((analysis.folder / trial_files.SUMMARY).read_text()), indent=1))
     else:
         _print(analysis, named, explain)
         if analysis.other_hops:
@@ -60,7 +59,7 @@ def trace(named: Captured, explain: bool, out: Path | None, as_json: bool) -> in
             click.echo(f"note: this is the hop at the client; the others: {others}")
     if out is not None:
         click.echo(f"{out / trial_files.PACKETS}\n{out / trial_files.SUMMARY}", err=as_json)
-    errors = [traces.with_hint(error) for error in analysis.summary["errors"]]
+    errors = [traces.with_hint(error) for error in analysis.summary.errors]
     if analysis.is_sealed():
         errors.append(_sealed(named))
     for text, hint in errors:
@@ -68,93 +67,94 @@ def trace(named: Captured, explain: bool, out: Path | None, as_json: bool) -> in
     return 1 if errors else 0
 
 
-def _sealed(named: Captured) -> tuple[str, str]:
+def _sealed(named: CaptureArguments) -> tuple[str, str]:
     text = "nothing of the data could be decrypted"
     if named.keylog:
         return f"--keylog: {named.keylog}: {text} with it", "its secrets seem to be of other connections"
     return text, "give the TLS secrets: --keylog KEYS, as endpoints write it with SSLKEYLOGFILE=KEYS"
 
 
-def _print(analysis: Analysis, named: Captured, explain: bool) -> None:
+def _print(analysis: Analysis, named: CaptureArguments, explain: bool) -> None:
     summary = analysis.summary
-    for connection in summary["connections"]:
-        for line in _connection(connection, summary["sides"]):
+    for connection in summary.connections:
+        for line in _connection(connection, summary.sides):
             click.echo(line)
         if explain:
             for line in _explain(analysis, connection, named):
                 click.echo(line)
         click.echo()
-    for missing in summary["undecoded"]:
-        what = f"{missing['count']} {missing['what']}"
-        if not any(what in error for error in summary["errors"]):
-            text = f"not decoded: {what} (first in frame {missing['first_frame']})"
+    for missing in summary.undecoded:
+        what = f"{missing.count} {missing.what}"
+        if not any(what in error for error in summary.errors):
+            text = f"not decoded: {what} (first in frame {missing.first_frame})"
             click.echo(textwrap.fill(text, _width(), subsequent_indent="  "))
 
 
 def _connection(one: Connection, sides: str) -> Iterator[str]:
-    version = f"QUIC version {one['version']}" if one["protocol"] == "quic" else one["protocol"].upper()
+    version = f"QUIC version {one.version}" if one.protocol == "quic" else one.protocol.upper()
     where = {"both": "both sides", "unknown": "one place, unknown which"}.get(sides, f"the {sides}'s side")
-    yield f"connection {one['connection']}: {version}, captured at {where}"
-    yield f"  client {one['client']}, server {one['server']}"
-    if one.get("establishment"):
-        yield from _indented(f"handshake: {_established(one['establishment'])}", 2)
+    yield f"connection {one.connection}: {version}, captured at {where}"
+    yield f"  client {one.client}, server {one.server}"
+    if one.establishment:
+        yield from _indented(f"handshake: {_established(one.establishment)}", 2)
     yield ""
-    metrics = one["metrics"]
+    metrics = one.metrics
     for name, value in _whole(metrics):
         yield f"  {name:<22} {value}"
     yield ""
     yield f"  {'':<24} {'forward':>15} {'return':>15}"
     for name, key, show in _ONE_WAY:
-        values = [show(metrics[way].get(key)) for way in _WAYS]
+        values = [show(getattr(one_way, key)) for one_way in (metrics.forward, metrics.return_)]
         yield f"  {name:<24} {values[0]:>15} {values[1]:>15}"
     yield ""
     yield f"  {'data sent':<24} {'forward':>15} {'return':>15}"
-    for name, *shown in zip(_ACKED, *(_acknowledged(metrics, way) for way in _WAYS), strict=True):
+    for name, *shown in zip(_ACKED, *_acknowledged(metrics), strict=True):
         yield f"  {name:<24} {shown[0]:>15} {shown[1]:>15}"
 
 
-def _established(shown: dict[str, Any]) -> str:
+def _established(shown: Establishment) -> str:
     """How the connection came about."""
-    words = ["complete" if shown["complete"] else "not complete"]
-    if shown["retry"]:
+    words = ["complete" if shown.complete else "not complete"]
+    if shown.retry:
         words.append("after a Retry")
-    if shown["client_hellos"] != 1:
-        words.append(f"{shown['client_hellos']} ClientHellos")
-    if shown["resumed"] is not None:
-        words.append("resumed with a ticket" if shown["resumed"] else "not resumed")
-    early = shown["zero_rtt_bytes"]
+    if shown.client_hellos != 1:
+        words.append(f"{shown.client_hellos} ClientHellos")
+    if shown.resumed is not None:
+        words.append("resumed with a ticket" if shown.resumed else "not resumed")
+    early = shown.zero_rtt_bytes
     if early is None:
         words.append("0-RTT packets that were not decrypted")
     elif early:
         taken = {True: "accepted", False: "not accepted", None: "accepted or not is not known"}
-        words.append(f"{early:,} stream bytes in 0-RTT packets, {taken[shown['zero_rtt_accepted']]}")
+        words.append(f"{early:,} stream bytes in 0-RTT packets, {taken[shown.zero_rtt_accepted]}")
     return ", ".join(words)
 
 
-def _acknowledged(metrics: dict[str, Any], way: str) -> tuple[str, str, str]:
-    """Packets with data that went one way, packets with ACKs that came back, and these per one of those."""
-    ratio = metrics[way].get("acks_per_data_packet")
-    acks = metrics["return" if way == "forward" else "forward"].get("acks_sent")
-    data = round(acks / ratio) if acks and ratio else None
-    meant = data is not None and data >= _ENOUGH
-    return _count(data), _count(acks), _ratio(ratio if meant else None)
+def _acknowledged(metrics: Metrics) -> Iterator[tuple[str, str, str]]:
+    """Of each way: packets with data, packets with ACKs that came back, and these per one of those."""
+    for way, back in ((metrics.forward, metrics.return_), (metrics.return_, metrics.forward)):
+        ratio, acks = way.acks_per_data_packet, back.acks_sent
+        data = round(acks / ratio) if acks and ratio else None
+        meant = data is not None and data >= _ENOUGH
+        yield _count(data), _count(acks), _ratio(ratio if meant else None)
 
 
-def _whole(metrics: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _whole(metrics: Metrics) -> Iterator[tuple[str, str]]:
     """What is measured of a connection as a whole."""
-    for name, key in (
-        ("handshake complete", "handshake_s"),
-        ("first stream byte", "ttfb_s"),
-        ("last stream byte", "completion_s"),
-        ("transfer", "transfer_s"),
+    for name, time_s in (
+        ("handshake complete", metrics.handshake_s),
+        ("first stream byte", metrics.ttfb_s),
+        ("last stream byte", metrics.completion_s),
+        ("transfer", metrics.transfer_s),
     ):
-        yield name, _unit(metrics.get(key), ".3f", "s")
-    yield "goodput", _rate(metrics.get("goodput_bps"))
-    yield "bytes from server", _count(metrics.get("stream_bytes"))
-    yield "bytes from client", _count(metrics.get("upload_bytes"))
-    spread = [_unit(metrics.get(f"rtt_{which}_ms"), ".1f", "") for which in ("min", "median", "max")]
+        yield name, _unit(time_s, ".3f", "s")
+    yield "goodput", _rate(metrics.goodput_bps)
+    yield "bytes from server", _count(metrics.stream_bytes)
+    yield "bytes from client", _count(metrics.upload_bytes)
+    rtts_ms = (metrics.rtt_min_ms, metrics.rtt_median_ms, metrics.rtt_max_ms)
+    spread = [_unit(rtt_ms, ".1f", "") for rtt_ms in rtts_ms]
     yield "RTT min/median/max", f"{' / '.join(spread)} ms"
-    yield "most bytes in flight", _count(metrics.get("in_flight_max_bytes"))
+    yield "most bytes in flight", _count(metrics.in_flight_max_bytes)
 
 
 def _unit(value: float | None, form: str, unit: str) -> str:
@@ -202,26 +202,26 @@ _ONE_WAY = (
 _ACKED = ("data packets", "ACK packets coming back", "  per data packet")
 
 
-def _explain(analysis: Analysis, one: Connection, named: Captured) -> Iterator[str]:
+def _explain(analysis: Analysis, one: Connection, named: CaptureArguments) -> Iterator[str]:
     """The findings: those that hold first, then those left open, then what was ruled out."""
     by_verdict: dict[str, list[Finding]] = {"yes": [], "not_sure": [], "no": []}
-    for finding in one["findings"]:
-        by_verdict[finding["verdict"]].append(finding)
+    for finding in one.findings:
+        by_verdict[finding.verdict].append(finding)
     yield ""
     if not by_verdict["yes"]:
-        yield f"  {_nothing(one['findings'], by_verdict['not_sure'])}"
+        yield f"  {_nothing(one.findings, by_verdict['not_sure'])}"
     for finding in by_verdict["yes"]:
-        yield f"  yes: {finding['title']}"
-        yield from _indented(finding["text"], 4)
-        for evidence in finding["evidence"]:
+        yield f"  yes: {finding.title}"
+        yield from _indented(finding.text, 4)
+        for evidence in finding.evidence:
             yield from _indented(f"- {_evidence(evidence)}", 4)
-        if finding["plot"] is not None:
-            yield f"    see: {_plot_command(finding['plot'], one, named, analysis)}"
+        if finding.plot is not None:
+            yield f"    see: {_plot_command(finding.plot, one, named, analysis)}"
     for why, titles in _by_reason(by_verdict["not_sure"]).items():
         yield from _indented(f"not sure: {'; '.join(titles)}", 2)
         yield from _indented(why, 4)
     if by_verdict["no"]:
-        yield from _indented("ruled out: " + "; ".join(finding["title"] for finding in by_verdict["no"]), 2)
+        yield from _indented("ruled out: " + "; ".join(finding.title for finding in by_verdict["no"]), 2)
 
 
 def _nothing(rules: Sequence[Finding], open_: Sequence[Finding]) -> str:
@@ -236,30 +236,30 @@ def _by_reason(findings: Sequence[Finding]) -> dict[str, list[str]]:
     """Why something is left open → the titles of what is."""
     reasons: dict[str, list[str]] = {}
     for finding in findings:
-        reasons.setdefault(finding["text"].removeprefix("Not sure: "), []).append(finding["title"])
+        reasons.setdefault(finding.text.removeprefix("Not sure: "), []).append(finding.title)
     return reasons
 
 
 def _evidence(one: Evidence) -> str:
-    value = f"{one['value']:,.0f}" if abs(one["value"]) >= 1000 else f"{one['value']:.4g}"
-    when = f"at {one['at_s']:.3f}{_BOUND}s"
-    if one["until_s"] is not None:
-        when = f"from {one['at_s']:.3f}{_BOUND}s to {one['until_s']:.3f}{_BOUND}s"
-    return f"{one['what']}: {value}{_BOUND}{one['unit']} {when}"
+    value = f"{one.value:,.0f}" if abs(one.value) >= 1000 else f"{one.value:.4g}"
+    when = f"at {one.at_s:.3f}{_BOUND}s"
+    if one.until_s is not None:
+        when = f"from {one.at_s:.3f}{_BOUND}s to {one.until_s:.3f}{_BOUND}s"
+    return f"{one.what}: {value}{_BOUND}{one.unit} {when}"
 
 
-def _plot_command(plot: dict[str, Any], connection: Connection, named: Captured, analysis: Analysis) -> str:
+def _plot_command(
+    plot: PlotPlace, connection: Connection, named: CaptureArguments, analysis: Analysis
+) -> str:
     words = ["bentpipe", "plot", *map(traces.argument, named.files)]
     words += ["--keylog", traces.argument(named.keylog)] if named.keylog else []
     words += [word for qlog in named.qlogs for word in ("--qlog", traces.argument(qlog))]
     words += ["--link", named.link] if named.link else []
-    words += ["--kind", plot["kind"]]
-    from_s, to_s = plot.get("from_s"), plot.get("to_s")
-    if from_s is not None and to_s is not None:
-        from_s, to_s = analysis.window(connection, from_s, to_s)
+    words += ["--kind", plot.kind]
+    from_s, to_s = analysis.window(connection, plot.from_s, plot.to_s)
     for option, time_s in (("--from", from_s), ("--to", to_s)):
-        words += [] if time_s is None else [option, f"{time_s:.3f}".rstrip("0").rstrip(".")]
-    words += ["--connection", str(connection["connection"])] if connection["connection"] else []
+        words += [option, f"{time_s:.3f}".rstrip("0").rstrip(".")]
+    words += ["--connection", str(connection.connection)] if connection.connection else []
     return " ".join(map(_quoted, words))
 
 

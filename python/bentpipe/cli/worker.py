@@ -17,7 +17,7 @@ import msgspec
 
 from bentpipe.errors import UsageError
 from bentpipe.execution import bundle as bundles
-from bentpipe.execution.executor import Local
+from bentpipe.execution.executor import LocalExecutor
 from bentpipe.execution.jobs import Answer
 from bentpipe.schema import reading
 from bentpipe.schema.bundle import FORMAT, Bundle, BundleAnswer
@@ -59,7 +59,7 @@ def worker(bundle: BinaryIO, out: Path | None, extra: tuple[Path, ...]) -> int:
         tempfile.TemporaryDirectory(prefix="bentpipe-", ignore_cleanup_errors=True) as scratch,
         ThreadPoolExecutor(1) as pool,
     ):
-        executor = Local(known, Path(scratch), pool)
+        executor = LocalExecutor(known, Path(scratch), pool)
         folder = out.resolve() if out else Path(scratch, "trial")
         bundles.resolve(asked, known, Path(scratch), folder)  # what is not here is said at once
         with _told_to_end() as told:
@@ -80,7 +80,7 @@ def _read(bundle: BinaryIO) -> Bundle:
         raise UsageError(f"{bundle.name}: no bundle: {error}", hint) from error
 
 
-def _wait(future: Future[Answer], executor: Local, told: threading.Event) -> Answer:
+def _wait(future: Future[Answer], executor: LocalExecutor, told: threading.Event) -> Answer:
     """The answer; once the process is told to end, that of the trial that was ended."""
     while not future.done() and not told.is_set():
         wait([future], timeout=_TICK_S)

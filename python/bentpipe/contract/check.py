@@ -39,14 +39,14 @@ class Check:
         return values
 
 
-class Wrong(Exception):
+class ContractBreach(Exception):
     """What a check found, in words."""
 
 
 def attempt(name: str, body: Callable[[], None], hint: str) -> Check:
     try:
         body()
-    except (Wrong, pipe.PipeError, loopback.LoopbackError) as error:
+    except (ContractBreach, pipe.PipeError, loopback.LoopbackError) as error:
         return Check(name, False, str(error), hint)
     except OSError as error:
         return Check(name, False, f"{error.filename or 'it'}: {error.strerror}", hint)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from bentpipe.contract.check import SIZE, UNKNOWN, Check, Wrong, attempt, partner_of
+from bentpipe.contract.check import SIZE, UNKNOWN, Check, ContractBreach, attempt, partner_of
 from bentpipe.contract.testcases import CASES
 from bentpipe.plan import workload
 from bentpipe.stacks import loopback
@@ -106,7 +106,7 @@ def _refused(stack: Stack, role: str, transfer: loopback.Transfer) -> Callable[[
     def body() -> None:
         why = loopback.refusal(stack, role, transfer)
         if why is not None:
-            raise Wrong(why)
+            raise ContractBreach(why)
 
     return body
 
@@ -115,9 +115,9 @@ def _logged(folder: Path, role: str, log: str) -> Callable[[], None]:
     def body() -> None:
         keys = folder / f"keys-{role}.log"
         if log == "keylog" and (not keys.is_file() or keys.stat().st_size == 0):
-            raise Wrong("SSLKEYLOGFILE is absent or empty")
+            raise ContractBreach("SSLKEYLOGFILE is absent or empty")
         if log == "qlog" and not any((folder / f"qlog-{role}").iterdir()):
-            raise Wrong("QLOGDIR is empty")
+            raise ContractBreach("QLOGDIR is empty")
 
     return body
 

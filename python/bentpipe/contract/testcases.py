@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bentpipe.contract.bench import Bench, Question
 from bentpipe.contract.check import Check, partner_of
+from bentpipe.contract.stack_pair import StackPair, TrialRequest
 from bentpipe.plan import workload
 from bentpipe.stacks.model import Stack
 
 
 @dataclass(frozen=True)
-class Case:
-    """What a test case moves, over which path, and what a stack that fails it may have missed."""
+class CaseCheck:
+    """The check of a test case: what it moves, over which path, and what a stack that fails may lack."""
 
     workload: str
     shown: str  # by the wire
@@ -25,34 +25,34 @@ class Case:
 
 
 CASES = {
-    "handshake": Case(
+    "handshake": CaseCheck(
         "handshake:1000",
         "one handshake without Retry",
         "the server must not ask for a Retry in this test case",
     ),
-    "longrtt": Case(
+    "longrtt": CaseCheck(
         "longrtt:30000",
         "a second ClientHello on a round trip of 1.5 s",
         "the first PTO is 999 ms (RFC 9002 section 6.2.2): the client sends its ClientHello again after it",
         ("forward.delay=750 ms", "return.delay=750 ms"),
     ),
-    "multiplexing": Case(
+    "multiplexing": CaseCheck(
         "multiplexing:500x32",
         "one connection that carries 500 requests",
         "the client opens further streams as MAX_STREAMS allows; the server raises the limit as they end",
     ),
-    "resumption": Case(
+    "resumption": CaseCheck(
         "resumption:2x30000",
         "a second connection with the server's ticket and without a Certificate",
         "the client waits for the session ticket before it closes the first connection, and offers it then",
     ),
-    "zerortt": Case(
+    "zerortt": CaseCheck(
         "zerortt:2x30000",
         "0-RTT packets with stream data that the server accepts",
         "the ticket allows early data, the client remembers the server's transport parameters and sends the "
         "requests before the handshake is complete, and the server accepts them",
     ),
-    "upload": Case(
+    "upload": CaseCheck(
         "upload:100000",
         "data that go from client to server",
         "the client sends PUT /path, the bytes of www/path and FIN; the server answers with FIN at the end",
@@ -67,25 +67,25 @@ def checks(stack: Stack, folder: Path) -> Iterator[Check]:
             yield from _case(stack, folder, name, case)
 
 
-def _case(stack: Stack, folder: Path, name: str, case: Case) -> Iterator[Check]:
+def _case(stack: Stack, folder: Path, name: str, case: CaseCheck) -> Iterator[Check]:
     partner = partner_of(stack)
     if partner is None or name not in partner.testcases:
         yield Check(f"{name}: {case.shown}", None, "there is no stack for the other role that knows it")
         return
     client = stack if "client" in stack.roles else partner
     server = stack if "server" in stack.roles else partner
-    bench = Bench(client, server, folder)
+    pair = StackPair(client, server, folder)
     work = workload.parse(case.workload, name)
     workload.write_files(folder / "www", work)
-    question = Question(name, settings=case.settings, testcase=name, requests=work.requests)
-    result = bench.trial(question)
-    title = f"{name}: every file arrives, and the wire shows {case.shown}, {bench.pair}"
+    request = TrialRequest(name, settings=case.settings, testcase=name, requests=work.requests)
+    result = pair.trial(request)
+    title = f"{name}: every file arrives, and the wire shows {case.shown}, {pair.title}"
     if result["outcome"] != "ok":
-        yield bench.failed(title, question, result, f"{case.hint} (section 2)")
+        yield pair.failed(title, request, result, f"{case.hint} (section 2)")
         return
     yield Check(title, True)
     if client.deterministic and server.deterministic:
-        again = bench.trial(replace(question, label=f"{name}-again"))
+        again = pair.trial(replace(request, label=f"{name}-again"))
         same = again.get("packet_log_sha256") == result.get("packet_log_sha256")
         yield Check(
             f"{name}: the same seed gives the same packets",

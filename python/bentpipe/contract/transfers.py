@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bentpipe.contract.bench import PATH, SCENARIO, Bench, Question
 from bentpipe.contract.check import PARTNERS, SIZE, SMALLER, Check, partner_of
+from bentpipe.contract.stack_pair import PATH, SCENARIO, StackPair, TrialRequest
 from bentpipe.plan.workload import www_file
 from bentpipe.stacks import catalogue
 from bentpipe.stacks.model import Stack
@@ -25,10 +25,10 @@ def checks(stack: Stack, folder: Path) -> Iterator[Check]:
         return
     client = stack if "client" in stack.roles else partner
     server = stack if "server" in stack.roles else partner
-    bench = Bench(client, server, folder)
-    plain = Question("transfer")
-    first = bench.trial(plain)
-    yield bench.check(f"{PLAIN}, {bench.pair}", plain, first)
+    pair = StackPair(client, server, folder)
+    plain = TrialRequest("transfer")
+    first = pair.trial(plain)
+    yield pair.check(f"{PLAIN}, {pair.title}", plain, first)
     if first["outcome"] != "ok":
         yield Check(
             "several files, refused paths, loss, repetition, logs, other test cases",
@@ -36,71 +36,71 @@ def checks(stack: Stack, folder: Path) -> Iterator[Check]:
             "there was no transfer",
         )
         return
-    yield from _transfers(bench)
-    yield from _refused_paths(bench)
-    yield _repetition(bench, first)
-    yield from _logs(bench)
+    yield from _transfers(pair)
+    yield from _refused_paths(pair)
+    yield _repetition(pair, first)
+    yield from _logs(pair)
 
 
-def _transfers(bench: Bench) -> Iterator[Check]:
+def _transfers(pair: StackPair) -> Iterator[Check]:
     several = (*(f"/{size}" for size in SMALLER), f"/{SIZE}")
     lossy = ("forward.loss=2 %", "return.loss=2 %")
-    for name, question in (
+    for name, request in (
         (
             f"{len(several)} files asked for at once arrive whole",
-            Question("several", requests=several),
+            TrialRequest("several", requests=several),
         ),
-        (f"{SIZE} bytes arrive whole with 2 % loss both ways", Question("loss", settings=lossy)),
+        (f"{SIZE} bytes arrive whole with 2 % loss both ways", TrialRequest("loss", settings=lossy)),
     ):
-        yield bench.check(name, question, bench.trial(question))
+        yield pair.check(name, request, pair.trial(request))
 
 
-def _refused_paths(bench: Bench) -> Iterator[Check]:
+def _refused_paths(pair: StackPair) -> Iterator[Check]:
     """Paths that the server must not serve: the file beside them arrives, and the trial ends by itself."""
-    absent = bench.folder / "www" / "absent"
-    outside = www_file(bench.folder, 2000)
+    absent = pair.folder / "www" / "absent"
+    outside = www_file(pair.folder, 2000)
     absent.write_bytes(outside.read_bytes())
     good = f"/{SMALLER[0]}"
     yield _refusal(
-        bench, "a file that is absent", Question("absent", requests=(good, "/absent"), aside=absent)
+        pair, "a file that is absent", TrialRequest("absent", requests=(good, "/absent"), aside=absent)
     )
-    yield _leading_out(bench, (good, f"/../{outside.name}"))
+    yield _leading_out(pair, (good, f"/../{outside.name}"))
 
 
-def _leading_out(bench: Bench, requests: tuple[str, ...]) -> Check:
+def _leading_out(pair: StackPair, requests: tuple[str, ...]) -> Check:
     name = "a path that leads out of www"
-    for client in (bench.client, catalogue.discover().get(_UNCHECKED)):
+    for client in (pair.client, catalogue.discover().get(_UNCHECKED)):
         if client is None or client.missing("virtual-time"):
             continue
-        question = Question(f"outside-{client.name}", requests=requests)
-        pair = replace(bench, client=client)
-        check = _refusal(pair, name, question)
-        if pair.culprit(question) != "client":
+        request = TrialRequest(f"outside-{client.name}", requests=requests)
+        other = replace(pair, client=client)
+        check = _refusal(other, name, request)
+        if other.culprit(request) != "client":
             return check
     return Check(f"{name} is refused", None, "no client at hand asks for such a path")
 
 
-def _refusal(bench: Bench, name: str, question: Question) -> Check:
-    result, path = bench.trial(question), question.requests[-1]
-    name = f"{name} is refused, and what is asked for beside it arrives, {bench.pair}"
+def _refusal(pair: StackPair, name: str, request: TrialRequest) -> Check:
+    result, path = pair.trial(request), request.requests[-1]
+    name = f"{name} is refused, and what is asked for beside it arrives, {pair.title}"
     if result["outcome"] == "missing_file" and f"{path}: " in result["detail"]:
         return Check(name, True)
     if result["outcome"] == "ok":
         return Check(name, False, f"{path} was served", "answer with RESET_STREAM (section 2)")
-    return bench.failed(
+    return pair.failed(
         name,
-        question,
+        request,
         result,
         "the server answers with RESET_STREAM and goes on; the client takes that for the end of this request "
         "alone, and is done when all have ended (section 2)",
     )
 
 
-def _repetition(bench: Bench, first: Mapping[str, Any]) -> Check:
+def _repetition(pair: StackPair, first: Mapping[str, Any]) -> Check:
     name = "the same seed gives the same packets, another seed others"
-    if not (bench.client.deterministic and bench.server.deterministic):
+    if not (pair.client.deterministic and pair.server.deterministic):
         return Check(name, None, "stack.toml says deterministic = false")
-    results = (first, bench.trial(Question("again")), bench.trial(Question("other", seed=2)))
+    results = (first, pair.trial(TrialRequest("again")), pair.trial(TrialRequest("other", seed=2)))
     hashes = [result.get("packet_log_sha256") for result in results]
     same, differ = hashes[0] == hashes[1], hashes[0] != hashes[2]
     detail = "" if same and differ else "two runs differ" if not same else "the seed changes nothing"
@@ -113,9 +113,9 @@ def _repetition(bench: Bench, first: Mapping[str, Any]) -> Check:
     )
 
 
-def _logs(bench: Bench) -> Iterator[Check]:
-    question = Question("logs", logs=True)
-    result = bench.trial(question)
+def _logs(pair: StackPair) -> Iterator[Check]:
+    request = TrialRequest("logs", logs=True)
+    result = pair.trial(request)
     name, hint = (
         "TLS secrets are written when they are asked for",
         "write the NSS key log to HELLO's `keylog` before BYE; a trace is decrypted with it",
@@ -123,9 +123,9 @@ def _logs(bench: Bench) -> Iterator[Check]:
     if result["outcome"] == "ok":
         yield Check(name, True)
     else:
-        yield bench.failed(name, question, result, hint)
+        yield pair.failed(name, request, result, hint)
     for role in ("client", "server"):
-        folder = bench.left(question) / "qlog" / role
+        folder = pair.left(request) / "qlog" / role
         found = folder.is_dir() and any(file.stat().st_size for file in folder.iterdir())
         yield Check(
             f"{role}: qlog is written when it is asked for",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from bentpipe.contract.check import UNKNOWN, Check, Wrong, attempt, hello, shown
+from bentpipe.contract.check import UNKNOWN, Check, ContractBreach, attempt, hello, shown
 from bentpipe.stacks import pipe
 from bentpipe.stacks.model import Stack
 from bentpipe.testcases import TESTCASES
@@ -71,67 +71,71 @@ def _refusals(stack: Stack, role: str, folder: Path) -> Iterator[Check]:
 
 
 def _ready(command: list[str], role: str, folder: Path) -> None:
-    with pipe.Program(command) as program:
+    with pipe.PipeProgram(command) as program:
         ready = program.ready(hello(role, folder))
     if not isinstance(ready, dict):
-        raise Wrong(f"it is {shown(ready)}")
+        raise ContractBreach(f"it is {shown(ready)}")
     for key in ("stack", "version", "driver"):
         if key not in ready:
-            raise Wrong(f'"{key}" is missing')
+            raise ContractBreach(f'"{key}" is missing')
         if not isinstance(ready[key], str) or not ready[key]:
-            raise Wrong(f'"{key}" is {shown(ready[key])}, which is no text')
+            raise ContractBreach(f'"{key}" is {shown(ready[key])}, which is no text')
     if "next_wake" not in ready:
-        raise Wrong('"next_wake" is missing')
+        raise ContractBreach('"next_wake" is missing')
     wake = ready["next_wake"]
     if wake is not None and (isinstance(wake, bool) or not isinstance(wake, int) or not 0 <= wake < 2**64):
-        raise Wrong(f'"next_wake" is {shown(wake)}, which is neither a time in ns nor null')
+        raise ContractBreach(f'"next_wake" is {shown(wake)}, which is neither a time in ns nor null')
     if role == "client" and wake != 0:
-        raise Wrong(f'"next_wake" is {shown(wake)}, but a client wants to start at 0')
+        raise ContractBreach(f'"next_wake" is {shown(wake)}, but a client wants to start at 0')
 
 
 def _empty_run(command: list[str], role: str, folder: Path) -> None:
-    with pipe.Program(command) as program:
+    with pipe.PipeProgram(command) as program:
         program.ready(hello(role, folder))
         now = 0
         for until in (_MS, 2 * _MS):
             ran = program.run(until)
             times = [at for at, _ in ran.departures]
             if times != sorted(times):
-                raise Wrong(f"departures are out of order: at {', '.join(map(str, times[:10]))} ns")
+                raise ContractBreach(f"departures are out of order: at {', '.join(map(str, times[:10]))} ns")
             if times and not now <= times[0] <= times[-1] < until:
-                raise Wrong(f"departures at {times[0]} … {times[-1]} ns are not within [{now}, {until})")
+                raise ContractBreach(
+                    f"departures at {times[0]} … {times[-1]} ns are not within [{now}, {until})"
+                )
             if ran.next_wake < until:
-                raise Wrong(f"next_wake {ran.next_wake} is before the end of the run at {until}")
+                raise ContractBreach(f"next_wake {ran.next_wake} is before the end of the run at {until}")
             if ran.done:
-                raise Wrong(f"done is {ran.done}, but nothing has happened yet")
+                raise ContractBreach(f"done is {ran.done}, but nothing has happened yet")
             if role == "client" and now == 0 and not times:
-                raise Wrong("the client sent nothing in its first millisecond")
+                raise ContractBreach("the client sent nothing in its first millisecond")
             if role == "server" and times:
-                raise Wrong("the server sent something, but nobody has spoken to it")
+                raise ContractBreach("the server sent something, but nobody has spoken to it")
             now = until
 
 
 def _finish(command: list[str], role: str, folder: Path) -> None:
-    with pipe.Program(command) as program:
+    with pipe.PipeProgram(command) as program:
         program.ready(hello(role, folder))
         bye = program.finish()
         code = program.exit_code()
     if not isinstance(bye, dict):
-        raise Wrong(f"BYE is {shown(bye)}")
+        raise ContractBreach(f"BYE is {shown(bye)}")
     missing = [key for key in ("handshake_ns", "requests", "error") if key not in bye]
     if missing:
-        raise Wrong(f"BYE lacks {', '.join(missing)}: {shown(bye)}")
+        raise ContractBreach(f"BYE lacks {', '.join(missing)}: {shown(bye)}")
     if bye["handshake_ns"] is not None:
-        raise Wrong(f'"handshake_ns" is {shown(bye["handshake_ns"])}, but there was no handshake')
+        raise ContractBreach(f'"handshake_ns" is {shown(bye["handshake_ns"])}, but there was no handshake')
     if not isinstance(bye["requests"], list) or len(bye["requests"]) != (1 if role == "client" else 0):
-        raise Wrong(f'"requests" is {shown(bye["requests"])}')
+        raise ContractBreach(f'"requests" is {shown(bye["requests"])}')
     if code != 0:
-        raise Wrong("it did not exit after BYE" if code is None else f"it exited with {code} after BYE")
+        raise ContractBreach(
+            "it did not exit after BYE" if code is None else f"it exited with {code} after BYE"
+        )
 
 
 def _goes_away(command: list[str], role: str, folder: Path) -> None:
-    with pipe.Program(command) as program:
+    with pipe.PipeProgram(command) as program:
         program.ready(hello(role, folder))
         program.hang_up()
         if program.exit_code() is None:
-            raise Wrong(f"it still runs after {program.patience_s:g} s")
+            raise ContractBreach(f"it still runs after {program.patience_s:g} s")

@@ -1,8 +1,8 @@
 """Trial bundles: all that a trial depends on, without a path of this machine, and what is made of one here.
 
-Who executes a bundle finds its stacks by their names and by the hash of what they were built from, and makes
-its files (`schemas/bundle.toml`). Not compared are the versions of the testbed's programs, of proxies, and of
-stacks that are not built but come as packages: those are the receiver's own.
+Who executes a bundle has the same version of Bentpipe, finds its stacks by their names and by the hash of
+what they were built from, with the same versions of packages, and makes its files (`schemas/bundle.toml`).
+Not compared are proxies of the user's own.
 """
 
 from __future__ import annotations
@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from bentpipe import __version__
 from bentpipe.errors import BentpipeError
-from bentpipe.execution.jobs import Flow, Job
+from bentpipe.execution.jobs import LocalFlow, LocalTrial
 from bentpipe.plan.treatments import Proxy, Treatment
 from bentpipe.schema.bundle import Bundle, BundleFlow, BundleProxy, BundleStack
-from bentpipe.stacks import proxies
+from bentpipe.stacks import installed, proxies
 from bentpipe.stacks.model import Stack, Variant
 from bentpipe.testbed import TESTBEDS
+
+_THE_SAME = "use the version of Bentpipe that wrote the bundle, with the same packages"
 
 
 def of_stack(variant: Variant, version: str | None) -> BundleStack:
@@ -28,7 +31,14 @@ def of_stack(variant: Variant, version: str | None) -> BundleStack:
         options=dict(variant.options),
         version=version,
         inputs_sha256=variant.stack.entry.inputs_sha256 if built else None,
+        packages=_packages(variant.stack),
     )
+
+
+def _packages(stack: Stack) -> dict[str, str]:
+    """The packages that a stack runs with, and their versions."""
+    found = installed.packages_of(stack.packages)
+    return {name: version for name, version in found.items() if version is not None}
 
 
 def of_treatment(treatment: Treatment) -> list[BundleProxy]:
@@ -39,16 +49,20 @@ def of_treatment(treatment: Treatment) -> list[BundleProxy]:
     ]
 
 
-def resolve(bundle: Bundle, known: Mapping[str, Stack], www: Path, folder: Path) -> Job:
-    """The job of a bundle on this machine, with its files in `www` and what it leaves in `folder`.
+def resolve(bundle: Bundle, known: Mapping[str, Stack], www: Path, folder: Path) -> LocalTrial:
+    """The trial of a bundle on this machine, with its files in `www` and what it leaves in `folder`.
     BentpipeError if one of its stacks is not here, or was built from something else.
     """
+    if bundle.bentpipe not in ("", __version__):  # a bundle of format 1 does not say
+        raise BentpipeError(
+            f"the bundle is of Bentpipe {bundle.bentpipe}, and this is {__version__}", _THE_SAME
+        )
     if bundle.testbed not in TESTBEDS:
         raise BentpipeError(
             f'testbed: "{bundle.testbed}" is not valid', f"this machine has {', '.join(TESTBEDS)}"
         )
     testbed = TESTBEDS[bundle.testbed]
-    return Job(
+    return LocalTrial(
         scenario=bundle.scenario,
         flows=tuple(_flow(flow, known, testbed.mode) for flow in bundle.flows),
         www=www,
@@ -59,6 +73,7 @@ def resolve(bundle: Bundle, known: Mapping[str, Stack], www: Path, folder: Path)
         silence_s=bundle.silence_s,
         treatment=_treatment(bundle),
         testbed=testbed,
+        ip=bundle.ip,
     )
 
 
@@ -73,8 +88,8 @@ def _treatment(bundle: Bundle) -> Treatment:
     return Treatment(chain, kinds.pop()) if chain else Treatment()
 
 
-def _flow(flow: BundleFlow, known: Mapping[str, Stack], mode: str) -> Flow:
-    return Flow(
+def _flow(flow: BundleFlow, known: Mapping[str, Stack], mode: str) -> LocalFlow:
+    return LocalFlow(
         testcase=flow.testcase,
         requests=tuple(flow.requests),
         client=_variant(flow.client, known, mode),
@@ -95,7 +110,14 @@ def _variant(wanted: BundleStack, known: Mapping[str, Stack], mode: str) -> Vari
         raise BentpipeError(
             f"{wanted.stack} is not the one of the bundle: its sources have the hash {here}, there "
             f"{wanted.inputs_sha256}",
-            "use the version of Bentpipe that wrote the bundle",
+            _THE_SAME,
+        )
+    packages = _packages(stack)
+    if other := [name for name, version in wanted.packages.items() if packages.get(name) != version]:
+        raise BentpipeError(
+            f"{wanted.stack} is not the one of the bundle: its package {other[0]} is of version "
+            f"{packages.get(other[0])}, there {wanted.packages[other[0]]}",
+            _THE_SAME,
         )
     if why := stack.missing(mode):
         raise BentpipeError(why, stack.how_to_install)

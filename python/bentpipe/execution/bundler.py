@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from bentpipe import __version__
 from bentpipe.execution.bundle import of_stack, of_treatment
 from bentpipe.plan import flows
-from bentpipe.plan.campaign import Cast
+from bentpipe.plan.campaign import PlanVariants
 from bentpipe.plan.trial import Trial
 from bentpipe.plan.workload import Workload
 from bentpipe.runs.manifest import Manifest
@@ -32,9 +33,9 @@ class PlannedFlow:
 class Bundler:
     """Knows a run's plan, its scenarios and its stacks."""
 
-    def __init__(self, manifest: Manifest, cast: Cast, silence_s: int) -> None:
+    def __init__(self, manifest: Manifest, variants: PlanVariants, silence_s: int) -> None:
         plan = manifest.plan
-        self._manifest, self._plan, self._cast, self._silence_s = manifest, plan, cast, silence_s
+        self._manifest, self._plan, self._variants, self._silence_s = manifest, plan, variants, silence_s
         self._workloads = {str(one): one for one in plan.parsed_workloads}
         self._treatments = {str(one): one for one in plan.parsed_treatments}
         self._testbed = TESTBEDS[plan.testbed]
@@ -43,7 +44,7 @@ class Bundler:
     def ask_versions(self) -> None:
         """Ask the stacks for their versions, where programs do not say them anew."""
         if not self._testbed.programs_say_versions:
-            self._versions = {name: state.of(stack).version for name, stack in self._cast.stacks.items()}
+            self._versions = {name: state.of(stack).version for name, stack in self._variants.stacks.items()}
 
     @property
     def files(self) -> dict[str, int]:
@@ -56,8 +57,10 @@ class Bundler:
         planned = self._flows(trial)
         return Bundle(
             format=FORMAT,
+            bentpipe=__version__,
             trial=trial.id,
             testbed=trial.testbed,
+            ip=trial.ip,
             scenario=self._manifest.scenarios[trial.scenario].scenario,
             flows=[self._flow(one) for one in planned],
             proxies=of_treatment(self._treatments[trial.treatment]),
@@ -103,12 +106,12 @@ class Bundler:
         own = self._workloads[trial.workload]
         return [
             PlannedFlow(
-                client=self._cast.clients[flow.client or trial.client],
-                server=self._cast.servers[flow.server or trial.server],
+                client=self._variants.clients[flow.client or trial.client],
+                server=self._variants.servers[flow.server or trial.server],
                 workload=flow.workload or own,
                 start_ms=flow.start_ms,
             )
-            for flow in (flows.Flow(), *flows.of(own))
+            for flow in (flows.FurtherFlow(), *flows.of(own))
         ]
 
     def _flow(self, flow: PlannedFlow) -> BundleFlow:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from bentpipe.plan.campaign import Cast
+from bentpipe.plan.campaign import PlanVariants
 from bentpipe.stacks import loopback, pipe
 from bentpipe.stacks.model import Stack
 from bentpipe.testbed import Testbed
@@ -15,9 +15,11 @@ from bentpipe.testbed import Testbed
 
 @dataclass(frozen=True)
 class ContractCheck:
-    """Asks the stacks of a cast, on a testbed, with what is needed for it in `scratch`."""
+    """The question to the stacks of a plan whether they refuse what they do not know, on a testbed;
+    what is needed for it is in `scratch`.
+    """
 
-    cast: Cast
+    variants: PlanVariants
     testbed: Testbed
     scratch: Path
     silence_s: int
@@ -26,7 +28,7 @@ class ContractCheck:
         """`stack as role`, and what it did instead of ending with 127, of those that broke the contract."""
         word = f"unknown-{random.SystemRandom().getrandbits(32):08x}"
         wanted = {}
-        for role, variants in (("client", self.cast.clients), ("server", self.cast.servers)):
+        for role, variants in (("client", self.variants.clients), ("server", self.variants.servers)):
             for variant in variants.values():
                 wanted[f"{variant.stack.name} as {role}"] = (variant.stack, role)
         asked = {name: pool.submit(self._refusal, *which, word) for name, which in wanted.items()}

@@ -39,7 +39,7 @@ PROBE_TIMEOUT_S = 60
 
 
 @dataclass(frozen=True)
-class Check:
+class MachineCheck:
     """One thing that was looked at."""
 
     name: str
@@ -51,7 +51,7 @@ class Check:
         return asdict(self)
 
 
-def checks() -> Iterator[Check]:
+def checks() -> Iterator[MachineCheck]:
     """Look at everything, one by one."""
     yield _kernel()
     yield _privileges()
@@ -63,76 +63,78 @@ def checks() -> Iterator[Check]:
     yield from _stacks()
 
 
-def _kernel() -> Check:
+def _kernel() -> MachineCheck:
     found = f"{platform.system()} {platform.release()}"
     if platform.system() != "Linux":
-        return Check("kernel", "fail", found, "network namespaces are Linux's; virtual time works here")
-    return Check("kernel", "ok", found)
+        return MachineCheck(
+            "kernel", "fail", found, "network namespaces are Linux's; virtual time works here"
+        )
+    return MachineCheck("kernel", "ok", found)
 
 
-def _privileges() -> Check:
+def _privileges() -> MachineCheck:
     if os.geteuid() == 0:
-        return Check("privileges", "ok", "root")
-    return Check("privileges", "ok", "an ordinary user, who needs user namespaces")
+        return MachineCheck("privileges", "ok", "root")
+    return MachineCheck("privileges", "ok", "an ordinary user, who needs user namespaces")
 
 
-def _emulator() -> Iterator[Check]:
+def _emulator() -> Iterator[MachineCheck]:
     """What `bentpipe-emu probe` says."""
     try:
         program = paths.program("bentpipe-emu")
     except BentpipeError as error:
-        yield Check("emulator", "fail", str(error), error.hint)
+        yield MachineCheck("emulator", "fail", str(error), error.hint)
         return
     try:
         done = subprocess.run(
             [str(program), "probe"], capture_output=True, text=True, check=False, timeout=PROBE_TIMEOUT_S
         )
     except subprocess.TimeoutExpired:
-        yield Check("emulator", "fail", f"{program} probe: no answer within {PROBE_TIMEOUT_S} s")
+        yield MachineCheck("emulator", "fail", f"{program} probe: no answer within {PROBE_TIMEOUT_S} s")
         return
     if done.returncode != 0:
         message, _, hint = done.stderr.strip().removeprefix("error: ").partition("\nhint: ")
-        yield Check("namespaces", "fail", message or f"exit code {done.returncode}", hint)
+        yield MachineCheck("namespaces", "fail", message or f"exit code {done.returncode}", hint)
         return
     answer = json.loads(done.stdout)
     for check in answer["checks"]:
         message, _, hint = (check["error"] or "can be made").partition("\nhint: ")
-        yield Check(check["name"], "fail" if check["error"] else "ok", message, hint)
+        yield MachineCheck(check["name"], "fail" if check["error"] else "ok", message, hint)
     yield _timer(answer["timer"])
 
 
 _QUANTILES = {"p50": "p50_ms", "p99": "p99_ms", "p99.9": "p999_ms", "most": "max_ms"}
 
 
-def _timer(timer: dict[str, Any]) -> Check:
+def _timer(timer: dict[str, Any]) -> MachineCheck:
     """How late the machine wakes who sleeps until an instant."""
     found = ", ".join(f"{name} {timer[key]:.3g} ms" for name, key in _QUANTILES.items())
     if timer["p999_ms"] > LATE_MS:
-        return Check(
+        return MachineCheck(
             "timer noise",
             "warn",
             found,
             f"trials are invalid beyond {LATE_MS:g} ms, or 0.5 % of the round trip, at p99.9: let the "
             "machine do less, or use --awake",
         )
-    return Check("timer noise", "ok", found)
+    return MachineCheck("timer noise", "ok", found)
 
 
-def _processors() -> Check:
+def _processors() -> MachineCheck:
     count = os.cpu_count() or 1
     if count < 2:
-        return Check(
+        return MachineCheck(
             "processors", "warn", "1", "the emulator and the endpoints take turns: expect invalid trials"
         )
-    return Check("processors", "ok", str(count))
+    return MachineCheck("processors", "ok", str(count))
 
 
-def _pressure() -> Check:
+def _pressure() -> MachineCheck:
     """How much of the last ten seconds something waited for a processor."""
     try:
         text = Path("/proc/pressure/cpu").read_text()
     except OSError as error:
-        return Check(
+        return MachineCheck(
             "CPU pressure",
             "warn",
             f"the kernel does not say ({error.strerror})",
@@ -142,49 +144,49 @@ def _pressure() -> Check:
     share = float(found[1]) / 100 if found else 0.0
     said = f"{share:.0%} of the last ten seconds"
     if share > BUSY:
-        return Check("CPU pressure", "warn", said, "something else is busy: trials may be invalid")
-    return Check("CPU pressure", "ok", said)
+        return MachineCheck("CPU pressure", "warn", said, "something else is busy: trials may be invalid")
+    return MachineCheck("CPU pressure", "ok", said)
 
 
-def _buffers() -> Iterator[Check]:
+def _buffers() -> Iterator[MachineCheck]:
     """How much a UDP socket may keep for its program."""
     for name in ("rmem_max", "wmem_max"):
         try:
             limit = int(Path(f"/proc/sys/net/core/{name}").read_text())
         except OSError as error:
-            yield Check(name, "warn", f"cannot be read: {error.strerror}")
+            yield MachineCheck(name, "warn", f"cannot be read: {error.strerror}")
             continue
         if limit < BUFFER_BYTES:
-            yield Check(
+            yield MachineCheck(
                 name,
                 "warn",
                 f"{limit} bytes",
                 f"UDP may lose packets at high rates: sysctl net.core.{name}={BUFFER_BYTES}",
             )
         else:
-            yield Check(name, "ok", f"{limit} bytes")
+            yield MachineCheck(name, "ok", f"{limit} bytes")
 
 
-def _tools() -> Iterator[Check]:
+def _tools() -> Iterator[MachineCheck]:
     """Programs that tests and examples use; all else works without them."""
     for tool, package in TOOLS.items():
         path = shutil.which(tool)
         if path is None:
-            yield Check(tool, "warn", "not on the PATH", f"apt install {package}")
+            yield MachineCheck(tool, "warn", "not on the PATH", f"apt install {package}")
         else:
-            yield Check(tool, "ok", path)
+            yield MachineCheck(tool, "ok", path)
 
 
-def _stacks() -> Iterator[Check]:
+def _stacks() -> Iterator[MachineCheck]:
     known = catalogue.discover()
     absent = [name for name, stack in known.items() if stack.not_installed() is not None]
     found = f"{len(known) - len(absent)} of {len(known)} installed"
     if absent:
-        yield Check(
+        yield MachineCheck(
             "stacks",
             "warn",
             f"{found}; absent: {', '.join(absent)}",
             "bentpipe stacks install NAME, or --all",
         )
     else:
-        yield Check("stacks", "ok", found)
+        yield MachineCheck("stacks", "ok", found)

@@ -10,14 +10,14 @@ from typing import Protocol
 
 from bentpipe.errors import BentpipeError
 from bentpipe.execution import bundle as bundles
-from bentpipe.execution.jobs import Answer, Trials
+from bentpipe.execution.jobs import Answer, TrialProcesses
 from bentpipe.plan.workload import www_file
 from bentpipe.schema.bundle import Bundle
 from bentpipe.stacks.model import Stack
 
 
 class Executor(Protocol):
-    """Runs bundles, and answers in its own time."""
+    """What runs bundles, and answers in its own time."""
 
     def submit(self, bundle: Bundle, folder: Path) -> Future[Answer]:
         """Have `bundle` run; what it leaves goes to `folder`. In place of an answer there may be an OSError:
@@ -30,8 +30,8 @@ class Executor(Protocol):
         ...
 
 
-class Local:
-    """Runs bundles here, each in a process of its own, as many at a time as `pool` has threads."""
+class LocalExecutor:
+    """The executor that is this machine: a process per bundle, as many at a time as `pool` has threads."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Local:
         """
         self._known, self._pool, self._stopped = known, pool, stopped
         self._www = scratch / "www"
-        self._trials = Trials(scratch)
+        self._processes = TrialProcesses(scratch)
         self._making = threading.Lock()
         self._made: set[str] = set()  # files in www
         self._killed = False
@@ -66,17 +66,17 @@ class Local:
 
     def kill(self) -> None:
         self._killed = True
-        self._trials.kill()
+        self._processes.kill()
 
     def _run(self, bundle: Bundle, folder: Path) -> Answer:
         self.prepare(bundle.files)
         if self._gives_up():
             return Answer(None, killed=True)
         try:
-            job = bundles.resolve(bundle, self._known, self._www, folder)
+            trial = bundles.resolve(bundle, self._known, self._www, folder)
         except BentpipeError as error:
             return Answer(None, f"{error}; {error.hint}" if error.hint else str(error))
-        return self._trials.trial(job)
+        return self._processes.run(trial)
 
     def _gives_up(self) -> bool:
         return self._killed or self._stopped()

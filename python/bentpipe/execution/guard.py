@@ -20,8 +20,8 @@ _MOST_PRESSURE = 60.0  # percent of the last 10 s in which some task waited: non
 
 
 @dataclass
-class Guard:
-    """The limit, in weights of trials."""
+class LoadGuard:
+    """The limit of how much runs at once, in weights of trials."""
 
     most: float  # never more than this
     by_pressure: bool = True  # of no use where something runs all the time at a low priority

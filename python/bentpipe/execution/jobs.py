@@ -19,8 +19,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from bentpipe import paths
 from bentpipe.plan.treatments import Treatment
+from bentpipe.schema.job import FORMAT, Job, JobFlow, JobProxy
 from bentpipe.stacks import proxies
 from bentpipe.stacks.model import PROTOCOLS, Variant
 from bentpipe.testbed import SIM, Testbed
@@ -39,8 +42,8 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Flow:
-    """A client and a server, and what is transferred between them."""
+class LocalFlow:
+    """A flow of a trial on this machine: a client and a server, and what is transferred between them."""
 
     testcase: str
     requests: tuple[str, ...]  # paths
@@ -51,25 +54,26 @@ class Flow:
     alpn: str = PROTOCOLS[0]
     versions: tuple[str | None, str | None] = (None, None)  # of client and server, as far as they are known
 
-    def to_mapping(self, mode: str) -> dict[str, Any]:
+    def of_job(self, mode: str) -> JobFlow:
+        """What a job says of it, where programs are started in `mode`."""
         client, server = self.versions
-        return {
-            "testcase": self.testcase,
-            "alpn": self.alpn,
-            "requests": list(self.requests),
-            "start_ns": self.start_ns,
-            "duration_ns": self.duration_ns,
-            "client": self.client.endpoint(mode, client),
-            "server": self.server.endpoint(mode, server),
-        }
+        return JobFlow(
+            testcase=self.testcase,
+            alpn=self.alpn,
+            requests=list(self.requests),
+            start_ns=self.start_ns,
+            duration_ns=self.duration_ns,
+            client=self.client.program(mode, client),
+            server=self.server.program(mode, server),
+        )
 
 
 @dataclass(frozen=True)
-class Job:
-    """What a testbed's program is started with, on this machine."""
+class LocalTrial:
+    """A trial that can be started on this machine: its stacks and files are here."""
 
     scenario: Mapping[str, Any]  # resolved
-    flows: tuple[Flow, ...]  # the first is the one that is measured
+    flows: tuple[LocalFlow, ...]  # the first is the one that is measured
     www: Path
     seed: str  # 64 bits in hexadecimal
     folder: Path  # where the trial leaves its files, if it has any
@@ -77,44 +81,46 @@ class Job:
     qlog: bool = False
     silence_s: int = 30
     testbed: Testbed = SIM
+    ip: int = 4  # the version that its programs speak
     treatment: Treatment = field(default_factory=Treatment)
 
-    def to_mapping(self) -> dict[str, Any]:
-        """As `crates/trial/src/job.rs` reads it."""
-        return {
-            "scenario": self.scenario,
-            "flows": [flow.to_mapping(self.testbed.mode) for flow in self.flows],
-            "www": str(self.www),
-            "certs": str(self.testbed.certificates()),
-            "seed": self.seed,
-            "folder": str(self.folder),
-            "trace": self.trace,
-            "qlog": self.qlog,
-            "silence_s": self.silence_s,
-            **self._between(),
-        }
+    def job(self) -> Job:
+        """What the testbed's program is started with. BentpipeError if the program of a proxy is missing."""
+        return Job(
+            format=FORMAT,
+            scenario=dict(self.scenario),
+            flows=[flow.of_job(self.testbed.mode) for flow in self.flows],
+            proxies=self._proxies(),
+            ip=self.ip,
+            www=str(self.www),
+            certs=str(self.testbed.certificates()),
+            seed=self.seed,
+            folder=str(self.folder),
+            trace=self.trace,
+            qlog=self.qlog,
+            silence_s=self.silence_s,
+        )
 
-    def _between(self) -> dict[str, Any]:
-        """What stands between the ends, if anything does."""
+    def _proxies(self) -> list[JobProxy]:
         if not self.treatment.proxies:
-            return {}
+            return []
         kind = proxies.discover()[self.treatment.kind]
-        return {
-            "proxies": [
-                {
-                    "place": one.place,
-                    "name": str(one),
-                    "command": kind.command(self.testbed.mode),
-                    "options": dict(one.options),
-                    "lead_ms": round(kind.lead(one.options) * 1000),
-                }
-                for one in self.treatment.proxies
-            ]
-        }
+        return [
+            JobProxy(
+                place=one.place,
+                name=str(one),
+                command=kind.command(self.testbed.mode),
+                options=dict(one.options),
+                lead_ms=round(kind.lead(one.options) * 1000),
+            )
+            for one in self.treatment.proxies
+        ]
 
 
-class Trials:
-    """Runs jobs, each in a process group of its own, from any number of threads; `kill` ends all of them."""
+class TrialProcesses:
+    """The processes of trials, each in a group of its own, started from any number of threads; `kill` ends
+    all of them.
+    """
 
     def __init__(self, scratch: Path) -> None:
         """`scratch` is where what is needed for a trial is put; it is the caller's to remove."""
@@ -123,14 +129,14 @@ class Trials:
         self._running: set[subprocess.Popen[str]] = set()
         self._killed = False
 
-    def trial(self, job: Job) -> Answer:
-        """Run one job to its end."""
-        told = json.dumps(job.to_mapping())
+    def run(self, trial: LocalTrial) -> Answer:
+        """Run one trial to its end."""
+        job = json.dumps(msgspec.to_builtins(trial.job()))
         with self._lock:
             if self._killed:
                 return Answer(None, killed=True)
             process = subprocess.Popen(
-                [str(paths.program(job.testbed.program)), "trial"],
+                [str(paths.program(trial.testbed.program)), "trial"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -143,7 +149,7 @@ class Trials:
             )
             self._running.add(process)
         try:
-            out, err = process.communicate(told)
+            out, err = process.communicate(job)
         finally:
             with self._lock:
                 self._running.discard(process)
@@ -151,10 +157,10 @@ class Trials:
             _signal(process, signal.SIGKILL)
         if self._killed:
             return Answer(None, killed=True)
-        return _answer(job.testbed.program, process.returncode, out, err)
+        return _answer(trial.testbed.program, process.returncode, out, err)
 
     def kill(self) -> None:
-        """End all running jobs; they answer `killed`. Jobs started later answer so at once."""
+        """End all that run; they answer `killed`. Trials started later answer so at once."""
         with self._lock:
             self._killed = True
             running = list(self._running)

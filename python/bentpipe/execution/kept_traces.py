@@ -54,7 +54,7 @@ class KeptTraces:
             if under_way is not None and not under_way.done():
                 continue  # a resumed cell is complete twice: before a lost trace is made again, and after
             if trial_files.has_capture(folder):
-                run = traces.Run(self.folder.path, self.manifest.scenarios, {record.trial: record})
+                run = traces.TracedRun(self.folder.path, self.manifest.scenarios, {record.trial: record})
                 self._analyses[record.trial] = pool.submit(traces.reduce_to_analysis, folder, run)
 
     def say_what_failed(self) -> None:

@@ -24,12 +24,12 @@ from bentpipe.errors import BentpipeError, Interrupted, is_full
 from bentpipe.execution.awake import kept_awake
 from bentpipe.execution.bundler import Bundler
 from bentpipe.execution.contract_check import ContractCheck
-from bentpipe.execution.executor import Executor, Local
-from bentpipe.execution.guard import TRIES, Guard
+from bentpipe.execution.executor import Executor, LocalExecutor
+from bentpipe.execution.guard import TRIES, LoadGuard
 from bentpipe.execution.jobs import Answer
 from bentpipe.execution.kept_traces import KeptTraces
 from bentpipe.execution.pause import Pause
-from bentpipe.plan.campaign import Cast
+from bentpipe.plan.campaign import PlanVariants
 from bentpipe.plan.trial import Trial
 from bentpipe.runs.manifest import Manifest, now, stack_versions
 from bentpipe.runs.records import Record, measured, unmeasured
@@ -66,7 +66,7 @@ class Scheduler:
 
     folder: RunFolder
     manifest: Manifest
-    cast: Cast
+    variants: PlanVariants
     settings: Settings
     progress: Progress
     records: dict[str, Record] = field(default_factory=dict)  # by trial
@@ -77,7 +77,7 @@ class Scheduler:
     def __post_init__(self) -> None:
         plan = self.manifest.plan
         self._trials = {trial.id: trial for trial in plan.trials(tuple(self.manifest.left_out))}
-        self._bundler = Bundler(self.manifest, self.cast, self.settings.silence_s)
+        self._bundler = Bundler(self.manifest, self.variants, self.settings.silence_s)
         self._traces = KeptTraces(self.folder, self.manifest, self.progress.note)
         self._open: dict[CellKey, int] = {}  # cell → trials without a record
         self._queue: deque[Trial] = deque()
@@ -86,7 +86,7 @@ class Scheduler:
         self._jobs = self._testbed.jobs(self.settings.jobs)
         guarded = self._testbed.needs_processors_in_time
         self._awake = self.manifest.awake = self.settings.awake and guarded
-        self._guard = Guard(self._jobs, not self._awake) if guarded else None
+        self._guard = LoadGuard(self._jobs, not self._awake) if guarded else None
         self._tries: dict[str, int] = {}  # trial → how often its testbed did not keep to the model
         self._paused = False
 
@@ -122,11 +122,13 @@ class Scheduler:
     def _execute(self, scratch: Path, pool: ThreadPoolExecutor) -> None:
         self._scratch = scratch
         self._bundler.ask_versions()
-        executor = Local(self.cast.stacks, scratch, pool, lambda: self._stop)
+        executor = LocalExecutor(self.variants.stacks, scratch, pool, lambda: self._stop)
         executor.prepare(self._bundler.files)
         if self._stop:
             return
-        self._check_contract(ContractCheck(self.cast, self._testbed, scratch, self.settings.silence_s), pool)
+        self._check_contract(
+            ContractCheck(self.variants, self._testbed, scratch, self.settings.silence_s), pool
+        )
         self.progress.start(len(self._queue))
         self._work_off(executor, pool)
         if not self._stop:

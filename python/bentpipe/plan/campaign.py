@@ -13,19 +13,19 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec.structs import fields, replace
+from msgspec.structs import replace
 
-from bentpipe import paths, strict
+from bentpipe import labels, paths, strict
 from bentpipe.errors import UsageError, one_of
 from bentpipe.plan import flows, scenarios, treatments, workload
 from bentpipe.plan.flows import AND
 from bentpipe.plan.treatments import DIRECT, QUIC_PEP, Treatment
 from bentpipe.plan.trial import Trial
 from bentpipe.plan.workload import Workload
-from bentpipe.schema.manifest import PAIRS, TRACES, Options
+from bentpipe.schema.manifest import Options, Pairs, Traces
 from bentpipe.stacks import catalogue, proxies
 from bentpipe.stacks.model import Stack, Variant
 from bentpipe.testbed import TESTBEDS
@@ -76,11 +76,11 @@ class Plan(Options, frozen=True, kw_only=True, forbid_unknown_fields=True):
                     f'the scenario file "{name}" has a comma in its name',
                     "labels use commas: rename the file",
                 )
-        labels = [scenarios.label(*case) for case in self.cases()]
-        for label in labels:
-            if labels.count(label) > 1:
+        found = [scenarios.label(*case) for case in self.cases()]
+        for label in found:
+            if found.count(label) > 1:
                 raise UsageError(f'two scenarios would be called "{label}"', "name or set each of them once")
-        return labels
+        return found
 
     @property
     def parsed_workloads(self) -> list[Workload]:
@@ -94,6 +94,11 @@ class Plan(Options, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ]
 
     @property
+    def in_full(self) -> Plan:
+        """The plan with the chains in it that kinds of proxies have by default: these may change."""
+        return replace(self, treatments=treatments.in_full(self.treatments, self.pep))
+
+    @property
     def parsed_treatments(self) -> tuple[Treatment, ...]:
         """What stands between the ends; UsageError for one in a manifest that is none."""
         return tuple(
@@ -104,8 +109,8 @@ class Plan(Options, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """Every trial, in the order in which a table reads. Variants of the stacks `left_out` are passed
         over.
         """
-        clients = [one for one in self.clients if one.partition(":")[0] not in left_out]
-        servers = [one for one in self.servers if one.partition(":")[0] not in left_out]
+        clients = [one for one in self.clients if labels.variant(one).stack not in left_out]
+        servers = [one for one in self.servers if labels.variant(one).stack not in left_out]
         between = [str(one) for one in self.parsed_treatments]
         count = range(1, self.iterations + 1)
         axes = (self.labels(), self.parsed_workloads, between, clients, servers, count)
@@ -120,10 +125,43 @@ class Plan(Options, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 iteration=iteration,
                 treatment=treatment,
                 testbed=self.testbed,
+                ip=self.ip,
             )
             for scenario, moved, treatment, client, server, iteration in itertools.product(*axes)
-            if self.pairs == "all" or client.partition(":")[0] == server.partition(":")[0]
+            if self.pairs == "all" or labels.variant(client).stack == labels.variant(server).stack
         ]
+
+
+Names = Annotated[
+    tuple[Annotated[str, msgspec.Meta(pattern=r"\S")], ...],
+    msgspec.Meta(min_length=1, description="at least one name, and none that is empty"),
+]
+
+
+class CampaignFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a campaign file may say."""
+
+    scenarios: Names
+    clients: Names
+    servers: Names
+    title: str = ""
+    seed: Annotated[int, msgspec.Meta(ge=0)] = 0
+    iterations: Annotated[int, msgspec.Meta(ge=1)] = 1
+    workloads: Annotated[
+        tuple[str, ...], msgspec.Meta(min_length=1, description='at least one, as in ["transfer:10MiB"]')
+    ] = ()
+    flows: Any = None
+    treatments: tuple[str, ...] | None = None
+    pep: tuple[str, ...] = ()
+    pairs: Pairs = "all"
+    trace: Traces = "none"
+    testbed: str = "sim"
+    ip: Literal[4, 6] = 4
+    qlog: bool = False
+    set: tuple[str, ...] = ()
+    sweep: dict[
+        str, Annotated[tuple[str, ...], msgspec.Meta(min_length=1, description='values: ["…", "…"]')]
+    ] = {}
 
 
 def load(argument: str) -> Plan:
@@ -141,71 +179,48 @@ def load(argument: str) -> Plan:
         raise UsageError(
             f"{file} is a folder, not a campaign file", "give a .toml file, or a campaign's name"
         )
-    table = strict.read(file)
-    allowed = [field.name for field in fields(Plan) if field.name != "name"]
-    table.allow(*allowed)
-    values: dict[str, Any] = {"name": file.stem}
+    values = strict.load(file)
+    _check_quotes(values.get("sweep"), file)
+    found = strict.convert(values, CampaignFile, str(file))
+    said = {key: getattr(found, key) for key in values}  # what it leaves out is as in a plan
     for key in ("scenarios", "clients", "servers"):
-        values[key] = unique(table.texts(key))
-        if not values[key]:
-            raise table.wrong(key, [], "at least one name")
-        if not all(name.strip() for name in values[key]):
-            raise table.wrong(key, list(values[key]), "names that are not empty")
-    values["scenarios"] = unique([_from(file.parent, name) for name in values["scenarios"]])
-    if "set" in table.values:
-        values["set"] = tuple(table.texts("set"))
-    sweep = table.table("sweep")
-    for key, inner in sweep.values.items():
+        said[key] = unique(said[key])
+    said["scenarios"] = unique([_from(file.parent, name) for name in found.scenarios])
+    if found.workloads:
+        said["workloads"] = workload.canonical(found.workloads, f"{file}: workloads")
+    if "flows" in values:
+        said["flows"] = flows.from_table(found.flows, f"{file}: flows")
+    if found.testbed not in TESTBEDS:
+        hint = one_of(found.testbed, TESTBEDS, "one of")
+        raise UsageError(f'{file}: testbed: "{found.testbed}" is not valid', hint)
+    return Plan(name=file.stem, **{**said, **_treatments(found, file)})
+
+
+def _check_quotes(sweep: object, file: Path) -> None:
+    """UsageError for a swept key with a dot in it that is not in quotes."""
+    for key, inner in sweep.items() if isinstance(sweep, dict) else ():
         if isinstance(inner, dict) and inner:
             full = f"{key}.{next(iter(inner))}"
             raise UsageError(
-                f"{table.file}: sweep.{full}: the key is not in quotes", f'write "{full}" = ["…", "…"]'
+                f"{file}: sweep.{full}: the key is not in quotes", f'write "{full}" = ["…", "…"]'
             )
-    values["sweep"] = {key: tuple(sweep.texts(key)) for key in sweep.values}
-    for key, swept in values["sweep"].items():
-        if not swept:
-            raise sweep.wrong(key, [], "at least one value")
-    for key in ("seed", "iterations"):
-        if key in table.values:
-            values[key] = _whole(table, key)
-    if "workloads" in table.values:
-        values["workloads"] = workload.canonical(table.texts("workloads"), f"{table.file}: workloads")
-        if not values["workloads"]:
-            raise table.wrong("workloads", [], 'at least one, as in "transfer:10MiB"')
-    if "flows" in table.values:
-        values["flows"] = flows.from_table(table.values["flows"], f"{table.file}: flows")
-    values |= _treatments(table)
-    values["title"] = table.text("title", "")
-    for key, default, valid in (
-        ("pairs", "all", PAIRS),
-        ("trace", "none", TRACES),
-        ("testbed", "sim", TESTBEDS),
-    ):
-        values[key] = table.text(key, default)
-        if values[key] not in valid:
-            raise UsageError(
-                f'{table.file}: {key}: "{values[key]}" is not valid', one_of(values[key], valid, "one of")
-            )
-    values["qlog"] = table.values.get("qlog", False)
-    if not isinstance(values["qlog"], bool):
-        raise table.wrong("qlog", values["qlog"], "true or false")
-    return Plan(**values)
 
 
-def _treatments(table: strict.Table) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    if "treatments" in table.values:
-        found["treatments"] = treatments.named(table.texts("treatments"), f"{table.file}: treatments")
-        if not found["treatments"]:
-            raise table.wrong("treatments", [], f"at least one of {', '.join((DIRECT, *proxies.discover()))}")
-    if "pep" in table.values:
-        found["pep"] = treatments.specs(table.texts("pep"), f"{table.file}: pep")
-        if found["pep"] and QUIC_PEP not in found.get("treatments", ()):
+def _treatments(found: CampaignFile, file: Path) -> dict[str, Any]:
+    said: dict[str, Any] = {}
+    if found.treatments is not None:
+        if not found.treatments:
+            wanted = f"at least one of {', '.join((DIRECT, *proxies.discover()))}"
+            raise strict.wrong(file, "treatments", [], wanted)
+        said["treatments"] = treatments.named(found.treatments, f"{file}: treatments")
+    if found.pep:
+        said["pep"] = treatments.specs(found.pep, f"{file}: pep")
+        if QUIC_PEP not in said.get("treatments", ()):
             raise UsageError(
-                f"{table.file}: pep: no treatment is {QUIC_PEP}",
+                f"{file}: pep: no treatment is {QUIC_PEP}",
                 f'add treatments = ["{DIRECT}", "{QUIC_PEP}"]',
             )
-    return found
+    return said
 
 
 def split(keys: str) -> list[str]:
@@ -222,13 +237,6 @@ def _from(folder: Path, name: str) -> str:
     return str(folder / name) if name.endswith(".toml") else name
 
 
-def _whole(table: strict.Table, key: str) -> int:
-    value = table.values[key]
-    if isinstance(value, bool) or not isinstance(value, int) or value < (1 if key == "iterations" else 0):
-        raise table.wrong(key, value, "a whole number" + (" of at least 1" if key == "iterations" else ""))
-    return value
-
-
 def unique(names: Sequence[str]) -> tuple[str, ...]:
     """The names in their order, each once."""
     return tuple(dict.fromkeys(names))
@@ -236,7 +244,7 @@ def unique(names: Sequence[str]) -> tuple[str, ...]:
 
 def difference(old: Plan, new: Plan) -> str | None:
     """The first key in which two plans differ and both values, in words; None if they are the same."""
-    before, after = (json.loads(msgspec.json.encode(one)) for one in (old, new))
+    before, after = (json.loads(msgspec.json.encode(one.in_full)) for one in (old, new))
     for key, value in before.items():
         if key not in ("name", "title") and value != after[key]:
             return f"{key}: the run has {value!r}, now it is {after[key]!r}"
@@ -244,8 +252,8 @@ def difference(old: Plan, new: Plan) -> str | None:
 
 
 @dataclass(frozen=True)
-class Cast:
-    """The variants of a plan, and the stacks left out of it with the reason for each."""
+class PlanVariants:
+    """The variants of a plan as they are here, and the stacks left out of it with the reason for each."""
 
     clients: dict[str, Variant]
     servers: dict[str, Variant]
@@ -258,9 +266,9 @@ class Cast:
         return {variant.stack.name: variant.stack for variant in both}
 
 
-def cast(
+def find_variants(
     plan: Plan, known: Mapping[str, Stack], named: Collection[str], left_out: Mapping[str, str] | None = None
-) -> Cast:
+) -> PlanVariants:
     """Find the plan's variants among the stacks that are known, passing over those of `left_out`.
 
     A stack that cannot be started is left out as well, unless its variant is among `named`, those that the
@@ -272,11 +280,11 @@ def cast(
     for flow in flows.every(plan.parsed_workloads):
         for role, label in flow.variants.items():
             further[role].append(label)
-    for role, labels in (("client", plan.clients), ("server", plan.servers)):
-        for label in (*labels, *further[role]):
-            if label.partition(":")[0] in left_out and label not in further[role]:
+    for role, named_in_plan in (("client", plan.clients), ("server", plan.servers)):
+        for label in (*named_in_plan, *further[role]):
+            name = labels.variant(label).stack
+            if name in left_out and label not in further[role]:
                 continue
-            name = label.partition(":")[0]
             if name not in known:
                 hint = "; for one that is elsewhere, name its folder with --stacks"
                 raise UsageError(f'unknown stack "{name}"', one_of(name, known, "stacks") + hint)
@@ -302,4 +310,4 @@ def cast(
             'pairs: "self": no stack that can be started is both a client and a server',
             'name one as both, or write "all"',
         )
-    return Cast(found["client"], found["server"], left_out)
+    return PlanVariants(found["client"], found["server"], left_out)

@@ -20,8 +20,8 @@ AND = workload.AND
 
 
 @dataclass(frozen=True)
-class Flow:
-    """A further flow. None: as in the trial's own."""
+class FurtherFlow:
+    """A flow that shares the path with the one that is measured. None: as in that one."""
 
     client: str | None = None
     server: str | None = None
@@ -40,17 +40,17 @@ class Flow:
         return {role: label for role, label in named.items() if label is not None}
 
 
-def of(trial_workload: Workload) -> list[Flow]:
+def of(trial_workload: Workload) -> list[FurtherFlow]:
     """The further flows of a workload."""
     return [parse(text, str(trial_workload)) for text in trial_workload.flows]
 
 
-def every(workloads: Iterable[Workload]) -> list[Flow]:
+def every(workloads: Iterable[Workload]) -> list[FurtherFlow]:
     """The further flows of some workloads, each once."""
     return list(dict.fromkeys(flow for one in workloads for flow in of(one)))
 
 
-def parse(text: str, where: str) -> Flow:
+def parse(text: str, where: str) -> FurtherFlow:
     """The flow that `text` names; UsageError that names `where` it was given otherwise."""
     values: dict[str, str] = {}
     for part in text.split(","):
@@ -63,7 +63,7 @@ def parse(text: str, where: str) -> Flow:
     return from_mapping(values, where)
 
 
-def from_mapping(values: Mapping[str, object], where: str) -> Flow:
+def from_mapping(values: Mapping[str, object], where: str) -> FurtherFlow:
     """The flow of a table with these keys."""
     for key, value in values.items():
         if key not in KEYS:
@@ -74,7 +74,7 @@ def from_mapping(values: Mapping[str, object], where: str) -> Flow:
             raise UsageError(f'{where}: {key}: "{value}" has a comma or a + in it', f"as in {EXAMPLE}")
     texts = {key: str(value).strip() for key, value in values.items()}
     start, moved = texts.get("start", "0s"), texts.get("workload")
-    return Flow(
+    return FurtherFlow(
         client=texts.get("client"),
         server=texts.get("server"),
         workload=None if moved is None else workload.parse(moved, f"{where}: workload"),
@@ -82,7 +82,7 @@ def from_mapping(values: Mapping[str, object], where: str) -> Flow:
     )
 
 
-def canonical(flows: Iterable[Flow], where: str) -> str:
+def canonical(flows: Iterable[FurtherFlow], where: str) -> str:
     """A set of flows as one text."""
     texts = [str(flow) for flow in flows]
     if len(texts) > MOST:

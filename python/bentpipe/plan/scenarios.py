@@ -16,6 +16,7 @@ from typing import Any
 
 from bentpipe import paths
 from bentpipe.errors import BentpipeError, UsageError, one_of
+from bentpipe.labels import ScenarioLabel
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def file_of(name: str) -> Path:
 def label(name: str, settings: Sequence[str]) -> str:
     """What records call the scenario `name` with `settings` (`KEY=VALUE`), written without white space."""
     stem = Path(name).stem if name.endswith(".toml") else name
-    return ",".join([stem, *("".join(setting.split()) for setting in settings)])
+    return str(ScenarioLabel(stem, tuple("".join(setting.split()) for setting in settings)))
 
 
 def resolve(name: str, settings: Sequence[str] = ()) -> Scenario:

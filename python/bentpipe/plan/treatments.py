@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bentpipe.errors import UsageError, one_of
+from bentpipe.labels import treatment as treatment_label
 from bentpipe.stacks import proxies as catalogue
 from bentpipe.stacks.proxies import PLACES, ProxyKind
 
@@ -52,22 +53,22 @@ class Treatment:
 
 def parse(text: str, where: str) -> Treatment:
     """The treatment of a record or manifest, `direct` or `KIND CHAIN`. UsageError that names `where`."""
-    name, _, spec = text.strip().partition(" ")
-    if name == DIRECT and not spec:
+    named = treatment_label(text.strip())
+    if named.kind == DIRECT and not named.chain:
         return Treatment()
-    if name not in catalogue.discover() or not spec:
+    if named.kind == DIRECT or not named.chain:
         raise UsageError(
             f'{where}: "{text}" is no treatment',
             f"write {DIRECT}, or one of {', '.join(catalogue.discover())} and a chain",
         )
-    return chain(spec, where, name)
+    return chain(named.chain, where, named.kind)
 
 
 def chain(text: str, where: str, name: str = QUIC_PEP) -> Treatment:
     """The chain of proxies of a kind that `text` names. UsageError that names `where` it was given
     otherwise.
     """
-    kind = catalogue.discover()[name]
+    kind = _kind(name, where)
     proxies = [_proxy(part.strip(), text, where, kind) for part in text.split(",")]
     places = [one.place for one in proxies]
     for place in places:
@@ -141,28 +142,40 @@ def _hint(name: str, known: Sequence[str]) -> str:
     return one_of(name, known, "treatments")
 
 
+def in_full(names: Sequence[str], chains: Sequence[str]) -> tuple[str, ...]:
+    """The treatments of a plan, with a proxy at each place of its kind where one has no chain; `quic-pep` has
+    those of `chains`, if there are some. UsageError for a kind that is not here.
+    """
+    given = {DIRECT, QUIC_PEP} if chains else {DIRECT}
+    return tuple(
+        one if "=" in one or one in given else f"{one}={_kind(one, 'treatments').default}"
+        for one in dict.fromkeys(names)
+    )
+
+
 def labels(names: Sequence[str], chains: Sequence[str]) -> list[str]:
     """The treatments of a plan, as records have them: `quic-pep` without a chain of its own once with each of
-    `chains`; any kind without one has a proxy at each of its places. UsageError for a kind that is not here.
+    `chains`. UsageError for a kind that is not here.
     """
     found: list[str] = []
-    for text in names:
-        name, equals, spec = text.partition("=")
-        if name == DIRECT:
-            found.append(DIRECT)
-        elif equals:
-            found.append(f"{name} {spec}")
+    for text in in_full(names, chains):
+        if text == QUIC_PEP:
+            found += [f"{QUIC_PEP} {one}" for one in chains]
         else:
-            if name not in catalogue.discover():
-                hint = "name the folder that it is in by BENTPIPE_PROXIES"
-                raise UsageError(f"there is no kind of proxies {name} here", hint)
-            default = (catalogue.discover()[name].default,)
-            found += [f"{name} {one}" for one in (chains if name == QUIC_PEP and chains else default)]
+            found.append(text.replace("=", " ", 1))
     return list(dict.fromkeys(found))
+
+
+def _kind(name: str, where: str) -> ProxyKind:
+    known = catalogue.discover()
+    if name not in known:
+        hint = f"name the folder that it is in by BENTPIPE_PROXIES; here are {', '.join(known)}"
+        raise UsageError(f"{where}: there is no kind of proxies {name} here", hint)
+    return known[name]
 
 
 def short(text: str, others: Iterable[str]) -> str:
     """A treatment's name among `others` of its run: in full where several are of its kind, else its kind."""
-    kind = text.partition(" ")[0]
-    same = {one for one in others if one.partition(" ")[0] == kind}
+    kind = treatment_label(text).kind
+    same = {one for one in others if treatment_label(one).kind == kind}
     return kind if len(same) < 2 else text

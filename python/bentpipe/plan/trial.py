@@ -8,7 +8,10 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
+from bentpipe import labels
 from bentpipe.plan.treatments import DIRECT
+
+IP_VERSIONS = (4, 6)
 
 
 @dataclass(frozen=True)
@@ -24,11 +27,12 @@ class Trial:
     iteration: int  # from 1
     treatment: str = DIRECT  # in canonical form
     testbed: str = "sim"
+    ip: int = 4  # the version that programs speak
 
     @cached_property
     def seed(self) -> str:
-        """64 bits in hexadecimal, from what the trial is; neither order nor parallelism nor testbed changes
-        it.
+        """64 bits in hexadecimal, from what the trial is; neither order nor parallelism, nor testbed nor
+        version of IP changes it.
         """
         identity = [
             self.campaign_seed,
@@ -45,6 +49,6 @@ class Trial:
     @cached_property
     def id(self) -> str:
         """The name of the trial's folder: readable, unique by its seed, safe in any file system."""
-        between = "" if self.treatment == DIRECT else f"{self.treatment.partition(' ')[0]}_"
+        between = "" if self.treatment == DIRECT else f"{labels.treatment(self.treatment).kind}_"
         words = f"{self.scenario}_{self.client}_{self.server}_{between}{self.iteration}"
         return f"{re.sub(r'[^A-Za-z0-9._=-]+', '-', words)[:120]}-{self.seed[:8]}"

@@ -137,10 +137,16 @@ def canonical(texts: Iterable[str], where: str) -> tuple[str, ...]:
 
 def title(text: str) -> str:
     """A record's workload in words; one that this version does not know as it is written."""
+    found = known(text)
+    return found.title if found else text
+
+
+def known(text: str) -> Workload | None:
+    """A record's workload; None for one that this version does not know."""
     try:
-        return parse(text, "workload").title
+        return parse(text, "workload")
     except UsageError:
-        return text
+        return None
 
 
 def size(text: str, where: str) -> int:
@@ -193,14 +199,12 @@ def check_room(scratch: Path, workloads: Iterable[Workload], where: str, trials:
         )
 
 
-def write_files(folder: Path, workload: Workload, stopped: Callable[[], bool] = lambda: False) -> None:
+def write_files(folder: Path, workload: Workload) -> None:
     """The files of a workload, as `www_file` makes them; each has bytes of its own."""
     if workload.duration_ms is not None:
         return  # bentpipe-sim makes it
     for name in workload.files:
-        if stopped():
-            break
-        www_file(folder, workload.file_bytes, stopped, name)
+        www_file(folder, workload.file_bytes, name=name)
 
 
 def www_file(

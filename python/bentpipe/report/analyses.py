@@ -31,7 +31,7 @@ class ReadTrace:
     errors: tuple[str, ...] = ()  # why there is less in the script than in the trace
 
 
-def read_traces(run: traces.Run, site: Path) -> dict[str, ReadTrace]:
+def read_traces(run: traces.TracedRun, site: Path) -> dict[str, ReadTrace]:
     """Write `data/trials/<trial>.js` to `site` for each trial that has a trace. OSError if it cannot."""
     traced = sorted(trial for trial in run.records if trial_files.is_traced(run.folder / "trials" / trial))
     if not traced:
@@ -62,7 +62,7 @@ def _said(trial: str, one: ReadTrace) -> list[str]:
     return [f"{trial}: the trace was read in part: {error}" for error in one.errors]
 
 
-def _read(run: traces.Run, trial: str, site: Path) -> ReadTrace:
+def _read(run: traces.TracedRun, trial: str, site: Path) -> ReadTrace:
     try:
         analysis = traces.of_trial(run.folder / "trials" / trial, run)
         text = pages.data_script("bentpipeTrial", script(trial, analysis))
@@ -71,4 +71,4 @@ def _read(run: traces.Run, trial: str, site: Path) -> ReadTrace:
     except (OSError, ValueError, KeyError, TypeError) as error:  # not what bentpipe-trace writes
         return ReadTrace(failure=f"{type(error).__name__}: {error}")
     pages.write(site / "data" / "trials" / f"{trial}.js", text.encode())
-    return ReadTrace(script=f"data/trials/{quote(trial)}.js", errors=tuple(analysis.summary["errors"]))
+    return ReadTrace(script=f"data/trials/{quote(trial)}.js", errors=tuple(analysis.summary.errors))

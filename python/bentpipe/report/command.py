@@ -22,12 +22,12 @@ def reproduce(cell: Cell, manifest: Manifest) -> str:
     """
     plan = manifest.plan
     key = cell.key
-    scenario, settings = split_label(key.scenario)
+    scenario = key.scenario_label
     words = [
         "bentpipe",
         "run",
         "--scenario",
-        _as_named(scenario, plan, manifest.cwd),
+        _as_named(scenario.name, plan, manifest.cwd),
         "--client",
         key.client,
         "--server",
@@ -38,16 +38,16 @@ def reproduce(cell: Cell, manifest: Manifest) -> str:
     words += ["--workload", str(moved.alone)]
     for flow in moved.flows:
         words += ["--flow", flow]
-    kind, _, chain = key.treatment.partition(" ")
-    if chain:
-        words += ["--treatment", kind, "--pep", chain]
+    between = key.treatment_label
+    if between.chain:
+        words += ["--treatment", f"{between.kind}={between.chain}"]
     words += ["--seed", str(plan.seed)]
-    for setting in settings:
+    for setting in scenario.settings:
         words += ["--set", setting]
     for folder in manifest.stack_folders:
         words += ["--stacks", _from_cwd(folder, manifest.cwd)]
-    between = f"-{kind}" if chain else ""
-    out = f"{scenario}-{key.client}-{key.server}{between}".replace("/", "_")
+    through = f"-{between.kind}" if between.chain else ""
+    out = f"{scenario.name}-{key.client}-{key.server}{through}".replace("/", "_")
     words += ["--trace", "all", "--out", out]
     return shlex.join(words)
 
@@ -62,15 +62,3 @@ def _as_named(scenario: str, plan: Options, cwd: str) -> str:
 def _from_cwd(path: str, cwd: str) -> str:
     """A path of the user's, absolute if the folder from which it was meant is known."""
     return os.path.normpath(Path(cwd) / path) if cwd else path
-
-
-def split_label(label: str) -> tuple[str, list[str]]:
-    """A scenario's label, `sat,forward.queue=1BDP`, as its name and its settings."""
-    name, *rest = label.split(",")
-    settings: list[str] = []
-    for part in rest:
-        if "=" in part or not settings:
-            settings.append(part)
-        else:  # a comma within a value
-            settings[-1] += f",{part}"
-    return name, settings

@@ -14,11 +14,13 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from bentpipe.analysis import ideal_sender
 from bentpipe.analysis.link_facts import LinkFacts
 from bentpipe.analysis.plots import series
 from bentpipe.analysis.plots.table import OTHER, SENDER, Direction, Floats, Ints, Side
-from bentpipe.analysis.traces import Connection
+from bentpipe.analysis.traces import logged_window
 from bentpipe.report.columns import Columns
+from bentpipe.schema.analysis import Connection
 
 # `rate_back` is of the way that the ACKs take, which `bentpipe plot` draws below the rate of the data.
 KINDS = ("offset", "number", "size", "rate", "rate_back", "in_flight", "rtt", "acks")
@@ -28,7 +30,6 @@ _COLOURS = {"forward": "accent", "return": "series-4"}
 _INITIAL = {"forward": "series-6", "return": "series-7"}
 _HANDSHAKE = {"forward": "series-1", "return": "series-5"}
 _PAYLOAD = {"forward": "series-3", "return": "series-5"}
-_HEADERS = 1.05  # what an ideal sender adds for headers, as in a record's `limit_s`
 
 
 @dataclass
@@ -41,10 +42,10 @@ class Plots:
     columns: Columns = field(default_factory=Columns)
 
     def __post_init__(self) -> None:
-        metrics = self.connection["metrics"]
-        upload = (metrics["upload_bytes"] or 0) > (metrics["stream_bytes"] or 0)
+        metrics = self.connection.metrics
+        upload = (metrics.upload_bytes or 0) > (metrics.stream_bytes or 0)
         self.data: Direction = "return" if upload else "forward"
-        measured_ms = metrics["rtt_min_ms"] or 0.0
+        measured_ms = metrics.rtt_min_ms or 0.0
         self.rtt_s = (self.link.rtt_ms or measured_ms) / 1e3  # 0 if it is not known
         self.side = series.best_side(self.packets, self.data)
 
@@ -76,7 +77,7 @@ class Plots:
 
     def _credit(self, frame: Literal["max_data", "max_stream_data"], colour: str) -> dict[str, Any] | None:
         limit = series.credit(self.packets, self.data, frame)
-        name = "receive window" if self.connection["protocol"] == "tcp" else frame.upper()
+        name = "receive window" if self.connection.protocol == "tcp" else frame.upper()
         return self._line(name, colour, limit.time_s, limit.bytes, mark="limit")
 
     def _ideal(self) -> dict[str, Any] | None:
@@ -84,8 +85,9 @@ class Plots:
         rate, size = self._rate_bps(self.data), self.link.size_bytes
         if rate is None or size is None or not self.rtt_s:
             return None
-        begin = 2 * self.rtt_s - self.before_client_s
-        times = np.array([0, begin, begin + size * _HEADERS * 8 / rate])
+        before, _ = ideal_sender.round_trips("transfer")
+        begin = before * self.rtt_s - self.before_client_s
+        times = np.array([0, begin, begin + size * ideal_sender.HEADERS * 8 / rate])
         return self._line("ideal sender", "signal", times, np.array([0, 0, size]), mark="guide")
 
     def number(self) -> list[dict[str, Any]]:
@@ -144,10 +146,9 @@ class Plots:
     def in_flight(self) -> list[dict[str, Any]]:
         one = series.in_flight(self.packets, self.data)
         made = [self._line("bytes in flight", "accent", one.time_s, one.bytes, mark="steps")]
-        qlog = self.connection.get("qlog", {}).get(SENDER[self.data], {})
-        if "cwnd" in qlog:
-            times, window = (np.asarray(qlog["cwnd"][name], dtype=np.float64) for name in ("time_s", "bytes"))
-            made.append(self._line("cwnd (qlog)", "series-2", times, window, mark="steps"))
+        if window := logged_window(self.connection, SENDER[self.data]):
+            times, cwnd = (np.asarray(one, dtype=np.float64) for one in (window.time_s, window.bytes))
+            made.append(self._line("cwnd (qlog)", "series-2", times, cwnd, mark="steps"))
         bdp, queue = self.link.bdp_bytes, self.link.forward_queue_bytes
         if self.data == "forward" and bdp is not None:
             made.append(self._level("BDP", "series-8", bdp))

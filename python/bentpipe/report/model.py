@@ -18,6 +18,7 @@ from urllib.parse import quote
 import msgspec
 
 import bentpipe
+from bentpipe.analysis import ideal_sender
 from bentpipe.analysis.cells import Cell, Matrix, MatrixKey, efficiency_over, matrices, spread
 from bentpipe.plan import treatments, workload
 from bentpipe.plan.workload import Workload
@@ -27,49 +28,11 @@ from bentpipe.report.command import reproduce
 from bentpipe.runs.manifest import Manifest
 from bentpipe.runs.records import Record
 from bentpipe.runs.trial_files import HOP_TRACES
+from bentpipe.schema.record import SHOWN
 
 # What `bentpipe run` calls a run that is no campaign.
 _UNNAMED = "run"
 _NAMED = 4  # names that a heading lists before it counts them
-
-# What an ideal sender adds to each byte of the file for headers; `limit_s` counts on the same.
-_HEADERS = 1.05
-
-# Round trips of an ideal sender's time before the first byte arrives, and after the last one: half of one for
-# the answer to what was sent to the server. As in `limit_s`.
-_ROUND_TRIPS = {"zerortt": (1.0, 0.0), "upload": (1.5, 0.5)}
-
-# Columns shown for each iteration on the page of a cell.
-_ITERATION_COLUMNS = (
-    "iteration",
-    "trial",
-    "seed",
-    "outcome",
-    "detail",
-    "goodput_bps",
-    "efficiency",
-    "handshake_s",
-    "ttfb_s",
-    "completion_s",
-    "transfer_s",
-    "share_of_limit",
-    "jain_index",
-    "virtual_s",
-    "wall_s",
-    "cpu_client_s",
-    "cpu_server_s",
-    "forward_packets",
-    "forward_bytes",
-    "forward_queue_drops",
-    "forward_losses",
-    "return_packets",
-    "return_bytes",
-    "return_queue_drops",
-    "return_losses",
-    "packet_log_sha256",
-    "received_step_s",
-    "received_bytes",
-)
 
 
 @dataclass(frozen=True)
@@ -252,22 +215,15 @@ def cell_data(model: RunModel, slug: str) -> dict[str, Any]:
 
 
 def _ideal(moved: Workload, limit_s: float | None, rtt_ms: float | None) -> list[tuple[float, float]] | None:
-    """The course of an ideal sender, (seconds, bytes received): nothing until handshake and request have had
-    their round trips, then files and headers at the link's rate, or the mean of one that changes. None where
-    the path is not known.
-    """
+    """The course of an ideal sender, (seconds, bytes received); None where the path is not known."""
     if limit_s is None or rtt_ms is None:
         return None
-    before, after = _ROUND_TRIPS.get(moved.testcase, (2.0, 0.0))
-    begin, end = before * rtt_ms / 1e3, limit_s - after * rtt_ms / 1e3
-    if begin > end:
-        return None
-    return [(0, 0), (begin, 0), (end, round(moved.measured_bytes * _HEADERS))]
+    return ideal_sender.curve(moved.testcase, moved.measured_bytes, limit_s, rtt_ms / 1e3)
 
 
 def _iteration(model: RunModel, record: Record) -> dict[str, Any]:
     trace = model.traces.get(record.trial)
-    return {name: getattr(record, name) for name in _ITERATION_COLUMNS} | {
+    return {name: getattr(record, name) for name in SHOWN} | {
         "files": _files(model.run, record.trial),
         "trace": trace and {"script": trace.script and f"../{trace.script}", "failure": trace.failure},
     }

@@ -6,7 +6,7 @@ import dataclasses
 import shutil
 from pathlib import Path
 
-from bentpipe.analysis.traces import Run
+from bentpipe.analysis.traces import TracedRun
 from bentpipe.errors import BentpipeError
 from bentpipe.report import pages
 from bentpipe.report.analyses import read_traces
@@ -48,7 +48,7 @@ def build(run: Path) -> Path:
 def _write(model: RunModel, site: Path, assets: list[Path]) -> None:
     for folder in ("cells", "data/cells", "data/trials", "assets"):
         (site / folder).mkdir(parents=True)
-    run = Run(model.run, model.manifest.scenarios, {record.trial: record for record in model.records})
+    run = TracedRun(model.run, model.manifest.scenarios, {record.trial: record for record in model.records})
     model = dataclasses.replace(model, traces=read_traces(run, site))
     for asset in assets:
         pages.write(site / "assets" / asset.name, asset.read_bytes())

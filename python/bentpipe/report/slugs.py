@@ -24,7 +24,7 @@ def assign(cells: Iterable[Cell]) -> dict[str, Cell]:
 
 
 def _slug(key: CellKey) -> str:
-    between = [] if key.treatment == DIRECT else [key.treatment.partition(" ")[0]]
+    between = [] if key.treatment == DIRECT else [key.treatment_label.kind]
     parts = [key.scenario, key.client, key.server, *between]
     plain = "--".join(re.sub(r"[^A-Za-z0-9._=-]+", "_", part) for part in parts)
     whole = not between or key.treatment in between

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from bentpipe.analysis.plots import series
-from bentpipe.analysis.traces import Analysis, Finding, Summary
+from bentpipe.analysis.traces import Analysis
 from bentpipe.report.drawings import KINDS, Plots
+from bentpipe.schema.analysis import Finding, PlotPlace, Summary
 
 __all__ = ["KINDS", "script"]
 
@@ -19,21 +22,19 @@ _SHARE = 0.05  # of the transfer: what is shown around a point if the round trip
 
 
 def script(trial: str, analysis: Analysis) -> dict[str, Any]:
-    """What the script of a trial holds. BentpipeError if there is no connection in the trace, ValueError if
-    the analysis names a plot that there is not.
-    """
+    """What the script of a trial holds. BentpipeError if there is no connection in the trace."""
     connection = analysis.connection()
-    packets = series.of_connection(analysis.packets, connection["connection"])
+    packets = series.of_connection(analysis.packets, connection.connection)
     plots = Plots(packets, connection, analysis.link)
     drawn = [{"kind": kind, "series": getattr(plots, kind)()} for kind in KINDS]
     return {
         "trial": trial,
         "notes": _notes(analysis.summary),
         "end_s": plots.end_s,
-        "events": connection["events"],
+        "events": msgspec.to_builtins(connection.events),
         "others_earlier_s": plots.before_client_s if plots.data == "forward" else None,
-        "findings": [_finding(one, plots) for one in connection["findings"]],
-        "unlike_record": _unlike_record(analysis, connection["findings"]),
+        "findings": [_finding(one, plots) for one in connection.findings],
+        "unlike_record": _unlike_record(analysis, connection.findings),
         "plots": [plot for plot in drawn if plot["series"]],
         "data": plots.columns.base64(),
     }
@@ -41,34 +42,30 @@ def script(trial: str, analysis: Analysis) -> dict[str, Any]:
 
 def _notes(analysis: Summary) -> list[str]:
     notes = []
-    if (connections := len(analysis["connections"])) > 1:
-        several = len({one["client"] for one in analysis["connections"]}) > 1
+    if (connections := len(analysis.connections)) > 1:
+        several = len({one.client for one in analysis.connections}) > 1
         this = "of the flow that is measured" if several else "the one with the most packets"
         notes.append(f"The trace holds {connections} connections; this is {this}.")
-    if analysis["sides"] != "both":
+    if analysis.sides != "both":
         side = {"client": "at the client's side alone", "server": "at the server's side alone"}
-        where = side.get(analysis["sides"], "at one unknown place")
+        where = side.get(analysis.sides, "at one unknown place")
         notes.append(f"Captured {where}: what was lost on the way, and when packets came, is not known.")
-    notes += [f"Not decoded: {one['count']} packets: {one['what']}." for one in analysis["undecoded"]]
-    return notes + analysis["errors"]
+    notes += [f"Not decoded: {one.count} packets: {one.what}." for one in analysis.undecoded]
+    return notes + analysis.errors
 
 
 def _finding(finding: Finding, plots: Plots) -> dict[str, Any]:
     """A finding whose place is in a plot of the page and can be seen there."""
-    place = finding["plot"]
-    if place is None:
-        return {**finding}
-    if place["kind"] not in KINDS:
-        raise ValueError(
-            f"the finding {finding['rule']} names the plot {place['kind']!r}, which there is not"
-        )
-    kind = "rate_back" if finding["rule"] == _BACK and place["kind"] == "rate" else place["kind"]
-    return {**finding, "plot": {"kind": kind, **_widened(place, plots)}}
+    shown: dict[str, Any] = msgspec.to_builtins(finding)
+    if place := finding.plot:
+        kind = "rate_back" if finding.rule == _BACK and place.kind == "rate" else place.kind
+        shown["plot"] = {"kind": kind, **_widened(place, plots)}
+    return shown
 
 
-def _widened(place: dict[str, Any], plots: Plots) -> dict[str, float]:
+def _widened(place: PlotPlace, plots: Plots) -> dict[str, float]:
     """The time that a finding names; a round trip around it if it is a point."""
-    begin, end = place["from_s"], place["to_s"]
+    begin, end = place.from_s, place.to_s
     around = plots.rtt_s or plots.end_s * _SHARE
     if end - begin < around / _POINT:
         middle = (begin + end) / 2
@@ -83,7 +80,7 @@ def _unlike_record(analysis: Analysis, findings: list[Finding]) -> dict[str, lis
     record = analysis.run.records.get(analysis.trial or "") if analysis.run else None
     if record is None or record.measured_from != "wire":
         return {"more": [], "fewer": []}
-    here = [one["rule"] for one in findings if one["verdict"] == "yes"]
+    here = [one.rule for one in findings if one.verdict == "yes"]
     return {
         "more": [rule for rule in here if rule not in record.findings],
         "fewer": [rule for rule in record.findings if rule not in here],

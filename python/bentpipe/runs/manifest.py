@@ -21,9 +21,9 @@ from typing import Any
 import msgspec
 
 import bentpipe
-from bentpipe import origin
+from bentpipe import labels, origin
 from bentpipe.errors import BentpipeError, UsageError
-from bentpipe.plan.campaign import Cast, Plan
+from bentpipe.plan.campaign import Plan, PlanVariants
 from bentpipe.plan.scenarios import Scenario
 from bentpipe.runs.records import Record
 from bentpipe.schema import manifest as schema
@@ -67,12 +67,14 @@ class Manifest(schema.Manifest, kw_only=True, forbid_unknown_fields=True):
         partial.replace(folder / FILE)
 
 
-def new(plan: Plan, scenarios: Iterable[Scenario], cast: Cast, stack_folders: Sequence[str] = ()) -> Manifest:
+def new(
+    plan: Plan, scenarios: Iterable[Scenario], variants: PlanVariants, stack_folders: Sequence[str] = ()
+) -> Manifest:
     """The manifest of a run that starts now."""
     return Manifest(
         campaign=plan.name,
         title=plan.title,
-        options=plan,
+        options=plan.in_full,
         command=shlex.join(["bentpipe", *sys.argv[1:]]),
         started=now(),
         versions=_versions(),
@@ -88,9 +90,9 @@ def new(plan: Plan, scenarios: Iterable[Scenario], cast: Cast, stack_folders: Se
                 notes=stack.notes,
                 installation=state.installation(stack),
             )
-            for name, stack in sorted(cast.stacks.items())
+            for name, stack in sorted(variants.stacks.items())
         },
-        left_out=cast.left_out,
+        left_out=variants.left_out,
         stack_folders=list(stack_folders),
         cwd=str(Path.cwd()),
     )
@@ -144,7 +146,7 @@ def stack_versions(records: Iterable[Record]) -> dict[str, str]:
             (record.server, record.server_version),
         ):
             if version:
-                found[label.partition(":")[0]] = version
+                found[labels.variant(label).stack] = version
     return dict(sorted(found.items()))
 
 

@@ -14,6 +14,8 @@ from typing import Any
 
 import msgspec
 
+from bentpipe import labels
+from bentpipe.labels import VariantLabel
 from bentpipe.plan.trial import Trial
 from bentpipe.schema import reading
 from bentpipe.schema import record as schema
@@ -42,6 +44,14 @@ class Record(schema.Record, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     def failed(self) -> bool:
         """Whether it went wrong. What a stack does not offer is no failure."""
         return self.outcome not in ("ok", "unsupported")
+
+    @property
+    def client_label(self) -> VariantLabel:
+        return labels.variant(self.client)
+
+    @property
+    def server_label(self) -> VariantLabel:
+        return labels.variant(self.server)
 
     @property
     def in_a_line(self) -> str:
@@ -92,6 +102,7 @@ def _identity(trial: Trial) -> dict[str, Any]:
         "server": trial.server,
         "treatment": trial.treatment,
         "testbed": trial.testbed,
+        "ip": trial.ip,
         "iteration": trial.iteration,
         "seed": trial.seed,
     }

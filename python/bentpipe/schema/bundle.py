@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-FORMAT = 1
+FORMAT = 2
 
 
 class BundleFlow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -42,6 +42,8 @@ class BundleStack(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     version: str | None
     # Of what it was built from: who runs the bundle must have the same; null where nothing was built.
     inputs_sha256: str | None
+    # The Python packages of Bentpipe's environment that it runs with, and their versions: likewise.
+    packages: dict[str, str] = {}
 
 
 class BundleProxy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -75,10 +77,15 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     # Of what format this file is: the number at the top of this page.
     format: int
+    # The version of Bentpipe that wrote it: who runs the bundle must have the same, and with it the same
+    # testbeds and proxies.
+    bentpipe: str = ""
     # The trial's name, as in its record.
     trial: str
     # `sim` or `emu`.
     testbed: str
+    # The version of IP that the programs speak: 4 or 6.
+    ip: int = 4
     # The path, resolved.
     scenario: dict[str, Any]
     # Those that share the path. The first is the one that is measured.

@@ -34,7 +34,7 @@ TRACES: tuple[Traces, ...] = (
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The plan of a campaign, as a manifest keeps it ([campaigns](../campaigns.md) explains the keys)."""
+    """The plan of a campaign, as a manifest keeps it ([campaigns](campaigns.md) explains the keys)."""
 
     # The campaign's.
     name: str
@@ -64,6 +64,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     trace: Traces = "none"
     # `sim` or `emu`.
     testbed: str = "sim"
+    # The version of IP that the programs speak: 4 or 6.
+    ip: int = 4
     # Traces come with the endpoints' qlogs.
     qlog: bool = False
     # `KEY=VALUE`, for every scenario.

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import re
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
 T = TypeVar("T")
+Place = tuple[str | int, ...]  # the keys and numbers that lead to a value
 
-_MISSING = re.compile(r"Object missing required field `(.+?)`(?: - at `\$(.*)`)?")
-_UNKNOWN = re.compile(r"Object contains unknown field `(.+?)`(?: - at `\$(.*)`)?")
-_WRONG = re.compile(r"(.+?)(?: - at `\$(.*)`)?")
+_SAID = re.compile(r"(?P<what>.+?)(?: - at (?P<of_key>`key` in )?`\$(?P<path>.*)`)?")
+_ABSENT = re.compile(r"Object (?P<how>missing required|contains unknown) field `(?P<key>.+)`")
+_STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
+_LONGEST = 100  # characters of a value that is shown
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong with a value that was read: where, and in which way."""
+
+    how: Literal["missing", "unknown", "wrong"]
+    place: Place  # of the key that is missing or unknown, or of the wrong value
+    what: str  # as msgspec says it
 
 
 class FormatError(ValueError):
@@ -28,10 +41,11 @@ def convert(values: Any, kind: type[T], newest: int, numbered: bool = False) -> 
     if numbered and "format" not in values:
         raise ValueError('the key "format" is missing')
     check_format(values, newest)
+    current = values | {"format": newest}
     try:
-        return msgspec.convert(values | {"format": newest}, kind)
+        return msgspec.convert(current, kind)
     except msgspec.ValidationError as error:
-        raise ValueError(_in_words(str(error), values)) from None
+        raise ValueError(_in_words(fault(error, current, kind), values)) from None
 
 
 def check_format(values: dict[str, Any], newest: int) -> None:
@@ -41,26 +55,68 @@ def check_format(values: dict[str, Any], newest: int) -> None:
         raise FormatError(f"it is of format {found!r}, and this version of Bentpipe reads 1 to {newest}")
 
 
-def _in_words(text: str, values: Any) -> str:
-    """What msgspec says, with the key as people write it, and the value."""
-    for pattern, words in ((_MISSING, 'the key "{}" is missing'), (_UNKNOWN, 'unknown key "{}"')):
-        if said := pattern.fullmatch(text):
-            return words.format(_key(f"{said[2] or ''}.{said[1]}"))
-    said = _WRONG.fullmatch(text)
-    if said is None or not said[2]:
-        return text
-    shown = _at(values, said[2])
-    return f"{_key(said[2])}: {shown!r} is not valid: {said[1][0].lower()}{said[1][1:]}"
+def fault(error: msgspec.ValidationError, values: Any, kind: Any) -> Fault:
+    """Where `values` are no `kind`, by the error that msgspec raised. It does not say which entry of a map it
+    means: that is the first that raises the same error alone.
+    """
+    text = str(error)
+    said = _SAID.fullmatch(text)
+    assert said is not None, text
+    place: Place = ()
+    for name, number in _STEP.findall(said["path"] or ""):
+        step = int(number) if number.isdigit() else name
+        place += (_entry(text, values, kind, place) if number == "..." else step,)
+    if said["of_key"]:
+        return Fault("unknown", (*place, _entry(text, values, kind, place)), said["what"])
+    if absent := _ABSENT.fullmatch(said["what"]):
+        how: Literal["missing", "unknown"] = "missing" if absent["how"].startswith("missing") else "unknown"
+        return Fault(how, (*place, absent["key"]), said["what"])
+    return Fault("wrong", place, said["what"])
 
 
-def _key(path: str) -> str:
-    return path.removeprefix(".")
-
-
-def _at(values: Any, path: str) -> Any:
-    """The value at a path such as `.flows[0].client`; where a map's key is not told, the map's path ends."""
-    for name, index in re.findall(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]", path):
-        if index == "...":
-            return values
-        values = values[int(index)] if index else values[name]
+def value_at(values: Any, place: Place) -> Any:
+    """The value at a place."""
+    for step in place:
+        values = values[step]
     return values
+
+
+def shown(value: Any) -> str:
+    """A value for a message, as much of it as can be taken in."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def _entry(text: str, values: Any, kind: Any, place: Place) -> str:
+    """The key, in the map at `place`, of the entry that `text` is about."""
+    entries: Mapping[str, Any] = value_at(values, place)
+    return next(key for key in entries if _raises(text, _with(values, place, {key: entries[key]}), kind))
+
+
+def _raises(text: str, values: Any, kind: Any) -> bool:
+    try:
+        msgspec.convert(values, kind)
+    except msgspec.ValidationError as error:
+        return str(error) == text
+    return False
+
+
+def _with(values: Any, place: Place, new: Any) -> Any:
+    """`values` with `new` at a place."""
+    if not place:
+        return new
+    step, *rest = place
+    copy: Any = list(values) if isinstance(values, list) else dict(values)
+    copy[step] = _with(values[step], tuple(rest), new)
+    return copy
+
+
+def _in_words(found: Fault, values: Any) -> str:
+    """What is wrong, with the key as people write it, and the value."""
+    key = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in found.place).lstrip(".")
+    if found.how == "missing":
+        return f'the key "{key}" is missing'
+    if found.how == "unknown":
+        return f'unknown key "{key}"'
+    what = f"{found.what[0].lower()}{found.what[1:]}"
+    return f"{key}: {shown(value_at(values, found.place))} is not valid: {what}" if key else what

@@ -149,6 +149,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     treatment: str
     # `sim`, virtual time, or `emu`, real time.
     testbed: str
+    # The version of IP that the programs spoke: 4 or 6. Runs of the first format all spoke 4.
+    ip: int = 4
     # From 1.
     iteration: int
     # 64 bits in hexadecimal: all that is random in the trial comes from it.
@@ -245,7 +247,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     rtt_max_ms: float | None = None
     # The most that the server had in flight.
     in_flight_max_bytes: int | None = None
-    # The rules that found something wrong ([findings](../findings.md)); empty also where nothing was decoded.
+    # The rules that found something wrong ([findings](findings.md)); empty also where nothing was decoded.
     findings: list[str] = []
     # Of the client's stack.
     client_version: str = ""
@@ -363,6 +365,38 @@ MEASURED = frozenset(
     )
 )
 
+# Those that the page of a cell shows, iteration by iteration.
+SHOWN = (
+    "trial",
+    "iteration",
+    "seed",
+    "outcome",
+    "detail",
+    "handshake_s",
+    "ttfb_s",
+    "completion_s",
+    "transfer_s",
+    "goodput_bps",
+    "efficiency",
+    "share_of_limit",
+    "virtual_s",
+    "wall_s",
+    "cpu_client_s",
+    "cpu_server_s",
+    "forward_packets",
+    "forward_bytes",
+    "forward_queue_drops",
+    "forward_losses",
+    "return_packets",
+    "return_bytes",
+    "return_queue_drops",
+    "return_losses",
+    "received_step_s",
+    "received_bytes",
+    "jain_index",
+    "packet_log_sha256",
+)
+
 # Those that every file has.
 REQUIRED = frozenset(
     (
@@ -452,6 +486,7 @@ TYPES: dict[str, dict[str, str]] = {
         "server": "text",
         "treatment": "text",
         "testbed": "text",
+        "ip": "integer",
         "iteration": "integer",
         "seed": "text",
         "outcome": "Outcome",

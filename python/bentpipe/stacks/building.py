@@ -31,7 +31,7 @@ _ASK_AGAIN_S = 0.2  # whether a lock is free
 
 
 @dataclass(frozen=True)
-class Result:
+class BuildResult:
     """What became of a stack: one of the last three says why it is not installed, or none does."""
 
     stack: str
@@ -66,7 +66,7 @@ class _Stopped(Exception):
 
 
 @dataclass(eq=False)
-class Job:
+class BuildJob:
     """The build of one stack, in a thread of its own."""
 
     stack: Stack
@@ -79,7 +79,7 @@ class Job:
     _process: subprocess.Popen[bytes] | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def run(self) -> Result:
+    def run(self) -> BuildResult:
         """Build it, unless another command does meanwhile."""
         entry = self.stack.entry
         try:
@@ -88,7 +88,7 @@ class Job:
             with self._alone(entry.lock):
                 if not self.force and entry.why_not() is None:
                     found = installed.read(entry.folder)
-                    return Result(self.stack.name, found.version if found else None)
+                    return BuildResult(self.stack.name, found.version if found else None)
                 return self._install(entry)
         except _Stopped:
             return self._failure("interrupted", entry.log)
@@ -126,7 +126,7 @@ class Job:
             self.waits = False
             yield
 
-    def _install(self, entry: installed.Entry) -> Result:
+    def _install(self, entry: installed.CacheEntry) -> BuildResult:
         _sweep(entry)
         scratch = Path(tempfile.mkdtemp(prefix=f".{entry.name}.", dir=entry.place.parent))
         begin = time.monotonic()
@@ -146,7 +146,7 @@ class Job:
             place.rename(entry.place)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
-        return Result(self.stack.name, version, round(found.seconds, 1), note)
+        return BuildResult(self.stack.name, version, round(found.seconds, 1), note)
 
     def _execute(self, command: list[str], log: IO[bytes]) -> None:
         take, put = self.jobserver
@@ -177,9 +177,9 @@ class Job:
         if self._stop:
             raise _Stopped
 
-    def _failure(self, why: str, log: Path) -> Result:
+    def _failure(self, why: str, log: Path) -> BuildResult:
         lines = _last_lines(log, LAST_LINES) if self._process else ()
-        return Result(self.stack.name, failed=why, output=lines, log=log if self._process else None)
+        return BuildResult(self.stack.name, failed=why, output=lines, log=log if self._process else None)
 
 
 def greet(stack: Stack, place: Path) -> tuple[str | None, str | None]:
@@ -204,10 +204,10 @@ def programs(stack: Stack) -> list[str]:
     return sorted({word.removeprefix("{bin}/") for word in words if word.startswith("{bin}/")})
 
 
-def describe(stack: Stack, place: Path, version: str | None, seconds: float) -> installed.Installed:
+def describe(stack: Stack, place: Path, version: str | None, seconds: float) -> installed.Installation:
     """What `installed.json` says of a stack whose {bin} is `place`."""
     files = installed.files(place)
-    return installed.Installed(
+    return installed.Installation(
         stack=stack.name,
         inputs_sha256=stack.entry.inputs_sha256,
         version=version,
@@ -220,7 +220,7 @@ def describe(stack: Stack, place: Path, version: str | None, seconds: float) -> 
     )
 
 
-def _sweep(entry: installed.Entry) -> None:
+def _sweep(entry: installed.CacheEntry) -> None:
     """Remove what builds of `entry` left that were killed. Its lock is ours, so none is at work."""
     for left in entry.place.parent.glob(f".{entry.name}.*"):
         shutil.rmtree(left, ignore_errors=True)

@@ -10,112 +10,109 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Annotated
 
-from bentpipe import paths, strict
+import msgspec
+
+from bentpipe import labels, paths, strict
 from bentpipe.errors import UsageError, one_of
-from bentpipe.stacks.model import LOGS, MODES, PROTOCOLS, ROLES, Build, Need, Stack, Variant
+from bentpipe.stacks.model import LOGS, PROTOCOLS, Build, Log, Mode, Need, Protocol, Role, Stack, Variant
 from bentpipe.testcases import TESTCASES
 
 _NEED = re.compile(r"([A-Za-z0-9_.+-]+)(?:\s*>=\s*(\d+(?:\.\d+)*))?")
-_NAME = re.compile(r"[A-Za-z0-9-]+")
+_OPTION = re.compile(r"[A-Za-z0-9_.-]+")
 _MEMORY = re.compile(r"(\d+(?:\.\d+)?) ?(MiB|GiB)")
 _MIB = {"MiB": 1, "GiB": 1024}
 
 
+class BuildTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What `[build]` of a stack.toml may say."""
+
+    needs: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+    command: Annotated[
+        tuple[str, ...], msgspec.Meta(min_length=1, description='an argument list: ["cargo", "build"]')
+    ]
+    inputs: tuple[str, ...] = ()
+    memory: Annotated[
+        str,
+        msgspec.Meta(pattern=rf"^{_MEMORY.pattern}$", description='what the build takes at most: "2 GiB"'),
+    ] = "1 GiB"
+    target: str = ""
+
+
+class StackFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a stack.toml may say."""
+
+    name: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9-]+$", description="letters, digits and -")]
+    title: str
+    language: str
+    home: str
+    roles: Annotated[
+        tuple[Role, ...],
+        msgspec.Meta(min_length=1, description='one or both of "client", "server"'),
+    ]
+    testcases: tuple[str, ...]
+    deterministic: bool
+    notes: str = ""
+    repeats_except: str = ""
+    packages: tuple[str, ...] = ()
+    alpn: Annotated[
+        tuple[Protocol, ...],
+        msgspec.Meta(min_length=1, description=f"some of {', '.join(PROTOCOLS)}"),
+    ] = PROTOCOLS[:1]
+    logs: Annotated[
+        tuple[Log, ...],
+        msgspec.Meta(description=f"some of {', '.join(LOGS)}, or none"),
+    ] = LOGS
+    weight: Annotated[float, msgspec.Meta(gt=0)] = 1.0
+    options: dict[str, str] = {}
+    commands: dict[Mode, tuple[str, ...]] = {}
+    build: BuildTable | None = None
+
+
 def load(folder: Path) -> Stack:
     """The stack in `folder`; UsageError if its stack.toml is not as the contract says."""
-    table = strict.read(folder / "stack.toml")
-    table.allow(
-        "name",
-        "title",
-        "language",
-        "home",
-        "roles",
-        "testcases",
-        "deterministic",
-        "notes",
-        "repeats_except",
-        "options",
-        "commands",
-        "build",
-        "packages",
-        "alpn",
-        "logs",
-        "weight",
+    file = folder / "stack.toml"
+    said = strict.read(file, StackFile)
+    if not said.testcases or not set(said.testcases) <= set(TESTCASES):
+        raise strict.wrong(file, "testcases", list(said.testcases), f"some of {', '.join(TESTCASES)}")
+    if "virtual-time" in said.commands and "hq-interop" not in said.alpn:
+        raise strict.wrong(file, "alpn", list(said.alpn), "hq-interop too: virtual time has nothing else")
+    if not said.commands or not all(said.commands.values()):
+        raise UsageError(f"{file}: commands: no command", "give `virtual-time` or `sockets` an argument list")
+    if said.build is None and any("{bin}" in word for words in said.commands.values() for word in words):
+        raise UsageError(f"{file}: commands: {{bin}} is of stacks that are built", "add a table [build]")
+    for name in said.options:
+        if not _OPTION.fullmatch(name):
+            wanted = "an option's name with letters, digits, - _ ."
+            raise strict.wrong(file, f"options.{name}", name, wanted)
+    values = {field: getattr(said, field) for field in said.__struct_fields__ if field != "build"}
+    return Stack(folder=folder.resolve(), build=_build(said.build, file) if said.build else None, **values)
+
+
+def _build(said: BuildTable, file: Path) -> Build:
+    if any("{bin}" in place or not place.startswith(("{root}", "{folder}")) for place in said.inputs):
+        wanted = 'files and folders: ["{root}/crates/endpoint"]'
+        raise strict.wrong(file, "build.inputs", list(said.inputs), wanted)
+    memory = _MEMORY.fullmatch(said.memory)
+    assert memory is not None, said.memory
+    return Build(
+        needs=tuple(_need(one, file, "needs", "program", "cargo >= 1.88") for one in said.needs),
+        libraries=tuple(_need(one, file, "libraries", "library", "openssl >= 3") for one in said.libraries),
+        command=said.command,
+        inputs=said.inputs,
+        memory_mib=round(float(memory[1]) * _MIB[memory[2]]),
+        target=said.target,
     )
-    options, commands, build = table.table("options"), table.table("commands"), table.table("build")
-    commands.allow(*MODES)
-    build.allow("needs", "libraries", "command", "inputs", "memory", "target")
-    stack = Stack(
-        folder=folder.resolve(),
-        name=table.text("name"),
-        title=table.text("title"),
-        language=table.text("language"),
-        home=table.text("home"),
-        roles=tuple(table.texts("roles")),
-        testcases=tuple(table.texts("testcases")),
-        deterministic=table.flag("deterministic"),
-        notes=table.text("notes", ""),
-        options={name: options.text(name) for name in options.values},
-        commands={mode: tuple(commands.texts(mode)) for mode in commands.values},
-        build=_build(build) if build.values else None,
-        repeats_except=table.text("repeats_except", ""),
-        packages=tuple(table.texts("packages", [])),
-        alpn=tuple(table.texts("alpn", ["hq-interop"])),
-        logs=tuple(table.texts("logs", list(LOGS))),
-        weight=table.number("weight", 1.0),
-    )
-    if not _NAME.fullmatch(stack.name):
-        raise table.wrong("name", stack.name, "letters, digits and -")
-    if not stack.roles or not set(stack.roles) <= set(ROLES):
-        raise table.wrong("roles", list(stack.roles), 'one or both of "client", "server"')
-    if not stack.testcases or not set(stack.testcases) <= set(TESTCASES):
-        raise table.wrong("testcases", list(stack.testcases), f"some of {', '.join(TESTCASES)}")
-    if not stack.alpn or not set(stack.alpn) <= set(PROTOCOLS):
-        raise table.wrong("alpn", list(stack.alpn), f"some of {', '.join(PROTOCOLS)}")
-    if "virtual-time" in stack.commands and "hq-interop" not in stack.alpn:
-        raise table.wrong("alpn", list(stack.alpn), "hq-interop too: virtual time has nothing else")
-    if not set(stack.logs) <= set(LOGS):
-        raise table.wrong("logs", list(stack.logs), f"some of {', '.join(LOGS)}, or none")
-    if not stack.commands or not all(stack.commands.values()):
-        raise UsageError(
-            f"{table.file}: commands: no command", "give `virtual-time` or `sockets` an argument list"
-        )
-    if stack.build is None and any("{bin}" in word for words in stack.commands.values() for word in words):
-        raise UsageError(
-            f"{table.file}: commands: {{bin}} is of stacks that are built", "add a table [build]"
-        )
-    for name in stack.options:
-        if not re.fullmatch(r"[A-Za-z0-9_.-]+", name):
-            raise table.wrong(f"options.{name}", name, "an option's name with letters, digits, - _ .")
-    return stack
 
 
-def _build(table: strict.Table) -> Build:
-    needs = _needs(table, "needs", 'a program, with its oldest version if need be: "cargo >= 1.88"')
-    libraries = _needs(table, "libraries", 'a library, with its oldest version if need be: "openssl >= 3"')
-    command = tuple(table.texts("command"))
-    if not command:
-        raise table.wrong("command", [], 'an argument list: ["cargo", "build"]')
-    further = tuple(table.texts("inputs", []))
-    if any("{bin}" in place or not place.startswith(("{root}", "{folder}")) for place in further):
-        raise table.wrong("inputs", list(further), 'files and folders: ["{root}/crates/endpoint"]')
-    text = table.text("memory", "1 GiB")
-    memory = _MEMORY.fullmatch(text)
-    if memory is None:
-        raise table.wrong("memory", text, 'what the build takes at most: "2 GiB"')
-    memory_mib = round(float(memory[1]) * _MIB[memory[2]])
-    return Build(needs, libraries, command, further, memory_mib, table.text("target", ""))
-
-
-def _needs(table: strict.Table, key: str, wanted: str) -> tuple[Need, ...]:
-    needs = []
-    for text in table.texts(key, []):
-        found = _NEED.fullmatch(text)
-        if found is None:
-            raise table.wrong(key, text, wanted)
-        needs.append(Need(found[1], tuple(int(part) for part in found[2].split(".")) if found[2] else ()))
-    return tuple(needs)
+def _need(text: str, file: Path, key: str, what: str, example: str) -> Need:
+    found = _NEED.fullmatch(text)
+    if found is None:
+        wanted = f'a {what}, with its oldest version if need be: "{example}"'
+        raise strict.wrong(file, f"build.{key}", text, wanted)
+    return Need(found[1], tuple(int(part) for part in found[2].split(".")) if found[2] else ())
 
 
 def replaced(known: Mapping[str, Stack]) -> list[Stack]:
@@ -167,10 +164,10 @@ def find(name: str, known: Mapping[str, Stack]) -> Stack:
 
 def variant(label: str, known: Mapping[str, Stack]) -> Variant:
     """The variant that `label` names; UsageError for an unknown stack or option."""
-    name, *settings = label.split(":")
-    stack = find(name, known)
+    named = labels.variant(label)
+    name, stack = named.stack, find(named.stack, known)
     options: dict[str, str] = {}
-    for setting in settings:
+    for setting in named.settings:
         key, equals, value = setting.partition("=")
         if not equals or not key or not value:
             raise UsageError(f'{label}: "{setting}" is no option', f"write {name}:option=value:option=value")

@@ -22,7 +22,7 @@ from typing import Protocol
 from bentpipe import paths
 from bentpipe.errors import BentpipeError
 from bentpipe.stacks import installed, needs
-from bentpipe.stacks.building import Job, Result
+from bentpipe.stacks.building import BuildJob, BuildResult
 from bentpipe.stacks.model import Build, Stack
 
 KILL_AFTER_S = 3.0  # what builds that were told to stop get for it
@@ -35,16 +35,16 @@ class Watcher(Protocol):
 
     every_s: float | None  # how often it wants to see what is at work; None: never
 
-    def begins(self, job: Job) -> None: ...
+    def begins(self, job: BuildJob) -> None: ...
 
-    def ends(self, result: Result) -> None: ...
+    def ends(self, result: BuildResult) -> None: ...
 
-    def looks(self, running: Sequence[Job], waiting: int) -> None: ...
+    def looks(self, running: Sequence[BuildJob], waiting: int) -> None: ...
 
 
-def install(wanted: Sequence[Stack], watcher: Watcher, force: bool = False) -> list[Result]:
+def install(wanted: Sequence[Stack], watcher: Watcher, force: bool = False) -> list[BuildResult]:
     """Install stacks; what became of them, in the order given. KeyboardInterrupt ends all builds first."""
-    results: dict[str, Result] = {}
+    results: dict[str, BuildResult] = {}
     left: list[tuple[Stack, Build]] = []
     for stack in wanted:
         result = _without_build(stack, force)
@@ -57,7 +57,7 @@ def install(wanted: Sequence[Stack], watcher: Watcher, force: bool = False) -> l
         _check_cache()
         left.sort(key=lambda one: -one[1].memory_mib)  # what takes much takes long
         with _jobserver() as jobserver:
-            jobs = [Job(stack, build, force, jobserver) for stack, build in left]
+            jobs = [BuildJob(stack, build, force, jobserver) for stack, build in left]
             results |= {result.stack: result for result in _side_by_side(jobs, watcher)}
     return [results[stack.name] for stack in wanted]
 
@@ -81,16 +81,16 @@ def prune(known: Iterable[Stack]) -> tuple[int, int]:
     return count, size
 
 
-def _without_build(stack: Stack, force: bool) -> Result | None:
+def _without_build(stack: Stack, force: bool) -> BuildResult | None:
     """The result for a stack that need not or cannot be built; None if it is to be."""
     if stack.build is None:
         why = stack.not_installed()
-        return Result(stack.name, left_out=f"{stack.name}: {why}; {paths.repair()}" if why else None)
+        return BuildResult(stack.name, left_out=f"{stack.name}: {why}; {paths.repair()}" if why else None)
     if stack.entry.why_not() is None and not force:
         found = installed.read(stack.entry.folder)
-        return Result(stack.name, found.version if found else None)
+        return BuildResult(stack.name, found.version if found else None)
     left_out = needs.what_is_missing(stack)
-    return Result(stack.name, left_out=left_out) if left_out else None
+    return BuildResult(stack.name, left_out=left_out) if left_out else None
 
 
 def _check_cache() -> None:
@@ -106,10 +106,10 @@ def _check_cache() -> None:
         ) from error
 
 
-def _side_by_side(left: list[Job], watcher: Watcher) -> Iterator[Result]:
+def _side_by_side(left: list[BuildJob], watcher: Watcher) -> Iterator[BuildResult]:
     """Run the jobs, and yield each one's result when it ends."""
-    ended: queue.SimpleQueue[tuple[Job, Result | BaseException]] = queue.SimpleQueue()
-    running: dict[Job, threading.Thread] = {}
+    ended: queue.SimpleQueue[tuple[BuildJob, BuildResult | BaseException]] = queue.SimpleQueue()
+    running: dict[BuildJob, threading.Thread] = {}
     cores, memory_mib = os.cpu_count() or 1, _available_mib()
     try:
         while left or running:
@@ -132,11 +132,11 @@ def _side_by_side(left: list[Job], watcher: Watcher) -> Iterator[Result]:
         _stop(running)
 
 
-def _that_fit(left: list[Job], running: list[Job], cores: int, memory_mib: int) -> list[Job]:
+def _that_fit(left: list[BuildJob], running: list[BuildJob], cores: int, memory_mib: int) -> list[BuildJob]:
     """The jobs to start now: in order, passing over those for which there is no memory, or whose target is in
     use. One always fits.
     """
-    found: list[Job] = []
+    found: list[BuildJob] = []
     for job in left:
         at_work = [*running, *found]
         used = sum(other.build.memory_mib for other in at_work)
@@ -147,7 +147,7 @@ def _that_fit(left: list[Job], running: list[Job], cores: int, memory_mib: int) 
     return found
 
 
-def _work(job: Job, ended: queue.SimpleQueue[tuple[Job, Result | BaseException]]) -> None:
+def _work(job: BuildJob, ended: queue.SimpleQueue[tuple[BuildJob, BuildResult | BaseException]]) -> None:
     try:
         job.started = time.monotonic()
         ended.put((job, job.run()))
@@ -155,7 +155,7 @@ def _work(job: Job, ended: queue.SimpleQueue[tuple[Job, Result | BaseException]]
         ended.put((job, error))
 
 
-def _stop(running: dict[Job, threading.Thread]) -> None:
+def _stop(running: dict[BuildJob, threading.Thread]) -> None:
     """End all builds: asked first, then killed."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         deadline = time.monotonic() + KILL_AFTER_S

@@ -32,7 +32,7 @@ _REQUIRED = re.compile(r"[A-Za-z0-9._-]+")
 
 
 @dataclass(frozen=True)
-class Entry:
+class CacheEntry:
     """Where a stack made of certain sources is, or would be."""
 
     stack: str
@@ -85,7 +85,7 @@ def _why_not(folder: Path) -> str | None:
 
 
 @dataclass(frozen=True)
-class Installed:
+class Installation:
     """What `installed.json` says."""
 
     stack: str
@@ -117,10 +117,10 @@ class Installed:
         return {key: value for key, value in asdict(self).items() if key not in ("stack", "files")}
 
 
-def read(folder: Path) -> Installed | None:
+def read(folder: Path) -> Installation | None:
     """What is installed in `folder`; None if that cannot be told."""
     try:
-        found = Installed(**json.loads((folder / FILE).read_text()))
+        found = Installation(**json.loads((folder / FILE).read_text()))
     except (OSError, ValueError, TypeError):
         return None
     tables: list[object] = [found.programs, found.tools, found.packages, found.files]

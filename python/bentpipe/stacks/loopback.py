@@ -50,20 +50,22 @@ class Transfer:
 
 
 @dataclass(frozen=True)
-class Ending:
-    """How a process ended, and the CPU time that it took (user and system, with its children)."""
+class ProcessEnd:
+    """The end of a process: its exit code, and the CPU time of it and its children, user and system."""
 
     code: int
     cpu_s: float
 
 
-class Process:
-    """One endpoint in socket mode. Leaving the `with` block kills it if it still runs, and reaps it."""
+class SocketProcess:
+    """The process of an endpoint in socket mode. Leaving the `with` block kills it if it still runs, and
+    reaps it.
+    """
 
     def __init__(self, stack: Stack, environment: Mapping[str, str]) -> None:
         self.name = stack.name
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 -- closed in __exit__
-        self._ending: Ending | None = None
+        self._ending: ProcessEnd | None = None
         self._process = subprocess.Popen(
             stack.command("sockets"),
             env={**_users(), **environment},
@@ -73,7 +75,7 @@ class Process:
             start_new_session=True,
         )
 
-    def __enter__(self) -> Process:
+    def __enter__(self) -> SocketProcess:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -104,7 +106,7 @@ class Process:
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._process.pid, signal.SIGTERM)
 
-    def wait(self, patience_s: float) -> Ending:
+    def wait(self, patience_s: float) -> ProcessEnd:
         """Wait for the end; LoopbackError if it does not come in time."""
         deadline = time.monotonic() + patience_s
         while self._ending is None:
@@ -112,7 +114,7 @@ class Process:
             if pid:
                 code = os.waitstatus_to_exitcode(status)
                 self._process.returncode = code  # it is reaped: keep subprocess from trying to
-                self._ending = Ending(code, usage.ru_utime + usage.ru_stime)
+                self._ending = ProcessEnd(code, usage.ru_utime + usage.ru_stime)
             elif time.monotonic() >= deadline:
                 raise LoopbackError(f"it did not exit within {patience_s:g} s{self.said()}")
             else:
@@ -197,7 +199,7 @@ def _probe(port: int) -> None:
 def refusal(stack: Stack, role: str, transfer: Transfer, patience_s: float = SOCKETS_S) -> str | None:
     """None if the program answers with exit code 127; otherwise what it did instead, in words."""
     _folders(transfer)
-    with free_port() as port, Process(stack, environment(role, transfer, port)) as process:
+    with free_port() as port, SocketProcess(stack, environment(role, transfer, port)) as process:
         try:
             code = process.wait(patience_s).code
         except LoopbackError as error:
@@ -226,12 +228,12 @@ def version(command: Sequence[str], patience_s: float = SOCKETS_S) -> str:
 
 def run(
     client: Stack, server: Stack, transfer: Transfer, patience_s: float = SOCKETS_S
-) -> tuple[Ending, Ending]:
+) -> tuple[ProcessEnd, ProcessEnd]:
     """Move the files once; the endings of client and server. LoopbackError if any step fails."""
     _folders(transfer)
-    with free_port() as port, Process(server, environment("server", transfer, port)) as serving:
+    with free_port() as port, SocketProcess(server, environment("server", transfer, port)) as serving:
         serving.wait_ready(patience_s)
-        with Process(client, environment("client", transfer, port)) as fetching:
+        with SocketProcess(client, environment("client", transfer, port)) as fetching:
             fetched = fetching.wait(patience_s)
             if fetched.code != 0:
                 raise LoopbackError(f"the client exited with {fetched.code}{fetching.said()}{serving.said()}")

@@ -10,15 +10,21 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Literal, get_args
 
 from bentpipe import paths
 from bentpipe.errors import UsageError
+from bentpipe.schema.job import Program
 from bentpipe.stacks import inputs, installed
 
-ROLES = ("client", "server")
-MODES = ("virtual-time", "sockets")
-PROTOCOLS = ("hq-interop", "h3")  # of applications, by their ALPN; what comes first is preferred
-LOGS = ("keylog", "qlog")
+Role = Literal["client", "server"]
+Mode = Literal["virtual-time", "sockets"]
+Protocol = Literal["hq-interop", "h3"]
+Log = Literal["keylog", "qlog"]
+PROTOCOLS: tuple[Protocol, ...] = ("hq-interop", "h3")  # by their ALPN; what comes first is preferred
+MODES: tuple[Mode, ...] = get_args(Mode)
+ROLES: tuple[Role, ...] = get_args(Role)
+LOGS: tuple[Log, ...] = ("keylog", "qlog")
 _PLACE = re.compile(r"\{(bin|python|folder|root|work)\}")
 
 
@@ -82,7 +88,7 @@ class Stack:
         return [_PLACE.sub(lambda found: str(places[found[0]]()), argument) for argument in arguments]
 
     @cached_property
-    def entry(self) -> installed.Entry:
+    def entry(self) -> installed.CacheEntry:
         """Where the stack is installed, made of the sources that were there when this was first asked."""
         if self.build is None:
             raise UsageError(f"{self._file}: {{bin}} is of stacks that are built", "add a table [build]")
@@ -91,7 +97,7 @@ class Stack:
         if any("{python}" in argument for argument in self.build.command):
             words.append(platform.python_version())
         try:
-            return installed.Entry(self.name, inputs.sha256(self.folder, further, words))
+            return installed.CacheEntry(self.name, inputs.sha256(self.folder, further, words))
         except OSError as error:
             why = f"{error.filename} cannot be read: {error.strerror}"
             raise UsageError(f"{self._file}: the sources of {self.name}: {why}", "see `inputs`") from error
@@ -140,11 +146,11 @@ class Variant:
     stack: Stack
     options: Mapping[str, str]
 
-    def endpoint(self, mode: str, version: str | None = None) -> dict[str, object]:
+    def program(self, mode: str, version: str | None = None) -> Program:
         """What a job says about an end that is started in `mode`, and is of a version that is known."""
-        return {
-            "name": self.label,
-            "command": self.stack.command(mode),
-            "options": dict(self.options),
-            "version": version,
-        }
+        return Program(
+            name=self.label,
+            command=self.stack.command(mode),
+            options=dict(self.options),
+            version=version,
+        )

@@ -38,7 +38,7 @@ class PipeError(Exception):
 
 
 @dataclass(frozen=True)
-class Ran:
+class RanFrame:
     """The answer to RUN: when to run next, whether done, and the times and sizes of what departed."""
 
     next_wake: int
@@ -70,8 +70,10 @@ def hello(role: str, testcase: str, options: Mapping[str, str], folder: Path) ->
     }
 
 
-class Program:
-    """A running endpoint program. Leaving the `with` block kills it if it still runs, and reaps it."""
+class PipeProgram:
+    """The process of an endpoint in virtual time, and its two pipes. Leaving the `with` block kills it if it
+    still runs, and reaps it.
+    """
 
     def __init__(self, command: Sequence[str], patience_s: float | None = None) -> None:
         self.patience_s = float(silence_s()) if patience_s is None else patience_s
@@ -80,7 +82,7 @@ class Program:
         self._code: int | None = None
         self._to, self._from, self._pid = _spawn(command, self._log.fileno())
 
-    def __enter__(self) -> Program:
+    def __enter__(self) -> PipeProgram:
         return self
 
     def __exit__(
@@ -115,7 +117,7 @@ class Program:
         self.send(HELLO, json.dumps(greeting).encode())
         return _json(self.receive(READY), "READY")
 
-    def run(self, until: int) -> Ran:
+    def run(self, until: int) -> RanFrame:
         """RUN without arrivals until the time `until` in ns."""
         self.send(RUN, _RUN.pack(until, 0))
         body = self.receive(RAN)
@@ -132,7 +134,7 @@ class Program:
             ) from None
         if position != len(body):
             raise PipeError(f"RAN is {len(body)} bytes long, but its datagrams end at {position}")
-        return Ran(next_wake, done, tuple(departures))
+        return RanFrame(next_wake, done, tuple(departures))
 
     def finish(self) -> Any:
         """Say FINISH; the JSON of BYE."""
@@ -184,7 +186,7 @@ def refusal(
 ) -> str | None:
     """None if the program answers `greeting` by exiting with 127; otherwise what it did instead, in words."""
     try:
-        with Program(command, patience_s) as program:
+        with PipeProgram(command, patience_s) as program:
             try:
                 answer = program.ready(greeting)
                 return f"it answered READY {json.dumps(answer)[:100]}"
@@ -199,7 +201,7 @@ def version(command: Sequence[str], role: str) -> str:
     """The version of the stack that the program gives when it is greeted. PipeError or OSError if it gives
     none.
     """
-    with tempfile.TemporaryDirectory() as folder, Program(command) as program:
+    with tempfile.TemporaryDirectory() as folder, PipeProgram(command) as program:
         for name in ("www", "downloads"):
             Path(folder, name).mkdir()
         ready = program.ready(hello(role, "transfer", {}, Path(folder)))

@@ -7,19 +7,20 @@ earlier one of the same name. What a program must do to be a proxy says `endpoin
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
 
 from bentpipe import paths, strict
 from bentpipe.errors import UsageError
-from bentpipe.stacks.model import MODES
+from bentpipe.stacks.model import Mode
 
 PLACES = ("terminal", "gateway")  # as a client meets them
 TRANSPORTS = ("quic",)  # whose connections a proxy can end
-_NAME = re.compile(r"[a-z][a-z0-9-]*")
 
 
 @dataclass(frozen=True)
@@ -62,34 +63,52 @@ class ProxyKind:
         return argument.replace("{folder}", str(self.folder))
 
 
+class LeadTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What `[lead]` of a proxy.toml says."""
+
+    seconds: Annotated[float, msgspec.Meta(gt=0)]
+    options: tuple[str, ...]
+
+
+class ProxyFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a proxy.toml may say."""
+
+    name: Annotated[
+        str,
+        msgspec.Meta(
+            pattern=r"^(?!direct$)[a-z][a-z0-9-]*$",
+            description="small letters, digits and -, and not direct",
+        ),
+    ]
+    title: str
+    transport: Annotated[Literal["quic"], msgspec.Meta(description=f"one of {', '.join(TRANSPORTS)}")]
+    places: tuple[str, ...]
+    example: str
+    commands: dict[Mode, tuple[str, ...]] = {}
+    lead: LeadTable | None = None
+    options: dict[str, str] = {}
+
+
 def load(folder: Path) -> ProxyKind:
     """The kind of proxy in `folder`; UsageError if its proxy.toml is not whole and right."""
-    table = strict.read(folder / "proxy.toml")
-    table.allow("name", "title", "transport", "places", "example", "commands", "lead", "options")
-    commands, lead, options = table.table("commands"), table.table("lead"), table.table("options")
-    commands.allow(*MODES)
-    lead.allow("seconds", "options")
-    kind = ProxyKind(
+    file = folder / "proxy.toml"
+    said = strict.read(file, ProxyFile)
+    if not said.places or list(said.places) != [one for one in PLACES if one in said.places]:
+        raise strict.wrong(file, "places", list(said.places), f"some of {', '.join(PLACES)}, in this order")
+    if not said.commands or not all(said.commands.values()):
+        raise UsageError(f"{file}: commands: no command", "give `virtual-time` or `sockets` one")
+    return ProxyKind(
         folder=folder.resolve(),
-        name=table.text("name"),
-        title=table.text("title"),
-        transport=table.text("transport"),
-        places=tuple(table.texts("places")),
-        example=table.text("example"),
-        commands={mode: tuple(commands.texts(mode)) for mode in commands.values},
-        options={name: options.text(name) for name in options.values},
-        lead_s=lead.number("seconds") if lead.values else 0.0,
-        lead_options=frozenset(lead.texts("options")) if lead.values else frozenset(),
+        name=said.name,
+        title=said.title,
+        transport=said.transport,
+        places=said.places,
+        example=said.example,
+        commands={str(mode): words for mode, words in said.commands.items()},
+        options=said.options,
+        lead_s=said.lead.seconds if said.lead else 0.0,
+        lead_options=frozenset(said.lead.options) if said.lead else frozenset(),
     )
-    if not _NAME.fullmatch(kind.name) or kind.name == "direct":
-        raise table.wrong("name", kind.name, "small letters, digits and -, and not direct")
-    if kind.transport not in TRANSPORTS:
-        raise table.wrong("transport", kind.transport, f"one of {', '.join(TRANSPORTS)}")
-    if not kind.places or list(kind.places) != [one for one in PLACES if one in kind.places]:
-        raise table.wrong("places", list(kind.places), f"some of {', '.join(PLACES)}, in this order")
-    if not kind.commands or not all(kind.commands.values()):
-        raise UsageError(f"{table.file}: commands: no command", "give `virtual-time` or `sockets` one")
-    return kind
 
 
 @cache

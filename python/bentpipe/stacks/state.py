@@ -11,13 +11,13 @@ from bentpipe.testbed import TESTBEDS
 
 
 @dataclass(frozen=True)
-class State:
-    """A stack, and what there is of it."""
+class StackStatus:
+    """The status of a stack: what there is of it here."""
 
     stack: Stack
     version: str | None  # None: it is not installed, or gives none
     why_not: str | None  # why it is not installed; None: it is
-    found: installed.Installed | None  # None as well for stacks that need not be built
+    found: installed.Installation | None  # None as well for stacks that need not be built
 
     @property
     def testbeds(self) -> list[str]:
@@ -59,16 +59,16 @@ class State:
         }
 
 
-def of(stack: Stack) -> State:
+def of(stack: Stack) -> StackStatus:
     """What there is of `stack`. Only a stack that need not be built is started, to tell its version."""
     why_not = stack.not_installed()
     if stack.build is None:
         why_not = why_not or _not_startable(stack)
-        return State(stack, None if why_not else _version(stack), why_not, None)
+        return StackStatus(stack, None if why_not else _version(stack), why_not, None)
     if why_not is None:
         found = installed.read(stack.entry.folder)
-        return State(stack, found.version if found else None, None, found)
-    return State(stack, None, needs.what_is_missing(stack) or why_not, None)
+        return StackStatus(stack, found.version if found else None, None, found)
+    return StackStatus(stack, None, needs.what_is_missing(stack) or why_not, None)
 
 
 def installation(stack: Stack) -> dict[str, Any] | None:

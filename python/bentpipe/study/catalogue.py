@@ -14,6 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import Annotated
+
+import msgspec
 
 from bentpipe import paths, strict
 from bentpipe.errors import UsageError, one_of
@@ -54,33 +57,43 @@ class Study:
         return write
 
 
+class RunTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a `[[runs]]` of a study.toml may say."""
+
+    campaign: str
+    options: tuple[str, ...] = ()
+    about: str
+    optional: bool = False
+
+
+class StudyFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a study.toml may say."""
+
+    name: str
+    title: str
+    question: str
+    runs: Annotated[tuple[RunTable, ...], msgspec.Meta(min_length=1)]
+
+
 def load(folder: Path) -> Study:
     """The study in `folder`; UsageError if its study.toml is not whole and right."""
-    table = strict.read(folder / "study.toml")
-    table.allow("name", "title", "question", "runs")
-    listed = table.values.get("runs")
-    if not isinstance(listed, list) or not listed or not all(isinstance(one, dict) for one in listed):
-        raise table.wrong("runs", listed, "tables: [[runs]]")
+    file = folder / "study.toml"
+    said = strict.read(file, StudyFile)
     return Study(
         folder=folder.resolve(),
-        name=table.text("name"),
-        title=table.text("title"),
-        question=" ".join(table.text("question").split()),
-        runs=tuple(_run(folder, strict.Table(table.file, "runs.", one)) for one in listed),
+        name=said.name,
+        title=said.title,
+        question=" ".join(said.question.split()),
+        runs=tuple(_run(one, number, file) for number, one in enumerate(said.runs, start=1)),
     )
 
 
-def _run(folder: Path, table: strict.Table) -> PlannedRun:
-    table.allow("campaign", "options", "about", "optional")
-    campaign = folder / table.text("campaign")
+def _run(said: RunTable, number: int, file: Path) -> PlannedRun:
+    campaign = file.parent / said.campaign
     if not campaign.is_file():
-        raise table.wrong("campaign", table.text("campaign"), f"the name of a file in {folder}")
-    return PlannedRun(
-        campaign.resolve(),
-        tuple(table.texts("options", [])),
-        table.text("about"),
-        table.flag("optional", False),
-    )
+        wanted = f"the name of a file in {file.parent}"
+        raise strict.wrong(file, f"runs {number}: campaign", said.campaign, wanted)
+    return PlannedRun(campaign.resolve(), said.options, said.about, said.optional)
 
 
 def discover() -> Mapping[str, Study]:

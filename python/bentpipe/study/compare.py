@@ -13,6 +13,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from bentpipe import labels
 from bentpipe.analysis.cells import Cell, Matrix
 from bentpipe.runs.records import Record
 
@@ -20,8 +21,8 @@ Pair = tuple[str, str]  # client, server
 
 
 @dataclass(frozen=True)
-class Pairs:
-    """Mean goodput of pairs."""
+class PairGoodputs:
+    """The mean goodputs of pairs of stacks."""
 
     source: str
     bps: dict[Pair, float]
@@ -39,8 +40,8 @@ _TIMEOUTS = ("handshake_timeout", "transfer_timeout")
 
 
 @dataclass(frozen=True)
-class Ours:
-    """A scenario over all pairs of a run, by the thesis's rules."""
+class ScenarioResult:
+    """The result of a scenario over all pairs of a run, by the thesis's rules."""
 
     pairs: int
     failed: int  # pairs
@@ -55,13 +56,13 @@ class Ours:
         return pairs / self.pairs if self.pairs else None
 
 
-def over_pairs(matrix: Matrix) -> Ours:
+def over_pairs(matrix: Matrix) -> ScenarioResult:
     """A scenario's pairs."""
     clean = [cell for cell in matrix.cells if not cell.failures]
     goodputs = [cell.goodput_mean_bps for cell in clean if cell.goodput_mean_bps is not None]
     efficiencies = [cell.efficiency_mean for cell in clean if cell.efficiency_mean is not None]
     trials = [one for cell in clean for one in cell.records]
-    return Ours(
+    return ScenarioResult(
         pairs=len(matrix.cells),
         failed=sum(bool(cell.failures) for cell in matrix.cells),
         timeout=sum(any(cell.failures[word] for word in _TIMEOUTS) for cell in matrix.cells),
@@ -82,7 +83,7 @@ def against(now: float, then: float) -> str:
 
 
 @dataclass(frozen=True)
-class Change:
+class ServerChange:
     """A stack as a server over a scenario, in the publication and in a run: client → goodput."""
 
     stack: str
@@ -107,23 +108,23 @@ class Change:
         return f"{against(max(self.now.values()), max(self.then.values()))} with its best client"
 
 
-def changes(matrix: Matrix, then: Pairs) -> list[Change]:
+def changes(matrix: Matrix, then: PairGoodputs) -> list[ServerChange]:
     """The stacks that are servers in both."""
     found = []
     for stack in matrix.servers:
         if stack in _tested(then):
             clean = [cell for cell in matrix.column(stack) if not cell.failures]
             now = {c.key.client: c.goodput_mean_bps for c in clean if c.goodput_mean_bps is not None}
-            found.append(Change(stack, then.of_server(stack), now))
+            found.append(ServerChange(stack, then.of_server(stack), now))
     return found
 
 
-def _tested(then: Pairs) -> set[str]:
+def _tested(then: PairGoodputs) -> set[str]:
     """Stacks that the publication has a row or a column of; one that always failed may have but a row."""
     return {name for pair in then.bps for name in pair}
 
 
-def same_pairs(matrix: Matrix, then: Pairs) -> list[tuple[Cell, float]]:
+def same_pairs(matrix: Matrix, then: PairGoodputs) -> list[tuple[Cell, float]]:
     """The cells that the publication has a number for, with that number."""
     return [
         (cell, then.bps[cell.key.client, cell.key.server])
@@ -165,7 +166,7 @@ def failures(records: Iterable[Record]) -> list[Failure]:
 
 
 @dataclass(frozen=True)
-class Cost:
+class StackCost:
     """What a stack's programs used over all trials of it that ran."""
 
     stack: str
@@ -175,29 +176,24 @@ class Cost:
     total_cpu_s: float
 
 
-def costs(records: Sequence[Record]) -> list[Cost]:
+def costs(records: Sequence[Record]) -> list[StackCost]:
     """Every stack, the most expensive first. Trials that were not started are left out."""
     ran = [one for one in records if one.wall_s > 0]
-    names = dict.fromkeys(stack_of(label) for one in ran for label in (one.client, one.server))
+    names = dict.fromkeys(labels.variant(label).stack for one in ran for label in (one.client, one.server))
     return sorted((_cost(name, ran) for name in names), key=lambda one: -one.total_cpu_s)
 
 
-def _cost(name: str, ran: Sequence[Record]) -> Cost:
-    client = [one for one in ran if stack_of(one.client) == name]
-    server = [one for one in ran if stack_of(one.server) == name]
+def _cost(name: str, ran: Sequence[Record]) -> StackCost:
+    client = [one for one in ran if one.client_label.stack == name]
+    server = [one for one in ran if one.server_label.stack == name]
     used = sum(one.cpu_client_s for one in client) + sum(one.cpu_server_s for one in server)
-    apart = [one for one in (*client, *server) if stack_of(one.client) != stack_of(one.server)]
-    own = sum(one.cpu_client_s if stack_of(one.client) == name else one.cpu_server_s for one in apart)
+    apart = [one for one in (*client, *server) if one.client_label.stack != one.server_label.stack]
+    own = sum(one.cpu_client_s if one.client_label.stack == name else one.cpu_server_s for one in apart)
     wall = sum(one.wall_s for one in apart)
-    return Cost(
+    return StackCost(
         stack=name,
         client_cpu_s=statistics.fmean(one.cpu_client_s for one in client) if client else None,
         server_cpu_s=statistics.fmean(one.cpu_server_s for one in server) if server else None,
         wall_share=own / wall if wall else None,
         total_cpu_s=used,
     )
-
-
-def stack_of(label: str) -> str:
-    """The stack of a variant."""
-    return label.partition(":")[0]

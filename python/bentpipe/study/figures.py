@@ -75,15 +75,15 @@ def _heat_map(axes: Axes, title: str, matrix: Matrix) -> None:
 
 
 @dataclass(frozen=True)
-class Square:
-    """Of a heat map: from 0 to 1, or NaN for a white one; and what is written on it."""
+class HeatSquare:
+    """A square of a heat map: from 0 to 1, or NaN for a white one; and what is written on it."""
 
     share: float
     text: str
 
 
 def draw_squares(
-    axes: Axes, squares: Sequence[Sequence[Square]], rows: Sequence[str], columns: Sequence[str]
+    axes: Axes, squares: Sequence[Sequence[HeatSquare]], rows: Sequence[str], columns: Sequence[str]
 ) -> None:
     """A heat map with named rows, the first one above, and named columns."""
     colours = matplotlib.colormaps[_MAP].with_extremes(bad="white")
@@ -103,17 +103,17 @@ def draw_squares(
     axes.spines[:].set_visible(False)
 
 
-def _square(cell: Cell | None) -> Square:
+def _square(cell: Cell | None) -> HeatSquare:
     """Mean efficiency in percent, of a pair."""
     if cell is None:
-        return Square(float("nan"), "")
+        return HeatSquare(float("nan"), "")
     mean = cell.efficiency_mean
     if mean is None:
-        return Square(float("nan"), _MARK)
-    return Square(mean, f"{100 * mean:.0f}" + ("!" if cell.failures else ""))
+        return HeatSquare(float("nan"), _MARK)
+    return HeatSquare(mean, f"{100 * mean:.0f}" + ("!" if cell.failures else ""))
 
 
-def grids(panels: Sequence[tuple[str, Sequence[Sequence[Square]]]], rows: Sequence[str],
+def grids(panels: Sequence[tuple[str, Sequence[Sequence[HeatSquare]]]], rows: Sequence[str],
           columns: Sequence[Sequence[str]], path: Path, title: str) -> None:  # fmt: skip
     """Heat maps beside each other that have their rows in common; `columns` of each."""
     across = min(_ACROSS, len(panels))

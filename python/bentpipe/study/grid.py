@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
 
+from bentpipe import labels
 from bentpipe.analysis.cells import Cell
 from bentpipe.runs.records import Record
-from bentpipe.study.figures import Square
+from bentpipe.study.figures import HeatSquare
 from bentpipe.study.markdown import literal, percent, table
-from bentpipe.study.variants import options
 
 _LITTLE = 0.0995  # shares below are told with a decimal
 
@@ -31,8 +31,8 @@ def dropped(record: Record) -> float | None:
 
 
 @dataclass(frozen=True)
-class Spot:
-    """A variant in a setting."""
+class GridCell:
+    """The cell of a grid: a variant in a setting."""
 
     cell: Cell
 
@@ -56,10 +56,10 @@ class Spot:
         lost = "-" if self.dropped is None else _fine(self.dropped)
         return [(f"**{text}**" if best else text) + (f" ({self.failed})" if self.failed else ""), lost]
 
-    def square(self) -> Square:
+    def square(self) -> HeatSquare:
         if self.share is None:
-            return Square(float("nan"), "x")
-        return Square(min(self.share, 1), f"{100 * self.share:.0f}" + ("!" if self.failed else ""))
+            return HeatSquare(float("nan"), "x")
+        return HeatSquare(min(self.share, 1), f"{100 * self.share:.0f}" + ("!" if self.failed else ""))
 
 
 def _median(values: Iterable[float | None]) -> float | None:
@@ -80,8 +80,8 @@ class Grid:
     cells: dict[tuple[str, str], Cell]
 
     @cached_property
-    def spots(self) -> dict[tuple[str, str], Spot]:
-        return {key: Spot(cell) for key, cell in self.cells.items()}
+    def spots(self) -> dict[tuple[str, str], GridCell]:
+        return {key: GridCell(cell) for key, cell in self.cells.items()}
 
     @cached_property
     def variants(self) -> list[str]:
@@ -117,9 +117,9 @@ class Grid:
         spot = self.spots.get((variant, setting))
         return ["", ""] if spot is None else spot.written(variant in best[setting])
 
-    def squares(self, variants: Sequence[str]) -> list[list[Square]]:
+    def squares(self, variants: Sequence[str]) -> list[list[HeatSquare]]:
         """For a heat map, a row for each of `variants`."""
-        nothing = Square(float("nan"), "")
+        nothing = HeatSquare(float("nan"), "")
         return [
             [
                 self.spots[one, setting].square() if (one, setting) in self.spots else nothing
@@ -131,5 +131,5 @@ class Grid:
 
 def is_reference(label: str) -> bool:
     """CUBIC with HyStart++."""
-    chosen = options(label)
+    chosen = labels.variant(label).options
     return (chosen.get("cc"), chosen.get("ss")) == ("cubic", "hystart++")

@@ -2,10 +2,42 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Iterable, Sequence
 
 from bentpipe.analysis.cells import Cell
 from bentpipe.study.source import without_folders
+
+WIDTH = 100  # of a line of prose
+_ITEM = re.compile(r"(?:[-*]|\d+\.) ")
+
+
+def page(parts: Iterable[str]) -> str:
+    """A page of these parts, the lines of its prose broken. Tables, code and headings stay as they are."""
+    return "\n\n".join(_folded(part) for part in parts) + "\n"
+
+
+def _folded(part: str) -> str:
+    if part.startswith(("|", "#", "```", "<", "!")):
+        return part
+    paragraphs: list[str] = []
+    for line in part.splitlines():
+        if paragraphs and line and paragraphs[-1] and not line.startswith("|") and not _ITEM.match(line):
+            paragraphs[-1] += f" {line.strip()}"
+        else:
+            paragraphs.append(line)
+    return "\n".join(_filled(one) for one in paragraphs)
+
+
+def _filled(paragraph: str) -> str:
+    if paragraph.startswith("|"):
+        return paragraph
+    item = _ITEM.match(paragraph)
+    indent = " " * item.end() if item else ""
+    return textwrap.fill(
+        paragraph, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:

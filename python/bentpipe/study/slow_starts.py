@@ -26,8 +26,8 @@ BASELINE = (
 
 
 @dataclass(frozen=True)
-class Run:
-    """A trial."""
+class SlowStartTrial:
+    """A trial, seen for how its slow start ended."""
 
     record: Record
 
@@ -101,11 +101,11 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Group:
-    """All runs of a variant."""
+class VariantTrials:
+    """All trials of a variant."""
 
     server: str
-    runs: Sequence[Run]
+    runs: Sequence[SlowStartTrial]
     earliest_s: float  # a loss before is one of the medium
     overhead: float
 
@@ -114,10 +114,10 @@ class Group:
         return slow_start(self.server)
 
     @cached_property
-    def clean(self) -> list[Run]:
+    def clean(self) -> list[SlowStartTrial]:
         return [one for one in self.runs if not self._left_early(one)]
 
-    def _left_early(self, run: Run) -> bool:
+    def _left_early(self, run: SlowStartTrial) -> bool:
         lost = run.left_by == "loss" and run.left_s is not None
         return lost and (run.left_s or 0) < self.earliest_s
 
@@ -129,14 +129,14 @@ class Group:
         return sum(math.isfinite(one) for one in self.times(size))
 
 
-def groups(records: Sequence[Record]) -> list[Group]:
+def groups(records: Sequence[Record]) -> list[VariantTrials]:
     """A group per variant, in the order of the records. Trials that measured nothing are left out."""
-    runs = [Run(one) for one in records if one.received_bytes]
+    runs = [SlowStartTrial(one) for one in records if one.received_bytes]
     known = [one.overhead for one in runs if one.overhead is not None]
     clean = [one.left_s for one in runs if one.left_by == "loss" and not one.record.forward_losses]
     earliest_s = min((one for one in clean if one is not None), default=0.0)
     overhead = median(known) or 1.0
     return [
-        Group(server, [one for one in runs if one.record.server == server], earliest_s, overhead)
+        VariantTrials(server, [one for one in runs if one.record.server == server], earliest_s, overhead)
         for server in dict.fromkeys(one.record.server for one in runs)
     ]

@@ -37,7 +37,7 @@ export type Manifest = {
   /** Where the command ran: relative paths in `options` and `command` count from there. */
   cwd: string;
   /** When the run ended. Null it has not. */
-  finished: string | null;
+  finished?: string | null;
   /** When it was resumed. */
   resumed: string[];
   /** In real time: whether idle processors were kept from sleeping. */
@@ -46,7 +46,7 @@ export type Manifest = {
   contract_breaches: { [key: string]: string };
 };
 
-/** The plan of a campaign, as a manifest keeps it ([campaigns](../campaigns.md) explains the keys). */
+/** The plan of a campaign, as a manifest keeps it ([campaigns](campaigns.md) explains the keys). */
 export type Options = {
   /** The campaign's. */
   name: string;
@@ -76,6 +76,8 @@ export type Options = {
   trace: Traces;
   /** `sim` or `emu`. */
   testbed: string;
+  /** The version of IP that the programs speak: 4 or 6. */
+  ip: number;
   /** Traces come with the endpoints' qlogs. */
   qlog: boolean;
   /** `KEY=VALUE`, for every scenario. */
@@ -101,7 +103,7 @@ export type StackState = {
   /** What its stack.toml says besides. */
   notes: string;
   /** What it was made of: the hash of its sources, checksums, tools, packages. Null where it needs no installation. */
-  installation: { [key: string]: Json } | null;
+  installation?: { [key: string]: Json } | null;
   /** The same, each time that a resumed run found another one. */
   resumed_with: { [key: string]: Json }[];
 };

@@ -36,6 +36,8 @@ export type TrialRecord = {
   treatment: string;
   /** `sim`, virtual time, or `emu`, real time. */
   testbed: string;
+  /** The version of IP that the programs spoke: 4 or 6. Runs of the first format all spoke 4. */
+  ip: number;
   /** From 1. */
   iteration: number;
   /** 64 bits in hexadecimal: all that is random in the trial comes from it. */
@@ -120,7 +122,7 @@ export type TrialRecord = {
   rtt_max_ms: number | null;
   /** The most that the server had in flight. */
   in_flight_max_bytes: number | null;
-  /** The rules that found something wrong ([findings](../findings.md)); empty also where nothing was decoded. */
+  /** The rules that found something wrong ([findings](findings.md)); empty also where nothing was decoded. */
   findings: string[];
   /** Of the client's stack. */
   client_version: string;
@@ -247,3 +249,36 @@ export type HopResult = {
   /** The rules that found something wrong on this hop. */
   findings: string[];
 };
+
+/** What the page of a cell shows of each iteration. */
+export type ShownRecord = Pick<
+  TrialRecord,
+  | "trial"
+  | "iteration"
+  | "seed"
+  | "outcome"
+  | "detail"
+  | "handshake_s"
+  | "ttfb_s"
+  | "completion_s"
+  | "transfer_s"
+  | "goodput_bps"
+  | "efficiency"
+  | "share_of_limit"
+  | "virtual_s"
+  | "wall_s"
+  | "cpu_client_s"
+  | "cpu_server_s"
+  | "forward_packets"
+  | "forward_bytes"
+  | "forward_queue_drops"
+  | "forward_losses"
+  | "return_packets"
+  | "return_bytes"
+  | "return_queue_drops"
+  | "return_losses"
+  | "received_step_s"
+  | "received_bytes"
+  | "jain_index"
+  | "packet_log_sha256"
+>;

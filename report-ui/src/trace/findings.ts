@@ -3,7 +3,8 @@
 import { h, type Child } from "../dom";
 import { duration, quantity } from "../format";
 import { FACES } from "./kinds";
-import type { Evidence, Finding, Trace } from "./model";
+import type { Evidence } from "../schema/analysis";
+import type { Finding, Trace } from "./model";
 import { words } from "./option";
 import { fragment } from "./window";
 
@@ -60,13 +61,12 @@ function item(trial: string, { verdict, title, text, evidence, plot }: Finding, 
 }
 
 function proof({ what, at_s, until_s, value, unit }: Evidence): Child[] {
-  const amount = value === null ? null : amountOf(value, unit);
-  const when = at_s === null ? null : until_s === null ? `at ${duration(at_s)}` : times(at_s, until_s);
-  return [what, amount && h("b", {}, ` ${amount}`), when && h("small", {}, ` ${when}`)];
+  const when = until_s === null ? `at ${duration(at_s)}` : times(at_s, until_s);
+  return [what, h("b", {}, ` ${amountOf(value, unit)}`), h("small", {}, ` ${when}`)];
 }
 
 /** A value with its unit; those that keys of records carry are shown as everywhere else. */
-function amountOf(value: number, unit: string | null): string {
+function amountOf(value: number, unit: string): string {
   if (unit === "s") return duration(value);
   if (unit === "ms") return duration(value / 1e3);
   if (unit === "bytes" || unit === "bps") return quantity(`_${unit}`, value).text;

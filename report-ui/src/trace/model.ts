@@ -1,5 +1,6 @@
 // A trial's plots and findings as `python/bentpipe/report/traces.py` writes them, and as the page holds them.
 
+import type { Event, Finding as Analyzed, PlotPlace } from "../schema/analysis";
 import { integers, values, type Column } from "./columns";
 
 export const KINDS = ["offset", "number", "size", "rate", "rate_back", "in_flight", "rtt", "acks"] as const;
@@ -30,34 +31,15 @@ interface SeriesOf<Numbers> {
   tops: Numbers | null;
 }
 
-export interface Evidence {
-  what: string;
-  at_s: number | null;
-  until_s: number | null;
-  value: number | null;
-  unit: string | null;
-}
-
-export interface Finding {
-  rule: string;
-  verdict: "yes" | "no" | "not_sure";
-  title: string;
-  text: string;
-  evidence: Evidence[];
-  plot: { kind: Kind; from_s: number; to_s: number } | null;
-}
-
-export interface PlotEvent {
-  name: string;
-  at_s: number;
-}
+/** A finding; what it names is in one of the page's plots. */
+export type Finding = Omit<Analyzed, "plot"> & { plot: (Omit<PlotPlace, "kind"> & { kind: Kind }) | null };
 
 interface TraceOf<Numbers> {
   trial: string;
   /** What a reader should know about the trace: what was not decoded, which side was captured. */
   notes: string[];
   end_s: number;
-  events: PlotEvent[];
+  events: Event[];
   /** How much earlier data passes the place of the offset plot than the client; null if it goes up. */
   others_earlier_s: number | null;
   findings: Finding[];

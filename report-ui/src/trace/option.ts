@@ -3,7 +3,8 @@
 import { axis, type Option, type Theme } from "../chart";
 import { FACES } from "./kinds";
 import { marks } from "./marks";
-import type { Kind, PlotEvent, Series } from "./model";
+import type { Event } from "../schema/analysis";
+import type { Kind, Series } from "./model";
 import { dots, extent, line, roundAxis, strokes, type View } from "./thin";
 import type { Span } from "./window";
 
@@ -13,7 +14,7 @@ export const GRID = { left: 62, right: 18, top: 30, bottom: 42 };
 export interface Shown {
   kind: Kind;
   series: Series[];
-  events: PlotEvent[];
+  events: Event[];
   span: Span;
   /** What a finding names in this plot. */
   marked: Span | null;

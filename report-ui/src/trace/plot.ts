@@ -5,7 +5,8 @@ import { h } from "../dom";
 import { duration } from "../format";
 import { listen, type Target } from "./gestures";
 import { FACES } from "./kinds";
-import type { Kind, PlotEvent, Series } from "./model";
+import type { Event } from "../schema/analysis";
+import type { Kind, Series } from "./model";
 import { GRID, option } from "./option";
 import { firstFrom } from "./thin";
 import type { Span } from "./window";
@@ -13,7 +14,7 @@ import type { Span } from "./window";
 /** What all plots of a trial share. */
 export interface Stage {
   file: string;
-  events: PlotEvent[];
+  events: Event[];
   span: () => Span;
   show: (span: Span) => void;
   reset: () => void;

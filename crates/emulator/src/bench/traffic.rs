@@ -5,8 +5,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bentpipe_trace::{Endpoints, IPV4_UDP_HEADER, encapsulate};
 use bentpipe_units::{Rate, Size, Span, Time};
+use bentpipe_wire::{Endpoints, IpVersion, UDP_HEADER, encapsulate};
 
 use crate::clock::{Clock, TrialClock, sleep_until};
 use crate::error::{Doing, EmulatorError};
@@ -105,8 +105,10 @@ pub(super) fn receive(
     })
 }
 
+/// Bytes of the headers of a packet.
+const HEADERS: usize = IpVersion::V4.header_bytes() + UDP_HEADER;
 /// Where the number stands in a frame.
-const NUMBER: usize = ETHERNET + IPV4_UDP_HEADER;
+const NUMBER: usize = ETHERNET + HEADERS;
 /// Where nobody is: both hosts' kernels leave such frames alone.
 const NOBODY: [u8; 6] = [2, 0, 0, 0, 0xee, 0xee];
 
@@ -115,7 +117,7 @@ fn frame(number: u64, now: Time) -> Vec<u8> {
         source: "198.51.100.1:9".parse().expect("an address"),
         destination: "192.0.2.1:9".parse().expect("an address"),
     };
-    let mut payload = vec![0; IP_BYTES - IPV4_UDP_HEADER];
+    let mut payload = vec![0; IP_BYTES - HEADERS];
     payload[..8].copy_from_slice(&number.to_le_bytes());
     payload[8..16].copy_from_slice(&now.as_nanos().to_le_bytes());
     let mut packet = Vec::new();

@@ -8,12 +8,12 @@ use bentpipe_link::{Fate, Path, Scenario};
 use proptest::prelude::*;
 
 use super::*;
-use bentpipe_trace::connection as trace;
+use bentpipe_analysis::connection as trace;
 
 use crate::capture::{Wanted, record};
 use crate::clock::Stamps;
 use crate::forward::link;
-use crate::places::places;
+use crate::lane_positions::lane_positions;
 
 const ALL: [SegmentName; 3] = [
     SegmentName::Access,
@@ -315,7 +315,7 @@ proptest! {
         let clock = HandSet::default();
         let crossing = crossing(&scenario, SegmentName::Satellite, seed, &clock);
         put(&crossing.client_side.incoming, &up);
-        let wanted = Wanted { places: places(&[SegmentName::Satellite], &[]), file: None, keep: true, unix: 0 };
+        let wanted = Wanted { positions: lane_positions(&[SegmentName::Satellite], &[]), file: None, keep: true, unix: 0 };
         let (record, recording) = record(&wanted).unwrap();
         let mut engine = Engine::new(vec![crossing], Some(record));
         live(&mut engine, &clock, &[late]);

@@ -7,8 +7,6 @@ use bentpipe_link::{Delay, Direction, DirectionConfig, Fate, Hop, LinkRate, Loss
 use bentpipe_trial::Packet;
 use bentpipe_units::{Rate, Size, Span};
 
-use super::log::HEADERS;
-
 /// What the fastest packet of a direction may take longer than the scenario says.
 const SLACK: Span = Span::from_millis(1);
 /// ln 10^6: fewer than two trials in a million are found fault with although their losses are as the scenario says.
@@ -46,7 +44,7 @@ fn delay_flaw(hop: Hop, direction: Direction, packets: &[&Packet]) -> Option<Str
         return Some(format!("a packet took {fastest}, less than {least}"));
     }
     let over = |(packet, took): &(&&Packet, Span)| {
-        let bytes = Size::from_bytes((packet.payload.len() + HEADERS) as u64);
+        let bytes = Size::from_bytes(u64::from(packet.ip.bytes));
         let rates = fixed.iter().flatten().flatten();
         let transmission: Span = rates.map(|rate| rate.time_for(bytes)).sum();
         let said = least + transmission;
@@ -100,7 +98,9 @@ fn float(count: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use bentpipe_link::Scenario;
+    use bentpipe_trial::IpPacket;
     use bentpipe_units::Time;
+    use bentpipe_wire::IpVersion;
     use bytes::Bytes;
 
     use super::*;
@@ -122,8 +122,7 @@ mod tests {
             flow: 0,
             direction: Direction::Forward,
             sent: Time::from_nanos(number * MS),
-            ecn: 0,
-            payload: Bytes::from(vec![0; 1250 - HEADERS]),
+            ip: IpPacket::udp(IpVersion::V4, 0, Bytes::from(vec![0; 1250 - 28])),
             fate,
         }
     }

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use bentpipe_emulator::{HostName, Running, Topology};
 use bentpipe_endpoint::contract::{Bye, ProxyBye, Ready, RequestReport};
-use bentpipe_trial::{End, Outcome, Play, Remains, Verdict};
+use bentpipe_trial::{FlowEnd, FlowSetup, Outcome, ProgramExit, Verdict};
 use bentpipe_units::{Span, Time};
 
+use super::instructions::instructions;
 use super::program::{Event, NoProgram, Program, after, pause};
-use super::told::told;
 
 /// How long a client may take to end when the flow's time is over.
 const CUT_PATIENCE: Duration = Duration::from_secs(1);
@@ -21,8 +21,8 @@ const END_PATIENCE: Duration = Duration::from_secs(5);
 pub type Trouble = Box<dyn Error + Send + Sync>;
 
 /// A flow under way.
-pub struct Flow<'a> {
-    play: &'a Play<'a>,
+pub struct FlowRun<'a> {
+    setup: &'a FlowSetup<'a>,
     topology: &'a Topology,
     /// From the client to the server, as far as they were started.
     programs: Vec<Option<Program>>,
@@ -35,7 +35,7 @@ pub struct Flow<'a> {
 pub struct Ended {
     pub verdict: Verdict,
     /// From the client to the server.
-    pub remains: Vec<Remains>,
+    pub exits: Vec<ProgramExit>,
     /// The same.
     pub ready: Vec<Ready>,
     /// Until when it was there.
@@ -49,13 +49,13 @@ struct Failure {
     what: String,
 }
 
-impl<'a> Flow<'a> {
+impl<'a> FlowRun<'a> {
     /// Starts the flow's server. It is killed when the thread that calls this ends.
-    pub fn open(play: &'a Play<'a>, topology: &'a Topology) -> Result<Self, Trouble> {
+    pub fn open(setup: &'a FlowSetup<'a>, topology: &'a Topology) -> Result<Self, Trouble> {
         let mut flow = Self {
-            play,
+            setup,
             topology,
-            programs: play.programs().iter().map(|_| None).collect(),
+            programs: setup.programs().iter().map(|_| None).collect(),
             zero: Time::ZERO,
             failure: None,
         };
@@ -89,7 +89,7 @@ impl<'a> Flow<'a> {
         if self.failure.is_some() {
             return Ok(self.end(None, running.now()));
         }
-        let start = self.zero() + Span::from_nanos(self.play.flow().start_ns);
+        let start = self.zero() + Span::from_nanos(self.setup.flow().start_ns);
         pause(span(start - running.now().min(start)));
         let verdict = self.fetch(running)?;
         let at = running.now();
@@ -99,7 +99,7 @@ impl<'a> Flow<'a> {
 
     /// When flows may begin.
     fn zero(&self) -> Time {
-        self.zero + self.play.job().lead()
+        self.zero + self.setup.job().lead()
     }
 
     /// Starts the client, and waits for its end, or for the flow's. None: it failed.
@@ -112,7 +112,7 @@ impl<'a> Flow<'a> {
         let ended = client.wait_end(after(span(limit - running.now().min(limit))))?;
         let now = running.now();
         if ended == Event::Deadline {
-            return Ok(Some(Verdict::of_end(at_limit, arrived(self.play), now)));
+            return Ok(Some(Verdict::of_end(at_limit, arrived(self.setup), now)));
         }
         let status = client.status();
         let error = match status.code() {
@@ -127,17 +127,20 @@ impl<'a> Flow<'a> {
             error,
             ..Bye::default()
         };
-        Ok(Some(Verdict::of_end(End::Done, client, now)))
+        Ok(Some(Verdict::of_end(FlowEnd::Done, client, now)))
     }
 
     /// When it ends at the latest, and what that means.
-    fn limit(&self) -> (Time, End) {
-        let start = Span::from_nanos(self.play.flow().start_ns);
-        match self.play.flow().duration_ns {
-            Some(duration) => (self.zero() + start + Span::from_nanos(duration), End::Cut),
+    fn limit(&self) -> (Time, FlowEnd) {
+        let start = Span::from_nanos(self.setup.flow().start_ns);
+        match self.setup.flow().duration_ns {
+            Some(duration) => (
+                self.zero() + start + Span::from_nanos(duration),
+                FlowEnd::Cut,
+            ),
             None => (
-                self.zero() + self.play.job().scenario.timeout,
-                End::TimeLimit,
+                self.zero() + self.setup.job().scenario.timeout,
+                FlowEnd::TimeLimit,
             ),
         }
     }
@@ -153,7 +156,7 @@ impl<'a> Flow<'a> {
             client.status();
         }
         pause(drain);
-        let hosts = self.play.job().hosts();
+        let hosts = self.setup.job().hosts();
         for (host, program) in hosts.into_iter().zip(&mut self.programs).skip(1) {
             let program = program.as_mut().expect("it was ready");
             if program.has_ended() {
@@ -176,8 +179,8 @@ impl<'a> Flow<'a> {
             _ => Vec::new(),
         };
         let programs = self.programs.into_iter();
-        let remains = programs.map(|it| it.map(|mut it| it.remains()).unwrap_or_default());
-        let remains: Vec<Remains> = remains.collect();
+        let exits = programs.map(|it| it.map(|mut it| it.exit()).unwrap_or_default());
+        let exits: Vec<ProgramExit> = exits.collect();
         let ready = |(host, variant): (HostName, &bentpipe_trial::Variant)| {
             let bye = byes.iter().find(|(of, _)| *of == host);
             let version = bye.map(|(_, bye)| bye.version.clone());
@@ -188,7 +191,7 @@ impl<'a> Flow<'a> {
                 next_wake: None,
             }
         };
-        let ready = self.play.programs().into_iter().map(ready).collect();
+        let ready = self.setup.programs().into_iter().map(ready).collect();
         let verdict = match (self.failure, verdict) {
             (None, Some(mut verdict)) => {
                 for (host, bye) in byes {
@@ -198,12 +201,12 @@ impl<'a> Flow<'a> {
             }
             (failure, _) => {
                 let failure = failure.expect("without a verdict something failed");
-                failed(self.play, &failure, &remains)
+                failed(self.setup, &failure, &exits)
             }
         };
         Ended {
             verdict,
-            remains,
+            exits,
             ready,
             at,
         }
@@ -212,7 +215,7 @@ impl<'a> Flow<'a> {
     /// What the proxies say of themselves. One that says nothing has failed.
     fn last_words(&mut self) -> Vec<(HostName, ProxyBye)> {
         let mut byes = Vec::new();
-        for (place, program) in self.play.job().hosts().into_iter().zip(&mut self.programs) {
+        for (place, program) in self.setup.job().hosts().into_iter().zip(&mut self.programs) {
             let is_proxy = matches!(place, HostName::Terminal | HostName::Gateway);
             let Some(program) = program.as_mut().filter(|_| is_proxy) else {
                 continue;
@@ -238,10 +241,10 @@ impl<'a> Flow<'a> {
 
     /// Starts the program with that number. One that cannot be started has failed.
     fn start(&mut self, number: usize) -> Result<(), Trouble> {
-        let (host, variant) = self.play.programs()[number];
+        let (host, variant) = self.setup.programs()[number];
         let command = &variant.command;
-        let told = told(self.play, number);
-        match Program::start(self.topology.host(host), command, &told) {
+        let instructions = instructions(self.setup, number);
+        match Program::start(self.topology.host(host), command, &instructions) {
             Ok(program) => self.programs[number] = Some(program),
             Err(NoProgram::Start(error)) => {
                 let program = command.first().map_or("an empty command", String::as_str);
@@ -262,7 +265,7 @@ impl<'a> Flow<'a> {
 
     /// Waits until a program that was started listens.
     fn wait_for(&mut self, number: usize, deadline: Instant) -> Result<(), Trouble> {
-        let (host, _) = self.play.programs()[number];
+        let (host, _) = self.setup.programs()[number];
         let Some(program) = &mut self.programs[number] else {
             return Ok(());
         };
@@ -270,7 +273,7 @@ impl<'a> Flow<'a> {
             Event::Ready => {}
             Event::Ended => self.failure = Some(ended_early(host, program)),
             Event::Deadline => {
-                let seconds = self.play.job().silence_s;
+                let seconds = self.setup.job().silence_s;
                 self.failure = Some(Failure {
                     host,
                     outcome: Outcome::Crashed,
@@ -283,16 +286,16 @@ impl<'a> Flow<'a> {
 }
 
 /// What a client that was cut would report: the bytes that are there.
-fn arrived(play: &Play) -> Bye {
+fn arrived(setup: &FlowSetup) -> Bye {
     let report = |path: &String| RequestReport {
         path: path.clone(),
-        bytes: fs::metadata(play.downloads().join(path.trim_start_matches('/')))
+        bytes: fs::metadata(setup.downloads().join(path.trim_start_matches('/')))
             .map_or(0, |file| file.len()),
         first_byte_ns: None,
         last_byte_ns: None,
     };
-    let lasts = play.flow().duration_ns.is_some();
-    let requests = play.flow().requests.iter().filter(|_| lasts);
+    let lasts = setup.flow().duration_ns.is_some();
+    let requests = setup.flow().requests.iter().filter(|_| lasts);
     Bye {
         requests: requests.map(report).collect(),
         ..Bye::default()
@@ -315,13 +318,13 @@ fn ended_early(host: HostName, program: &mut Program) -> Failure {
     }
 }
 
-fn failed(play: &Play, failure: &Failure, remains: &[Remains]) -> Verdict {
+fn failed(setup: &FlowSetup, failure: &Failure, exits: &[ProgramExit]) -> Verdict {
     let host = failure.host;
-    let mut programs = play.programs().into_iter().zip(remains);
-    let ((_, variant), remains) = programs
+    let mut programs = setup.programs().into_iter().zip(exits);
+    let ((_, variant), exits) = programs
         .find(|((of, _), _)| *of == host)
         .expect("it is one of them");
-    let said = remains.last_line();
+    let said = exits.last_line();
     let said = said.map(|line| format!("; it said: {line}"));
     let (name, what) = (&variant.name, &failure.what);
     let detail = format!("{name} as {host} {what}{}", said.unwrap_or_default());

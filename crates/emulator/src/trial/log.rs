@@ -1,36 +1,40 @@
 //! From the packets that passed the ends of hops to the packet logs of a trial.
 //!
 //! Where one segment is emulated, each packet is known at both ends. Where more are, hosts route between them, and a packet's departure
-//! is joined with its arrival by what is in it: no two QUIC packets are alike. So is it with what a further segment dropped or lost. One
-//! that is not heard of again was lost between the segments, which [`super::check`] does not let pass.
+//! is joined with its arrival by what is in it, and of packets that are alike, as TCP's can be, the
+//! first with the first: links and routers keep them in order. So is it with what a further segment
+//! dropped or lost. One that is not heard of again was lost between the segments, which
+//! [`super::check`] does not let pass.
 
 use std::collections::{HashMap, VecDeque};
 
+use bentpipe_analysis::connection::Fate as Known;
 use bentpipe_emulator::{Packet as Sighting, Report};
 use bentpipe_link::{Counters, Direction, Fate};
-use bentpipe_trace::Datagram;
-use bentpipe_trace::capture::CapturedPacket;
-use bentpipe_trace::connection::Fate as Known;
-use bentpipe_trial::{Course, Fidelity, HopCourse, Lifetime, Packet, PacketLog, Play};
+use bentpipe_trial::{
+    Fidelity, FlowLifetime, FlowSetup, HopPackets, IpPacket, Packet, PacketLog, TestbedObservation,
+    Transport,
+};
 use bentpipe_units::Time;
+use bentpipe_wire::capture::CapturedPacket;
+use bentpipe_wire::{Datagram, IpLayer, TCP};
 use bytes::Bytes;
 
 use super::check;
-use super::told::server_port;
+use super::instructions::server_port;
 
-/// Of IPv4 and UDP.
-pub const HEADERS: usize = 28;
 /// The link type of bare IP packets.
 const RAW: u16 = 101;
 
 /// What the emulator saw of a trial. When flows ended is for others to say.
-pub fn course(plays: &[Play], report: &Report) -> Course {
-    let job = plays[0].job();
+pub fn observation(setups: &[FlowSetup], report: &Report) -> TestbedObservation {
+    let job = setups[0].job();
+    let servers: Vec<u16> = setups.iter().map(server_port).collect();
     let mut reasons = Vec::new();
     let mut hops = Vec::new();
     for (number, hop) in job.hops().into_iter().enumerate() {
         let sightings = report.packets.iter().filter(|it| it.hop == number);
-        let mut packets = packets(plays, sightings);
+        let mut packets = packets(&servers, sightings);
         packets.sort_by_key(|packet| packet.sent);
         let wrong = Direction::BOTH.map(|direction| check::flaws(hop, direction, &packets));
         let name = if job.proxies.is_empty() {
@@ -44,13 +48,13 @@ pub fn course(plays: &[Play], report: &Report) -> Course {
                 .flatten()
                 .map(|what| format!("{name}{what}")),
         );
-        hops.push(hop_course(packets, plays.len(), report.start_unix_ns));
+        hops.push(hop_course(packets, setups.len(), report.start_unix_ns));
     }
-    let flows = (0..plays.len()).map(|flow| Lifetime {
+    let flows = (0..setups.len()).map(|flow| FlowLifetime {
         first_sent: first_sent(&hops[0].log, flow),
         end: Time::ZERO,
     });
-    Course {
+    TestbedObservation {
         flows: flows.collect(),
         hops,
         end: Time::ZERO,
@@ -67,7 +71,7 @@ fn first_sent(log: &PacketLog, flow: usize) -> Option<Time> {
     own.map(|packet| packet.sent)
 }
 
-fn hop_course(packets: Vec<Packet>, flows: usize, epoch_unix_ns: u64) -> HopCourse {
+fn hop_course(packets: Vec<Packet>, flows: usize, epoch_unix_ns: u64) -> HopPackets {
     let [mut forward, mut back] = [Counters::default(); 2];
     let mut log = PacketLog::new(flows, epoch_unix_ns);
     for packet in packets {
@@ -78,12 +82,12 @@ fn hop_course(packets: Vec<Packet>, flows: usize, epoch_unix_ns: u64) -> HopCour
         count(counters, &packet);
         log.add(packet);
     }
-    HopCourse { log, forward, back }
+    HopPackets { log, forward, back }
 }
 
 fn count(counters: &mut Counters, packet: &Packet) {
     counters.packets += 1;
-    counters.bytes += (packet.payload.len() + HEADERS) as u64;
+    counters.bytes += u64::from(packet.ip.bytes);
     match packet.fate {
         Fate::Delivered { .. } => counters.delivered += 1,
         Fate::QueueDrop => counters.queue_drops += 1,
@@ -91,14 +95,14 @@ fn count(counters: &mut Counters, packet: &Packet) {
     }
 }
 
-/// The packets of flows on a hop, with their fates. What was still under way when the emulator ended is left out.
-fn packets<'a>(plays: &[Play], sightings: impl Iterator<Item = &'a Sighting>) -> Vec<Packet> {
+/// The packets of flows on a hop, with their fates. `servers` are the ports of the flows' servers. What was still under way when the emulator ended is left out.
+fn packets<'a>(servers: &[u16], sightings: impl Iterator<Item = &'a Sighting>) -> Vec<Packet> {
     let mut packets: Vec<Packet> = Vec::new();
     // Of those that were not seen to arrive: by what is in them.
-    let mut open: HashMap<(Direction, Bytes), VecDeque<usize>> = HashMap::new();
+    let mut open: HashMap<(usize, Direction, Transport), VecDeque<usize>> = HashMap::new();
     let mut lost_if_open = Vec::new();
     for sighting in sightings {
-        let Some((flow, ecn, payload)) = content(plays, sighting) else {
+        let Some((flow, ip)) = packet_of_flow(servers, sighting) else {
             continue;
         };
         let fate = match (sighting.fate, sighting.arrived) {
@@ -107,7 +111,7 @@ fn packets<'a>(plays: &[Play], sightings: impl Iterator<Item = &'a Sighting>) ->
             (_, Some(at)) => Some(Fate::Delivered { at }),
             (_, None) => None,
         };
-        let key = (sighting.direction, payload.clone());
+        let key = (flow, sighting.direction, ip.transport.clone());
         let Some(sent) = sighting.sent else {
             let number = open.get_mut(&key).and_then(VecDeque::pop_front);
             if let (Some(number), Some(fate)) = (number, fate) {
@@ -124,8 +128,7 @@ fn packets<'a>(plays: &[Play], sightings: impl Iterator<Item = &'a Sighting>) ->
             flow,
             direction: sighting.direction,
             sent,
-            ecn,
-            payload,
+            ip,
             fate: fate.unwrap_or(Fate::Loss),
         });
     }
@@ -151,29 +154,35 @@ fn under_way(packets: &[Packet], open: &[bool]) -> Vec<bool> {
     under_way
 }
 
-/// The flow that a packet belongs to, its ECN bits and its payload. None of what is not UDP, or of nobody's port.
-fn content(plays: &[Play], sighting: &Sighting) -> Option<(usize, u8, Bytes)> {
-    let ip = sighting.ip();
+/// A packet, and the flow that it belongs to. None of nobody's port, and of protocols without ports.
+fn packet_of_flow(servers: &[u16], sighting: &Sighting) -> Option<(usize, IpPacket)> {
+    let bytes = sighting.ip();
     let captured = CapturedPacket {
         interface: 0,
         time: None,
         link_type: RAW,
-        bytes: ip,
+        bytes,
         comment: None,
     };
-    let datagram = Datagram::of(&captured).ok()?;
+    let ip = IpLayer::of(&captured).ok()??;
+    let path = ip.path()?;
     let server = match sighting.direction {
-        Direction::Forward => datagram.path.source,
-        Direction::Return => datagram.path.destination,
+        Direction::Forward => path.source,
+        Direction::Return => path.destination,
     };
-    let flow = plays
-        .iter()
-        .position(|play| server_port(play) == server.port())?;
-    let ecn = match ip[0] >> 4 {
-        6 => ip[1] >> 4,
-        _ => ip[1],
+    let flow = servers.iter().position(|port| *port == server.port())?;
+    let transport = match Datagram::of(&captured) {
+        Ok(datagram) => Transport::Udp(Bytes::copy_from_slice(datagram.payload)),
+        Err(_) if ip.protocol == TCP => Transport::Tcp(Bytes::copy_from_slice(ip.transport())),
+        Err(_) => return None,
     };
-    Some((flow, ecn & 3, Bytes::copy_from_slice(datagram.payload)))
+    let packet = IpPacket {
+        version: ip.version(),
+        ecn: ip.ecn,
+        transport,
+        bytes: u32::try_from(bytes.len()).expect("a packet of the MTU at most"),
+    };
+    Some((flow, packet))
 }
 
 fn fidelity(report: &Report) -> Fidelity {
@@ -186,5 +195,98 @@ fn fidelity(report: &Report) -> Fidelity {
         release_error_limit_ms: Some(seen.most_late_ms),
         kernel_drops: Some(seen.kernel_drops),
         cpu_pressure: seen.cpu_pressure_some,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use bentpipe_wire::{Endpoints, IpHeader, IpVersion, encapsulate};
+
+    use super::*;
+
+    const PORT: u16 = 443;
+    const CLIENT: &str = "2001:db8:1::1";
+    const SERVER: &str = "2001:db8:2::1";
+
+    fn sighting(ip: &[u8], sent: Option<u64>, arrived: Option<u64>, fate: Known) -> Sighting {
+        let ethernet = [&[0; 12][..], &[0x86, 0xdd], ip].concat();
+        Sighting {
+            hop: 0,
+            direction: Direction::Return,
+            sent: sent.map(Time::from_nanos),
+            arrived: arrived.map(Time::from_nanos),
+            fate,
+            frame: ethernet.into(),
+        }
+    }
+
+    /// A TCP segment without options that carries two bytes, to the server.
+    fn tcp(port: u16) -> Vec<u8> {
+        let mut segment = vec![0; 22];
+        segment[2..4].copy_from_slice(&port.to_be_bytes());
+        segment[12] = 5 << 4;
+        ip(TCP, &segment)
+    }
+
+    fn ip(protocol: u8, content: &[u8]) -> Vec<u8> {
+        let address = |text: &str| text.parse::<IpAddr>().unwrap();
+        let header = IpHeader {
+            source: address(CLIENT),
+            destination: address(SERVER),
+            ecn: 2,
+            identification: 0,
+            protocol,
+        };
+        let mut packet = Vec::new();
+        header.write(&mut packet, content);
+        packet
+    }
+
+    #[test]
+    fn packets_carry_their_transport_and_their_length() {
+        let mut udp = Vec::new();
+        let ends = Endpoints {
+            source: format!("[{CLIENT}]:50000").parse().unwrap(),
+            destination: format!("[{SERVER}]:{PORT}").parse().unwrap(),
+        };
+        encapsulate(&mut udp, ends, 2, 0, b"quic");
+        let sightings = [&udp, &tcp(PORT), &tcp(80), &ip(58, &[0; 8])];
+        let sightings = sightings.map(|it| sighting(it, Some(1), Some(2), Known::Delivered));
+        let found = packets(&[PORT], sightings.iter());
+        let transports: Vec<(u8, u64, u32)> = found
+            .iter()
+            .map(|it| {
+                let transport = &it.ip.transport;
+                (transport.protocol(), transport.payload_bytes(), it.ip.bytes)
+            })
+            .collect();
+        assert_eq!(transports, [(17, 4, 52), (6, 2, 62)]);
+        assert!(found.iter().all(|it| it.ip.version == IpVersion::V6));
+        assert!(found.iter().all(|it| it.ip.ecn == 2));
+    }
+
+    #[test]
+    fn packets_that_are_alike_are_joined_in_order() {
+        let alike = tcp(PORT);
+        // Behind the first segment: the first of three was lost there, the others came through.
+        let sightings = [
+            sighting(&alike, Some(1), None, Known::Delivered),
+            sighting(&alike, Some(2), None, Known::Delivered),
+            sighting(&alike, Some(3), None, Known::Delivered),
+            sighting(&alike, None, None, Known::Loss),
+            sighting(&alike, None, Some(12), Known::Delivered),
+            sighting(&alike, None, Some(13), Known::Delivered),
+        ];
+        let found = packets(&[PORT], sightings.iter());
+        let fates: Vec<(u64, Fate)> = found
+            .iter()
+            .map(|it| (it.sent.as_nanos(), it.fate))
+            .collect();
+        let at = |nanos| Fate::Delivered {
+            at: Time::from_nanos(nanos),
+        };
+        assert_eq!(fates, [(1, Fate::Loss), (2, at(12)), (3, at(13))]);
     }
 }

@@ -6,9 +6,9 @@
 
 mod check;
 mod flow;
+mod instructions;
 mod log;
 mod program;
-mod told;
 
 use std::error::Error;
 use std::io::{Write, read_to_string, stdin, stdout};
@@ -17,10 +17,12 @@ use std::time::{Duration, Instant};
 
 use bentpipe_emulator::{Forwarder, Options, Running, Topology};
 use bentpipe_link::{Direction, Scenario};
-use bentpipe_trial::{Course, Finished, Job, Play, TrialResult, result};
+use bentpipe_trial::{
+    FinishedFlow, FinishedTrial, FlowSetup, Job, TestbedObservation, TrialResult, result,
+};
 
-use self::flow::{Ended, Flow, Trouble};
-use self::log::course;
+use self::flow::{Ended, FlowRun, Trouble};
+use self::log::observation;
 use self::program::after;
 
 /// Reads a job from standard input, runs it and prints its result.
@@ -41,19 +43,19 @@ pub fn from_standard_input() -> Result<(), Box<dyn Error>> {
 fn run(job: &Job) -> Result<TrialResult, Box<dyn Error>> {
     let start = Instant::now();
     let scratch = tempfile::Builder::new().prefix("bentpipe-").tempdir()?;
-    let plays = (0..job.flows.len()).map(|number| Play::new(job, number, scratch.path()));
-    let plays: Vec<Play> = plays.collect::<Result<_, _>>()?;
-    plays[0].make_qlog_folders()?;
-    let mut finished = play(job, &plays)?;
-    finished.examine(&plays)?;
-    finished.leave_files(&plays, "bentpipe-emu")?;
+    let setups = (0..job.flows.len()).map(|number| FlowSetup::new(job, number, scratch.path()));
+    let setups: Vec<FlowSetup> = setups.collect::<Result<_, _>>()?;
+    setups[0].make_qlog_folders()?;
+    let mut finished = play(job, &setups)?;
+    finished.examine(&setups)?;
+    finished.leave_files(&setups, "bentpipe-emu")?;
     Ok(result(job, &finished, start.elapsed()))
 }
 
 /// From the start of all programs to the end of all. Time is zero when all servers listen.
-fn play(job: &Job, plays: &[Play]) -> Result<Finished, Box<dyn Error>> {
+fn play(job: &Job, setups: &[FlowSetup]) -> Result<FinishedTrial, Box<dyn Error>> {
     let topology = Topology::build(&job.scenario)?;
-    let mut flows = open_all(job, plays, &topology).map_err(plain)?;
+    let mut flows = open_all(job, setups, &topology).map_err(plain)?;
     let options = Options {
         keep_packets: true,
         stops: job.proxies.iter().map(|proxy| proxy.place).collect(),
@@ -68,23 +70,24 @@ fn play(job: &Job, plays: &[Play]) -> Result<Finished, Box<dyn Error>> {
         flow.open_proxies(deadline, &running).map_err(plain)?;
     }
     let ended = play_all(flows, &running, drain(&job.scenario)).map_err(plain)?;
-    let course = end(plays, &ended, running)?;
-    let flows = plays.iter().zip(ended);
-    let flows =
-        flows.map(|(play, ended)| play.played(ended.verdict, Some(ended.ready), ended.remains));
-    Ok(Finished {
+    let observation = end(setups, &ended, running)?;
+    let flows = setups.iter().zip(ended);
+    let flows = flows.map(|(setup, ended)| {
+        FinishedFlow::new(setup, ended.verdict, Some(ended.ready), ended.exits)
+    });
+    Ok(FinishedTrial {
         flows: flows.collect(),
-        course: Some(course),
+        observation: Some(observation),
     })
 }
 
 /// Starts all servers, and waits until they listen.
 fn open_all<'a>(
     job: &Job,
-    plays: &'a [Play],
+    setups: &'a [FlowSetup],
     topology: &'a Topology,
-) -> Result<Vec<Flow<'a>>, Trouble> {
-    let flows = plays.iter().map(|play| Flow::open(play, topology));
+) -> Result<Vec<FlowRun<'a>>, Trouble> {
+    let flows = setups.iter().map(|setup| FlowRun::open(setup, topology));
     let mut flows: Vec<_> = flows.collect::<Result<_, _>>()?;
     let deadline = after(job.silence());
     for flow in &mut flows {
@@ -94,7 +97,11 @@ fn open_all<'a>(
 }
 
 /// All flows side by side, each by a thread of its own.
-fn play_all(flows: Vec<Flow>, running: &Running, drain: Duration) -> Result<Vec<Ended>, Trouble> {
+fn play_all(
+    flows: Vec<FlowRun>,
+    running: &Running,
+    drain: Duration,
+) -> Result<Vec<Ended>, Trouble> {
     thread::scope(|scope| {
         let flows = flows.into_iter();
         let flows: Vec<_> = flows
@@ -111,15 +118,19 @@ fn plain(trouble: Trouble) -> Box<dyn Error> {
     trouble
 }
 
-fn end(plays: &[Play], ended: &[Ended], running: Running) -> Result<Course, Box<dyn Error>> {
+fn end(
+    setups: &[FlowSetup],
+    ended: &[Ended],
+    running: Running,
+) -> Result<TestbedObservation, Box<dyn Error>> {
     let now = running.now();
     let report = running.stop()?;
-    let mut course = course(plays, &report);
-    for (flow, ended) in course.flows.iter_mut().zip(ended) {
+    let mut observation = observation(setups, &report);
+    for (flow, ended) in observation.flows.iter_mut().zip(ended) {
         flow.end = ended.at;
     }
-    course.end = ended.iter().map(|it| it.at).max().unwrap_or(now);
-    Ok(course)
+    observation.end = ended.iter().map(|it| it.at).max().unwrap_or(now);
+    Ok(observation)
 }
 
 /// What is under way when a client has ended has arrived after this time, unless queues are long.

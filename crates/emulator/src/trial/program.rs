@@ -11,7 +11,7 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use bentpipe_emulator::{EmulatorError, Host};
-use bentpipe_trial::{Reaped, Remains};
+use bentpipe_trial::{ProcessExit, ProgramExit};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::Errno;
@@ -28,7 +28,7 @@ pub struct Program {
     out: OwnedFd,
     log: File,
     said: Vec<u8>,
-    reaped: Option<Reaped>,
+    reaped: Option<ProcessExit>,
 }
 
 /// Why a program could not be started.
@@ -41,16 +41,16 @@ pub enum NoProgram {
     System(io::Error),
 }
 
-/// What a program is told when it is started.
+/// The instructions that a program is started with.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct Instructions {
     /// Variables of its environment; those without a value are not to be there.
     pub variables: Vec<(&'static str, Option<String>)>,
     /// What is on its standard input, if anything.
     pub input: Option<Vec<u8>>,
 }
 
-impl Told {
+impl Instructions {
     fn input(&self) -> io::Result<Stdio> {
         let Some(text) = &self.input else {
             return Ok(Stdio::null());
@@ -91,7 +91,11 @@ pub enum Event {
 
 impl Program {
     /// Starts `command` on `host`. It is killed when the thread that calls this ends.
-    pub fn start(host: &Host, command: &[String], told: &Told) -> Result<Self, NoProgram> {
+    pub fn start(
+        host: &Host,
+        command: &[String],
+        instructions: &Instructions,
+    ) -> Result<Self, NoProgram> {
         let empty = || io::Error::new(io::ErrorKind::InvalidInput, "the command is empty");
         let (program, arguments) = command
             .split_first()
@@ -101,10 +105,10 @@ impl Program {
             let log = File::from(memfd_create("log", MemfdFlags::CLOEXEC)?);
             let (out, its_out) = pipe_with(PipeFlags::CLOEXEC)?;
             rustix::io::ioctl_fionbio(&out, true)?;
-            Ok((log, out, its_out, told.input()?))
+            Ok((log, out, its_out, instructions.input()?))
         };
         let (log, out, its_out, its_in) = files().map_err(NoProgram::System)?;
-        for (name, value) in &told.variables {
+        for (name, value) in &instructions.variables {
             match value {
                 Some(value) => starter.env(name, value),
                 None => starter.env_remove(name),
@@ -177,9 +181,9 @@ impl Program {
 
     /// The last line that it has printed on standard error.
     pub fn last_line(&mut self) -> Option<String> {
-        let log = Remains {
+        let log = ProgramExit {
             log: self.end_of_log(),
-            ..Remains::default()
+            ..ProgramExit::default()
         };
         log.last_line()
     }
@@ -188,9 +192,9 @@ impl Program {
     pub fn last_said(&mut self) -> Option<String> {
         // What cannot be read any more was not said.
         let _ = self.listen();
-        let said = Remains {
+        let said = ProgramExit {
             log: self.said.clone(),
-            ..Remains::default()
+            ..ProgramExit::default()
         };
         said.last_line()
     }
@@ -208,12 +212,12 @@ impl Program {
     }
 
     /// What is left of it; it is killed if it still lives.
-    pub fn remains(&mut self) -> Remains {
+    pub fn exit(&mut self) -> ProgramExit {
         let reaped = self.reap();
         let _ = self.listen(); // what was said last
         let mut log = std::mem::take(&mut self.said);
         log.append(&mut self.end_of_log());
-        Remains {
+        ProgramExit {
             cpu: reaped.cpu,
             peak_memory_bytes: reaped.peak_memory_bytes,
             log,
@@ -221,12 +225,12 @@ impl Program {
         }
     }
 
-    fn reap(&mut self) -> Reaped {
+    fn reap(&mut self) -> ProcessExit {
         let process = &mut self.process;
         *self.reaped.get_or_insert_with(|| {
             // With what it started, which has its group.
             let _ = kill_process_group(Pid::from_child(process), Signal::KILL);
-            Reaped::kill(process)
+            ProcessExit::kill(process)
         })
     }
 

@@ -1,4 +1,10 @@
-//! As much of HTTP as `GET /metrics` and `GET /healthz` need, for one request at a time: whoever may ask is trusted not to flood it.
+//! As much of HTTP as `GET /metrics` and `GET /healthz` need, for one request at a time: whoever
+//! may ask is trusted not to flood it.
+//!
+//! No library: `tiny_http` 0.12 has no limit to how long it reads and starts a thread for each
+//! connection that waits, so that who connects and says nothing takes ever more of them; `hyper`
+//! has these limits, and brings a runtime for two pages. Here a read takes two seconds at most, a
+//! request eight of them, and there is one thread.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// What a request may have: it comes in one piece, usually.
 const MOST_READS: usize = 8;
 
-/// An answer: status line, type and body.
+/// An answer to a request: status line, type and body.
 #[derive(Debug)]
 pub struct Answer {
     pub status: &'static str,
@@ -28,7 +34,8 @@ impl Answer {
     }
 }
 
-/// Answers requests for as long as the program lives; `answer` is asked for paths. The address, with the port if that was 0.
+/// Answers requests for as long as the program lives; `answer` is asked for paths. The address,
+/// with the port if that was 0.
 pub fn serve(
     place: SocketAddr,
     answer: impl Fn(&str) -> Option<Answer> + Send + 'static,
@@ -76,7 +83,8 @@ fn respond(request: &[u8], answer: &impl Fn(&str) -> Option<Answer>) -> Answer {
         .unwrap_or_else(|| Answer::text("404 Not Found", "there are /metrics and /healthz\n"))
 }
 
-/// Until the empty line after the headers; what has come by then if the other side ends, is too slow or says too much.
+/// Until the empty line after the headers; what has come by then if the other side ends, is too
+/// slow or says too much.
 fn read_head(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     let mut buffer = [0; 4096];

@@ -1,182 +1,205 @@
-//! The log: one line for each thing that happened, on standard error, for people or, as JSON, for programs.
+//! The log: one line for each thing that happened, on standard error, for people or, as JSON, for
+//! programs.
 //!
-//! Workers hand lines over and go on: one thread writes them. When whoever reads them is too slow, lines are dropped and counted, rather than
-//! that connections wait.
+//! Workers hand lines over and go on: one thread writes them. When whoever reads them is too slow,
+//! lines are dropped and counted, rather than that connections wait.
+//!
+//! `tracing` with a form of lines that is our own: in those that tracing-subscriber brings, what is
+//! `time`, `level: "warning"` and `event` here is called otherwise, and what a hostile peer has
+//! said could break out of its line.
 
-use std::fmt::Write as _;
-use std::io::{self, Write};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex};
-use std::thread;
-use std::time::{Duration, SystemTime};
+use std::fmt::{self, Debug};
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
+use tracing::field::{Field, Visit};
+use tracing::{Dispatch, Level, Subscriber};
+use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
+use tracing_subscriber::Registry;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, Writer};
+use tracing_subscriber::fmt::time::{FormatTime as _, SystemTime};
+use tracing_subscriber::fmt::{FmtContext, Layer};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::reload::{self, Handle};
 
-use super::settings::{Format, Level, LogSettings};
+use super::settings::{Format, Level as LevelSetting, LogSettings};
 
 /// Lines that wait for the writer.
 const WAITING: usize = 8192;
-/// How long the end of the program waits for them.
-const FLUSH: Duration = Duration::from_secs(2);
+/// Whose events are written: the QUIC library's, of which there may be one for each packet, are
+/// not.
+const TARGET: &str = "bentpipe_pep";
 
-/// Where lines go; clones write to the same.
-#[derive(Debug, Clone)]
+/// The log of the program; dropped, it waits, not for ever, until all lines so far are written.
+#[derive(Debug)]
 pub struct Log {
-    inner: Arc<Inner>,
-}
-
-#[derive(Debug)]
-struct Inner {
-    settings: Mutex<LogSettings>,
-    lines: SyncSender<Order>,
-    lost: AtomicU64,
-}
-
-#[derive(Debug)]
-enum Order {
-    Line(String),
-    /// Says when all before it is written.
-    Flush(SyncSender<()>),
+    filter: Handle<Targets, Registry>,
+    is_json: Arc<AtomicBool>,
+    lost: ErrorCounter,
+    _writer: WorkerGuard,
 }
 
 impl Log {
-    /// Starts the writer.
-    pub fn start(settings: LogSettings, out: impl Write + Send + 'static) -> io::Result<Self> {
-        let (lines, orders) = sync_channel(WAITING);
-        thread::Builder::new()
-            .name("log".into())
-            .spawn(move || write(&orders, out))?;
-        let inner = Inner {
-            settings: Mutex::new(settings),
-            lines,
-            lost: AtomicU64::new(0),
+    /// Begins to write what this program says from now on to standard error.
+    pub fn install(settings: LogSettings) -> Self {
+        let (log, dispatch) = Self::open(settings, std::io::stderr());
+        tracing::dispatcher::set_global_default(dispatch).expect("there is one log");
+        log
+    }
+
+    /// The log, and what is to be told of events.
+    fn open(settings: LogSettings, out: impl Write + Send + 'static) -> (Self, Dispatch) {
+        let writer = NonBlockingBuilder::default()
+            .buffered_lines_limit(WAITING)
+            .thread_name("log");
+        let (writer, guard) = writer.finish(out);
+        let lost = writer.error_counter();
+        let (filter, handle) = reload::Layer::new(filter(settings.level));
+        let is_json = Arc::new(AtomicBool::new(settings.format == Format::Json));
+        let format = LineFormat {
+            is_json: is_json.clone(),
         };
-        Ok(Self {
-            inner: Arc::new(inner),
-        })
+        let lines = Layer::default().event_format(format).with_writer(writer);
+        let dispatch = Dispatch::new(Registry::default().with(filter).with(lines));
+        let log = Self {
+            filter: handle,
+            is_json,
+            lost,
+            _writer: guard,
+        };
+        (log, dispatch)
     }
 
     /// From now on writes so.
     pub fn set(&self, settings: LogSettings) {
-        *self.inner.settings.lock().expect("nobody panics with it") = settings;
+        let is_json = settings.format == Format::Json;
+        self.is_json.store(is_json, Ordering::Relaxed);
+        let filter = filter(settings.level);
+        self.filter.reload(filter).expect("whom it is for is there");
     }
 
-    /// Lines that nobody was there to take.
-    pub fn lost(&self) -> u64 {
-        self.inner.lost.load(Ordering::Relaxed)
-    }
-
-    /// Begins a line about `event`; it is written when it is dropped.
-    pub fn line(&self, level: Level, event: &'static str) -> Line<'_> {
-        let settings = *self.inner.settings.lock().expect("nobody panics with it");
-        let fields = (level <= settings.level).then(Vec::new);
-        Line {
-            log: self,
-            level,
-            event,
-            format: settings.format,
-            fields,
-        }
-    }
-
-    pub fn error(&self, event: &'static str) -> Line<'_> {
-        self.line(Level::Error, event)
-    }
-
-    pub fn warning(&self, event: &'static str) -> Line<'_> {
-        self.line(Level::Warning, event)
-    }
-
-    pub fn info(&self, event: &'static str) -> Line<'_> {
-        self.line(Level::Info, event)
-    }
-
-    pub fn debug(&self, event: &'static str) -> Line<'_> {
-        self.line(Level::Debug, event)
-    }
-
-    /// Waits, not for ever, until all lines so far are written.
-    pub fn flush(&self) {
-        let (done, wait) = sync_channel(1);
-        if self.inner.lines.send(Order::Flush(done)).is_ok() {
-            let _ = wait.recv_timeout(FLUSH);
-        }
-    }
-
-    fn put(&self, line: String) {
-        if self.inner.lines.try_send(Order::Line(line)).is_err() {
-            self.inner.lost.fetch_add(1, Ordering::Relaxed);
-        }
+    /// The counter of lines that nobody was there to take.
+    pub fn lost(&self) -> ErrorCounter {
+        self.lost.clone()
     }
 }
 
-fn write(orders: &Receiver<Order>, mut out: impl Write) {
-    for order in orders {
-        match order {
-            // Nobody can be told that it failed.
-            Order::Line(line) => drop(out.write_all(line.as_bytes())),
-            Order::Flush(done) => drop(done.send(())),
-        }
-    }
+fn filter(level: LevelSetting) -> Targets {
+    let level = match level {
+        LevelSetting::Error => LevelFilter::ERROR,
+        LevelSetting::Warning => LevelFilter::WARN,
+        LevelSetting::Info => LevelFilter::INFO,
+        LevelSetting::Debug => LevelFilter::DEBUG,
+    };
+    Targets::new().with_target(TARGET, level)
 }
 
-/// A line that is being put together.
+/// The form of a line.
 #[derive(Debug)]
-pub struct Line<'a> {
-    log: &'a Log,
-    level: Level,
-    event: &'static str,
-    format: Format,
-    /// In the order in which they are given; `None`: nobody wants this line.
-    fields: Option<Vec<(&'static str, Value)>>,
+struct LineFormat {
+    is_json: Arc<AtomicBool>,
 }
 
-impl Line<'_> {
-    /// Adds a field.
-    pub fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
-        if let Some(fields) = &mut self.fields {
-            fields.push((name, value.into()));
-        }
-        self
-    }
-
-    /// Adds a field in its usual text form.
-    pub fn say(self, name: &'static str, value: impl std::fmt::Display) -> Self {
-        if self.fields.is_none() {
-            return self;
-        }
-        self.with(name, value.to_string())
-    }
-}
-
-impl Drop for Line<'_> {
-    fn drop(&mut self) {
-        let Some(fields) = self.fields.take() else {
-            return;
-        };
-        let time = timestamp(wall_clock());
-        self.log.put(match self.format {
-            Format::Text => text(&time, self.level, self.event, &fields),
-            Format::Json => json(&time, self.level, self.event, &fields),
+impl<S, N> FormatEvent<S, N> for LineFormat
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        _: &FmtContext<'_, S, N>,
+        out: Writer<'_>,
+        event: &tracing::Event<'_>,
+    ) -> fmt::Result {
+        let mut said = Fields::default();
+        event.record(&mut said);
+        // One that nothing is known of is there, too.
+        let names = event.metadata().fields().iter().map(|field| field.name());
+        let all = names.filter(|name| *name != MESSAGE).map(|name| {
+            let found = said.values.iter().find(|(other, _)| *other == name);
+            (name, found.map_or(&Value::Null, |(_, value)| value))
         });
+        let level = name(*event.metadata().level());
+        if self.is_json.load(Ordering::Relaxed) {
+            json(out, level, &said.event, all)
+        } else {
+            text(out, level, &said.event, all)
+        }
     }
 }
 
-type Fields = [(&'static str, Value)];
+/// The field that has the words of an event, which are its name here.
+const MESSAGE: &str = "message";
 
-fn text(time: &str, level: Level, event: &str, fields: &Fields) -> String {
-    let mut line = format!("{time} {:<7} {event}", level.name());
-    for (name, value) in fields {
-        let _ = match value {
-            Value::String(text) if !text.is_empty() && text.chars().all(is_plain) => {
-                write!(line, " {name}={text}")
-            }
-            other => write!(line, " {name}={other}"),
-        };
+/// The fields of an event.
+#[derive(Default)]
+struct Fields {
+    event: String,
+    values: Vec<(&'static str, Value)>,
+}
+
+impl Fields {
+    fn push(&mut self, field: &Field, value: impl Into<Value>) {
+        self.values.push((field.name(), value.into()));
     }
-    line.push('\n');
-    line
+}
+
+impl Visit for Fields {
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.push(field, value);
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.push(field, value);
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.push(field, value);
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.push(field, value);
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.push(field, value);
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        let text = format!("{value:?}");
+        if field.name() == MESSAGE {
+            self.event = text;
+            return;
+        }
+        // tracing has no lists: one of texts comes as Rust writes it, which is as JSON does.
+        match serde_json::from_str::<Vec<String>>(&text) {
+            Ok(list) => self.push(field, list),
+            Err(_) => self.push(field, text),
+        }
+    }
+}
+
+fn text<'a>(
+    mut out: Writer<'_>,
+    level: &str,
+    event: &str,
+    fields: impl Iterator<Item = (&'a str, &'a Value)>,
+) -> fmt::Result {
+    SystemTime.format_time(&mut out)?;
+    write!(out, " {level:<7} {event}")?;
+    for (name, value) in fields {
+        match value {
+            Value::String(text) if !text.is_empty() && text.chars().all(is_plain) => {
+                write!(out, " {name}={text}")?;
+            }
+            other => write!(out, " {name}={other}")?,
+        }
+    }
+    writeln!(out)
 }
 
 /// What needs no quotes.
@@ -184,62 +207,43 @@ fn is_plain(letter: char) -> bool {
     letter.is_ascii_graphic() && !matches!(letter, '"' | '=' | '\\')
 }
 
-fn json(time: &str, level: Level, event: &str, fields: &Fields) -> String {
-    let first = [
-        ("time", time.into()),
-        ("level", level.name().into()),
-        ("event", event.into()),
-    ];
-    let all = first.iter().chain(fields);
-    let all: Vec<_> = all
-        .map(|(name, value)| format!("\"{name}\":{value}"))
-        .collect();
-    format!("{{{}}}\n", all.join(","))
+fn json<'a>(
+    mut out: Writer<'_>,
+    level: &str,
+    event: &str,
+    fields: impl Iterator<Item = (&'a str, &'a Value)>,
+) -> fmt::Result {
+    out.write_str("{\"time\":\"")?;
+    SystemTime.format_time(&mut out)?;
+    let event = Value::from(event);
+    write!(out, "\",\"level\":\"{level}\",\"event\":{event}")?;
+    for (name, value) in fields {
+        write!(out, ",\"{name}\":{value}")?;
+    }
+    out.write_str("}\n")
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "lines are for people, who want to know when it was"
-)]
-fn wall_clock() -> Duration {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    now.unwrap_or_default()
-}
-
-/// UTC, as in RFC 3339, in milliseconds.
-fn timestamp(unix: Duration) -> String {
-    let (seconds, millis) = (unix.as_secs(), unix.subsec_millis());
-    let (days, second) = (seconds / 86_400, seconds % 86_400);
-    let (year, month, day) = date(days);
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
-}
-
-/// The date in the Gregorian calendar that is so many days after 1 January 1970.
-fn date(days: u64) -> (u64, u64, u64) {
-    // Counted in eras of 400 years from 1 March of the year 0, so that leap days come last.
-    let days = days + 719_468;
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let shifted = (5 * day + 2) / 153;
-    let month = if shifted < 10 {
-        shifted + 3
-    } else {
-        shifted - 9
-    };
-    let year = era * 400 + year + u64::from(month <= 2);
-    (year, month, day - (153 * shifted + 2) / 5 + 1)
+fn name(level: Level) -> &'static str {
+    match level {
+        Level::ERROR => "error",
+        Level::WARN => "warning",
+        Level::INFO => "info",
+        Level::DEBUG => "debug",
+        Level::TRACE => "trace",
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc::channel;
+    use std::io;
+    use std::sync::mpsc::{Sender, channel};
+
+    use tracing::{debug, info, warn};
 
     use super::*;
 
-    /// Sends what is written to the test.
-    struct Sink(std::sync::mpsc::Sender<String>);
+    /// A writer that sends what is written to the test.
+    struct Sink(Sender<String>);
 
     impl Write for Sink {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -254,60 +258,66 @@ mod tests {
 
     fn written(settings: LogSettings, act: impl FnOnce(&Log)) -> Vec<String> {
         let (sender, lines) = channel();
-        let log = Log::start(settings, Sink(sender)).unwrap();
-        act(&log);
+        let (log, dispatch) = Log::open(settings, Sink(sender));
+        tracing::dispatcher::with_default(&dispatch, || act(&log));
         drop(log); // then the thread that writes ends, and says no more
+        drop(dispatch);
         lines.iter().collect()
     }
 
     #[test]
     fn lines_have_a_form_for_people_and_one_for_programs() {
-        let act = |log: &Log| {
-            let line = log
-                .info("closed")
-                .with("connection", 7)
-                .with("why", "a \"b\"");
-            drop(line.say("client", "127.0.0.1:1"));
-            drop(log.debug("unwanted"));
+        let act = |_: &Log| {
+            let nobody: Option<&str> = None;
+            let listen = vec!["[::1]:443".to_owned()];
+            let (why, client) = ("a \"b\"", "127.0.0.1:1");
+            info!(connection = 7, why, %client, nobody, ?listen, "closed");
+            debug!("unwanted");
         };
         let text = written(LogSettings::default(), act);
         let [line] = &text[..] else {
             panic!("{text:?}");
         };
-        assert!(
-            line.ends_with(" info    closed connection=7 why=\"a \\\"b\\\"\" client=127.0.0.1:1\n"),
-            "{line}"
-        );
+        let said = " info    closed connection=7 why=\"a \\\"b\\\"\" client=127.0.0.1:1 nobody=null \
+                    listen=[\"[::1]:443\"]\n";
+        assert!(line.ends_with(said), "{line}");
         let settings = LogSettings {
             format: Format::Json,
-            level: Level::Debug,
+            level: LevelSetting::Debug,
         };
         let lines = written(settings, act);
         let value: Value = serde_json::from_str(&lines[0]).unwrap();
         assert_eq!(value["event"], "closed");
+        assert_eq!(value["level"], "info");
         assert_eq!(value["connection"], 7);
+        assert_eq!(value["listen"][0], "[::1]:443");
+        assert!(value["nobody"].is_null());
+        let time = value["time"].as_str().unwrap();
+        assert!(time.starts_with("20") && time.ends_with('Z'), "{time}");
         assert_eq!(lines.len(), 2);
     }
 
     #[test]
     fn hostile_words_stay_on_their_line() {
-        let lines = written(LogSettings::default(), |log| {
-            drop(log.info("closed").with("reason", "x\ninfo opened\u{1b}[2J"));
+        let lines = written(LogSettings::default(), |_| {
+            info!(reason = "x\ninfo opened\u{1b}[2J", "closed");
         });
         assert_eq!(lines[0].matches('\n').count(), 1, "{lines:?}");
         assert!(!lines[0].contains('\u{1b}'), "{lines:?}");
     }
 
     #[test]
-    fn times_are_those_of_the_calendar() {
-        for (seconds, text) in [
-            (0, "1970-01-01T00:00:00.000Z"),
-            (951_782_399, "2000-02-28T23:59:59.000Z"),
-            (951_782_400, "2000-02-29T00:00:00.000Z"),
-            (4_107_542_400, "2100-03-01T00:00:00.000Z"),
-            (1_798_761_599, "2026-12-31T23:59:59.000Z"),
-        ] {
-            assert_eq!(timestamp(Duration::from_secs(seconds)), text);
-        }
+    fn settings_change_while_it_runs_and_libraries_are_not_heard() {
+        let lines = written(LogSettings::default(), |log| {
+            debug!("not yet");
+            warn!(target: "noq_proto::connection", "of the library");
+            log.set(LogSettings {
+                format: Format::Json,
+                level: LevelSetting::Debug,
+            });
+            debug!("now");
+        });
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        assert!(lines[0].contains("\"level\":\"debug\",\"event\":\"now\""));
     }
 }

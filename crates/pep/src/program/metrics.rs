@@ -1,4 +1,9 @@
 //! What Prometheus asks for, and whether the program is well.
+//!
+//! The page is written here, in its text format 0.0.4. The crate `prometheus-client` writes
+//! `OpenMetrics`, in which a counter `connections_total` is of a family `connections`: the gauge of
+//! that name could not stand beside it, and operators' rules and the records of trials have both.
+//! It would have taken the place of the eight lines that write a number.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -7,19 +12,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use bentpipe_pep::{Kind, Metric, Statistics};
+use bentpipe_pep::{Metric, MetricKind, Statistics};
 use rustix::time::{ClockId, clock_gettime};
+use tracing_appender::non_blocking::ErrorCounter;
 
 use super::http::Answer;
-use super::worker::{Counted, Message, Shared};
+use super::worker::{Message, Shared, WorkerCounters};
 
 const PREFIX: &str = "bentpipe_pep_";
 /// A worker answers within a turn; one that does not in this time hangs.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Answers for the whole program.
+/// The answers of the metrics page, for the whole program.
 pub struct Metrics {
     pub shared: Arc<Shared>,
+    pub lost_lines: ErrorCounter,
     pub draining: Arc<AtomicBool>,
 }
 
@@ -55,7 +62,7 @@ impl Metrics {
     }
 
     /// Asks all workers.
-    fn count(&self) -> Option<Vec<Counted>> {
+    fn count(&self) -> Option<Vec<WorkerCounters>> {
         let ask = |inbox: &super::worker::Inbox| {
             let (answer, wait) = sync_channel(1);
             inbox.send(Message::Count(answer));
@@ -68,17 +75,18 @@ impl Metrics {
         answers.collect()
     }
 
-    fn text(&self, counted: &[Counted]) -> String {
+    fn text(&self, counted: &[WorkerCounters]) -> String {
         let mut text = String::new();
         let mut put = |metric: Metric, value: String| {
             let Metric { name, kind, help } = metric;
             let kind = match kind {
-                Kind::Counter => "counter",
-                Kind::Gauge => "gauge",
+                MetricKind::Counter => "counter",
+                MetricKind::Gauge => "gauge",
             };
             let _ = write!(
                 text,
-                "# HELP {PREFIX}{name} {help}\n# TYPE {PREFIX}{name} {kind}\n{PREFIX}{name} {value}\n"
+                "# HELP {PREFIX}{name} {help}\n# TYPE {PREFIX}{name} {kind}\n\
+                 {PREFIX}{name} {value}\n"
             );
         };
         for (metric, sum) in sums(counted) {
@@ -93,14 +101,15 @@ impl Metrics {
     }
 
     /// In the order of [`PROGRAM`]; `None`: the kernel does not say.
-    fn of_program(&self, counted: &[Counted]) -> [Option<String>; PROGRAM.len()] {
-        let of = |field: fn(&Counted) -> u64| counted.iter().map(field).sum::<u64>().to_string();
+    fn of_program(&self, counted: &[WorkerCounters]) -> [Option<String>; PROGRAM.len()] {
+        let of =
+            |field: fn(&WorkerCounters) -> u64| counted.iter().map(field).sum::<u64>().to_string();
         let open_files = fs::read_dir("/proc/self/fd").map(Iterator::count);
         [
             Some(of(|it| it.socket_errors)),
             Some(of(|it| it.handed_on)),
             Some(of(|it| it.lost)),
-            Some(self.shared.log.lost().to_string()),
+            Some(self.lost_lines.dropped_lines().to_string()),
             Some(u8::from(self.draining.load(Ordering::Relaxed)).to_string()),
             Some(counted.len().to_string()),
             Some(cpu_time().as_secs_f64().to_string()),
@@ -139,18 +148,18 @@ const PROGRAM: [Metric; 9] = [
 ];
 
 const fn counter(name: &'static str, help: &'static str) -> Metric {
-    let kind = Kind::Counter;
+    let kind = MetricKind::Counter;
     Metric { name, kind, help }
 }
 
 const fn gauge(name: &'static str, help: &'static str) -> Metric {
-    let kind = Kind::Gauge;
+    let kind = MetricKind::Gauge;
     Metric { name, kind, help }
 }
 
 /// Of all workers together.
-fn sums(counted: &[Counted]) -> Vec<(Metric, u64)> {
-    let each = |it: &Counted| it.statistics.entries().collect::<Vec<_>>();
+fn sums(counted: &[WorkerCounters]) -> Vec<(Metric, u64)> {
+    let each = |it: &WorkerCounters| it.statistics.entries().collect::<Vec<_>>();
     let mut sums = Statistics::default().entries().collect::<Vec<_>>();
     for entries in counted.iter().map(each) {
         for (sum, (_, value)) in sums.iter_mut().zip(entries) {

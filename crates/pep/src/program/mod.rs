@@ -1,19 +1,20 @@
 //! `bentpipe pep`: the proxy on real sockets, for operators.
 //!
-//! The library knows neither sockets nor clocks nor files. Here are the settings, a worker for each core, the log, metrics, and what signals do:
-//! SIGTERM and SIGINT drain, the second of them ends at once, SIGHUP reads the settings again.
+//! The library knows neither sockets nor clocks nor files. Here are the settings, a worker for each
+//! core, the log, metrics, and what signals do: SIGTERM and SIGINT drain, the second of them ends
+//! at once, SIGHUP reads the settings again.
 
-mod alone;
 mod arguments;
 mod http;
+mod listening;
 mod log;
 mod metrics;
-mod plan;
+mod resolved;
 mod service;
 mod settings;
-mod sockets;
 mod steering;
 mod tls;
+mod trial;
 mod worker;
 
 use std::io::Write as _;
@@ -21,23 +22,23 @@ use std::process::ExitCode;
 
 use bentpipe_endpoint::EndpointError;
 
-pub use alone::alone;
 use arguments::Command;
-use plan::Plan;
-use settings::{Problem, Settings};
+use resolved::ResolvedSettings;
+use settings::{Settings, SettingsError};
+pub use trial::serve_trial;
 
-/// Why the program ends early.
+/// The reason why the program ends early.
 #[derive(Debug)]
 enum Failure {
     /// It was not understood; nothing was started.
-    Problem(Problem),
+    SettingsError(SettingsError),
     /// The system refused something, or a worker failed.
     Failed(String),
 }
 
-impl From<Problem> for Failure {
-    fn from(problem: Problem) -> Self {
-        Self::Problem(problem)
+impl From<SettingsError> for Failure {
+    fn from(problem: SettingsError) -> Self {
+        Self::SettingsError(problem)
     }
 }
 
@@ -54,7 +55,7 @@ pub fn main(arguments: impl Iterator<Item = String>) -> ExitCode {
         .and_then(act);
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Failure::Problem(problem)) => {
+        Err(Failure::SettingsError(problem)) => {
             eprintln!("error: {problem}");
             eprintln!("hint: {}", problem.hint);
             ExitCode::from(2)
@@ -70,12 +71,12 @@ fn act(command: Command) -> Result<(), Failure> {
     match command {
         Command::Help => say(arguments::HELP),
         Command::Version => say(&format!("{}\n", crate::VERSION)),
-        Command::Check(wanted) => {
-            let settings = Settings::load(wanted.file.as_deref(), &wanted.changes)?;
-            let plan = Plan::new(settings)?;
+        Command::Check(arguments) => {
+            let settings = Settings::load(arguments.file.as_deref(), &arguments.overrides)?;
+            let plan = ResolvedSettings::new(settings)?;
             say(&plan.settings.to_toml());
         }
-        Command::Run(wanted) => service::run(wanted)?,
+        Command::Run(arguments) => service::run(arguments)?,
     }
     Ok(())
 }

@@ -11,29 +11,31 @@ use bentpipe_endpoint::{Clock, EndpointError};
 use bentpipe_pep::Proxy;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use tracing::{error, info, warn};
 
-use super::arguments::Wanted;
+use super::arguments::Arguments;
 use super::log::Log;
 use super::metrics::Metrics;
-use super::plan::Plan;
-use super::settings::{Problem, Settings};
-use super::worker::{Asides, Inbox, Message, Shared, Worker};
-use super::{Failure, http, sockets, steering};
+use super::resolved::ResolvedSettings;
+use super::settings::{Settings, SettingsError};
+use super::worker::{BypassOwners, Inbox, Message, Shared, Worker};
+use super::{Failure, http, listening, steering};
 
 /// The option of the QUIC version of a side.
 const VERSION: &str = "version";
 
-/// What the main thread waits for.
-enum News {
+/// An event that the main thread waits for.
+enum ServiceEvent {
     Signal(i32),
     /// A worker has ended, however.
     Ended(usize),
 }
 
-/// All that runs.
+/// The service: all that runs.
 struct Service {
-    wanted: Wanted,
-    plan: Plan,
+    arguments: Arguments,
+    resolved: ResolvedSettings,
+    log: Log,
     shared: Arc<Shared>,
     clocks: Vec<Clock>,
     threads: Vec<Option<JoinHandle<Result<Proxy, EndpointError>>>>,
@@ -41,34 +43,36 @@ struct Service {
 }
 
 /// Serves until signals end it.
-pub fn run(wanted: Wanted) -> Result<(), Failure> {
-    let settings = Settings::load(wanted.file.as_deref(), &wanted.changes)?;
-    let plan = Plan::new(settings)?;
-    let log =
-        Log::start(plan.settings.log, std::io::stderr()).map_err(failed("starting a thread"))?;
-    sockets::allow_many();
+pub fn run(arguments: Arguments) -> Result<(), Failure> {
+    let settings = Settings::load(arguments.file.as_deref(), &arguments.overrides)?;
+    let resolved = ResolvedSettings::new(settings)?;
+    let log = Log::install(resolved.settings.log);
+    listening::allow_many();
     let (news, messages) = channel();
     watch_signals(news.clone())?;
-    let result = Service::start(wanted, plan, log.clone(), &news)
-        .and_then(|service| service.serve(&messages));
-    log.flush();
-    result
+    let service = Service::start(arguments, resolved, log, &news)?;
+    service.serve(&messages)
 }
 
 impl Service {
-    fn start(wanted: Wanted, plan: Plan, log: Log, news: &Sender<News>) -> Result<Self, Failure> {
-        let workers = plan.workers();
-        let (places, listening) = listen(&plan, workers, &log)?;
+    fn start(
+        arguments: Arguments,
+        resolved: ResolvedSettings,
+        log: Log,
+        news: &Sender<ServiceEvent>,
+    ) -> Result<Self, Failure> {
+        let workers = resolved.workers();
+        let (places, listening) = listen(&resolved, workers)?;
         let inboxes: Result<_, _> = (0..workers).map(|_| Inbox::new()).collect();
         let shared = Arc::new(Shared {
             inboxes: inboxes.map_err(failed("making an eventfd"))?,
-            asides: Asides::default(),
-            log,
+            bypass_owners: BypassOwners::default(),
             busy: workers.into(),
         });
         let mut service = Self {
-            wanted,
-            plan,
+            arguments,
+            resolved,
+            log,
             shared,
             clocks: Vec::new(),
             threads: Vec::new(),
@@ -86,11 +90,11 @@ impl Service {
         &mut self,
         number: usize,
         sockets: Vec<UdpSocket>,
-        news: Sender<News>,
+        news: Sender<ServiceEvent>,
     ) -> Result<(), Failure> {
         let clock = Clock::start_now();
         let config = self
-            .plan
+            .resolved
             .config(number, self.shared.inboxes.len(), &clock)?;
         let proxy = Proxy::new(config, clock.clone())
             .map_err(|error| Failure::Failed(error.to_string()))?;
@@ -98,7 +102,7 @@ impl Service {
         let thread = thread::Builder::new()
             .name(format!("worker-{number}"))
             .spawn(move || {
-                let _end = End { number, news };
+                let _end = EndNotice { number, news };
                 worker.run()
             })
             .map_err(failed("starting a thread"))?;
@@ -108,56 +112,53 @@ impl Service {
     }
 
     fn start_metrics(&self) -> Result<Option<SocketAddr>, Failure> {
-        let Some(place) = self.plan.settings.metrics.listen else {
+        let Some(place) = self.resolved.settings.metrics.listen else {
             return Ok(None);
         };
         let metrics = Metrics {
             shared: self.shared.clone(),
+            lost_lines: self.log.lost(),
             draining: self.draining.clone(),
         };
         let place = http::serve(place, move |path| metrics.answer(path)).map_err(|error| {
             let hint = "name an address of this machine and a TCP port that is free";
-            Problem::new("metrics.listen", format!("{place}: {error}"), hint)
+            SettingsError::new("metrics.listen", format!("{place}: {error}"), hint)
         })?;
         Ok(Some(place))
     }
 
     fn announce(&self, places: &[SocketAddr], metrics: Option<SocketAddr>) {
-        let log = &self.shared.log;
-        if self.plan.tls.made {
-            let line = log.warning("certificate");
-            line.with("why", "made for this run: no client will trust it; name one with [[certificate]], or --cert and --key");
+        if self.resolved.tls.made {
+            let why = "made for this run: no client will trust it; name one with [[certificate]], \
+                       or --cert and --key";
+            warn!(why, "certificate");
         }
-        if !self.plan.settings.next_hop.verify.0 {
-            let line = log.warning("next-hop");
-            line.with(
-                "why",
-                "its certificate is not verified: anybody on the way can be it",
-            );
+        if !self.resolved.settings.next_hop.verify.0 {
+            let why = "its certificate is not verified: anybody on the way can be it";
+            warn!(why, "next-hop");
         }
-        let places: Vec<_> = places.iter().map(ToString::to_string).collect();
-        let line = log.info("started").with("listen", places);
-        let line = line
-            .with("next_hop", self.plan.destination())
-            .with("workers", self.threads.len());
-        if let Some(place) = metrics {
-            line.say("metrics", place);
+        let listen: Vec<_> = places.iter().map(ToString::to_string).collect();
+        let next_hop = self.resolved.destination();
+        let workers = self.threads.len();
+        if let Some(metrics) = metrics {
+            info!(?listen, next_hop, workers, %metrics, "started");
+        } else {
+            info!(?listen, next_hop, workers, "started");
         }
     }
 
     /// Until all workers have ended.
-    fn serve(mut self, messages: &Receiver<News>) -> Result<(), Failure> {
+    fn serve(mut self, messages: &Receiver<ServiceEvent>) -> Result<(), Failure> {
         let mut left = self.threads.len();
         let mut result = Ok(());
         while left > 0 {
             match messages.recv().expect("this thread holds a sender") {
-                News::Signal(SIGHUP) => self.reload(),
-                News::Signal(_) => self.end(),
-                News::Ended(number) => {
+                ServiceEvent::Signal(SIGHUP) => self.reload(),
+                ServiceEvent::Signal(_) => self.end(),
+                ServiceEvent::Ended(number) => {
                     left -= 1;
                     if let Err(why) = self.join(number) {
-                        let line = self.shared.log.error("worker-failed");
-                        line.with("worker", number).with("why", why.clone());
+                        error!(worker = number, why, "worker-failed");
                         result = Err(Failure::Failed(format!("worker {number}: {why}")));
                         // What it had is gone; who supervises this program can start it anew.
                         self.tell(|| Message::End);
@@ -165,22 +166,19 @@ impl Service {
                 }
             }
         }
-        self.shared.log.info("ended");
+        info!("ended");
         result
     }
 
     /// Drains; the second time ends at once.
     fn end(&self) {
         if self.draining.swap(true, Ordering::Relaxed) {
-            self.shared
-                .log
-                .warning("ending")
-                .with("why", "a second signal");
+            warn!(why = "a second signal", "ending");
             self.tell(|| Message::End);
             return;
         }
-        let grace = self.plan.settings.times.drain;
-        self.shared.log.info("draining").say("at_most", grace);
+        let grace = self.resolved.settings.times.drain;
+        info!(at_most = %grace, "draining");
         let grace = Duration::from_nanos(grace.as_nanos());
         self.tell(|| Message::Drain(grace));
     }
@@ -203,43 +201,44 @@ impl Service {
         }
     }
 
-    /// Reads settings and certificates again, for connections to come. If anything is wrong with them, all stays as it is.
+    /// Reads settings and certificates again, for connections to come. If anything is wrong with
+    /// them, all stays as it is.
     fn reload(&mut self) {
-        let loaded = Settings::load(self.wanted.file.as_deref(), &self.wanted.changes).and_then(
-            |mut settings| {
-                let kept = keep(&self.plan.settings, &mut settings);
-                let mut plan = Plan::new(settings)?;
-                plan.seats = self.plan.seats.clone();
+        let loaded = Settings::load(self.arguments.file.as_deref(), &self.arguments.overrides)
+            .and_then(|mut settings| {
+                let kept = keep(&self.resolved.settings, &mut settings);
+                let mut resolved = ResolvedSettings::new(settings)?;
+                resolved.quota = self.resolved.quota.clone();
                 let workers = self.clocks.len();
                 let numbered = self.clocks.iter().enumerate();
                 let configs: Result<Vec<_>, _> = numbered
-                    .map(|(number, clock)| plan.config(number, workers, clock))
+                    .map(|(number, clock)| resolved.config(number, workers, clock))
                     .collect();
-                Ok((kept, plan, configs?))
-            },
-        );
-        let log = &self.shared.log;
-        let (kept, plan, configs) = match loaded {
+                Ok((kept, resolved, configs?))
+            });
+        let (kept, resolved, configs) = match loaded {
             Ok(loaded) => loaded,
             Err(problem) => {
-                let line = log.error("reload-failed").say("why", &problem);
-                line.with("hint", problem.hint);
+                error!(why = %problem, hint = problem.hint, "reload-failed");
                 return;
             }
         };
-        log.set(plan.settings.log);
-        let line = log.info("reloaded").with("next_hop", plan.destination());
-        if !kept.is_empty() {
-            drop(line.with("not_before_a_restart", kept));
+        self.log.set(resolved.settings.log);
+        let next_hop = resolved.destination();
+        if kept.is_empty() {
+            info!(next_hop, "reloaded");
+        } else {
+            info!(next_hop, not_before_a_restart = ?kept, "reloaded");
         }
         for (inbox, config) in self.shared.inboxes.iter().zip(configs) {
             inbox.send(Message::Reconfigure(Box::new(config)));
         }
-        self.plan = plan;
+        self.resolved = resolved;
     }
 }
 
-/// Takes from `old` what holds from the next start on only; the keys of what has changed among that.
+/// Takes from `old` what holds from the next start on only; the keys of what has changed among
+/// that.
 fn keep(old: &Settings, new: &mut Settings) -> Vec<&'static str> {
     let version = |settings: &Settings| settings.client_side.get(VERSION).cloned();
     let changed = [
@@ -260,25 +259,25 @@ fn keep(old: &Settings, new: &mut Settings) -> Vec<&'static str> {
         .collect()
 }
 
-/// Says that a worker has ended, even if it panicked.
-struct End {
+/// The notice that a worker has ended, given even if it panicked.
+struct EndNotice {
     number: usize,
-    news: Sender<News>,
+    news: Sender<ServiceEvent>,
 }
 
-impl Drop for End {
+impl Drop for EndNotice {
     fn drop(&mut self) {
         // Nobody is there to hear it when the program could not start.
-        let _ = self.news.send(News::Ended(self.number));
+        let _ = self.news.send(ServiceEvent::Ended(self.number));
     }
 }
 
-fn watch_signals(news: Sender<News>) -> Result<(), Failure> {
+fn watch_signals(news: Sender<ServiceEvent>) -> Result<(), Failure> {
     let mut signals =
         Signals::new([SIGHUP, SIGINT, SIGTERM]).map_err(failed("handling signals"))?;
     let watch = move || {
         for signal in signals.forever() {
-            if news.send(News::Signal(signal)).is_err() {
+            if news.send(ServiceEvent::Signal(signal)).is_err() {
                 return;
             }
         }
@@ -289,25 +288,23 @@ fn watch_signals(news: Sender<News>) -> Result<(), Failure> {
 
 /// The addresses, and each worker's sockets there.
 fn listen(
-    plan: &Plan,
+    resolved: &ResolvedSettings,
     workers: usize,
-    log: &Log,
 ) -> Result<(Vec<SocketAddr>, Vec<Vec<UdpSocket>>), Failure> {
-    let has_ipv4 = plan.settings.listen.iter().any(SocketAddr::is_ipv4);
+    let has_ipv4 = resolved.settings.listen.iter().any(SocketAddr::is_ipv4);
     let mut places = Vec::new();
     let mut all: Vec<Vec<UdpSocket>> = (0..workers).map(|_| Vec::new()).collect();
-    for &place in &plan.settings.listen {
-        let group = sockets::group(place, workers, has_ipv4).map_err(|error| {
+    for &place in &resolved.settings.listen {
+        let group = listening::group(place, workers, has_ipv4).map_err(|error| {
             let hint = "name an address of this machine and a UDP port that is free and allowed; below 1024 it takes the capability \
                         CAP_NET_BIND_SERVICE";
-            Problem::new("listen", format!("{place}: {error}"), hint)
+            SettingsError::new("listen", format!("{place}: {error}"), hint)
         })?;
         if workers > 1
             && let Err(error) = steering::attach(&group[0], workers)
         {
-            let line = log.warning("steering");
-            line.say("why", error)
-                .with("so", "workers hand datagrams on to each other, at a cost");
+            let so = "workers hand datagrams on to each other, at a cost";
+            warn!(why = %error, so, "steering");
         }
         places.push(
             group[0]

@@ -1,14 +1,18 @@
 //! Which worker a datagram is for.
 //!
-//! Every worker has a socket of its own at the same address (`SO_REUSEPORT`). By itself, the kernel would choose among them by the addresses
-//! of the datagram, and a client whose address changes, because it moves or a NAT forgets it, would come to a worker that does not know its
-//! connection. So the choice is by the first byte of the destination connection ID instead, which QUIC sends in the clear in every packet: modulo the number of
-//! workers it is the worker's number. Connection IDs that a worker issues have such a first byte ([`SteeredIds`]); that of a client's first
-//! packets is the client's choice, random, and the same until the worker has issued one, so that the first flight stays together.
+//! Every worker has a socket of its own at the same address (`SO_REUSEPORT`). By itself, the kernel
+//! would choose among them by the addresses of the datagram, and a client whose address changes,
+//! because it moves or a NAT forgets it, would come to a worker that does not know its connection.
+//! So the choice is by the first byte of the destination connection ID instead, which QUIC sends in
+//! the clear in every packet: modulo the number of workers it is the worker's number. Connection
+//! IDs that a worker issues have such a first byte ([`SteeredIds`]); that of a client's first
+//! packets is the client's choice, random, and the same until the worker has issued one, so that
+//! the first flight stays together.
 //!
-//! A classic BPF program in the kernel does this ([`attach`], `SO_ATTACH_REUSEPORT_CBPF`). It sees the first of datagrams that the kernel
-//! has put together (receive offload), which may be of several connections of one client; and not every kernel has it. So whoever receives a datagram asks
-//! [`worker_of`], which says the same, and hands on what is not its own.
+//! A classic BPF program in the kernel does this ([`attach`], `SO_ATTACH_REUSEPORT_CBPF`). It sees
+//! the first of datagrams that the kernel has put together (receive offload), which may be of
+//! several connections of one client; and not every kernel has it. So whoever receives a datagram
+//! asks [`worker_of`], which says the same, and hands on what is not its own.
 
 use std::io;
 use std::net::UdpSocket;
@@ -24,7 +28,8 @@ pub const MOST_WORKERS: usize = 64;
 
 /// As noq's own: random enough that nobody guesses one.
 const ID_BYTES: usize = 8;
-/// Form bit of a first byte: a long header, where version and length stand before the connection ID (RFC 8999, section 5).
+/// Form bit of a first byte: a long header, where version and length stand before the connection ID
+/// (RFC 8999, section 5).
 const LONG_HEADER: u8 = 0x80;
 const SHORT_OFFSET: u8 = 1;
 const LONG_OFFSET: u8 = 6;
@@ -88,7 +93,8 @@ fn steer(byte: u8, worker: usize, workers: usize) -> u8 {
     u8::try_from(steered).expect("rounds are those that stay below 256")
 }
 
-/// Gives all sockets at the address of `socket` the program; they must have been bound in the order of the workers, all of them.
+/// Gives all sockets at the address of `socket` the program; they must have been bound in the order
+/// of the workers, all of them.
 pub fn attach(socket: &UdpSocket, workers: usize) -> io::Result<()> {
     let program = program(u32::try_from(workers).expect("see MOST_WORKERS"));
     set_program(socket, &program)
@@ -144,7 +150,7 @@ fn set_program(socket: &UdpSocket, program: &[libc::sock_filter]) -> io::Result<
 mod tests {
     use std::time::Duration;
 
-    use super::super::sockets;
+    use super::super::listening;
     use super::*;
 
     #[test]
@@ -177,9 +183,9 @@ mod tests {
     #[test]
     fn the_kernel_chooses_the_same_worker() {
         const WORKERS: usize = 3;
-        let first = sockets::shared("127.0.0.1:0".parse().unwrap(), false).unwrap();
+        let first = listening::shared("127.0.0.1:0".parse().unwrap(), false).unwrap();
         let place = first.local_addr().unwrap();
-        let others = (1..WORKERS).map(|_| sockets::shared(place, false).unwrap());
+        let others = (1..WORKERS).map(|_| listening::shared(place, false).unwrap());
         let all: Vec<_> = [first].into_iter().chain(others).collect();
         attach(&all[0], WORKERS).unwrap();
         let senders = [(); 4].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
@@ -198,7 +204,8 @@ mod tests {
         }
     }
 
-    /// Short and long headers with all first bytes of a connection ID, and what is too short for one.
+    /// Short and long headers with all first bytes of a connection ID, and what is too short for
+    /// one.
     fn samples() -> Vec<Vec<u8>> {
         let mut samples = vec![vec![], vec![0x40], vec![0xc0], vec![0xc0, 0, 0, 0, 1, 8]];
         for byte in 0..=255 {

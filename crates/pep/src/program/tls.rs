@@ -6,24 +6,21 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use bentpipe_endpoint::LogFile;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use bentpipe_endpoint::{AnyCertificate, LogFile};
+use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
 use rustls::version::TLS13;
-use rustls::{
-    ClientConfig, DigitallySignedStruct, Error, RootCertStore, ServerConfig, SignatureScheme,
-};
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
-use super::settings::{Certificate, NextHop, Problem, Settings};
+use super::settings::{Certificate, NextHop, Settings, SettingsError};
 
 /// Sessions that clients may resume.
 const SESSIONS: usize = 16_384;
 
-/// Both sides'; all workers share them, and with them the sessions that can be resumed.
+/// The TLS of both sides; all workers share it, and with it the sessions that can be resumed.
 #[derive(Debug, Clone)]
 pub struct Tls {
     pub client_side: Arc<ServerConfig>,
@@ -34,7 +31,7 @@ pub struct Tls {
 
 impl Tls {
     /// Reads all files that the settings name.
-    pub fn load(settings: &Settings) -> Result<Self, Problem> {
+    pub fn load(settings: &Settings) -> Result<Self, SettingsError> {
         Ok(Self {
             client_side: Arc::new(server(settings)?),
             server_side: Arc::new(client(&settings.next_hop)?),
@@ -43,7 +40,7 @@ impl Tls {
     }
 }
 
-/// What clients are shown, by the server name that they ask for.
+/// The certificates that clients are shown, by the server name that they ask for.
 #[derive(Debug)]
 struct ByName {
     named: BTreeMap<String, Arc<CertifiedKey>>,
@@ -59,7 +56,7 @@ impl ResolvesServerCert for ByName {
     }
 }
 
-fn server(settings: &Settings) -> Result<ServerConfig, Problem> {
+fn server(settings: &Settings) -> Result<ServerConfig, SettingsError> {
     let builder = ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])
         .expect("the provider has TLS 1.3");
@@ -88,7 +85,7 @@ fn server(settings: &Settings) -> Result<ServerConfig, Problem> {
     Ok(config)
 }
 
-fn by_name(certificates: &[Certificate]) -> Result<ByName, Problem> {
+fn by_name(certificates: &[Certificate]) -> Result<ByName, SettingsError> {
     let mut all = ByName {
         named: BTreeMap::new(),
         other: None,
@@ -108,7 +105,7 @@ fn by_name(certificates: &[Certificate]) -> Result<ByName, Problem> {
     Ok(all)
 }
 
-fn certified(files: &Certificate) -> Result<CertifiedKey, Problem> {
+fn certified(files: &Certificate) -> Result<CertifiedKey, SettingsError> {
     let chain = certificates("certificate.chain", &files.chain)?;
     let key = private_key("certificate.key", &files.key)?;
     CertifiedKey::from_der(chain, key, &provider()).map_err(|error| {
@@ -127,7 +124,7 @@ fn self_signed() -> CertifiedKey {
     CertifiedKey::from_der(chain, key.into(), &provider()).expect("they belong together")
 }
 
-fn client(next: &NextHop) -> Result<ClientConfig, Problem> {
+fn client(next: &NextHop) -> Result<ClientConfig, SettingsError> {
     let builder = ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])
         .expect("the provider has TLS 1.3");
@@ -135,7 +132,7 @@ fn client(next: &NextHop) -> Result<ClientConfig, Problem> {
         Some(file) => builder.with_root_certificates(roots("next-hop.ca", file)?),
         None => builder
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Anybody(provider()))),
+            .with_custom_certificate_verifier(Arc::new(AnyCertificate::default())),
     };
     let mut config = match (&next.certificate, &next.key) {
         (Some(chain), Some(key)) => {
@@ -170,7 +167,7 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-fn roots(key: &str, file: &Path) -> Result<RootCertStore, Problem> {
+fn roots(key: &str, file: &Path) -> Result<RootCertStore, SettingsError> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(key, file)? {
         roots.add(certificate).map_err(|error| {
@@ -185,7 +182,7 @@ fn roots(key: &str, file: &Path) -> Result<RootCertStore, Problem> {
     Ok(roots)
 }
 
-fn certificates(key: &str, file: &Path) -> Result<Vec<CertificateDer<'static>>, Problem> {
+fn certificates(key: &str, file: &Path) -> Result<Vec<CertificateDer<'static>>, SettingsError> {
     let hint = "name a file with certificates in PEM form";
     let chain: Vec<_> = CertificateDer::pem_file_iter(file)
         .and_then(Iterator::collect)
@@ -196,7 +193,7 @@ fn certificates(key: &str, file: &Path) -> Result<Vec<CertificateDer<'static>>, 
     Ok(chain)
 }
 
-fn private_key(key: &str, file: &Path) -> Result<PrivateKeyDer<'static>, Problem> {
+fn private_key(key: &str, file: &Path) -> Result<PrivateKeyDer<'static>, SettingsError> {
     PrivateKeyDer::from_pem_file(file).map_err(|error| {
         problem(
             key,
@@ -207,47 +204,6 @@ fn private_key(key: &str, file: &Path) -> Result<PrivateKeyDer<'static>, Problem
     })
 }
 
-fn problem(key: &str, file: &Path, what: impl std::fmt::Display, hint: &str) -> Problem {
-    Problem::new(key, format!("{}: {what}", file.display()), hint)
-}
-
-/// Takes any certificate: nobody may rely on who the next hop is.
-#[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Anybody {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        verify_tls12_signature(message, certificate, signed, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.0.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signed, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
+fn problem(key: &str, file: &Path, what: impl std::fmt::Display, hint: &str) -> SettingsError {
+    SettingsError::new(key, format!("{}: {what}", file.display()), hint)
 }

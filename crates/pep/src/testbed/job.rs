@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bentpipe_endpoint::contract::{CONTRACT, ProxyBye, ProxyHello, Statistics};
 use bentpipe_endpoint::{Clock, EndpointError, LogFile, LogFolder, Tls};
 use bentpipe_noq_options::Report;
-use bentpipe_pep::{Basis, Config, Limits, NextHop, Place, Proxy, from_words};
+use bentpipe_pep::{Config, ConfigContext, Limits, NextHop, Place, Proxy};
 
 use super::plain;
 
@@ -42,7 +42,7 @@ impl Job {
             clock,
             keylog,
         };
-        let basis = Basis {
+        let context = ConfigContext {
             place: place(&hello.place)?,
             next_hop: NextHop::Fixed(next_hop),
             client_tls: Arc::new(tls(None).server()?),
@@ -52,10 +52,10 @@ impl Job {
             real_time,
             clock: clock.clone(),
         };
-        let mut config: Config = from_words(hello.options, basis).map_err(plain)?;
+        let mut config: Config = Config::from_options(hello.options, context).map_err(plain)?;
         config.one_socket = !real_time;
         let protocols = hello.alpn.iter();
-        config.warm.ahead = protocols
+        config.pool.from_start = protocols
             .map(|alpn| (hello.server_name.clone(), alpn.clone().into_bytes()))
             .collect();
         let reports = [config.client.report.take(), config.server.report.take()];

@@ -1,5 +1,5 @@
-//! The proxy in a trial (`endpoints/CONTRACT.md`, section 5): in virtual time as a child of the coordinator, in real time on a host of the
-//! emulator. Both are told the same.
+//! The proxy in a trial (`endpoints/CONTRACT.md`, section 5): in virtual time as a child of the
+//! coordinator, in real time on a host of the emulator. Both are told the same.
 
 mod job;
 mod sockets;

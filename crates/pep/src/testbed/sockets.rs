@@ -1,4 +1,5 @@
-//! Real time: the job comes on standard input, and what is to be said at the end is the last line of standard output.
+//! Real time: the job comes on standard input, and what is to be said at the end is the last line
+//! of standard output.
 
 use std::io::{read_to_string, stdin};
 
@@ -7,7 +8,7 @@ use bentpipe_endpoint::{Clock, EndpointError};
 
 use super::job::Job;
 use crate::VERSION;
-use crate::program::alone;
+use crate::program::serve_trial;
 
 /// Serves until SIGTERM.
 pub fn run() -> Result<(), EndpointError> {
@@ -16,7 +17,7 @@ pub fn run() -> Result<(), EndpointError> {
     let hello: ProxyHello = serde_json::from_str(&text)?;
     let clock = Clock::start_now();
     let (job, proxy) = Job::new(hello, &clock, true)?;
-    let proxy = alone(proxy, clock, job.listen)?;
+    let proxy = serve_trial(proxy, clock, job.listen)?;
     let mut bye = job.finish(proxy)?;
     VERSION.clone_into(&mut bye.version);
     println!("{}", serde_json::to_string(&bye)?);

@@ -1,5 +1,5 @@
-//! Virtual time: lives from one RUN to the next, and reads no clock. At each instant arrivals of both sides are handled, then timers, then
-//! everything that is to be sent is sent.
+//! Virtual time: lives from one RUN to the next, and reads no clock. At each instant arrivals of
+//! both sides are handled, then timers, then everything that is to be sent is sent.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use bentpipe_endpoint::contract::{
 };
 use bentpipe_endpoint::driver::{MAX_DATAGRAMS, Pipes};
 use bentpipe_endpoint::{Clock, EndpointError, Received, Transmit, seed_entropy};
-use bentpipe_pep::{Proxy, Side};
+use bentpipe_pep::{Proxy, Socket};
 use bytes::BytesMut;
 
 use super::job::Job;
@@ -153,9 +153,9 @@ impl VirtualTime {
     }
 
     fn arrive(&mut self, ecn: u8, payload: &[u8]) {
-        let (side, remote) = match ecn & SERVER_SIDE {
-            0 => (Side::Client, self.previous_hop),
-            _ => (Side::Server, self.job.next_hop),
+        let (socket, remote) = match ecn & SERVER_SIDE {
+            0 => (Socket::Client, self.previous_hop),
+            _ => (Socket::Server, self.job.next_hop),
         };
         // A copy for each: what the library holds on to is then no more than it needs.
         let datagram = Received {
@@ -164,7 +164,7 @@ impl VirtualTime {
             ecn: ecn & !SERVER_SIDE,
             payload: BytesMut::from(payload),
         };
-        self.proxy.handle_datagram(self.now, side, datagram);
+        self.proxy.handle_datagram(self.now, socket, datagram);
     }
 
     /// Handles timers, and collects what departs.
@@ -175,21 +175,21 @@ impl VirtualTime {
             self.proxy.handle_timeout(self.now);
             self.timer_floor = self.now + TIMER_RESOLUTION;
         }
-        while let Some((side, transmit)) = {
+        while let Some((socket, transmit)) = {
             self.buffer.clear();
             self.proxy
                 .poll_transmit(self.now, MAX_DATAGRAMS, &mut self.buffer)
         } {
-            self.depart(side, transmit);
+            self.depart(socket, transmit);
         }
         // There is nobody to tell.
         while self.proxy.poll_event().is_some() {}
     }
 
-    fn depart(&mut self, side: Side, transmit: Transmit) {
-        let side = match side {
-            Side::Client => 0,
-            Side::Server | Side::Aside(_) => SERVER_SIDE,
+    fn depart(&mut self, socket: Socket, transmit: Transmit) {
+        let side = match socket {
+            Socket::Client => 0,
+            Socket::Server | Socket::Bypass(_) => SERVER_SIDE,
         };
         let segment = transmit.segment_size.unwrap_or(self.buffer.len()).max(1);
         for payload in self.buffer.chunks(segment) {

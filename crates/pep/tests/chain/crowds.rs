@@ -1,4 +1,5 @@
-//! Many connections and flows that are forwarded untouched: nothing is mixed up, and nothing is left.
+//! Many connections and flows that are forwarded untouched: nothing is mixed up, and nothing is
+//! left.
 
 use std::time::Duration;
 
@@ -52,17 +53,18 @@ fn who_needs_no_proxy_is_forwarded_untouched() {
         assert_eq!(statistics.connections_total, 1, "the one that was measured");
         world.run(Duration::from_secs(100));
         let events: Vec<_> = std::iter::from_fn(|| world.proxies[0].poll_event()).collect();
-        assert!(events.contains(&Event::AsideClosed { flow: 2 }));
+        assert!(events.contains(&Event::BypassClosed { flow: 2 }));
         world.assert_clean();
     }
 }
 
-/// Two clients, one after the other, through two proxies that both know before that the hop between them is short; how many flows each proxy
-/// forwarded untouched, and how many connections each ended.
+/// Two clients, one after the other, through two proxies that both know before that the hop between
+/// them is short; how many flows each proxy forwarded untouched, and how many connections each
+/// ended.
 fn both_step_aside(one_socket: bool, pause: Duration) -> [(u64, u64); 2] {
     let plan = Plan::of(&["mode=warm auto=on", "mode=warm auto=on"]);
     let mut world = plan.build_with(|_, config| {
-        config.warm.ahead = vec![("server".to_owned(), b"test".to_vec())];
+        config.pool.from_start = vec![("server".to_owned(), b"test".to_vec())];
         config.one_socket = one_socket;
     });
     world.one_socket = one_socket;
@@ -117,10 +119,10 @@ fn a_flow_that_gets_no_socket_is_forgotten() {
     while world.proxies[0].statistics().asides_total < 2 {
         assert!(world.step(Duration::from_secs(600)), "no flow");
     }
-    world.proxies[0].forget_aside(2);
+    world.proxies[0].forget_bypass(2);
     world.paths[1].loss = 0;
     let events: Vec<_> = std::iter::from_fn(|| world.proxies[0].poll_event()).collect();
-    assert_eq!(events.last(), Some(&Event::AsideClosed { flow: 2 }));
+    assert_eq!(events.last(), Some(&Event::BypassClosed { flow: 2 }));
     // The client tries again, and there is a socket for that.
     world.run(Duration::from_secs(5));
     assert!(!world.client.connections[&handle].is_handshaking());

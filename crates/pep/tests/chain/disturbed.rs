@@ -1,8 +1,9 @@
-//! Connections that are disturbed while data are under way: what was taken is delivered, the other side hears a defined code, and nothing is left.
+//! Connections that are disturbed while data are under way: what was taken is delivered, the other
+//! side hears a defined code, and nothing is left.
 
 use std::time::Duration;
 
-use bentpipe_pep::Code;
+use bentpipe_pep::CloseCode;
 use noq_proto::{Dir, Side, TransportConfig};
 
 use crate::hostile::{FOREVER, code, connect};
@@ -57,7 +58,10 @@ fn a_server_that_vanishes_in_the_middle() {
     talk.run(Duration::from_secs(1));
     talk.world.silent = Some(talk.world.last());
     talk.run(Duration::from_secs(150));
-    assert_eq!(code(talk.client.closed.as_ref()), Code::NextHopLost.value());
+    assert_eq!(
+        code(talk.client.closed.as_ref()),
+        CloseCode::NextHopLost.value()
+    );
     talk.end();
 }
 
@@ -67,7 +71,10 @@ fn a_client_that_vanishes_in_the_middle() {
     talk.run(Duration::from_secs(1));
     talk.world.silent = Some(0);
     talk.run(Duration::from_secs(150));
-    assert_eq!(code(talk.server.closed.as_ref()), Code::ClientLost.value());
+    assert_eq!(
+        code(talk.server.closed.as_ref()),
+        CloseCode::ClientLost.value()
+    );
     talk.end();
 }
 
@@ -77,7 +84,10 @@ fn a_server_that_forgets_all_in_the_middle() {
     talk.run(Duration::from_secs(1));
     talk.world.server.forget_all();
     talk.run(Duration::from_secs(150));
-    assert_eq!(code(talk.client.closed.as_ref()), Code::NextHopLost.value());
+    assert_eq!(
+        code(talk.client.closed.as_ref()),
+        CloseCode::NextHopLost.value()
+    );
     talk.end();
 }
 
@@ -153,7 +163,8 @@ fn who_has_sent_all_stays_while_the_other_side_still_receives() {
 fn what_a_client_sent_before_it_vanished_is_delivered() {
     let mut plan = Plan::of(&[""]);
     plan.paths[1].delay = Duration::from_millis(300);
-    // A window for each 600 ms: most of it waits in the proxy, for longer than a client may be silent.
+    // A window for each 600 ms: most of it waits in the proxy, for longer than a client may be
+    // silent.
     plan.transport.stream_receive_window(50_000_u32.into());
     let sending = |bytes| Sending {
         bytes,
@@ -176,7 +187,10 @@ fn what_a_client_sent_before_it_vanished_is_delivered() {
     assert!(!talk.server.is_done(), "the path is too fast");
     talk.run(Duration::from_secs(600));
     assert!(talk.server.is_done(), "it has all that the proxy took");
-    assert_eq!(code(talk.server.closed.as_ref()), Code::ClientLost.value());
+    assert_eq!(
+        code(talk.server.closed.as_ref()),
+        CloseCode::ClientLost.value()
+    );
     talk.end();
 }
 
@@ -187,7 +201,8 @@ fn memory_is_bounded_where_the_other_side_does_not_read() {
     talk.server.is_slow = true;
     talk.run(Duration::from_secs(20));
     for proxy in &talk.world.proxies {
-        // Each direction of the connection has room for twice the buffer of a stream, and a piece of each stream.
+        // Each direction of the connection has room for twice the buffer of a stream, and a piece
+        // of each stream.
         let held = proxy.statistics().held_bytes;
         assert!(held <= 2 * 200_000 + 20 * (1 << 16), "{held}");
     }
@@ -270,7 +285,7 @@ fn draining_lets_connections_end_and_then_ends_them() {
     talk.run(Duration::from_secs(10));
     assert_eq!(
         code(talk.client.closed.as_ref()),
-        Code::ShuttingDown.value()
+        CloseCode::ShuttingDown.value()
     );
     assert!(talk.world.proxies[0].is_drained());
     talk.end();

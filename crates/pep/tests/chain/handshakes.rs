@@ -1,4 +1,5 @@
-//! When and with what handshakes are completed: modes, names, protocols, long `ClientHello`s, sessions.
+//! When and with what handshakes are completed: modes, names, protocols, long `ClientHello`s,
+//! sessions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -82,14 +83,15 @@ fn a_chain_that_is_warm_answers_at_once() {
 fn what_is_wanted_from_the_start_is_ready_before_anybody_comes() {
     let plan = over_a_satellite(&["mode=warm"]);
     let mut world = plan.build_with(|_, config| {
-        config.warm.ahead = vec![("server".to_owned(), b"test".to_vec())];
+        config.pool.from_start = vec![("server".to_owned(), b"test".to_vec())];
     });
     world.run(Duration::from_secs(2));
     let (took, _) = shake(&mut world, &["test"], "server").unwrap();
     assert!(took < Duration::from_millis(40), "{took:?}");
 }
 
-/// Over a long way to the proxy, a request in the client's first packets: when the server had it, and when the client had the answer.
+/// Over a long way to the proxy, a request in the client's first packets: when the server had it,
+/// and when the client had the answer.
 fn early(words: &'static str, is_allowed: bool) -> (Duration, Duration) {
     let mut plan = Plan::of(&[words]);
     plan.paths[0] = Path::of(300);
@@ -160,7 +162,8 @@ fn early(words: &'static str, is_allowed: bool) -> (Duration, Duration) {
 #[test]
 fn what_a_client_sends_early_is_carried_early() {
     let ms = Duration::from_millis;
-    // 300 ms lie before the proxy and 10 ms behind it, whose own handshake there takes 20 ms where it is not done ahead.
+    // 300 ms lie before the proxy and 10 ms behind it, whose own handshake there takes 20 ms where
+    // it is not done ahead.
     for words in ["mode=warm", "mode=sequential", "mode=parallel"] {
         let (asked, answered) = early(words, true);
         assert!(asked < ms(340), "{words}: {asked:?}");
@@ -171,7 +174,8 @@ fn what_a_client_sends_early_is_carried_early() {
     }
 }
 
-/// When a client hears of what the server says by itself, which closes its connection at once or does not.
+/// When a client hears of what the server says by itself, which closes its connection at once or
+/// does not.
 fn first_word(words: &'static str, is_closed: bool) -> Duration {
     let mut plan = Plan::of(&[words]);
     plan.paths[0] = Path::of(300);
@@ -227,7 +231,8 @@ fn the_server_chooses_the_protocol_unless_there_is_no_time_for_it() {
 
 #[test]
 fn a_hello_of_several_packets_is_understood() {
-    // Some 8 KiB; and some 2 KiB over paths that lose packets: until a hello is complete, nothing of it is acknowledged.
+    // Some 8 KiB; and some 2 KiB over paths that lose packets: until a hello is complete, nothing
+    // of it is acknowledged.
     understands(40, 0);
     understands(10, 5);
 }
@@ -265,10 +270,18 @@ fn names_lead_to_next_hops() {
     });
     shake(&mut world, &["test"], "SERVER").unwrap();
     let opened = world.proxies[0].poll_event().unwrap();
-    let Event::Opened { name, next_hop, .. } = opened else {
+    let Event::Opened {
+        server_name,
+        next_hop,
+        ..
+    } = opened
+    else {
         panic!("{opened:?}");
     };
-    assert_eq!((name.as_deref(), next_hop), (Some("server"), listening(2)));
+    assert_eq!(
+        (server_name.as_deref(), next_hop),
+        (Some("server"), listening(2))
+    );
 }
 
 /// Sends PING every ten seconds for two minutes; whether the connection lives.

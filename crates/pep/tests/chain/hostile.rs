@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bentpipe_endpoint::Clock;
-use bentpipe_pep::{Code, NextHop, Refusal};
+use bentpipe_endpoint::{AnyCertificate, Clock};
+use bentpipe_pep::{CloseCode, NextHop, Refusal};
 use noq_proto::congestion::NewRenoConfig;
 use noq_proto::{
     ConnectionError, Dir, EndpointConfig, Event, ServerConfig, Side, StreamId, TransportConfig,
@@ -38,7 +38,7 @@ pub fn connect(world: &mut World, name: &str) -> usize {
 }
 
 /// What the client of a world is closed with; then nothing is left.
-fn closes_with(mut world: World, expected: Code) {
+fn closes_with(mut world: World, expected: CloseCode) {
     connect(&mut world, "server");
     let mut client = Application::new(Side::Client, &[], 1);
     while client.closed.is_none() {
@@ -72,7 +72,7 @@ fn a_next_hop_that_refuses() {
     for plan in modes() {
         let mut world = plan.build();
         world.server.refuses = true;
-        closes_with(world, Code::NextHopRefused);
+        closes_with(world, CloseCode::NextHopRefused);
     }
 }
 
@@ -81,7 +81,7 @@ fn a_next_hop_that_does_not_answer() {
     for plan in modes() {
         let mut world = plan.build();
         world.silent = Some(world.last());
-        closes_with(world, Code::NextHopUnreachable);
+        closes_with(world, CloseCode::NextHopUnreachable);
     }
 }
 
@@ -91,7 +91,7 @@ fn a_next_hop_whose_certificate_nobody_knows() {
         let made = rcgen::generate_simple_self_signed(vec!["server".to_owned()]).unwrap();
         let key = made.signing_key.serialize_der();
         let world = with_certificate(plan.build(), made.cert.der().clone(), &key);
-        closes_with(world, Code::Certificate);
+        closes_with(world, CloseCode::Certificate);
     }
 }
 
@@ -108,7 +108,8 @@ fn a_next_hop_of_another_name_or_time() {
         });
         // The client does not mind what the proxy shows it.
         let mut tls = client_tls(&world.clock, &["test"]);
-        tls.dangerous().set_certificate_verifier(Arc::new(Anybody));
+        tls.dangerous()
+            .set_certificate_verifier(Arc::new(AnyCertificate::default()));
         world
             .client
             .connect(world.now, tls, TransportConfig::default(), name);
@@ -119,7 +120,7 @@ fn a_next_hop_of_another_name_or_time() {
         }
         assert_eq!(
             code(client.closed.as_ref()),
-            Code::Certificate.value(),
+            CloseCode::Certificate.value(),
             "{name}"
         );
         world.run(Duration::from_secs(120));
@@ -132,7 +133,7 @@ fn a_next_hop_that_speaks_something_else() {
     let warm = Plan::of(&["mode=warm"]);
     for mut plan in modes().into_iter().chain([warm]) {
         plan.protocols = vec!["unknown"];
-        closes_with(plan.build(), Code::Protocol);
+        closes_with(plan.build(), CloseCode::Protocol);
     }
 }
 
@@ -146,7 +147,7 @@ fn a_next_hop_of_another_version() {
         let tls = noq_proto::crypto::rustls::QuicServerConfig::try_from(tls).unwrap();
         let server = ServerConfig::with_crypto(Arc::new(tls));
         world.server = Peer::new(&world.clock, config, Some(server));
-        closes_with(world, Code::Version);
+        closes_with(world, CloseCode::Version);
     }
 }
 
@@ -164,7 +165,7 @@ fn a_next_hop_with_which_there_is_no_key_exchange() {
         let other = only(ring::kx_group::SECP256R1);
         let tls = server_tls_by(other, &world.clock, &["test"], certificate());
         world.server = Peer::server(&world.clock, tls, TransportConfig::default());
-        closes_with(world, Code::NextHopFailed);
+        closes_with(world, CloseCode::NextHopFailed);
     }
 }
 
@@ -176,7 +177,7 @@ fn a_next_hop_that_nobody_can_be_connected_to() {
             nowhere.set_port(0);
             config.next_hop = NextHop::Fixed(nowhere);
         });
-        closes_with(world, Code::NextHopFailed);
+        closes_with(world, CloseCode::NextHopFailed);
     }
 }
 
@@ -195,7 +196,10 @@ fn a_client_that_does_not_trust_the_proxy() {
         assert!(world.step(FOREVER), "nothing happens any more");
         server.act(&mut world.server);
     }
-    assert_eq!(code(server.closed.as_ref()), Code::ClientFailed.value());
+    assert_eq!(
+        code(server.closed.as_ref()),
+        CloseCode::ClientFailed.value()
+    );
     world.run(Duration::from_secs(120));
     world.assert_clean();
 }
@@ -232,8 +236,8 @@ fn a_client_that_leaves_a_gap_open_and_fills_the_buffer() {
         client.act(&mut world.client);
         server.act(&mut world.server);
     }
-    assert_eq!(code(client.closed.as_ref()), Code::Buffer.value());
-    assert_eq!(code(server.closed.as_ref()), Code::Buffer.value());
+    assert_eq!(code(client.closed.as_ref()), CloseCode::Buffer.value());
+    assert_eq!(code(server.closed.as_ref()), CloseCode::Buffer.value());
     world.run(Duration::from_secs(120));
     world.assert_clean();
 }
@@ -244,7 +248,7 @@ fn a_name_that_is_not_allowed() {
         let names = BTreeMap::from([("elsewhere".to_owned(), listening(2))]);
         config.next_hop = NextHop::ByName(names);
     });
-    closes_with(world, Code::Name);
+    closes_with(world, CloseCode::Name);
 }
 
 #[test]
@@ -278,45 +282,4 @@ fn more_clients_than_there_may_be_are_refused_and_the_others_go_on() {
     });
     assert_eq!(refused.count(), 1);
     assert_eq!(world.proxies[0].statistics().connections, 1);
-}
-
-/// Trusts whatever is shown.
-#[derive(Debug)]
-struct Anybody;
-
-impl rustls::client::danger::ServerCertVerifier for Anybody {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &rustls::pki_types::ServerName<'_>,
-        _: &[u8],
-        _: rustls::pki_types::UnixTime,
-    ) -> Result<rustls::client::danger::ServerCertVerified, rustls::Error> {
-        Ok(rustls::client::danger::ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &rustls::DigitallySignedStruct,
-    ) -> Result<rustls::client::danger::HandshakeSignatureValid, rustls::Error> {
-        unreachable!("QUIC has no TLS 1.2")
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &rustls::DigitallySignedStruct,
-    ) -> Result<rustls::client::danger::HandshakeSignatureValid, rustls::Error> {
-        Ok(rustls::client::danger::HandshakeSignatureValid::assertion())
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<rustls::SignatureScheme> {
-        rustls::crypto::ring::default_provider()
-            .signature_verification_algorithms
-            .supported_schemes()
-    }
 }

@@ -1,4 +1,5 @@
-//! A client or server: an endpoint of the library and its connections, which tests talk to directly.
+//! A client or server: an endpoint of the library and its connections, which tests talk to
+//! directly.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroUsize;
@@ -12,7 +13,8 @@ use noq_proto::{
     EndpointConfig, Event, FourTuple, ServerConfig, TimeSource, TransportConfig,
 };
 
-/// Tokens that a server gives have the time of the world in them, in seconds, and not this machine's.
+/// Tokens that a server gives have the time of the world in them, in seconds, and not this
+/// machine's.
 struct WallClock(Clock);
 
 impl TimeSource for WallClock {

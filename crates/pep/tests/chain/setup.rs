@@ -5,7 +5,7 @@ use std::path::{Path as File, PathBuf};
 use std::sync::Arc;
 
 use bentpipe_endpoint::{Clock, seed_entropy_of_thread};
-use bentpipe_pep::{Basis, Config, NextHop, Place, Proxy, from_words};
+use bentpipe_pep::{Config, ConfigContext, NextHop, Place, Proxy};
 use noq_proto::TransportConfig;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
@@ -82,8 +82,8 @@ pub fn config(clock: &Clock, index: usize, words: &str) -> Config {
         let (name, value) = word.split_once('=').unwrap();
         (name.to_owned(), value.to_owned())
     };
-    let words: BTreeMap<_, _> = words.split_whitespace().map(pair).collect();
-    let basis = Basis {
+    let options: BTreeMap<_, _> = words.split_whitespace().map(pair).collect();
+    let context = ConfigContext {
         place: if index == 0 {
             Place::Terminal
         } else {
@@ -97,7 +97,7 @@ pub fn config(clock: &Clock, index: usize, words: &str) -> Config {
         real_time: false,
         clock: clock.clone(),
     };
-    from_words(words, basis).unwrap()
+    Config::from_options(options, context).unwrap()
 }
 
 /// What a world is made of.

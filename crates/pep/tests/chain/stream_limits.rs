@@ -51,7 +51,8 @@ fn most(mut world: World, streams: &[Stream]) -> Most {
     most
 }
 
-/// The server allows one stream at a time; what may be sent on those that wait is more than all together may have.
+/// The server allows one stream at a time; what may be sent on those that wait is more than all
+/// together may have.
 fn one_after_the_other(words: &[&'static str], streams: usize, is_backwards: bool) {
     let mut plan = allowing(1, words);
     plan.paths[words.len() - 1] = Path::of(300);

@@ -1,8 +1,9 @@
-//! What goes in comes out, for any interleaving of streams, resets and stops, over paths of any kind.
+//! What goes in comes out, for any interleaving of streams, resets and stops, over paths of any
+//! kind.
 
 use std::time::Duration;
 
-use bentpipe_pep::Code;
+use bentpipe_pep::CloseCode;
 use noq_proto::{ConnectionError, Dir, Event, Side, VarInt};
 use proptest::prelude::*;
 
@@ -38,7 +39,8 @@ fn path() -> impl Strategy<Value = Path> {
     })
 }
 
-/// Carries out the plans, writing to the streams in the order in which they were opened, or the other way round; closes, and looks at what is left.
+/// Carries out the plans, writing to the streams in the order in which they were opened, or the
+/// other way round; closes, and looks at what is left.
 pub fn carry(mut world: World, plans: &[Plan], seed: u64, is_backwards: bool) -> World {
     let mut client = Application::new(Side::Client, plans, seed);
     let mut server = Application::new(Side::Server, plans, seed + 1);
@@ -78,7 +80,7 @@ pub fn carry(mut world: World, plans: &[Plan], seed: u64, is_backwards: bool) ->
         }) if is_lossy => {}
         Some(Event::ConnectionLost {
             reason: ConnectionError::ApplicationClosed(close),
-        }) if is_lossy => assert_eq!(u64::from(close.error_code), Code::ClientLost.value()),
+        }) if is_lossy => assert_eq!(u64::from(close.error_code), CloseCode::ClientLost.value()),
         other => panic!("the server sees {other:?}"),
     }
     world.assert_clean();

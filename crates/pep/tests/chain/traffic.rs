@@ -1,4 +1,5 @@
-//! Applications at both ends that send and read streams by plan, and what must hold of what they see.
+//! Applications at both ends that send and read streams by plan, and what must hold of what they
+//! see.
 
 use std::collections::BTreeMap;
 
@@ -66,7 +67,8 @@ pub struct Application {
     pub connected: bool,
     /// Reads nothing.
     pub is_slow: bool,
-    /// Writes to the streams in the order in which they were opened last; else, in which they were opened first.
+    /// Writes to the streams in the order in which they were opened last; else, in which they were
+    /// opened first.
     pub is_backwards: bool,
     random: Random,
 }

@@ -1,4 +1,5 @@
-//! A client, proxies in a row and a server, in memory, over paths that lose, delay, reorder and repeat datagrams.
+//! A client, proxies in a row and a server, in memory, over paths that lose, delay, reorder and
+//! repeat datagrams.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -6,7 +7,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use bentpipe_endpoint::{Clock, Received};
-use bentpipe_pep::{Proxy, Side};
+use bentpipe_pep::{Proxy, Socket};
 use bytes::BytesMut;
 use noq_proto::TransportConfig;
 
@@ -139,7 +140,8 @@ impl World {
         self.proxies.len() + 1
     }
 
-    /// Goes on to the next arrival or timer before `until`, which is reached if there is none; whether there was one.
+    /// Goes on to the next arrival or timer before `until`, which is reached if there is none;
+    /// whether there was one.
     pub fn step(&mut self, until: Duration) -> bool {
         self.transmit();
         let arrival = self.under_way.first_key_value().map(|((time, _), _)| *time);
@@ -196,9 +198,9 @@ impl World {
         } else {
             let proxy = &mut self.proxies[to - 1];
             let side = match destination.port() {
-                _ if from < to => Side::Client,
-                port @ FIRST_ASIDE..LEAST_CALLING => Side::Aside(u64::from(port - FIRST_ASIDE)),
-                _ => Side::Server,
+                _ if from < to => Socket::Client,
+                port @ FIRST_ASIDE..LEAST_CALLING => Socket::Bypass(u64::from(port - FIRST_ASIDE)),
+                _ => Socket::Server,
             };
             proxy.handle_datagram(self.now, side, received);
         }
@@ -212,10 +214,10 @@ impl World {
                 buffer.clear();
                 let polled = if node == 0 {
                     let polled = self.client.poll_transmit(self.now, &mut buffer);
-                    polled.map(|transmit| (Side::Server, transmit))
+                    polled.map(|transmit| (Socket::Server, transmit))
                 } else if node == last {
                     let polled = self.server.poll_transmit(self.now, &mut buffer);
-                    polled.map(|transmit| (Side::Client, transmit))
+                    polled.map(|transmit| (Socket::Client, transmit))
                 } else {
                     self.proxies[node - 1].poll_transmit(self.now, 10, &mut buffer)
                 };
@@ -230,12 +232,19 @@ impl World {
         }
     }
 
-    fn send(&mut self, from: usize, side: Side, destination: SocketAddr, ecn: u8, payload: &[u8]) {
-        let (to, source) = match side {
-            Side::Client => (from - 1, listening(from)),
-            Side::Aside(_) if self.one_socket => (from + 1, calling(from)),
-            Side::Server => (from + 1, calling(from)),
-            Side::Aside(flow) => {
+    fn send(
+        &mut self,
+        from: usize,
+        socket: Socket,
+        destination: SocketAddr,
+        ecn: u8,
+        payload: &[u8],
+    ) {
+        let (to, source) = match socket {
+            Socket::Client => (from - 1, listening(from)),
+            Socket::Bypass(_) if self.one_socket => (from + 1, calling(from)),
+            Socket::Server => (from + 1, calling(from)),
+            Socket::Bypass(flow) => {
                 let mut source = calling(from);
                 source.set_port(FIRST_ASIDE + u16::try_from(flow).unwrap());
                 (from + 1, source)
@@ -281,7 +290,7 @@ impl World {
             ecn: 0,
             payload: BytesMut::from(payload),
         };
-        self.proxies[proxy].handle_datagram(self.now, Side::Client, received);
+        self.proxies[proxy].handle_datagram(self.now, Socket::Client, received);
     }
 
     /// Nothing is left in any proxy.
@@ -289,7 +298,7 @@ impl World {
         for (index, proxy) in self.proxies.iter().enumerate() {
             let statistics = proxy.statistics();
             for (metric, value) in statistics.entries() {
-                let is_gauge = metric.kind == bentpipe_pep::Kind::Gauge;
+                let is_gauge = metric.kind == bentpipe_pep::MetricKind::Gauge;
                 let is_left = is_gauge && value != 0 && metric.name != "warm";
                 assert!(
                     !is_left || statistics.warm > 0,

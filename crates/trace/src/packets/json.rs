@@ -1,9 +1,9 @@
 //! The JSON form of a packet.
 //!
-//! What most lines consist of is written by hand: a general serializer takes as long for a line as it takes to read and
-//! decrypt the packet. The result is the same, as a test shows.
+//! What most lines consist of is written by hand: a general serializer takes as long for a line as
+//! it takes to read and decrypt the packet. The result is the same, as a test shows.
 
-use bentpipe_trace::quic::{AckRanges, End, Frame, FrameError, Packet, Space, TransportParameters};
+use bentpipe_wire::quic::{AckRanges, End, Frame, FrameError, Packet, Space, TransportParameters};
 
 /// What is known of a packet besides what it says itself.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +24,8 @@ pub fn interface(name: &str) -> String {
     )
 }
 
-/// Adds the line of a packet. An error tells where its frames could be read no further; the line has those before.
+/// Adds the line of a packet. An error tells where its frames could be read no further; the line
+/// has those before.
 pub fn add_line(out: &mut Vec<u8>, seen: &Seen<'_>, packet: &Packet<'_>) -> Result<(), FrameError> {
     out.reserve(400); // most lines are shorter
     let mut line = Line { out };
@@ -147,7 +148,7 @@ impl Line<'_> {
 
 #[cfg(test)]
 mod tests {
-    use bentpipe_trace::quic::Frames;
+    use bentpipe_wire::quic::Frames;
 
     use super::*;
 

@@ -1,15 +1,15 @@
 //! `bentpipe-trace packets`: a JSON object per packet.
 
-mod desk;
+mod decoder;
 mod json;
-mod watch;
+mod printer;
 
 use std::error::Error;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use bentpipe_trace::KeyLog;
-use bentpipe_trace::capture::Input;
+use bentpipe_wire::KeyLog;
+use bentpipe_wire::capture::Input;
 
 /// Prints the packets of `files`. Of one that cannot be read to its end, those before that.
 pub fn print(files: &[PathBuf], key_log: Option<&Path>) -> Result<(), Box<dyn Error>> {
@@ -28,7 +28,7 @@ pub fn print(files: &[PathBuf], key_log: Option<&Path>) -> Result<(), Box<dyn Er
         } else {
             String::new()
         };
-        let printed = match desk::print(input, &prefix, &secrets, &mut out) {
+        let printed = match printer::print(input, &prefix, &secrets, &mut out) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 return Ok(()); // nobody wants to read on
             }
@@ -44,8 +44,8 @@ pub fn print(files: &[PathBuf], key_log: Option<&Path>) -> Result<(), Box<dyn Er
     Err(failed.join("\nerror: ").into())
 }
 
-/// Takes the secrets out of captures first, wherever in them they stand. A single one that begins with secrets is spared
-/// that: its own are taken when they are met.
+/// Takes the secrets out of captures first, wherever in them they stand. A single one that begins
+/// with secrets is spared that: its own are taken when they are met.
 fn add_secrets(
     files: &[PathBuf],
     inputs: &[Input<'_>],

@@ -151,8 +151,8 @@ pub struct TrialResult {
     pub rtt_max_ms: Option<f64>,
     /// The most that the server had in flight.
     pub in_flight_max_bytes: Option<u64>,
-    /// The rules that found something wrong ([findings](../findings.md)); empty also where nothing
-    /// was decoded.
+    /// The rules that found something wrong ([findings](findings.md)); empty also where nothing was
+    /// decoded.
     pub findings: Vec<&'static str>,
     /// Of the client's stack.
     pub client_version: String,

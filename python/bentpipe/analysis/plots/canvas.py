@@ -70,8 +70,8 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Look:
-    """What is shown of a figure, and how large it is."""
+class FigureStyle:
+    """The style of a figure: what is shown of it, and how large it is."""
 
     width_mm: float = 85
     height_mm: float = 60
@@ -216,7 +216,7 @@ def _edge(mark: Mark) -> float:
     return mark.width if mark.shape in ("x", "+", "|") else 0
 
 
-def figure(look: Look, heights: Sequence[float] = (1,)) -> tuple[Figure, list[Axes]]:
+def figure(look: FigureStyle, heights: Sequence[float] = (1,)) -> tuple[Figure, list[Axes]]:
     """An empty figure with axes above one another that share the axis of time."""
     made = Figure((look.width_mm * _MM, look.height_mm * _MM), layout="constrained")
     grid = made.subplots(

@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 from matplotlib.figure import Figure
 
+from bentpipe.analysis import ideal_sender
 from bentpipe.analysis.link_facts import LinkFacts
 from bentpipe.analysis.plots import canvas, series
 from bentpipe.analysis.plots.canvas import (
@@ -36,16 +37,16 @@ from bentpipe.analysis.plots.canvas import (
     PURPLE,
     SKY,
     VERMILLION,
-    Look,
+    FigureStyle,
     Mark,
     Panel,
 )
-from bentpipe.analysis.plots.series import Course
+from bentpipe.analysis.plots.series import ByteCurve
 from bentpipe.analysis.plots.table import SENDER, Direction, Side
-from bentpipe.analysis.traces import Connection
+from bentpipe.analysis.traces import logged_window
 from bentpipe.errors import BentpipeError, UsageError
+from bentpipe.schema.analysis import Connection
 
-_HEADERS = 1.05  # what an ideal sender adds for headers, as in a record's `limit_s`
 _EVENTS = {"handshake_complete": "handshake", "first_byte": "first byte", "last_byte": "last byte"}
 _ROOM = 1.01  # behind the last packet
 _WORTH_A_LINE = 0.05  # of the bottleneck's rate: below, its line would press the rest to the ground
@@ -54,8 +55,8 @@ _CLOSE = 0.04  # of the width: an event nearer than this to the axis or to anoth
 
 
 @dataclass(frozen=True)
-class Subject:
-    """What a figure is of."""
+class FigureSubject:
+    """The subject of a figure: a connection seen in one direction, at one side."""
 
     packets: pa.Table  # of one connection
     connection: Connection
@@ -63,7 +64,7 @@ class Subject:
     direction: Direction  # of the data
     side: Side  # where times are read
     title: str
-    others: Sequence[Course] = ()  # bytes over time in other iterations of the cell
+    others: Sequence[ByteCurve] = ()  # bytes over time in other iterations of the cell
 
     @cached_property
     def first_s(self) -> float:
@@ -77,7 +78,7 @@ class Subject:
     @property
     def is_tcp(self) -> bool:
         """Whether segments stand for packets, and the sequence space for stream 0."""
-        return self.connection["protocol"] == "tcp"
+        return self.connection.protocol == "tcp"
 
     @property
     def at_sender(self) -> bool:
@@ -91,7 +92,7 @@ class Subject:
     @property
     def rtt_s(self) -> float | None:
         """Without queues: of the path if that is known, else the least that was measured."""
-        ms = self.link.rtt_ms or self.connection["metrics"].get("rtt_min_ms")
+        ms = self.link.rtt_ms or self.connection.metrics.rtt_min_ms
         return None if ms is None else ms / 1e3
 
     @property
@@ -103,7 +104,7 @@ class Subject:
 Drawing = tuple[Figure, Sequence[Panel]]
 
 
-def draw(kind: str, subject: Subject, look: Look) -> Figure:
+def draw(kind: str, subject: FigureSubject, look: FigureStyle) -> Figure:
     """A figure of a kind of KINDS. To be called, and the figure saved, in the context `canvas.style()`.
     BentpipeError if there is nothing to draw.
     """
@@ -125,7 +126,9 @@ def draw(kind: str, subject: Subject, look: Look) -> Figure:
     return made
 
 
-def _panels(subject: Subject, look: Look, heights: Sequence[float] = (1,)) -> tuple[Figure, list[Panel]]:
+def _panels(
+    subject: FigureSubject, look: FigureStyle, heights: Sequence[float] = (1,)
+) -> tuple[Figure, list[Panel]]:
     made, axes = canvas.figure(look, heights)
     last_s = subject.last_s
     start_s = subject.first_s if look.from_s is None else look.from_s
@@ -135,7 +138,7 @@ def _panels(subject: Subject, look: Look, heights: Sequence[float] = (1,)) -> tu
     return made, [Panel(one, start_s, end_s) for one in axes]
 
 
-def _offset(subject: Subject, look: Look) -> Drawing:
+def _offset(subject: FigureSubject, look: FigureStyle) -> Drawing:
     made, (panel,) = _panels(subject, look)
     sent = series.offset(subject.packets, subject.direction, subject.side)
     for other in subject.others:
@@ -160,7 +163,7 @@ def _offset(subject: Subject, look: Look) -> Drawing:
     return made, [panel]
 
 
-def _credit(subject: Subject, panel: Panel, highest: int) -> None:
+def _credit(subject: FigureSubject, panel: Panel, highest: int) -> None:
     """The flow control limits, where they come near the data."""
     for frame, dashes in (("max_stream_data", "--"), ("max_data", ":")):
         limit = series.credit(subject.packets, subject.direction, frame, subject.side)  # type: ignore[arg-type]
@@ -170,28 +173,29 @@ def _credit(subject: Subject, panel: Panel, highest: int) -> None:
             panel.steps(limit.time_s, limit.bytes, mark, fit=False)
 
 
-def _limit(subject: Subject, panel: Panel) -> None:
+def _limit(subject: FigureSubject, panel: Panel) -> None:
     """The ideal sender: at full rate from the second round trip on."""
     rate, rtt_s = subject.rate_bps, subject.rtt_s
     if rate is None or rtt_s is None:
         return
-    begin = 2 * rtt_s - (rtt_s / 2 if subject.at_sender else 0)
+    before, _ = ideal_sender.round_trips("transfer")
+    begin = before * rtt_s - (rtt_s / 2 if subject.at_sender else 0)
     reach = max(panel.end_s, begin)
-    sent = (reach - begin) * rate / 8 / _HEADERS
+    sent = (reach - begin) * rate / 8 / ideal_sender.HEADERS
     panel.line([begin, reach], [0, sent], Mark("ideal sender", GREY, "", dashes="-.", width=0.6, above=1))
 
 
-def _events(subject: Subject, panel: Panel) -> None:
+def _events(subject: FigureSubject, panel: Panel) -> None:
     close = _CLOSE * (panel.end_s - panel.start_s)
     last = panel.start_s
-    for event in sorted(subject.connection["events"], key=lambda one: one["at_s"]):
-        name = _EVENTS.get(event["name"])
+    for event in sorted(subject.connection.events, key=lambda one: one.at_s):
+        name = _EVENTS.get(event.name)
         if name is not None:
-            panel.event(event["at_s"], name if event["at_s"] - last >= close else "", name == "last byte")
-            last = event["at_s"]
+            panel.event(event.at_s, name if event.at_s - last >= close else "", name == "last byte")
+            last = event.at_s
 
 
-def _number(subject: Subject, look: Look) -> Drawing:
+def _number(subject: FigureSubject, look: FigureStyle) -> Drawing:
     made, (panel,) = _panels(subject, look)
     for direction, mark in _BOTH.items():
         one = series.numbers(subject.packets, direction, subject.side)
@@ -207,7 +211,7 @@ def _number(subject: Subject, look: Look) -> Drawing:
     return made, [panel]
 
 
-def _size(subject: Subject, look: Look) -> Drawing:
+def _size(subject: FigureSubject, look: FigureStyle) -> Drawing:
     made, (panel,) = _panels(subject, look)
     for direction, mark in _BOTH.items():
         one = series.sizes(subject.packets, direction, subject.side)
@@ -217,7 +221,7 @@ def _size(subject: Subject, look: Look) -> Drawing:
     return made, [panel]
 
 
-def _rate(subject: Subject, look: Look) -> Drawing:
+def _rate(subject: FigureSubject, look: FigureStyle) -> Drawing:
     made, panels = _panels(subject, look, (3, 2))
     bin_s = series.bin_for(subject.rtt_s or 0)
     rates = {"forward": subject.link.forward_rate_bps, "return": subject.link.return_rate_bps}
@@ -235,15 +239,15 @@ def _rate(subject: Subject, look: Look) -> Drawing:
     return made, panels
 
 
-def _in_flight(subject: Subject, look: Look) -> Drawing:
+def _in_flight(subject: FigureSubject, look: FigureStyle) -> Drawing:
     made, (panel,) = _panels(subject, look)
     flying = series.in_flight(subject.packets, subject.direction)
     panel.empty = not len(flying.time_s) or flying.time_s[0] > panel.end_s
     panel.steps(flying.time_s, flying.bytes, Mark("in flight", BLUE, "", width=0.6))
-    window = subject.connection.get("qlog", {}).get(SENDER[subject.direction], {}).get("cwnd")
+    window = logged_window(subject.connection, SENDER[subject.direction])
     if window:
         mark = Mark("congestion window", VERMILLION, "", dashes="--", above=4)
-        panel.steps(np.asarray(window["time_s"], float), np.asarray(window["bytes"], float), mark)
+        panel.steps(np.asarray(window.time_s, float), np.asarray(window.bytes, float), mark)
     bdp, queue = subject.link.bdp_bytes, subject.link.forward_queue_bytes
     if subject.direction == "forward" and bdp is not None:
         panel.level(bdp, Mark("BDP", GREY, "", dashes="-.", width=0.6))
@@ -253,7 +257,7 @@ def _in_flight(subject: Subject, look: Look) -> Drawing:
     return made, [panel]
 
 
-def _rtt(subject: Subject, look: Look) -> Drawing:
+def _rtt(subject: FigureSubject, look: FigureStyle) -> Drawing:
     made, (panel,) = _panels(subject, look)
     one = series.rtt(subject.packets, subject.direction)
     panel.dots(one.time_s, one.rtt_ms, Mark("RTT sample", BLUE))
@@ -263,7 +267,7 @@ def _rtt(subject: Subject, look: Look) -> Drawing:
     return made, [panel]
 
 
-def _acks(subject: Subject, look: Look) -> Drawing:
+def _acks(subject: FigureSubject, look: FigureStyle) -> Drawing:
     made, (panel,) = _panels(subject, look)
     # Both at the data's receiver, or both at its sender.
     ranges = series.acks(subject.packets, subject.direction, subject.side)
@@ -287,7 +291,7 @@ _BOTH: dict[Direction, Mark] = {
 _HANDSHAKE = {"initial": ("s", "Initial, own numbers"), "handshake": ("D", "Handshake, own numbers")}
 _LOST = Mark("lost", BLACK, "x", 2.2, width=0.4, above=4)
 
-KINDS: dict[str, Callable[[Subject, Look], Drawing]] = {
+KINDS: dict[str, Callable[[FigureSubject, FigureStyle], Drawing]] = {
     "offset": _offset,
     "number": _number,
     "size": _size,

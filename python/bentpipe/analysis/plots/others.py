@@ -1,6 +1,6 @@
-"""The other iterations of a trial's cell, as courses that lie behind a figure of stream offsets.
+"""The other iterations of a trial's cell, as curves that lie behind a figure of stream offsets.
 
-Of an iteration with a trace, the course is the highest offset sent (seen at the sender's side) or the bytes
+Of an iteration with a trace, the curve is the highest offset sent (seen at the sender's side) or the bytes
 received. Of one without, it is its record's `received_bytes`, which count UDP payload, so all headers and
 retransmissions: a few percent more. Those are times at the client; at the server's side they are drawn half a
 round trip earlier.
@@ -15,15 +15,15 @@ import numpy as np
 from bentpipe.analysis import traces
 from bentpipe.analysis.cells import cells
 from bentpipe.analysis.plots import series
-from bentpipe.analysis.plots.series import Course
+from bentpipe.analysis.plots.series import ByteCurve
 from bentpipe.analysis.plots.table import SENDER, Direction, Side
 from bentpipe.analysis.traces import Analysis
 from bentpipe.runs import trial_files
 from bentpipe.runs.records import Record
 
 
-def courses(analysis: Analysis, direction: Direction, side: Side) -> Iterator[Course]:
-    """A course per other iteration of which something is known; none if `analysis` is not of a trial."""
+def curves(analysis: Analysis, direction: Direction, side: Side) -> Iterator[ByteCurve]:
+    """A curve per other iteration of which something is known; none if `analysis` is not of a trial."""
     run, trial = analysis.run, analysis.trial
     if run is None or trial not in run.records:
         return
@@ -40,16 +40,16 @@ def courses(analysis: Analysis, direction: Direction, side: Side) -> Iterator[Co
             yield _recorded(record, rtt_ms / 2e3 if side == "server" else 0.0)
 
 
-def _traced(other: Analysis, direction: Direction, side: Side) -> Course:
-    packets = series.of_connection(other.packets, other.connection()["connection"])
+def _traced(other: Analysis, direction: Direction, side: Side) -> ByteCurve:
+    packets = series.of_connection(other.packets, other.connection().connection)
     if SENDER[direction] != side:
         return series.received(packets, direction)
     sent = series.offset(packets, direction, side)
-    return Course(sent.time_s, np.maximum.accumulate(sent.end))
+    return ByteCurve(sent.time_s, np.maximum.accumulate(sent.end))
 
 
-def _recorded(record: Record, earlier_s: float) -> Course:
+def _recorded(record: Record, earlier_s: float) -> ByteCurve:
     counts = np.asarray(record.received_bytes, np.int64)
     counts = counts[: int(np.searchsorted(counts, counts[-1])) + 1]  # until the last byte
     steps = np.arange(1, len(counts) + 1, dtype=np.float64)
-    return Course(steps * record.received_step_s - earlier_s, counts)
+    return ByteCurve(steps * record.received_step_s - earlier_s, counts)

@@ -53,8 +53,8 @@ class OffsetSeries:
 
 
 @dataclass(frozen=True)
-class Course:
-    """A number of bytes that changes at some times and stays in between."""
+class ByteCurve:
+    """A curve of bytes over time, which changes at some times and stays in between."""
 
     time_s: Floats
     bytes: Ints
@@ -135,12 +135,12 @@ def offset(packets: pa.Table, direction: Direction, side: Side | None = None) ->
     )
 
 
-def received(packets: pa.Table, direction: Direction) -> Course:
+def received(packets: pa.Table, direction: Direction) -> ByteCurve:
     """Distinct stream bytes that had reached the receiver, over its time."""
     return _distinct(in_direction(packets, direction), "received_s")
 
 
-def acknowledged(packets: pa.Table, direction: Direction) -> Course:
+def acknowledged(packets: pa.Table, direction: Direction) -> ByteCurve:
     """Distinct stream bytes that the sender knew to have arrived, over its time."""
     return _distinct(in_direction(packets, direction), "acked_s")
 
@@ -150,7 +150,7 @@ def credit(
     direction: Direction,
     frame: Literal["max_data", "max_stream_data"] = "max_stream_data",
     side: Side | None = None,
-) -> Course:
+) -> ByteCurve:
     """The flow control limit on the data of `direction` (RFC 9000 §4.1), out of MAX_DATA or MAX_STREAM_DATA
     frames. Limits of the transport parameters are not in it: it begins with the first frame.
     """
@@ -160,7 +160,7 @@ def credit(
     keep = _by_time(np.where(limit >= 0, time_s, np.nan))
     highest: Ints = np.maximum.accumulate(limit[keep])
     new = np.diff(highest, prepend=-1) > 0
-    return Course(time_s[keep][new], highest[new])
+    return ByteCurve(time_s[keep][new], highest[new])
 
 
 def numbers(
@@ -216,7 +216,7 @@ def rate(packets: pa.Table, direction: Direction, bin_s: float, side: Side | Non
     )
 
 
-def in_flight(packets: pa.Table, direction: Direction) -> Course:
+def in_flight(packets: pa.Table, direction: Direction) -> ByteCurve:
     """Bytes in flight (RFC 9002 §2) at the sender: once it sent a packet, and once one was acknowledged or
     declared lost. Packets whose keys were discarded (§6.4) leave when the next one is sent.
     """
@@ -237,7 +237,7 @@ def in_flight(packets: pa.Table, direction: Direction) -> Course:
     after = np.maximum(flying[before] - (left - earlier), 0)
     time_s = np.append(sent_s, gone_s[keep])
     order = np.argsort(time_s, kind="stable")
-    return Course(time_s[order], np.append(flying, after)[order])
+    return ByteCurve(time_s[order], np.append(flying, after)[order])
 
 
 def rtt(packets: pa.Table, direction: Direction) -> RttSeries:
@@ -314,7 +314,7 @@ def _highest_before(stream: Ints, end: Ints) -> Ints:
     return before
 
 
-def _distinct(packets: pa.Table, column: str) -> Course:
+def _distinct(packets: pa.Table, column: str) -> ByteCurve:
     """Distinct stream bytes of the packets that have a time in `column`, added up over it."""
     frames = flat(packets, "stream_id", "stream_offset", "stream_bytes")
     time_s = floats(packets, column)[frames.row]
@@ -326,7 +326,7 @@ def _distinct(packets: pa.Table, column: str) -> Course:
     )
     for at, (stream, start, size) in enumerate(zip(ids, starts, sizes_, strict=True)):
         new[at] = streams.setdefault(stream, _Ranges()).add(start, start + size)
-    return Course(time_s[keep], np.cumsum(new))
+    return ByteCurve(time_s[keep], np.cumsum(new))
 
 
 class _Ranges:

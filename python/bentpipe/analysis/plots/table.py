@@ -61,7 +61,7 @@ def lost(packets: pa.Table) -> Bools:
 
 
 @dataclass(frozen=True)
-class Frames:
+class FrameTable:
     """Parallel lists of all packets one after the other: an entry per STREAM frame or ACK range."""
 
     row: Ints  # of the packet, from 0
@@ -71,7 +71,7 @@ class Frames:
         return self.columns[column]
 
 
-def flat(packets: pa.Table, *columns: str) -> Frames:
+def flat(packets: pa.Table, *columns: str) -> FrameTable:
     """The entries of parallel lists, with the rows they stand in."""
     first = packets[columns[0]].combine_chunks()
     row = np.asarray(pc.list_parent_indices(first).to_numpy(zero_copy_only=False), dtype=np.int64)
@@ -81,7 +81,7 @@ def flat(packets: pa.Table, *columns: str) -> Frames:
         )
         for name in columns
     }
-    return Frames(row, values)
+    return FrameTable(row, values)
 
 
 def seen(packets: pa.Table, side: Side) -> Floats:

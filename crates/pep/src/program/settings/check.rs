@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use bentpipe_units::{Size, Span};
 use rustls::pki_types::DnsName;
 
-use super::{Auto, Problem, Settings};
+use super::{Auto, Settings, SettingsError};
 use crate::program::steering::MOST_WORKERS;
 
 /// What is wrong, and what to do about it.
@@ -19,13 +19,13 @@ fn wrong<T>(what: impl Into<String>, hint: impl Into<String>) -> Result<T, Wrong
 
 impl Settings {
     /// `place` names what was read in errors.
-    pub(super) fn check(&self, place: &str) -> Result<(), Problem> {
+    pub(super) fn check(&self, place: &str) -> Result<(), SettingsError> {
         self.check_listen()
             .and_then(|()| self.check_next_hop())
             .and_then(|()| self.check_auto())
             .and_then(|()| self.check_certificates())
             .and_then(|()| self.check_ranges())
-            .map_err(|(what, hint)| Problem::new(place, what, hint))
+            .map_err(|(what, hint)| SettingsError::new(place, what, hint))
     }
 
     fn check_listen(&self) -> Result<(), Wrong> {

@@ -1,15 +1,16 @@
 //! The configuration of the program: one TOML file, flags that change what it says, or flags alone.
 //!
-//! [`Settings`] is what may be written; every key has a default but the next hop. It is read strictly: an unknown key, a value that makes no
-//! sense or two that contradict each other are errors that name the file, the key, the value and what to write instead. Relative paths
-//! of a file are relative to its folder.
+//! [`Settings`] is what may be written; every key has a default but the next hop. It is read
+//! strictly: an unknown key, a value that makes no sense or two that contradict each other are
+//! errors that name the file, the key, the value and what to write instead. Relative paths of a
+//! file are relative to its folder.
 
 mod check;
-mod problem;
+mod error;
 mod reading;
 #[cfg(test)]
 mod tests;
-mod words;
+mod values;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -18,13 +19,15 @@ use std::path::PathBuf;
 use bentpipe_units::{Size, Span};
 use serde::{Deserialize, Serialize};
 
-pub use problem::Problem;
-pub use reading::Change;
-pub use words::{Auto, AutoHop, Format, HostPort, Level, Mode, Word};
+pub use error::SettingsError;
+pub use reading::Override;
+pub use values::{Auto, AutoHop, Format, HostPort, Level, Mode, OptionValue};
 
-/// Options of one side, in the words of the noq endpoint's variants (`endpoints/noq/README.md`).
-pub type Options = BTreeMap<String, Word>;
+/// The options of one side, in the words of the noq endpoint's variants
+/// (`endpoints/noq/README.md`).
+pub type Options = BTreeMap<String, OptionValue>;
 
+/// The settings: everything that a configuration file may say.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Settings {
@@ -82,7 +85,7 @@ impl Default for Verify {
     }
 }
 
-/// What the proxy shows to its clients.
+/// A certificate that the proxy shows to its clients.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Certificate {
@@ -94,18 +97,20 @@ pub struct Certificate {
     pub key: PathBuf,
 }
 
-/// Who may come.
+/// The clients that may come.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Clients {
     /// Only clients that show a certificate which this signs; absent: anybody.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ca: Option<PathBuf>,
-    /// Takes data in 0-RTT packets. Whoever records these can send them again, and the server, to which they come over a connection of the
-    /// proxy's, cannot tell: for applications that bear it.
+    /// Takes data in 0-RTT packets. Whoever records these can send them again, and the server, to
+    /// which they come over a connection of the proxy's, cannot tell: for applications that bear
+    /// it.
     pub early_data: bool,
 }
 
+/// The limits of all connections.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Limits {
@@ -113,7 +118,8 @@ pub struct Limits {
     pub connections: u32,
     /// Those of one client address.
     pub connections_per_client: u32,
-    /// Streams that a client, or a server, may have open at once on a connection, of each kind, if the other side allows as many.
+    /// Streams that a client, or a server, may have open at once on a connection, of each kind, if
+    /// the other side allows as many.
     pub streams: u32,
     /// What waits in the proxy of one stream and direction.
     pub stream_buffer: Size,
@@ -123,10 +129,12 @@ pub struct Limits {
     pub warm: u32,
 }
 
+/// The times after which something is given up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Times {
-    /// A connection on which nothing is heard for so long ends; so does a flow that is forwarded untouched.
+    /// A connection on which nothing is heard for so long ends; so does a flow that is forwarded
+    /// untouched.
     pub idle: Span,
     /// A handshake takes so long at most, of either side.
     pub handshake: Span,
@@ -138,6 +146,7 @@ pub struct Times {
     pub drain: Span,
 }
 
+/// The page of metrics.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Metrics {
@@ -146,6 +155,7 @@ pub struct Metrics {
     pub listen: Option<SocketAddr>,
 }
 
+/// The form and the detail of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LogSettings {

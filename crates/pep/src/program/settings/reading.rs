@@ -5,10 +5,13 @@ use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
-use super::{Problem, Settings};
+use super::{Settings, SettingsError};
 
 const HINT: &str =
     "examples/pep.toml shows all keys; bentpipe pep --check tells what is understood";
+
+/// How alike two words are, from 0 to 1, of which one may have been meant for the other.
+const ALIKE: f64 = 0.8;
 
 /// A configuration file.
 #[derive(Debug, Clone, Copy)]
@@ -19,13 +22,13 @@ pub struct Source<'a> {
 
 /// A flag, and the keys that it sets.
 #[derive(Debug, Clone)]
-pub struct Change {
+pub struct Override {
     /// As it was written.
     pub flag: String,
     pub keys: Table,
 }
 
-impl Change {
+impl Override {
     /// One key, by its path.
     pub fn new(flag: impl Into<String>, path: &[&str], value: impl Into<Value>) -> Self {
         let mut value = value.into();
@@ -44,19 +47,22 @@ impl Change {
 
 impl Settings {
     /// Reads a file, if one is given, makes the changes, and checks the whole.
-    pub fn load(file: Option<&Path>, changes: &[Change]) -> Result<Self, Problem> {
+    pub fn load(file: Option<&Path>, overrides: &[Override]) -> Result<Self, SettingsError> {
         let Some(file) = file else {
-            return Self::parse(None, changes);
+            return Self::parse(None, overrides);
         };
         let text = fs::read_to_string(file).map_err(|error| {
             let hint = "name a file that there is, as in --config examples/pep.toml";
-            Problem::new(file.display().to_string(), error.to_string(), hint)
+            SettingsError::new(file.display().to_string(), error.to_string(), hint)
         })?;
-        Self::parse(Some(Source { file, text: &text }), changes)
+        Self::parse(Some(Source { file, text: &text }), overrides)
     }
 
     /// As [`Self::load`], with the text at hand.
-    pub fn parse(source: Option<Source<'_>>, changes: &[Change]) -> Result<Self, Problem> {
+    pub fn parse(
+        source: Option<Source<'_>>,
+        overrides: &[Override],
+    ) -> Result<Self, SettingsError> {
         let mut settings = match source {
             Some(source) => read(source)?,
             None => Self::default(),
@@ -64,10 +70,10 @@ impl Settings {
         let mut place = source.map_or("the command line".to_owned(), |source| {
             source.file.display().to_string()
         });
-        for change in changes {
+        for change in overrides {
             settings = change.apply(&settings)?;
         }
-        if let (Some(_), Some(change)) = (source, changes.last()) {
+        if let (Some(_), Some(change)) = (source, overrides.last()) {
             place = format!("{place} with {}", change.flag);
         }
         settings.check(&place)?;
@@ -94,19 +100,19 @@ impl Settings {
     }
 }
 
-impl Change {
-    fn apply(&self, settings: &Settings) -> Result<Settings, Problem> {
+impl Override {
+    fn apply(&self, settings: &Settings) -> Result<Settings, SettingsError> {
         let mut all = Table::try_from(settings).expect("all that was read can be written");
         merge(&mut all, &self.keys);
         all.try_into().map_err(|error: toml::de::Error| {
             let what = error.to_string().trim().replace('\n', " ");
-            Problem::new(self.flag.clone(), what, HINT)
+            SettingsError::new(self.flag.clone(), what, hint(error.message()))
         })
     }
 }
 
 /// Reads the text; its paths are relative to where the file is.
-fn read(source: Source<'_>) -> Result<Settings, Problem> {
+fn read(source: Source<'_>) -> Result<Settings, SettingsError> {
     let mut settings: Settings =
         toml::from_str(source.text).map_err(|error| blame(source, &error))?;
     let folder = source.file.parent().unwrap_or(Path::new(""));
@@ -119,7 +125,7 @@ fn read(source: Source<'_>) -> Result<Settings, Problem> {
 }
 
 /// Names the line, with the key and the value that are on it.
-fn blame(source: Source<'_>, error: &toml::de::Error) -> Problem {
+fn blame(source: Source<'_>, error: &toml::de::Error) -> SettingsError {
     let before = |at: usize| source.text.get(..at).unwrap_or(source.text);
     let at = error.span().map(|span| before(span.start));
     let number = at.map(|before| before.matches('\n').count());
@@ -132,7 +138,25 @@ fn blame(source: Source<'_>, error: &toml::de::Error) -> Problem {
         }
     }
     what += error.message();
-    Problem::new(place, what, HINT)
+    SettingsError::new(place, what, hint(error.message()))
+}
+
+/// What to do about an error: where it names a word that is not known and those that are, the one
+/// that is most like it.
+fn hint(message: &str) -> String {
+    let mut named = message.split('`').skip(1).step_by(2);
+    let unknown = named.next().filter(|_| message.starts_with("unknown "));
+    let alike = unknown.and_then(|unknown| {
+        let likeness = |known: &str| (strsim::jaro_winkler(unknown, known), known.to_owned());
+        named
+            .map(likeness)
+            .filter(|(likeness, _)| *likeness > ALIKE)
+            .max_by(|one, other| one.0.total_cmp(&other.0))
+    });
+    alike.map_or_else(
+        || HINT.to_owned(),
+        |(_, known)| format!("did you mean {known}? {HINT}"),
+    )
 }
 
 /// Tables are merged; everything else is replaced.

@@ -1,21 +1,22 @@
-//! The configuration file: the example is complete, what is wrong is named, and nothing that anybody writes makes the program fall over.
+//! The configuration file: the example is complete, what is wrong is named, and nothing that
+//! anybody writes makes the program fall over.
 
 use std::path::Path;
 
 use proptest::prelude::*;
 
 use super::reading::Source;
-use super::{Auto, Change, Problem, Settings};
+use super::{Auto, Override, Settings, SettingsError};
 
 const EXAMPLE: &str = include_str!("../../../../../examples/pep.toml");
 const HOP: &str = "[next-hop]\naddress = \"127.0.0.1:1\"\nverify = false\n";
 
-fn parse(text: &str) -> Result<Settings, Problem> {
+fn parse(text: &str) -> Result<Settings, SettingsError> {
     let file = Path::new("etc/pep.toml");
     Settings::parse(Some(Source { file, text }), &[])
 }
 
-fn problem(text: &str) -> Problem {
+fn problem(text: &str) -> SettingsError {
     parse(text).expect_err(text)
 }
 
@@ -122,6 +123,25 @@ fn what_is_wrong_is_named_with_its_place() {
 }
 
 #[test]
+fn what_was_probably_meant_is_suggested() {
+    for (text, hint) in [
+        ("[limit]\n", "did you mean limits? "),
+        ("mode = \"wram\"\n", "did you mean warm? "),
+        (
+            "[limits]\nstream-bufer = 1\n",
+            "did you mean stream-buffer? ",
+        ),
+        ("colour = 1\n", "examples/pep.toml"),
+    ] {
+        let problem = problem(text);
+        assert!(problem.hint.starts_with(hint), "{problem:?}");
+    }
+    let change = Override::new("--set", &["times", "idel"], "1 s");
+    let error = Settings::parse(None, &[change]).unwrap_err();
+    assert!(error.hint.starts_with("did you mean idle? "), "{error:?}");
+}
+
+#[test]
 fn what_does_not_go_together_is_refused() {
     for (text, words) in [
         ("", "next-hop: there is none"),
@@ -178,8 +198,8 @@ fn what_does_not_go_together_is_refused() {
 
 #[test]
 fn flags_change_what_the_file_says_and_are_named() {
-    let change = |path: &[&str], value: toml::Value| Change::new("--flag", path, value);
-    let read = |change: Change| {
+    let change = |path: &[&str], value: toml::Value| Override::new("--flag", path, value);
+    let read = |change: Override| {
         let file = Path::new("pep.toml");
         Settings::parse(
             Some(Source {

@@ -14,7 +14,7 @@ use rustix::io::{read, write};
 /// Datagrams of others that may wait; further ones are lost, as on their way.
 const MOST_DATAGRAMS: usize = 4096;
 
-/// A message.
+/// A message to a worker.
 pub enum Message {
     /// Connections to come are like this.
     Reconfigure(Box<Config>),
@@ -23,12 +23,12 @@ pub enum Message {
     /// End at once.
     End,
     /// Say what was counted.
-    Count(SyncSender<Counted>),
+    Count(SyncSender<WorkerCounters>),
 }
 
-/// What a worker counts.
+/// The counters of a worker.
 #[derive(Debug, Clone, Default)]
-pub struct Counted {
+pub struct WorkerCounters {
     pub statistics: Statistics,
     /// Calls to receive or send that failed.
     pub socket_errors: u64,

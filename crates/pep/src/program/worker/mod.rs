@@ -1,12 +1,12 @@
 //! A worker: a proxy of its own, its sockets and its thread.
 //!
-//! Workers share the addresses that they listen at (`steering`), the limits and the sessions that can be resumed, and nothing else: what belongs to a
-//! connection never leaves its thread.
+//! Workers share the addresses that they listen at (`steering`), the limits and the sessions that
+//! can be resumed, and nothing else: what belongs to a connection never leaves its thread.
 
+mod event_log;
 mod inbox;
-mod journal;
 mod poller;
-mod ports;
+mod sockets;
 
 use std::collections::HashMap;
 use std::net::{SocketAddr, UdpSocket};
@@ -15,15 +15,15 @@ use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 use bentpipe_endpoint::{Clock, EndpointError, Transmit};
-use bentpipe_pep::{Event, Proxy, Side};
+use bentpipe_pep::{Event, Proxy, Socket};
+use tracing::{debug, error};
 
-use super::log::Log;
 use super::steering::worker_of;
-use journal::Journal;
+use event_log::EventLog;
 use poller::Token;
-use ports::{Ports, Sent};
+use sockets::{Sent, Sockets};
 
-pub use inbox::{Counted, Inbox, Message};
+pub use inbox::{Inbox, Message, WorkerCounters};
 
 /// Calls to send before it is looked for what has come.
 const CALLS: usize = 64;
@@ -31,24 +31,24 @@ const CALLS: usize = 64;
 /// After the time to drain: how long what closes connections may take to leave, and be answered.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// What all workers know.
+/// The parts that all workers share.
 pub struct Shared {
     pub inboxes: Vec<Inbox>,
-    pub asides: Asides,
-    pub log: Log,
+    pub bypass_owners: BypassOwners,
     /// Workers that have connections, or may get some.
     pub busy: AtomicUsize,
 }
 
-/// Which worker forwards the datagrams of a client untouched: their connection IDs are not of the worker's making.
+/// The workers that forward the datagrams of clients untouched: their connection IDs are not of the
+/// worker's making.
 #[derive(Debug, Default)]
-pub struct Asides {
+pub struct BypassOwners {
     /// How many there are, for where there is none.
     count: AtomicUsize,
     owners: RwLock<HashMap<SocketAddr, usize>>,
 }
 
-impl Asides {
+impl BypassOwners {
     fn owner(&self, client: SocketAddr) -> Option<usize> {
         if self.count.load(Ordering::Acquire) == 0 {
             return None;
@@ -67,30 +67,31 @@ impl Asides {
     }
 }
 
-/// See the module.
+/// A worker, which runs on a thread of its own.
 pub struct Worker {
     number: usize,
     proxy: Proxy,
     clock: Clock,
-    ports: Ports,
+    sockets: Sockets,
     shared: Arc<Shared>,
-    journal: Journal,
+    event_log: EventLog,
     /// What is being sent, while its socket takes no more; its bytes are in the buffer.
-    blocked: Option<(Side, Transmit, Token)>,
+    blocked: Option<(Socket, Transmit, Token)>,
     buffer: Vec<u8>,
     /// The clients of flows that are forwarded untouched.
-    asides: HashMap<u64, SocketAddr>,
-    counted: Counted,
+    bypassed: HashMap<u64, SocketAddr>,
+    counted: WorkerCounters,
     ending: Ending,
 }
 
-/// Whether it is to end.
+/// The state of a worker's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ending {
     No,
     /// When nothing is left, or at this time.
     By(Duration),
-    /// Nothing is left here, but of other workers; at this time at the latest. Until then it turns away the clients whose packets are its own.
+    /// Nothing is left here, but of other workers; at this time at the latest. Until then it turns
+    /// away the clients whose packets are its own.
     Last(Duration),
     Now,
 }
@@ -103,19 +104,21 @@ impl Worker {
         listening: Vec<UdpSocket>,
         shared: Arc<Shared>,
     ) -> Result<Self, EndpointError> {
-        let mut ports = Ports::new(listening)?;
-        ports.poller().add(&shared.inboxes[number], Token::Inbox)?;
+        let mut sockets = Sockets::new(listening)?;
+        sockets
+            .poller()
+            .add(&shared.inboxes[number], Token::Inbox)?;
         Ok(Self {
             number,
             proxy,
             clock,
-            ports,
-            journal: Journal::new(number, shared.log.clone()),
+            sockets,
+            event_log: EventLog::new(number),
             shared,
             blocked: None,
             buffer: Vec::new(),
-            asides: HashMap::new(),
-            counted: Counted::default(),
+            bypassed: HashMap::new(),
+            counted: WorkerCounters::default(),
             ending: Ending::No,
         })
     }
@@ -139,7 +142,7 @@ impl Worker {
                 return Ok(self.proxy);
             }
             let timeout = self.timeout(more);
-            ready.extend_from_slice(self.ports.poller().wait(timeout)?);
+            ready.extend_from_slice(self.sockets.poller().wait(timeout)?);
         }
     }
 
@@ -154,7 +157,7 @@ impl Worker {
         let Self {
             number,
             proxy,
-            ports,
+            sockets,
             shared,
             counted,
             ..
@@ -163,11 +166,11 @@ impl Worker {
             Token::Inbox => self.read_messages(now),
             Token::Client(_) => {
                 let workers = shared.inboxes.len();
-                return ports.receive(token, |datagram| {
-                    let owner = shared.asides.owner(datagram.remote);
+                return sockets.receive(token, |datagram| {
+                    let owner = shared.bypass_owners.owner(datagram.remote);
                     let owner = owner.unwrap_or_else(|| worker_of(&datagram.payload, workers));
                     if owner == *number {
-                        proxy.handle_datagram(now, Side::Client, datagram);
+                        proxy.handle_datagram(now, Socket::Client, datagram);
                     } else if shared.inboxes[owner].hand_on(datagram) {
                         counted.handed_on += 1;
                     } else {
@@ -176,13 +179,13 @@ impl Worker {
                 });
             }
             Token::Server(_) => {
-                return ports.receive(token, |datagram| {
-                    proxy.handle_datagram(now, Side::Server, datagram);
+                return sockets.receive(token, |datagram| {
+                    proxy.handle_datagram(now, Socket::Server, datagram);
                 });
             }
-            Token::Aside(flow) => {
-                return ports.receive(token, |datagram| {
-                    proxy.handle_datagram(now, Side::Aside(flow), datagram);
+            Token::Bypass(flow) => {
+                return sockets.receive(token, |datagram| {
+                    proxy.handle_datagram(now, Socket::Bypass(flow), datagram);
                 });
             }
         }
@@ -195,8 +198,7 @@ impl Worker {
             match message {
                 Message::Reconfigure(config) => {
                     if let Err(error) = self.proxy.reconfigure(*config) {
-                        let line = self.shared.log.error("reload-failed");
-                        line.with("worker", self.number).say("why", error);
+                        error!(worker = self.number, why = %error, "reload-failed");
                     }
                 }
                 Message::Drain(grace) => {
@@ -212,48 +214,49 @@ impl Worker {
             }
         }
         for datagram in datagrams {
-            self.proxy.handle_datagram(now, Side::Client, datagram);
+            self.proxy.handle_datagram(now, Socket::Client, datagram);
         }
     }
 
     /// Sends; says whether there may be more to send at once.
     fn transmit(&mut self, now: Duration) -> Result<bool, EndpointError> {
-        if let Some((side, transmit, token)) = self.blocked.take() {
-            if let Sent::Blocked(_) = self.send(side, &transmit) {
-                self.blocked = Some((side, transmit, token));
+        if let Some((socket, transmit, token)) = self.blocked.take() {
+            if let Sent::Blocked(_) = self.send(socket, &transmit) {
+                self.blocked = Some((socket, transmit, token));
                 return Ok(false);
             }
-            self.ports.want_room(token, false)?;
+            self.sockets.want_room(token, false)?;
         }
-        let most = self.ports.most_segments();
+        let most = self.sockets.most_segments();
         for _ in 0..CALLS {
             self.buffer.clear();
             let next = self.proxy.poll_transmit(now, most, &mut self.buffer);
             // A flow's socket must be there before its first datagram leaves.
             self.follow(now);
-            let Some((side, transmit)) = next else {
+            let Some((socket, transmit)) = next else {
                 return Ok(false);
             };
-            if let Sent::Blocked(token) = self.send(side, &transmit) {
-                self.blocked = Some((side, transmit, token));
-                self.ports.want_room(token, true)?;
+            if let Sent::Blocked(token) = self.send(socket, &transmit) {
+                self.blocked = Some((socket, transmit, token));
+                self.sockets.want_room(token, true)?;
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    fn send(&mut self, side: Side, transmit: &Transmit) -> Sent {
-        let sent = self.ports.send(side, transmit, &self.buffer);
+    fn send(&mut self, socket: Socket, transmit: &Transmit) -> Sent {
+        let sent = self.sockets.send(socket, transmit, &self.buffer);
         self.tolerate("send-failed", sent).unwrap_or(Sent::Yes)
     }
 
-    /// A socket's error is about one destination: what was to be sent is lost, as on its way, and all else goes on.
+    /// A socket's error is about one destination: what was to be sent is lost, as on its way, and
+    /// all else goes on.
     fn tolerate<T>(&mut self, event: &'static str, result: Result<T, EndpointError>) -> Option<T> {
         result
             .map_err(|error| {
                 self.counted.socket_errors += 1;
-                drop(self.shared.log.debug(event).say("why", error));
+                debug!(why = %error, "{event}");
             })
             .ok()
     }
@@ -261,26 +264,25 @@ impl Worker {
     /// Does what the proxy's events ask for, and logs them.
     fn follow(&mut self, now: Duration) {
         while let Some(event) = self.proxy.poll_event() {
-            self.journal.write(now, &event);
+            self.event_log.write(now, &event);
             match event {
-                Event::Aside {
+                Event::BypassOpened {
                     flow,
                     client,
                     next_hop,
                 } => {
-                    if let Err(error) = self.ports.open_aside(flow, next_hop) {
-                        let line = self.shared.log.error("aside-failed");
-                        drop(line.say("client", client).say("why", error));
-                        self.proxy.forget_aside(flow);
+                    if let Err(error) = self.sockets.open_bypass(flow, next_hop) {
+                        error!(%client, why = %error, "aside-failed");
+                        self.proxy.forget_bypass(flow);
                         continue;
                     }
-                    self.asides.insert(flow, client);
-                    self.shared.asides.set(client, Some(self.number));
+                    self.bypassed.insert(flow, client);
+                    self.shared.bypass_owners.set(client, Some(self.number));
                 }
-                Event::AsideClosed { flow } => {
-                    self.ports.close_aside(flow);
-                    if let Some(client) = self.asides.remove(&flow) {
-                        self.shared.asides.set(client, None);
+                Event::BypassClosed { flow } => {
+                    self.sockets.close_bypass(flow);
+                    if let Some(client) = self.bypassed.remove(&flow) {
+                        self.shared.bypass_owners.set(client, None);
                     }
                 }
                 _ => {}

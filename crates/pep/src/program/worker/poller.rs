@@ -12,7 +12,7 @@ use rustix::io::Errno;
 /// Sockets that one call reports.
 const BATCH: usize = 64;
 
-/// What is waited for.
+/// The name of something that is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Token {
     Inbox,
@@ -21,7 +21,7 @@ pub enum Token {
     /// That of a family of addresses.
     Server(usize),
     /// That of a flow that is forwarded untouched.
-    Aside(u64),
+    Bypass(u64),
 }
 
 impl Token {
@@ -30,7 +30,7 @@ impl Token {
             Self::Inbox => 0,
             Self::Client(index) => 1 + 4 * index as u64,
             Self::Server(index) => 2 + 4 * index as u64,
-            Self::Aside(flow) => 3 + 4 * flow,
+            Self::Bypass(flow) => 3 + 4 * flow,
         }
     }
 
@@ -40,7 +40,7 @@ impl Token {
             0 => Self::Inbox,
             1 => Self::Client(index()),
             2 => Self::Server(index()),
-            _ => Self::Aside(number / 4),
+            _ => Self::Bypass(number / 4),
         }
     }
 }
@@ -113,8 +113,8 @@ mod tests {
             Token::Client(7),
             Token::Server(0),
             Token::Server(1),
-            Token::Aside(0),
-            Token::Aside(u64::MAX / 8),
+            Token::Bypass(0),
+            Token::Bypass(u64::MAX / 8),
         ] {
             assert_eq!(Token::of(token.number()), token);
         }

@@ -1,0 +1,172 @@
+//! From capture files to connections.
+//!
+//! Every interface of every file is a place of its own. The places are read side by side on the
+//! machine's cores; what they saw is joined at the end. Files are read in pieces, so memory goes to
+//! what is noted of each packet.
+
+use std::collections::BTreeMap;
+use std::num::NonZero;
+use std::thread;
+
+use crate::connection::{CaptureInfo, Connection, Fate, Recorder, Recording, Undecodable, join};
+use crate::tcp;
+use bentpipe_wire::KeyLog;
+use bentpipe_wire::capture::{CapturedPacket, Input, Item, Piece, ReadError};
+use bentpipe_wire::tcp::Segment;
+use bentpipe_wire::{Datagram, DecapsulationError};
+
+/// A capture file that is to be read.
+#[derive(Debug)]
+pub struct CaptureFile<'a> {
+    /// Its name without folder and ending; "client" or "server" in it says where it was taken.
+    pub name: &'a str,
+    /// Where it is read from.
+    pub input: Input<'a>,
+}
+
+/// The content of captures: connections, and what could not be decoded.
+#[derive(Debug, Default)]
+pub struct Captured {
+    /// By the time of their first packets.
+    pub connections: Vec<Connection>,
+    /// What could not be decoded, by the reason.
+    pub undecodable: BTreeMap<String, Undecodable>,
+    /// Per file, why it could not be read to its end.
+    pub errors: Vec<Option<ReadError>>,
+}
+
+impl Captured {
+    /// Reads `files`. Secrets that stand in the files are added to `secrets`.
+    ///
+    /// Of a file that cannot be read to its end, what comes before that counts.
+    #[must_use]
+    pub fn read(files: &[CaptureFile<'_>], mut secrets: KeyLog) -> Self {
+        let mut errors = Vec::new();
+        let mut places = Vec::new();
+        for (number, file) in files.iter().enumerate() {
+            let (interfaces, error) = scan(file, &mut secrets);
+            errors.push(error);
+            places.extend(interfaces.into_iter().map(|(interface, name)| Place {
+                file: number,
+                interface,
+                name,
+            }));
+        }
+        let recordings = record_all(files, &places, &secrets);
+        let mut undecodable = BTreeMap::new();
+        for (what, missing) in recordings.iter().flat_map(|it| &it.undecodable) {
+            let entry = undecodable.entry(what.clone());
+            let sum = entry.or_insert(Undecodable {
+                count: 0,
+                ..*missing
+            });
+            sum.count += missing.count;
+            sum.first_frame = sum.first_frame.min(missing.first_frame);
+        }
+        let names = places.into_iter().map(|place| Some(place.name));
+        Self {
+            connections: join(names.zip(recordings).collect()),
+            undecodable,
+            errors,
+        }
+    }
+}
+
+/// An interface of a file on which packets were captured.
+struct Place {
+    file: usize,
+    interface: usize,
+    name: String,
+}
+
+/// Takes the secrets out of a file, wherever in it they stand, and tells the interfaces that have
+/// packets.
+fn scan(file: &CaptureFile<'_>, secrets: &mut KeyLog) -> (Vec<(usize, String)>, Option<ReadError>) {
+    let mut pieces = match file.input.pieces() {
+        Ok(pieces) => pieces,
+        Err(error) => return (Vec::new(), Some(ReadError::Io(error))),
+    };
+    let mut used = Vec::new();
+    let mut look = |item: Item<'_>| match item {
+        Item::TlsSecrets(text) => secrets.add(text),
+        Item::Packet(packet) if !used.contains(&packet.interface) => used.push(packet.interface),
+        Item::Packet(_) => {}
+    };
+    let mut piece = Piece::default();
+    while pieces.next(&mut piece, &mut look) {}
+    let name = |interface: usize| {
+        let own = pieces.interfaces()[interface].name.as_deref();
+        format!("{} {}", file.name, own.unwrap_or_default())
+    };
+    used.sort_unstable();
+    let named = used
+        .into_iter()
+        .map(|interface| (interface, name(interface)));
+    (named.collect(), pieces.failure())
+}
+
+/// What was seen at each place.
+fn record_all(files: &[CaptureFile<'_>], places: &[Place], secrets: &KeyLog) -> Vec<Recording> {
+    let workers = thread::available_parallelism().map_or(1, NonZero::get);
+    let share = places.len().div_ceil(workers).max(1);
+    thread::scope(|scope| {
+        let shares = places.chunks(share).map(|places| {
+            let record = move |place: &Place| record(&files[place.file], place.interface, secrets);
+            scope.spawn(move || places.iter().map(record).collect::<Vec<_>>())
+        });
+        let threads: Vec<_> = shares.collect();
+        let recordings = threads
+            .into_iter()
+            .flat_map(|it| it.join().expect("a worker panicked"));
+        recordings.collect()
+    })
+}
+
+/// Takes note of what passes at one place.
+struct Recorders<'k> {
+    quic: Recorder<'k>,
+    tcp: tcp::Recorder,
+}
+
+fn record(file: &CaptureFile<'_>, interface: usize, secrets: &KeyLog) -> Recording {
+    let mut recorders = Recorders {
+        quic: Recorder::new(secrets),
+        tcp: tcp::Recorder::default(),
+    };
+    let mut frame = 0;
+    let mut note = |item: Item<'_>| {
+        if let Item::Packet(packet) = item {
+            frame += 1;
+            if packet.interface == interface {
+                recorders.note(frame, &packet);
+            }
+        }
+    };
+    // What cannot be read was noted when secrets were looked for.
+    if let Ok(mut pieces) = file.input.pieces() {
+        let mut piece = Piece::default();
+        while pieces.next(&mut piece, &mut note) {}
+    }
+    let mut recording = recorders.quic.finish();
+    recorders.tcp.finish(&mut recording);
+    recording.leave_out_outliers();
+    recording
+}
+
+impl Recorders<'_> {
+    fn note(&mut self, frame: u64, packet: &CapturedPacket<'_>) {
+        let Some(time) = packet.time else {
+            return self.quic.no_time(frame);
+        };
+        let fate = packet.comment.and_then(Fate::from_comment);
+        let info = CaptureInfo { time, frame, fate };
+        match Datagram::of(packet) {
+            Ok(datagram) => self.quic.datagram(&datagram, info),
+            Err(DecapsulationError::NotUdp) => match Segment::of(packet) {
+                Ok(segment) => self.tcp.segment(&segment, info),
+                Err(reason) => self.quic.no_datagram(frame, reason),
+            },
+            Err(reason) => self.quic.no_datagram(frame, reason),
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! A connection with all its packets, as both sides saw them.
+//!
+//! Captures are taken at one or two places. A [`Recorder`] notes what passes at one of them;
+//! [`join`] brings two of them together, packet by packet, so that of each packet it is known when
+//! it was sent, and when it arrived or that it did not. Everything that is measured, drawn or found
+//! starts from here.
+//!
+//! A capture of one place says nothing of the other: packets of the far end have a time of arrival
+//! only, and the fate of packets of the near end is unknown. Where the place lies (at the client,
+//! at the server or between) is told by the name of the interface, or by who answers quickly
+//! ([`Vantage`]).
+
+mod clock;
+mod copies;
+mod frame;
+mod join;
+mod outliers;
+mod recorder;
+mod vantage;
+
+use std::net::SocketAddr;
+use std::ops::Range;
+
+use bentpipe_wire::quic::{End, Handshake, InitialCredit, PacketType, Space};
+
+pub use frame::{Frame, Ranges};
+pub use join::join;
+pub use recorder::{
+    CaptureInfo, ObservedConnection, PacketObservation, Recorder, Recording, Undecodable,
+};
+pub use vantage::Vantage;
+
+/// Nanoseconds since the first packet of the connection was seen. Below 0: clocks of two captures
+/// that differ.
+pub type Nanos = i64;
+
+/// A connection and its packets, in the order in which they were sent (where that was not seen: in
+/// which they arrived).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Connection {
+    /// What it speaks.
+    pub protocol: Protocol,
+    /// Addresses of the client and the server, as first seen.
+    pub ends: [SocketAddr; 2],
+    /// The flow-control credit that the client and the server gave in their transport parameters,
+    /// if these were seen.
+    pub initial_credit: [Option<InitialCredit>; 2],
+    /// What the server's part of the handshake showed; nothing of TCP.
+    pub handshake: Handshake,
+    /// Where it was captured.
+    pub vantage: Vantage,
+    /// When its first packet was seen, in nanoseconds since the Unix epoch.
+    pub start: u64,
+    /// How far the clock at the server's side was ahead of that at the client's, as far as is
+    /// certain: 0 unless packets arrived before they were sent. Times are corrected by it.
+    pub clock_ahead: Nanos,
+    /// By time.
+    pub packets: Vec<Packet>,
+    /// The frames of all packets; [`Packet::frames`] says which.
+    pub frames: Vec<Frame>,
+    /// The ranges of all ACK frames.
+    pub ranges: Ranges,
+}
+
+/// The transport protocol of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// QUIC of this version.
+    Quic(u32),
+    /// TCP, whose segments stand for packets: numbers count segments as they were sent,
+    /// acknowledged bytes and selective acknowledgements are given as ranges of these numbers, and
+    /// the sequence space is stream 0 ([`crate::tcp`]).
+    Tcp,
+}
+
+/// The type of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A QUIC packet.
+    Quic(PacketType),
+    /// A TCP segment.
+    Tcp,
+}
+
+/// The fate of a packet: whether it arrived and, where that is known, why not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It arrived.
+    Delivered,
+    /// A full queue dropped it.
+    QueueDrop,
+    /// The link lost it.
+    Loss,
+    /// It was seen at the sender's side but never at the receiver's; why is not known.
+    NotReceived,
+    /// Only one side was captured.
+    Unknown,
+}
+
+impl Fate {
+    /// The word of tables, and of the comments on packets in traces.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Delivered => "delivered",
+            Self::QueueDrop => "queue_drop",
+            Self::Loss => "loss",
+            Self::NotReceived => "not_received",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// What the comment on a captured packet says of it, if it is one that traces have.
+    #[must_use]
+    pub fn from_comment(comment: &[u8]) -> Option<Self> {
+        let mut fates = [Self::QueueDrop, Self::Loss].into_iter();
+        fates.find(|fate| fate.name().as_bytes() == comment)
+    }
+}
+
+/// A packet as both sides saw it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Packet {
+    /// Who sent it.
+    pub sender: End,
+    /// Its type.
+    pub kind: Kind,
+    /// Its number. None if it could not be decrypted, or has none.
+    pub number: Option<u64>,
+    /// Bytes of the packet itself.
+    pub size: u32,
+    /// Bytes of the IP packet that carried it; None if an earlier packet of the same datagram has
+    /// them.
+    pub ip_size: Option<u32>,
+    /// When it was seen at the client's and at the server's side.
+    pub seen: [Option<Nanos>; 2],
+    /// What became of it.
+    pub fate: Fate,
+    /// Whether it had been seen before at the same place: the network doubled it, it was captured
+    /// twice, or its sender repeated it as it was, as it may a `CONNECTION_CLOSE` (RFC 9000 section
+    /// 10.2.1).
+    pub copy: bool,
+    /// Whether its frames are known.
+    pub decoded: bool,
+    /// Its frames, in [`Connection::frames`].
+    pub frames: Range<u32>,
+}
+
+impl Packet {
+    /// Its packet number space. TCP has just one.
+    #[must_use]
+    pub fn space(&self) -> Option<Space> {
+        match self.kind {
+            Kind::Quic(kind) => kind.space(),
+            Kind::Tcp => Some(Space::Application),
+        }
+    }
+
+    /// When it left its sender.
+    #[must_use]
+    pub fn sent(&self) -> Option<Nanos> {
+        self.seen[self.sender as usize]
+    }
+
+    /// When it reached its receiver.
+    #[must_use]
+    pub fn received(&self) -> Option<Nanos> {
+        self.seen[self.sender.other() as usize]
+    }
+
+    /// When it was sent or, where that was not seen, when it arrived.
+    #[must_use]
+    pub fn time(&self) -> Nanos {
+        let time = self.sent().or(self.received());
+        time.expect("a packet was seen at one side at least")
+    }
+}
+
+impl Connection {
+    /// The frames of a packet.
+    #[must_use]
+    pub fn frames(&self, packet: &Packet) -> &[Frame] {
+        &self.frames[packet.frames.start as usize..packet.frames.end as usize]
+    }
+
+    /// Whether a packet asks for an acknowledgement. Of TCP segments, those do that take sequence
+    /// space.
+    #[must_use]
+    pub fn is_ack_eliciting(&self, packet: &Packet) -> bool {
+        let mut frames = self.frames(packet).iter();
+        match self.protocol {
+            Protocol::Quic(_) => frames.any(Frame::is_ack_eliciting),
+            Protocol::Tcp => frames.any(|it| matches!(it.name(), "STREAM" | "SYN")),
+        }
+    }
+
+    /// The ranges of an ACK frame, the highest first.
+    #[must_use]
+    pub fn ranges(&self, ranges: &Range<u32>) -> &[(u64, u64)] {
+        &self.ranges[ranges.start as usize..ranges.end as usize]
+    }
+}

@@ -1,0 +1,138 @@
+//! Names the flaws that the literature shows in its figures, in the trace of one connection.
+//!
+//! A [`View`] is what is known of a connection. Every rule looks at it and answers: yes, with the
+//! evidence; no, with the number that rules it out; or not sure, with what is missing. A rule never
+//! guesses: what a capture cannot tell (a side that was not captured, a link whose rate nobody
+//! gave) leads to "not sure". Rules speak of the data sender, the end that sent more stream bytes.
+//!
+//! Sources: S. Endres, Evaluation and Optimization of the IETF QUIC Protocol for Satellite
+//! Networks, master's thesis, 2022, section 5.6 (offset plots, figures 5.7 to 5.20); the WPI report
+//! on SEARCH in QUIC, 2024, figure 1 (slow start exits); Kosek et al., Proxying QUIC over
+//! satellites, 2022, section III; RFC 9000, 9002 and 9406. Each rule names its own.
+//! `docs/reference/findings.md` lists them all.
+
+mod credit;
+mod deliveries;
+mod pauses;
+mod quantities;
+mod retransmissions;
+mod rounds;
+mod rules;
+mod signals;
+mod slow_start;
+#[cfg(test)]
+mod tests;
+mod transfer;
+
+use serde::Serialize;
+
+use crate::connection::{Connection, Nanos, Packet};
+use crate::ledger::LedgerEntry;
+use crate::link_facts::LinkFacts;
+
+use signals::Signals;
+use slow_start::SlowStart;
+
+/// The facts of a connection that rules look at.
+#[derive(Debug, Clone, Copy)]
+pub struct View<'a> {
+    /// Its packets.
+    pub connection: &'a Connection,
+    /// What [`Connection::ledger`] gave.
+    pub ledger: &'a [LedgerEntry],
+    /// What is known of its path.
+    pub link: &'a LinkFacts,
+    /// The congestion windows in bytes that the client and the server logged (qlog), if they did,
+    /// with the times at which they changed.
+    pub windows: [Option<&'a [(Nanos, u64)]>; 2],
+}
+
+impl<'a> View<'a> {
+    /// Its packets with their entries, by time. A copy of a packet is none of its own: the network
+    /// or the capture made it.
+    fn packets(&self) -> impl Iterator<Item = (&'a Packet, &'a LedgerEntry)> + use<'a> {
+        let all = self.connection.packets.iter().zip(self.ledger);
+        all.filter(|(packet, _)| !packet.copy)
+    }
+}
+
+/// The findings of all rules on a connection.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Findings {
+    /// One per rule.
+    pub all: Vec<Finding>,
+    /// When the data sender left slow start, if it did and the trace tells.
+    pub slow_start_end: Option<Nanos>,
+}
+
+/// The answer of one rule on a connection.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Finding {
+    /// Its name, as in `docs/reference/findings.md`.
+    pub rule: &'static str,
+    /// Whether the flaw is there.
+    pub verdict: Verdict,
+    /// The name of the flaw, for people.
+    pub title: &'static str,
+    /// One plain sentence.
+    pub text: String,
+    /// The numbers behind it.
+    pub evidence: Vec<Evidence>,
+    /// Where to see it.
+    pub plot: Option<PlotPlace>,
+}
+
+/// The verdict of a rule: whether a flaw is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It is.
+    Yes,
+    /// It is not.
+    No,
+    /// The trace does not tell; the text says what is missing.
+    NotSure,
+}
+
+/// A number that a verdict rests on, and when it was so.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Evidence {
+    /// What the number is.
+    pub what: &'static str,
+    /// Seconds since the connection's first packet.
+    pub at_s: f64,
+    /// The end, of what took a while.
+    pub until_s: Option<f64>,
+    /// The number.
+    pub value: f64,
+    /// Its unit.
+    pub unit: &'static str,
+}
+
+/// The part of a plot in which a flaw is seen.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct PlotPlace {
+    /// Which plot: "offset", "number", "size", "rate", "`in_flight`", "rtt" or "acks".
+    pub kind: &'static str,
+    /// Seconds since the connection's first packet.
+    pub from_s: f64,
+    /// Likewise.
+    pub to_s: f64,
+}
+
+impl Findings {
+    /// Of a connection.
+    #[must_use]
+    pub fn of(view: &View<'_>) -> Self {
+        let signals = Signals::of(view);
+        let slow_start = signals.slow_start.as_ref();
+        let exit = slow_start.ok().and_then(SlowStart::exit);
+        Self {
+            all: rules::ALL
+                .iter()
+                .map(|rule| rule.finding(&signals))
+                .collect(),
+            slow_start_end: exit.map(|exit| exit.at),
+        }
+    }
+}

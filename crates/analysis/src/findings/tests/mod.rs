@@ -1,0 +1,184 @@
+//! Every rule, on simulated transfers: where it says yes, no, and not sure.
+
+mod cut;
+mod limits;
+mod packets;
+mod simulation;
+
+use crate::connection::{Connection, Fate, Packet, Protocol, Vantage};
+use crate::link_facts::LinkFacts;
+use bentpipe_wire::quic::End;
+
+use super::{Finding, Findings, Verdict, View, rules};
+use Verdict::{No, NotSure, Yes};
+use simulation::SimulatedTransfer;
+
+fn sat() -> LinkFacts {
+    LinkFacts {
+        forward_rate_bps: Some(20_000_000),
+        return_rate_bps: Some(2_000_000),
+        rtt_ms: Some(600.0),
+        mtu_bytes: Some(1228),
+        ..LinkFacts::default()
+    }
+}
+
+fn findings(connection: &Connection, link: &LinkFacts) -> Vec<Finding> {
+    let ledger = connection.ledger();
+    let view = View {
+        connection,
+        ledger: &ledger,
+        link,
+        windows: [None, None],
+    };
+    Findings::of(&view).all
+}
+
+/// The finding of one rule, over sat.
+fn finding(rule: &str, connection: &Connection) -> Finding {
+    let all = findings(connection, &sat());
+    all.into_iter().find(|it| it.rule == rule).expect("a rule")
+}
+
+#[track_caller]
+fn assert_says(rule: &str, connection: &Connection, verdict: Verdict) -> Finding {
+    let finding = finding(rule, connection);
+    assert_eq!(finding.verdict, verdict, "{rule}: {}", finding.text);
+    finding
+}
+
+/// What a capture at one end alone shows.
+fn only_at(end: End, mut connection: Connection) -> Connection {
+    connection
+        .packets
+        .retain(|packet| packet.seen[end as usize].is_some());
+    for packet in &mut connection.packets {
+        packet.seen[end.other() as usize] = None;
+        packet.fate = Fate::Unknown;
+    }
+    connection.packets.sort_by_key(Packet::time);
+    connection.vantage = Vantage::At(end);
+    connection
+}
+
+/// Leaves at 0.3 MB, a fifth of the BDP.
+fn early() -> SimulatedTransfer {
+    SimulatedTransfer {
+        threshold: 300_000,
+        ..SimulatedTransfer::default()
+    }
+}
+
+/// Doubles until the queue overflows.
+fn late() -> SimulatedTransfer {
+    SimulatedTransfer {
+        threshold: u64::MAX,
+        queue: 40_000,
+        ..SimulatedTransfer::default()
+    }
+}
+
+fn all_toys() -> Vec<(&'static str, Connection)> {
+    let flow_control = SimulatedTransfer {
+        credit: Some(300_000),
+        ..SimulatedTransfer::default()
+    };
+    let application = SimulatedTransfer {
+        write: 150_000,
+        file: 1_500_000,
+        ..SimulatedTransfer::default()
+    };
+    vec![
+        ("right", SimulatedTransfer::default().play()),
+        ("early", early().play()),
+        ("late", late().play()),
+        ("flow control", flow_control.play()),
+        ("application", application.play()),
+    ]
+}
+
+#[test]
+fn a_sender_that_does_everything_right_shows_no_flaw() {
+    let fine = ["slow_start_left_at_choke_point", "limited_by_cwnd"];
+    for finding in findings(&SimulatedTransfer::default().play(), &sat()) {
+        let expected = if fine.contains(&finding.rule) {
+            Yes
+        } else {
+            No
+        };
+        assert_eq!(
+            finding.verdict, expected,
+            "{}: {}",
+            finding.rule, finding.text
+        );
+    }
+}
+
+#[test]
+fn every_rule_answers_whatever_it_is_shown() {
+    let mut shown = all_toys();
+    for end in [End::Client, End::Server] {
+        let transfers = all_toys().into_iter();
+        shown.extend(transfers.map(|(name, transfer)| (name, only_at(end, transfer))));
+    }
+    let mut nothing = SimulatedTransfer::default().play();
+    nothing.packets.clear();
+    shown.push(("nothing", nothing));
+    let mut tcp = early().play();
+    tcp.protocol = Protocol::Tcp;
+    shown.push(("TCP", tcp));
+    let mut between = only_at(End::Client, late().play());
+    between.vantage = Vantage::Between;
+    for packet in &mut between.packets {
+        packet.seen[End::Server as usize] = packet.seen[End::Client as usize];
+    }
+    shown.push(("between", between));
+    for (name, connection) in &shown {
+        for link in [LinkFacts::default(), sat()] {
+            let all = findings(connection, &link);
+            let rules: Vec<_> = all.iter().map(|it| it.rule).collect();
+            assert_eq!(rules, rules::ALL.map(|it| it.id), "{name}");
+            for finding in all {
+                assert!(finding.text.ends_with('.'), "{name}: {}", finding.text);
+                assert!(
+                    !finding.text.contains("NaN") && !finding.text.contains("inf"),
+                    "{}",
+                    finding.text
+                );
+                let has_evidence = !finding.evidence.is_empty() && finding.plot.is_some();
+                assert!(
+                    has_evidence || finding.verdict != Yes,
+                    "{name}: {}",
+                    finding.rule
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn without_packets_or_secrets_no_rule_is_sure() {
+    let mut nothing = SimulatedTransfer::default().play();
+    nothing.packets.clear();
+    let mut secret = SimulatedTransfer::default().play();
+    for packet in &mut secret.packets {
+        (packet.decoded, packet.number, packet.frames) = (false, None, 0..0);
+    }
+    for connection in [nothing, secret] {
+        for finding in findings(&connection, &sat()) {
+            assert_eq!(
+                finding.verdict, NotSure,
+                "{}: {}",
+                finding.rule, finding.text
+            );
+        }
+    }
+}
+
+#[test]
+fn the_page_lists_every_rule() {
+    let page = include_str!("../../../../../docs/reference/findings.md");
+    let headings = page.lines().filter_map(|line| line.strip_prefix("### `"));
+    let listed: Vec<_> = headings.filter_map(|line| line.split('`').next()).collect();
+    assert_eq!(listed, rules::ALL.map(|rule| rule.id));
+}

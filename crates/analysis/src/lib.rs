@@ -1,0 +1,27 @@
+//! What the packets on the wire say of a connection.
+//!
+//! [`Captured::read`] takes capture files and joins what their places saw to connections; a
+//! [`connection::Recorder`] does the same for who has the datagrams himself. Of a
+//! [`connection::Connection`] there are a ledger of its packets ([`LedgerEntry`]), how it was
+//! established ([`Establishment`]), its [`Metrics`], and its [`findings`]. An [`AnalysisFile`]
+//! brings them together in the form of `analysis.json`.
+
+mod analysis_file;
+mod captures;
+pub mod connection;
+mod establishment;
+pub mod findings;
+mod intervals;
+mod ledger;
+mod link_facts;
+pub mod metrics;
+pub mod tcp;
+mod windows;
+
+pub use analysis_file::{AnalysisFile, ConnectionAnalysis, SideInformation, Undecoded};
+pub use captures::{CaptureFile, Captured};
+pub use establishment::Establishment;
+pub use ledger::LedgerEntry;
+pub use link_facts::LinkFacts;
+pub use metrics::Metrics;
+pub use windows::{CongestionWindow, CongestionWindows};

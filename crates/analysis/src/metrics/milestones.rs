@@ -1,0 +1,111 @@
+//! The times by which a transfer is measured.
+
+use crate::connection::{Connection, Frame, Kind, Nanos, Packet, Protocol, Vantage};
+use crate::ledger::LedgerEntry;
+use crate::link_facts::LinkFacts;
+use bentpipe_wire::quic::{End, PacketType};
+
+use super::reply::Reply;
+
+/// The times of a connection's milestones, in nanoseconds since its first packet was seen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Milestones {
+    /// The client's first packet. None if that was not seen: the capture began later.
+    pub start: Option<Nanos>,
+    /// The handshake is complete for the client (RFC 9001 section 4.1.1): it sends its first
+    /// Handshake packet with CRYPTO, which holds its Finished, or its first 1-RTT packet, where the
+    /// former was not seen or is not decrypted. Of TCP, it is the first segment that answers one of
+    /// the server.
+    pub handshake_complete: Option<Nanos>,
+    /// The first packet with data of the reply; in an upload, of the files, at the server.
+    pub first_byte: Option<Nanos>,
+    /// The last byte of the reply that had been missing, if the reply is complete; in an upload,
+    /// that of the files.
+    pub last_byte: Option<Nanos>,
+    /// The client has all that it waited for: the last byte of the reply; in an upload, the end of
+    /// the last answer to it.
+    pub complete: Option<Nanos>,
+}
+
+impl Milestones {
+    /// Those of `connection`, whose [ledger](Connection::ledger) is `entries`.
+    #[must_use]
+    pub fn of(connection: &Connection, entries: &[LedgerEntry], facts: &LinkFacts) -> Self {
+        let sender = facts.files_sender();
+        Self::between(
+            connection,
+            &Reply::both(connection, entries, sender),
+            sender,
+        )
+    }
+
+    /// By what arrived of the client's and the server's streams.
+    pub(super) fn between(connection: &Connection, sent: &[Reply; 2], sender: End) -> Self {
+        let [upload, reply] = sent;
+        let files = &sent[sender as usize];
+        Self {
+            start: start(connection),
+            handshake_complete: Self::handshake_complete(connection),
+            first_byte: files.first,
+            last_byte: files.last,
+            complete: match sender {
+                End::Server => reply.last,
+                End::Client => upload.last.and(reply.ended),
+            },
+        }
+    }
+
+    /// When the client's handshake was complete, see the field.
+    pub(crate) fn handshake_complete(connection: &Connection) -> Option<Nanos> {
+        let mut of_client = passing(connection, End::Client);
+        if connection.protocol == Protocol::Tcp {
+            let (answered, _) = passing(connection, End::Server).next()?;
+            return of_client
+                .map(|(time, _)| time)
+                .find(|time| *time >= answered);
+        }
+        let has_crypto = |packet: &Packet| {
+            let mut frames = connection.frames(packet).iter();
+            frames.any(|frame| matches!(frame, Frame::Crypto { .. }))
+        };
+        let ends = |packet: &Packet| match packet.kind {
+            Kind::Quic(PacketType::Handshake) => has_crypto(packet),
+            Kind::Quic(PacketType::OneRtt) => true,
+            _ => false,
+        };
+        Some(of_client.find(|(_, packet)| ends(packet))?.0)
+    }
+
+    /// First and last byte of files that are there as a whole.
+    pub(super) fn transfer(&self) -> Option<(Nanos, Nanos)> {
+        self.first_byte.zip(self.last_byte)
+    }
+}
+
+/// When a packet passed at `place`; at the other side, if only that was captured.
+pub(super) fn seen_at(connection: &Connection, packet: &Packet, place: End) -> Option<Nanos> {
+    let place = match connection.vantage {
+        Vantage::At(end) => end,
+        Vantage::Both | Vantage::Between => place,
+    };
+    packet.seen[place as usize]
+}
+
+/// Packets of an end, with the times at which they passed, in the order in which they were sent.
+fn passing(connection: &Connection, end: End) -> impl Iterator<Item = (Nanos, &Packet)> {
+    let own = connection.packets.iter().filter(move |it| it.sender == end);
+    own.filter_map(|packet| Some((seen_at(connection, packet, End::Client)?, packet)))
+}
+
+fn start(connection: &Connection) -> Option<Nanos> {
+    let (time, packet) = passing(connection, End::Client).next()?;
+    let begins = match packet.kind {
+        Kind::Tcp => connection
+            .frames(packet)
+            .iter()
+            .any(|it| it.name() == "SYN"),
+        // Its 0-RTT packets may overtake its Initial.
+        Kind::Quic(kind) => matches!(kind, PacketType::Initial | PacketType::ZeroRtt),
+    };
+    begins.then_some(time)
+}

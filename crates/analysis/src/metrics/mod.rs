@@ -1,0 +1,181 @@
+//! What a connection achieved, in numbers, out of its packets and the ledgers of its senders.
+//!
+//! Times are read at the client; those of an upload's files at the server, where they arrive. A
+//! capture of the server's side alone has no such times; there, passing at the server stands for
+//! it: what is measured then lacks the two ways in between. [`crate::connection::Vantage`] says
+//! which it is.
+//!
+//! Definitions: completion and goodput are those of the papers on QUIC over satellites (8 · bytes /
+//! time from the first packet with data to the last); RTT samples and bytes in flight those of RFC
+//! 9002, as the ledger keeps them.
+//!
+//! Departures: an endpoint's own report may differ. It hears of its handshake, its first and its
+//! last byte when its stack hands them over: a byte behind a gap later than it arrived here, and
+//! the end of the handshake at once, while here it is seen by what the client sends next.
+
+mod arrivals;
+mod milestones;
+mod one_way;
+mod reply;
+#[cfg(test)]
+mod tests;
+
+use serde::Serialize;
+
+use crate::connection::{Connection, Nanos};
+use crate::ledger::LedgerEntry;
+use crate::link_facts::LinkFacts;
+use bentpipe_wire::quic::End;
+
+pub use arrivals::arrivals;
+pub use milestones::Milestones;
+pub use one_way::OneWay;
+
+use one_way::Transfer;
+
+use reply::Reply;
+
+/// Measurements of a connection. None: cannot be measured from where it was captured, or did not
+/// happen.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Metrics {
+    /// From the client's first packet to the end of its handshake, seconds.
+    pub handshake_s: Option<f64>,
+    /// From the client's first packet to the first packet with data of the reply, seconds. None of
+    /// an upload, whose answer has no data.
+    pub ttfb_s: Option<f64>,
+    /// From the client's first packet to the last byte of the reply that had been missing, seconds.
+    /// Only if the reply is complete. Of an upload, to the end of the last answer.
+    pub completion_s: Option<f64>,
+    /// From the first packet with data of the reply, or of an upload's files, to the last byte,
+    /// seconds.
+    pub transfer_s: Option<f64>,
+    /// 8 · `stream_bytes` (of an upload, bytes of the files) / `transfer_s`. None also where it
+    /// exceeds the path's rate: all fit into one flight, whose first packet's own time on the path
+    /// is not in `transfer_s`.
+    pub goodput_bps: Option<f64>,
+    /// Distinct bytes of the reply that arrived. None if it could not be decrypted, here and below.
+    pub stream_bytes: Option<u64>,
+    /// Distinct bytes of the client's streams that were sent and not lost.
+    pub upload_bytes: Option<u64>,
+    /// From the server to the client.
+    pub forward: OneWay,
+    /// From the client to the server.
+    #[serde(rename = "return")]
+    pub back: OneWay,
+    /// Of the samples of the end that sends the files or, where that is not known, sent more data,
+    /// as the next two.
+    pub rtt_min_ms: Option<f64>,
+    /// The middle one.
+    pub rtt_median_ms: Option<f64>,
+    /// The longest.
+    pub rtt_max_ms: Option<f64>,
+    /// The most bytes that this end had in flight.
+    pub in_flight_max_bytes: Option<u64>,
+}
+
+impl Metrics {
+    /// Measures `connection`, whose [ledger](Connection::ledger) is `entries`.
+    #[must_use]
+    pub fn of(connection: &Connection, entries: &[LedgerEntry], facts: &LinkFacts) -> Self {
+        let from = facts.files_sender();
+        let sent = Reply::both(connection, entries, from);
+        let times = Milestones::between(connection, &sent, from);
+        let [upload, reply] = sent;
+        let transfer = Transfer {
+            span: times.transfer(),
+            receiver: from.other(),
+        };
+        let [forward, back] = OneWay::both(connection, entries, transfer);
+        let judged = facts.data_sender(connection, entries);
+        let (mut rtt, in_flight_max_bytes) = of_sender(connection, entries, judged);
+        let [rtt_min_ms, rtt_median_ms, rtt_max_ms] = spread_ms(&mut rtt);
+        let since_start = |time: Option<Nanos>| Some(seconds(time? - times.start?));
+        let transfer_s = times.transfer().map(|(first, last)| seconds(last - first));
+        let (files, rate_bps) = match from {
+            End::Server => (reply.bytes, facts.forward_rate_bps),
+            // The requests are no part of the files.
+            End::Client => {
+                let size = facts.size_bytes.unwrap_or(u64::MAX);
+                (upload.bytes.min(size), facts.return_rate_bps)
+            }
+        };
+        Self {
+            handshake_s: since_start(times.handshake_complete),
+            ttfb_s: since_start(times.first_byte).filter(|_| from == End::Server),
+            completion_s: since_start(times.complete),
+            transfer_s,
+            goodput_bps: goodput(files, transfer_s, rate_bps),
+            stream_bytes: forward.stream_bytes.map(|_| reply.bytes),
+            upload_bytes: back.stream_bytes.map(|_| upload.bytes),
+            forward,
+            back,
+            rtt_min_ms,
+            rtt_median_ms,
+            rtt_max_ms,
+            in_flight_max_bytes,
+        }
+    }
+}
+
+fn goodput(bytes: u64, transfer_s: Option<f64>, rate_bps: Option<u64>) -> Option<f64> {
+    let goodput = float(8 * bytes) / transfer_s.filter(|transfer| *transfer > 0.0)?;
+    Some(goodput).filter(|goodput| rate_bps.is_none_or(|rate| *goodput <= float(rate)))
+}
+
+/// The RTT samples of an end, and the most that it had in flight.
+fn of_sender(
+    connection: &Connection,
+    entries: &[LedgerEntry],
+    end: End,
+) -> (Vec<Nanos>, Option<u64>) {
+    let (mut samples, mut in_flight) = (Vec::new(), None);
+    for (packet, entry) in connection.packets.iter().zip(entries) {
+        if packet.sender == end {
+            in_flight = in_flight.max(entry.in_flight);
+        } else {
+            samples.extend(entry.rtt);
+        }
+    }
+    (samples, in_flight)
+}
+
+/// The least, the middle and the greatest, in milliseconds. The middle of an even number is the
+/// mean of the middle two.
+fn spread_ms(times: &mut [Nanos]) -> [Option<f64>; 3] {
+    if times.is_empty() {
+        return [None; 3];
+    }
+    let middle = times.len() / 2;
+    let even = times.len().is_multiple_of(2);
+    let (below, upper, above) = times.select_nth_unstable(middle);
+    let below_max = below.iter().max();
+    let lower = below_max.filter(|_| even).unwrap_or(upper);
+    let least = below.iter().min().unwrap_or(upper);
+    let greatest = above.iter().max().unwrap_or(upper);
+    let median = f64::midpoint(milliseconds(*lower), milliseconds(*upper));
+    [
+        Some(milliseconds(*least)),
+        Some(median),
+        Some(milliseconds(*greatest)),
+    ]
+}
+
+/// Nanoseconds as seconds, for reading; nothing is decided by them any more.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "2^53 ns are 104 days")]
+pub fn seconds(nanos: Nanos) -> f64 {
+    nanos as f64 / 1e9
+}
+
+/// The same as milliseconds.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "2^53 ns are 104 days")]
+pub fn milliseconds(nanos: Nanos) -> f64 {
+    nanos as f64 / 1e6
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts far below 2^53")]
+fn float(count: u64) -> f64 {
+    count as f64
+}

@@ -1,0 +1,221 @@
+//! What passed in one direction.
+
+use serde::Serialize;
+
+use crate::connection::{Connection, Fate, Frame, Nanos, Packet, Vantage};
+use crate::ledger::LedgerEntry;
+use bentpipe_wire::quic::{End, Space};
+
+use super::milestones::seen_at;
+use super::{float, spread_ms};
+
+/// Measurements of one direction of a connection. None: cannot be measured from where it was
+/// captured.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OneWay {
+    /// QUIC packets (TCP: segments).
+    pub packets: u64,
+    /// Datagrams that carried them.
+    pub datagrams: u64,
+    /// Of the IP packets.
+    pub ip_bytes: u64,
+    /// Of stream data, with what was retransmitted. Needs secrets, where they are encrypted.
+    pub stream_bytes: Option<u64>,
+    /// Of stream data that had been sent before. Needs a place other than the receiver's side,
+    /// where what was lost does not pass.
+    pub retransmitted_bytes: Option<u64>,
+    /// `retransmitted_bytes` / `stream_bytes`.
+    pub retransmitted_share: Option<f64>,
+    /// Packets that left the sender's side and did not reach the receiver's. Needs both sides.
+    pub lost_packets: Option<u64>,
+    /// `lost_packets` / `packets`.
+    pub lost_share: Option<f64>,
+    /// Packets that arrived after one of their packet number space with a larger number. Needs the
+    /// receiver's side.
+    pub reordered_packets: Option<u64>,
+    /// Packets that passed the same place once more; they count nowhere else. The network doubled
+    /// them, they were captured twice, or their sender repeated them as they were, as it may a
+    /// `CONNECTION_CLOSE`.
+    pub duplicates: u64,
+    /// From leaving the sender's side to reaching the receiver's, as the next two. Needs both
+    /// sides, and is wrong by what their clocks differ.
+    pub one_way_delay_min_ms: Option<f64>,
+    /// The middle one.
+    pub one_way_delay_median_ms: Option<f64>,
+    /// The longest.
+    pub one_way_delay_max_ms: Option<f64>,
+    /// Of IP packets.
+    pub mean_datagram_bytes: Option<f64>,
+    /// Of IP packets.
+    pub largest_datagram_bytes: Option<u32>,
+    /// Packets with an ACK frame.
+    pub acks_sent: u64,
+    /// `acks_sent` of the other direction / packets with stream data of this.
+    pub acks_per_data_packet: Option<f64>,
+    /// IP bytes that passed the side of the files' receiver during the transfer, after its first
+    /// packet, as a rate.
+    pub mean_rate_bps: Option<f64>,
+}
+
+impl OneWay {
+    /// Forward and return.
+    pub(super) fn both(
+        connection: &Connection,
+        entries: &[LedgerEntry],
+        transfer: Transfer,
+    ) -> [Self; 2] {
+        let ends = [End::Server, End::Client];
+        let [forward, back] = ends.map(|end| Counts::of(connection, entries, end, transfer));
+        let (acks_back, acks_forward) = (back.acks, forward.acks);
+        [
+            forward.measured(acks_back, connection, transfer),
+            back.measured(acks_forward, connection, transfer),
+        ]
+    }
+}
+
+/// The transfer of the files.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Transfer {
+    /// From when to when they arrived, if they did.
+    pub span: Option<(Nanos, Nanos)>,
+    /// Where.
+    pub receiver: End,
+}
+
+/// What is counted of the packets of one sender.
+#[derive(Debug, Default)]
+struct Counts {
+    packets: u64,
+    datagrams: u64,
+    ip_bytes: u64,
+    stream_bytes: u64,
+    retransmitted_bytes: u64,
+    lost: u64,
+    largest: Option<u32>,
+    acks: u64,
+    with_data: u64,
+    /// IP bytes during the transfer.
+    during_transfer: u64,
+    delays: Vec<Nanos>,
+    /// None: the receiver's side was not captured.
+    reordered: Option<u64>,
+    duplicates: u64,
+    /// Packets of the application's space that could be decrypted, and that could not.
+    decoded: u64,
+    sealed: u64,
+    /// Only what was not lost was seen.
+    is_after_loss: bool,
+}
+
+impl Counts {
+    fn of(
+        connection: &Connection,
+        entries: &[LedgerEntry],
+        sender: End,
+        transfer: Transfer,
+    ) -> Self {
+        let mut counts = Self::default();
+        let mut arrivals = Vec::new();
+        for (packet, entry) in connection.packets.iter().zip(entries) {
+            if packet.sender == sender && packet.copy {
+                counts.duplicates += 1;
+            } else if packet.sender == sender {
+                counts.add(connection, packet, entry);
+                let during = seen_at(connection, packet, transfer.receiver).zip(transfer.span);
+                if during.is_some_and(|(at, (first, last))| first < at && at <= last) {
+                    counts.during_transfer += u64::from(packet.ip_size.unwrap_or(0));
+                }
+                let arrival = packet.received().zip(packet.space()).zip(packet.number);
+                arrivals.extend(arrival);
+            }
+        }
+        if connection.vantage != Vantage::At(sender) {
+            counts.reordered = Some(reordered(arrivals));
+        }
+        counts.is_after_loss = connection.vantage == Vantage::At(sender.other());
+        counts
+    }
+
+    fn add(&mut self, connection: &Connection, packet: &Packet, entry: &LedgerEntry) {
+        self.packets += 1;
+        if packet.space() == Some(Space::Application) {
+            *(if packet.decoded {
+                &mut self.decoded
+            } else {
+                &mut self.sealed
+            }) += 1;
+        }
+        if let Some(size) = packet.ip_size {
+            self.datagrams += 1;
+            self.ip_bytes += u64::from(size);
+            self.largest = self.largest.max(Some(size));
+        }
+        self.stream_bytes += u64::from(entry.stream_bytes);
+        self.retransmitted_bytes += u64::from(entry.retransmitted);
+        self.with_data += u64::from(entry.stream_bytes > 0);
+        let frames = connection.frames(packet);
+        let is_ack = |frame: &Frame| matches!(frame, Frame::Ack { .. });
+        self.acks += u64::from(frames.iter().any(is_ack));
+        let lost = matches!(
+            packet.fate,
+            Fate::QueueDrop | Fate::Loss | Fate::NotReceived
+        );
+        self.lost += u64::from(lost);
+        if connection.vantage == Vantage::Both {
+            let times = packet.sent().zip(packet.received());
+            self.delays
+                .extend(times.map(|(sent, received)| received - sent));
+        }
+    }
+
+    /// `acks` are those of the other direction.
+    fn measured(mut self, acks: u64, connection: &Connection, transfer: Transfer) -> OneWay {
+        let lost = (connection.vantage == Vantage::Both).then_some(self.lost);
+        let [least, middle, greatest] = spread_ms(&mut self.delays);
+        let stream_bytes = (self.decoded > 0 || self.sealed == 0).then_some(self.stream_bytes);
+        let again = stream_bytes.map(|_| self.retransmitted_bytes);
+        let again = again.filter(|_| !self.is_after_loss);
+        let duration = transfer
+            .span
+            .and_then(|(first, last)| u64::try_from(last - first).ok());
+        OneWay {
+            packets: self.packets,
+            datagrams: self.datagrams,
+            ip_bytes: self.ip_bytes,
+            stream_bytes,
+            retransmitted_bytes: again,
+            retransmitted_share: again.and_then(|again| share(again, self.stream_bytes)),
+            lost_packets: lost,
+            lost_share: lost.and_then(|lost| share(lost, self.packets)),
+            reordered_packets: self.reordered,
+            duplicates: self.duplicates,
+            one_way_delay_min_ms: least,
+            one_way_delay_median_ms: middle,
+            one_way_delay_max_ms: greatest,
+            mean_datagram_bytes: share(self.ip_bytes, self.datagrams),
+            largest_datagram_bytes: self.largest,
+            acks_sent: self.acks,
+            acks_per_data_packet: share(acks, self.with_data),
+            mean_rate_bps: duration
+                .and_then(|nanos| share(8 * self.during_transfer, nanos))
+                .map(|bits_per_nanosecond| bits_per_nanosecond * 1e9),
+        }
+    }
+}
+
+/// How many packets arrived after one of their packet number space with a larger number.
+fn reordered(mut arrivals: Vec<((Nanos, Space), u64)>) -> u64 {
+    arrivals.sort_by_key(|((time, _), _)| *time);
+    let (mut reordered, mut largest) = (0, [None; 3]);
+    for ((_, space), number) in arrivals {
+        let largest = &mut largest[space as usize];
+        reordered += u64::from(*largest > Some(number));
+        *largest = (*largest).max(Some(number));
+    }
+    reordered
+}
+
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| float(part) / float(whole))
+}

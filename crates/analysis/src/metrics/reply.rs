@@ -1,0 +1,162 @@
+//! What an end sent on streams, as far as it arrived.
+//!
+//! Of the server, the reply counts: what it sent on streams that the client opened for both ways
+//! (RFC 9000 section 2.1). hq-interop and HTTP/3 reply on these; what HTTP/3 sends beside on
+//! streams of the server's own (control, QPACK) is no reply. Only if the server sent nothing on the
+//! client's streams do its own count. Of the client, all its streams do.
+//!
+//! A packet counts as arrived unless it is known to be lost. Where the far side was not captured,
+//! it counts as lost if the rules of loss recovery took it for lost and no acknowledgement came
+//! later.
+
+use std::collections::HashMap;
+
+use crate::connection::{Connection, Fate, Frame, Nanos, Packet};
+use crate::intervals::Intervals;
+use crate::ledger::LedgerEntry;
+use bentpipe_wire::quic::End;
+
+use super::milestones::seen_at;
+
+/// The stream data of one end.
+#[derive(Debug, Default)]
+pub(super) struct Reply {
+    /// Distinct bytes that arrived.
+    pub bytes: u64,
+    /// When the first packet with some of them passed.
+    pub first: Option<Nanos>,
+    /// When the last that had been missing passed, if everything arrived, to the end of every
+    /// stream.
+    pub last: Option<Nanos>,
+    /// When the last of the client's streams for both ways ended, if all did.
+    pub ended: Option<Nanos>,
+}
+
+/// One stream, as far as it arrived.
+#[derive(Debug, Default)]
+struct Stream {
+    arrived: Intervals,
+    first: Option<Nanos>,
+    last: Option<Nanos>,
+    /// From the FIN.
+    final_size: Option<u64>,
+    /// When the FIN first passed.
+    fin: Option<Nanos>,
+}
+
+impl Reply {
+    /// Of the client and of the server. Files are looked at where they arrive, and replies at the
+    /// client.
+    pub(super) fn both(
+        connection: &Connection,
+        entries: &[LedgerEntry],
+        files_from: End,
+    ) -> [Self; 2] {
+        let places = [files_from.other(), End::Client];
+        [End::Client, End::Server].map(|end| {
+            let place = places[end as usize];
+            Self::of(connection, entries, end, place)
+        })
+    }
+
+    /// Of what `sender` sent, with times at `place`.
+    fn of(connection: &Connection, entries: &[LedgerEntry], sender: End, place: End) -> Self {
+        let mut streams = arrived(connection, entries, sender, place);
+        let is_for_reply = |id: u64| id.is_multiple_of(4);
+        let mut ends = streams.iter().filter(|(id, _)| is_for_reply(**id));
+        let ended = ends.try_fold(None, |latest, (_, it)| Some(latest.max(Some(it.ended()?))));
+        let mut with_data = streams.iter().filter(|(_, it)| it.first.is_some());
+        if sender == End::Server && with_data.any(|(id, _)| is_for_reply(*id)) {
+            // With those on which the reply has not begun.
+            streams.retain(|id, _| is_for_reply(*id));
+        } else {
+            streams.retain(|_, stream| stream.first.is_some());
+        }
+        let is_complete = streams.values().all(Stream::is_complete);
+        let last = streams.values().filter_map(|it| it.last).max();
+        Self {
+            bytes: streams.values().map(|it| it.arrived.sum()).sum(),
+            first: streams.values().filter_map(|it| it.first).min(),
+            last: last.filter(|_| is_complete),
+            ended: ended.flatten(),
+        }
+    }
+}
+
+/// The streams of a connection, with what arrived of the data of `sender`.
+fn arrived(
+    connection: &Connection,
+    entries: &[LedgerEntry],
+    sender: End,
+    place: End,
+) -> HashMap<u64, Stream> {
+    let mut streams: HashMap<u64, Stream> = HashMap::new();
+    // Packets are in the order in which they were sent; arrivals count in theirs.
+    let mut arrivals: Vec<(Nanos, &Packet)> = Vec::new();
+    for (packet, entry) in connection.packets.iter().zip(entries) {
+        if packet.sender == sender {
+            let time = seen_at(connection, packet, place).filter(|_| !is_lost(packet, entry));
+            arrivals.extend(time.map(|time| (time, packet)));
+        } else {
+            for id in connection.frames(packet).iter().filter_map(stream_id) {
+                streams.entry(id).or_default();
+            }
+        }
+    }
+    arrivals.sort_by_key(|(time, _)| *time);
+    for (time, packet) in arrivals {
+        for frame in connection.frames(packet) {
+            if let Some(id) = stream_id(frame) {
+                streams.entry(id).or_default().take(frame, time);
+            }
+        }
+    }
+    streams
+}
+
+fn stream_id(frame: &Frame) -> Option<u64> {
+    match frame {
+        Frame::Stream { id, .. } => Some(*id),
+        _ => None,
+    }
+}
+
+fn is_lost(packet: &Packet, entry: &LedgerEntry) -> bool {
+    match packet.fate {
+        Fate::Delivered => false,
+        Fate::QueueDrop | Fate::Loss | Fate::NotReceived => true,
+        Fate::Unknown => entry.declared_lost.is_some() && entry.acked.is_none(),
+    }
+}
+
+impl Stream {
+    fn take(&mut self, frame: &Frame, time: Nanos) {
+        let Frame::Stream {
+            offset,
+            length,
+            fin,
+            ..
+        } = frame
+        else {
+            return;
+        };
+        let end = offset.saturating_add(u64::from(*length));
+        if *fin {
+            self.final_size = Some(end);
+            self.fin.get_or_insert(time);
+        }
+        if self.arrived.add(*offset..end) > 0 {
+            self.first.get_or_insert(time);
+            self.last = Some(time);
+        }
+    }
+
+    /// When everything was there, the FIN included.
+    fn ended(&self) -> Option<Nanos> {
+        self.fin.max(self.last).filter(|_| self.is_complete())
+    }
+
+    fn is_complete(&self) -> bool {
+        self.final_size == Some(self.arrived.contiguous())
+    }
+}

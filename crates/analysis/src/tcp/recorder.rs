@@ -1,0 +1,165 @@
+//! Notes the TCP segments that pass at one place, and tells their connections apart.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crate::connection::{
+    CaptureInfo, Frame, Kind, ObservedConnection, PacketObservation, Protocol, Recording,
+};
+use bentpipe_wire::Path;
+use bentpipe_wire::quic::{End, Identity};
+use bentpipe_wire::tcp::Header;
+use bentpipe_wire::tcp::Segment;
+
+/// A segment is not taken apart into smaller ones; below RFC 9293's default of 536, with options.
+const SMALLEST_PIECE: u32 = 476;
+
+/// The recorder of the TCP segments that pass one place.
+#[derive(Debug, Default)]
+pub struct Recorder {
+    connections: Vec<ObservedConnection>,
+    /// What is known of each beyond what is recorded.
+    states: Vec<State>,
+    /// The latest connection on these addresses and ports, by the path from its client.
+    latest: HashMap<Path, usize>,
+}
+
+/// What the SYNs of a connection said.
+#[derive(Debug, Clone, Copy, Default)]
+struct State {
+    /// Initial sequence numbers of client and server.
+    initial: [Option<u32>; 2],
+    mss: [Option<u16>; 2],
+}
+
+impl Recorder {
+    /// Notes a segment.
+    pub fn segment(&mut self, segment: &Segment, captured: CaptureInfo) {
+        let (number, sender) = self.connection(segment);
+        let state = &mut self.states[number];
+        if segment.header.syn {
+            state.initial[sender as usize] = Some(segment.header.sequence);
+            state.mss[sender as usize] = segment.header.mss;
+        }
+        let recorded = &mut self.connections[number];
+        for piece in pieces(segment, state.mss) {
+            let at = u32::try_from(recorded.frames.len()).expect("fewer than 2^32 segments");
+            let size = piece.header_bytes + piece.header.length;
+            recorded.observations.push(PacketObservation {
+                time: captured.time,
+                frame: u32::try_from(captured.frame).expect("fewer than 2^32 captured packets"),
+                identity: identity(&piece),
+                sender,
+                kind: Kind::Tcp,
+                number: None, // known when all places have been joined
+                size,
+                ip_size: Some(size + if piece.path.source.is_ipv4() { 20 } else { 40 }),
+                fate: captured.fate,
+                decoded: true,
+                frames: at..at + 1,
+            });
+            recorded.frames.push(Frame::Segment(Box::new(piece.header)));
+        }
+    }
+
+    /// Adds what was recorded to what else was at this place.
+    pub fn finish(self, recording: &mut Recording) {
+        recording.connections.extend(self.connections);
+    }
+
+    /// The connection of a segment, and who of it sent it.
+    fn connection(&mut self, segment: &Segment) -> (usize, End) {
+        let known = [
+            (segment.path, End::Client),
+            (segment.path.reversed(), End::Server),
+        ]
+        .into_iter()
+        .find_map(|(path, sender)| Some((*self.latest.get(&path)?, sender)));
+        if let Some((number, sender)) = known
+            && !begins_anew(&segment.header, sender, self.states[number].initial)
+        {
+            return (number, sender);
+        }
+        let sender = first_sender(segment);
+        let path = match sender {
+            End::Client => segment.path,
+            End::Server => segment.path.reversed(),
+        };
+        let number = self.connections.len();
+        self.latest.remove(&path.reversed());
+        self.latest.insert(path, number);
+        self.states.push(State::default());
+        self.connections.push(ObservedConnection {
+            protocol: Protocol::Tcp,
+            ends: [path.source, path.destination],
+            initial_credit: [None; 2],
+            handshake: bentpipe_wire::quic::Handshake::default(),
+            observations: Vec::new(),
+            frames: Vec::new(),
+            ranges: Vec::new(),
+        });
+        (number, sender)
+    }
+}
+
+/// Whether a segment of a known connection is the first of the next one: a SYN that is not one of
+/// this one, from either end, sent again. Both ends may begin at once (RFC 9293 section 3.5).
+fn begins_anew(header: &Header, sender: End, initial: [Option<u32>; 2]) -> bool {
+    if !header.syn || header.acknowledgment.is_some() {
+        return false;
+    }
+    match (initial[sender as usize], initial[sender.other() as usize]) {
+        (Some(known), _) => known != header.sequence,
+        (None, Some(_)) => false,
+        (None, None) => true,
+    }
+}
+
+/// Who sent the first segment that was seen of a connection.
+fn first_sender(segment: &Segment) -> End {
+    let (header, path) = (&segment.header, segment.path);
+    let is_client = match (header.syn, header.acknowledgment) {
+        (true, None) => true,
+        (true, Some(_)) => false,
+        (false, _) => path.source.port() >= path.destination.port(),
+    };
+    if is_client { End::Client } else { End::Server }
+}
+
+/// The segments on the wire that a segment was or will be: itself, unless it is larger than `mss`
+/// allows.
+fn pieces(segment: &Segment, mss: [Option<u16>; 2]) -> Vec<Segment> {
+    let [Some(client), Some(server)] = mss else {
+        return vec![segment.clone()];
+    };
+    // RFC 6691: options take from what the MSS leaves for the payload.
+    let options = segment.header_bytes - 20;
+    let largest = u32::from(client.min(server)).saturating_sub(options);
+    let length = segment.header.length;
+    if length <= largest || largest < SMALLEST_PIECE {
+        return vec![segment.clone()];
+    }
+    let offsets = (0..length).step_by(usize::try_from(largest).expect("16 bits"));
+    let piece = |(count, offset): (u16, u32)| {
+        let mut piece = segment.clone();
+        piece.header.sequence = segment.header.sequence.wrapping_add(offset);
+        piece.header.length = largest.min(length - offset);
+        piece.header.fin = segment.header.fin && length - offset <= largest;
+        piece.identification = segment.identification.map(|it| it.wrapping_add(count));
+        piece
+    };
+    (0..=u16::MAX).zip(offsets).map(piece).collect()
+}
+
+/// Tells a segment from all others, wherever it is seen.
+fn identity(segment: &Segment) -> Identity {
+    let header = &segment.header;
+    let mut hasher = DefaultHasher::new();
+    (header.syn, header.fin, header.rst, header.window).hash(&mut hasher);
+    (header.timestamps, header.sack, segment.identification).hash(&mut hasher);
+    let mut identity = Identity::default();
+    identity[..4].copy_from_slice(&header.sequence.to_be_bytes());
+    identity[4..8].copy_from_slice(&header.acknowledgment.unwrap_or(0).to_be_bytes());
+    identity[8..].copy_from_slice(&hasher.finish().to_be_bytes());
+    identity
+}

@@ -1,0 +1,86 @@
+//! What the programs of a flow are told (sections 3 and 5 of the contract).
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use bentpipe_emulator::HostName;
+use bentpipe_trial::{FlowSetup, Role};
+
+use super::program::Instructions;
+
+/// The port of the first flow's server, and of its proxies; further flows have those behind it.
+const FIRST_PORT: u16 = 443;
+
+/// The port of what accepts a flow's connections on any hop.
+pub fn server_port(setup: &FlowSetup) -> u16 {
+    FIRST_PORT + u16::try_from(setup.number()).expect("a job has fewer flows")
+}
+
+/// What the program of a flow with that number is told.
+pub fn instructions(setup: &FlowSetup, number: usize) -> Instructions {
+    match setup.programs()[number].0 {
+        HostName::Client => endpoint(setup, Role::Client),
+        HostName::Server => endpoint(setup, Role::Server),
+        host @ (HostName::Terminal | HostName::Gateway) => proxy(setup, host, number),
+    }
+}
+
+/// Where what stands behind a hop accepts connections.
+fn behind(setup: &FlowSetup, hop: usize) -> SocketAddr {
+    let [_, far] = setup.addresses(hop);
+    if hop == setup.job().proxies.len() {
+        return SocketAddr::new(setup.server_host(), server_port(setup));
+    }
+    far
+}
+
+/// What a client or a server is not told it must not have from the user's environment either.
+fn endpoint(setup: &FlowSetup, role: Role) -> Instructions {
+    let (job, flow) = (setup.job(), setup.flow());
+    let is_client = role == Role::Client;
+    let hop = if is_client { 0 } else { job.proxies.len() };
+    let address = behind(setup, hop).to_string();
+    let options = flow.variant(role).options.iter();
+    let options: Vec<String> = options
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    let urls = flow
+        .requests
+        .iter()
+        .map(|path| format!("https://{address}{path}"));
+    let urls = urls.collect::<Vec<_>>().join(" ");
+    let folder = |path: Option<PathBuf>| path.map(|path| path.display().to_string());
+    let variables = vec![
+        ("ROLE", Some(role.name().to_owned())),
+        ("TESTCASE", Some(flow.testcase.name().to_owned())),
+        ("BENTPIPE_ALPN", Some(flow.alpn.clone())),
+        ("BENTPIPE_OPTIONS", Some(options.join(" "))),
+        ("BENTPIPE_LISTEN", Some(address).filter(|_| !is_client)),
+        ("REQUESTS", Some(urls).filter(|_| is_client)),
+        ("CERTS", folder(Some(job.certs.clone()))),
+        ("WWW", folder(setup.www_of(role).map(Into::into))),
+        ("DOWNLOADS", folder(setup.downloads_of(role))),
+        (
+            "SSLKEYLOGFILE",
+            folder(Some(setup.key_log(HostName::Client)).filter(|_| is_client)),
+        ),
+        ("QLOGDIR", folder(setup.qlog_of(role.host()))),
+    ];
+    Instructions {
+        variables,
+        input: None,
+    }
+}
+
+fn proxy(setup: &FlowSetup, host: HostName, number: usize) -> Instructions {
+    let [_, listen] = setup.addresses(number - 1);
+    let [mut local, _] = setup.addresses(number);
+    local.set_port(0);
+    // Randomness is the kernel's, in real time.
+    let seed = setup.job().seed.0;
+    let hello = setup.proxy_hello(host, seed, [listen, local, behind(setup, number)]);
+    Instructions {
+        variables: Vec::new(),
+        input: Some(serde_json::to_vec(&hello).expect("it is plain data")),
+    }
+}

@@ -1,0 +1,199 @@
+//! A configuration from the options of a trial or a command line, such as `iw=100 access.cc=cubic
+//! mode=warm`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bentpipe_endpoint::{Clock, EndpointError, LogFolder, Options, Role, Surroundings};
+use bentpipe_noq_options::{RememberedPaths, apply, log_to};
+use noq_proto::TransportConfig;
+
+use super::{
+    BypassRule, Config, HandshakeMode, LARGEST_BUFFER, NextHop, PepError, PoolConfig,
+    ReceiveWindow, SideConfig,
+};
+use crate::limits::Limits;
+
+/// The place of a proxy on the path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// At the user's end of the satellite's hop, which is on its server side.
+    Terminal,
+    /// At the other end: the satellite's hop is on its client side.
+    Gateway,
+}
+
+/// The parts of a configuration that are no options.
+pub struct ConfigContext {
+    /// Where the proxy stands.
+    pub place: Place,
+    /// Where connections go.
+    pub next_hop: NextHop,
+    /// The certificate that clients are shown.
+    pub client_tls: Arc<rustls::ServerConfig>,
+    /// Whom the proxy trusts.
+    pub server_tls: Arc<rustls::ClientConfig>,
+    /// What a connection may use, where the options do not say otherwise.
+    pub limits: Limits,
+    /// The folder for a qlog per connection and side.
+    pub qlog: Option<LogFolder>,
+    /// Whether it runs in real time, over sockets; else in virtual time.
+    pub real_time: bool,
+    /// The time.
+    pub clock: Clock,
+}
+
+/// The round-trip time below which a hop is no geostationary satellite's: that takes 500 ms or
+/// more, one through the air or a low orbit less than this.
+const THRESHOLD: Duration = Duration::from_millis(200);
+
+impl Config {
+    /// The configuration that all `options` come to; refuses what it does not know.
+    ///
+    /// Options of a hop are of the side that faces the satellite; with `access.` (terminal) or
+    /// `ground.` (gateway) before them, of the other.
+    pub fn from_options(
+        options: BTreeMap<String, String>,
+        context: ConfigContext,
+    ) -> Result<Self, PepError> {
+        let mut options = Options::new(options);
+        let mode = mode(&mut options)?;
+        let bypass = bypass(&mut options, context.place)?;
+        let mut limits = context.limits.clone();
+        if let Some(bytes) = options.take_number("buffer", 1..=LARGEST_BUFFER as u64)? {
+            limits.stream_buffer =
+                usize::try_from(bytes).expect("the range of the option ensures it");
+            limits.connection_buffer = 2 * limits.stream_buffer;
+        }
+        let [client, server] = by_side(options.into_map(), context.place);
+        Ok(Self {
+            mode,
+            bypass,
+            client: side(client, Role::Server, &context)?,
+            server: side(server, Role::Client, &context)?,
+            next_hop: context.next_hop,
+            client_tls: context.client_tls,
+            server_tls: context.server_tls,
+            limits,
+            pool: PoolConfig::default(),
+            quota: Arc::default(),
+            connection_ids: None,
+            one_socket: false,
+        })
+    }
+}
+
+/// The options of one side, and what their names began with.
+struct SideOptions {
+    options: BTreeMap<String, String>,
+    prefix: &'static str,
+}
+
+/// Those of the client side and of the server side.
+fn by_side(options: BTreeMap<String, String>, place: Place) -> [SideOptions; 2] {
+    let prefix = match place {
+        Place::Terminal => "access.",
+        Place::Gateway => "ground.",
+    };
+    let (others, satellite): (BTreeMap<_, _>, BTreeMap<_, _>) = options
+        .into_iter()
+        .partition(|(name, _)| name.starts_with(prefix));
+    let strip = |(name, value): (String, String)| (name[prefix.len()..].to_owned(), value);
+    let others = SideOptions {
+        options: others.into_iter().map(strip).collect(),
+        prefix,
+    };
+    let satellite = SideOptions {
+        options: satellite,
+        prefix: "",
+    };
+    match place {
+        Place::Terminal => [others, satellite],
+        Place::Gateway => [satellite, others],
+    }
+}
+
+fn mode(options: &mut Options) -> Result<HandshakeMode, EndpointError> {
+    match options.take("mode").as_deref() {
+        None | Some("parallel") => Ok(HandshakeMode::Parallel),
+        Some("sequential") => Ok(HandshakeMode::Sequential),
+        Some("warm") => Ok(HandshakeMode::Warm),
+        Some(other) => Err(EndpointError::Unsupported(format!(
+            "option mode = {other:?}: write parallel, sequential or warm"
+        ))),
+    }
+}
+
+fn bypass(options: &mut Options, place: Place) -> Result<Option<BypassRule>, EndpointError> {
+    match options.take("auto").as_deref() {
+        None | Some("off") => Ok(None),
+        Some("on") => Ok(Some(BypassRule {
+            threshold: THRESHOLD,
+            of_client_side: place == Place::Gateway,
+        })),
+        Some(other) => Err(EndpointError::Unsupported(format!(
+            "option auto = {other:?}: write on or off"
+        ))),
+    }
+}
+
+/// The transport of a side; `role` is what the proxy is there.
+fn side(
+    SideOptions { options, prefix }: SideOptions,
+    role: Role,
+    context: &ConfigContext,
+) -> Result<SideConfig, PepError> {
+    let around = Surroundings {
+        role,
+        real_time: context.real_time,
+        qlog: context.qlog.clone(),
+        clock: context.clock.clone(),
+    };
+    let named = |error: EndpointError| match error {
+        EndpointError::Unsupported(what) => {
+            let what = what.replacen("option ", &format!("option {prefix}"), 1);
+            PepError::Option(EndpointError::Unsupported(what))
+        }
+        other => PepError::Option(other),
+    };
+    let window = match options.get("window").map(String::as_str) {
+        None => ReceiveWindow::Buffers,
+        // What is no number is refused below.
+        Some(text) => text
+            .parse()
+            .map_or(ReceiveWindow::Library, ReceiveWindow::Bytes),
+    };
+    let mut options = Options::new(options);
+    let mut transport = TransportConfig::default();
+    let peers = RememberedPaths::default();
+    let report = apply(&mut transport, &around, &mut options, &peers).map_err(named)?;
+    let version = version(&mut options).map_err(named)?;
+    options.finish().map_err(named)?;
+    if let Some(folder) = &context.qlog {
+        let start = context.clock.instant(Duration::ZERO);
+        log_to(folder, start, &mut transport);
+    }
+    Ok(SideConfig {
+        transport,
+        window,
+        peers,
+        report,
+        version,
+    })
+}
+
+/// The QUIC version, among those that the library has.
+fn version(options: &mut Options) -> Result<Option<u32>, EndpointError> {
+    let Some(text) = options.take("version") else {
+        return Ok(None);
+    };
+    let draft = text.strip_prefix("draft-").and_then(|it| it.parse().ok());
+    match (text.as_str(), draft) {
+        ("1", _) => Ok(Some(1)),
+        (_, Some(number @ 29..=34)) => Ok(Some(0xff00_0000 | number)),
+        _ => Err(EndpointError::Unsupported(format!(
+            "option version = {text:?}: write 1, or draft-29 to draft-34"
+        ))),
+    }
+}

@@ -1,0 +1,186 @@
+//! The settings with all files read and all names resolved.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bentpipe_endpoint::Clock;
+use bentpipe_pep::{
+    Config, ConfigContext, ConnectionQuota, HandshakeMode, Limits, NextHop, PepError, Place,
+    PoolConfig,
+};
+use bentpipe_units::Span;
+
+use super::settings::{Auto, AutoHop, HostPort, Mode, Options, Settings, SettingsError};
+use super::steering::SteeredIds;
+use super::tls::Tls;
+
+/// A pair of server name and protocol that nobody has asked for for so long is no longer kept
+/// ready.
+const WARM_EXPIRY: Duration = Duration::from_secs(600);
+
+/// The settings, what their files hold, and the addresses of their names.
+#[derive(Debug, Clone)]
+pub struct ResolvedSettings {
+    pub settings: Settings,
+    pub tls: Tls,
+    /// All workers', and kept when the settings change.
+    pub quota: Arc<ConnectionQuota>,
+    next_hop: NextHop,
+}
+
+impl ResolvedSettings {
+    /// Reads the files and asks for the addresses that the settings name.
+    pub fn new(settings: Settings) -> Result<Self, SettingsError> {
+        let plan = Self {
+            tls: Tls::load(&settings)?,
+            quota: Arc::default(),
+            next_hop: next_hop(&settings)?,
+            settings,
+        };
+        // Options are checked where they are used.
+        plan.config(0, 1, &Clock::start_now())?;
+        Ok(plan)
+    }
+
+    /// Threads to serve with.
+    pub fn workers(&self) -> usize {
+        if self.settings.workers > 0 {
+            return self.settings.workers;
+        }
+        let cores = std::thread::available_parallelism();
+        cores
+            .map_or(1, usize::from)
+            .min(super::steering::MOST_WORKERS)
+    }
+
+    /// Where connections go, in words.
+    pub fn destination(&self) -> String {
+        match &self.next_hop {
+            NextHop::Fixed(address) => address.to_string(),
+            NextHop::ByName(names) => {
+                let names: Vec<_> = names
+                    .iter()
+                    .map(|(name, to)| format!("{name}={to}"))
+                    .collect();
+                names.join(" ")
+            }
+        }
+    }
+
+    /// What the proxy of one worker is to be like.
+    pub fn config(
+        &self,
+        worker: usize,
+        workers: usize,
+        clock: &Clock,
+    ) -> Result<Config, SettingsError> {
+        let context = ConfigContext {
+            // The words of the side towards the server then need no prefix.
+            place: Place::Terminal,
+            next_hop: self.next_hop.clone(),
+            client_tls: self.tls.client_side.clone(),
+            server_tls: self.tls.server_side.clone(),
+            limits: limits(&self.settings),
+            qlog: None,
+            real_time: true,
+            clock: clock.clone(),
+        };
+        let mut config =
+            Config::from_options(self.options(), context).map_err(|error| blame(&error))?;
+        let settings = &self.settings;
+        config.mode = match settings.mode {
+            Mode::Parallel => HandshakeMode::Parallel,
+            Mode::Sequential => HandshakeMode::Sequential,
+            Mode::Warm => HandshakeMode::Warm,
+        };
+        config.bypass = match settings.auto {
+            Auto::Off => None,
+            Auto::Below(span) => Some(bentpipe_pep::BypassRule {
+                threshold: duration(span),
+                of_client_side: settings.auto_hop == AutoHop::ClientSide,
+            }),
+        };
+        config.pool = PoolConfig {
+            connections: usize_of(settings.limits.warm),
+            expiry: WARM_EXPIRY,
+            from_start: Vec::new(),
+        };
+        config.quota = self.quota.clone();
+        config.connection_ids = Some(SteeredIds::factory(worker, workers));
+        Ok(config)
+    }
+
+    /// Options of both sides, as the library wants them.
+    fn options(&self) -> BTreeMap<String, String> {
+        let of = |prefix: &'static str, options: &Options| {
+            let named = |(name, value): (&String, &super::settings::OptionValue)| {
+                (format!("{prefix}{name}"), value.0.clone())
+            };
+            options.iter().map(named).collect::<Vec<_>>()
+        };
+        let server = of("", &self.settings.server_side);
+        let client = of("access.", &self.settings.client_side);
+        server.into_iter().chain(client).collect()
+    }
+}
+
+/// Says in whose table the option is.
+fn blame(error: &PepError) -> SettingsError {
+    let text = error.to_string();
+    let (place, text) = if text.contains("access.") {
+        ("client-side", text.replace("access.", ""))
+    } else {
+        ("server-side", text)
+    };
+    let hint = "endpoints/noq/README.md has the options of a side";
+    SettingsError::new(place, text, hint)
+}
+
+fn limits(settings: &Settings) -> Limits {
+    let (limits, times) = (&settings.limits, &settings.times);
+    Limits {
+        connections: usize_of(limits.connections),
+        connections_per_client: usize_of(limits.connections_per_client),
+        streams: limits.streams,
+        stream_buffer: bytes(limits.stream_buffer),
+        connection_buffer: bytes(limits.connection_buffer),
+        handshake: duration(times.handshake),
+        idle: duration(times.idle),
+        gap: duration(times.gap),
+        linger: duration(times.linger),
+    }
+}
+
+fn next_hop(settings: &Settings) -> Result<NextHop, SettingsError> {
+    let next = &settings.next_hop;
+    if let Some(address) = &next.address {
+        return Ok(NextHop::Fixed(resolve("next-hop.address", address)?));
+    }
+    let one = |(name, address): (&String, &HostPort)| -> Result<_, SettingsError> {
+        let key = format!("next-hop.allow.{name:?}");
+        Ok((name.to_ascii_lowercase(), resolve(&key, address)?))
+    };
+    let all: Result<BTreeMap<_, _>, _> = next.allow.iter().map(one).collect();
+    Ok(NextHop::ByName(all?))
+}
+
+fn resolve(key: &str, address: &HostPort) -> Result<SocketAddr, SettingsError> {
+    address.resolve().map_err(|error| {
+        let hint = "write an address, or a name that the system can resolve";
+        SettingsError::new(key, format!("{address}: {error}"), hint)
+    })
+}
+
+fn duration(span: Span) -> Duration {
+    Duration::from_nanos(span.as_nanos())
+}
+
+fn bytes(size: bentpipe_units::Size) -> usize {
+    usize::try_from(size.bytes()).expect("the setting's range ensures it")
+}
+
+fn usize_of(number: u32) -> usize {
+    usize::try_from(number).expect("machines of 32 bits at least")
+}

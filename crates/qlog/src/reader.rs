@@ -1,0 +1,347 @@
+//! Reads the events of a file one by one.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use crate::clock::TimeFormat;
+use crate::error::QlogError;
+use crate::event::{Event, RawEvent};
+use crate::frame::{Frame, FrameProblem, is_header, reason};
+use crate::names;
+use crate::records::{RECORD_SEPARATOR, Records};
+use crate::scan::{ScanError, Scanner};
+use crate::trace::{Generation, Trace};
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The format of a file: how its events are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// One JSON value with all traces in it.
+    Json,
+    /// A record per event, with a record separator before each (RFC 7464).
+    JsonSeq,
+    /// A line per event.
+    Ndjson,
+}
+
+/// The reader of a qlog file in memory, in place.
+#[derive(Debug)]
+pub struct Reader<'a> {
+    file: &'a [u8],
+    format: Format,
+    generation: Generation,
+    traces: Vec<Trace>,
+    /// Where the events of each trace begin; none if it has no events.
+    sections: Vec<Option<usize>>,
+    /// The trace whose events are being read, and where.
+    place: Place,
+    /// What was wrong with the file's frame, told after all events.
+    frame_error: Option<QlogError>,
+    lines: Lines,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    trace: usize,
+    at: usize,
+    times: TimeFormat,
+}
+
+/// Counts lines up to an offset, each byte once.
+#[derive(Debug, Default)]
+struct Lines {
+    offset: usize,
+    before: usize,
+}
+
+impl Lines {
+    fn of(&mut self, file: &[u8], offset: usize) -> usize {
+        let offset = offset.min(file.len());
+        if offset < self.offset {
+            *self = Self::default();
+        }
+        let lines = file[self.offset..offset].split(|byte| *byte == b'\n');
+        self.before += lines.count() - 1;
+        self.offset = offset;
+        self.before + 1
+    }
+}
+
+impl<'a> Reader<'a> {
+    /// Begins to read a file. One that is cut short anywhere behind its version can be read up to
+    /// there.
+    pub fn new(file: &'a [u8]) -> Result<Self, QlogError> {
+        let start = file
+            .strip_prefix(BYTE_ORDER_MARK)
+            .map_or(0, |_| BYTE_ORDER_MARK.len());
+        let first = Scanner::new(file, start).peek();
+        let not_qlog = |why: &str| QlogError::NotQlog {
+            why: why.to_owned(),
+        };
+        let mut reader = match first {
+            None => return Err(not_qlog("it is empty")),
+            Some(RECORD_SEPARATOR) => Self::sequence(file, start, Format::JsonSeq)?,
+            Some(b'{') if is_header(Scanner::new(file, start)) => {
+                Self::sequence(file, start, Format::Ndjson)?
+            }
+            Some(b'{') => Self::contained(file, start)?,
+            Some(_) => return Err(not_qlog("it does not begin with a JSON object")),
+        };
+        reader.learn_clocks();
+        reader.enter(0);
+        Ok(reader)
+    }
+
+    /// The traces of the file. A sequence has one.
+    #[must_use]
+    pub fn traces(&self) -> &[Trace] {
+        &self.traces
+    }
+
+    /// How the file is written.
+    #[must_use]
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// The schema that the file says it keeps. Its events may be of another.
+    #[must_use]
+    pub fn generation(&self) -> Generation {
+        self.generation
+    }
+
+    /// A file of records, the first of which is a header with `trace` in it.
+    fn sequence(file: &'a [u8], at: usize, format: Format) -> Result<Self, QlogError> {
+        let mut records = Records { file, at, format };
+        let not_qlog = |why: String| QlogError::NotQlog { why };
+        let (_, header) = records
+            .next()
+            .ok_or_else(|| not_qlog("it is empty".to_owned()))?;
+        let header: Map<String, Value> = serde_json::from_slice(header).map_err(|error| {
+            not_qlog(format!(
+                "its first record is no JSON object: {}",
+                reason(&error)
+            ))
+        })?;
+        let Some(generation) = Generation::of(&header) else {
+            return Err(not_qlog("its first record has no version".to_owned()));
+        };
+        let none = Map::new();
+        let trace = match header.get("trace") {
+            Some(Value::Object(trace)) => trace,
+            _ => &none,
+        };
+        Ok(Self {
+            file,
+            format,
+            generation,
+            traces: vec![Trace::of(trace, &header)],
+            sections: vec![Some(records.at)],
+            place: Place::nowhere(),
+            frame_error: None,
+            lines: Lines::default(),
+        })
+    }
+
+    /// A file that is one JSON value.
+    fn contained(file: &'a [u8], start: usize) -> Result<Self, QlogError> {
+        let mut frame = Frame::default();
+        let result = frame.read(Scanner::new(file, start));
+        let Some(generation) = Generation::of(&frame.header) else {
+            let why = match result {
+                Err(_) => "it is no JSON object, or cut short before its version",
+                Ok(()) => "its object has no version",
+            };
+            return Err(QlogError::NotQlog {
+                why: why.to_owned(),
+            });
+        };
+        let traces = frame
+            .traces
+            .iter()
+            .map(|(members, _)| Trace::of(members, &frame.header))
+            .collect();
+        let sections = frame.traces.iter().map(|(_, events)| *events).collect();
+        let mut reader = Self {
+            file,
+            format: Format::Json,
+            generation,
+            traces,
+            sections,
+            place: Place::nowhere(),
+            frame_error: None,
+            lines: Lines::default(),
+        };
+        if let Err(problem) = result {
+            reader.frame_error = Some(match problem {
+                FrameProblem::Scan(fault) => reader.explain(fault, "the file's object"),
+                FrameProblem::Garbage { offset, what } => reader.garbage(offset, what),
+            });
+        }
+        if frame.events_were_cut {
+            reader.frame_error = None; // reading the events meets it again, and knows better where
+        }
+        Ok(reader)
+    }
+
+    /// Lets each trace see the time of its first event.
+    fn learn_clocks(&mut self) {
+        for trace in 0..self.traces.len() {
+            self.enter(trace);
+            let first = match self.format {
+                Format::Json => self.sections[trace]
+                    .and_then(|at| Scanner::new(self.file, at).element().ok().flatten()),
+                Format::JsonSeq | Format::Ndjson => self.records().next().map(|(_, text)| text),
+            };
+            if let Some(text) = first
+                && let Ok(Some(event)) = self.event(0, text)
+            {
+                self.traces[trace].learn_clock(event.time);
+            }
+        }
+    }
+
+    /// The records behind the place that was reached.
+    fn records(&self) -> Records<'a> {
+        Records {
+            file: self.file,
+            at: self.place.at,
+            format: self.format,
+        }
+    }
+
+    /// Goes to the first event of a trace.
+    fn enter(&mut self, trace: usize) {
+        self.place.trace = trace;
+        if let Some(known) = self.traces.get(trace) {
+            self.place.times = known.times;
+            self.place.at = self.sections[trace].unwrap_or(self.file.len());
+        }
+    }
+
+    /// The next event's text, and where it stands.
+    fn next_text(&mut self) -> Option<Result<(usize, &'a [u8]), QlogError>> {
+        if self.format != Format::Json {
+            let mut records = self.records();
+            let record = records.next();
+            self.place.at = records.at;
+            return record.map(Ok);
+        }
+        let mut scanner = Scanner::new(self.file, self.place.at);
+        while self.place.trace < self.traces.len() {
+            if self.sections[self.place.trace].is_some() && self.place.at < self.file.len() {
+                match scanner.element() {
+                    Ok(Some(text)) => {
+                        self.place.at = scanner.at;
+                        return Some(Ok((scanner.at - text.len(), text)));
+                    }
+                    Ok(None) => {}
+                    Err(fault) => {
+                        let cut = matches!(fault, ScanError::CutShort { .. });
+                        let what = if scanner.peek().is_none() {
+                            "the list of events"
+                        } else {
+                            "an event"
+                        };
+                        let error = self.explain(fault, what);
+                        let next = if cut {
+                            self.traces.len()
+                        } else {
+                            self.place.trace + 1
+                        };
+                        self.enter(next);
+                        return Some(Err(error));
+                    }
+                }
+            }
+            self.enter(self.place.trace + 1);
+            scanner.at = self.place.at;
+        }
+        None
+    }
+
+    /// The event that stands at `offset`; none if it is but an empty object.
+    fn event(&mut self, offset: usize, text: &'a [u8]) -> Result<Option<Event<'a>>, QlogError> {
+        let trace = &self.traces[self.place.trace];
+        let mut raw = match RawEvent::parse(text, &trace.columns) {
+            Ok(raw) if raw.is_empty => return Ok(None),
+            Ok(raw) => raw,
+            Err(error) if error.is_eof() && offset + text.len() == self.file.len() => {
+                return Err(self.explain(ScanError::CutShort { offset }, "an event"));
+            }
+            Err(error) => return Err(self.garbage(offset, format!("no event: {}", reason(&error)))),
+        };
+        let Some(name) = raw.full_name() else {
+            return Err(self.garbage(offset, "an event without name".to_owned()));
+        };
+        let name = match name {
+            Cow::Borrowed(name) => names::current(name),
+            Cow::Owned(name) => Cow::Owned(names::current(&name).into_owned()),
+        };
+        let Some(time) = raw.time else {
+            return Err(self.garbage(offset, format!("{name} without time")));
+        };
+        let Some(time) = self.place.times.next(time.get()) else {
+            let what = format!("{name}: its time is {time} (hint: a number of milliseconds)");
+            return Err(self.garbage(offset, what));
+        };
+        Ok(Some(Event {
+            trace: self.place.trace,
+            time,
+            name,
+            data: raw.data,
+            group: raw.group,
+            others: raw.others,
+        }))
+    }
+
+    fn explain(&mut self, fault: ScanError, what: &'static str) -> QlogError {
+        match fault {
+            ScanError::CutShort { offset } => QlogError::CutShort {
+                line: self.lines.of(self.file, offset),
+                offset,
+                what,
+            },
+            ScanError::NoValue { offset } => {
+                self.garbage(offset, format!("in {what}: this begins no JSON value"))
+            }
+        }
+    }
+
+    fn garbage(&mut self, offset: usize, what: String) -> QlogError {
+        QlogError::Garbage {
+            line: self.lines.of(self.file, offset),
+            offset,
+            what,
+        }
+    }
+}
+
+impl<'a> Iterator for Reader<'a> {
+    type Item = Result<Event<'a>, QlogError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let found = match self.next_text() {
+                Some(Ok((offset, text))) => self.event(offset, text),
+                Some(Err(error)) => Err(error),
+                None => return self.frame_error.take().map(Err),
+            };
+            if let Some(found) = found.transpose() {
+                return Some(found);
+            }
+        }
+    }
+}
+
+impl Place {
+    fn nowhere() -> Self {
+        Self {
+            trace: 0,
+            at: 0,
+            times: TimeFormat::default(),
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! What was on the wire, decoded without the way through a file.
+
+use std::net::SocketAddr;
+
+use bentpipe_analysis::connection::{self, CaptureInfo as Passing, Connection, Kind, Recorder};
+use bentpipe_analysis::{Establishment, LedgerEntry as Entry};
+use bentpipe_link::{Direction, Fate};
+use bentpipe_units::Time;
+use bentpipe_wire::quic::{End, PacketType};
+use bentpipe_wire::{Datagram, KeyLog, Path};
+
+use super::{Packet, PacketLog, Transport};
+
+/// The decoder of a hop's packets: these, and the secrets to read those of one of its flows.
+#[derive(Debug)]
+pub struct HopDecoder<'a> {
+    /// Of all flows.
+    pub log: &'a PacketLog,
+    /// The one that is looked at.
+    pub flow: usize,
+    pub key_log: &'a [u8],
+    /// Its addresses at both ends, that towards the client first.
+    pub ends: [SocketAddr; 2],
+}
+
+/// A QUIC connection of a trial.
+#[derive(Debug)]
+pub struct ObservedConnection {
+    /// Time zero of the trial, in nanoseconds since the Unix epoch.
+    pub epoch_unix_ns: u64,
+    /// Its packets.
+    pub connection: Connection,
+    /// Its ledger.
+    pub entries: Vec<Entry>,
+    /// How it came about.
+    pub establishment: Establishment,
+}
+
+impl ObservedConnection {
+    fn of(connection: Connection, epoch_unix_ns: u64) -> Option<Self> {
+        let entries = connection.ledger();
+        let establishment = Establishment::of(&connection, &entries)?;
+        Some(Self {
+            epoch_unix_ns,
+            connection,
+            entries,
+            establishment,
+        })
+    }
+
+    /// Whether its streams could be decrypted.
+    #[must_use]
+    pub fn is_readable(&self) -> bool {
+        let one_rtt = Kind::Quic(PacketType::OneRtt);
+        let mut packets = self.connection.packets.iter();
+        packets.any(|it| it.kind == one_rtt && it.sender == End::Server && it.decoded)
+    }
+
+    /// When its first packet was sent.
+    #[must_use]
+    pub fn start(&self) -> Time {
+        Time::from_nanos(self.connection.start.saturating_sub(self.epoch_unix_ns))
+    }
+}
+
+impl HopDecoder<'_> {
+    /// The connections that can be told from the packets, as they began.
+    ///
+    /// Each packet is decoded where it left its sender; what became of it is known.
+    pub fn connections(&self) -> Vec<ObservedConnection> {
+        let mut secrets = KeyLog::default();
+        secrets.add(self.key_log);
+        let epoch = self.log.epoch_unix_ns();
+        let own = self.log.packets().iter().filter(|it| it.flow == self.flow);
+        let mut order: Vec<&Packet> = own.collect();
+        order.sort_by_key(|packet| packet.sent);
+        let mut recorder = Recorder::new(&secrets);
+        for (frame, packet) in (1..).zip(&order) {
+            let passing = Passing {
+                time: epoch + packet.sent.as_nanos(),
+                frame,
+                fate: None,
+            };
+            if let Transport::Udp(payload) = &packet.ip.transport {
+                recorder.datagram(&self.datagram(packet.direction, payload), passing);
+            }
+        }
+        let fate = |captured: u32| match order[captured as usize - 1].fate {
+            Fate::Delivered { at } => {
+                let arrival = epoch + at.as_nanos();
+                (connection::Fate::Delivered, Some(arrival))
+            }
+            Fate::QueueDrop => (connection::Fate::QueueDrop, None),
+            Fate::Loss => (connection::Fate::Loss, None),
+        };
+        let found = recorder.finish().connections.into_iter();
+        let connections = found.map(|it| Connection::of_senders(it, fate));
+        connections
+            .filter_map(|it| ObservedConnection::of(it, epoch))
+            .collect()
+    }
+
+    fn datagram<'a>(&self, way: Direction, payload: &'a [u8]) -> Datagram<'a> {
+        let way_back = Path {
+            source: self.ends[0],
+            destination: self.ends[1],
+        };
+        Datagram {
+            path: match way {
+                Direction::Return => way_back,
+                Direction::Forward => way_back.reversed(),
+            },
+            payload,
+            length: payload.len(),
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! The evidence that a trial leaves: what its testbed saw pass, and what its programs left.
+//!
+//! It is kept and decoded here; nothing is judged.
+
+mod decoded;
+mod hop;
+mod packet;
+mod packet_log;
+mod program;
+mod testbed;
+mod trace;
+
+pub(crate) use self::decoded::HopDecoder;
+pub use self::decoded::ObservedConnection;
+pub use self::hop::HopObservation;
+pub(crate) use self::hop::on_wire;
+pub use self::packet::{IpPacket, Packet, Transport};
+pub use self::packet_log::PacketLog;
+pub use self::program::{ProcessExit, ProgramExit};
+pub use self::testbed::{FlowLifetime, HopPackets, TestbedObservation};
+pub use self::trace::HopTrace;

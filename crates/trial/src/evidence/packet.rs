@@ -1,0 +1,126 @@
+//! A packet of a hop: an IP packet with its transport, and its fate.
+
+use bentpipe_link::{Direction, Fate};
+use bentpipe_units::Time;
+use bentpipe_wire::{IpVersion, TCP, UDP, UDP_HEADER};
+use bytes::Bytes;
+
+/// A packet with its fate.
+#[derive(Debug, Clone)]
+pub struct Packet {
+    /// The number of its flow, from 0.
+    pub flow: usize,
+    /// The way that it goes.
+    pub direction: Direction,
+    /// When it left its sender.
+    pub sent: Time,
+    /// The packet.
+    pub ip: IpPacket,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+/// An IP packet, which is what links carry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IpPacket {
+    /// The version of IP.
+    pub version: IpVersion,
+    /// The two ECN bits.
+    pub ecn: u8,
+    /// What it carries.
+    pub transport: Transport,
+    /// Bytes of the whole packet.
+    pub bytes: u32,
+}
+
+/// The transport layer of an IP packet.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Transport {
+    /// The payload of a UDP datagram.
+    Udp(Bytes),
+    /// A TCP segment with its header (RFC 9293 section 3.1).
+    Tcp(Bytes),
+    /// All that another protocol carries.
+    Other {
+        /// Its IANA number.
+        protocol: u8,
+        /// What stands behind the IP header.
+        bytes: Bytes,
+    },
+}
+
+impl IpPacket {
+    /// A UDP datagram in a packet without IP options or extension headers.
+    ///
+    /// # Panics
+    ///
+    /// If the payload is longer than a datagram can be.
+    #[must_use]
+    pub fn udp(version: IpVersion, ecn: u8, payload: Bytes) -> Self {
+        let bytes = version.header_bytes() + UDP_HEADER + payload.len();
+        Self {
+            version,
+            ecn,
+            bytes: u32::try_from(bytes).expect("the length field has 16 bits"),
+            transport: Transport::Udp(payload),
+        }
+    }
+}
+
+impl Transport {
+    /// The number of its protocol (IANA, Assigned Internet Protocol Numbers).
+    #[must_use]
+    pub fn protocol(&self) -> u8 {
+        match self {
+            Self::Udp(_) => UDP,
+            Self::Tcp(_) => TCP,
+            Self::Other { protocol, .. } => *protocol,
+        }
+    }
+
+    /// What is known of it: of UDP its payload, of others all that stands behind the IP header.
+    #[must_use]
+    pub fn content(&self) -> &Bytes {
+        let (Self::Udp(bytes) | Self::Tcp(bytes) | Self::Other { bytes, .. }) = self;
+        bytes
+    }
+
+    /// Bytes of what the transport carries; none of a protocol that is not known.
+    #[must_use]
+    pub fn payload_bytes(&self) -> u64 {
+        let header = match self {
+            Self::Udp(_) => 0,
+            // The offset of the data counts words of four bytes.
+            Self::Tcp(segment) => segment.get(12).map_or(0, |it| usize::from(it >> 4) * 4),
+            Self::Other { .. } => return 0,
+        };
+        self.content().len().saturating_sub(header) as u64
+    }
+
+    /// Whether it is a QUIC packet with a short header (RFC 9000 section 17.3), if it is QUIC.
+    #[must_use]
+    pub(crate) fn has_short_header(&self) -> bool {
+        matches!(self, Self::Udp(payload) if payload.first().is_some_and(|first| first & 0x80 == 0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_transport_carries() {
+        let bytes = |length: usize| Bytes::from(vec![0x50; length]);
+        let udp = IpPacket::udp(IpVersion::V4, 0, bytes(100));
+        assert_eq!((udp.bytes, udp.transport.payload_bytes()), (128, 100));
+        let udp = IpPacket::udp(IpVersion::V6, 0, bytes(100));
+        assert_eq!((udp.bytes, udp.transport.payload_bytes()), (148, 100));
+        assert_eq!(Transport::Tcp(bytes(100)).payload_bytes(), 80);
+        assert_eq!(Transport::Tcp(bytes(12)).payload_bytes(), 12, "cut off");
+        let other = Transport::Other {
+            protocol: 1,
+            bytes: bytes(9),
+        };
+        assert_eq!((other.payload_bytes(), other.protocol()), (0, 1));
+    }
+}

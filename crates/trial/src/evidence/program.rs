@@ -1,0 +1,64 @@
+//! What is left of an endpoint program.
+
+use std::process::{Child, ExitStatus};
+use std::time::Duration;
+
+use wait4::Wait4;
+
+/// What a program used and said, known when it is gone.
+#[derive(Debug, Default)]
+pub struct ProgramExit {
+    /// User and system CPU time.
+    pub cpu: Duration,
+    /// The most memory that it had at once, of what lay in RAM.
+    pub peak_memory_bytes: u64,
+    /// Standard output and standard error.
+    pub log: Vec<u8>,
+    /// Every frame that it was sent, so that it can be replayed alone; none outside of virtual time.
+    pub frames: Vec<Vec<u8>>,
+}
+
+impl ProgramExit {
+    /// The last line that it printed, if it printed any: where programs say why they fail.
+    #[must_use]
+    pub fn last_line(&self) -> Option<String> {
+        let text = String::from_utf8_lossy(&self.log);
+        text.lines()
+            .rev()
+            .map(str::trim)
+            .find(|line| !line.is_empty())
+            .map(str::to_owned)
+    }
+}
+
+/// How a process ended, and what it used.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ProcessExit {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// User and system CPU time, with that of its children.
+    pub cpu: Duration,
+    /// The most memory that it, or one of its children, had at once.
+    pub peak_memory_bytes: u64,
+}
+
+impl ProcessExit {
+    /// Kills a process if it still lives, and waits for its end.
+    pub fn kill(process: &mut Child) -> Self {
+        // It may be gone already; killing a child that is not yet reaped cannot hit another process.
+        let _ = process.kill();
+        Self::wait(process)
+    }
+
+    /// Waits for the end of a process.
+    pub fn wait(process: &mut Child) -> Self {
+        match process.wait4() {
+            Ok(usage) => Self {
+                status: usage.status,
+                cpu: usage.rusage.utime + usage.rusage.stime,
+                peak_memory_bytes: usage.rusage.maxrss,
+            },
+            Err(_) => Self::default(), // it was reaped before, by whatever
+        }
+    }
+}

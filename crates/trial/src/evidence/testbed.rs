@@ -1,0 +1,59 @@
+//! What a testbed observed of a trial.
+
+use bentpipe_link::Counters;
+use bentpipe_units::Time;
+use sha2::{Digest, Sha256};
+
+use super::packet_log::{PacketLog, hex};
+use crate::schema::Fidelity;
+
+/// When a flow was there.
+#[derive(Debug, Clone, Copy)]
+pub struct FlowLifetime {
+    /// When the client sent its first packet.
+    pub first_sent: Option<Time>,
+    /// Until when it has lived.
+    pub end: Time,
+}
+
+/// What a testbed saw of a hop.
+#[derive(Debug)]
+pub struct HopPackets {
+    /// Every packet of every flow.
+    pub log: PacketLog,
+    /// What became of the packets towards the clients.
+    pub forward: Counters,
+    /// What became of the packets towards the servers.
+    pub back: Counters,
+}
+
+/// What a testbed saw of a trial. All times count from its start.
+#[derive(Debug)]
+pub struct TestbedObservation {
+    /// Of each flow of the job.
+    pub flows: Vec<FlowLifetime>,
+    /// Of each hop, from the client to the server.
+    pub hops: Vec<HopPackets>,
+    /// When the last flow had ended.
+    pub end: Time,
+    /// Epochs of virtual time; 0 in real time.
+    pub epochs: u64,
+    /// How well the links kept to the model.
+    pub fidelity: Fidelity,
+    /// Why the trial is not to be trusted; empty if it is.
+    pub unfaithful: Vec<String>,
+}
+
+impl TestbedObservation {
+    /// SHA-256 over the packets: of one hop that of its log, of several that over the hashes of their logs.
+    #[must_use]
+    pub fn sha256(&self) -> String {
+        match self.hops.as_slice() {
+            [only] => only.log.sha256(),
+            hops => {
+                let hashes = hops.iter().map(|hop| hop.log.sha256());
+                hex(Sha256::digest(hashes.collect::<String>()))
+            }
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! A trial that has run: what its flows left, examined with what the testbed observed.
+//!
+//! Here evidence becomes a verdict; [`crate::record`] makes the measures of both.
+
+use std::error::Error;
+use std::fs;
+
+use bentpipe_endpoint::contract::Ready;
+use bentpipe_link::Hop;
+use bentpipe_units::Time;
+use bentpipe_wire::KeyLog;
+
+use crate::evidence::{
+    HopDecoder, HopObservation, HopPackets, HopTrace, PacketLog, ProgramExit, TestbedObservation,
+};
+use crate::job::{Job, TestCase};
+use crate::schema::Outcome;
+use crate::setup::FlowSetup;
+use crate::verdict::{Claim, Verdict, verify};
+
+/// A trial that has run.
+pub struct FinishedTrial {
+    /// Its flows; the first is the one that is measured.
+    pub flows: Vec<FinishedFlow>,
+    /// What the testbed observed; None: it did not get past the greeting.
+    pub observation: Option<TestbedObservation>,
+}
+
+/// A flow that has run.
+pub struct FinishedFlow {
+    /// How it ended.
+    pub verdict: Verdict,
+    /// Bytes of the files that are measured; 0 of a duration, whose files are never there as a
+    /// whole.
+    pub measured_bytes: u64,
+    /// What is known of its programs now that they are gone, from the client to the server, here
+    /// and below.
+    pub exits: Vec<ProgramExit>,
+    /// What they answered to HELLO.
+    pub ready: Option<Vec<Ready>>,
+    /// What was observed of it on each hop, from the client to the server.
+    pub hops: Vec<HopObservation>,
+}
+
+impl FinishedTrial {
+    /// Looks at what arrived and at what was on the wire, which decide what became of each flow.
+    /// There is nothing to look at if the programs did not get past the greeting.
+    pub fn examine(&mut self, setups: &[FlowSetup]) -> Result<(), Box<dyn Error>> {
+        if let Some(observation) = &self.observation {
+            for (setup, flow) in setups.iter().zip(&mut self.flows) {
+                flow.examine(setup, &observation.hops)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves in the trial's folder its trace, if that is wanted, and what is needed to find out
+    /// why programs failed. `program` is the testbed's, which the trace names.
+    pub fn leave_files(
+        &self,
+        setups: &[FlowSetup],
+        program: &'static str,
+    ) -> Result<(), Box<dyn Error>> {
+        if let (Some(observation), Some(job)) =
+            (&self.observation, setups.first().map(FlowSetup::job))
+            && job.trace
+        {
+            fs::create_dir_all(&job.folder)?;
+            for (number, (hop, seen)) in job.hops().iter().zip(&observation.hops).enumerate() {
+                let key_logs = setups.iter().map(|setup| setup.secrets(number));
+                let key_log = key_logs.collect::<Vec<_>>().join("\n");
+                let trace = HopTrace {
+                    program,
+                    hosts: [hop.from, hop.to],
+                    log: &seen.log,
+                    key_log: key_log.as_bytes(),
+                    ends: setups.iter().map(|setup| setup.addresses(number)).collect(),
+                };
+                trace.write(&job.folder.join(trace_name(number, hop)))?;
+            }
+        }
+        for (setup, flow) in setups.iter().zip(&self.flows) {
+            flow.leave_files(setup)?;
+        }
+        Ok(())
+    }
+
+    /// The flow that is measured.
+    pub(crate) fn measured(&self) -> &FinishedFlow {
+        &self.flows[0]
+    }
+}
+
+impl FinishedFlow {
+    /// What a flow came to by the verdict on it, before files and wire are looked at.
+    #[must_use]
+    pub fn new(
+        setup: &FlowSetup,
+        verdict: Verdict,
+        ready: Option<Vec<Ready>>,
+        mut exits: Vec<ProgramExit>,
+    ) -> Self {
+        // Of programs that were never started nothing is known.
+        exits.resize_with(setup.job().hosts().len(), ProgramExit::default);
+        let hops = setup.job().hops();
+        Self {
+            verdict,
+            measured_bytes: setup.measured_bytes(),
+            exits,
+            ready,
+            hops: hops.iter().map(|_| HopObservation::default()).collect(),
+        }
+    }
+
+    /// When bytes of streams arrived that had not been there before where the files are received,
+    /// and how many, in order. None if they cannot be read.
+    #[must_use]
+    pub fn arrivals(&self, job: &Job, testcase: TestCase) -> Option<Vec<(Time, u64)>> {
+        self.hops[job.last_hop(testcase)].arrivals(testcase)
+    }
+
+    /// Looks at the files that arrived, and at what each hop observed of this flow.
+    fn examine(&mut self, setup: &FlowSetup, hops: &[HopPackets]) -> Result<(), Box<dyn Error>> {
+        self.check_files(setup)?;
+        self.hops = (0..)
+            .zip(hops)
+            .map(|(hop, it)| observe(setup, hop, &it.log))
+            .collect();
+        let is_connected = self.hops[0].is_connected();
+        self.verdict.take_handshake_into_account(is_connected);
+        if setup.flow().duration_ns.is_some() {
+            let arrivals = self.arrivals(setup.job(), setup.flow().testcase);
+            let came = arrivals.is_some_and(|all| !all.is_empty());
+            self.verdict.take_arrivals_into_account(came);
+        }
+        self.prove(setup);
+        Ok(())
+    }
+
+    /// What arrived decides: a file that is whole and right makes a trial `ok`, whatever the
+    /// programs think of it. Of a duration it is enough that some came, and went on to come.
+    fn check_files(&mut self, setup: &FlowSetup) -> Result<(), Box<dyn Error>> {
+        let verdict = &mut self.verdict;
+        if matches!(verdict.outcome, Outcome::Crashed | Outcome::Unsupported) {
+            return Ok(());
+        }
+        if setup.flow().duration_ns.is_some() {
+            verdict.take_duration_into_account();
+        } else {
+            let wrong = verify(&setup.flow().requests, setup.www(), &setup.downloads())?;
+            verdict.take_files_into_account(wrong);
+        }
+        if verdict.outcome == Outcome::Ok && setup.job().trace && !has_secrets(setup, 0) {
+            verdict.outcome = Outcome::NoSecrets;
+            "client wrote no TLS secrets, so the trace cannot be decrypted"
+                .clone_into(&mut verdict.detail);
+        }
+        Ok(())
+    }
+
+    /// Where every file arrived, the wire has to show what the test case asks for.
+    fn prove(&mut self, setup: &FlowSetup) {
+        if self.verdict.outcome != Outcome::Ok {
+            return;
+        }
+        let claim = Claim {
+            testcase: setup.flow().testcase,
+            requests: setup.flow().requests.len(),
+            size_bytes: setup.size_bytes(),
+            round_trip: setup.job().hops()[0].rtt(),
+        };
+        if let Err(failure) = claim.judge(&self.hops[0].connections) {
+            self.verdict.take_wire_into_account(failure);
+        }
+    }
+
+    /// What is needed to find out why a program failed, in the trial's folder.
+    fn leave_files(&self, setup: &FlowSetup) -> Result<(), Box<dyn Error>> {
+        let folder = &setup.job().folder;
+        if matches!(self.verdict.outcome, Outcome::Ok | Outcome::Unsupported) {
+            return Ok(());
+        }
+        let prefix = setup.prefix();
+        for (host, exit) in setup.job().hosts().into_iter().zip(&self.exits) {
+            if !exit.log.is_empty() {
+                fs::create_dir_all(folder)?;
+                fs::write(folder.join(format!("{prefix}{host}.log")), &exit.log)?;
+            }
+            if self.verdict.culprit == Some(host) && !exit.frames.is_empty() {
+                fs::create_dir_all(folder)?;
+                let frames = folder.join(format!("{prefix}{host}.frames"));
+                fs::write(frames, exit.frames.concat())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What of a flow is on a hop.
+fn observe(setup: &FlowSetup, hop: usize, log: &PacketLog) -> HopObservation {
+    let key_log = setup.secrets(hop);
+    let decoder = HopDecoder {
+        log,
+        flow: setup.number(),
+        key_log: key_log.as_bytes(),
+        ends: setup.addresses(hop),
+    };
+    HopObservation {
+        connections: decoder.connections(),
+        has_secrets: has_secrets(setup, hop),
+    }
+}
+
+/// Whether the streams of each connection can be read. How many a proxy opens is its own affair.
+fn has_secrets(setup: &FlowSetup, hop: usize) -> bool {
+    let mut secrets = KeyLog::default();
+    secrets.add(setup.secrets(hop).as_bytes());
+    let second = hop == 0 && setup.flow().testcase.has_two_connections();
+    secrets.readable_connections() > usize::from(second)
+}
+
+/// What the trace of a hop is called: that of the client's nothing but trace.
+fn trace_name(number: usize, hop: &Hop) -> String {
+    match number {
+        0 => "trace.pcapng".to_owned(),
+        _ => format!("trace-{}.pcapng", hop.name()),
+    }
+}

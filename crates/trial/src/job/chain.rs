@@ -1,0 +1,215 @@
+//! The chain that a flow goes through: a client, proxies, a server, and the hops between them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bentpipe_link::{Direction, Hop, HostName};
+use bentpipe_units::Span;
+use serde::Deserialize;
+
+use crate::job::{Job, TestCase, Variant};
+
+/// A proxy on the path.
+#[derive(Debug, Deserialize)]
+#[serde(from = "Given")]
+pub struct ProxyJob {
+    /// Where it stands: at the terminal or at the gateway.
+    pub place: HostName,
+    /// Its program.
+    pub variant: Variant,
+    /// For how long it is there before the first client: it keeps something ready for flows to come, or has to know its path
+    /// first.
+    pub lead: Span,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Given {
+    place: HostName,
+    name: String,
+    command: Vec<String>,
+    #[serde(default)]
+    options: BTreeMap<String, String>,
+    #[serde(default)]
+    lead_ms: u64,
+}
+
+impl From<Given> for ProxyJob {
+    fn from(given: Given) -> Self {
+        Self {
+            place: given.place,
+            lead: Span::from_millis(given.lead_ms),
+            variant: Variant {
+                name: given.name,
+                command: given.command,
+                options: given.options,
+                version: None,
+            },
+        }
+    }
+}
+
+impl Job {
+    /// Where the programs of a flow are, from the client to the server.
+    #[must_use]
+    pub fn hosts(&self) -> Vec<HostName> {
+        let proxies = self.proxies.iter().map(|proxy| proxy.place);
+        let ends = [HostName::Client, HostName::Server];
+        [ends[0]]
+            .into_iter()
+            .chain(proxies)
+            .chain([ends[1]])
+            .collect()
+    }
+
+    /// What lies between them, from the client to the server.
+    #[must_use]
+    pub fn hops(&self) -> Vec<Hop<'_>> {
+        let hosts = self.hosts();
+        let pairs = hosts.windows(2);
+        pairs
+            .map(|pair| self.scenario.hop(pair[0], pair[1]))
+            .collect()
+    }
+
+    /// The number of the hop that the satellite is part of.
+    #[must_use]
+    pub fn satellite_hop(&self) -> usize {
+        let behind = |proxy: &&ProxyJob| proxy.place == HostName::Terminal;
+        self.proxies.iter().filter(behind).count()
+    }
+
+    /// The number of the hop at whose end the files arrive.
+    #[must_use]
+    pub fn last_hop(&self, testcase: TestCase) -> usize {
+        match testcase.direction() {
+            Direction::Forward => 0,
+            Direction::Return => self.proxies.len(),
+        }
+    }
+
+    /// How long proxies and servers are there before the clients of their flows.
+    #[must_use]
+    pub fn lead(&self) -> Span {
+        let leads = self.proxies.iter().map(|proxy| proxy.lead);
+        leads.max().unwrap_or(Span::ZERO)
+    }
+
+    /// After so long a silence a program is given up.
+    #[must_use]
+    pub fn silence(&self) -> Duration {
+        Duration::from_secs(self.silence_s)
+    }
+
+    pub(crate) fn check_chain(&self) -> Result<(), String> {
+        let hosts = self.hosts();
+        if !hosts.is_sorted_by(|one, next| one < next) {
+            let places: Vec<&str> = self
+                .proxies
+                .iter()
+                .map(|proxy| proxy.place.name())
+                .collect();
+            let places = places.join(", ");
+            return Err(format!(
+                "proxies at {places}: write one at the terminal, one at the gateway, or one at each, in this order"
+            ));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bentpipe_link::HostName::{Client, Gateway, Server, Terminal};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn job(proxies: &Value) -> Result<Job, String> {
+        let program = json!({"name": "noq", "command": ["noq"]});
+        let delay = json!({"delay": "250 ms"});
+        let job = json!({
+            "scenario": {
+                "name": "s", "title": "t", "source": "s", "timeout": "60 s",
+                "satellite": {"forward": delay, "return": delay},
+            },
+            "flows": [{"testcase": "transfer", "requests": ["/1"], "client": program, "server": program}],
+            "proxies": proxies,
+            "www": "/", "certs": "/", "seed": "0000000000000001", "folder": "/", "trace": false, "qlog": false,
+        });
+        Job::read(&job.to_string())
+    }
+
+    fn proxy(place: &str, options: &Value) -> Value {
+        json!({"place": place, "name": place, "command": ["pep"], "options": options})
+    }
+
+    #[test]
+    fn a_chain_leads_from_the_client_to_the_server() {
+        let none = json!({});
+        let [terminal, gateway] = ["terminal", "gateway"].map(|place| proxy(place, &none));
+        let cases = [
+            (json!([]), vec![Client, Server], 0, "500 ms"),
+            (
+                json!([terminal]),
+                vec![Client, Terminal, Server],
+                1,
+                "500.2 ms",
+            ),
+            (
+                json!([gateway]),
+                vec![Client, Gateway, Server],
+                0,
+                "500.2 ms",
+            ),
+            (
+                json!([terminal, gateway]),
+                vec![Client, Terminal, Gateway, Server],
+                1,
+                "500.4 ms",
+            ),
+        ];
+        for (proxies, hosts, satellite, rtt) in cases {
+            let job = job(&proxies).unwrap();
+            assert_eq!(job.hosts(), hosts);
+            assert_eq!(job.hops().len(), hosts.len() - 1);
+            assert_eq!(job.satellite_hop(), satellite);
+            assert_eq!(job.scenario.rtt().to_string(), rtt);
+            assert_eq!(job.last_hop(TestCase::Transfer), 0);
+            assert_eq!(job.last_hop(TestCase::Upload), hosts.len() - 2);
+        }
+    }
+
+    #[test]
+    fn what_is_to_be_ready_gets_time_for_that() {
+        let lead = |leads: &[u64]| {
+            let places = ["terminal", "gateway"];
+            let proxies = places.iter().zip(leads).map(|(place, lead)| {
+                let mut one = proxy(place, &json!({}));
+                one["lead_ms"] = json!(lead);
+                one
+            });
+            job(&proxies.collect::<Value>()).unwrap().lead()
+        };
+        assert_eq!(lead(&[0, 0]), Span::ZERO);
+        assert_eq!(lead(&[0, 5000]), Span::from_secs(5));
+        assert_eq!(lead(&[7, 5]), Span::from_millis(7));
+    }
+
+    #[test]
+    fn proxies_stand_in_order_between_the_ends() {
+        for places in [
+            vec!["gateway", "terminal"],
+            vec!["gateway"; 2],
+            vec!["client"],
+            vec!["server"],
+        ] {
+            let proxies: Vec<Value> = places
+                .iter()
+                .map(|place| proxy(place, &json!({})))
+                .collect();
+            let problem = job(&json!(proxies)).unwrap_err();
+            assert!(problem.contains(&places.join(", ")), "{problem}");
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! The job that a trial is started with, as JSON.
+//!
+//! It says all that a trial depends on, and knows nothing of how trials are run.
+
+mod chain;
+mod testcase;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+use bentpipe_link::{HostName, Scenario};
+use bentpipe_units::{Span, Time};
+use bentpipe_wire::IpVersion;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+
+pub use self::chain::ProxyJob;
+pub use self::testcase::TestCase;
+
+/// The wall-clock time of virtual time zero: 1 January 2000, where Go's bubbles begin.
+pub const EPOCH_UNIX_S: u64 = 946_684_800;
+
+/// Which end of the connection a program is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// It opens connections.
+    Client,
+    /// It accepts them.
+    Server,
+}
+
+impl Role {
+    /// The word of the contract.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Server => "server",
+        }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn host(self) -> HostName {
+        match self {
+            Self::Client => HostName::Client,
+            Self::Server => HostName::Server,
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A program with what it is told: a stack as one side of a trial, or a proxy.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Variant {
+    /// What people call it, options included.
+    pub name: String,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Those of its `stack.toml`, by name.
+    #[serde(default)]
+    pub options: BTreeMap<String, String>,
+    /// Of the stack, as it gave it when it was installed. In virtual time each program gives it anew.
+    #[serde(default)]
+    pub version: Option<String>,
+}
+
+/// The format of jobs (`schemas/job.toml`).
+pub const FORMAT: u64 = 1;
+
+/// As many flows a trial may have: each has an address of its own.
+pub const FLOW_LIMIT: usize = 64;
+
+/// A client and a server of its own, and what is transferred between them.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlowJob {
+    /// What it is to do.
+    pub testcase: TestCase,
+    /// The application protocol, by its ALPN.
+    #[serde(default = "hq_interop")]
+    pub alpn: String,
+    /// Paths below `www`, each with a leading slash.
+    pub requests: Vec<String>,
+    /// When it begins.
+    #[serde(default)]
+    pub start_ns: u64,
+    /// How long it lasts: it is cut then, and its files, which are made here, are too large to go through before.
+    #[serde(default)]
+    pub duration_ns: Option<u64>,
+    /// The stack that opens its connection.
+    pub client: Variant,
+    /// The stack that accepts it.
+    pub server: Variant,
+}
+
+impl FlowJob {
+    /// The variant that plays `role`.
+    #[must_use]
+    pub fn variant(&self, role: Role) -> &Variant {
+        match role {
+            Role::Client => &self.client,
+            Role::Server => &self.server,
+        }
+    }
+
+    /// The last time that is known to belong to it.
+    #[must_use]
+    pub fn last(&self) -> Time {
+        Time::from_nanos(self.start_ns) + Span::from_nanos(self.duration_ns.unwrap_or(0))
+    }
+}
+
+/// Everything that a trial depends on.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    /// Of what format it is; without a number it is of this one.
+    #[serde(default = "newest_format")]
+    pub format: u64,
+    /// The path, resolved.
+    pub scenario: Scenario,
+    /// Those that share the path. The first is the one that is measured.
+    pub flows: Vec<FlowJob>,
+    /// What stands between the ends of every flow, from the client to the server; each flow has programs of its own.
+    #[serde(default)]
+    pub proxies: Vec<ProxyJob>,
+    /// The version of IP that programs speak.
+    #[serde(default, deserialize_with = "ip_version")]
+    pub ip: IpVersion,
+    /// The folder with the files that are served.
+    pub www: PathBuf,
+    /// The folder of the contract's certificates.
+    pub certs: PathBuf,
+    /// 64 bits in hexadecimal.
+    pub seed: Seed,
+    /// Where the trial leaves its files, if it has any; made only then.
+    pub folder: PathBuf,
+    /// Leave `trace.pcapng` there, with the TLS secrets inside.
+    pub trace: bool,
+    /// Leave `qlog/client/` and `qlog/server/` there. Writing them costs some stacks half as much again.
+    pub qlog: bool,
+    /// Wall time after which a silent program is given up.
+    #[serde(default = "default_silence_s")]
+    pub silence_s: u64,
+}
+
+fn ip_version<'de, D: Deserializer<'de>>(value: D) -> Result<IpVersion, D::Error> {
+    u8::deserialize(value)?.try_into().map_err(D::Error::custom)
+}
+
+fn newest_format() -> u64 {
+    FORMAT
+}
+
+fn hq_interop() -> String {
+    "hq-interop".to_owned()
+}
+
+fn default_silence_s() -> u64 {
+    30
+}
+
+impl Job {
+    /// Reads a job, and lays the cables that its proxies need.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let mut job: Self =
+            serde_json::from_str(text).map_err(|error| format!("the job: {error}"))?;
+        job.check()?;
+        let places: Vec<HostName> = job.proxies.iter().map(|proxy| proxy.place).collect();
+        job.scenario = job.scenario.with_cables(&places);
+        Ok(job)
+    }
+
+    /// What every testbed asks of a job.
+    fn check(&self) -> Result<(), String> {
+        if self.format != FORMAT {
+            let format = self.format;
+            return Err(format!(
+                "the job is of format {format}, and this program reads format {FORMAT}"
+            ));
+        }
+        if !(1..=FLOW_LIMIT).contains(&self.flows.len()) {
+            let count = self.flows.len();
+            return Err(format!("{count} flows, where 1 to {FLOW_LIMIT} can be"));
+        }
+        let timeout = Time::ZERO + self.scenario.timeout;
+        if let Some(late) = self.flows.iter().find(|flow| flow.last() > timeout) {
+            let (name, at) = (&self.scenario.name, late.last());
+            let what = format!("its timeout of {timeout} passes before a flow's {at}");
+            return Err(format!("scenario {name}: {what}"));
+        }
+        self.check_chain()
+    }
+
+    /// The flow that is measured.
+    #[must_use]
+    pub fn measured(&self) -> &FlowJob {
+        &self.flows[0]
+    }
+}
+
+/// A 64-bit seed, written as 16 hexadecimal digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Seed(pub u64);
+
+impl TryFrom<String> for Seed {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let digits = text.len() == 16 && text.bytes().all(|b| b.is_ascii_hexdigit());
+        match u64::from_str_radix(&text, 16) {
+            Ok(value) if digits => Ok(Self(value)),
+            _ => Err(format!("{text:?}: a seed is 16 hexadecimal digits")),
+        }
+    }
+}
+
+impl fmt::Display for Seed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}

@@ -1,0 +1,99 @@
+//! What a record says of hops and proxies.
+
+use bentpipe_analysis::Metrics;
+use bentpipe_analysis::metrics::OneWay;
+use bentpipe_link::{Counters, Direction, Hop};
+
+use super::link_facts::{MeasuredFiles, link_facts};
+use crate::evidence::{HopObservation, TestbedObservation, on_wire};
+use crate::finished::FinishedFlow;
+use crate::job::{Job, ProxyJob, TestCase};
+use crate::schema::{HopResult, LinkCounts, ProxyResult};
+
+/// The proxies; none where there are none.
+pub fn proxies(job: &Job, flow: &FinishedFlow) -> Vec<ProxyResult> {
+    let proxies = job.proxies.iter().enumerate();
+    let result = |(index, proxy): (usize, &ProxyJob)| {
+        let program = index + 1; // behind the client
+        let ready = flow.ready.as_ref().map(|ready| &ready[program]);
+        let exit = &flow.exits[program];
+        let statistics = flow.verdict.statistics.get(&proxy.place);
+        ProxyResult {
+            place: proxy.place,
+            name: proxy.variant.name.clone(),
+            version: ready.map(|it| it.version.clone()).unwrap_or_default(),
+            driver: ready.map(|it| it.driver.clone()).unwrap_or_default(),
+            cpu_s: exit.cpu.as_secs_f64(),
+            memory_bytes: exit.peak_memory_bytes,
+            statistics: statistics.cloned().unwrap_or_default(),
+        }
+    };
+    proxies.map(result).collect()
+}
+
+/// The hops; none where there are no proxies, and of a trial that did not begin.
+pub fn hops(
+    job: &Job,
+    observation: Option<&TestbedObservation>,
+    flow: &FinishedFlow,
+    files: MeasuredFiles,
+) -> Vec<HopResult> {
+    let Some(observation) = observation.filter(|_| !job.proxies.is_empty()) else {
+        return Vec::new();
+    };
+    let seen = job
+        .hops()
+        .into_iter()
+        .zip(&observation.hops)
+        .zip(&flow.hops);
+    seen.map(|((hop, passed), observed)| {
+        result(hop, [passed.forward, passed.back], observed, files)
+    })
+    .collect()
+}
+
+fn result(
+    hop: Hop,
+    passed: [Counters; 2],
+    observed: &HopObservation,
+    files: MeasuredFiles,
+) -> HopResult {
+    let readable = observed.busiest().filter(|_| observed.has_secrets);
+    let facts = link_facts(hop, files);
+    let (metrics, findings) = readable.map(|seen| on_wire(seen, &facts)).unzip();
+    let metrics: Option<&Metrics> = metrics.as_ref();
+    HopResult {
+        from: hop.from,
+        to: hop.to,
+        links: LinkCounts::from(passed),
+        connections: observed.completed().map(|all| all.len() as u64),
+        rtt_min_ms: metrics.and_then(|it| it.rtt_min_ms),
+        rtt_median_ms: metrics.and_then(|it| it.rtt_median_ms),
+        retransmitted_share: metrics.and_then(|it| sent(it, files.testcase).retransmitted_share),
+        findings: findings.unwrap_or_default(),
+    }
+}
+
+/// Towards the client, and towards the server.
+impl From<[Counters; 2]> for LinkCounts {
+    fn from([forward, back]: [Counters; 2]) -> Self {
+        Self {
+            forward_packets: forward.packets,
+            forward_bytes: forward.bytes,
+            forward_queue_drops: forward.queue_drops,
+            forward_losses: forward.losses,
+            return_packets: back.packets,
+            return_bytes: back.bytes,
+            return_queue_drops: back.queue_drops,
+            return_losses: back.losses,
+        }
+    }
+}
+
+/// The one-way measures of the way that the files go.
+pub fn sent(metrics: &Metrics, testcase: TestCase) -> &OneWay {
+    match testcase.direction() {
+        Direction::Forward => &metrics.forward,
+        Direction::Return => &metrics.back,
+    }
+}

@@ -1,0 +1,64 @@
+//! What is known of a trial's path and files, for measurements and findings.
+
+use bentpipe_analysis::LinkFacts;
+use bentpipe_link::{Direction, Hop, Ideal, Scenario};
+use bentpipe_units::{Rate, Size, Time};
+
+use crate::job::TestCase;
+
+/// The largest IP packet that a stack may count on: nothing is dropped for its size, but programs say what they send over
+/// is Ethernet.
+const MTU: u64 = 1500;
+
+/// What a trial moves: what an ideal sender's time depends on beside the scenario.
+#[derive(Clone, Copy)]
+pub struct MeasuredFiles {
+    pub testcase: TestCase,
+    /// Not known where as much is moved as a time allows.
+    pub size_bytes: Option<u64>,
+    /// The trial's: rates may be drawn.
+    pub seed: u64,
+    /// When the connection that is measured begins.
+    pub start: Time,
+}
+
+/// The facts of a hop and of files that are moved over it. The ideal sender's time is that of the whole path.
+pub fn link_facts(hop: Hop, files: MeasuredFiles) -> LinkFacts {
+    LinkFacts {
+        limit_s: files
+            .size_bytes
+            .map(|size| limit_s(hop.scenario(), files, size)),
+        size_bytes: files.size_bytes,
+        sender: Some(files.testcase.sending_end()),
+        ..hop_facts(hop)
+    }
+}
+
+/// The facts of a scenario alone.
+#[must_use]
+pub fn path_facts(scenario: &Scenario) -> LinkFacts {
+    hop_facts(scenario.whole())
+}
+
+fn hop_facts(hop: Hop) -> LinkFacts {
+    let rate = |direction| hop.rate(direction).map(Rate::bps);
+    let queue = |direction| hop.queue(direction).map(Size::bytes);
+    LinkFacts {
+        forward_rate_bps: rate(Direction::Forward),
+        return_rate_bps: rate(Direction::Return),
+        rtt_ms: Some(hop.rtt().as_secs_f64() * 1e3),
+        forward_queue_bytes: queue(Direction::Forward),
+        return_queue_bytes: queue(Direction::Return),
+        mtu_bytes: Some(MTU),
+        limit_s: None,
+        size_bytes: None,
+        sender: None,
+    }
+}
+
+/// The completion time of an ideal sender.
+fn limit_s(scenario: &Scenario, files: MeasuredFiles, size_bytes: u64) -> f64 {
+    let ideal = Ideal::new(scenario, files.testcase.direction(), files.seed);
+    let limit = ideal.limit(size_bytes, files.testcase.round_trips(), files.start);
+    limit.as_secs_f64()
+}

@@ -1,0 +1,148 @@
+//! The record of a trial: measures of its evidence and verdicts (`schemas/record.toml` defines
+//! them). Where the test case has two connections, they are of the second.
+
+mod flows;
+mod hops;
+mod link_facts;
+mod numbers;
+mod times;
+mod transfer;
+
+use std::time::Duration;
+
+use bentpipe_analysis::Metrics;
+use bentpipe_link::HostName;
+use bentpipe_units::Time;
+
+use self::flows::{detail, fairness, outcome};
+use self::hops::{hops, proxies, sent};
+use self::link_facts::{MeasuredFiles, link_facts};
+use self::numbers::seconds;
+use self::times::times;
+use self::transfer::{goodput, moved, rate_bps, received};
+use crate::evidence::{FlowLifetime, ObservedConnection, TestbedObservation, on_wire};
+use crate::finished::FinishedTrial;
+use crate::job::{Job, TestCase};
+use crate::schema::{LinkCounts, TrialResult};
+
+pub use self::link_facts::path_facts;
+
+/// When the connection that is measured began. None: the test case has two, and the second never did.
+fn start(
+    testcase: TestCase,
+    measured: Option<&ObservedConnection>,
+    flow: Option<&FlowLifetime>,
+) -> Option<Time> {
+    if testcase.has_two_connections() {
+        return measured.map(ObservedConnection::start);
+    }
+    Some(flow.and_then(|it| it.first_sent).unwrap_or(Time::ZERO))
+}
+
+/// Puts together what was measured.
+#[must_use]
+pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResult {
+    let observation = finished.observation.as_ref();
+    let (lifetime, flow) = (observation.map(|it| &it.flows[0]), finished.measured());
+    let testcase = job.measured().testcase;
+    let here = &flow.hops[0];
+    let measured = here.measured(testcase);
+    let start = start(testcase, measured, lifetime);
+    let lasts = job.measured().duration_ns.is_some();
+    let files = MeasuredFiles {
+        testcase,
+        size_bytes: Some(flow.measured_bytes).filter(|_| !lasts),
+        seed: job.seed.0,
+        start: start.unwrap_or(Time::ZERO),
+    };
+    let facts = link_facts(job.hops()[0], files);
+    let readable = measured.filter(|_| here.has_secrets);
+    let (metrics, findings) = readable.map(|seen| on_wire(seen, &facts)).unzip();
+    let mut times = times(job, finished, metrics.as_ref(), start);
+    let (bytes, end) = moved(job, finished, files, &mut times);
+    let sent = metrics.as_ref().map(|it: &Metrics| sent(it, testcase));
+    let rate = rate_bps(job, files, end, times.transfer_s);
+    let (goodput_bps, efficiency) = goodput(bytes, times.transfer_s, rate);
+    let limit_s = facts.limit_s;
+    let connections = here.completed();
+    let second = connections.as_ref().and_then(|all| all.get(1));
+    let satellite = observation.map(|it| &it.hops[job.satellite_hop()]);
+    let passed = satellite.map(|it| [it.forward, it.back]);
+    let (step, received_bytes) = received(job, observation.zip(start));
+    let (jain_index, flows) = fairness(job, finished, start, step);
+    let [client, server] = [0, job.proxies.len() + 1];
+    let ready = |program: usize| flow.ready.as_ref().map(|ready| &ready[program]);
+    let version = |it| ready(it).map(|it| it.version.clone()).unwrap_or_default();
+    let driver = |it| ready(it).map(|it| it.driver.clone()).unwrap_or_default();
+    let statistics = |host| {
+        flow.verdict
+            .statistics
+            .get(&host)
+            .cloned()
+            .unwrap_or_default()
+    };
+    TrialResult {
+        outcome: outcome(finished),
+        detail: detail(job, finished),
+        alpn: job.measured().alpn.clone(),
+        measured_from: if metrics.is_some() { "wire" } else { "client" },
+        handshake_s: times.handshake_s,
+        ttfb_s: times.ttfb_s,
+        completion_s: times.completion_s,
+        transfer_s: times.transfer_s,
+        goodput_bps,
+        efficiency,
+        limit_s,
+        share_of_limit: limit_s
+            .zip(times.completion_s)
+            .map(|(limit, completion)| limit / completion),
+        connections: connections.as_ref().map(|all| all.len() as u64),
+        resumed: second.and_then(|it| it.establishment.resumed),
+        zero_rtt_bytes: measured.and_then(|it| it.establishment.zero_rtt_bytes),
+        virtual_s: observation.map_or(0.0, |it| seconds(it.end.as_nanos())),
+        wall_s: wall.as_secs_f64(),
+        cpu_client_s: flow.exits[client].cpu.as_secs_f64(),
+        cpu_server_s: flow.exits[server].cpu.as_secs_f64(),
+        cpu_sim_s: own_cpu_s(),
+        memory_client_bytes: flow.exits[client].peak_memory_bytes,
+        memory_server_bytes: flow.exits[server].peak_memory_bytes,
+        epochs: observation.map_or(0, |it| it.epochs),
+        links: LinkCounts::from(passed.unwrap_or_default()),
+        client_version: version(client),
+        server_version: version(server),
+        client_driver: driver(client),
+        server_driver: driver(server),
+        retransmitted_share: sent.and_then(|it| it.retransmitted_share),
+        acks_per_data_packet: sent.and_then(|it| it.acks_per_data_packet),
+        mean_packet_bytes: sent.and_then(|it| it.mean_datagram_bytes),
+        largest_packet_bytes: sent.and_then(|it| it.largest_datagram_bytes),
+        return_rate_bps: metrics.as_ref().and_then(|it| it.back.mean_rate_bps),
+        rtt_min_ms: metrics.as_ref().and_then(|it| it.rtt_min_ms),
+        rtt_median_ms: metrics.as_ref().and_then(|it| it.rtt_median_ms),
+        rtt_max_ms: metrics.as_ref().and_then(|it| it.rtt_max_ms),
+        in_flight_max_bytes: metrics.as_ref().and_then(|it| it.in_flight_max_bytes),
+        findings: findings.unwrap_or_default(),
+        received_step_s: seconds(step),
+        received_bytes,
+        jain_index,
+        flows,
+        proxies: proxies(job, flow),
+        hops: hops(job, observation, flow, files),
+        client_statistics: statistics(HostName::Client),
+        server_statistics: statistics(HostName::Server),
+        packet_log_sha256: observation.map(TestbedObservation::sha256),
+        fidelity: observation
+            .map(|it| it.fidelity.clone())
+            .unwrap_or_default(),
+    }
+}
+
+/// CPU time of this process so far.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "cpu_sim_s is a column of the record, and decides nothing"
+)]
+fn own_cpu_s() -> f64 {
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::try_from(used).unwrap_or_default().as_secs_f64()
+}

@@ -1,0 +1,228 @@
+//! The setup of a flow: what its programs are given, and where they leave what they make.
+//!
+//! It knows the job, and nothing of how the flow went.
+
+mod addresses;
+mod served_files;
+
+use std::error::Error;
+use std::fs;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use bentpipe_endpoint::contract::{CONTRACT, ProxyHello};
+use bentpipe_link::HostName;
+use bentpipe_units::Span;
+
+use self::addresses::{Network, address};
+use crate::job::{EPOCH_UNIX_S, FlowJob, Job, Role, Variant};
+
+/// The files, folders and addresses of a flow of a job. The first flow is the one that is measured.
+pub struct FlowSetup<'a> {
+    number: usize,
+    job: &'a Job,
+    flow: &'a FlowJob,
+    /// Of all files.
+    size_bytes: u64,
+    /// Of those that are measured.
+    measured_bytes: u64,
+    www: PathBuf,
+    /// For what it leaves, until that is looked at.
+    scratch: PathBuf,
+}
+
+impl<'a> FlowSetup<'a> {
+    /// The flow with that number, and its place within `scratch`.
+    pub fn new(job: &'a Job, number: usize, scratch: &Path) -> Result<Self, Box<dyn Error>> {
+        let flow = &job.flows[number];
+        if flow.testcase.measured(&flow.requests).is_empty() {
+            let (testcase, count) = (flow.testcase.name(), flow.requests.len());
+            return Err(format!("{testcase}: {count} requests are too few").into());
+        }
+        let scratch = scratch.join(number.to_string());
+        fs::create_dir_all(scratch.join("downloads"))?;
+        let mut setup = Self {
+            number,
+            job,
+            flow,
+            size_bytes: 0,
+            measured_bytes: 0,
+            www: job.www.clone(),
+            scratch,
+        };
+        if let Some(duration) = flow.duration_ns {
+            setup.www = setup.scratch.join("www");
+            served_files::make_endless(job, flow, Span::from_nanos(duration), &setup.www)?;
+        } else {
+            setup.size_bytes = served_files::size_of(&setup.www, &flow.requests)?;
+            let measured = flow.testcase.measured(&flow.requests);
+            setup.measured_bytes = served_files::size_of(&setup.www, measured)?;
+        }
+        Ok(setup)
+    }
+
+    /// Addresses at both ends of a hop, that towards the client first.
+    #[must_use]
+    pub fn addresses(&self, hop: usize) -> [SocketAddr; 2] {
+        let hosts = self.job.hosts();
+        let own = u8::try_from(self.number + 1).expect("a job has no more flows than that");
+        let at =
+            |network, number, port| SocketAddr::new(address(self.job.ip, network, number), port);
+        let near = match hosts[hop] {
+            HostName::Terminal => at(Network::Satellite, 1, self.proxy_port(50_000)),
+            HostName::Gateway => at(Network::Ground, 254, self.proxy_port(50_000)),
+            _ => at(Network::Access, own, 50_000),
+        };
+        let far = match hosts[hop + 1] {
+            HostName::Terminal => at(Network::Access, 254, self.proxy_port(443)),
+            HostName::Gateway => at(Network::Satellite, 2, self.proxy_port(443)),
+            _ => at(Network::Ground, own, 443),
+        };
+        [near, far]
+    }
+
+    /// The address of the host that has all servers in real time.
+    #[must_use]
+    pub fn server_host(&self) -> IpAddr {
+        address(self.job.ip, Network::Ground, 1)
+    }
+
+    fn proxy_port(&self, first: u16) -> u16 {
+        first + u16::try_from(self.number).expect("a job has fewer flows")
+    }
+
+    /// Its programs, each with where it is, from the client to the server.
+    #[must_use]
+    pub fn programs(&self) -> Vec<(HostName, &'a Variant)> {
+        let proxies = self.job.proxies.iter();
+        let proxies = proxies.map(|proxy| (proxy.place, &proxy.variant));
+        let client = (HostName::Client, &self.flow.client);
+        let server = (HostName::Server, &self.flow.server);
+        [client]
+            .into_iter()
+            .chain(proxies)
+            .chain([server])
+            .collect()
+    }
+
+    /// What the proxy on `host` is told that is told nothing of its previous hop. Its addresses are where it listens, where it connects
+    /// from, and its next hop.
+    #[must_use]
+    pub fn proxy_hello(
+        &self,
+        host: HostName,
+        seed: u64,
+        [listen, local, next_hop]: [SocketAddr; 3],
+    ) -> ProxyHello {
+        let proxy = self.job.proxies.iter().find(|it| it.place == host);
+        ProxyHello {
+            contract: CONTRACT,
+            role: "proxy".to_owned(),
+            place: host.name().to_owned(),
+            options: proxy
+                .map(|it| it.variant.options.clone())
+                .unwrap_or_default(),
+            seed: format!("{seed:016x}"),
+            epoch_unix_s: EPOCH_UNIX_S,
+            previous_hop: None,
+            listen: listen.to_string(),
+            local: local.to_string(),
+            next_hop: next_hop.to_string(),
+            server_name: "server".to_owned(),
+            alpn: vec![self.flow.alpn.clone()],
+            certs: self.job.certs.clone(),
+            keylog: Some(self.key_log(host)),
+            qlog: self.qlog_of(host),
+        }
+    }
+
+    /// What its files are called: nothing is put before those of the first flow.
+    pub(crate) fn prefix(&self) -> String {
+        match self.number {
+            0 => String::new(),
+            number => format!("flow{}-", number + 1),
+        }
+    }
+
+    /// Its number, from 0; that of the flow that is measured.
+    #[must_use]
+    pub fn number(&self) -> usize {
+        self.number
+    }
+
+    /// Bytes of all its files; 0 of a duration.
+    pub(crate) fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    /// Bytes of those of its files that are measured; 0 of a duration.
+    pub(crate) fn measured_bytes(&self) -> u64 {
+        self.measured_bytes
+    }
+
+    /// The folder with the files that are served.
+    pub(crate) fn www(&self) -> &Path {
+        &self.www
+    }
+
+    /// The job that it is part of.
+    #[must_use]
+    pub fn job(&self) -> &'a Job {
+        self.job
+    }
+
+    /// As the job has it.
+    #[must_use]
+    pub fn flow(&self) -> &'a FlowJob {
+        self.flow
+    }
+
+    /// The folder that is `role`'s to serve from, if it sends.
+    #[must_use]
+    pub fn www_of(&self, role: Role) -> Option<&Path> {
+        (role == self.flow.testcase.sender()).then_some(&self.www)
+    }
+
+    /// The folder that is `role`'s to store in, if it receives.
+    #[must_use]
+    pub fn downloads_of(&self, role: Role) -> Option<PathBuf> {
+        (role == self.flow.testcase.receiver()).then(|| self.downloads())
+    }
+
+    /// The folder for the qlog of the program on `host`, if one is wanted. Only the first flow has one.
+    #[must_use]
+    pub fn qlog_of(&self, host: HostName) -> Option<PathBuf> {
+        let wanted = self.job.qlog && self.number == 0;
+        wanted.then(|| self.job.folder.join("qlog").join(host.name()))
+    }
+
+    /// Makes the folders for qlogs, if any are wanted.
+    pub fn make_qlog_folders(&self) -> io::Result<()> {
+        for host in self.job.hosts() {
+            if let Some(folder) = self.qlog_of(host) {
+                fs::create_dir_all(folder)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The TLS secrets of a hop, which the program at its end towards the client has written; empty if there are none.
+    #[must_use]
+    pub fn secrets(&self, hop: usize) -> String {
+        let host = self.job.hosts()[hop];
+        fs::read_to_string(self.key_log(host)).unwrap_or_default()
+    }
+
+    /// The folder that files are stored in.
+    #[must_use]
+    pub fn downloads(&self) -> PathBuf {
+        self.scratch.join("downloads")
+    }
+
+    /// The file for the TLS secrets of the connections that the program on `host` opens.
+    #[must_use]
+    pub fn key_log(&self, host: HostName) -> PathBuf {
+        self.scratch.join(format!("{host}.keys"))
+    }
+}

@@ -1,0 +1,367 @@
+//! Whether the wire shows what the test case asks for (third column of the table in the contract's section 2).
+//!
+//! Every file has arrived when this is asked. Connections, Retry, `ClientHello` and `ServerHello` can be read by everybody, so
+//! they are judged with or without TLS secrets; streams and 0-RTT packets need these.
+
+use std::collections::HashSet;
+
+use bentpipe_analysis::connection::{Connection, Frame};
+use bentpipe_units::Span;
+use bentpipe_wire::quic::End;
+
+use crate::evidence::ObservedConnection;
+use crate::job::TestCase;
+
+/// A first PTO is 999 ms (RFC 9002 section 6.2.2): a client that waits longer for an answer sends its `ClientHello` again.
+const LONG: Span = Span::from_millis(1000);
+
+/// Why nothing was proved.
+#[derive(Debug, PartialEq, Eq)]
+pub enum ProofFailure {
+    /// The wire shows something else: what was expected, and what was seen.
+    Other(String),
+    /// What matters could not be decrypted.
+    Sealed(&'static str),
+}
+
+/// The claim of a flow: what it was to do.
+#[derive(Debug, Clone, Copy)]
+pub struct Claim {
+    pub testcase: TestCase,
+    /// How many requests it had, and the bytes of all their files.
+    pub requests: usize,
+    pub size_bytes: u64,
+    /// That of the client's hop, without queueing and transmission.
+    pub round_trip: Span,
+}
+
+impl Claim {
+    /// Holds what was on the wire against it.
+    pub fn judge(&self, seen: &[ObservedConnection]) -> Result<(), ProofFailure> {
+        if seen.is_empty() && self.testcase == TestCase::Transfer {
+            return Ok(()); // of a protocol that is not known here, the files are all there is
+        }
+        if seen.is_empty() {
+            return Err(ProofFailure::Sealed("no QUIC connection could be made out"));
+        }
+        let made: Vec<&ObservedConnection> =
+            seen.iter().filter(|it| it.establishment.complete).collect();
+        match (self.testcase, &made[..]) {
+            (TestCase::Resumption, [_, second]) => self.resumed(second),
+            (TestCase::Zerortt, [_, second]) => {
+                self.resumed(second)?;
+                early(second)
+            }
+            (TestCase::Resumption | TestCase::Zerortt, _) => count("two connections", &made, seen),
+            (testcase, [only]) => match testcase {
+                TestCase::Handshake => handshake(only),
+                TestCase::Longrtt => self.long(only),
+                TestCase::Multiplexing => self.carries(only, self.requests, "connection"),
+                TestCase::Upload => self.upload(only),
+                _ => Ok(()),
+            },
+            _ => count("one connection", &made, seen),
+        }
+    }
+
+    fn long(&self, seen: &ObservedConnection) -> Result<(), ProofFailure> {
+        let hellos = seen.establishment.client_hellos;
+        if self.round_trip > LONG && hellos < 2 {
+            let round_trip = self.round_trip;
+            return other(format!(
+                "expected two ClientHellos or more, as the round trip takes {round_trip}; saw {hellos}"
+            ));
+        }
+        Ok(())
+    }
+
+    fn resumed(&self, second: &ObservedConnection) -> Result<(), ProofFailure> {
+        let it = &second.establishment;
+        let what = match (it.resumed, it.certificate) {
+            (Some(true), None | Some(false)) => {
+                return self.carries(second, self.requests - 1, "second connection");
+            }
+            (None, _) => {
+                return Err(ProofFailure::Sealed(
+                    "the second ServerHello could not be read",
+                ));
+            }
+            (Some(true), Some(true)) => {
+                "the second ServerHello took a ticket, but a Certificate came"
+            }
+            (Some(false), Some(true)) => {
+                "two connections, but the second handshake carried a Certificate: the server did not resume"
+            }
+            (Some(false), _) => {
+                "two connections, but the second ServerHello has no pre_shared_key: the server did not resume"
+            }
+        };
+        other(format!(
+            "expected a second connection that is resumed; saw {what}"
+        ))
+    }
+
+    /// Whether a connection answered so many requests. One that cannot be read is taken at its word, unless this is all that there
+    /// is to prove.
+    fn carries(
+        &self,
+        seen: &ObservedConnection,
+        requests: usize,
+        name: &str,
+    ) -> Result<(), ProofFailure> {
+        if !seen.is_readable() {
+            let matters = self.testcase == TestCase::Multiplexing;
+            let sealed = ProofFailure::Sealed("the connection's streams could not be decrypted");
+            return if matters { Err(sealed) } else { Ok(()) };
+        }
+        let answered = answered(&seen.connection);
+        if answered < requests {
+            return other(format!(
+                "expected a {name} that carries {requests} replies; saw {answered} streams that the server ended"
+            ));
+        }
+        Ok(())
+    }
+
+    fn upload(&self, seen: &ObservedConnection) -> Result<(), ProofFailure> {
+        if !seen.is_readable() {
+            return Err(ProofFailure::Sealed(
+                "the connection's streams could not be decrypted",
+            ));
+        }
+        let sent = |end| {
+            let packets = seen.connection.packets.iter().zip(&seen.entries);
+            let own = packets.filter(move |(packet, _)| packet.sender == end);
+            own.map(|(_, it)| u64::from(it.stream_bytes - it.retransmitted))
+                .sum::<u64>()
+        };
+        let [client, server] = [End::Client, End::Server].map(sent);
+        if client < self.size_bytes || server > 0 {
+            let size = self.size_bytes;
+            return other(format!(
+                "expected {size} stream bytes from the client and none from the server; \
+                 saw {client} and {server}"
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn handshake(seen: &ObservedConnection) -> Result<(), ProofFailure> {
+    if seen.establishment.retry {
+        return other("expected a handshake without Retry; saw one".to_owned());
+    }
+    Ok(())
+}
+
+fn early(second: &ObservedConnection) -> Result<(), ProofFailure> {
+    let it = &second.establishment;
+    match (it.zero_rtt_bytes, it.zero_rtt_accepted) {
+        (Some(1..), Some(true)) => Ok(()),
+        (Some(0), _) => other(
+            "expected stream data in 0-RTT packets; saw a resumed connection without any"
+                .to_owned(),
+        ),
+        (Some(bytes), Some(false)) => other(format!(
+            "expected 0-RTT packets that the server accepts; saw {bytes} stream bytes in such packets, \
+             but neither an acknowledgement nor early_data in the server's answer: the server did not accept 0-RTT"
+        )),
+        (None, _) => Err(ProofFailure::Sealed(
+            "the 0-RTT packets could not be decrypted",
+        )),
+        (_, None) => Err(ProofFailure::Sealed(
+            "no 0-RTT packet was acknowledged, and the server's answer to them could not be decrypted",
+        )),
+    }
+}
+
+/// That there are more connections than `expected`, or fewer.
+fn count(
+    expected: &str,
+    made: &[&ObservedConnection],
+    seen: &[ObservedConnection],
+) -> Result<(), ProofFailure> {
+    let begun = match seen.len() - made.len() {
+        0 => String::new(),
+        begun => format!(", and {begun} of which the client never sent the end of the handshake"),
+    };
+    other(format!("expected {expected}, saw {}{begun}", made.len()))
+}
+
+fn other<T>(what: String) -> Result<T, ProofFailure> {
+    Err(ProofFailure::Other(what))
+}
+
+/// How many of the client's streams for both ways the server ended.
+fn answered(connection: &Connection) -> usize {
+    let own = connection.packets.iter();
+    let own = own.filter(|it| it.sender == End::Server && !it.copy);
+    let ended = own.flat_map(|packet| connection.frames(packet));
+    let ended = ended.filter_map(|frame| match frame {
+        Frame::Stream { id, fin: true, .. } if id.is_multiple_of(4) => Some(*id),
+        _ => None,
+    });
+    ended.collect::<HashSet<u64>>().len()
+}
+
+#[cfg(test)]
+mod tests {
+    use bentpipe_analysis::Establishment;
+    use bentpipe_analysis::connection::{Protocol, Vantage};
+    use bentpipe_wire::quic::Handshake;
+
+    use super::*;
+
+    const PLAIN: Establishment = Establishment {
+        complete: true,
+        retry: false,
+        client_hellos: 1,
+        resumed: Some(false),
+        certificate: Some(true),
+        zero_rtt_bytes: Some(0),
+        zero_rtt_accepted: None,
+    };
+    const RESUMED: Establishment = Establishment {
+        resumed: Some(true),
+        certificate: Some(false),
+        ..PLAIN
+    };
+    const EARLY: Establishment = Establishment {
+        zero_rtt_bytes: Some(9),
+        zero_rtt_accepted: Some(true),
+        ..RESUMED
+    };
+
+    /// A connection whose streams cannot be read.
+    fn seen(establishment: Establishment) -> ObservedConnection {
+        let connection = Connection {
+            protocol: Protocol::Quic(1),
+            ends: ["192.0.2.1:50000", "198.51.100.1:443"].map(|end| end.parse().unwrap()),
+            initial_credit: [None; 2],
+            handshake: Handshake::default(),
+            vantage: Vantage::Both,
+            start: 0,
+            clock_ahead: 0,
+            packets: Vec::new(),
+            frames: Vec::new(),
+            ranges: Vec::new(),
+        };
+        ObservedConnection {
+            epoch_unix_ns: 0,
+            connection,
+            entries: Vec::new(),
+            establishment,
+        }
+    }
+
+    /// What is wrong with a trial of two requests on connections that came about like this.
+    fn judge(testcase: TestCase, connections: &[Establishment]) -> String {
+        let claim = Claim {
+            testcase,
+            requests: 2,
+            size_bytes: 2000,
+            round_trip: Span::from_millis(1500),
+        };
+        let seen: Vec<ObservedConnection> = connections.iter().map(|it| seen(*it)).collect();
+        match claim.judge(&seen) {
+            Ok(()) => "proved".to_owned(),
+            Err(ProofFailure::Other(what)) => what,
+            Err(ProofFailure::Sealed(what)) => format!("sealed: {what}"),
+        }
+    }
+
+    #[test]
+    fn connections_that_did_not_complete_do_not_count() {
+        let begun = Establishment {
+            complete: false,
+            ..PLAIN
+        };
+        assert_eq!(judge(TestCase::Transfer, &[begun, PLAIN]), "proved");
+        let two = judge(TestCase::Transfer, &[PLAIN, PLAIN]);
+        assert_eq!(two, "expected one connection, saw 2");
+        let one = judge(TestCase::Resumption, &[PLAIN, begun]);
+        assert_eq!(
+            one,
+            "expected two connections, saw 1, and 1 of which the client never sent the end of the handshake"
+        );
+    }
+
+    #[test]
+    fn a_ticket_that_was_not_taken_is_seen() {
+        let resumption = |second| judge(TestCase::Resumption, &[PLAIN, second]);
+        assert_eq!(resumption(RESUMED), "proved");
+        let forgets = resumption(PLAIN);
+        assert!(
+            forgets
+                .ends_with("the second handshake carried a Certificate: the server did not resume")
+        );
+        let sealed = Establishment {
+            certificate: None,
+            ..PLAIN
+        };
+        assert!(resumption(sealed).ends_with("has no pre_shared_key: the server did not resume"));
+        let both = Establishment {
+            certificate: Some(true),
+            ..RESUMED
+        };
+        assert!(resumption(both).ends_with("took a ticket, but a Certificate came"));
+        let unread = Establishment {
+            resumed: None,
+            ..PLAIN
+        };
+        assert!(resumption(unread).starts_with("sealed: "));
+    }
+
+    #[test]
+    fn early_data_has_to_be_there_and_taken() {
+        let zerortt = |second| judge(TestCase::Zerortt, &[PLAIN, second]);
+        assert_eq!(zerortt(EARLY), "proved");
+        assert!(zerortt(RESUMED).ends_with("saw a resumed connection without any"));
+        let refused = Establishment {
+            zero_rtt_accepted: Some(false),
+            ..EARLY
+        };
+        assert!(zerortt(refused).ends_with("the server did not accept 0-RTT"));
+        let sealed = Establishment {
+            zero_rtt_bytes: None,
+            zero_rtt_accepted: None,
+            ..EARLY
+        };
+        assert_eq!(
+            zerortt(sealed),
+            "sealed: the 0-RTT packets could not be decrypted"
+        );
+    }
+
+    #[test]
+    fn a_handshake_has_no_retry_and_a_long_one_is_begun_again() {
+        let retry = Establishment {
+            retry: true,
+            client_hellos: 2,
+            ..PLAIN
+        };
+        assert_eq!(judge(TestCase::Handshake, &[PLAIN]), "proved");
+        assert_eq!(
+            judge(TestCase::Handshake, &[retry]),
+            "expected a handshake without Retry; saw one"
+        );
+        assert_eq!(judge(TestCase::Longrtt, &[retry]), "proved");
+        assert_eq!(
+            judge(TestCase::Longrtt, &[PLAIN]),
+            "expected two ClientHellos or more, as the round trip takes 1.5 s; saw 1"
+        );
+    }
+
+    #[test]
+    fn what_lies_in_streams_needs_secrets() {
+        for testcase in [TestCase::Multiplexing, TestCase::Upload] {
+            let sealed = "sealed: the connection's streams could not be decrypted";
+            assert_eq!(judge(testcase, &[PLAIN]), sealed);
+        }
+        assert_eq!(judge(TestCase::Transfer, &[]), "proved");
+        assert_eq!(
+            judge(TestCase::Handshake, &[]),
+            "sealed: no QUIC connection could be made out"
+        );
+    }
+}

@@ -1,0 +1,23 @@
+//! What was on the wire: capture files, and the packets in them.
+//!
+//! [`capture::Reader`] gives the packets of any capture, [`Datagram::of`] the UDP datagram in each,
+//! and a [`quic::Observer`] per interface the QUIC packets in that, with what a [`KeyLog`] opens.
+//! [`tcp::Segment::of`] gives the TCP segment in a packet that is no datagram.
+//!
+//! Writing goes the other way: [`encapsulate`] puts headers around a datagram, and a [`Writer`]
+//! makes a trace, one pcapng file with an interface per side. A packet stands on the sender's
+//! interface at the time of its departure and, unless it was dropped or lost, on the receiver's at
+//! the time of its arrival. The TLS secrets are inside, so Wireshark and tshark open it decrypted.
+
+pub mod capture;
+mod cursor;
+mod datagram;
+mod ip;
+mod keylog;
+pub mod quic;
+pub mod tcp;
+
+pub use capture::writer::{Interface, Writer};
+pub use datagram::{Datagram, DecapsulationError, IpLayer, Path};
+pub use ip::{Endpoints, IpHeader, IpVersion, TCP, UDP, UDP_HEADER, encapsulate};
+pub use keylog::{KeyLog, SecretKind};

@@ -1,0 +1,136 @@
+//! What an observer tells of: packets that were decoded, and what could not be.
+
+use crate::datagram::Datagram;
+
+use super::header::{HeaderError, PacketType};
+use super::{End, Frames, TransportParameters};
+
+/// A packet that was decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Packet<'a> {
+    /// Which connection of this observer, counted from 0 as they began. None for a packet that
+    /// cannot be authenticated (Retry, Version Negotiation) and belongs to none that is known.
+    pub connection: Option<usize>,
+    /// Who sent it.
+    pub sender: End,
+    /// Its type.
+    pub kind: PacketType,
+    /// Its number; Retry and Version Negotiation have none.
+    pub number: Option<u64>,
+    /// Bytes, header and authentication tag included.
+    pub size: usize,
+    /// Tells it from all others, wherever it is seen.
+    pub identity: Identity,
+    /// Its frames, decrypted.
+    pub payload: &'a [u8],
+    /// What its sender said of itself in the handshake, if that was seen; see
+    /// [`TransportParameters::ack_delay_us`].
+    pub parameters: Option<&'a TransportParameters>,
+    /// If it had to wait until it could be decoded: which datagram of this observer it came in,
+    /// counted from 0.
+    pub waited_since: Option<u64>,
+}
+
+/// The last 16 bytes of a packet as it is on the wire. Of a protected packet they are the
+/// authentication tag, which no other packet shares, so the same bytes at two places are the same
+/// packet, whether it can be decrypted or not.
+pub type Identity = [u8; 16];
+
+pub(super) fn identity(bytes: &[u8]) -> Identity {
+    // Less than a tag is no packet; padded with zeros, it is told apart by what there is.
+    bytes.last_chunk().copied().unwrap_or_else(|| {
+        let mut padded = [0; 16];
+        padded[..bytes.len()].copy_from_slice(bytes);
+        padded
+    })
+}
+
+impl<'a> Packet<'a> {
+    /// Its frames, one after the other.
+    #[must_use]
+    pub fn frames(&self) -> Frames<'a> {
+        Frames::new(self.payload)
+    }
+}
+
+/// A part of a datagram that could not be decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Undecoded {
+    /// Bytes from here to the end of the packet or datagram.
+    pub size: usize,
+    /// Its connection and sender, and what kind of packet it is, where that could be told.
+    pub known: Option<(usize, End, PacketType)>,
+    /// Tells it from all others, wherever it is seen.
+    pub identity: Identity,
+    /// If it waited until that was sure: which datagram of this observer it came in, counted from
+    /// 0.
+    pub waited_since: Option<u64>,
+    /// Why.
+    pub reason: Reason,
+}
+
+impl Undecoded {
+    pub(super) fn new(
+        bytes: &[u8],
+        known: Option<(usize, End, PacketType)>,
+        reason: Reason,
+    ) -> Self {
+        Self {
+            size: bytes.len(),
+            known,
+            identity: identity(bytes),
+            waited_since: None,
+            reason,
+        }
+    }
+}
+
+/// The reason why a packet could not be decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum Reason {
+    /// Neither a connection that is known nor the beginning of one.
+    #[error("not QUIC, or of a connection whose beginning was not seen")]
+    NoConnection,
+    /// A version of QUIC other than 1 and 2, or no QUIC at all.
+    #[error("QUIC version {0:#010x} is not known, if it is QUIC")]
+    Version(u32),
+    /// The capture holds only a part of it.
+    #[error("cut short by the capture's limit on packet size")]
+    CutShort,
+    /// It does not keep the layout of a packet.
+    #[error("a damaged packet header")]
+    Header,
+    /// Nothing is known of the client's random, by which a key log names the connection.
+    #[error("its ClientHello was not seen before it")]
+    NoClientHello,
+    /// The key log does not have its connection.
+    #[error("no secret for {} packets in the key log", .0.name())]
+    NoSecret(PacketType),
+    /// A Retry packet that is not an answer to the client's Initial packet, RFC 9001 section 5.8.
+    #[error("a Retry packet whose integrity tag does not fit")]
+    RetryIntegrity,
+    /// A cipher suite that is not implemented here.
+    #[error("cipher suite {0:#06x} is not known")]
+    CipherSuite(u16),
+    /// Decryption failed: damaged, forged, or of keys that the key log does not lead to.
+    #[error("not authentic with the keys that are known")]
+    NotAuthentic,
+}
+
+impl Reason {
+    /// Whether it may be different when the `ClientHello` has been seen.
+    pub(super) fn can_change(self) -> bool {
+        matches!(self, Self::NoConnection | Self::NoClientHello)
+    }
+
+    pub(super) fn of(error: HeaderError, datagram: &Datagram<'_>) -> Self {
+        match error {
+            HeaderError::UnknownVersion(version) => Self::Version(version),
+            HeaderError::Damaged if datagram.payload.len() < datagram.length => Self::CutShort,
+            HeaderError::Damaged => Self::Header,
+        }
+    }
+}
+
+/// The outcome of decoding a packet, as [`super::Observer::datagram`] gives it.
+pub type Decoded<'a> = Result<Packet<'a>, Undecoded>;

@@ -1,0 +1,238 @@
+//! From TLS secrets to packet protection keys.
+//!
+//! Source: RFC 8446 section 7.1 (HKDF-Expand-Label), RFC 9001 sections 5.1 and 5.2, RFC 9369
+//! section 3.3. The cryptography is that of `ring`.
+
+use ring::aead::quic::HeaderProtectionKey;
+use ring::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
+use ring::hkdf::{self, KeyType, Prk, Salt};
+
+use super::header::Version;
+use super::{ConnectionId, End};
+
+/// What a packet is longer by for its authentication: 16 bytes with each cipher, RFC 9001 section
+/// 5.3.
+pub(super) const TAG: usize = 16;
+
+/// A cipher suite of TLS 1.3 that QUIC packets may be protected with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Suite {
+    Aes128Gcm,
+    Aes256Gcm,
+    ChaCha20Poly1305,
+}
+
+impl Suite {
+    /// By its number in a `ServerHello`, RFC 8446 appendix B.4.
+    pub(super) fn from_tls(number: u16) -> Option<Self> {
+        match number {
+            0x1301 => Some(Self::Aes128Gcm),
+            0x1302 => Some(Self::Aes256Gcm),
+            0x1303 => Some(Self::ChaCha20Poly1305),
+            _ => None,
+        }
+    }
+
+    /// The suites whose secrets have this length: that of their hash.
+    pub(super) fn of_secret_length(length: usize) -> &'static [Self] {
+        match length {
+            32 => &[Self::Aes128Gcm, Self::ChaCha20Poly1305],
+            48 => &[Self::Aes256Gcm],
+            _ => &[],
+        }
+    }
+
+    fn hkdf(self) -> hkdf::Algorithm {
+        match self {
+            Self::Aes128Gcm | Self::ChaCha20Poly1305 => hkdf::HKDF_SHA256,
+            Self::Aes256Gcm => hkdf::HKDF_SHA384,
+        }
+    }
+
+    fn aead(self) -> &'static aead::Algorithm {
+        match self {
+            Self::Aes128Gcm => &aead::AES_128_GCM,
+            Self::Aes256Gcm => &aead::AES_256_GCM,
+            Self::ChaCha20Poly1305 => &aead::CHACHA20_POLY1305,
+        }
+    }
+
+    fn header_protection(self) -> &'static aead::quic::Algorithm {
+        match self {
+            Self::Aes128Gcm => &aead::quic::AES_128,
+            Self::Aes256Gcm => &aead::quic::AES_256,
+            Self::ChaCha20Poly1305 => &aead::quic::CHACHA20,
+        }
+    }
+}
+
+/// A secret that packet protection keys are made of.
+#[derive(Debug, Clone)]
+pub(super) struct Secret {
+    suite: Suite,
+    version: Version,
+    prk: Prk,
+}
+
+impl Secret {
+    pub(super) fn new(suite: Suite, version: Version, secret: &[u8]) -> Self {
+        Self {
+            suite,
+            version,
+            prk: Prk::new_less_safe(suite.hkdf(), secret),
+        }
+    }
+
+    /// The secret of `sender`'s Initial packets, RFC 9001 section 5.2.
+    pub(super) fn initial(version: Version, destination: &ConnectionId, sender: End) -> Self {
+        // RFC 9001 section 5.2 and RFC 9369 section 3.3.1
+        let salt: [u8; 20] = match version {
+            Version::V1 => [
+                0x38, 0x76, 0x2c, 0xf7, 0xf5, 0x59, 0x34, 0xb3, 0x4d, 0x17, 0x9a, 0xe6, 0xa4, 0xc8,
+                0x0c, 0xad, 0xcc, 0xbb, 0x7f, 0x0a,
+            ],
+            Version::V2 => [
+                0x0d, 0xed, 0xe3, 0xde, 0xf7, 0x00, 0xa6, 0xdb, 0x81, 0x93, 0x81, 0xbe, 0x6e, 0x26,
+                0x9d, 0xcb, 0xf9, 0xbd, 0x2e, 0xd9,
+            ],
+        };
+        let initial = Salt::new(hkdf::HKDF_SHA256, &salt).extract(destination.as_bytes());
+        let label = match sender {
+            End::Client => "client in",
+            End::Server => "server in",
+        };
+        let mut secret = [0; 32];
+        expand_label(&initial, label, &mut secret);
+        Self::new(Suite::Aes128Gcm, version, &secret)
+    }
+
+    pub(super) fn packet_key(&self) -> PacketKey {
+        let (key_label, iv_label) = match self.version {
+            Version::V1 => ("quic key", "quic iv"),
+            Version::V2 => ("quicv2 key", "quicv2 iv"),
+        };
+        let algorithm = self.suite.aead();
+        let mut key = [0; 32];
+        let key = &mut key[..algorithm.key_len()];
+        expand_label(&self.prk, key_label, key);
+        let mut iv = [0; aead::NONCE_LEN];
+        expand_label(&self.prk, iv_label, &mut iv);
+        let key = UnboundKey::new(algorithm, key).expect("the key has the cipher's length");
+        PacketKey {
+            key: LessSafeKey::new(key),
+            iv,
+        }
+    }
+
+    pub(super) fn header_key(&self) -> HeaderProtectionKey {
+        let label = match self.version {
+            Version::V1 => "quic hp",
+            Version::V2 => "quicv2 hp",
+        };
+        let algorithm = self.suite.header_protection();
+        let mut key = [0; 32];
+        let key = &mut key[..algorithm.key_len()];
+        expand_label(&self.prk, label, key);
+        HeaderProtectionKey::new(algorithm, key).expect("the key has the cipher's length")
+    }
+
+    /// The secret after a key update, RFC 9001 section 6.1.
+    pub(super) fn updated(&self) -> Self {
+        let label = match self.version {
+            Version::V1 => "quic ku",
+            Version::V2 => "quicv2 ku",
+        };
+        let mut secret = [0; 48];
+        let secret = &mut secret[..self.suite.hkdf().len()];
+        expand_label(&self.prk, label, secret);
+        Self::new(self.suite, self.version, secret)
+    }
+}
+
+/// The key and the initialisation vector of one sender, between two key updates.
+#[derive(Debug)]
+pub(super) struct PacketKey {
+    key: LessSafeKey,
+    iv: [u8; aead::NONCE_LEN],
+}
+
+impl PacketKey {
+    /// Decrypts `payload` in place and tells how many bytes of it remain. If it is not authentic,
+    /// none, and what `payload` then holds is of no use.
+    pub(super) fn open(&self, number: u64, header: &[u8], payload: &mut [u8]) -> Option<usize> {
+        let mut nonce = self.iv;
+        for (byte, of_number) in nonce[4..].iter_mut().zip(number.to_be_bytes()) {
+            *byte ^= of_number; // RFC 9001 section 5.3
+        }
+        let nonce = Nonce::assume_unique_for_key(nonce);
+        let plain = self
+            .key
+            .open_in_place(nonce, Aad::from(header), payload)
+            .ok()?;
+        Some(plain.len())
+    }
+}
+
+#[cfg(test)]
+impl PacketKey {
+    /// Encrypts `payload` in place, and adds the authentication tag.
+    pub(super) fn seal(&self, number: u64, header: &[u8], payload: &mut Vec<u8>) {
+        let mut nonce = self.iv;
+        for (byte, of_number) in nonce[4..].iter_mut().zip(number.to_be_bytes()) {
+            *byte ^= of_number;
+        }
+        let nonce = Nonce::assume_unique_for_key(nonce);
+        self.key
+            .seal_in_place_append_tag(nonce, Aad::from(header), payload)
+            .expect("a short payload");
+    }
+}
+
+/// Whether the tag at the end of a Retry packet says that it answers an Initial packet to
+/// `original`.
+pub(super) fn retry_is_authentic(version: Version, original: &ConnectionId, packet: &[u8]) -> bool {
+    // RFC 9001 section 5.8 and RFC 9369 section 3.3.3
+    let (key, nonce) = match version {
+        Version::V1 => (
+            0xbe0c_690b_9f66_575a_1d76_6b54_e368_c84e_u128,
+            0x4615_99d3_5d63_2bf2_2398_25bb_u128,
+        ),
+        Version::V2 => (
+            0x8fb4_b01b_56ac_48e2_60fb_cbce_ad7c_cc92,
+            0xd869_69bc_2d7c_6d99_90ef_b04a,
+        ),
+    };
+    let Some((head, tag)) = packet.split_last_chunk::<TAG>() else {
+        return false;
+    };
+    let length = u8::try_from(original.len()).expect("at most 20 bytes");
+    let pseudo_packet = [&[length], original.as_bytes(), head].concat();
+    let key = UnboundKey::new(&aead::AES_128_GCM, &key.to_be_bytes()).expect("16 bytes");
+    let nonce = Nonce::try_assume_unique_for_key(&nonce.to_be_bytes()[4..]).expect("12 bytes");
+    LessSafeKey::new(key)
+        .open_in_place(nonce, Aad::from(pseudo_packet), &mut tag.clone())
+        .is_ok()
+}
+
+/// HKDF-Expand-Label with no context.
+fn expand_label(secret: &Prk, label: &str, out: &mut [u8]) {
+    struct Bytes(usize);
+    impl KeyType for Bytes {
+        fn len(&self) -> usize {
+            self.0
+        }
+    }
+    let length = u16::try_from(out.len()).expect("keys are short");
+    let name = u8::try_from("tls13 ".len() + label.len()).expect("labels are short");
+    let info = [
+        &length.to_be_bytes()[..],
+        &[name],
+        b"tls13 ",
+        label.as_bytes(),
+        &[0],
+    ];
+    secret
+        .expand(&info, Bytes(out.len()))
+        .and_then(|keys| keys.fill(out))
+        .expect("keys are far shorter than HKDF can make");
+}

@@ -1,0 +1,251 @@
+//! Removes the protection of packets of one sender at one encryption level, through key updates.
+//!
+//! Source: RFC 9001 section 5.4 (header protection), section 6 (key update).
+
+use std::fmt;
+use std::ops::Range;
+
+use ring::aead::quic::HeaderProtectionKey;
+
+use super::keys::{PacketKey, Secret, TAG};
+use super::packet_number::reconstruct;
+
+/// The bits of a short header that are 0, once its protection is removed.
+const RESERVED_BITS: u8 = 0x18;
+/// Up to here packet numbers are tried of which only the end is known…
+const LARGEST_MIDWAY: u64 = 1 << 24;
+/// …but no more than so many, where the end is a single byte.
+const MOST_WINDOWS: u64 = 1024;
+
+/// A packet as it came.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Protected<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) number_offset: usize,
+    pub(super) is_long: bool,
+}
+
+/// A packet with its protection removed.
+#[derive(Debug, Clone)]
+pub(super) struct Opened {
+    pub(super) number: u64,
+    /// Where in the scratch space the frames are.
+    pub(super) payload: Range<usize>,
+}
+
+/// Where packets are decrypted; kept from packet to packet.
+pub(super) type Scratch = Vec<u8>;
+
+/// The keys of one sender at one encryption level.
+pub(super) struct Keys {
+    header: HeaderProtectionKey,
+    /// The key phase bit that goes with `current`.
+    phase: bool,
+    /// The smallest packet number that was seen with `current`.
+    phase_start: u64,
+    previous: Option<PacketKey>,
+    current: PacketKey,
+    /// Made when it is first needed.
+    next: Option<(Secret, PacketKey)>,
+    secret: Secret,
+}
+
+impl fmt::Debug for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keys").finish_non_exhaustive()
+    }
+}
+
+/// What header protection hid.
+struct Header {
+    length: usize,
+    number: u64,
+    phase: bool,
+}
+
+impl Keys {
+    pub(super) fn new(secret: Secret) -> Self {
+        Self {
+            header: secret.header_key(),
+            phase: false,
+            phase_start: u64::MAX,
+            previous: None,
+            current: secret.packet_key(),
+            next: None,
+            secret,
+        }
+    }
+
+    /// Decrypts a packet into `scratch`. `largest` is the largest packet number that was seen in
+    /// its packet number space from this sender. None if the packet is not authentic.
+    pub(super) fn open(
+        &mut self,
+        packet: Protected<'_>,
+        largest: Option<u64>,
+        scratch: &mut Scratch,
+    ) -> Option<Opened> {
+        let header = self.unprotect_header(packet, largest, scratch)?;
+        let number = header.number;
+        let mut attempt = |key: &PacketKey| {
+            scratch.truncate(header.length);
+            scratch.extend_from_slice(&packet.bytes[header.length..]);
+            let (head, payload) = scratch.split_at_mut(header.length);
+            let plain = key.open(number, head, payload)?;
+            Some(header.length..header.length + plain)
+        };
+        let payload = if header.phase == self.phase {
+            let payload = attempt(&self.current)?;
+            self.phase_start = self.phase_start.min(number);
+            payload
+        } else {
+            // RFC 9001 section 6.5: a number below those of the current phase belongs to the one
+            // before.
+            let earlier = self.previous.as_ref();
+            let earlier = earlier.filter(|_| number < self.phase_start);
+            match earlier.and_then(&mut attempt) {
+                Some(payload) => payload,
+                None => self.open_with_next(number, attempt)?,
+            }
+        };
+        Some(Opened { number, payload })
+    }
+
+    /// Decrypts a packet with a short header of which neither the number nor the key update is
+    /// known, and takes up from there. Numbers up to [`LARGEST_MIDWAY`] are found, and up to three
+    /// key updates.
+    pub(super) fn open_midway(
+        &mut self,
+        packet: Protected<'_>,
+        scratch: &mut Scratch,
+    ) -> Option<Opened> {
+        let header = self.unprotect_header(packet, None, scratch)?;
+        if scratch[0] & RESERVED_BITS != 0 {
+            return None; // RFC 9000 section 17.3.1: the header key is wrong
+        }
+        let window = 1_u64 << (8 * (header.length - packet.number_offset));
+        let tries = (LARGEST_MIDWAY / window).clamp(1, MOST_WINDOWS);
+        let mut secret = self.secret.clone();
+        for update in 0..4 {
+            if (update % 2 == 1) == header.phase {
+                let key = secret.packet_key();
+                for number in (0..tries).map(|at| header.number + at * window) {
+                    scratch.truncate(header.length);
+                    scratch.extend_from_slice(&packet.bytes[header.length..]);
+                    let (head, payload) = scratch.split_at_mut(header.length);
+                    if let Some(plain) = key.open(number, head, payload) {
+                        self.phase = header.phase;
+                        self.phase_start = number;
+                        self.current = key;
+                        self.secret = secret;
+                        return Some(Opened {
+                            number,
+                            payload: header.length..header.length + plain,
+                        });
+                    }
+                }
+            }
+            secret = secret.updated();
+        }
+        None
+    }
+
+    /// Tries the key after the next key update, and takes it for the current one if it fits.
+    fn open_with_next(
+        &mut self,
+        number: u64,
+        mut attempt: impl FnMut(&PacketKey) -> Option<Range<usize>>,
+    ) -> Option<Range<usize>> {
+        let (secret, key) = self.next.take().unwrap_or_else(|| {
+            let secret = self.secret.updated();
+            let key = secret.packet_key();
+            (secret, key)
+        });
+        let Some(payload) = attempt(&key) else {
+            self.next = Some((secret, key));
+            return None;
+        };
+        self.previous = Some(std::mem::replace(&mut self.current, key));
+        self.secret = secret;
+        self.phase = !self.phase;
+        self.phase_start = number;
+        Some(payload)
+    }
+
+    /// Puts the header into `scratch` without its protection, RFC 9001 section 5.4.1.
+    fn unprotect_header(
+        &self,
+        packet: Protected<'_>,
+        largest: Option<u64>,
+        scratch: &mut Scratch,
+    ) -> Option<Header> {
+        let at = packet.number_offset;
+        let sample = packet.bytes.get(at + 4..at + 4 + TAG)?;
+        let mask = self.header.new_mask(sample).ok()?;
+        scratch.clear();
+        scratch.extend_from_slice(&packet.bytes[..at + 4]);
+        scratch[0] ^= mask[0] & if packet.is_long { 0x0f } else { 0x1f };
+        let first = scratch[0];
+        let length = usize::from(first & 0x03) + 1;
+        let mut truncated = 0;
+        for (byte, mask) in scratch[at..at + length].iter_mut().zip(&mask[1..]) {
+            *byte ^= mask;
+            truncated = truncated << 8 | u32::from(*byte);
+        }
+        Some(Header {
+            length: at + length,
+            number: reconstruct(largest, truncated, length),
+            phase: !packet.is_long && first & 0x04 != 0,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::header::Version;
+    use super::super::keys::Suite;
+    use super::*;
+
+    /// The secret of the sample packets with a short header.
+    const SECRET: [u8; 32] = [
+        0x9a, 0xc3, 0x12, 0xa7, 0xf8, 0x77, 0x46, 0x8e, 0xbe, 0x69, 0x42, 0x27, 0x48, 0xad, 0x00,
+        0xa1, 0x54, 0x43, 0xf1, 0x82, 0x03, 0xa0, 0x7d, 0x60, 0x60, 0xf6, 0x88, 0xf3, 0x0f, 0x21,
+        0x63, 0x2b,
+    ];
+
+    fn short_header(version: Version, bytes: &[u8]) {
+        let secret = Secret::new(Suite::ChaCha20Poly1305, version, &SECRET);
+        let mut keys = Keys::new(secret);
+        let packet = Protected {
+            bytes,
+            number_offset: 1,
+            is_long: false,
+        };
+        let mut scratch = Scratch::new();
+        let opened = keys.open(packet, Some(654_360_563), &mut scratch).unwrap();
+        assert_eq!(opened.number, 654_360_564);
+        assert_eq!(scratch[..4], [0x42, 0x00, 0xbf, 0xf4]);
+        assert_eq!(scratch[opened.payload], [0x01]); // PING
+    }
+
+    #[test]
+    fn chacha20_packet_of_rfc_9001_appendix_a5() {
+        short_header(
+            Version::V1,
+            &[
+                0x4c, 0xfe, 0x41, 0x89, 0x65, 0x5e, 0x5c, 0xd5, 0x5c, 0x41, 0xf6, 0x90, 0x80, 0x57,
+                0x5d, 0x79, 0x99, 0xc2, 0x5a, 0x5b, 0xfb,
+            ],
+        );
+    }
+
+    #[test]
+    fn chacha20_packet_of_rfc_9369_appendix_a5() {
+        short_header(
+            Version::V2,
+            &[
+                0x55, 0x58, 0xb1, 0xc6, 0x0a, 0xe7, 0xb6, 0xb9, 0x32, 0xbc, 0x27, 0xd7, 0x86, 0xf4,
+                0xbc, 0x2b, 0xb2, 0x0f, 0x21, 0x62, 0xba,
+            ],
+        );
+    }
+}

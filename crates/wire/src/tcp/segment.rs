@@ -1,0 +1,100 @@
+//! From a captured packet to the TCP segment in it. Of the payload, only the length counts.
+
+use std::net::SocketAddr;
+
+use super::header::Header;
+use crate::capture::CapturedPacket;
+use crate::cursor::Cursor;
+use crate::datagram::{DecapsulationError, IpLayer, Path};
+use crate::ip::TCP;
+
+/// A TCP segment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Segment {
+    /// Sender and receiver.
+    pub path: Path,
+    /// What its header says.
+    pub header: Header,
+    /// Bytes of the header.
+    pub header_bytes: u32,
+    /// The identification field of IPv4.
+    pub identification: Option<u16>,
+}
+
+impl Segment {
+    /// The segment in a captured packet that is no UDP datagram.
+    pub fn of(packet: &CapturedPacket<'_>) -> Result<Self, DecapsulationError> {
+        let ip = IpLayer::of(packet)?.ok_or(DecapsulationError::NotTcp)?;
+        if ip.protocol != TCP {
+            return Err(DecapsulationError::NotTcp);
+        }
+        read(&ip).ok_or(DecapsulationError::Damaged)
+    }
+}
+
+fn read(ip: &IpLayer<'_>) -> Option<Segment> {
+    let mut cursor = ip.rest;
+    let captured = cursor.rest().len();
+    let (source, destination) = (cursor.u16()?, cursor.u16()?);
+    let (sequence, acknowledgment) = (cursor.u32()?, cursor.u32()?);
+    let [offset, flags] = cursor.array()?;
+    let window = cursor.u16()?;
+    cursor.take(4)?; // checksum, urgent pointer
+    let header_bytes = usize::from(offset >> 4) * 4;
+    let options = header_bytes.checked_sub(20)?;
+    // Where the header does not say how long the packet is, what was captured does.
+    let length = ip.length.unwrap_or(captured).checked_sub(header_bytes)?;
+    let mut header = Header {
+        sequence,
+        acknowledgment: (flags & 0x10 != 0).then_some(acknowledgment),
+        syn: flags & 0x02 != 0,
+        fin: flags & 0x01 != 0,
+        rst: flags & 0x04 != 0,
+        window,
+        length: u32::try_from(length).ok()?,
+        ..Header::default()
+    };
+    // A capture may cut options off too.
+    let options = cursor.take(options).unwrap_or(cursor.rest());
+    read_options(options, &mut header);
+    Some(Segment {
+        path: Path {
+            source: SocketAddr::new(ip.source, source),
+            destination: SocketAddr::new(ip.destination, destination),
+        },
+        header,
+        header_bytes: u32::try_from(header_bytes).ok()?,
+        identification: ip.identification,
+    })
+}
+
+/// Takes what is needed of the options; of damaged ones, those before the damage.
+fn read_options(options: &[u8], header: &mut Header) {
+    let mut cursor = Cursor::new(options);
+    while read_option(&mut cursor, header).is_some() {}
+}
+
+/// None at the end.
+fn read_option(cursor: &mut Cursor<'_>, header: &mut Header) -> Option<()> {
+    let kind = cursor.u8()?;
+    if kind <= 1 {
+        // No operation, or the end of the list
+        return (kind == 1).then_some(());
+    }
+    let length = usize::from(cursor.u8()?).checked_sub(2)?;
+    let mut content = Cursor::new(cursor.take(length)?);
+    match kind {
+        2 => header.mss = Some(content.u16()?),
+        // RFC 7323 section 2.3: at most 14
+        3 => header.window_scale = Some(content.u8()?.min(14)),
+        5 => {
+            for block in &mut header.sack {
+                let Some(left) = content.u32() else { break };
+                *block = Some((left, content.u32()?));
+            }
+        }
+        8 => header.timestamps = Some((content.u32()?, content.u32()?)),
+        _ => {}
+    }
+    Some(())
+}

@@ -1,0 +1,30 @@
+"""The ideal sender of records and figures: it waits for handshake and request, then fills the link.
+
+Model: as `limit_s` of a record (`crates/link/src/ideal.rs` and `crates/trial/src/job/testcase.rs`), of which
+`tests/python/test_ideal_sender.py` holds that it is the same.
+"""
+
+from __future__ import annotations
+
+HEADERS = 1.05  # bytes on the link per byte of a file: 5 % are headers
+
+# Round trips before the first byte of files arrives, and after the last one: half of one for the answer to
+# what was sent to the server.
+_ROUND_TRIPS = {"zerortt": (1.0, 0.0), "upload": (1.5, 0.5)}
+
+
+def round_trips(testcase: str) -> tuple[float, float]:
+    """Round trips of the ideal sender before the first byte of files arrives, and after the last."""
+    return _ROUND_TRIPS.get(testcase, (2.0, 0.0))
+
+
+def curve(testcase: str, size_bytes: int, limit_s: float, rtt_s: float) -> list[tuple[float, float]] | None:
+    """What the ideal sender has brought, headers counted, as (seconds, bytes): nothing until handshake and
+    request have had their round trips, then files and headers at the link's rate, or the mean of one that
+    changes. None if its time is too short for that.
+    """
+    before, after = round_trips(testcase)
+    begin, end = before * rtt_s, limit_s - after * rtt_s
+    if begin > end:
+        return None
+    return [(0, 0), (begin, 0), (end, round(size_bytes * HEADERS))]

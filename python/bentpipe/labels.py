@@ -1,0 +1,93 @@
+"""Labels, taken apart: what plans, records and manifests call a variant, a scenario or a treatment.
+
+Each is taken apart here alone, once per text. Whether what it names is there, and can be meant, is for the
+rooms that know stacks, scenarios and proxies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+_QUEUE = "forward.queue"
+
+
+@dataclass(frozen=True)
+class VariantLabel:
+    """The label of a stack with its options, `quinn:cc=cubic:iw=100`."""
+
+    stack: str
+    settings: tuple[str, ...]  # as they are written
+
+    @cached_property
+    def options(self) -> Mapping[str, str]:
+        """The settings as name → value."""
+        return _by_name(self.settings)
+
+
+@dataclass(frozen=True)
+class ScenarioLabel:
+    """The label of a scenario with what was set in it, `sat,forward.queue=1BDP`."""
+
+    name: str
+    settings: tuple[str, ...]  # KEY=VALUE
+
+    def __str__(self) -> str:
+        return ",".join((self.name, *self.settings))
+
+    @cached_property
+    def values(self) -> Mapping[str, str]:
+        """The settings as key → value."""
+        return _by_name(self.settings)
+
+    @property
+    def queue(self) -> str:
+        """The queue towards the client, as in `1 BDP`; "" if none was set."""
+        text = self.values.get(_QUEUE, "")
+        return text.replace("BDP", " BDP").replace("packets", " packets")
+
+    @property
+    def without_queue(self) -> ScenarioLabel:
+        """The label of the same scenario without that setting."""
+        kept = (one for one in self.settings if not one.startswith(f"{_QUEUE}="))
+        return ScenarioLabel(self.name, tuple(kept))
+
+
+@dataclass(frozen=True)
+class TreatmentLabel:
+    """The label of a treatment, `direct` or `quic-pep terminal:iw=100,gateway`."""
+
+    kind: str
+    chain: str  # of proxies; "" of `direct`
+
+
+@cache
+def variant(text: str) -> VariantLabel:
+    """The label of a variant."""
+    stack, *settings = text.split(":")
+    return VariantLabel(stack, tuple(settings))
+
+
+@cache
+def scenario(text: str) -> ScenarioLabel:
+    """The label of a scenario; the value of a setting may have commas in it."""
+    name, *parts = text.split(",")
+    settings: list[str] = []
+    for part in parts:
+        if "=" in part or not settings:
+            settings.append(part)
+        else:
+            settings[-1] += f",{part}"
+    return ScenarioLabel(name, tuple(settings))
+
+
+@cache
+def treatment(text: str) -> TreatmentLabel:
+    """The label of a treatment."""
+    kind, _, chain = text.partition(" ")
+    return TreatmentLabel(kind, chain)
+
+
+def _by_name(settings: tuple[str, ...]) -> dict[str, str]:
+    return dict(setting.partition("=")[::2] for setting in settings)

@@ -1,0 +1,330 @@
+"""Analysis: generated from schemas/analysis.toml by `make schemas`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+FORMAT = 1
+
+# Where packets were captured.
+Sides = Literal[
+    "both",
+    "client",
+    "server",
+    "unknown",
+]
+SIDES: tuple[Sides, ...] = (
+    "both",
+    "client",
+    "server",
+    "unknown",
+)
+
+# A transport protocol.
+Protocol = Literal[
+    "quic",
+    "tcp",
+]
+PROTOCOLS: tuple[Protocol, ...] = (
+    "quic",
+    "tcp",
+)
+
+# Whether a flaw is there.
+Verdict = Literal[
+    "yes",
+    "no",
+    "not_sure",
+]
+VERDICTS: tuple[Verdict, ...] = (
+    "yes",
+    "no",
+    "not_sure",
+)
+
+# A kind of plot, as `bentpipe plot --kind` names it.
+PlotKind = Literal[
+    "offset",
+    "number",
+    "size",
+    "rate",
+    "in_flight",
+    "rtt",
+    "acks",
+]
+PLOTKINDS: tuple[PlotKind, ...] = (
+    "offset",
+    "number",
+    "size",
+    "rate",
+    "in_flight",
+    "rtt",
+    "acks",
+)
+
+
+class Undecoded(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What was left out for one and the same reason."""
+
+    # How much.
+    count: int
+    # Of what, and why.
+    what: str
+    # Where the first of it is, counted from 1 within its file.
+    first_frame: int
+
+
+class Connection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A connection of QUIC or TCP."""
+
+    # Its number, from 0, which its packets have in `packets.parquet`.
+    connection: int
+    # Its transport protocol.
+    protocol: Protocol
+    # Of QUIC: `1`, `2`, or a number in hexadecimal; null of TCP.
+    version: str | None
+    # Address and port of the end that opened it.
+    client: str
+    # Address and port of the other.
+    server: str
+    # Where it was captured.
+    vantage: Sides
+    # When its first packet was seen, with nanoseconds, which a JSON number would not hold.
+    start_unix_s: str
+    # By how much times of the server's side were put back, where clocks are certain to differ; else 0.
+    server_clock_ahead_s: float
+    # How many there are.
+    packets: int
+    # What each end allowed its peer. Absent where no transport parameters were seen.
+    transport_parameters: InitialCredits | None = None
+    # How it came about. Absent of TCP.
+    establishment: Establishment | None = None
+    # What it achieved.
+    metrics: Metrics
+    # What happened once.
+    events: list[Event]
+    # What each rule says of it.
+    findings: list[Finding]
+    # What endpoints logged. Absent if none logged its congestion window.
+    qlog: LoggedWindows | None = None
+
+
+class InitialCredits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The initial flow-control limits of both ends."""
+
+    # What the client allowed; null not seen.
+    client: InitialCredit | None
+    # What the server allowed; null not seen.
+    server: InitialCredit | None
+
+
+class InitialCredit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Limits for the peer of the end that gives them (RFC 9000 section 18.2). Those that are not given are
+    0.
+    """
+
+    # Over all streams, bytes.
+    initial_max_data: int
+    # On a bidirectional stream that the giving end opened, bytes.
+    initial_max_stream_data_bidi_local: int
+    # On one that its peer opened, bytes.
+    initial_max_stream_data_bidi_remote: int
+    # On a unidirectional stream of its peer, bytes.
+    initial_max_stream_data_uni: int
+
+
+class Establishment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The beginning of a QUIC connection."""
+
+    # Whether the client completed the handshake.
+    complete: bool
+    # Whether the server sent a Retry.
+    retry: bool
+    # How often the ClientHello was sent: the most times that any byte of it was; 0 if it was not seen.
+    client_hellos: int
+    # Whether the server took a ticket of the client: `pre_shared_key` in its ServerHello, which needs no
+    # secrets; null not seen.
+    resumed: bool | None
+    # Whether the server sent a Certificate; null not seen, or not decrypted.
+    certificate: bool | None
+    # Of stream data in 0-RTT packets of the client, retransmissions included; null some of these could not be
+    # decrypted.
+    zero_rtt_bytes: int | None
+    # Whether the server acknowledged one of these packets, or its EncryptedExtensions have `early_data`; null
+    # there are no such packets, or they could not be decrypted.
+    zero_rtt_accepted: bool | None
+
+
+class Metrics(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a connection achieved: measures of the reply. Only if `--link` says `"sender": "client"`, as it
+    does for a trial of `upload`, they are of what the client sends. Times are read at the client, or of a
+    capture of the server's side alone there: they then lack the ways between.
+    """
+
+    # From the client's first packet until it sends its Finished.
+    handshake_s: float | None
+    # Until the first packet with data of the reply arrives; null also of an upload, whose answer has no data.
+    ttfb_s: float | None
+    # Until no byte of the reply is missing; of an upload, until the end of the last answer.
+    completion_s: float | None
+    # From the first packet with data of the files to their last byte, where they arrive.
+    transfer_s: float | None
+    # 8 · `stream_bytes`, of an upload bytes of the files, / `transfer_s`; null also above the link's rate:
+    # the files fit into a flight.
+    goodput_bps: float | None
+    # Distinct bytes of the server's streams that arrived; null they could not be decrypted.
+    stream_bytes: int | None
+    # Distinct bytes of the client's streams that were sent and not lost; null they could not be decrypted.
+    upload_bytes: int | None
+    # From the server to the client.
+    forward: OneWay
+    # From the client to the server.
+    return_: OneWay = msgspec.field(name="return")
+    # The shortest RTT sample (RFC 9002) of the `sender` of `--link`, else of the end that sent more data.
+    rtt_min_ms: float | None
+    # The middle one.
+    rtt_median_ms: float | None
+    # The longest.
+    rtt_max_ms: float | None
+    # The most that this end had in flight.
+    in_flight_max_bytes: int | None
+
+
+class OneWay(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What passed in one direction."""
+
+    # QUIC packets (TCP segments).
+    packets: int
+    # Those that carried them.
+    datagrams: int
+    # Of IP packets.
+    ip_bytes: int
+    # Of stream data, with what was retransmitted; null not decrypted.
+    stream_bytes: int | None
+    # Of stream data that its sender had sent before; null captured at the receiver's side alone, where what
+    # was lost does not pass.
+    retransmitted_bytes: int | None
+    # `retransmitted_bytes` / `stream_bytes`, share.
+    retransmitted_share: float | None
+    # Those that left the sender's side and did not reach the receiver's; null not captured at both sides.
+    lost_packets: int | None
+    # `lost_packets` / `packets`, share.
+    lost_share: float | None
+    # Those that arrived after one of their packet number space with a larger number; null not captured at the
+    # receiver's side.
+    reordered_packets: int | None
+    # Packets that passed the same place once more; they count nowhere else.
+    duplicates: int
+    # The shortest time from the sender's side to the receiver's, as true as the two clocks; null not captured
+    # at both sides.
+    one_way_delay_min_ms: float | None
+    # The middle one.
+    one_way_delay_median_ms: float | None
+    # The longest.
+    one_way_delay_max_ms: float | None
+    # Of IP packets.
+    mean_datagram_bytes: float | None
+    # Likewise.
+    largest_datagram_bytes: int | None
+    # Packets with an ACK frame that went this way.
+    acks_sent: int
+    # `acks_sent` of the other direction / packets with stream data of this.
+    acks_per_data_packet: float | None
+    # IP bytes at the side of the files' receiver during the transfer, after its first packet.
+    mean_rate_bps: float | None
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Something that happened once."""
+
+    # `handshake_complete`, `first_byte`, `slow_start_end` or `last_byte`.
+    name: str
+    # When.
+    at_s: float
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a rule says of a connection."""
+
+    # Its name, as in [the list of rules](findings.md).
+    rule: str
+    # Whether the flaw is there.
+    verdict: Verdict
+    # The name of the flaw, for people.
+    title: str
+    # One plain sentence.
+    text: str
+    # The numbers behind it.
+    evidence: list[Evidence]
+    # Where to see it; null nowhere.
+    plot: PlotPlace | None
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A number that a finding rests on."""
+
+    # What the number is.
+    what: str
+    # When it was so, or began to be.
+    at_s: float
+    # The end, of what took a while; null it took none.
+    until_s: float | None
+    # The number.
+    value: float
+    # Its unit.
+    unit: str
+
+
+class PlotPlace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A part of a plot."""
+
+    # Which plot.
+    kind: PlotKind
+    # Its beginning.
+    from_s: float
+    # Its end.
+    to_s: float
+
+
+class LoggedWindows(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the ends of a connection logged."""
+
+    # Absent if the client logged no congestion window.
+    client: Logged | None = None
+    # Absent if the server logged none.
+    server: Logged | None = None
+
+
+class Logged(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What an end logged."""
+
+    # Its congestion window.
+    cwnd: WindowSeries
+
+
+class WindowSeries(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A value from each of these times on, thinned out."""
+
+    # When it changed.
+    time_s: list[float]
+    # To what, bytes.
+    bytes: list[int]
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What captures hold."""
+
+    # Of what format this file is: the number at the top of this page.
+    format: int
+    # The names of the captures, without folders.
+    files: list[str]
+    # Where the connection with the most packets was captured.
+    sides: Sides
+    # What was left out.
+    undecoded: list[Undecoded]
+    # Why captures could not be read to their ends.
+    errors: list[str]
+    # What was found, in the order of their first packets.
+    connections: list[Connection]

@@ -1,0 +1,88 @@
+"""Job: generated from schemas/job.toml by `make schemas`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+FORMAT = 1
+
+
+class JobFlow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A client and a server, and what is transferred between them."""
+
+    # Of the contract, section 2.
+    testcase: str
+    # The application protocol.
+    alpn: str = "hq-interop"
+    # Paths below `www`, each with a leading slash.
+    requests: list[str]
+    # When it begins, ns.
+    start_ns: int = 0
+    # How long it lasts: it is cut then, and its file is made by the testbed, too large to go through before;
+    # null until its files have arrived, ns.
+    duration_ns: int | None = None
+    # What opens the connection.
+    client: Program
+    # What accepts it.
+    server: Program
+
+
+class JobProxy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A proxy on the path."""
+
+    # `terminal` or `gateway`.
+    place: str
+    # What people call it, options included.
+    name: str
+    # The program and its arguments.
+    command: list[str]
+    # Those of its program, by name.
+    options: dict[str, str] = {}
+    # For how long it is there before the first client.
+    lead_ms: int = 0
+
+
+class Program(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A program that is one end of a flow, with what it is told."""
+
+    # What people call it, options included.
+    name: str
+    # The program and its arguments.
+    command: list[str]
+    # Those of its `stack.toml`, by name.
+    options: dict[str, str] = {}
+    # Of the stack, as it gave it when it was installed. In virtual time each program gives it anew; null
+    # where it is not known.
+    version: str | None = None
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything that a trial depends on, on this machine."""
+
+    # Of what format this job is: the number at the top of this page.
+    format: int
+    # The path, resolved, as `bentpipe-sim scenario` gives it.
+    scenario: dict[str, Any]
+    # Those that share the path, 1 to 64. The first is the one that is measured.
+    flows: list[JobFlow]
+    # What stands between the ends of every flow, from the client to the server; each flow has programs of its
+    # own.
+    proxies: list[JobProxy] = []
+    # The version of IP that the programs speak: 4 or 6. Addresses, headers and sizes are of that.
+    ip: int = 4
+    # The folder with the files that are served.
+    www: str
+    # The folder of the contract's certificates.
+    certs: str
+    # 64 bits in hexadecimal: all that is random in the trial comes from it.
+    seed: str
+    # Where the trial leaves its files, if it has any; made only then.
+    folder: str
+    # Leave `trace.pcapng` there, with the TLS secrets inside.
+    trace: bool
+    # Leave `qlog/client/` and `qlog/server/` there. Writing them costs some stacks half as much again.
+    qlog: bool
+    # Wall time after which a silent program is given up.
+    silence_s: int = 30

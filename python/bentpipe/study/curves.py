@@ -1,0 +1,165 @@
+"""Figures of result pages with lines: distribution functions, and medians with their quartiles."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from bentpipe.analysis.plots import canvas
+from bentpipe.analysis.plots.canvas import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION
+from bentpipe.study.figures import MM, WIDTH_MM, Line, style
+from bentpipe.study.quantiles import quantile
+
+_LOOKS = [
+    (BLUE, "-"),
+    (VERMILLION, "--"),
+    (GREEN, "-."),
+    (ORANGE, ":"),
+    (PURPLE, (0, (5, 1, 1, 1, 1, 1))),
+    (SKY, (0, (1, 1))),
+    (BLACK, (0, (8, 2))),
+]
+_HEIGHT_MM = 62
+_ACROSS = 3
+_LEGEND_MM = 8
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """The distribution of a value over all trials. Its number decides how it looks."""
+
+    name: str
+    values: Sequence[float]
+    number: int = 0
+
+
+def _look(number: int) -> tuple[str, object]:
+    return _LOOKS[number % len(_LOOKS)]
+
+
+def distributions(
+    panels: Sequence[tuple[str, Sequence[Distribution]]],
+    unit: str,
+    path: Path,
+    lines: Sequence[Line] = (),
+    limits: tuple[float, float] | None = None,
+) -> None:
+    """A panel per title with the distribution function of every series. A curve ends below 1 where values are
+    infinite, and begins above 0 where they are infinitely small.
+    """
+    across = min(_ACROSS, len(panels))
+    down = -(-len(panels) // across)
+    span = limits or _span(
+        [*(one.values for _, series in panels for one in series), [x.value for x in lines]]
+    )
+    with style():
+        width = WIDTH_MM * (1 if across > 1 else 0.6)
+        made = Figure((width * MM, (_HEIGHT_MM * down + _LEGEND_MM) * MM), layout="constrained")
+        grid = made.subplots(down, across, squeeze=False, sharex=True, sharey=True)
+        for place, axes in enumerate(grid.flat):
+            if place >= len(panels):
+                axes.set_axis_off()
+                continue
+            axes.set_title(panels[place][0])
+            for one in panels[place][1]:
+                _distribution(axes, one, span)
+            for line in lines:
+                axes.axvline(line.value, color=line.colour, ls=line.dashes, lw=0.8, zorder=2)
+            axes.set(xlim=span, ylim=(0, 1.01))
+            if place >= len(panels) - across:
+                axes.set_xlabel(unit)
+                axes.tick_params(labelbottom=True)
+            if place % across == 0:
+                axes.set_ylabel("share of runs")
+        _legend(made, [one for _, series in panels for one in series], lines)
+        canvas.save(made, path, unit)
+
+
+def _span(values: Sequence[Sequence[float]]) -> tuple[float, float]:
+    """From the least finite value to the largest, and a bit to both sides."""
+    known = [value for some in values for value in some if math.isfinite(value)] or [0.0]
+    margin = 0.04 * (max(known) - min(known)) or 1.0
+    return min(known) - margin, max(known) + margin
+
+
+def _distribution(axes: Axes, series: Distribution, span: tuple[float, float]) -> None:
+    known = sorted(value for value in series.values if math.isfinite(value))
+    below = sum(value == -math.inf for value in series.values)
+    if not series.values:
+        return
+    heights = (below + np.arange(len(known) + 1)) / len(series.values)
+    colour, dashes = _look(series.number)
+    x, y = [span[0], *known, span[1]], [*heights, heights[-1]]
+    axes.step(x, y, where="post", color=colour, ls=dashes, lw=1, zorder=3)
+
+
+def _legend(made: Figure, drawn: Sequence[Distribution | MeanCurve], lines: Sequence[Line]) -> None:
+    looks = {one.name: _look(one.number) for one in drawn}
+    handles = [
+        Line2D([], [], color=colour, ls=dashes, lw=1, label=name) for name, (colour, dashes) in looks.items()
+    ]
+    handles += [Line2D([], [], color=one.colour, ls=one.dashes, lw=0.8, label=one.label) for one in lines]
+    if len(handles) > 1:
+        made.legend(handles=handles, loc="outside upper center", ncols=min(len(handles), 4), frameon=False)
+
+
+@dataclass(frozen=True)
+class MeanCurve:
+    """A curve of means, with the values that it is of at each x. Its number decides how it looks."""
+
+    name: str
+    x: Sequence[float]
+    values: Sequence[Sequence[float | None]]
+    number: int = 0
+
+
+def quartiles(curves: Sequence[MeanCurve], labels: tuple[str, str], path: Path) -> None:
+    """The median of each curve, with a band from quartile to quartile; both end where they are not
+    finite."""
+    with style():
+        made = Figure((0.7 * WIDTH_MM * MM, (_HEIGHT_MM + _LEGEND_MM) * MM), layout="constrained")
+        axes = made.subplots()
+        for curve in curves:
+            colour, dashes = _look(curve.number)
+            low, middle, high = (
+                np.array([_finite(quantile(_known(values), share)) for values in curve.values])
+                for share in (0.25, 0.5, 0.75)
+            )
+            axes.plot(curve.x, middle, color=colour, ls=dashes, lw=1, zorder=4)
+            axes.fill_between(curve.x, low, high, color=colour, alpha=0.15, lw=0, zorder=2)
+        axes.set_xlabel(labels[0])
+        axes.set_ylabel(labels[1])
+        _legend(made, curves, [])
+        canvas.save(made, path, labels[1])
+
+
+def differences(curves: Sequence[MeanCurve], labels: tuple[str, str], path: Path) -> None:
+    """Lines about zero: of three values at each x the middle one, in a band of the others."""
+    with style():
+        made = Figure((0.7 * WIDTH_MM * MM, (_HEIGHT_MM + _LEGEND_MM) * MM), layout="constrained")
+        axes = made.subplots()
+        axes.axhline(0, color=GREY, lw=0.6, zorder=1)
+        for curve in curves:
+            colour, dashes = _look(curve.number)
+            low, middle, high = (np.array([_finite(v[place]) for v in curve.values]) for place in range(3))
+            axes.plot(curve.x, middle, color=colour, ls=dashes, lw=1, zorder=4)
+            axes.fill_between(curve.x, low, high, color=colour, alpha=0.12, lw=0, zorder=2)
+        axes.set_xlabel(labels[0])
+        axes.set_ylabel(labels[1])
+        _legend(made, curves, [Line(0, "no difference", "-", GREY)])
+        canvas.save(made, path, labels[1])
+
+
+def _finite(value: float | None) -> float:
+    return value if value is not None and math.isfinite(value) else math.nan
+
+
+def _known(values: Sequence[float | None]) -> list[float]:
+    return [value for value in values if value is not None]

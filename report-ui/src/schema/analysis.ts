@@ -1,0 +1,251 @@
+// Analysis: generated from schemas/analysis.toml by `make schemas`.
+
+/** Where packets were captured. */
+export type Sides = "both" | "client" | "server" | "unknown";
+
+/** A transport protocol. */
+export type Protocol = "quic" | "tcp";
+
+/** Whether a flaw is there. */
+export type Verdict = "yes" | "no" | "not_sure";
+
+/** A kind of plot, as `bentpipe plot --kind` names it. */
+export type PlotKind = "offset" | "number" | "size" | "rate" | "in_flight" | "rtt" | "acks";
+
+/** What captures hold. */
+export type Summary = {
+  /** Of what format this file is: the number at the top of this page. */
+  format: number;
+  /** The names of the captures, without folders. */
+  files: string[];
+  /** Where the connection with the most packets was captured. */
+  sides: Sides;
+  /** What was left out. */
+  undecoded: Undecoded[];
+  /** Why captures could not be read to their ends. */
+  errors: string[];
+  /** What was found, in the order of their first packets. */
+  connections: Connection[];
+};
+
+/** What was left out for one and the same reason. */
+export type Undecoded = {
+  /** How much. */
+  count: number;
+  /** Of what, and why. */
+  what: string;
+  /** Where the first of it is, counted from 1 within its file. */
+  first_frame: number;
+};
+
+/** A connection of QUIC or TCP. */
+export type Connection = {
+  /** Its number, from 0, which its packets have in `packets.parquet`. */
+  connection: number;
+  /** Its transport protocol. */
+  protocol: Protocol;
+  /** Of QUIC: `1`, `2`, or a number in hexadecimal. Null of TCP. */
+  version: string | null;
+  /** Address and port of the end that opened it. */
+  client: string;
+  /** Address and port of the other. */
+  server: string;
+  /** Where it was captured. */
+  vantage: Sides;
+  /** When its first packet was seen, with nanoseconds, which a JSON number would not hold. */
+  start_unix_s: string;
+  /** By how much times of the server's side were put back, where clocks are certain to differ; else 0. */
+  server_clock_ahead_s: number;
+  /** How many there are. */
+  packets: number;
+  /** What each end allowed its peer. Absent where no transport parameters were seen. */
+  transport_parameters?: InitialCredits | null;
+  /** How it came about. Absent of TCP. */
+  establishment?: Establishment | null;
+  /** What it achieved. */
+  metrics: Metrics;
+  /** What happened once. */
+  events: Event[];
+  /** What each rule says of it. */
+  findings: Finding[];
+  /** What endpoints logged. Absent if none logged its congestion window. */
+  qlog?: LoggedWindows | null;
+};
+
+/** The initial flow-control limits of both ends. */
+export type InitialCredits = {
+  /** What the client allowed. Null not seen. */
+  client: InitialCredit | null;
+  /** What the server allowed. Null not seen. */
+  server: InitialCredit | null;
+};
+
+/** Limits for the peer of the end that gives them (RFC 9000 section 18.2). Those that are not given are 0. */
+export type InitialCredit = {
+  /** Over all streams. */
+  initial_max_data: number;
+  /** On a bidirectional stream that the giving end opened. */
+  initial_max_stream_data_bidi_local: number;
+  /** On one that its peer opened. */
+  initial_max_stream_data_bidi_remote: number;
+  /** On a unidirectional stream of its peer. */
+  initial_max_stream_data_uni: number;
+};
+
+/** The beginning of a QUIC connection. */
+export type Establishment = {
+  /** Whether the client completed the handshake. */
+  complete: boolean;
+  /** Whether the server sent a Retry. */
+  retry: boolean;
+  /** How often the ClientHello was sent: the most times that any byte of it was; 0 if it was not seen. */
+  client_hellos: number;
+  /** Whether the server took a ticket of the client: `pre_shared_key` in its ServerHello, which needs no secrets. Null not seen. */
+  resumed: boolean | null;
+  /** Whether the server sent a Certificate. Null not seen, or not decrypted. */
+  certificate: boolean | null;
+  /** Of stream data in 0-RTT packets of the client, retransmissions included. Null some of these could not be decrypted. */
+  zero_rtt_bytes: number | null;
+  /** Whether the server acknowledged one of these packets, or its EncryptedExtensions have `early_data`. Null there are no such packets, or they could not be decrypted. */
+  zero_rtt_accepted: boolean | null;
+};
+
+/** What a connection achieved: measures of the reply. Only if `--link` says `"sender": "client"`, as it does for a trial of `upload`, they are of what the client sends. Times are read at the client, or of a capture of the server's side alone there: they then lack the ways between. */
+export type Metrics = {
+  /** From the client's first packet until it sends its Finished. */
+  handshake_s: number | null;
+  /** Until the first packet with data of the reply arrives. Null also of an upload, whose answer has no data. */
+  ttfb_s: number | null;
+  /** Until no byte of the reply is missing; of an upload, until the end of the last answer. */
+  completion_s: number | null;
+  /** From the first packet with data of the files to their last byte, where they arrive. */
+  transfer_s: number | null;
+  /** 8 · `stream_bytes`, of an upload bytes of the files, / `transfer_s`. Null also above the link's rate: the files fit into a flight. */
+  goodput_bps: number | null;
+  /** Distinct bytes of the server's streams that arrived. Null they could not be decrypted. */
+  stream_bytes: number | null;
+  /** Distinct bytes of the client's streams that were sent and not lost. Null they could not be decrypted. */
+  upload_bytes: number | null;
+  /** From the server to the client. */
+  forward: OneWay;
+  /** From the client to the server. */
+  return: OneWay;
+  /** The shortest RTT sample (RFC 9002) of the `sender` of `--link`, else of the end that sent more data. */
+  rtt_min_ms: number | null;
+  /** The middle one. */
+  rtt_median_ms: number | null;
+  /** The longest. */
+  rtt_max_ms: number | null;
+  /** The most that this end had in flight. */
+  in_flight_max_bytes: number | null;
+};
+
+/** What passed in one direction. */
+export type OneWay = {
+  /** QUIC packets (TCP segments). */
+  packets: number;
+  /** Those that carried them. */
+  datagrams: number;
+  /** Of IP packets. */
+  ip_bytes: number;
+  /** Of stream data, with what was retransmitted. Null not decrypted. */
+  stream_bytes: number | null;
+  /** Of stream data that its sender had sent before. Null captured at the receiver's side alone, where what was lost does not pass. */
+  retransmitted_bytes: number | null;
+  /** `retransmitted_bytes` / `stream_bytes`. */
+  retransmitted_share: number | null;
+  /** Those that left the sender's side and did not reach the receiver's. Null not captured at both sides. */
+  lost_packets: number | null;
+  /** `lost_packets` / `packets`. */
+  lost_share: number | null;
+  /** Those that arrived after one of their packet number space with a larger number. Null not captured at the receiver's side. */
+  reordered_packets: number | null;
+  /** Packets that passed the same place once more; they count nowhere else. */
+  duplicates: number;
+  /** The shortest time from the sender's side to the receiver's, as true as the two clocks. Null not captured at both sides. */
+  one_way_delay_min_ms: number | null;
+  /** The middle one. */
+  one_way_delay_median_ms: number | null;
+  /** The longest. */
+  one_way_delay_max_ms: number | null;
+  /** Of IP packets. */
+  mean_datagram_bytes: number | null;
+  /** Likewise. */
+  largest_datagram_bytes: number | null;
+  /** Packets with an ACK frame that went this way. */
+  acks_sent: number;
+  /** `acks_sent` of the other direction / packets with stream data of this. */
+  acks_per_data_packet: number | null;
+  /** IP bytes at the side of the files' receiver during the transfer, after its first packet. */
+  mean_rate_bps: number | null;
+};
+
+/** Something that happened once. */
+export type Event = {
+  /** `handshake_complete`, `first_byte`, `slow_start_end` or `last_byte`. */
+  name: string;
+  /** When. */
+  at_s: number;
+};
+
+/** What a rule says of a connection. */
+export type Finding = {
+  /** Its name, as in [the list of rules](findings.md). */
+  rule: string;
+  /** Whether the flaw is there. */
+  verdict: Verdict;
+  /** The name of the flaw, for people. */
+  title: string;
+  /** One plain sentence. */
+  text: string;
+  /** The numbers behind it. */
+  evidence: Evidence[];
+  /** Where to see it. Null nowhere. */
+  plot: PlotPlace | null;
+};
+
+/** A number that a finding rests on. */
+export type Evidence = {
+  /** What the number is. */
+  what: string;
+  /** When it was so, or began to be. */
+  at_s: number;
+  /** The end, of what took a while. Null it took none. */
+  until_s: number | null;
+  /** The number. */
+  value: number;
+  /** Its unit. */
+  unit: string;
+};
+
+/** A part of a plot. */
+export type PlotPlace = {
+  /** Which plot. */
+  kind: PlotKind;
+  /** Its beginning. */
+  from_s: number;
+  /** Its end. */
+  to_s: number;
+};
+
+/** What the ends of a connection logged. */
+export type LoggedWindows = {
+  /** Absent if the client logged no congestion window. */
+  client?: Logged | null;
+  /** Absent if the server logged none. */
+  server?: Logged | null;
+};
+
+/** What an end logged. */
+export type Logged = {
+  /** Its congestion window. */
+  cwnd: WindowSeries;
+};
+
+/** A value from each of these times on, thinned out. */
+export type WindowSeries = {
+  /** When it changed. */
+  time_s: number[];
+  /** To what. */
+  bytes: number[];
+};

@@ -1,0 +1,189 @@
+"""`bentpipe study agreement`: real time against virtual time, from made-up runs of both."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import fake_run
+import pytest
+from agreement import page as agreement
+from conftest import Command
+
+from bentpipe.errors import BentpipeError
+from bentpipe.runs.records import Record
+from bentpipe.study import catalogue
+
+EXACT = {
+    "release_error_p50_ms": 0.02,
+    "release_error_p99_ms": 0.07,
+    "release_error_p999_ms": 0.13,
+    "release_error_max_ms": 0.4,
+    "release_error_limit_ms": 1.0,
+    "kernel_drops": 0,
+    "cpu_pressure": 0.25,
+}
+
+
+def trials(scenario: str, stack: str, mbit: float, **values: Any) -> list[Record]:
+    made = [fake_run.record(scenario, stack, stack, number) for number in (1, 2, 3)]
+    good = {"outcome": "ok", "detail": "", "completion_s": 80 / mbit, "share_of_limit": mbit / 20}
+    return [
+        fake_run.change(one, **(good | {"goodput_bps": mbit * 1e6 * part} | values))
+        for one, part in zip(made, (0.999, 1, 1.001), strict=True)
+    ]
+
+
+def write(name: str, *cells: list[Record]) -> None:
+    fake_run.write(Path(name))
+    lines = [f"{record.to_json()}\n" for cell in cells for record in cell]
+    Path(name, "records.jsonl").write_text("".join(lines))
+
+
+def emu(scenario: str, stack: str, mbit: float, **values: Any) -> list[Record]:
+    return trials(scenario, stack, mbit, **({"testbed": "emu"} | EXACT | values))
+
+
+def both() -> None:
+    """Over sat quinn is slower in real time, and over satloss much slower; aioquic fails there."""
+    write(
+        "sim",
+        trials("goodput", "noq", 9),
+        trials("sat", "noq", 10),
+        trials("sat", "quinn", 10),
+        trials("satloss", "quinn", 4),
+        trials("sat", "aioquic", 3),
+    )
+    crashed = {"outcome": "crashed", "detail": "exit code 1", "goodput_bps": None}
+    write(
+        "emu",
+        emu("goodput", "noq", 9.02, release_error_max_ms=0.9),
+        emu("sat", "noq", 9.96),
+        emu("sat", "quinn", 9, alpn="h3"),
+        emu("satloss", "quinn", 2),
+        emu("sat", "aioquic", 3, **(crashed | {"completion_s": None, "share_of_limit": None})),
+    )
+
+
+def page(bentpipe: Command) -> str:
+    done = bentpipe("study", "agreement", "--run", "sim", "--run", "emu", "-o", "out")
+    assert (done.code, done.out) == (0, "out/agreement.md\n"), done.err
+    return Path("out/agreement.md").read_text()
+
+
+def section(text: str, title: str) -> str:
+    return text.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+@pytest.fixture
+def on_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A file of explanations in place of the one that comes along."""
+    file = tmp_path / "explanations.toml"
+    file.write_text("")
+    loaded = sys.modules[catalogue.find("agreement").page().__module__]  # as the command line has it
+    monkeypatch.setattr(loaded.explanations, "__defaults__", (file,))
+    return file
+
+
+def test_each_path_has_both_goodputs_and_their_ratio(bentpipe: Command, on_file: Path) -> None:
+    both()
+    text = page(bentpipe)
+    assert "3 stacks over 3 paths" in text
+    said = " ".join(text.split())
+    assert "2 of 3 pairs are as fast in real time as in virtual time within 5 %" in said
+    (row,) = [line for line in section(text, "goodput").splitlines() if "noq" in line]
+    assert row.startswith("| noq → noq | 9.00 | 9.02 | 1.002 | 1.000 to 1.004 | 8.889 / 8.869 |")
+    assert row.endswith("| 45 % / 45 % | 3 of 3 / 3 of 3 |")
+    assert "| quinn → quinn | 4.00 | 2.00 | **0.500** |" in section(text, "satloss")
+    assert "| quinn → quinn (h3 in real time) | 10.00 | 9.00 | **0.900** |" in section(text, "sat")
+    assert "- 1 cell with different application protocols" in text
+
+
+def test_differences_without_loss_stand_apart_and_want_a_reason(bentpipe: Command, on_file: Path) -> None:
+    both()
+    apart = section(page(bentpipe), "Differences beyond 5 % where nothing is lost at random")
+    rows = [line for line in apart.splitlines() if "→" in line][1:]
+    assert rows == [
+        "| sat | aioquic → aioquic | - | 3 of 3 / 0 of 3 | not explained yet |",
+        "| sat | quinn → quinn (h3 in real time) | **0.900** | 3 of 3 / 3 of 3 | not explained yet |",
+    ]
+
+
+def test_a_reason_on_file_stands_beside_its_difference(bentpipe: Command, on_file: Path) -> None:
+    both()
+    entry = (
+        '[[explanation]]\nstack = "{}"\nscenarios = ["sat"]\nreal_time_is = "{}"\nreason = "It _waits_."\n'
+    )
+    on_file.write_text(entry.format("quinn", "slower") + entry.format("quinn", "faster"))
+    text = page(bentpipe)
+    assert "| **0.900** | 3 of 3 / 3 of 3 | It \\_waits\\_. |" in text
+    assert "| - | 3 of 3 / 0 of 3 | not explained yet |" in text
+    assert "that these runs do not show: quinn, faster, sat." in text
+
+
+def test_the_links_of_real_time_are_judged(bentpipe: Command, on_file: Path) -> None:
+    both()
+    kept = section(page(bentpipe), "How exact real time was")
+    assert "| goodput | 3 | 0 | 0.020 | 0.070 | 0.130 | 0.900 | 0 | 25 % |" in kept
+    write("emu", emu("sat", "noq", 10, outcome="invalid", kernel_drops=2), emu("sat", "quinn", 10))
+    text = page(bentpipe)
+    assert "| sat | 6 | 3 | 0.020 | 0.070 | 0.130 | 0.400 | 6 | 25 % |" in text
+    assert "## Failed trials in real time\n\n3 of 6 trials failed." in text
+
+
+def test_both_runs_are_said(bentpipe: Command, on_file: Path) -> None:
+    both()
+    text = page(bentpipe)
+    assert "## How this page was made: virtual time" in text
+    assert "## How this page was made: real time" in text
+    assert "bentpipe study agreement --run sim --run emu" in text
+
+
+def test_the_runs_must_be_one_of_each(bentpipe: Command) -> None:
+    both()
+    done = bentpipe("study", "agreement", "--run", "emu", "--run", "sim", "-o", "out")
+    assert done.code == 1 and 'emu: wanted is a run on the testbed "sim", not on emu' in done.err
+    assert not Path("out").exists()
+    done = bentpipe("study", "agreement", "--run", "sim", "-o", "out")
+    assert done.code == 2 and "is written from 2 runs" in done.err
+    assert bentpipe("study", "limit", "--run", "sim", "--run", "emu").code == 2
+
+
+def test_what_comes_along_can_be_read() -> None:
+    for one in agreement.explanations():
+        assert one.reason.endswith(".") and one.scenarios
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('stack = "quinn"', "", 'the key "explanation 1: stack" is missing'),
+        ('"slower"', '"slow"', 'real_time_is: "slow" is not valid'),
+        ("reason", "why", 'unknown key "explanation 1: why"'),
+        ('["sat"]', '"sat"', "scenarios: 'sat' is not valid"),
+        ("[[explanation]]", "[[reason]]", 'unknown key "reason"'),
+    ],
+)
+def test_mistakes_in_explanations_are_named(tmp_path: Path, old: str, new: str, message: str) -> None:
+    file = tmp_path / "explanations.toml"
+    text = '[[explanation]]\nstack = "quinn"\nscenarios = ["sat"]\nreal_time_is = "slower"\nreason = "It."\n'
+    assert [one.stack for one in _read(file, text)] == ["quinn"]
+    with pytest.raises(BentpipeError) as error:
+        _read(file, text.replace(old, new))
+    assert message in str(error.value) and error.value.hint
+
+
+def _read(file: Path, text: str) -> tuple[agreement.Explanation, ...]:
+    file.write_text(text)
+    return agreement.explanations(file)
+
+
+def test_a_run_is_compared_with_what_its_manifest_says(bentpipe: Command, on_file: Path) -> None:
+    both()
+    path = Path("emu/manifest.json")
+    values = json.loads(path.read_text())
+    values["versions"]["stacks"]["noq"] = "2.0"
+    path.write_text(json.dumps(values))
+    assert "- noq is 1.2.3 in A, 2.0 in B" in page(bentpipe)

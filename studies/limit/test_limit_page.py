@@ -1,0 +1,41 @@
+"""`bentpipe study limit`, from made-up runs."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+from conftest import Command
+from fake_grid import COMES_TO, GOOD, SIZE, fail, page, trial, write
+
+
+def test_the_page_on_the_limit(bentpipe: Command) -> None:
+    scenarios = ("sat,timeout=600s", "eutelsat,timeout=600s")
+    records = [
+        trial(server, 1, scenario, size)
+        for scenario in scenarios
+        for size in (100_000, SIZE)
+        for server in COMES_TO
+    ]
+    broken = records[-1]
+    write([fail(one) if one is broken else one for one in records])
+    text = page(bentpipe, "limit")
+    assert "Files of 100 kB, 10 MB over 2 paths, with 4 variants as the server and noq as the client" in text
+    assert "| sat | 85 %: trains | 85 %: trains |" in text
+    assert "| eutelsat | 85 %: trains | 60 %: hystart++ |" in text
+    sat = text.partition("\n## sat\n")[2].partition("\n## ")[0]
+    assert "| server | 100 kB | dropped | 10 MB | dropped |" in sat
+    assert "| noq:cc=cubic:ss=trains | **85 %** | 0 % | **85 %** | 0 % |" in sat
+    assert "| noq:cc=cubic:ss=hybla | 95 % | 40 % | 95 % | 40 % |" in sat
+    assert "| noq:cc=cubic | 50 % | 2.0 % | 50 % | 2.0 % |" in sat
+    eutelsat = text.partition("\n## eutelsat\n")[2].partition("\n## ")[0]
+    assert "| noq:cc=cubic:ss=trains | **85 %** | 0 % | transfer timeout | - |" in eutelsat
+    assert "1 of 16 trials failed." in text
+    texts = " ".join(ElementTree.parse("out/limit.svg").getroot().itertext())
+    assert all(name in texts for name in ("trains", "noq's own cubic", "eutelsat", "100 kB"))
+
+
+def test_one_server_has_no_limit_page(bentpipe: Command) -> None:
+    write([trial(GOOD, 1)])
+    done = bentpipe("study", "limit", "--run", "run", "-o", "out")
+    assert done.code != 0
+    assert "several servers" in done.err and "bentpipe run limit" in done.err

@@ -1,0 +1,329 @@
+"""`bentpipe study pep`: the page on proxies, from runs that are made up here with known answers."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import fake_run
+import numpy as np
+import pytest
+from conftest import Command
+from pep import published
+from pep.runs import Arrivals, LossyPath, arrived, has, ratio, shown
+
+from bentpipe.analysis.inference import ratio as ratio_of
+from bentpipe.runs.records import Record
+
+CHAIN = "quic-pep terminal:cc=newreno:iw=100,gateway:cc=newreno:iw=100"
+SEQUENTIAL = CHAIN.replace("iw=100", "iw=100:mode=sequential")
+WARM = CHAIN.replace("iw=100", "iw=100:mode=warm")
+AUTO = "quic-pep terminal:auto=on:cc=newreno:iw=100,gateway:auto=on:cc=newreno:iw=100"
+STEP_S = 0.075
+RATE = 20e6
+HANDSHAKE = 4000  # bytes
+LOSSES = ("0%", "1%")
+
+
+def label(scenario: str, loss: str) -> str:
+    return f"{scenario},forward.loss={loss},return.loss={loss}"
+
+
+def curve(first_s: float, begin_bps: float, doubles_s: float, most_bps: float) -> list[int]:
+    """A handshake, then from `first_s` on a rate that doubles up to a highest one; 15 s of it."""
+    total, fine = 0.0, 0.005
+    made: list[int] = []
+    for step in range(1, 201):
+        while len(made) < step:
+            for inner in range(int(STEP_S / fine)):
+                now = (step - 1) * STEP_S + inner * fine
+                if now >= first_s:
+                    grown = begin_bps * 2 ** ((now - first_s) / doubles_s)
+                    total += min(grown, most_bps) * fine / 8
+            made.append(HANDSHAKE + int(total))
+    return made
+
+
+def trial(
+    place: tuple[str, str], treatment: str, iteration: int, shape: tuple[float, ...], **more: Any
+) -> Record:
+    made = fake_run.record("sat", "noq", "noq", iteration)
+    changed = {
+        "scenario": label(*place),
+        "workload": "duration:15s",
+        "size_bytes": 0,
+        "treatment": treatment,
+        "outcome": "ok",
+        "detail": "",
+        "trial": f"{place}{treatment}{iteration}{more.get('workload')}",
+        "ttfb_s": shape[0],
+        "received_step_s": STEP_S,
+        "received_bytes": curve(*shape),
+        "completion_s": None,
+        "goodput_bps": None,
+        "forward_packets": 1000,
+        "forward_queue_drops": 25,
+    }
+    return fake_run.change(made, **changed | more)
+
+
+def write(name: str, records: list[Record], **options: Any) -> Path:
+    folder = Path(name)
+    fake_run.write(folder, stacks=("noq",))
+    manifest = json.loads((folder / "manifest.json").read_text())
+    labels = list(dict.fromkeys(one.scenario for one in records))
+    summary = manifest["scenarios"]["sat"]["summary"] | {"forward_rate_bps": RATE, "title": "A made-up path"}
+    manifest["scenarios"] = {one: {"scenario": {}, "summary": summary} for one in labels}
+    chains = [
+        one.removeprefix("quic-pep ")
+        for one in dict.fromkeys(r.treatment for r in records)
+        if one != "direct"
+    ]
+    manifest["options"] |= {
+        "scenarios": list(dict.fromkeys(one.partition(",")[0] for one in labels)),
+        "sweep": {
+            "forward.loss, return.loss": [one for one in LOSSES if any(f"={one}" in r for r in labels)]
+        },
+        "workloads": list(dict.fromkeys(one.workload for one in records)),
+        "treatments": ["direct", "quic-pep"],
+        "pep": chains,
+        **options,
+    }
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    (folder / "records.jsonl").write_text("".join(f"{one.to_json()}\n" for one in records))
+    return folder
+
+
+SLOW, FAST = (1.16, 2e5, 0.6, 19.2e6), (1.08, 2e6, 0.6, 19.2e6)
+
+
+def first_run() -> Path:
+    records = []
+    for scenario in ("geo-tum", "leo-tum"):
+        for loss in LOSSES:
+            for number in (1, 2, 3):
+                # Over LEO with losses the proxies end up with half as much.
+                worse = scenario == "leo-tum" and loss == "1%"
+                fast = (FAST[0], FAST[1], FAST[2], 5e6) if worse else FAST
+                records.append(trial((scenario, loss), "direct", number, SLOW))
+                records.append(trial((scenario, loss), CHAIN, number, fast))
+    return write("run", records)
+
+
+def page(bentpipe: Command, *runs: Path) -> str:
+    done = bentpipe("study", "pep", *(word for run in runs for word in ("--run", run)), "-o", "out")
+    assert done.code == 0, done.err
+    for path in Path("out").glob("*.svg"):
+        ElementTree.parse(path)
+    return Path("out/pep.md").read_text()
+
+
+def row(text: str, begins: str) -> list[str]:
+    """The first row of a table that begins so: its other cells."""
+    line = next(line for line in text.splitlines() if line.startswith(f"| {begins} |"))
+    return [cell.strip() for cell in line.strip("|").split("|")][1:]
+
+
+def test_what_came_before_the_file_does_not_count() -> None:
+    one = trial(("geo-tum", "0%"), "direct", 1, SLOW)
+    found = arrived(one, 15.0)
+    assert len(found) == 150 and found[10] == 0 and found[-1] == one.received_bytes[-1] - HANDSHAKE
+    assert not arrived(fake_run.change(one, ttfb_s=None), 15.0).any()
+    assert not arrived(fake_run.change(one, received_bytes=[]), 15.0).any()
+
+
+@pytest.mark.parametrize(("begin", "until_s"), [(2e5, math.log2(0.9 * 19.2e6 / 2e5) * 0.6), (15e6, 0.3)])
+def test_slow_start_ends_where_the_rate_stops_to_grow(begin: float, until_s: float) -> None:
+    found = Arrivals.of([trial(("geo-tum", "0%"), "direct", 1, (1.16, begin, 0.6, 19.2e6))], 15.0)
+    assert found.slow_start_s[0] == pytest.approx(1.16 + until_s, abs=0.35)
+    assert found.full_s(RATE)[0] >= found.slow_start_s[0]
+    assert found.full_s(30e6) == [math.inf]
+
+
+def test_a_peak_that_losses_end_is_the_end_of_slow_start() -> None:
+    one = trial(("geo-tum", "1%"), "direct", 1, SLOW)
+    rising = np.array(curve(*SLOW))
+    fallen = rising.copy()
+    cut = int(5 / STEP_S)
+    fallen[cut:] = rising[cut] + (np.arange(200 - cut) * 1e6 / 8 * STEP_S).astype(int)
+    found = Arrivals.of([fake_run.change(one, received_bytes=[int(value) for value in fallen])], 15.0)
+    assert found.slow_start_s[0] == pytest.approx(5.0, abs=0.2)
+
+
+def test_nothing_has_no_end_of_slow_start() -> None:
+    silent = fake_run.change(trial(("geo-tum", "0%"), "direct", 1, SLOW), ttfb_s=None)
+    found = Arrivals.of([silent], 15.0)
+    assert found.slow_start_s == [math.inf] and np.isnan(ratio(found, found)).all()
+
+
+def test_roads_and_treatments_have_short_names() -> None:
+    assert LossyPath.of("geo-tum,forward.loss=0.1%,return.loss=0.1%") == LossyPath("geo-tum", "0.1 %")
+    assert LossyPath.of("geo-tum") == LossyPath("geo-tum", "0 %")
+    assert shown(CHAIN) == "both: cc=newreno iw=100" and shown("direct") == "direct"
+    assert shown("quic-pep terminal,gateway") == "both: defaults"
+    assert (
+        shown("quic-pep gateway:iw=9") == "gateway alone: iw=9"
+        and shown("quic-pep gateway") == "gateway alone"
+    )
+    assert shown("quic-pep terminal:iw=9,gateway") == "terminal: iw=9; gateway: defaults"
+    assert has(WARM, "mode", "warm") and not has(CHAIN, "mode", "warm") and not has("direct", "mode", "warm")
+
+
+def test_the_page_has_the_multiples_of_the_records(bentpipe: Command) -> None:
+    text = page(bentpipe, first_run())
+    known = {one: Arrivals.of([trial(("x", "0%"), "direct", 1, one)], 15.0) for one in (SLOW, FAST)}
+    many = ratio(known[FAST], known[SLOW])
+    told = row(text, "geo-tum, 0 %")
+    assert told[3] == f"{many[29]:.2f}" if many[29] < 3 else f"{many[29]:.1f}"
+    assert float(told[6]) == pytest.approx(many[149], abs=0.01)
+    ended = text.partition("## Goodput, and the end of slow start")[2]
+    slow = row(ended, "geo-tum, 0 %")
+    assert float(slow[0].removesuffix(" s")) - float(slow[1].removesuffix(" s")) == pytest.approx(
+        2.0, abs=0.2
+    )
+    assert row(text, "geo-tum, 0 %: slow start ends")[1] == "up to 2 s sooner (0 and 0.01 %)"
+    assert " s sooner, at " in row(text, "geo-tum, 0 %: slow start ends")[0]
+    assert "falls below 0.98 in: leo-tum, 1 %." in text
+    assert "3 trials of each setting, where the source has 100" in " ".join(text.split())
+    assert {path.name for path in Path("out").iterdir()} == {"pep.md", "pep-ratio.svg", "pep-goodput.svg"}
+
+
+def files(
+    scenario: str, treatment: str, first_s: float, done_s: float, trials: tuple[int, ...] = (1, 2, 3)
+) -> list[Record]:
+    return [
+        trial((scenario, "0%"), treatment, number, SLOW, workload="transfer:100000", size_bytes=100_000,
+              ttfb_s=first_s, completion_s=done_s)
+        for number in trials
+    ]  # fmt: skip
+
+
+def more_run() -> Path:
+    records = []
+    for scenario, worse in (("geo-tum", 0.7), ("leo-tum", 1.3)):
+        for treatment, shape in (("direct", SLOW), (CHAIN, FAST), (AUTO, SLOW)):
+            records += [trial((scenario, "0%"), treatment, number, shape) for number in (1, 2, 3)]
+        records += files(scenario, "direct", 1.16, 2.0)
+        records += files(scenario, CHAIN, 1.08, 2.0 * worse)
+        records += files(scenario, SEQUENTIAL, 1.161, 2.1)
+        records += files(scenario, WARM, 0.58, 1.5)
+        records += files(scenario, AUTO, 1.16, 2.0 * min(worse, 1.01))
+    return write("more", records)
+
+
+def test_further_runs_have_what_the_paper_left_open(bentpipe: Command) -> None:
+    text = page(bentpipe, first_run(), more_run())
+    first = row(text, "geo-tum: first byte direct; parallel; sequential; warm")
+    assert first == ["1.160 s; 1.080 s; 1.161 s; 0.580 s", "1.31, 2.72 s, HTTP/3"]
+    below = text.partition("### geo-tum")[2]
+    assert row(below.partition("### geo-tum")[0], "direct")[-1] == "2.5 %"
+    handshakes = text.partition("## Files, and what a handshake costs")[2]
+    assert row(handshakes.partition("### leo-tum")[0], "both: cc=newreno iw=100 mode=sequential") == [
+        "1.161", "**2.100**"
+    ]  # fmt: skip
+    aside = text.partition("## When to step aside")[2]
+    assert row(aside, "leo-tum, 0 %: 100 kB") == ["130 %", "101 %"]
+    assert "geo-tum, 0 %: 100 kB" not in aside
+    assert "slower than `direct` in 0 of the 4 settings that it was run in, in 0 of them" in aside
+
+
+def test_a_run_of_stepping_aside_alone_counts_there_alone(bentpipe: Command) -> None:
+    many = tuple(range(1, 6))
+    records = files("leo-tum", "direct", 1.16, 2.0, many) + files("leo-tum", AUTO, 1.16, 2.2, many)
+    run, more = first_run(), more_run()
+    before = page(bentpipe, run, more)
+    text = page(bentpipe, run, more, write("aside", records))
+    assert row(text.partition("## When to step aside")[2], "leo-tum, 0 %: 100 kB") == ["130 %", "110 %"]
+    assert "slower than `direct` in 1 of the 4 settings that it was run in, in 1 of them" in text
+    for title in ("## At a glance", "## Files, and what a handshake costs"):
+        assert _section(text, title) == _section(before, title)
+
+
+def test_what_one_of_many_settings_shows_may_be_chance(bentpipe: Command) -> None:
+    # Of these alone p is below 0.05; of all settings and treatments together it is not.
+    noise = (1.0, 1.02, 0.98, 1.05, 0.96)
+    records = []
+    for treatment, factor in (("direct", 1.0), (AUTO, 1.06)):
+        for number, change in enumerate(noise, 1):
+            records += files("leo-tum", treatment, 1.16, 2.0 * factor * change, (number,))
+    alone = ratio_of([2.0 * one for one in noise], [2.0 * 1.06 * one for one in noise])
+    assert alone is not None and alone.p is not None and 0.02 < alone.p < 0.05
+    text = page(bentpipe, equal_run(), write("aside", records))
+    assert row(text.partition("## When to step aside")[2], "leo-tum, 0 %: 100 kB") == ["-", "(106 %)"]
+    assert "slower than `direct` in 1 of the 1 settings that it was run in, in 0 of them" in text
+
+
+def equal_run() -> Path:
+    """With proxies as without, but for chance."""
+    records = []
+    for loss in LOSSES:
+        for treatment, shift in (("direct", 0.0), (CHAIN, 0.01)):
+            for number in (1, 2, 3):
+                shape = (SLOW[0] + 0.1 * number + shift, *SLOW[1:])
+                records.append(trial(("geo-tum", loss), treatment, number, shape))
+    return write("run", records)
+
+
+def _section(text: str, title: str) -> str:
+    assert text.count(title) == 1
+    return text.partition(title)[2].partition("\n## ")[0]
+
+
+def test_real_time_stands_beside_virtual_time(bentpipe: Command) -> None:
+    run = first_run()
+    records = [trial(("geo-tum", "0%"), name, 1, shape) for name, shape in (("direct", SLOW), (CHAIN, SLOW))]
+    real = write("real", records, testbed="emu")
+    text = page(bentpipe, run, real)
+    below = row(text.partition("## In real time")[2], "geo-tum, 0 %")
+    assert below[0] == "1" and below[3].startswith("1.00 / ")
+
+
+def without(records: Callable[[Record], bool]) -> Path:
+    run = first_run()
+    kept = [
+        line
+        for line in (run / "records.jsonl").read_text().splitlines()
+        if records(Record(**json.loads(line)))
+    ]
+    (run / "records.jsonl").write_text("".join(f"{line}\n" for line in kept))
+    return run
+
+
+@pytest.mark.parametrize("treatment", ["direct", CHAIN])
+def test_a_run_without_both_makes_no_page(bentpipe: Command, treatment: str) -> None:
+    done = bentpipe("study", "pep", "--run", without(lambda one: one.treatment == treatment), "-o", "out")
+    assert done.code == 1 and "with proxies and without" in done.err and "bentpipe run pep" in done.err
+
+
+def test_a_setting_whose_trials_failed_is_left_out(bentpipe: Command) -> None:
+    run = first_run()
+    records = [Record(**json.loads(line)) for line in (run / "records.jsonl").read_text().splitlines()]
+    failed = [
+        fake_run.change(
+            one, outcome="crashed", detail="gateway: killed by signal 6", ttfb_s=None, received_bytes=[]
+        )
+        if one.treatment == CHAIN and one.scenario == label("leo-tum", "1%")
+        else one
+        for one in records
+    ]
+    (run / "records.jsonl").write_text("".join(f"{one.to_json()}\n" for one in failed))
+    text = page(bentpipe, run)
+    assert "leo-tum, 1 % |" not in text and "gateway: killed by signal 6" in text
+
+
+def test_published_figures_are_there() -> None:
+    known = published.load()
+    assert (
+        known.scenarios["geo-tum"].most == 10 and known.scenarios["leo-tum"].response_start_proxies_s == 1.418
+    )
+
+
+def test_headers_and_what_came_twice_do_not_count() -> None:
+    one = trial(("geo-tum", "0%"), "direct", 1, SLOW)
+    whole = one.received_bytes[-1] - HANDSHAKE
+    with_headers = fake_run.change(one, goodput_bps=0.9 * whole * 8 / (15 - SLOW[0]))
+    assert arrived(with_headers, 15.0)[-1] == pytest.approx(0.9 * whole, rel=1e-3)

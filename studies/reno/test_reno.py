@@ -1,0 +1,143 @@
+"""Reno under random losses: the ideal sender, every installed stack beside it, and the page that says so."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import statistics
+from functools import cache
+from pathlib import Path
+from xml.etree import ElementTree
+
+import fake_run
+import pytest
+from conftest import Command, installed_or_skip, present
+from reno.ideal import Sender, formula
+from reno.page import TRAITS, Ideal, per_round_trip
+
+from bentpipe import paths
+from bentpipe.plan import campaign
+from bentpipe.runs.records import Record
+from bentpipe.stacks import catalogue
+
+pytestmark = pytest.mark.virtual_time
+
+PLAN = campaign.load("reno")
+SERVERS = {label.partition(":")[0]: label for label in PLAN.servers}
+SEEDS = 10  # of each stack: the campaign has more
+RTT_S = 0.6006  # of the path, with a packet's time on the links
+HELD_S = 0.025  # how long quinn holds an ACK; quiche acknowledges each packet at once
+LOSS = 0.01
+PACKETS = 9090  # 10 MiB
+
+
+@cache
+def ideal() -> Ideal:
+    return Ideal.over(LOSS, PACKETS, seeds=100)
+
+
+@pytest.mark.parametrize("loss", [0.001, 0.01])
+def test_the_ideal_sender_is_near_the_formula(loss: float) -> None:
+    """Over a transfer so long that its start does not count."""
+    assert math.isclose(Sender(loss, 1).rate(400_000), formula(loss), rel_tol=0.07)
+
+
+def test_a_quarter_of_the_loss_doubles_the_rate() -> None:
+    assert math.isclose(Sender(0.0025, 1).rate(200_000) / Sender(0.01, 1).rate(200_000), 2, rel_tol=0.1)
+
+
+def test_a_window_that_is_cut_less_is_larger() -> None:
+    """By AIMD with a share b kept: sqrt((1 + b) / (2 (1 - b)) / p)."""
+    shares = [Sender(0.001, 1, kept).rate(400_000) for kept in (0.5, 0.7)]
+    assert math.isclose(shares[1] / shares[0], math.sqrt(1.7 / 0.6 / 1.5), rel_tol=0.1)
+
+
+def test_without_losses_the_ideal_sender_doubles_its_window_in_each_round_trip() -> None:
+    """10 + 20 + 40 + 80 packets, and the last of them arrives at the end of the fourth round trip."""
+    assert Sender(0, 1).rate(150) == 150 / 4
+
+
+def test_every_reno_is_in_the_campaign() -> None:
+    found = catalogue.discover().values()
+    known = [
+        one for one in found if one.folder.parent == paths.endpoints() and "virtual-time" in one.commands
+    ]
+    assert {one.name for one in known if "newreno" in one.options.get("cc", "")} == SERVERS.keys()
+    assert TRAITS.keys() <= SERVERS.keys()
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_a_stack_agrees_with_the_ideal_sender(bentpipe: Command, name: str) -> None:
+    """As far as the spread of the seeds allows. Those that are known to differ are held
+    against what was found.
+    """
+    installed_or_skip(name)
+    client, held_s = ("quiche", 0.0) if present("quiche") else ("quinn", HELD_S)
+    installed_or_skip(client)
+    done = bentpipe("run", "reno", "--client", client, "--server", SERVERS[name], "--iterations", str(SEEDS),
+                    "--no-report", "--json", "--out", "run")  # fmt: skip
+    assert done.code == 0, done.err
+    records = [Record.from_mapping(values) for values in done.records()]
+    assert [(one.trial, one.detail) for one in records if not one.ok] == []
+    assert len(records) == SEEDS
+    assert sum(one.forward_queue_drops for one in records) == 0
+    median = statistics.median(per_round_trip(one, RTT_S) for one in records)
+    expected = ideal().median * (TRAITS[name].share if name in TRAITS else 1)
+    chance = ideal().chance(SEEDS)
+    lowest = expected * (1 - chance) * RTT_S / (RTT_S + held_s)
+    assert lowest <= median <= expected * (1 + chance)
+
+
+def reno_run(loss: str = "1 %") -> None:
+    """A made-up run of four servers: two ideal ones, x-net a tenth below and quinn a tenth above that."""
+    share = {"noq": 1.0, "aioquic": 1.0, "x-net": 0.9, "quinn": 1.1}
+    records = []
+    for name in share:
+        for iteration in range(1, 31):
+            made = fake_run.record("sat", "quiche", f"{name}:cc=newreno", iteration)
+            rate = share[name] * ideal().rates[10 + 80 * iteration // 31]
+            goodput = rate * 8 * made.size_bytes / (PACKETS * 0.6)
+            sent = {"forward_packets": PACKETS, "forward_bytes": 1228 * PACKETS}
+            none = dict.fromkeys(("forward_losses", "forward_queue_drops"), 0)
+            good = {"outcome": "ok", "detail": "", "goodput_bps": goodput, "rtt_median_ms": 600.0}
+            records.append(fake_run.change(made, **sent, **none, **good))
+    fake_run.write(Path("run"))
+    manifest = json.loads(Path("run/manifest.json").read_text())
+    manifest["scenarios"]["sat"]["summary"] |= {"forward_loss": loss, "return_loss": "none"}
+    Path("run/manifest.json").write_text(json.dumps(manifest))
+    Path("run/records.jsonl").write_text("".join(f"{record.to_json()}\n" for record in records))
+
+
+def test_the_page_tells_who_agrees(bentpipe: Command) -> None:
+    reno_run()
+    done = bentpipe("study", "reno", "--run", "run", "-o", "out")
+    assert done.code == 0, done.err
+    text = Path("out/reno.md").read_text()
+    assert "Of 4 stacks, 2 agree" in " ".join(text.split())
+    assert "| x-net:cc=newreno | lower |" in text and "| quinn:cc=newreno | higher |" in text
+    assert "| noq:cc=newreno | agrees |" in text
+    apart = text.partition("## Those that differ")[2].partition("\n## ")[0]
+    apart = " ".join(apart.split())
+    assert " ".join(TRAITS["x-net"].why.split()) in apart
+    assert re.search(r"\*\*quinn\*\*, (9|10|11) % higher: why is not known\.", apart)
+    assert "noq" not in apart
+    assert "At 1 % it says 12.25." in " ".join(text.split())
+    texts = " ".join(ElementTree.parse("out/reno.svg").getroot().itertext())
+    assert all(name in texts for name in ("ideal sender", "x-net", "quinn", "formula, 12.25"))
+
+
+@pytest.mark.parametrize("loss", ["none", "gilbert, mean 1 %"])
+def test_another_loss_has_no_formula(bentpipe: Command, loss: str) -> None:
+    reno_run(loss)
+    done = bentpipe("study", "reno", "--run", "run", "-o", "out")
+    assert done.code != 0
+    assert "uniform loss towards the client alone" in done.err and "bentpipe run reno" in done.err
+    assert not Path("out").exists()
+
+
+def test_a_run_without_reno_is_named(bentpipe: Command) -> None:
+    fake_run.write(Path("run"))
+    done = bentpipe("study", "reno", "--run", "run", "-o", "out")
+    assert done.code != 0
+    assert "servers with cc=newreno" in done.err

@@ -1,0 +1,204 @@
+"""`bentpipe study search`: the page on SEARCH, from runs that are made up here with known answers."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import fake_run
+import pytest
+from conftest import Command
+from search import published
+
+from bentpipe.runs.records import Record
+from bentpipe.study.quantiles import median, quantile, share_of
+from bentpipe.study.slow_starts import SlowStartTrial, groups
+from bentpipe.study.variants import short_names
+
+MB = 1_000_000
+SIZE = 200 * MB
+OVERHEAD = 1.02
+STEP_S = 0.2
+LOGS, KEEPS, LOWERS = (
+    f"noq:cc=cubic:ss={name}:pacing=off" for name in ("search-log", "search-keep", "search")
+)
+RUNS = 20
+
+
+def run(server: str, iteration: int, delay_s: float, reach: int = SIZE, **said: Any) -> Record:
+    """A transfer at 20 MB/s from `delay_s` on, which ends after `reach` bytes."""
+    made = fake_run.record("sat", "noq", server, iteration)
+    arrived = [min(max(20 * MB * (step * STEP_S - delay_s), 0), reach) for step in range(1, 101)]
+    curve = [int(OVERHEAD * one) for one in arrived]
+    done = {"outcome": "ok", "detail": "", "completion_s": delay_s + SIZE / (20 * MB)}
+    cut = {
+        "outcome": "transfer_timeout",
+        "detail": f"{reach} of {SIZE} bytes after 60 s",
+        "completion_s": None,
+    }
+    values: dict[str, Any] = {
+        "size_bytes": SIZE,
+        "workload": f"transfer:{SIZE}",
+        "received_step_s": STEP_S,
+        "received_bytes": curve,
+        "forward_losses": 0,
+        "server_statistics": said,
+        **(done if reach == SIZE else cut),
+    }
+    return fake_run.change(made, **values)
+
+
+def loss(second: float, **more: Any) -> dict[str, Any]:
+    return {"slow_start_left_s": second, "slow_start_left_by": "loss", "first_loss_s": second, **more}
+
+
+def exits(before: int, after: int) -> dict[str, Any]:
+    return {
+        "slow_start_left_s": 7.0,
+        "slow_start_left_by": "search",
+        "search_exit_s": 7.0,
+        "search_exit_from_bytes": before,
+        "search_exit_to_bytes": after,
+    }
+
+
+def records() -> list[Record]:
+    """Of the baseline's twenty runs one loses on the medium, and in half of the others SEARCH speaks one and
+    a half round trips before the loss. Those with SEARCH are two seconds sooner; one of them stops at 120 MB.
+    """
+    made = []
+    for number in range(1, RUNS + 1):
+        speaks = {"search_exit_s": 8.5, "search_exit_rtt_s": 1.0} if number % 2 == 0 else {}
+        baseline = run(LOGS, number, 4.0, **loss(10.0, **speaks))
+        if number == 1:
+            baseline = fake_run.change(run(LOGS, number, 30.0, **loss(3.0)), forward_losses=2)
+        made.append(baseline)
+        made.append(run(KEEPS, number, 2.0, SIZE if number > 1 else 120 * MB, **exits(10 * MB, 10 * MB)))
+        taken = 4 if number <= 5 else 2
+        made.append(run(LOWERS, number, 2.0, **exits(10 * MB, (10 - taken) * MB)))
+    return sorted(made, key=lambda one: (one.server, one.iteration))
+
+
+def write(change: Callable[[list[Record]], list[Record]] = lambda found: found) -> None:
+    fake_run.write(Path("run"))
+    manifest = json.loads(Path("run/manifest.json").read_text())
+    manifest["options"] |= {"scenarios": ["sat"], "clients": ["noq"], "servers": [LOGS, KEEPS, LOWERS]}
+    Path("run/manifest.json").write_text(json.dumps(manifest))
+    Path("run/records.jsonl").write_text("".join(f"{one.to_json()}\n" for one in change(records())))
+
+
+def page(bentpipe: Command) -> str:
+    done = bentpipe("study", "search", "--run", "run", "-o", "out")
+    assert done.code == 0, done.err
+    assert all(Path(line).is_file() for line in done.out.splitlines())
+    return Path("out/search.md").read_text()
+
+
+def test_quantiles_reach_what_is_never_reached() -> None:
+    values = [1.0, math.inf, 3.0, 2.0]
+    assert [quantile(values, share) for share in (0.25, 0.5, 0.75, 0.76)] == [1.0, 2.0, 3.0, math.inf]
+    assert median(values) == 2.5 and median([]) is None and quantile([], 0.5) is None
+    assert share_of([1.0, 2.0, math.inf], 1) == 2 / 3
+
+
+def test_bytes_are_reached_between_the_points_of_the_curve() -> None:
+    one = SlowStartTrial(run(LOGS, 1, 4.03))
+    assert math.isclose(one.reached_s(100 * MB, OVERHEAD), 9.03, abs_tol=1e-3)
+    assert math.isclose(one.reached_s(SIZE, OVERHEAD), 14.03)  # by its completion
+    assert SlowStartTrial(run(LOGS, 1, 4.0, 120 * MB)).reached_s(121 * MB, OVERHEAD) == math.inf
+
+
+def test_a_loss_before_the_link_is_full_is_one_of_the_medium() -> None:
+    found = {one.server: one for one in groups(records())}
+    assert found[LOGS].earliest_s == 10.0
+    assert (len(found[LOGS].runs), len(found[LOGS].clean)) == (RUNS, RUNS - 1)
+    assert len(found[KEEPS].clean) == RUNS  # SEARCH ended slow start before that, and by itself
+    assert math.isclose(found[LOGS].overhead, OVERHEAD, rel_tol=1e-6)
+
+
+def test_the_lead_is_counted_in_round_trips() -> None:
+    assert (
+        SlowStartTrial(
+            run(LOGS, 1, 4.0, **loss(10.0, search_exit_s=8.5, search_exit_rtt_s=1.0))
+        ).lead_round_trips
+        == 1.5
+    )
+    assert SlowStartTrial(run(LOGS, 1, 4.0, **loss(10.0))).lead_round_trips == -math.inf
+    assert SlowStartTrial(run(LOGS, 1, 4.0)).lead_round_trips is None
+
+
+@pytest.mark.parametrize(
+    ("said", "acts"),
+    [
+        ({}, False),
+        (loss(3.0), False),
+        (loss(3.0, css_entered_s=2.0), True),
+        ({"slow_start_left_s": 3.0, "slow_start_left_by": "search"}, True),
+        ({"slow_start_left_s": 3.0, "slow_start_left_by": "search", "first_loss_s": 3.5}, True),
+        ({"slow_start_left_s": 3.0, "slow_start_left_by": "recovered", "first_loss_s": 2.5}, False),
+    ],
+)
+def test_a_slow_start_acts_before_the_first_loss(said: dict[str, Any], acts: bool) -> None:
+    assert SlowStartTrial(run(LOGS, 1, 4.0, **said)).acted == acts
+
+
+def test_the_page_has_what_the_runs_came_to(bentpipe: Command) -> None:
+    write()
+    text = page(bentpipe)
+    said = " ".join(text.split())
+    # Of 19 clean runs of the baseline, 10 have an even number.
+    assert "Of 19 clean runs of `search-log` the exit comes first in 10, 53 %; published: 55 %." in said
+    assert "the median lead is 1.50 round trips" in said
+    assert "| of these, by more than a round trip | 100 % | 35 % |" in text
+    assert "| search-keep | 20 of 20 | 83 % | 20 of 20 | 78 % | 19 of 20 | 71 % | 19 of 20 | 60 % |" in text
+    assert "| by medians, at best: search-keep | 2.0 s sooner, at " in text
+    assert "| by medians, at 200 MB: search | 2.0 s sooner | - |" in text
+    assert "| search-keep | 0 % | 95 % | 5 % | 45 % / 40 % / 15 % |" in text
+    assert "`search`, 20 runs: it takes off 20 % in the median, quartiles 20 % and 20 %; " in said
+    assert "more than CUBIC's 30 % in 25 % of the runs." in said
+    assert "| noq:cc=cubic:ss=search-log:pacing=off | 20 | 1 | 19 | 659 | 103 | 12 | 544 |" in text
+    for name in ("exit", "times", "saved", "distributions", "window"):
+        texts = " ".join(ElementTree.parse(f"out/search-{name}.svg").getroot().itertext())
+        assert "search" in texts or name == "exit"
+
+
+def test_without_a_look_at_search_that_is_said(bentpipe: Command) -> None:
+    write(
+        lambda found: [
+            fake_run.change(one, server=one.server.replace("search-log", "standard")) for one in found
+        ]
+    )
+    text = page(bentpipe)
+    assert "No variant of this run has `ss=search-log`" in text
+    assert not Path("out/search-exit.svg").exists() and "search-exit.svg" not in text
+    assert "The baseline is `ss=standard`" in text
+
+
+@pytest.mark.parametrize("keep", [LOGS, KEEPS])
+def test_one_slow_start_alone_makes_no_page(bentpipe: Command, keep: str) -> None:
+    write(lambda found: [one for one in found if one.server == keep])
+    done = bentpipe("study", "search", "--run", "run", "-o", "out")
+    assert done.code != 0
+    assert "others beside it" in done.err and "bentpipe run search" in done.err
+    assert not Path("out").exists()
+
+
+def test_published_counts_agree_with_each_other() -> None:
+    """Tables 1 and 2 add up, and so do figure 8's shares and figure 12's."""
+    known = published.load()
+    for one in known.runs.values():
+        assert one.first_round_trip + one.medium + one.clean == one.all
+        assert all(count <= one.clean for count in one.reaching.values())
+    assert known.loss_first + known.exit_first == known.alike + known.sooner + known.later == 100
+
+
+def test_short_names_tell_variants_apart() -> None:
+    assert list(short_names([LOGS, KEEPS]).values()) == ["search-log", "search-keep"]
+    labels = ["noq:cc=cubic:ss=trains", "noq:cc=pico:ss=trains:ack=10", "noq:cc=bbr3"]
+    assert list(short_names(labels).values()) == ["trains + cubic", "trains + pico, ack=10", "noq's own bbr3"]
+    alike = ["noq:cc=bbr3", "noq:cc=bbr3:ss=standard:iw=10", "noq:iw=10:ss=standard:cc=bbr3"]
+    assert list(short_names(alike).values()) == ["noq's own bbr3", *alike[1:]]

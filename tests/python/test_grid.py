@@ -1,0 +1,44 @@
+"""Grids of variants against settings, from made-up records."""
+
+from __future__ import annotations
+
+import fake_run
+from fake_grid import COMES_TO, GOOD, RASH, REFERENCE, fail, trial
+
+from bentpipe.analysis.cells import cells
+from bentpipe.runs.records import Record
+from bentpipe.study.grid import Grid, GridCell, dropped
+
+
+def grid(records: list[Record]) -> Grid:
+    found = {(one.key.server, "here"): one for one in cells(records)}
+    return Grid({label: label for label in COMES_TO}, ["here"], found)
+
+
+def test_drops_are_told_as_a_share_of_the_file() -> None:
+    assert dropped(trial(RASH, 1)) == 0.4
+    assert dropped(fake_run.change(trial(RASH, 1), forward_packets=0)) is None
+
+
+def test_the_best_is_sought_among_those_that_lose_no_more_than_the_reference() -> None:
+    assert grid([trial(one, 1) for one in COMES_TO]).best("here") == {GOOD}
+    assert grid([trial(one, 1) for one in COMES_TO if one != GOOD]).best("here") == {REFERENCE}
+
+
+def test_without_the_reference_the_fastest_is_the_best() -> None:
+    assert grid([trial(one, 1) for one in COMES_TO if one != REFERENCE]).best("here") == {RASH}
+
+
+def test_who_fails_is_not_the_best() -> None:
+    records = [trial(one, 1) for one in COMES_TO] + [fail(trial(GOOD, 2))]
+    assert grid(records).best("here") == {REFERENCE}
+    assert "85 % (1)" in grid(records).markdown("server")
+
+
+def test_a_cell_of_the_grid_is_the_median_of_what_succeeded() -> None:
+    records = [trial(GOOD, number, share_of_limit=0.1 * number) for number in (1, 2, 9)]
+    (cell,) = cells([*records, fail(trial(GOOD, 10))])
+    assert GridCell(cell).share == 0.2 and GridCell(cell).failed == 1
+    assert GridCell(cell).written(best=True) == ["**20 %** (1)", "0 %"]
+    (cell,) = cells([fail(trial(GOOD, 1))])
+    assert GridCell(cell).written(best=False) == ["transfer timeout", "-"]

@@ -1,0 +1,76 @@
+"""IPv6 in trials of both testbeds: what crosses links has its headers, and records and traces say so."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import Command, installed_or_skip
+
+from bentpipe.runs.records import Record
+
+TSHARK = shutil.which("tshark")
+RUN = ["run", "--client", "noq", "--server", "noq", "--iterations", "1", "--no-report", "--json"]
+
+
+def records(bentpipe: Command, *options: str) -> list[Record]:
+    """What comes of trials of noq with noq."""
+    installed_or_skip("noq")
+    done = bentpipe(*RUN, *options)
+    assert done.code == 0, done.err
+    found = [Record.from_mapping(one) for one in done.records()]
+    assert [one.outcome for one in found] == ["ok"] * len(found), found
+    return found
+
+
+@pytest.mark.virtual_time
+def test_headers_are_those_of_the_version(bentpipe: Command) -> None:
+    (four,) = records(bentpipe, "--scenario", "sat", "--bytes", "1MB", "--ip", "4")
+    (six,) = records(bentpipe, "--scenario", "sat", "--bytes", "1MB", "--ip", "6")
+    assert (four.ip, six.ip) == (4, 6)
+    assert four.trial == six.trial, "the version changes no seed"
+    assert four.packet_log_sha256 != six.packet_log_sha256
+    # A handshake's first flight is the same, but for 20 bytes of header each.
+    assert six.forward_bytes is not None and four.forward_bytes is not None
+    assert six.forward_packets is not None
+    assert six.forward_bytes - four.forward_bytes >= 19 * six.forward_packets
+
+
+@pytest.mark.virtual_time
+def test_it_repeats_and_crosses_proxies(bentpipe: Command) -> None:
+    options = ("--scenario", "geo-tum", "--bytes", "1MB", "--ip", "6", "--treatment", "direct,quic-pep")
+    first, again = records(bentpipe, *options), records(bentpipe, *options)
+    assert len(first) == 2
+    assert [one.packet_log_sha256 for one in first] == [one.packet_log_sha256 for one in again]
+
+
+@pytest.mark.virtual_time
+@pytest.mark.skipif(TSHARK is None, reason="tshark is not installed (apt install tshark)")
+def test_tshark_reads_the_trace(bentpipe: Command) -> None:
+    (record,) = records(
+        bentpipe, "--scenario", "sat", "--bytes", "100kB", "--ip", "6", "--trace", "all", "--out", "A"
+    )
+    trace = Path("A/trials") / record.trial / "trace.pcapng"
+
+    def tshark(*arguments: str) -> list[str]:
+        command = [str(TSHARK), "-r", str(trace), "-o", "udp.check_checksum:TRUE", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+
+    assert tshark("-Y", "ip || _ws.malformed || udp.checksum.status == 0") == []
+    sent = tshark("-Y", 'frame.interface_name == "client" && ipv6.src == 2001:db8:1::1 && quic')
+    assert len(sent) == record.return_packets
+    assert tshark("-Y", '_ws.expert.message contains "Decryption failed"') == []
+
+
+@pytest.mark.emulated
+@pytest.mark.usefixtures("namespaces")
+def test_in_real_time_too(bentpipe: Command) -> None:
+    """Over two emulated segments, where departures are joined with arrivals, and through proxies."""
+    found = records(
+        bentpipe, "--testbed", "emu", "--scenario", "satlan", "--bytes", "200kB", "--ip", "6",
+        "--treatment", "direct,quic-pep",
+    )  # fmt: skip
+    for record in found:
+        assert record.ip == 6
+        assert record.forward_bytes is not None and record.forward_bytes > 200_000
+        assert record.measured_from == "wire"
