@@ -26,7 +26,7 @@ from bentpipe.schema import analysis, job
 from bentpipe.stacks import catalogue
 
 SECRETS = 0x0A  # the block of pcapng that holds them
-TCP = "crates/trace/tests/captures-tcp/client.pcap"
+TCP = "crates/analysis/tests/captures-tcp/client.pcap"
 
 
 def schema(name: str) -> dict[str, Any]:

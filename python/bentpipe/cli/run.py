@@ -152,14 +152,20 @@ def run(
 def _start(out: Path | None, asked: RunRequest, jobs: int | None) -> PreparedRun:
     values, variants = _prepare(asked)
     _check_room(values.plan, asked.where("workloads", "--bytes" if asked.short else "--workload"), jobs)
-    time_of_day = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    folder = RunFolder.create(out or Path("runs") / f"{values.plan.name}-{time_of_day}")
+    folder = RunFolder.create(out or _unused(values.plan.name))
     try:
         folder.write_manifest(values)
     except BaseException:
         folder.close()
         raise
     return PreparedRun(folder, values, variants, {})
+
+
+def _unused(name: str) -> Path:
+    """A folder for a run that nobody named: of two that begin in the same second, the later counts on."""
+    first = Path("runs") / f"{name}-{datetime.now(UTC).strftime('%Y%m%dT%H%M%SZ')}"
+    further = (first.with_name(f"{first.name}-{number}") for number in itertools.count(2))
+    return next(path for path in itertools.chain([first], further) if not path.exists())
 
 
 def _write_bundles(folder: Path, asked: RunRequest, settings: Settings) -> int:
