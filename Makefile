@@ -1,5 +1,5 @@
 # make setup   what is needed to run, into .venv and target, and four stacks into the cache
-# make demo    sets up what the main job needs, which leaves out the emulator and the proxy, and runs it
+# make demo    sets up what the main job needs, which leaves out the emulator, the proxy and perf, and runs it
 # make test    sets up and passes every test; ORDER=7 draws the order of the Python tests from 7
 # make test-times   where the time of the last `make test` went
 # make test-crate CRATE=link   the tests of one crate, and of the crates that use it

@@ -14,14 +14,16 @@ ROOT = Path(__file__).resolve().parents[2]
 EXPORTED = re.compile(r"^ *pub (?:struct|enum|trait|type) (\w+)", re.MULTILINE)
 # Where a word of the glossary names more than one type of a language: how many at most, and why.
 FURTHER = {
-    "Path": (2, "a controller knows a path of its own: its RTTs and what it carries"),
+    "Path": (2, "a controller and a capture each know a path of their own: its RTTs, its two addresses"),
     "Segment": (2, "of TCP it is what RFC 9293 calls so"),
     "Verdict": (2, "of a trial and of a rule, as the glossary has it"),
     "Fate": (2, "what a link does with a packet, and what a capture tells of it"),
     "Record": (2, "as it stands in its file, and with what follows from that"),
+    "Job": (3, "a trial's, a proxy's in it, and one of the qlog command"),
 }
-# Names that had to be decoded.
-DECODED = {"Course", "Desk", "Met", "Passed", "Play", "Remains", "Seats", "Sight", "Told"}
+# Names that had to be decoded, and are gone.
+DECODED = {"Asked", "Cast", "Course", "Desk", "Met", "Ours", "Passed", "Play", "Remains", "Seats", "Sight",
+           "Spot", "Told"}  # fmt: skip
 
 
 def glossary() -> list[str]:
