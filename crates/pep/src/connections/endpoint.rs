@@ -211,7 +211,11 @@ impl SideEndpoint {
     /// Lets the connection and the endpoint talk to each other after the connection was touched in
     /// any way; its events. One that has drained is taken out, since its handle may be another's
     /// next, and returned: it may hold what was received and not read yet.
-    pub fn drive(&mut self, handle: usize, events: &mut VecDeque<Event>) -> Option<Connection> {
+    pub fn drive(
+        &mut self,
+        handle: usize,
+        events: &mut VecDeque<Event>,
+    ) -> Option<Box<Connection>> {
         let entry = self.by_handle.get_mut(handle).and_then(Option::as_mut)?;
         let mut drained = false;
         while let Some(event) = entry.connection.poll_endpoint_events() {
@@ -229,7 +233,7 @@ impl SideEndpoint {
             events.push_back(event);
         }
         if drained {
-            return self.remove(handle);
+            return self.remove(handle).map(Box::new);
         }
         self.keep_time(handle);
         self.enqueue(handle);

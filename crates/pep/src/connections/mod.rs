@@ -59,6 +59,8 @@ pub enum Socket {
 pub struct BothEndpoints {
     endpoints: [SideEndpoint; 2],
     touched: VecDeque<(Side, usize)>,
+    /// The room of events that were taken care of, for the next.
+    spare: VecDeque<Event>,
     /// Whose turn it is to send first.
     first: Side,
 }
@@ -73,8 +75,9 @@ pub struct Driven {
     pub owner: Option<ConnectionNumber>,
     /// What it has to say.
     pub events: VecDeque<Event>,
-    /// The connection itself, if its endpoint has it no more.
-    pub drained: Option<Connection>,
+    /// The connection itself, if its endpoint has it no more. Boxed: it is large, and most are not
+    /// drained.
+    pub drained: Option<Box<Connection>>,
 }
 
 impl BothEndpoints {
@@ -87,6 +90,7 @@ impl BothEndpoints {
                 SideEndpoint::new(connecting, None),
             ],
             touched: VecDeque::new(),
+            spare: VecDeque::new(),
             first: Side::Client,
         }
     }
@@ -118,9 +122,9 @@ impl BothEndpoints {
     /// Asks the next connection that was touched what that led to.
     pub fn drive_next(&mut self) -> Option<Driven> {
         let (side, handle) = self.touched.pop_front()?;
+        let mut events = std::mem::take(&mut self.spare);
         let endpoint = self.of(side);
         let owner = endpoint.get(handle).and_then(|entry| entry.owner);
-        let mut events = VecDeque::new();
         let drained = endpoint.drive(handle, &mut events);
         Some(Driven {
             side,
@@ -129,6 +133,11 @@ impl BothEndpoints {
             events,
             drained,
         })
+    }
+
+    /// All events of a connection are taken care of.
+    pub fn finish(&mut self, driven: Driven) {
+        self.spare = driven.events;
     }
 
     /// Closes a connection, unless it is closed already.

@@ -137,7 +137,7 @@ impl CryptoStream {
         }
     }
 
-    /// What the client asks for, if all of that has come.
+    /// The `ClientHello`, if all of it has come.
     pub fn hello(&self) -> Result<ClientHello, ClientHelloError> {
         let mut bytes = Vec::new();
         for (offset, piece) in &self.pieces {

@@ -22,7 +22,7 @@ pub struct FlowCredit {
 }
 
 impl FlowCredit {
-    /// What a window comes to; `None`: all streams together are not limited.
+    /// The credit that a window comes to; `None`: all streams together are not limited.
     pub fn of(window: ReceiveWindow, limits: &Limits) -> Option<Self> {
         match window {
             ReceiveWindow::Buffers => Some(Self {

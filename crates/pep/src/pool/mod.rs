@@ -39,7 +39,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// When it wants to be called: a time, and whether that is at once, whatever time it is.
+    /// When [`Self::handle_timeout`] wants to be called.
     pub fn next_timeout(&self) -> Option<Instant> {
         self.connections.next_timeout()
     }

@@ -55,7 +55,7 @@ impl ResolvedSettings {
             .min(super::steering::MOST_WORKERS)
     }
 
-    /// Where connections go, in words.
+    /// The next hops, in words.
     pub fn destination(&self) -> String {
         match &self.next_hop {
             NextHop::Fixed(address) => address.to_string(),
@@ -69,7 +69,7 @@ impl ResolvedSettings {
         }
     }
 
-    /// What the proxy of one worker is to be like.
+    /// The configuration of one worker's proxy.
     pub fn config(
         &self,
         worker: usize,

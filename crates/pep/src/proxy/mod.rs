@@ -468,7 +468,7 @@ impl Proxy {
         Some((socket, transmit))
     }
 
-    /// What has happened.
+    /// The next event of those that nobody has fetched.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.pairs.events.pop()
     }

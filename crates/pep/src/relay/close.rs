@@ -112,7 +112,7 @@ impl From<CloseCode> for CloseReason {
 }
 
 impl CloseReason {
-    /// What the client is told when the connection to the next hop has ended so.
+    /// The reason that the client is told when the connection to the next hop has ended so.
     pub fn of_next_hop(error: &ConnectionError, was_connected: bool) -> Self {
         Self::of(error, |code| match (error, code) {
             (ConnectionError::TimedOut, _) if !was_connected => CloseCode::NextHopUnreachable,
@@ -129,7 +129,7 @@ impl CloseReason {
         })
     }
 
-    /// What the server is told when the connection of the client has ended so.
+    /// The reason that the server is told when the connection of the client has ended so.
     pub fn of_client(error: &ConnectionError) -> Self {
         Self::of(error, |_| match error {
             ConnectionError::TimedOut | ConnectionError::Reset => CloseCode::ClientLost,

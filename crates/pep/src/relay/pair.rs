@@ -100,7 +100,7 @@ pub struct ConnectionPair {
     pub timer: Option<Instant>,
 }
 
-/// What is to be done with a pair because a time is over.
+/// The action that a pair's timeout asks for.
 pub enum TimeoutAction {
     /// Close all that is left, with this.
     Close(CloseReason),
@@ -398,7 +398,7 @@ impl ConnectionPair {
             .min()
     }
 
-    /// What is to be done because a time is over.
+    /// The action that is to be taken because a time is over.
     pub fn handle_timeout(&mut self, now: Instant) -> Option<TimeoutAction> {
         let is_due = |until: &Instant| *until <= now;
         if let Some(close) = &self.pending_close

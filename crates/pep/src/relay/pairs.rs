@@ -113,7 +113,9 @@ impl PairedConnections {
                     return Some(notice);
                 }
             }
-            if let Some(number) = driven.owner {
+            let owner = driven.owner;
+            self.connector.endpoints.finish(driven);
+            if let Some(number) = owner {
                 self.progress(now, number);
             }
         }
@@ -135,7 +137,7 @@ impl PairedConnections {
                 Side::Client => CloseReason::of_client(reason),
                 Side::Server => CloseReason::of_next_hop(reason, pair.is_connected(side)),
             };
-            let drained = driven.drained.as_mut();
+            let drained = driven.drained.as_deref_mut();
             self.end_side(
                 now,
                 number,

@@ -63,7 +63,7 @@ struct Datagram {
 }
 
 /// Flows that are forwarded untouched have ports of their own, from here on; others are above.
-const FIRST_ASIDE: u16 = 40_000;
+const FIRST_BYPASS_PORT: u16 = 40_000;
 const LEAST_CALLING: u16 = 50_000;
 
 /// All of it.
@@ -199,7 +199,9 @@ impl World {
             let proxy = &mut self.proxies[to - 1];
             let side = match destination.port() {
                 _ if from < to => Socket::Client,
-                port @ FIRST_ASIDE..LEAST_CALLING => Socket::Bypass(u64::from(port - FIRST_ASIDE)),
+                port @ FIRST_BYPASS_PORT..LEAST_CALLING => {
+                    Socket::Bypass(u64::from(port - FIRST_BYPASS_PORT))
+                }
                 _ => Socket::Server,
             };
             proxy.handle_datagram(self.now, side, received);
@@ -246,7 +248,7 @@ impl World {
             Socket::Server => (from + 1, calling(from)),
             Socket::Bypass(flow) => {
                 let mut source = calling(from);
-                source.set_port(FIRST_ASIDE + u16::try_from(flow).unwrap());
+                source.set_port(FIRST_BYPASS_PORT + u16::try_from(flow).unwrap());
                 (from + 1, source)
             }
         };

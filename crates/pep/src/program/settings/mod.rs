@@ -74,7 +74,7 @@ pub struct NextHop {
     pub keylog: Option<PathBuf>,
 }
 
-/// Whether certificates of the next hop are verified: yes, unless somebody says no.
+/// The verification of the next hop's certificates: on, unless somebody says no.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Verify(pub bool);

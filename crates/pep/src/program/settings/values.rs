@@ -9,7 +9,7 @@ use bentpipe_units::Span;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// When the handshake with the next hop takes place.
+/// The order of the handshakes: when that with the next hop takes place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
@@ -64,7 +64,7 @@ impl<'de> Deserialize<'de> for Auto {
     }
 }
 
-/// Which hop is judged for that: the one that the satellite may be on.
+/// The hop that is judged for that: the one that the satellite may be on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AutoHop {
@@ -160,7 +160,7 @@ impl<'de> Deserialize<'de> for HostPort {
     }
 }
 
-/// How a line of the log is written.
+/// The form of a line of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
@@ -169,7 +169,7 @@ pub enum Format {
     Json,
 }
 
-/// What is logged, from the gravest.
+/// The level of what is logged, from the gravest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 /// Sockets that one call reports.
 const BATCH: usize = 64;
 
-/// The name of something that is waited for.
+/// The name of something that a worker waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Token {
     Inbox,
