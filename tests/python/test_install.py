@@ -445,6 +445,8 @@ def reached_from(file: Path, folder: Path) -> Iterator[Path]:
     for going_up, family in REACHES.findall(text):
         yield (file.parent / going_up).resolve() if going_up else folder.parent / family
     if file.name == "Cargo.toml":
+        # What tests alone depend on is no part of what is built.
+        text = re.sub(r"^\[dev-dependencies\]$.*?(?=^\[|\Z)", "", text, flags=re.MULTILINE | re.DOTALL)
         used = [*re.findall(r"^(bentpipe-[\w-]+)(?:\.workspace| = \{ workspace)", text, re.MULTILINE)]
         yield from (paths.root() / "crates" / crate.removeprefix("bentpipe-") for crate in used)
         if ".workspace = true" in text or "workspace = true" in text:
