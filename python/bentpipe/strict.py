@@ -7,6 +7,7 @@ in its `msgspec.Meta`.
 
 from __future__ import annotations
 
+import json
 import tomllib
 from pathlib import Path
 from typing import Any, TypeVar
@@ -134,6 +135,8 @@ def _wanted(kind: inspect.Type, key: str) -> str:
             return "a whole number"
         case inspect.FloatType():
             return "a number above 0"
+        case inspect.LiteralType(values=words):
+            return " or ".join(json.dumps(word) for word in words)
         case inspect.VarTupleType(item_type=inspect.StructType()):
             return f"tables: [[{key}]]"
         case inspect.VarTupleType():

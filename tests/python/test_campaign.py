@@ -109,6 +109,21 @@ def test_mistakes_in_a_campaign_are_named(tmp_path: Path, old: str, new: str, me
     assert error.value.hint
 
 
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("ip = 5", "write 4 or 6"),
+        ("ip = true", "write 4 or 6"),
+        ('ip = "six"', "one of: 4, 6"),
+        ("pairs = 5", 'write "all" or "self"'),
+    ],
+)
+def test_of_fixed_words_the_hint_has_all(tmp_path: Path, line: str, hint: str) -> None:
+    with pytest.raises(UsageError, match="is not valid") as error:
+        load(tmp_path, f"{line}\n{FILE}")
+    assert error.value.hint == hint
+
+
 def test_scenario_files_count_from_the_campaign_file(tmp_path: Path) -> None:
     plan = load(
         tmp_path, FILE.replace('scenarios = ["sat"]', 'scenarios = ["sat", "mine/own.toml", "/own2.toml"]')
