@@ -78,6 +78,7 @@ def _create(job: Job, hello: Mapping[str, object]) -> Node:
     determinism.replace_clocks(clock)
     determinism.replace_randomness(str(hello["seed"]), job.role)
     host, _, port = str(hello["remote"]).rpartition(":")
+    host = host.strip("[]")  # of IPv6
     setting = Setting(stack.configure(job), clock, (host, int(port)))
     return ClientNode(setting, job) if job.role == "client" else ServerNode(setting, job)
 

@@ -5,10 +5,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import Command, installed_or_skip
+from conftest import Command, installed_or_skip, present
 from test_emu import trusted
 
 from bentpipe.runs.records import Record
+from bentpipe.stacks import catalogue
 
 TSHARK = shutil.which("tshark")
 RUN = ["run", "--client", "noq", "--server", "noq", "--iterations", "1", "--no-report", "--json"]
@@ -35,6 +36,20 @@ def test_headers_are_those_of_the_version(bentpipe: Command) -> None:
     assert six.forward_bytes is not None and four.forward_bytes is not None
     assert six.forward_packets is not None
     assert six.forward_bytes - four.forward_bytes >= 19 * six.forward_packets
+
+
+@pytest.mark.virtual_time
+def test_every_stack_speaks_ipv6(bentpipe: Command) -> None:
+    installed = {name for name, one in catalogue.discover().items() if not one.missing("virtual-time")}
+    assert installed >= set(present())
+    names = ",".join(sorted(installed))
+    done = bentpipe(
+        "run", "--scenario", "satloss", "--client", names, "--server", names, "--pairs", "self", "--ip", "6",
+        "--bytes", "100kB", "--iterations", "1", "--no-report", "--json",
+    )  # fmt: skip
+    outcomes = {record["client"]: (record["outcome"], record["detail"]) for record in done.records()}
+    assert outcomes.keys() == installed
+    assert {outcome for outcome, _ in outcomes.values()} == {"ok"}, outcomes
 
 
 @pytest.mark.virtual_time
