@@ -43,7 +43,12 @@ def convert(values: dict[str, Any], kind: type[T], file: str) -> T:
     try:
         return msgspec.convert(values, kind)
     except msgspec.ValidationError as error:
-        raise _in_words(fault(error, values, kind), values, inspect.type_info(kind), file) from None
+        try:
+            found = _in_words(fault(error, values, kind), values, inspect.type_info(kind), file)
+        except (LookupError, StopIteration, TypeError):
+            # A key that is made to look like what msgspec says leads nowhere.
+            found = UsageError(f"{file}: {error}", "are its keys as meant?")
+        raise found from None
 
 
 def wrong(file: Path | str, key: str, value: object, wanted: str) -> UsageError:
@@ -131,12 +136,15 @@ def _wanted(kind: inspect.Type, key: str) -> str:
             return "true or false"
         case inspect.IntType(ge=1):
             return "a whole number of at least 1"
+        case inspect.IntType(ge=0):
+            return "a whole number of at least 0"
         case inspect.IntType():
             return "a whole number"
         case inspect.FloatType():
             return "a number above 0"
         case inspect.LiteralType(values=words):
-            return " or ".join(json.dumps(word) for word in words)
+            *most, last = (json.dumps(word) for word in words)
+            return f"{', '.join(most)} or {last}" if most else last
         case inspect.VarTupleType(item_type=inspect.StructType()):
             return f"tables: [[{key}]]"
         case inspect.VarTupleType():

@@ -129,7 +129,6 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
             )
     page = Page(virtual, real, explanations())
     text = markdown.page(_sections(page))
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / "agreement.md"
     path.write_text(text)
     return [path]

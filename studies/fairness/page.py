@@ -66,7 +66,6 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
             f"that was measured",
             "make such a run with: bentpipe run fairness",
         )
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / "fairness.md"
     path.write_text(markdown.page(_sections(page)))
     return [path]

@@ -82,7 +82,6 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
             f"{several(len(clients), 'client')} and {several(len(page.variants), 'server')} with such",
             "make such a run with: bentpipe run limit",
         )
-    folder.mkdir(parents=True, exist_ok=True)
     _draw(page, folder / _FIGURE)
     path = folder / "limit.md"
     path.write_text(markdown.page(_sections(page)))

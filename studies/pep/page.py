@@ -85,7 +85,6 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
             f"{source.folder}: wanted are trials of a duration, over the same path with proxies and without",
             "make such a run with: bentpipe run pep",
         )
-    folder.mkdir(parents=True, exist_ok=True)
     drawn = pep_figures.draw(study, chain, folder)
     path = folder / "pep.md"
     further = [PepRun(one) for one in more]

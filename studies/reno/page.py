@@ -181,7 +181,6 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     records = [one for cell in mine for one in cell.ok]
     ideal = Ideal.over(loss, round(statistics.median(map(delivered, records))))
     rows = sorted((StackRow(cell, ideal) for cell in mine), key=lambda row: row.share)
-    folder.mkdir(parents=True, exist_ok=True)
     _draw(rows, ideal, loss, folder / _FIGURE)
     path = folder / "reno.md"
     path.write_text(markdown.page(_sections(source, rows, client, loss)))

@@ -52,7 +52,6 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
             f"ss={' or ss='.join(BASELINE)}, and others beside it",
             "make such a run with: bentpipe run search",
         )
-    folder.mkdir(parents=True, exist_ok=True)
     drawn = search_figures.draw(study, folder)
     path = folder / "search.md"
     path.write_text(markdown.page(_sections(study, drawn)))

@@ -86,7 +86,6 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
             f"{several(len(page.variants), 'server')} with both",
             "make such a run with: bentpipe run slow-start",
         )
-    folder.mkdir(parents=True, exist_ok=True)
     grids = [(path, page.over(path)) for path in page.paths]
     figures.grids(
         [

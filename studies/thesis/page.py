@@ -94,7 +94,6 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     page = Page(source, published.load())
     if not page.matrices:
         raise _nothing(page)
-    folder.mkdir(parents=True, exist_ok=True)
     drawn = [folder / _MATRICES]
     shown = [(_panel(page, name), matrix) for name, matrix in page.matrices.items()]
     figures.heat_maps(shown, drawn[0])

@@ -116,6 +116,7 @@ def test_mistakes_in_a_campaign_are_named(tmp_path: Path, old: str, new: str, me
         ("ip = true", "write 4 or 6"),
         ('ip = "six"', "one of: 4, 6"),
         ("pairs = 5", 'write "all" or "self"'),
+        ("trace = 5", 'write "all", "analysis", "median" or "none"'),
     ],
 )
 def test_of_fixed_words_the_hint_has_all(tmp_path: Path, line: str, hint: str) -> None:

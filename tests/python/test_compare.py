@@ -63,7 +63,7 @@ def test_the_largest_difference_comes_first_and_the_certain_ones_are_marked(bent
     )
     done = bentpipe("compare", "a", "b")
     assert done.code == 0, done.err
-    assert "A  a: sim, 3 cells" in done.out and "B  b: emu, 3 cells" in done.out
+    assert "A  a: sim, IPv4, 3 cells" in done.out and "B  b: emu, IPv4, 3 cells" in done.out
     assert "3 cells in both, 1 differ significantly" in done.out
     rows = [line.split() for line in done.out.splitlines() if "→" in line]
     assert [row[1] for row in rows] == ["aioquic", "noq", "quinn"]

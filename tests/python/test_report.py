@@ -235,6 +235,14 @@ def test_command_names_a_scenario_file_by_its_path(tmp_path: Path) -> None:
     assert words[words.index("--seed") + 1] == "0"
 
 
+def test_command_has_testbed_and_version_of_ip(tmp_path: Path) -> None:
+    cell = one_cell(tmp_path, testbed="emu")
+    plan = msgspec.structs.replace(fake_run.manifest("sat").plan, ip=6)
+    command = reproduce(cell, fake_run.manifest(options=plan))
+    assert "--testbed emu" in command and "--ip 6" in command
+    assert "--testbed" not in reproduce(one_cell(tmp_path / "b"), fake_run.manifest("sat"))
+
+
 def test_command_means_the_same_from_every_folder(tmp_path: Path) -> None:
     cell = one_cell(tmp_path, scenario="mine")
     manifest = fake_run.manifest(

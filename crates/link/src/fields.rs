@@ -164,24 +164,9 @@ fn show(value: &Value) -> String {
 pub(crate) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let close = known
         .iter()
-        .map(|candidate| (distance(name, candidate), *candidate));
+        .map(|candidate| (strsim::levenshtein(name, candidate), *candidate));
     close
         .min()
         .filter(|(edits, _)| *edits <= 1 + name.len() / 4)
         .map(|(_, candidate)| candidate)
-}
-
-/// The number of letters to insert, delete or replace (Levenshtein).
-fn distance(left: &str, right: &str) -> usize {
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, a) in left.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in right.bytes().enumerate() {
-            let replaced = diagonal + usize::from(a != b);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[right.len()]
 }

@@ -3,6 +3,7 @@
 mod program;
 mod testbed;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// What this program calls itself, with the library that speaks QUIC in it.
@@ -13,7 +14,14 @@ const VERSION: &str = concat!(
 );
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments = std::env::args_os().skip(1).map(OsString::into_string);
+    let arguments: Vec<String> = match arguments.collect() {
+        Ok(arguments) => arguments,
+        Err(odd) => {
+            eprintln!("error: the command line: {odd:?} is not UTF-8");
+            return ExitCode::from(2);
+        }
+    };
     testbed::run(&arguments).unwrap_or_else(|| program::main(arguments.into_iter()))
 }
 

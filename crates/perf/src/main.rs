@@ -19,6 +19,7 @@ mod table;
 mod tls;
 mod transport;
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
@@ -69,7 +70,15 @@ impl From<EndpointError> for Failure {
 
 fn main() -> ExitCode {
     bentpipe_endpoint::keep_freed_memory();
-    let command = arguments::parse(std::env::args().skip(1));
+    let words = std::env::args_os().skip(1).map(OsString::into_string);
+    let words: Vec<String> = match words.collect() {
+        Ok(words) => words,
+        Err(odd) => {
+            eprintln!("error: the command line: {odd:?} is not UTF-8");
+            return ExitCode::from(2);
+        }
+    };
+    let command = arguments::parse(words.into_iter());
     let result = match command {
         Ok(Command::Help) => {
             say(arguments::HELP.trim_end());

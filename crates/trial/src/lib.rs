@@ -25,7 +25,7 @@ mod setup;
 mod verdict;
 
 pub use evidence::{
-    FlowLifetime, HopObservation, HopPackets, HopTrace, IpPacket, ObservedConnection, Packet,
+    DecodedConnection, FlowLifetime, HopObservation, HopPackets, HopTrace, IpPacket, Packet,
     PacketLog, ProcessExit, ProgramExit, TestbedObservation, Transport,
 };
 pub use finished::{FinishedFlow, FinishedTrial};

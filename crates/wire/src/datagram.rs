@@ -259,7 +259,10 @@ fn ipv6(mut cursor: Cursor<'_>) -> Option<Result<IpLayer<'_>, DecapsulationError
         protocol: next,
         identification: None,
         rest: cursor,
-        length: length.checked_sub(extensions),
+        // A packet above 64 KiB has 0 there (RFC 2675 section 3, and what Linux hands to cards).
+        length: (length > 0)
+            .then(|| length.checked_sub(extensions))
+            .flatten(),
     }))
 }
 

@@ -108,7 +108,7 @@ impl IpHeader {
     }
 }
 
-/// The addresses and ports of a datagram's sender and receiver, over IPv4.
+/// The addresses and ports of a datagram's sender and receiver.
 #[derive(Debug, Clone, Copy)]
 pub struct Endpoints {
     /// Where the datagram comes from.

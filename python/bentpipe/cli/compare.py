@@ -89,8 +89,8 @@ def compare(
     as_csv: bool,
 ) -> None:
     """Compare the cells of RUN_A and RUN_B: the same scenario, workload, treatment, client and server.
-    Testbeds and versions may differ. With --treatments, what stands between the ends differs: then RUN_A and
-    RUN_B may be the same run. The largest difference comes first.
+    Testbeds, and versions of stacks and of IP, may differ. With --treatments, what stands between the ends
+    differs: then RUN_A and RUN_B may be the same run. The largest difference comes first.
 
     \b
     Examples:
@@ -130,7 +130,8 @@ def _print(both: Comparison, listed: Sequence[ComparedCell]) -> None:
     for name, run in (("A", both.a), ("B", both.b)):
         between = f"{run.treatment}, " if run.treatment else ""
         cells = f"{between}{len(run.cells)} cells"
-        click.echo(f"{name}  {run.folder}: {run.testbed}, {cells}, {run.manifest.started}")
+        about = f"{run.testbed}, IPv{run.manifest.plan.ip}, {cells}"
+        click.echo(f"{name}  {run.folder}: {about}, {run.manifest.started}")
     significant = sum(cell.significant for cell in both.cells)
     click.echo(f"{both.measure.title}: {len(both.cells)} cells in both, {significant} differ significantly\n")
     if listed:

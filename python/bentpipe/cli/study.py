@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +103,16 @@ def _carry_out(one: Study, runs: tuple[Path, ...], every: bool, out: Path | None
     sources = [Source.read(folder, command) for folder in folders]
     shipped = paths.is_package() and one.folder.is_relative_to(paths.root())
     place = out or (Path() if shipped else one.folder)
-    for file in one.page()(sources, place):
+    write = one.page()
+    is_new = not place.exists()
+    place.mkdir(parents=True, exist_ok=True)
+    try:
+        files = write(sources, place)
+    except BentpipeError:
+        if is_new:  # of what is refused, nothing is left
+            shutil.rmtree(place)
+        raise
+    for file in files:
         click.echo(file)
     return 0
 

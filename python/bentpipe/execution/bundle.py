@@ -7,6 +7,7 @@ Not compared are proxies of the user's own.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from bentpipe import __version__
 from bentpipe.errors import BentpipeError
 from bentpipe.execution.jobs import LocalFlow, LocalTrial
 from bentpipe.plan.treatments import Proxy, Treatment
+from bentpipe.plan.trial import IP_VERSIONS
 from bentpipe.schema.bundle import Bundle, BundleFlow, BundleProxy, BundleStack
 from bentpipe.stacks import installed, proxies
 from bentpipe.stacks.model import Stack, Variant
@@ -62,6 +64,7 @@ def resolve(bundle: Bundle, known: Mapping[str, Stack], www: Path, folder: Path)
             f'testbed: "{bundle.testbed}" is not valid', f"this machine has {', '.join(TESTBEDS)}"
         )
     testbed = TESTBEDS[bundle.testbed]
+    _check(bundle)
     return LocalTrial(
         scenario=bundle.scenario,
         flows=tuple(_flow(flow, known, testbed.mode) for flow in bundle.flows),
@@ -77,7 +80,24 @@ def resolve(bundle: Bundle, known: Mapping[str, Stack], www: Path, folder: Path)
     )
 
 
+def _check(bundle: Bundle) -> None:
+    """BentpipeError if it has values that no run writes: it may come from anywhere."""
+    for name, size in bundle.files.items():
+        if Path(name).name != name or name in ("", ".", "..") or "\0" in name:
+            raise BentpipeError(f'files: "{name}" is not valid', "a name without a folder, as in 1MB")
+        if size < 0:
+            raise BentpipeError(f"files: {name}: {size} is not valid", "a number of bytes")
+    if bundle.ip not in IP_VERSIONS:
+        raise BentpipeError(f"ip: {bundle.ip} is not valid", "4 or 6")
+    if not re.fullmatch("[0-9a-f]{16}", bundle.seed):
+        raise BentpipeError(f'seed: "{bundle.seed}" is not valid', "16 hexadecimal digits")
+    if bundle.silence_s < 1:
+        raise BentpipeError(f"silence_s: {bundle.silence_s} is not valid", "a number of seconds, at least 1")
+
+
 def _treatment(bundle: Bundle) -> Treatment:
+    if not bundle.proxies:
+        return Treatment()
     kinds = {one.kind for one in bundle.proxies}
     if len(kinds) > 1 or not kinds <= proxies.discover().keys():
         here = ", ".join(proxies.discover())
@@ -85,7 +105,7 @@ def _treatment(bundle: Bundle) -> Treatment:
             f"proxies: {', '.join(sorted(kinds))}: not one kind that is here", f"here are {here}"
         )
     chain = tuple(Proxy(one.place, one.options) for one in bundle.proxies)
-    return Treatment(chain, kinds.pop()) if chain else Treatment()
+    return Treatment(chain, kinds.pop())
 
 
 def _flow(flow: BundleFlow, known: Mapping[str, Stack], mode: str) -> LocalFlow:

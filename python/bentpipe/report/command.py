@@ -8,17 +8,19 @@ from pathlib import Path
 
 from bentpipe.analysis.cells import Cell
 from bentpipe.plan import workload
+from bentpipe.plan.trial import IP_VERSIONS
 from bentpipe.runs.manifest import Manifest
 from bentpipe.schema.manifest import Options
+from bentpipe.testbed import SIM
 
 
 def reproduce(cell: Cell, manifest: Manifest) -> str:
     """The shell command that runs this cell again, with every trace.
 
     A trial's seed comes from the campaign's seed and the trial's own coordinates, so the cell alone gives the
-    same trials as the whole campaign did. Read from the manifest: of its `options` `seed`, `iterations` and
-    `scenarios`; `stack_folders`, which hold stacks of the user's; and `cwd`, from which relative paths were
-    meant. Settings stand in the scenario's label.
+    same trials as the whole campaign did. Read from the manifest: of its `options` `seed`, `iterations`, `ip`
+    and `scenarios`; `stack_folders`, which hold stacks of the user's; and `cwd`, from which relative paths
+    were meant. Settings stand in the scenario's label.
     """
     plan = manifest.plan
     key = cell.key
@@ -42,6 +44,10 @@ def reproduce(cell: Cell, manifest: Manifest) -> str:
     if between.chain:
         words += ["--treatment", f"{between.kind}={between.chain}"]
     words += ["--seed", str(plan.seed)]
+    if key.testbed != SIM.name:
+        words += ["--testbed", key.testbed]
+    if plan.ip != IP_VERSIONS[0]:
+        words += ["--ip", str(plan.ip)]
     for setting in scenario.settings:
         words += ["--set", setting]
     for folder in manifest.stack_folders:

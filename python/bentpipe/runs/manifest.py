@@ -25,12 +25,14 @@ from bentpipe import labels, origin
 from bentpipe.errors import BentpipeError, UsageError
 from bentpipe.plan.campaign import Plan, PlanVariants
 from bentpipe.plan.scenarios import Scenario
+from bentpipe.plan.trial import IP_VERSIONS
 from bentpipe.runs.records import Record
 from bentpipe.schema import manifest as schema
 from bentpipe.schema import reading
 from bentpipe.schema.manifest import FORMAT, ScenarioState, StackState
 from bentpipe.stacks import state
 from bentpipe.stacks.model import Stack
+from bentpipe.testbed import TESTBEDS
 
 FILE = "manifest.json"
 _DAMAGED = "restore the file, or repeat the run; it may also be of another version of Bentpipe"
@@ -122,7 +124,12 @@ def read(folder: Path) -> Manifest:
 
 
 def _check_scenarios(manifest: Manifest) -> None:
-    """ValueError if a scenario of the plan is not there."""
+    """ValueError if the plan is none that can be carried out here, or a scenario of it is not there."""
+    options = manifest.options
+    if options.testbed not in TESTBEDS:
+        raise ValueError(f'options: testbed: "{options.testbed}" is not valid')
+    if options.ip not in IP_VERSIONS:
+        raise ValueError(f"options: ip: {options.ip} is not valid")
     for label in manifest.options.labels():
         if label not in manifest.scenarios:
             raise ValueError(f'scenarios: the scenario "{label}" is missing')

@@ -12,8 +12,8 @@ import msgspec
 T = TypeVar("T")
 Place = tuple[str | int, ...]  # the keys and numbers that lead to a value
 
-_SAID = re.compile(r"(?P<what>.+?)(?: - at (?P<of_key>`key` in )?`\$(?P<path>.*)`)?")
-_ABSENT = re.compile(r"Object (?P<how>missing required|contains unknown) field `(?P<key>.+)`")
+_SAID = re.compile(r"(?P<what>.+?)(?: - at (?P<of_key>`key` in )?`\$(?P<path>.*)`)?", re.DOTALL)
+_ABSENT = re.compile(r"Object (?P<how>missing required|contains unknown) field `(?P<key>.+)`", re.DOTALL)
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
 _LONGEST = 100  # characters of a value that is shown
 
@@ -45,7 +45,11 @@ def convert(values: Any, kind: type[T], newest: int, numbered: bool = False) -> 
     try:
         return msgspec.convert(current, kind)
     except msgspec.ValidationError as error:
-        raise ValueError(_in_words(fault(error, current, kind), values)) from None
+        try:
+            words = _in_words(fault(error, current, kind), values)
+        except (LookupError, StopIteration, TypeError):
+            words = str(error)  # a key that is made to look like what msgspec says leads nowhere
+        raise ValueError(words) from None
 
 
 def check_format(values: dict[str, Any], newest: int) -> None:
@@ -90,7 +94,8 @@ def shown(value: Any) -> str:
 def _entry(text: str, values: Any, kind: Any, place: Place) -> str:
     """The key, in the map at `place`, of the entry that `text` is about."""
     entries: Mapping[str, Any] = value_at(values, place)
-    return next(key for key in entries if _raises(text, _with(values, place, {key: entries[key]}), kind))
+    found = (key for key in entries if _raises(text, _with(values, place, {key: entries[key]}), kind))
+    return next(found, "…")  # a key that is made to look like what msgspec says can hide which it is
 
 
 def _raises(text: str, values: Any, kind: Any) -> bool:

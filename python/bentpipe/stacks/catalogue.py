@@ -36,7 +36,7 @@ class BuildTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     inputs: tuple[str, ...] = ()
     memory: Annotated[
         str,
-        msgspec.Meta(pattern=rf"^{_MEMORY.pattern}$", description='what the build takes at most: "2 GiB"'),
+        msgspec.Meta(pattern=rf"^{_MEMORY.pattern}\Z", description='what the build takes at most: "2 GiB"'),
     ] = "1 GiB"
     target: str = ""
 
@@ -44,7 +44,7 @@ class BuildTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class StackFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a stack.toml may say."""
 
-    name: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9-]+$", description="letters, digits and -")]
+    name: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9-]+\Z", description="letters, digits and -")]
     title: str
     language: str
     home: str

@@ -76,7 +76,7 @@ class ProxyFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     name: Annotated[
         str,
         msgspec.Meta(
-            pattern=r"^(?!direct$)[a-z][a-z0-9-]*$",
+            pattern=r"^(?!direct\Z)[a-z][a-z0-9-]*\Z",
             description="small letters, digits and -, and not direct",
         ),
     ]

@@ -22,6 +22,7 @@ from bentpipe import paths, strict
 from bentpipe.errors import UsageError, one_of
 from bentpipe.study.source import Source
 
+_PAGE = "page.py"
 Write = Callable[[Sequence[Source], Path], list[Path]]
 
 
@@ -53,7 +54,9 @@ class Study:
             module = ModuleType(package)
             module.__path__ = [str(self.folder)]
             sys.modules[package] = module
-        write: Write = importlib.import_module(f"{package}.page").write
+        write: Write | None = getattr(importlib.import_module(f"{package}.page"), "write", None)
+        if write is None:
+            raise UsageError(f"{self.folder / _PAGE}: no function `write`", "define write(runs, folder)")
         return write
 
 
@@ -69,7 +72,9 @@ class RunTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 class StudyFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a study.toml may say."""
 
-    name: str
+    name: Annotated[
+        str, msgspec.Meta(pattern=r"^[a-z][a-z0-9-]*\Z", description="small letters, digits and -")
+    ]
     title: str
     question: str
     runs: Annotated[tuple[RunTable, ...], msgspec.Meta(min_length=1)]
@@ -79,6 +84,8 @@ def load(folder: Path) -> Study:
     """The study in `folder`; UsageError if its study.toml is not whole and right."""
     file = folder / "study.toml"
     said = strict.read(file, StudyFile)
+    if not (folder / _PAGE).is_file():
+        raise UsageError(f"{folder}: no {_PAGE} in it", "its write(runs, folder) writes the page")
     return Study(
         folder=folder.resolve(),
         name=said.name,

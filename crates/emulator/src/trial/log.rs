@@ -17,7 +17,7 @@ use bentpipe_trial::{
 };
 use bentpipe_units::Time;
 use bentpipe_wire::capture::CapturedPacket;
-use bentpipe_wire::{Datagram, IpLayer, TCP};
+use bentpipe_wire::{Datagram, IpLayer, Path, TCP};
 use bytes::Bytes;
 
 use super::check;
@@ -99,10 +99,10 @@ fn count(counters: &mut Counters, packet: &Packet) {
 fn packets<'a>(servers: &[u16], sightings: impl Iterator<Item = &'a Sighting>) -> Vec<Packet> {
     let mut packets: Vec<Packet> = Vec::new();
     // Of those that were not seen to arrive: by what is in them.
-    let mut open: HashMap<(usize, Direction, Transport), VecDeque<usize>> = HashMap::new();
+    let mut open: HashMap<(Path, Transport), VecDeque<usize>> = HashMap::new();
     let mut lost_if_open = Vec::new();
     for sighting in sightings {
-        let Some((flow, ip)) = packet_of_flow(servers, sighting) else {
+        let Some((flow, path, ip)) = packet_of_flow(servers, sighting) else {
             continue;
         };
         let fate = match (sighting.fate, sighting.arrived) {
@@ -111,7 +111,7 @@ fn packets<'a>(servers: &[u16], sightings: impl Iterator<Item = &'a Sighting>) -
             (_, Some(at)) => Some(Fate::Delivered { at }),
             (_, None) => None,
         };
-        let key = (flow, sighting.direction, ip.transport.clone());
+        let key = (path, ip.transport.clone());
         let Some(sent) = sighting.sent else {
             let number = open.get_mut(&key).and_then(VecDeque::pop_front);
             if let (Some(number), Some(fate)) = (number, fate) {
@@ -154,8 +154,9 @@ fn under_way(packets: &[Packet], open: &[bool]) -> Vec<bool> {
     under_way
 }
 
-/// A packet, and the flow that it belongs to. None of nobody's port, and of protocols without ports.
-fn packet_of_flow(servers: &[u16], sighting: &Sighting) -> Option<(usize, IpPacket)> {
+/// A packet, the flow that it belongs to, and its path. None of nobody's port, and of protocols
+/// without ports.
+fn packet_of_flow(servers: &[u16], sighting: &Sighting) -> Option<(usize, Path, IpPacket)> {
     let bytes = sighting.ip();
     let captured = CapturedPacket {
         interface: 0,
@@ -182,7 +183,7 @@ fn packet_of_flow(servers: &[u16], sighting: &Sighting) -> Option<(usize, IpPack
         transport,
         bytes: u32::try_from(bytes.len()).expect("a packet of the MTU at most"),
     };
-    Some((flow, packet))
+    Some((flow, path, packet))
 }
 
 fn fidelity(report: &Report) -> Fidelity {

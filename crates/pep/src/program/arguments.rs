@@ -72,7 +72,8 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, Setting
 fn command() -> clap::Command {
     let option = |name: &'static str, value: &'static str| {
         let option = Arg::new(name).long(name).value_name(value);
-        option.action(ArgAction::Append)
+        // A value may begin with a hyphen, as a file's name can.
+        option.action(ArgAction::Append).allow_hyphen_values(true)
     };
     let flag = |name: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue);
     clap::Command::new("bentpipe pep")

@@ -9,9 +9,12 @@
 //! said could break out of its line.
 
 use std::fmt::{self, Debug};
-use std::io::Write;
+use std::io::{self, Write};
+use std::mem;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 use tracing::field::{Field, Visit};
@@ -34,13 +37,71 @@ const WAITING: usize = 8192;
 /// not.
 const TARGET: &str = "bentpipe_pep";
 
-/// The log of the program; dropped, it waits, not for ever, until all lines so far are written.
+/// How often it is looked, at the end, whether all lines are written, and how many times at most:
+/// for 2 s.
+const LOOK: Duration = Duration::from_millis(5);
+const LOOKS: u32 = 400;
+
+/// The log of the program. Dropped, it waits until all lines so far are written, but not for longer
+/// than 2 s: who reads them may be stuck.
 #[derive(Debug)]
 pub struct Log {
     filter: Handle<Targets, Registry>,
     is_json: Arc<AtomicBool>,
     lost: ErrorCounter,
-    _writer: WorkerGuard,
+    lines: Arc<LineCounts>,
+    writer: Option<WorkerGuard>,
+}
+
+/// The counts of lines that were made, and of those that were written.
+#[derive(Debug, Default)]
+struct LineCounts {
+    made: AtomicUsize,
+    written: AtomicUsize,
+}
+
+/// A writer that counts the lines that got through it.
+struct CountingWriter<W> {
+    out: W,
+    lines: Arc<LineCounts>,
+}
+
+impl<W: Write> Write for CountingWriter<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.out.write(bytes)
+    }
+
+    /// Of one line.
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let written = self.out.write_all(bytes);
+        self.lines.written.fetch_add(1, Ordering::Relaxed);
+        written
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl Drop for Log {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the program ends, and waits for whoever reads its lines"
+    )]
+    fn drop(&mut self) {
+        let is_done = || {
+            let settled = self.lines.written.load(Ordering::Relaxed) + self.lost.dropped_lines();
+            settled >= self.lines.made.load(Ordering::Relaxed)
+        };
+        for _ in 0..LOOKS {
+            if is_done() {
+                return;
+            }
+            thread::sleep(LOOK);
+        }
+        // The guard would wait once more, and print that it did so in vain, to where nobody may be.
+        mem::forget(self.writer.take());
+    }
 }
 
 impl Log {
@@ -56,20 +117,26 @@ impl Log {
         let writer = NonBlockingBuilder::default()
             .buffered_lines_limit(WAITING)
             .thread_name("log");
-        let (writer, guard) = writer.finish(out);
+        let lines = Arc::new(LineCounts::default());
+        let (writer, guard) = writer.finish(CountingWriter {
+            out,
+            lines: lines.clone(),
+        });
         let lost = writer.error_counter();
         let (filter, handle) = reload::Layer::new(filter(settings.level));
         let is_json = Arc::new(AtomicBool::new(settings.format == Format::Json));
         let format = LineFormat {
             is_json: is_json.clone(),
+            lines: lines.clone(),
         };
-        let lines = Layer::default().event_format(format).with_writer(writer);
-        let dispatch = Dispatch::new(Registry::default().with(filter).with(lines));
+        let layer = Layer::default().event_format(format).with_writer(writer);
+        let dispatch = Dispatch::new(Registry::default().with(filter).with(layer));
         let log = Self {
             filter: handle,
             is_json,
             lost,
-            _writer: guard,
+            lines,
+            writer: Some(guard),
         };
         (log, dispatch)
     }
@@ -102,6 +169,7 @@ fn filter(level: LevelSetting) -> Targets {
 #[derive(Debug)]
 struct LineFormat {
     is_json: Arc<AtomicBool>,
+    lines: Arc<LineCounts>,
 }
 
 impl<S, N> FormatEvent<S, N> for LineFormat
@@ -115,6 +183,7 @@ where
         out: Writer<'_>,
         event: &tracing::Event<'_>,
     ) -> fmt::Result {
+        self.lines.made.fetch_add(1, Ordering::Relaxed);
         let mut said = Fields::default();
         event.record(&mut said);
         // One that nothing is known of is there, too.
@@ -235,7 +304,6 @@ fn name(level: Level) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use std::io;
     use std::sync::mpsc::{Sender, channel};
 
     use tracing::{debug, info, warn};
@@ -304,6 +372,35 @@ mod tests {
         });
         assert_eq!(lines[0].matches('\n').count(), 1, "{lines:?}");
         assert!(!lines[0].contains('\u{1b}'), "{lines:?}");
+    }
+
+    /// A writer whose reader is stuck until the test ends.
+    struct Stuck(std::sync::mpsc::Receiver<()>);
+
+    impl Write for Stuck {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let _ = self.0.recv();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_reader_that_is_stuck_keeps_nobody_from_ending() {
+        let (end, stuck) = channel();
+        let (log, dispatch) = Log::open(LogSettings::default(), Stuck(stuck));
+        tracing::dispatcher::with_default(&dispatch, || {
+            for _ in 0..2 * WAITING {
+                info!("one more");
+            }
+        });
+        let lost = log.lost();
+        assert!(lost.dropped_lines() >= WAITING - 2);
+        drop(log); // comes back, and prints nothing
+        drop(end);
     }
 
     #[test]

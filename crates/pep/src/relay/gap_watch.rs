@@ -1,4 +1,4 @@
-//! RememberedPaths that leave a gap open in a stream whose buffer is full.
+//! Peers that leave a gap open in a stream whose buffer is full.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};

@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
-use bentpipe_analysis::connection::{self, CaptureInfo as Passing, Connection, Kind, Recorder};
-use bentpipe_analysis::{Establishment, LedgerEntry as Entry};
+use bentpipe_analysis::connection::{self, CaptureInfo, Connection, Kind, Recorder};
+use bentpipe_analysis::{Establishment, LedgerEntry};
 use bentpipe_link::{Direction, Fate};
 use bentpipe_units::Time;
 use bentpipe_wire::quic::{End, PacketType};
@@ -18,6 +18,7 @@ pub struct HopDecoder<'a> {
     pub log: &'a PacketLog,
     /// The one that is looked at.
     pub flow: usize,
+    /// The TLS secrets, in NSS key log format.
     pub key_log: &'a [u8],
     /// Its addresses at both ends, that towards the client first.
     pub ends: [SocketAddr; 2],
@@ -25,18 +26,18 @@ pub struct HopDecoder<'a> {
 
 /// A QUIC connection of a trial.
 #[derive(Debug)]
-pub struct ObservedConnection {
+pub struct DecodedConnection {
     /// Time zero of the trial, in nanoseconds since the Unix epoch.
     pub epoch_unix_ns: u64,
     /// Its packets.
     pub connection: Connection,
     /// Its ledger.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<LedgerEntry>,
     /// How it came about.
     pub establishment: Establishment,
 }
 
-impl ObservedConnection {
+impl DecodedConnection {
     fn of(connection: Connection, epoch_unix_ns: u64) -> Option<Self> {
         let entries = connection.ledger();
         let establishment = Establishment::of(&connection, &entries)?;
@@ -67,7 +68,7 @@ impl HopDecoder<'_> {
     /// The connections that can be told from the packets, as they began.
     ///
     /// Each packet is decoded where it left its sender; what became of it is known.
-    pub fn connections(&self) -> Vec<ObservedConnection> {
+    pub fn connections(&self) -> Vec<DecodedConnection> {
         let mut secrets = KeyLog::default();
         secrets.add(self.key_log);
         let epoch = self.log.epoch_unix_ns();
@@ -76,13 +77,13 @@ impl HopDecoder<'_> {
         order.sort_by_key(|packet| packet.sent);
         let mut recorder = Recorder::new(&secrets);
         for (frame, packet) in (1..).zip(&order) {
-            let passing = Passing {
+            let info = CaptureInfo {
                 time: epoch + packet.sent.as_nanos(),
                 frame,
                 fate: None,
             };
             if let Transport::Udp(payload) = &packet.ip.transport {
-                recorder.datagram(&self.datagram(packet.direction, payload), passing);
+                recorder.datagram(&self.datagram(packet.direction, payload), info);
             }
         }
         let fate = |captured: u32| match order[captured as usize - 1].fate {
@@ -96,7 +97,7 @@ impl HopDecoder<'_> {
         let found = recorder.finish().connections.into_iter();
         let connections = found.map(|it| Connection::of_senders(it, fate));
         connections
-            .filter_map(|it| ObservedConnection::of(it, epoch))
+            .filter_map(|it| DecodedConnection::of(it, epoch))
             .collect()
     }
 

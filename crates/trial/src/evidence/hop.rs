@@ -5,14 +5,14 @@ use bentpipe_analysis::metrics::arrivals;
 use bentpipe_analysis::{LinkFacts, Metrics};
 use bentpipe_units::Time;
 
-use super::ObservedConnection;
+use super::DecodedConnection;
 use crate::job::TestCase;
 
 /// The observation of a flow on one hop.
 #[derive(Debug, Default)]
 pub struct HopObservation {
     /// The connections that could be made out.
-    pub connections: Vec<ObservedConnection>,
+    pub connections: Vec<DecodedConnection>,
     /// Whether their streams can be read.
     pub has_secrets: bool,
 }
@@ -25,7 +25,7 @@ impl HopObservation {
     }
 
     /// The connections that completed a handshake; None if there is none at all, complete or not.
-    pub(crate) fn completed(&self) -> Option<Vec<&ObservedConnection>> {
+    pub(crate) fn completed(&self) -> Option<Vec<&DecodedConnection>> {
         let complete = self
             .connections
             .iter()
@@ -34,7 +34,7 @@ impl HopObservation {
     }
 
     /// The connection that a client is measured by: the second, where the test case has two; else the one with most packets.
-    pub(crate) fn measured(&self, testcase: TestCase) -> Option<&ObservedConnection> {
+    pub(crate) fn measured(&self, testcase: TestCase) -> Option<&DecodedConnection> {
         if testcase.has_two_connections() {
             return self.completed()?.get(1).copied();
         }
@@ -42,8 +42,8 @@ impl HopObservation {
     }
 
     /// The connection with most packets.
-    pub(crate) fn busiest(&self) -> Option<&ObservedConnection> {
-        let packets = |it: &&ObservedConnection| it.connection.packets.len();
+    pub(crate) fn busiest(&self) -> Option<&DecodedConnection> {
+        let packets = |it: &&DecodedConnection| it.connection.packets.len();
         self.connections.iter().max_by_key(packets)
     }
 
@@ -52,7 +52,7 @@ impl HopObservation {
         if !self.has_secrets {
             return None;
         }
-        let of = |seen: &ObservedConnection| {
+        let of = |seen: &DecodedConnection| {
             let start = seen.start().as_nanos().cast_signed();
             let arrivals = arrivals(&seen.connection, testcase.sending_end()).into_iter();
             arrivals.map(move |(at, bytes)| (Time::from_nanos((start + at).cast_unsigned()), bytes))
@@ -64,7 +64,7 @@ impl HopObservation {
 }
 
 /// What was on the wire, in numbers, and the rules that found something wrong with it.
-pub fn on_wire(seen: &ObservedConnection, facts: &LinkFacts) -> (Metrics, Vec<&'static str>) {
+pub fn on_wire(seen: &DecodedConnection, facts: &LinkFacts) -> (Metrics, Vec<&'static str>) {
     let (connection, entries) = (&seen.connection, &seen.entries);
     let found = Findings::of(&View {
         connection,

@@ -10,8 +10,8 @@ mod program;
 mod testbed;
 mod trace;
 
+pub use self::decoded::DecodedConnection;
 pub(crate) use self::decoded::HopDecoder;
-pub use self::decoded::ObservedConnection;
 pub use self::hop::HopObservation;
 pub(crate) use self::hop::on_wire;
 pub use self::packet::{IpPacket, Packet, Transport};

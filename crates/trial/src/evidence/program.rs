@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use wait4::Wait4;
 
-/// What a program used and said, known when it is gone.
+/// The exit of a program: what it used and said, known when it is gone.
 #[derive(Debug, Default)]
 pub struct ProgramExit {
     /// User and system CPU time.
@@ -31,7 +31,7 @@ impl ProgramExit {
     }
 }
 
-/// How a process ended, and what it used.
+/// The exit of a process: how it ended, and what it used.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ProcessExit {
     /// How it ended.

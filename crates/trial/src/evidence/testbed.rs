@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use super::packet_log::{PacketLog, hex};
 use crate::schema::Fidelity;
 
-/// When a flow was there.
+/// The lifetime of a flow.
 #[derive(Debug, Clone, Copy)]
 pub struct FlowLifetime {
     /// When the client sent its first packet.
@@ -16,7 +16,7 @@ pub struct FlowLifetime {
     pub end: Time,
 }
 
-/// What a testbed saw of a hop.
+/// The packets that a testbed saw on a hop.
 #[derive(Debug)]
 pub struct HopPackets {
     /// Every packet of every flow.
@@ -27,7 +27,7 @@ pub struct HopPackets {
     pub back: Counters,
 }
 
-/// What a testbed saw of a trial. All times count from its start.
+/// The observation of a trial by its testbed. All times count from its start.
 #[derive(Debug)]
 pub struct TestbedObservation {
     /// Of each flow of the job.

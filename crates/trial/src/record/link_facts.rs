@@ -10,9 +10,10 @@ use crate::job::TestCase;
 /// is Ethernet.
 const MTU: u64 = 1500;
 
-/// What a trial moves: what an ideal sender's time depends on beside the scenario.
+/// The files that a trial is measured by: what an ideal sender's time depends on beside the scenario.
 #[derive(Clone, Copy)]
 pub struct MeasuredFiles {
+    /// What is done with them.
     pub testcase: TestCase,
     /// Not known where as much is moved as a time allows.
     pub size_bytes: Option<u64>,

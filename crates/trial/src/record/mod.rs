@@ -20,7 +20,7 @@ use self::link_facts::{MeasuredFiles, link_facts};
 use self::numbers::seconds;
 use self::times::times;
 use self::transfer::{goodput, moved, rate_bps, received};
-use crate::evidence::{FlowLifetime, ObservedConnection, TestbedObservation, on_wire};
+use crate::evidence::{DecodedConnection, FlowLifetime, TestbedObservation, on_wire};
 use crate::finished::FinishedTrial;
 use crate::job::{Job, TestCase};
 use crate::schema::{LinkCounts, TrialResult};
@@ -30,11 +30,11 @@ pub use self::link_facts::path_facts;
 /// When the connection that is measured began. None: the test case has two, and the second never did.
 fn start(
     testcase: TestCase,
-    measured: Option<&ObservedConnection>,
+    measured: Option<&DecodedConnection>,
     flow: Option<&FlowLifetime>,
 ) -> Option<Time> {
     if testcase.has_two_connections() {
-        return measured.map(ObservedConnection::start);
+        return measured.map(DecodedConnection::start);
     }
     Some(flow.and_then(|it| it.first_sent).unwrap_or(Time::ZERO))
 }

@@ -19,7 +19,7 @@ pub use self::testcase::ProofFailure;
 /// The contract's words for the end of RFC 9000 section 10.1, and for a stack that gives up on a handshake.
 const TIMEOUTS: [&str; 2] = ["idle timeout", "handshake timeout"];
 
-/// How a conversation came to an end.
+/// The end of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlowEnd {
     /// The client is done, and so is the server, or it had time enough.
@@ -32,7 +32,7 @@ pub enum FlowEnd {
     Deadlock,
 }
 
-/// Why a trial ended as it did.
+/// The verdict on a flow: why it ended as it did.
 #[derive(Debug, Default)]
 pub struct Verdict {
     /// The word.

@@ -9,7 +9,7 @@ use bentpipe_analysis::connection::{Connection, Frame};
 use bentpipe_units::Span;
 use bentpipe_wire::quic::End;
 
-use crate::evidence::ObservedConnection;
+use crate::evidence::DecodedConnection;
 use crate::job::TestCase;
 
 /// A first PTO is 999 ms (RFC 9002 section 6.2.2): a client that waits longer for an answer sends its `ClientHello` again.
@@ -37,14 +37,14 @@ pub struct Claim {
 
 impl Claim {
     /// Holds what was on the wire against it.
-    pub fn judge(&self, seen: &[ObservedConnection]) -> Result<(), ProofFailure> {
+    pub fn judge(&self, seen: &[DecodedConnection]) -> Result<(), ProofFailure> {
         if seen.is_empty() && self.testcase == TestCase::Transfer {
             return Ok(()); // of a protocol that is not known here, the files are all there is
         }
         if seen.is_empty() {
             return Err(ProofFailure::Sealed("no QUIC connection could be made out"));
         }
-        let made: Vec<&ObservedConnection> =
+        let made: Vec<&DecodedConnection> =
             seen.iter().filter(|it| it.establishment.complete).collect();
         match (self.testcase, &made[..]) {
             (TestCase::Resumption, [_, second]) => self.resumed(second),
@@ -64,7 +64,7 @@ impl Claim {
         }
     }
 
-    fn long(&self, seen: &ObservedConnection) -> Result<(), ProofFailure> {
+    fn long(&self, seen: &DecodedConnection) -> Result<(), ProofFailure> {
         let hellos = seen.establishment.client_hellos;
         if self.round_trip > LONG && hellos < 2 {
             let round_trip = self.round_trip;
@@ -75,7 +75,7 @@ impl Claim {
         Ok(())
     }
 
-    fn resumed(&self, second: &ObservedConnection) -> Result<(), ProofFailure> {
+    fn resumed(&self, second: &DecodedConnection) -> Result<(), ProofFailure> {
         let it = &second.establishment;
         let what = match (it.resumed, it.certificate) {
             (Some(true), None | Some(false)) => {
@@ -105,7 +105,7 @@ impl Claim {
     /// is to prove.
     fn carries(
         &self,
-        seen: &ObservedConnection,
+        seen: &DecodedConnection,
         requests: usize,
         name: &str,
     ) -> Result<(), ProofFailure> {
@@ -123,7 +123,7 @@ impl Claim {
         Ok(())
     }
 
-    fn upload(&self, seen: &ObservedConnection) -> Result<(), ProofFailure> {
+    fn upload(&self, seen: &DecodedConnection) -> Result<(), ProofFailure> {
         if !seen.is_readable() {
             return Err(ProofFailure::Sealed(
                 "the connection's streams could not be decrypted",
@@ -147,14 +147,14 @@ impl Claim {
     }
 }
 
-fn handshake(seen: &ObservedConnection) -> Result<(), ProofFailure> {
+fn handshake(seen: &DecodedConnection) -> Result<(), ProofFailure> {
     if seen.establishment.retry {
         return other("expected a handshake without Retry; saw one".to_owned());
     }
     Ok(())
 }
 
-fn early(second: &ObservedConnection) -> Result<(), ProofFailure> {
+fn early(second: &DecodedConnection) -> Result<(), ProofFailure> {
     let it = &second.establishment;
     match (it.zero_rtt_bytes, it.zero_rtt_accepted) {
         (Some(1..), Some(true)) => Ok(()),
@@ -178,8 +178,8 @@ fn early(second: &ObservedConnection) -> Result<(), ProofFailure> {
 /// That there are more connections than `expected`, or fewer.
 fn count(
     expected: &str,
-    made: &[&ObservedConnection],
-    seen: &[ObservedConnection],
+    made: &[&DecodedConnection],
+    seen: &[DecodedConnection],
 ) -> Result<(), ProofFailure> {
     let begun = match seen.len() - made.len() {
         0 => String::new(),
@@ -233,7 +233,7 @@ mod tests {
     };
 
     /// A connection whose streams cannot be read.
-    fn seen(establishment: Establishment) -> ObservedConnection {
+    fn seen(establishment: Establishment) -> DecodedConnection {
         let connection = Connection {
             protocol: Protocol::Quic(1),
             ends: ["192.0.2.1:50000", "198.51.100.1:443"].map(|end| end.parse().unwrap()),
@@ -246,7 +246,7 @@ mod tests {
             frames: Vec::new(),
             ranges: Vec::new(),
         };
-        ObservedConnection {
+        DecodedConnection {
             epoch_unix_ns: 0,
             connection,
             entries: Vec::new(),
@@ -262,7 +262,7 @@ mod tests {
             size_bytes: 2000,
             round_trip: Span::from_millis(1500),
         };
-        let seen: Vec<ObservedConnection> = connections.iter().map(|it| seen(*it)).collect();
+        let seen: Vec<DecodedConnection> = connections.iter().map(|it| seen(*it)).collect();
         match claim.judge(&seen) {
             Ok(()) => "proved".to_owned(),
             Err(ProofFailure::Other(what)) => what,
