@@ -18,6 +18,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = match arguments.collect() {
         Ok(arguments) => arguments,
         Err(odd) => {
+            let odd = odd.to_string_lossy();
             eprintln!("error: the command line: {odd:?} is not UTF-8");
             return ExitCode::from(2);
         }

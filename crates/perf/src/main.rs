@@ -74,6 +74,7 @@ fn main() -> ExitCode {
     let words: Vec<String> = match words.collect() {
         Ok(words) => words,
         Err(odd) => {
+            let odd = odd.to_string_lossy();
             eprintln!("error: the command line: {odd:?} is not UTF-8");
             return ExitCode::from(2);
         }

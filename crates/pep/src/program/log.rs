@@ -265,7 +265,7 @@ fn text<'a>(
             Value::String(text) if !text.is_empty() && text.chars().all(is_plain) => {
                 write!(out, " {name}={text}")?;
             }
-            other => write!(out, " {name}={other}")?,
+            other => write!(out, " {name}={}", OneLine(other))?,
         }
     }
     writeln!(out)
@@ -274,6 +274,23 @@ fn text<'a>(
 /// What needs no quotes.
 fn is_plain(letter: char) -> bool {
     letter.is_ascii_graphic() && !matches!(letter, '"' | '=' | '\\')
+}
+
+/// A value as JSON in which nothing ends a line or moves a terminal's cursor: JSON itself lets DEL, the
+/// controls above it, and the line ends of Unicode stand as they are.
+struct OneLine<'a>(&'a Value);
+
+impl fmt::Display for OneLine<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for letter in self.0.to_string().chars() {
+            if letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}') {
+                write!(out, "\\u{:04x}", u32::from(letter))?;
+            } else {
+                write!(out, "{letter}")?;
+            }
+        }
+        Ok(())
+    }
 }
 
 fn json<'a>(
@@ -287,7 +304,7 @@ fn json<'a>(
     let event = Value::from(event);
     write!(out, "\",\"level\":\"{level}\",\"event\":{event}")?;
     for (name, value) in fields {
-        write!(out, ",\"{name}\":{value}")?;
+        write!(out, ",\"{name}\":{}", OneLine(value))?;
     }
     out.write_str("}\n")
 }
@@ -368,10 +385,17 @@ mod tests {
     #[test]
     fn hostile_words_stay_on_their_line() {
         let lines = written(LogSettings::default(), |_| {
-            info!(reason = "x\ninfo opened\u{1b}[2J", "closed");
+            info!(
+                reason = "x\ninfo opened\u{1b}[2J\u{85}\u{9b}\u{2028}",
+                "closed"
+            );
         });
-        assert_eq!(lines[0].matches('\n').count(), 1, "{lines:?}");
-        assert!(!lines[0].contains('\u{1b}'), "{lines:?}");
+        let line = lines[0].strip_suffix('\n').unwrap();
+        assert!(!line.chars().any(char::is_control), "{line:?}");
+        assert!(
+            line.ends_with(r#"reason="x\ninfo opened\u001b[2J\u0085\u009b\u2028""#),
+            "{line}"
+        );
     }
 
     /// A writer whose reader is stuck until the test ends.
