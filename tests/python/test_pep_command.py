@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import tomllib
 import urllib.error
 import urllib.request
@@ -106,10 +107,12 @@ def server(*arguments: str) -> Iterator[str]:
         assert process.stdout is not None
         found = re.search(r"127\.0\.0\.1:(\d+)", process.stdout.readline())
         assert found
+        # It says something of every test: a pipe that nobody reads would hold it up, after hundreds.
+        threading.Thread(target=process.stdout.read, daemon=True).start()
         yield found[1]
     finally:
         process.kill()
-        process.communicate()
+        process.wait()
 
 
 @contextlib.contextmanager
