@@ -8,7 +8,7 @@ larger spread than it has seen, so that its 95 % intervals of two means contain 
 with three values on each side, and in 86 % with five (`tests/python/test_inference.py` measures both).
 
 Written out, and not scipy's: these are 57 lines, where scipy 1.17 would add 143 MB to an installation of 480,
-and 1.2 s of importing `scipy.stats` (0.4 s `scipy.special`) to each `bentpipe compare` and report. On 4000
+and 0.5 s of importing `scipy.stats` to each `bentpipe compare` and report. On 4000
 drawn samples both agree: quantiles, p and intervals to 2e-13, adjusted p to the last bit.
 """
 

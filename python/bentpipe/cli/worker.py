@@ -15,7 +15,7 @@ from typing import BinaryIO
 import click
 import msgspec
 
-from bentpipe.errors import UsageError
+from bentpipe.errors import BentpipeError, UsageError
 from bentpipe.execution import bundle as bundles
 from bentpipe.execution.executor import LocalExecutor
 from bentpipe.execution.jobs import Answer
@@ -61,7 +61,10 @@ def worker(bundle: BinaryIO, out: Path | None, extra: tuple[Path, ...]) -> int:
     ):
         executor = LocalExecutor(known, Path(scratch), pool)
         folder = out.resolve() if out else Path(scratch, "trial")
-        bundles.resolve(asked, known, Path(scratch), folder)  # what is not here is said at once
+        try:
+            bundles.resolve(asked, known, Path(scratch), folder)  # what is not here is said at once
+        except BentpipeError as error:
+            raise type(error)(f"{bundle.name}: {error}", error.hint) from error
         with _told_to_end() as told:
             answer = _wait(executor.submit(asked, folder), executor, told)
         if answer.killed:
