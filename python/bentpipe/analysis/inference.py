@@ -7,7 +7,7 @@ is the ratio of the geometric means. With few iterations this is what keeps its 
 larger spread than it has seen, so that its 95 % intervals of two means contain the truth in 76 % of cases
 with three values on each side, and in 86 % with five (`tests/python/test_inference.py` measures both).
 
-Written out, and not scipy's: these are 57 lines, where scipy 1.17 would add 143 MB to an installation of 480,
+Written out, and not scipy's: these are 57 lines, where scipy 1.17 would add 143 MB to an installation of 500,
 and 0.5 s of importing `scipy.stats` to each `bentpipe compare` and report. On 4000
 drawn samples both agree: quantiles, p and intervals to 2e-13, adjusted p to the last bit.
 """
