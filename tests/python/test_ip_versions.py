@@ -32,10 +32,14 @@ def test_headers_are_those_of_the_version(bentpipe: Command) -> None:
     assert (four.ip, six.ip) == (4, 6)
     assert four.trial == six.trial, "the version changes no seed"
     assert four.packet_log_sha256 != six.packet_log_sha256
-    # A handshake's first flight is the same, but for 20 bytes of header each.
-    assert six.forward_bytes is not None and four.forward_bytes is not None
-    assert six.forward_packets is not None
-    assert six.forward_bytes - four.forward_bytes >= 19 * six.forward_packets
+    # noq's full packets have 1452 bytes of UDP payload over both: the rest is headers.
+    assert four.largest_packet_bytes == 1452 + 28
+    assert six.largest_packet_bytes == 1452 + 48
+    # Links count them, too: with as many packets each way, that of ACKs grows by 20 bytes for each.
+    assert (six.forward_packets, six.return_packets) == (four.forward_packets, four.return_packets)
+    assert six.return_bytes is not None and four.return_bytes is not None
+    assert six.return_packets is not None
+    assert six.return_bytes - four.return_bytes == 20 * six.return_packets
 
 
 @pytest.mark.virtual_time
