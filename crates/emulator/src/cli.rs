@@ -1,43 +1,23 @@
 //! The command line.
 
-use std::error::Error;
 use std::ffi::OsString;
-use std::io::{Write, stdout};
 use std::path::PathBuf;
 
 use bentpipe_emulator::HostName;
-use lexopt::prelude::*;
+use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Error, value_parser};
 
-const HELP: &str = "\
-Real programs behind an emulated satellite link
+const ABOUT: &str = "Real programs behind an emulated satellite link";
 
-Usage:
-  bentpipe-emu shell --scenario FILE [OPTION]... [-- COMMAND...]
-                                        run a command, or $SHELL, on a host of the scenario
-  bentpipe-emu probe                    print as JSON whether real time works here
-  bentpipe-emu trial < job.json         run one trial; its result is printed as JSON
-  bentpipe-emu bench [--seconds N] [--json]
-                                        measure how exact the emulator is on this machine, for so long each (default: 5)
-  bentpipe-emu awake                    keep idle processors from sleeping, until standard input ends
-
-Options of shell:
-  --scenario FILE     a scenario's TOML file
-  --scenario-fd N     or: its JSON form, from a file descriptor
-  --on HOST           client (the default), terminal, gateway or server
-  --server LINE       a command line for the server, started first
-  --seed N            all randomness of the link comes from it (default: 1)
-  --meters            each second, what crosses the link, on standard error
-  --awake             keep idle processors from sleeping: more exact, above all in virtual machines
-
+const EXAMPLES: &str = "\
 Examples:
   bentpipe-emu shell --scenario scenarios/sat.toml -- ping -c 3 server
   bentpipe-emu shell --scenario scenarios/sat.toml --server 'iperf3 -s' -- iperf3 -c server
-";
+  bentpipe-emu trial < job.json
+  bentpipe-emu bench --seconds 2";
 
 /// What to do.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Command {
-    Help,
     Shell(Shell),
     Probe,
     Trial,
@@ -67,83 +47,125 @@ pub enum Source {
     Descriptor(i32),
 }
 
-/// Reads the command line.
-pub fn parse(mut parser: lexopt::Parser) -> Result<Command, lexopt::Error> {
-    match parser.next()? {
-        None | Some(Short('h') | Long("help")) => Ok(Command::Help),
-        Some(Value(word)) => match word.string()?.as_str() {
-            "shell" => parse_shell(&mut parser),
-            "trial" => alone(&mut parser, Command::Trial),
-            "probe" => alone(&mut parser, Command::Probe),
-            "awake" => alone(&mut parser, Command::Awake),
-            "bench" => parse_bench(&mut parser),
-            other => Err(format!("{other:?} is none of: shell, trial, probe, bench, awake").into()),
+/// Reads the command line, without the program. An error may be the help that was asked for.
+pub fn parse(mut words: Vec<OsString>) -> Result<Command, Error> {
+    if words.is_empty() {
+        words.push("--help".into());
+    }
+    let mut matches = command().try_get_matches_from(words)?;
+    let (name, mut given) = matches.remove_subcommand().expect("clap asks for one");
+    Ok(match name.as_str() {
+        "shell" => Command::Shell(shell(&mut given)),
+        "trial" => Command::Trial,
+        "probe" => Command::Probe,
+        "awake" => Command::Awake,
+        _ => Command::Bench {
+            seconds: given.remove_one("seconds").expect("it has a default"),
+            json: given.get_flag("json"),
         },
-        Some(other) => Err(other.unexpected()),
-    }
+    })
 }
 
-/// A command without options.
-fn alone(parser: &mut lexopt::Parser, command: Command) -> Result<Command, lexopt::Error> {
-    match parser.next()? {
-        None => Ok(command),
-        Some(other) => Err(other.unexpected()),
-    }
+fn command() -> clap::Command {
+    let trial = clap::Command::new("trial")
+        .about("Run one trial, a job in JSON on standard input, and print its result as JSON");
+    let probe = clap::Command::new("probe").about("Print as JSON whether real time works here");
+    let awake = clap::Command::new("awake")
+        .about("Keep idle processors from sleeping, until standard input ends");
+    let bench = clap::Command::new("bench")
+        .about("Measure how exact the emulator is on this machine")
+        .arg(
+            option("seconds", "N", "How long each measurement takes")
+                .value_parser(value_parser!(u64).range(1..))
+                .default_value("5"),
+        )
+        .arg(flag("json", "Print one JSON document"));
+    clap::Command::new("bentpipe-emu")
+        .no_binary_name(true)
+        .about(ABOUT)
+        .after_help(EXAMPLES)
+        .subcommand_required(true)
+        .disable_help_subcommand(true)
+        .subcommands([shell_command(), probe, trial, bench, awake])
 }
 
-fn parse_shell(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
-    let mut scenario = None;
-    let (mut on, mut server, mut seed) = (HostName::Client, None, 1);
-    let (mut meters, mut awake) = (false, false);
-    let mut command = Vec::new();
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Long("scenario") => scenario = Some(Source::File(parser.value()?.into())),
-            Long("scenario-fd") => scenario = Some(Source::Descriptor(parser.value()?.parse()?)),
-            Long("on") => on = parser.value()?.parse()?,
-            Long("server") => server = Some(parser.value()?.string()?),
-            Long("seed") => seed = parser.value()?.parse()?,
-            Long("meters") => meters = true,
-            Long("awake") => awake = true,
-            Value(word) => {
-                command.push(word);
-                command.extend(parser.raw_args()?);
-            }
-            other => return Err(other.unexpected()),
-        }
-    }
-    Ok(Command::Shell(Shell {
-        scenario: scenario.ok_or("shell needs --scenario FILE")?,
-        on,
-        server,
-        seed,
-        meters,
-        awake,
-        command,
-    }))
+fn shell_command() -> clap::Command {
+    clap::Command::new("shell")
+        .about("Run a command, or $SHELL, on a host of a scenario")
+        .override_usage("bentpipe-emu shell --scenario FILE [OPTIONS] [-- COMMAND...]")
+        .arg(
+            option("scenario", "FILE", "A scenario's TOML file")
+                .value_parser(value_parser!(PathBuf)),
+        )
+        .arg(
+            option(
+                "scenario-fd",
+                "N",
+                "Or: its JSON form, from a file descriptor",
+            )
+            .value_parser(value_parser!(i32)),
+        )
+        .group(
+            ArgGroup::new("source")
+                .args(["scenario", "scenario-fd"])
+                .required(true),
+        )
+        .arg(
+            option("on", "HOST", "client, terminal, gateway or server")
+                .value_parser(value_parser!(HostName))
+                .default_value("client"),
+        )
+        .arg(option(
+            "server",
+            "LINE",
+            "A command line for the server, started first",
+        ))
+        .arg(
+            option("seed", "N", "All randomness of the link comes from it")
+                .value_parser(value_parser!(u64))
+                .default_value("1"),
+        )
+        .arg(flag(
+            "meters",
+            "Each second, what crosses the link, on standard error",
+        ))
+        .arg(flag(
+            "awake",
+            "Keep idle processors from sleeping: more exact, above all in virtual machines",
+        ))
+        .arg(
+            Arg::new("command")
+                .value_name("COMMAND")
+                .num_args(0..)
+                .trailing_var_arg(true)
+                .value_parser(value_parser!(OsString)),
+        )
 }
 
-fn parse_bench(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
-    let (mut seconds, mut json) = (5, false);
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Long("seconds") => {
-                seconds = parser.value()?.parse_with(|text| match text.parse() {
-                    Ok(0) | Err(_) => Err("not a number of seconds above 0"),
-                    Ok(seconds) => Ok(seconds),
-                })?;
-            }
-            Long("json") => json = true,
-            other => return Err(other.unexpected()),
-        }
-    }
-    Ok(Command::Bench { seconds, json })
+fn option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).value_name(value).help(help)
 }
 
-/// Prints what the program can do.
-pub fn print_help() -> Result<(), Box<dyn Error>> {
-    stdout().write_all(HELP.as_bytes())?;
-    Ok(())
+fn flag(name: &'static str, help: &'static str) -> Arg {
+    let flag = Arg::new(name).long(name).help(help);
+    flag.action(ArgAction::SetTrue)
+}
+
+fn shell(given: &mut ArgMatches) -> Shell {
+    let file = given.remove_one("scenario").map(Source::File);
+    let descriptor = || given.remove_one("scenario-fd").map(Source::Descriptor);
+    Shell {
+        scenario: file.or_else(descriptor).expect("clap asks for one"),
+        on: given.remove_one("on").expect("it has a default"),
+        server: given.remove_one("server"),
+        seed: given.remove_one("seed").expect("it has a default"),
+        meters: given.get_flag("meters"),
+        awake: given.get_flag("awake"),
+        command: given
+            .remove_many("command")
+            .map(Iterator::collect)
+            .unwrap_or_default(),
+    }
 }
 
 #[cfg(test)]
@@ -151,8 +173,8 @@ mod tests {
     use super::*;
 
     fn parse_words(words: &[&str]) -> Result<Command, String> {
-        let words = std::iter::once("bentpipe-emu").chain(words.iter().copied());
-        parse(lexopt::Parser::from_iter(words)).map_err(|error| error.to_string())
+        let words = words.iter().map(OsString::from).collect();
+        parse(words).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -185,20 +207,46 @@ mod tests {
         assert_eq!(parse_words(&["bench"]), bench(5, false));
         let words = ["bench", "--json", "--seconds", "2"];
         assert_eq!(parse_words(&words), bench(2, true));
-        assert!(parse_words(&["bench", "--seconds", "0"]).is_err());
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn help_is_what_no_words_get() {
+        for words in [&[][..], &["--help"], &["-h"], &["shell", "--help"]] {
+            let help = parse_words(words).unwrap_err();
+            assert!(help.contains("\nUsage: bentpipe-emu "), "{help}");
+        }
     }
 
     #[test]
     fn mistakes_are_named() {
-        assert_eq!(
-            parse_words(&["shel"]).unwrap_err(),
-            "\"shel\" is none of: shell, trial, probe, bench, awake"
-        );
-        assert!(parse_words(&["shell"]).unwrap_err().contains("--scenario"));
-        let place = parse_words(&["shell", "--on", "moon", "--scenario", "a"]).unwrap_err();
-        assert!(
-            place.contains("client, terminal, gateway, server"),
-            "{place}"
-        );
+        for (words, says) in [
+            (
+                &["shel"][..],
+                "'shel'\n\n  tip: a similar subcommand exists: 'shell'",
+            ),
+            (&["shell"], "--scenario <FILE>"),
+            (
+                &["shell", "--scenario", "a", "--scenario-fd", "3"],
+                "cannot be used with",
+            ),
+            (
+                &["shell", "--sead", "2", "ping"],
+                "a similar argument exists: '--seed'",
+            ),
+            (
+                &["shell", "--on", "moon", "--scenario", "a"],
+                "client, terminal, gateway, server",
+            ),
+            (&["bench", "--seconds", "0"], "0 is not in 1.."),
+            (&["probe", "more"], "unexpected argument 'more'"),
+        ] {
+            let error = parse_words(words).unwrap_err();
+            assert!(error.contains(says), "{error}");
+        }
     }
 }

@@ -29,20 +29,19 @@ fn main() -> ExitCode {
     if is_inside {
         arguments.remove(0);
     }
-    let result = match cli::parse(lexopt::Parser::from_args(arguments.clone())) {
-        Ok(Command::Help) => cli::print_help().map(|()| ExitCode::SUCCESS),
-        Ok(Command::Awake) => stay_awake(),
-        Ok(Command::Shell(shell)) if is_inside => run_shell(&shell),
-        Ok(Command::Probe) if is_inside => probe::run(),
-        Ok(Command::Trial) if is_inside => run_trial(),
-        Ok(Command::Bench { seconds, json }) if is_inside => run_bench(seconds, json),
-        Ok(_) => run_inside(&arguments)
+    let command = match cli::parse(arguments.clone()) {
+        Ok(command) => command,
+        Err(error) => error.exit(),
+    };
+    let result = match command {
+        Command::Awake => stay_awake(),
+        Command::Shell(shell) if is_inside => run_shell(&shell),
+        Command::Probe if is_inside => probe::run(),
+        Command::Trial if is_inside => run_trial(),
+        Command::Bench { seconds, json } if is_inside => run_bench(seconds, json),
+        _ => run_inside(&arguments)
             .map(|status| exit_code(status).into())
             .map_err(Into::into),
-        Err(error) => {
-            eprintln!("error: {error}");
-            return ExitCode::from(2);
-        }
     };
     result.unwrap_or_else(|error| {
         eprintln!("error: {error}");

@@ -5,7 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use lexopt::ValueExt as _;
+use clap::error::ErrorKind;
+use clap::{Arg, ArgAction, ArgMatches, value_parser};
 
 use crate::protocol::{Amount, Direction, Request};
 
@@ -17,8 +18,10 @@ const INTERVAL_S: f64 = 1.0;
 const IDLE_S: f64 = 30.0;
 const CONNECT_S: f64 = 10.0;
 
-/// Options of the noq endpoint that have a flag of their own.
-const NAMED: [(&str, &str); 8] = [
+const HINT: &str = "bentpipe perf --help lists all options";
+
+/// The options that are the noq endpoint's: by their name here, and by its own.
+const OF_ENDPOINT: [(&str, &str); 8] = [
     ("cc", "cc"),
     ("ss", "ss"),
     ("iw", "iw"),
@@ -28,25 +31,6 @@ const NAMED: [(&str, &str); 8] = [
     ("rate", "rate"),
     ("pacing", "pacing"),
 ];
-
-/// Letters, as in iperf3 where it has the option.
-const LETTERS: [(char, &str); 9] = [
-    ('p', "port"),
-    ('1', "once"),
-    ('t', "time"),
-    ('n', "bytes"),
-    ('P', "streams"),
-    ('R', "reverse"),
-    ('i', "interval"),
-    ('J', "json"),
-    ('o', "option"),
-];
-
-/// A part of the command line; a flag's value is still the parser's.
-enum Word {
-    Flag(String),
-    Value(String),
-}
 
 /// The command that the command line gives.
 #[derive(Debug)]
@@ -110,62 +94,117 @@ impl UsageError {
     }
 }
 
-impl From<lexopt::Error> for UsageError {
-    fn from(error: lexopt::Error) -> Self {
-        Self::new(error.to_string(), "bentpipe perf --help lists all options")
+impl From<clap::Error> for UsageError {
+    /// What clap says, in its first line and its tip.
+    fn from(error: clap::Error) -> Self {
+        let text = error.to_string();
+        let what = text.lines().next().unwrap_or_default();
+        let tip = text.lines().find_map(|line| line.strip_prefix("  tip: "));
+        let what = what.trim_start_matches("error: ");
+        Self::new(what, tip.unwrap_or(HINT))
     }
 }
 
 /// Reads what follows `perf`.
-pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, UsageError> {
-    let arguments: Vec<_> = arguments.collect();
-    let (role, rest) = match arguments.split_first() {
-        Some((role, rest)) => (role.as_str(), rest.to_vec()),
-        None => ("--help", Vec::new()),
-    };
-    let is_help = |word: &String| word == "--help" || word == "-h";
-    if role == "--help" || role == "-h" || rest.iter().any(is_help) {
+pub fn parse(words: impl Iterator<Item = String>) -> Result<Command, UsageError> {
+    let mut words = words.peekable();
+    if words.peek().is_none() {
         return Ok(Command::Help);
     }
-    match role {
-        "server" => server(lexopt::Parser::from_args(rest)).map(Command::Server),
-        "client" => client(lexopt::Parser::from_args(rest)).map(Command::Client),
-        other => Err(UsageError::new(
-            format!("{other:?} in place of server or client"),
+    let mut matches = match command().try_get_matches_from(words) {
+        Ok(matches) => matches,
+        Err(error) if error.kind() == ErrorKind::DisplayHelp => return Ok(Command::Help),
+        Err(error) => return Err(error.into()),
+    };
+    match matches.remove_subcommand() {
+        Some((role, given)) if role == "server" => server(given).map(Command::Server),
+        Some((_, given)) => client(given).map(Command::Client),
+        None => Err(UsageError::new(
+            "server or client is missing",
             "start with `bentpipe perf server`, then `bentpipe perf client HOST`",
         )),
     }
 }
 
-fn server(mut parser: lexopt::Parser) -> Result<ServerArguments, UsageError> {
-    let mut server = ServerArguments {
-        address: None,
-        port: PORT,
-        identity: None,
-        once: false,
-        output: OutputOptions::new(),
+fn command() -> clap::Command {
+    let role = |name: &'static str| {
+        clap::Command::new(name)
+            .override_help(HELP)
+            .args_override_self(true)
+            .args(of_both())
     };
-    let (mut certificate, mut key) = (None, None);
-    while let Some(word) = next(&mut parser)? {
-        let flag = match word {
-            Word::Value(text) if server.address.is_none() => {
-                let (address, port) = listen(&text)?;
-                server.address = Some(address);
-                server.port = port.unwrap_or(server.port);
-                continue;
-            }
-            Word::Value(text) => return Err(superfluous(&text)),
-            Word::Flag(flag) => flag,
-        };
-        match flag.as_str() {
-            "port" => server.port = parser.value()?.parse()?,
-            "once" => server.once = true,
-            "cert" => certificate = Some(path(&mut parser)?),
-            "key" => key = Some(path(&mut parser)?),
-            other => server.output.take(other, &mut parser)?,
-        }
-    }
-    server.identity = match (certificate, key) {
+    let server = role("server")
+        .arg(Arg::new("address").value_parser(listen))
+        .args([file("cert"), file("key")])
+        .arg(flag("once").short('1'));
+    clap::Command::new("bentpipe perf")
+        .no_binary_name(true)
+        .override_help(HELP)
+        .disable_help_subcommand(true)
+        .subcommands([server, role("client").args(of_client())])
+}
+
+fn of_both() -> [Arg; 5] {
+    [
+        option("port").short('p').value_parser(value_parser!(u16)),
+        flag("json").short('J'),
+        file("qlog"),
+        file("keylog"),
+        option("idle").value_parser(seconds),
+    ]
+}
+
+fn of_client() -> Vec<Arg> {
+    let mut options = vec![
+        Arg::new("host"),
+        option("time")
+            .short('t')
+            .value_name("SECONDS")
+            .value_parser(seconds)
+            .conflicts_with("bytes"),
+        option("bytes")
+            .short('n')
+            .value_name("SIZE")
+            .value_parser(size),
+        option("streams")
+            .short('P')
+            .value_parser(value_parser!(u32)),
+        flag("reverse").short('R'),
+        option("interval").short('i').value_parser(seconds),
+        flag("zero-rtt"),
+        option("resume")
+            .num_args(0..=1)
+            .require_equals(true)
+            .default_missing_value("on"),
+        file("ca"),
+        option("server-name"),
+        option("connect-timeout").value_parser(seconds),
+        option("option")
+            .short('o')
+            .action(ArgAction::Append)
+            .value_parser(pair),
+    ];
+    options.extend(OF_ENDPOINT.map(|(name, _)| option(name)));
+    options
+}
+
+fn option(name: &'static str) -> Arg {
+    Arg::new(name).long(name)
+}
+
+fn file(name: &'static str) -> Arg {
+    option(name).value_parser(value_parser!(PathBuf))
+}
+
+fn flag(name: &'static str) -> Arg {
+    option(name).action(ArgAction::SetTrue)
+}
+
+fn server(mut given: ArgMatches) -> Result<ServerArguments, UsageError> {
+    let (address, port) = given
+        .remove_one::<(IpAddr, Option<u16>)>("address")
+        .map_or((None, None), |(address, port)| (Some(address), port));
+    let identity = match (given.remove_one("cert"), given.remove_one("key")) {
         (None, None) => None,
         (Some(certificate), Some(key)) => Some((certificate, key)),
         _ => {
@@ -175,188 +214,116 @@ fn server(mut parser: lexopt::Parser) -> Result<ServerArguments, UsageError> {
             ));
         }
     };
-    Ok(server)
+    Ok(ServerArguments {
+        address,
+        port: given.remove_one("port").or(port).unwrap_or(PORT),
+        identity,
+        once: given.get_flag("once"),
+        output: OutputOptions::of(&mut given),
+    })
 }
 
-fn client(mut parser: lexopt::Parser) -> Result<ClientArguments, UsageError> {
-    let mut host = None;
-    let (mut time, mut bytes) = (None, None);
-    let mut client = ClientArguments {
-        host: String::new(),
-        port: PORT,
-        request: Request {
-            direction: Direction::Upload,
-            amount: Amount::TimeS(TIME_S),
-            streams: 1,
-            interval_s: INTERVAL_S,
-            options: BTreeMap::new(),
-        },
-        zero_rtt: false,
-        resume: None,
-        authority: None,
-        server_name: None,
-        connect: Duration::from_secs_f64(CONNECT_S),
-        memory: None,
-        output: OutputOptions::new(),
-    };
-    let request = &mut client.request;
-    while let Some(word) = next(&mut parser)? {
-        let flag = match word {
-            Word::Value(text) if host.is_none() => {
-                host = Some(text);
-                continue;
-            }
-            Word::Value(text) => return Err(superfluous(&text)),
-            Word::Flag(flag) => flag,
-        };
-        match flag.as_str() {
-            "port" => client.port = parser.value()?.parse()?,
-            "time" => time = Some(seconds(&mut parser, "time")?.as_secs_f64()),
-            "bytes" => bytes = Some(size(&parser.value()?.string()?)?),
-            "streams" => request.streams = parser.value()?.parse()?,
-            "reverse" => request.direction = Direction::Download,
-            "interval" => request.interval_s = seconds(&mut parser, "interval")?.as_secs_f64(),
-            "zero-rtt" => client.zero_rtt = true,
-            "resume" => {
-                let word = parser.optional_value().map(lexopt::ValueExt::string);
-                client.resume = Some(word.transpose()?.unwrap_or_else(|| "on".into()));
-            }
-            "ca" => client.authority = Some(path(&mut parser)?),
-            "server-name" => client.server_name = Some(parser.value()?.string()?),
-            "connect-timeout" => client.connect = seconds(&mut parser, "connect-timeout")?,
-            "option" => {
-                let (name, value) = pair(&parser.value()?.string()?)?;
-                request.options.insert(name, value);
-            }
-            other => match NAMED.iter().find(|(flag, _)| *flag == other) {
-                Some((_, option)) => {
-                    let value = parser.value()?.string()?;
-                    request
-                        .options
-                        .insert((*option).into(), in_bytes(option, value)?);
-                }
-                None => client.output.take(other, &mut parser)?,
-            },
-        }
-    }
-    request.amount = match (time, bytes) {
-        (Some(_), Some(_)) => {
-            return Err(UsageError::new(
-                "--time and --bytes exclude each other",
-                "a test ends after a time or with so many bytes",
-            ));
-        }
-        (_, Some(bytes)) => Amount::Bytes(bytes),
-        (time, None) => Amount::TimeS(time.unwrap_or(TIME_S)),
-    };
-    request
-        .check()
-        .map_err(|why| UsageError::new(why, "bentpipe perf --help lists all options"))?;
-    client.memory = request.options.remove("memory");
-    client.host = host.ok_or_else(|| {
+fn client(mut given: ArgMatches) -> Result<ClientArguments, UsageError> {
+    let host = given.remove_one("host").ok_or_else(|| {
         UsageError::new(
             "no HOST was given",
             "write the server's name or address, as in `bentpipe perf client 127.0.0.1`",
         )
     })?;
-    Ok(client)
+    let mut request = request(&mut given)?;
+    let connect: Option<Duration> = given.remove_one("connect-timeout");
+    Ok(ClientArguments {
+        host,
+        port: given.remove_one("port").unwrap_or(PORT),
+        zero_rtt: given.get_flag("zero-rtt"),
+        resume: given.remove_one("resume"),
+        authority: given.remove_one("ca"),
+        server_name: given.remove_one("server-name"),
+        connect: connect.unwrap_or(Duration::from_secs_f64(CONNECT_S)),
+        memory: request.options.remove("memory"),
+        request,
+        output: OutputOptions::of(&mut given),
+    })
+}
+
+fn request(given: &mut ArgMatches) -> Result<Request, UsageError> {
+    let in_seconds = |time: Duration| time.as_secs_f64();
+    let time = given.remove_one("time").map_or(TIME_S, in_seconds);
+    let bytes = given.remove_one("bytes").map(Amount::Bytes);
+    let request = Request {
+        direction: match given.get_flag("reverse") {
+            true => Direction::Download,
+            false => Direction::Upload,
+        },
+        amount: bytes.unwrap_or(Amount::TimeS(time)),
+        streams: given.remove_one("streams").unwrap_or(1),
+        interval_s: given.remove_one("interval").map_or(INTERVAL_S, in_seconds),
+        options: endpoint_options(given)?,
+    };
+    request.check().map_err(|why| UsageError::new(why, HINT))?;
+    Ok(request)
+}
+
+fn endpoint_options(given: &mut ArgMatches) -> Result<BTreeMap<String, String>, UsageError> {
+    let pairs = given.remove_many("option");
+    let mut options: BTreeMap<_, _> = pairs.map(Iterator::collect).unwrap_or_default();
+    for (name, of_endpoint) in OF_ENDPOINT {
+        if let Some(value) = given.remove_one(name) {
+            options.insert(of_endpoint.to_owned(), in_bytes(of_endpoint, value)?);
+        }
+    }
+    Ok(options)
 }
 
 impl OutputOptions {
-    fn new() -> Self {
+    fn of(given: &mut ArgMatches) -> Self {
         Self {
-            idle: Duration::from_secs_f64(IDLE_S),
-            ..Self::default()
+            json: given.get_flag("json"),
+            qlog: given.remove_one("qlog"),
+            keylog: given.remove_one("keylog"),
+            idle: given
+                .remove_one("idle")
+                .unwrap_or(Duration::from_secs_f64(IDLE_S)),
         }
     }
-
-    /// What client and server take alike.
-    fn take(&mut self, flag: &str, parser: &mut lexopt::Parser) -> Result<(), UsageError> {
-        match flag {
-            "json" => self.json = true,
-            "qlog" => self.qlog = Some(path(parser)?),
-            "keylog" => self.keylog = Some(path(parser)?),
-            "idle" => self.idle = seconds(parser, "idle")?,
-            other => return Err(unknown(&format!("--{other}"))),
-        }
-        Ok(())
-    }
 }
 
-fn next(parser: &mut lexopt::Parser) -> Result<Option<Word>, UsageError> {
-    use lexopt::prelude::{Long, Short, Value};
-    Ok(Some(match parser.next()? {
-        None => return Ok(None),
-        Some(Value(text)) => Word::Value(text.string()?),
-        Some(Long(name)) => Word::Flag(name.to_owned()),
-        Some(Short(letter)) => match LETTERS.iter().find(|(known, _)| *known == letter) {
-            Some((_, name)) => Word::Flag((*name).to_owned()),
-            None => return Err(unknown(&format!("-{letter}"))),
-        },
-    }))
-}
-
-fn unknown(flag: &str) -> UsageError {
-    UsageError::new(
-        format!("unknown option {flag}"),
-        "bentpipe perf --help lists all options",
-    )
-}
-
-fn superfluous(text: &str) -> UsageError {
-    UsageError::new(
-        format!("{text:?} is one word too many"),
-        "bentpipe perf --help shows the order",
-    )
-}
-
-fn pair(text: &str) -> Result<(String, String), UsageError> {
+fn pair(text: &str) -> Result<(String, String), &'static str> {
     match text.split_once('=') {
         Some((name, value)) if !value.contains(char::is_whitespace) => {
             Ok((name.into(), value.into()))
         }
-        _ => Err(UsageError::new(
-            format!("--option {text:?} is no NAME=VALUE"),
-            "write an option of the noq endpoint, as in cwnd=3000000",
-        )),
+        _ => Err("it is no NAME=VALUE, as in cwnd=3000000"),
     }
 }
 
 /// The flow control window may be written with a unit.
 fn in_bytes(option: &str, value: String) -> Result<String, UsageError> {
     if option == "window" && value != "library" {
-        return Ok(size(&value)?.to_string());
+        let bytes = size(&value);
+        let wrong = |why| UsageError::new(format!("--window {value:?}: {why}"), HINT);
+        return Ok(bytes.map_err(wrong)?.to_string());
     }
     Ok(value)
 }
 
 /// An address to listen on, with a port if one is given.
-fn listen(text: &str) -> Result<(IpAddr, Option<u16>), UsageError> {
+fn listen(text: &str) -> Result<(IpAddr, Option<u16>), &'static str> {
     if let Ok(address) = text.parse::<IpAddr>() {
         return Ok((address, None));
     }
-    match text.parse::<SocketAddr>() {
-        Ok(both) => Ok((both.ip(), Some(both.port()))),
-        Err(_) => Err(UsageError::new(
-            format!("{text:?} is no IP address of this machine"),
-            "write one such as 192.0.2.1 or 2001:db8::1, or none: all that the machine has",
-        )),
-    }
+    let both = text.parse::<SocketAddr>();
+    both.map(|both| (both.ip(), Some(both.port()))).map_err(|_| {
+        "it is no IP address of this machine, such as 192.0.2.1 or [2001:db8::1]:4433 (none: all \
+         that the machine has)"
+    })
 }
 
-fn path(parser: &mut lexopt::Parser) -> Result<PathBuf, UsageError> {
-    Ok(parser.value()?.into())
-}
-
-fn seconds(parser: &mut lexopt::Parser, name: &str) -> Result<Duration, UsageError> {
-    let text = parser.value()?.string()?;
-    let number = text.strip_suffix('s').unwrap_or(&text).parse::<f64>();
+fn seconds(text: &str) -> Result<Duration, &'static str> {
+    let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>();
     match number {
         Ok(number) if (0.001..=86_400.0).contains(&number) => Ok(Duration::from_secs_f64(number)),
-        _ => Err(UsageError::new(
-            format!("--{name} {text:?} is no time"),
-            "write seconds from 0.001 to 86400, such as 5 or 0.1",
-        )),
+        _ => Err("it is no time: write seconds from 0.001 to 86400, such as 5 or 0.1"),
     }
 }
 
@@ -374,17 +341,12 @@ const SUFFIXES: [(&str, u64); 10] = [
 ];
 
 /// Bytes, such as 10MiB. A letter alone is as in iperf3: K, M and G are powers of 1024.
-fn size(text: &str) -> Result<u64, UsageError> {
+fn size(text: &str) -> Result<u64, &'static str> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let suffix = &text[digits.len()..];
     let unit = SUFFIXES.iter().find(|(name, _)| *name == suffix);
     let bytes = unit.and_then(|(_, unit)| digits.parse::<u64>().ok()?.checked_mul(*unit));
-    bytes.ok_or_else(|| {
-        UsageError::new(
-            format!("{text:?} is no size"),
-            "write bytes, with a unit if you like: 10485760, 10MiB, 10MB",
-        )
-    })
+    bytes.ok_or("it is no size: write bytes, with a unit if you like: 10485760, 10MiB, 10MB")
 }
 
 /// Where a server listens that is not told where.
@@ -411,6 +373,24 @@ mod tests {
             Ok(Command::Client(client)) => client,
             other => panic!("{text}: {other:?}"),
         }
+    }
+
+    #[test]
+    fn clap_knows_every_option_of_the_help_and_no_other() {
+        let command = command();
+        command.clone().debug_assert();
+        let known = command
+            .get_subcommands()
+            .flat_map(clap::Command::get_arguments);
+        let mut known: Vec<_> = known.filter_map(Arg::get_long).chain(["help"]).collect();
+        let words = HELP.split(|it: char| !it.is_ascii_lowercase() && it != '-');
+        let named = words.filter_map(|word| word.strip_prefix("--"));
+        let mut named: Vec<_> = named.chain(["help"]).collect();
+        for names in [&mut known, &mut named] {
+            names.sort_unstable();
+            names.dedup();
+        }
+        assert_eq!(known, named);
     }
 
     #[test]

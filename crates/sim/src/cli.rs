@@ -1,31 +1,21 @@
 //! The command line.
 
-use std::error::Error;
-use std::io::{Write, stdout};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use lexopt::prelude::*;
+use clap::{Arg, ArgAction, ArgMatches, Error, value_parser};
 
-const HELP: &str = "\
-Real QUIC stacks against each other over a satellite link, in virtual time
+const ABOUT: &str = "Real QUIC stacks against each other over a satellite link, in virtual time";
 
-Usage:
-  bentpipe-sim trial < job.json         run one trial; its result is printed as JSON
-  bentpipe-sim scenario FILE [--set KEY=VALUE]...
-                                        print a scenario as it is understood, as JSON
-  bentpipe-sim replay FRAMES -- COMMAND...
-                                        drive one endpoint program alone through the frames
-                                        that a failed trial left in client.frames or server.frames
-
+const EXAMPLES: &str = "\
 Examples:
+  bentpipe-sim trial < job.json
   bentpipe-sim scenario scenarios/sat.toml --set forward.queue=1BDP
-  bentpipe-sim replay runs/demo/trials/sat-…/server.frames -- ./my-endpoint --virtual-time
-";
+  bentpipe-sim replay runs/demo/trials/sat-…/server.frames -- ./my-endpoint --virtual-time";
 
 /// What to do.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Command {
-    Help,
     Trial,
     Scenario {
         file: PathBuf,
@@ -37,70 +27,76 @@ pub enum Command {
     },
 }
 
-/// Reads the command line.
-pub fn parse(mut parser: lexopt::Parser) -> Result<Command, lexopt::Error> {
-    match parser.next()? {
-        None | Some(Short('h') | Long("help")) => Ok(Command::Help),
-        Some(Value(word)) => match word.string()?.as_str() {
-            "trial" => parse_trial(&mut parser),
-            "scenario" => parse_scenario(&mut parser),
-            "replay" => parse_replay(&mut parser),
-            other => Err(format!("{other:?} is none of: trial, scenario, replay").into()),
+/// Reads the command line, whose first word is the program. An error may be the help that was asked
+/// for.
+pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command, Error> {
+    let mut words: Vec<_> = words.into_iter().collect();
+    if words.len() < 2 {
+        words.push("--help".into());
+    }
+    let mut matches = command().try_get_matches_from(words)?;
+    let (name, mut given) = matches.remove_subcommand().expect("clap asks for one");
+    Ok(match name.as_str() {
+        "trial" => Command::Trial,
+        "scenario" => Command::Scenario {
+            file: given.remove_one("file").expect("clap asks for it"),
+            sets: all(&mut given, "set"),
         },
-        Some(other) => Err(other.unexpected()),
-    }
+        _ => Command::Replay {
+            frames: given.remove_one("frames").expect("clap asks for it"),
+            command: all(&mut given, "command"),
+        },
+    })
 }
 
-fn parse_trial(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
-    match parser.next()? {
-        None => Ok(Command::Trial),
-        Some(other) => Err(other.unexpected()),
-    }
+fn command() -> clap::Command {
+    let trial = clap::Command::new("trial")
+        .about("Run one trial, a job in JSON on standard input, and print its result as JSON");
+    let scenario = clap::Command::new("scenario")
+        .about("Print a scenario as it is understood, as JSON")
+        .arg(file("file", "FILE").help("A scenario in TOML"))
+        .arg(
+            Arg::new("set")
+                .long("set")
+                .value_name("KEY=VALUE")
+                .help("Change one setting, such as forward.queue=1BDP; may be given again")
+                .value_parser(setting)
+                .action(ArgAction::Append),
+        );
+    let replay = clap::Command::new("replay")
+        .about("Drive one endpoint program alone through what was said to it in a failed trial")
+        .arg(file("frames", "FRAMES").help("client.frames or server.frames in the trial's folder"))
+        .arg(
+            Arg::new("command")
+                .value_name("COMMAND")
+                .help("The endpoint program and its options")
+                .required(true)
+                .num_args(1..)
+                .trailing_var_arg(true),
+        );
+    clap::Command::new("bentpipe-sim")
+        .about(ABOUT)
+        .after_help(EXAMPLES)
+        .subcommand_required(true)
+        .disable_help_subcommand(true)
+        .subcommands([trial, scenario, replay])
 }
 
-fn parse_scenario(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
-    let (mut file, mut sets) = (None, Vec::new());
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Long("set") => {
-                let text = parser.value()?.string()?;
-                let (key, value) = text.split_once('=').ok_or_else(|| {
-                    format!("--set {text}: write KEY=VALUE, for example forward.queue=1BDP")
-                })?;
-                sets.push((key.trim().to_owned(), value.trim().to_owned()));
-            }
-            Value(path) if file.is_none() => file = Some(path.into()),
-            other => return Err(other.unexpected()),
-        }
-    }
-    let file = file.ok_or("scenario needs a FILE")?;
-    Ok(Command::Scenario { file, sets })
+fn file(name: &'static str, value: &'static str) -> Arg {
+    let file = Arg::new(name).value_name(value).required(true);
+    file.value_parser(value_parser!(PathBuf))
 }
 
-fn parse_replay(parser: &mut lexopt::Parser) -> Result<Command, lexopt::Error> {
-    let (mut frames, mut command) = (None, Vec::new());
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Value(path) if frames.is_none() => frames = Some(path.into()),
-            Value(word) => {
-                command.push(word.string()?);
-                for rest in parser.raw_args()? {
-                    command.push(rest.string()?);
-                }
-            }
-            other => return Err(other.unexpected()),
-        }
-    }
-    match frames {
-        Some(frames) if !command.is_empty() => Ok(Command::Replay { frames, command }),
-        _ => Err("replay needs FRAMES -- COMMAND".into()),
-    }
+fn setting(text: &str) -> Result<(String, String), &'static str> {
+    let (key, value) = text
+        .split_once('=')
+        .ok_or("write KEY=VALUE (hint: such as forward.queue=1BDP)")?;
+    Ok((key.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// Prints what the program can do.
-pub fn print_help() -> Result<(), Box<dyn Error>> {
-    stdout().write_all(HELP.as_bytes())?;
-    Ok(())
+fn all<T: Clone + Send + Sync + 'static>(given: &mut ArgMatches, name: &str) -> Vec<T> {
+    let values = given.remove_many(name);
+    values.map(Iterator::collect).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -109,12 +105,11 @@ mod tests {
 
     fn parse_words(words: &[&str]) -> Result<Command, String> {
         let words = std::iter::once("bentpipe-sim").chain(words.iter().copied());
-        parse(lexopt::Parser::from_iter(words)).map_err(|error| error.to_string())
+        parse(words.map(OsString::from)).map_err(|error| error.to_string())
     }
 
     #[test]
     fn commands_are_understood() {
-        assert_eq!(parse_words(&[]), Ok(Command::Help));
         assert_eq!(parse_words(&["trial"]), Ok(Command::Trial));
         let sets = vec![("forward.queue".to_owned(), "1BDP".to_owned())];
         let scenario = Command::Scenario {
@@ -134,20 +129,44 @@ mod tests {
             parse_words(&["replay", "a.frames", "--", "./endpoint", "--virtual-time"]),
             Ok(replay)
         );
+        let words = ["replay", "a.frames", "./endpoint", "--help"];
+        assert!(parse_words(&words).is_ok(), "help of the endpoint");
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn help_is_what_no_words_get() {
+        for words in [&[][..], &["--help"], &["-h"], &["replay", "--help"]] {
+            let help = parse_words(words).unwrap_err();
+            assert!(help.contains("\nUsage: bentpipe-sim "), "{help}");
+        }
     }
 
     #[test]
     fn mistakes_are_named() {
-        assert_eq!(
-            parse_words(&["tiral"]).unwrap_err(),
-            "\"tiral\" is none of: trial, scenario, replay"
-        );
-        assert!(
-            parse_words(&["scenario", "a", "--set", "b"])
-                .unwrap_err()
-                .contains("KEY=VALUE")
-        );
-        assert!(parse_words(&["trial", "extra"]).is_err());
-        assert!(parse_words(&["replay", "a.frames"]).is_err());
+        for (words, says) in [
+            (
+                &["tiral"][..],
+                "'tiral'\n\n  tip: a similar subcommand exists: 'trial'",
+            ),
+            (
+                &["scenario", "a", "--set", "b"],
+                "'b' for '--set <KEY=VALUE>': write KEY=VALUE (hint: such as",
+            ),
+            (&["scenario"], "not provided:\n  <FILE>"),
+            (&["trial", "extra"], "unexpected argument 'extra'"),
+            (&["replay", "a.frames"], "not provided:\n  <COMMAND>..."),
+            (
+                &["replay", "a", "--keep", "b"],
+                "unexpected argument '--keep'",
+            ),
+        ] {
+            let error = parse_words(words).unwrap_err();
+            assert!(error.contains(says), "{error}");
+        }
     }
 }

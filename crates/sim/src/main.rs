@@ -18,12 +18,14 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     bentpipe_endpoint::keep_freed_memory();
-    let result = match cli::parse(lexopt::Parser::from_env()) {
-        Ok(cli::Command::Help) => cli::print_help(),
-        Ok(cli::Command::Trial) => trial::from_standard_input(),
-        Ok(cli::Command::Scenario { file, sets }) => scenario::print(&file, &sets),
-        Ok(cli::Command::Replay { frames, command }) => replay::replay(&frames, &command),
-        Err(error) => Err(error.into()),
+    let command = match cli::parse(std::env::args_os()) {
+        Ok(command) => command,
+        Err(error) => error.exit(),
+    };
+    let result = match command {
+        cli::Command::Trial => trial::from_standard_input(),
+        cli::Command::Scenario { file, sets } => scenario::print(&file, &sets),
+        cli::Command::Replay { frames, command } => replay::replay(&frames, &command),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
