@@ -8,7 +8,6 @@
 #include "endpoint.h"
 #include "fail.h"
 #include "files.h"
-#include "json.h"
 
 struct request {
     struct stream stream; /* first: a stream is its request */
@@ -186,25 +185,17 @@ static void finish(struct endpoint *endpoint) {
     }
 }
 
-static void write_time(FILE *out, const char *key, uint64_t time, uint64_t zero) {
-    if (time == NEVER) {
-        fprintf(out, ",\"%s\":null", key);
-    } else {
-        fprintf(out, ",\"%s\":%" PRIu64, key, time - zero);
-    }
-}
-
-static void report(const struct endpoint *endpoint, FILE *out) {
+static json_t *report(const struct endpoint *endpoint) {
     const struct requests *requests = endpoint->requests;
+    json_t *all = json_array();
     for (size_t i = 0; i < endpoint->setup.request_count; i++) {
         const struct request *request = &requests->all[i];
-        fputs(i ? ",{\"path\":" : "{\"path\":", out);
-        json_write_string(out, request->path);
-        fprintf(out, ",\"bytes\":%" PRIu64, request->bytes);
-        write_time(out, "first_byte_ns", request->first_byte_at, endpoint->setup.zero_time);
-        write_time(out, "last_byte_ns", request->last_byte_at, endpoint->setup.zero_time);
-        fputc('}', out);
+        json_array_append_new(all, json_pack("{s:s, s:I, s:o, s:o}", "path", request->path,
+                                             "bytes", (json_int_t)request->bytes,
+                                             "first_byte_ns", trial_time(endpoint, request->first_byte_at),
+                                             "last_byte_ns", trial_time(endpoint, request->last_byte_at)));
     }
+    return all;
 }
 
 const struct application client = {

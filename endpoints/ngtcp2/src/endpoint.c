@@ -147,7 +147,14 @@ void endpoint_finish(struct endpoint *endpoint) {
 void endpoint_error(struct endpoint *endpoint, char *words) {
     if (endpoint->error) {
         free(words);
-    } else {
-        endpoint->error = words;
+        return;
     }
+    for (char *at = words; *at; at++) {
+        if (*at < ' ' || *at > '~') *at = '?'; /* a peer's reason may be any bytes; BYE is UTF-8 */
+    }
+    endpoint->error = words;
+}
+
+json_t *trial_time(const struct endpoint *endpoint, uint64_t time) {
+    return time == NEVER ? json_null() : json_integer((json_int_t)(time - endpoint->setup.zero_time));
 }

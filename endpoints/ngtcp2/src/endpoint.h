@@ -4,6 +4,8 @@
 #ifndef ENDPOINT_H
 #define ENDPOINT_H
 
+#include <jansson.h>
+
 #include "connection.h"
 #include "setup.h"
 
@@ -34,8 +36,8 @@ struct application {
     bool (*is_done)(const struct endpoint *endpoint);
     /* Completes files. */
     void (*finish)(struct endpoint *endpoint);
-    /* Writes BYE's array `requests`. */
-    void (*report)(const struct endpoint *endpoint, FILE *out);
+    /* BYE's array `requests`, which is the caller's. */
+    json_t *(*report)(const struct endpoint *endpoint);
 };
 
 struct route {
@@ -90,5 +92,8 @@ void endpoint_error(struct endpoint *endpoint, char *words);
 
 void route_add(struct endpoint *endpoint, const ngtcp2_cid *cid, struct connection *connection);
 void route_remove(struct endpoint *endpoint, const ngtcp2_cid *cid);
+
+/* Nanoseconds of the trial for BYE; null for what never was. */
+json_t *trial_time(const struct endpoint *endpoint, uint64_t time);
 
 #endif

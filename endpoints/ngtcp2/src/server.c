@@ -173,8 +173,9 @@ static void no_matter(struct endpoint *endpoint, struct stream *stream) {
     (void)endpoint, (void)stream;
 }
 
-static void no_requests(const struct endpoint *endpoint, FILE *out) {
-    (void)endpoint, (void)out;
+static json_t *no_requests(const struct endpoint *endpoint) {
+    (void)endpoint;
+    return json_array();
 }
 
 static bool is_done(const struct endpoint *endpoint) {

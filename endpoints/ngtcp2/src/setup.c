@@ -2,13 +2,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "determinism.h"
 #include "fail.h"
-#include "json.h"
 
 #define CONTRACT 1
 #define NANOSECONDS 1000000000u
@@ -72,7 +72,7 @@ static void set_testcase(struct setup *setup, const char *name) {
     }
 }
 
-static void add_request(struct setup *setup, char *url) {
+static void add_request(struct setup *setup, const char *url) {
     setup->requests = reallocate(setup->requests, (setup->request_count + 2) * sizeof *setup->requests);
     setup->requests[setup->request_count++] = url;
     setup->requests[setup->request_count] = NULL;
@@ -111,67 +111,72 @@ static void check_folders(const struct setup *setup) {
     if (stores && !setup->downloads) fail("downloads (DOWNLOADS) is missing, but a %s needs it", role);
 }
 
+static const char *optional_string(const json_t *hello, const char *key) {
+    const json_t *value = json_object_get(hello, key);
+    if (!value || json_is_null(value)) return NULL;
+    if (!json_is_string(value)) fail("HELLO: \"%s\" is not the string that it should be", key);
+    return json_string_value(value);
+}
+
+static const char *needed_string(const json_t *hello, const char *key) {
+    const char *text = optional_string(hello, key);
+    if (!text) fail("HELLO: \"%s\" is missing", key);
+    return text;
+}
+
+static uint64_t needed_number(const json_t *hello, const char *key) {
+    const json_t *value = json_object_get(hello, key);
+    if (!json_is_integer(value) || json_integer_value(value) < 0) {
+        fail("HELLO: \"%s\" is not the whole number that it should be", key);
+    }
+    return (uint64_t)json_integer_value(value);
+}
+
 /* Both sides of a trial may be given the same seed, and draw from streams of their own. */
-static void seed_from(const char *hello, bool server) {
-    char *text = json_string(json_member(hello, "seed"), "seed"), *end;
+static void seed_from(const char *text, bool server) {
+    char *end;
     uint64_t seed = strtoull(text, &end, 16);
     if (*end || end == text) fail("HELLO: \"seed\" is \"%s\": write up to 16 hexadecimal digits", text);
-    free(text);
     seed_entropy(seed, server);
 }
 
-static char *optional_string(const char *hello, const char *key) {
-    const char *value = json_member(hello, key);
-    return value ? json_string(value, key) : NULL;
-}
-
-static struct address hello_address(const char *hello, const char *key) {
-    char *text = json_string(json_member(hello, key), key);
-    struct address address = parse_address(text, key);
-    free(text);
-    return address;
-}
-
-static void read_lists(struct setup *setup, const char *hello) {
-    const char *requests = json_member(hello, "requests");
-    for (const char *url = requests ? json_first(requests) : NULL; url; url = json_next(url)) {
-        add_request(setup, json_string(url, "requests"));
+static void read_lists(struct setup *setup, json_t *hello) {
+    size_t index;
+    json_t *url, *value;
+    const char *name;
+    json_array_foreach(json_object_get(hello, "requests"), index, url) {
+        if (!json_is_string(url)) fail("HELLO: \"requests\" has what is no string");
+        add_request(setup, json_string_value(url));
     }
-    const char *options = json_member(hello, "options");
-    for (const char *member = options ? json_first(options) : NULL; member;) {
-        char *name;
-        const char *value = json_key(member, &name);
-        char *text = json_string(value, name);
-        parse_option(&setup->options, name, text);
-        free(name);
-        free(text);
-        member = json_next(value);
+    json_t *options = json_object_get(hello, "options");
+    json_object_foreach(options, name, value) {
+        parse_option(&setup->options, name, needed_string(options, name));
     }
 }
 
+/* What it returns points into HELLO as it was read, which is kept to the end. */
 struct setup setup_from_hello(const char *text) {
-    const char *hello = json_object(text);
-    uint64_t contract = json_number(json_member(hello, "contract"), "contract");
+    json_error_t error;
+    json_object_seed(1); /* else it asks the system for a random one */
+    json_t *hello = json_loads(text, 0, &error);
+    if (!hello) fail("HELLO is no JSON: line %d, column %d: %s", error.line, error.column, error.text);
+    if (!json_is_object(hello)) fail("HELLO is no JSON object");
+    uint64_t contract = needed_number(hello, "contract");
     if (contract != CONTRACT) unsupported("version %" PRIu64 " of the contract; this is %d", contract, CONTRACT);
     struct setup setup = {.options.congestion = NGTCP2_CC_ALGO_CUBIC};
-    char *testcase = json_string(json_member(hello, "testcase"), "testcase");
-    set_testcase(&setup, testcase);
-    free(testcase);
-    char *role = json_string(json_member(hello, "role"), "role");
-    setup.server = parse_role(role);
-    free(role);
-    seed_from(hello, setup.server);
+    set_testcase(&setup, needed_string(hello, "testcase"));
+    setup.server = parse_role(needed_string(hello, "role"));
+    seed_from(needed_string(hello, "seed"), setup.server);
     read_lists(&setup, hello);
-    setup.local = hello_address(hello, "local");
-    setup.remote = hello_address(hello, "remote");
+    setup.local = parse_address(needed_string(hello, "local"), "local");
+    setup.remote = parse_address(needed_string(hello, "remote"), "remote");
     setup.www = optional_string(hello, "www");
     setup.downloads = optional_string(hello, "downloads");
-    setup.certs = json_string(json_member(hello, "certs"), "certs");
+    setup.certs = needed_string(hello, "certs");
     setup.qlog = optional_string(hello, "qlog");
-    setup.zero_time = json_number(json_member(hello, "epoch_unix_s"), "epoch_unix_s") * NANOSECONDS;
-    char *keylog = optional_string(hello, "keylog");
+    setup.zero_time = needed_number(hello, "epoch_unix_s") * NANOSECONDS;
+    const char *keylog = optional_string(hello, "keylog");
     if (keylog) setup.keylog = open_keylog(keylog, "w");
-    free(keylog);
     check_folders(&setup);
     return setup;
 }

@@ -37,13 +37,13 @@ struct setup {
     bool upload;        /* the client sends the files */
     bool tickets;       /* the server issues session tickets, and the client takes them */
     enum resume second; /* how a client's second connection begins; AFRESH: there is none */
-    char **requests; /* a client's URLs; ends with NULL */
+    const char **requests; /* a client's URLs; ends with NULL */
     size_t request_count;
     struct options options;
     struct address local, remote; /* in socket mode a server does not know the other side, nor a client its own */
-    char *www, *downloads, *certs;
+    const char *www, *downloads, *certs;
     FILE *keylog;       /* NULL: none is written */
-    char *qlog;         /* a folder; NULL: none is written */
+    const char *qlog;   /* a folder; NULL: none is written */
     uint64_t zero_time; /* of the trial, in nanoseconds since 1970, as all times that ngtcp2 is told */
 };
 

@@ -1,13 +1,12 @@
 #include "virtual_time.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "determinism.h"
 #include "endpoint.h"
 #include "fail.h"
-#include "json.h"
 #include "pipes.h"
 
 #define DRIVER                                                                                                       \
@@ -123,41 +122,26 @@ static void live(struct driver *driver, const struct bytes *run) {
     send_ran(driver, until);
 }
 
-static void send_text(enum frame type, void (*write)(const struct driver *driver, FILE *out),
-                      const struct driver *driver) {
-    char *text;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    if (!out) fail("there is no memory for an answer");
-    write(driver, out);
-    if (fclose(out) != 0) fail("there is no memory for an answer");
-    frame_send(type, text, size);
+/* Sends an answer, and is done with it. */
+static void send_json(enum frame type, json_t *answer) {
+    char *text = json_dumps(answer, JSON_COMPACT);
+    if (!text) fail("there is no memory for an answer, or it is not UTF-8");
+    frame_send(type, text, strlen(text));
     free(text);
+    json_decref(answer);
 }
 
-static void write_ready(const struct driver *driver, FILE *out) {
-    fprintf(out, "{\"stack\":\"ngtcp2\",\"version\":\"ngtcp2 %s, GnuTLS %s\",\"driver\":\"" DRIVER "\",\"next_wake\":%s}",
-            ngtcp2_version(0)->version_str, gnutls_check_version(NULL),
-            driver->endpoint.setup.server ? "null" : "0");
+static json_t *ready(const struct driver *driver) {
+    char *version = format_text("ngtcp2 %s, GnuTLS %s", ngtcp2_version(0)->version_str, gnutls_check_version(NULL));
+    json_t *answer = json_pack("{s:s, s:s, s:s, s:o}", "stack", "ngtcp2", "version", version, "driver", DRIVER,
+                               "next_wake", driver->endpoint.setup.server ? json_null() : json_integer(0));
+    free(version);
+    return answer;
 }
 
-static void write_bye(const struct driver *driver, FILE *out) {
-    const struct endpoint *endpoint = &driver->endpoint;
-    fputs("{\"handshake_ns\":", out);
-    if (endpoint->handshake_at == NEVER) {
-        fputs("null", out);
-    } else {
-        fprintf(out, "%" PRIu64, endpoint->handshake_at - endpoint->setup.zero_time);
-    }
-    fputs(",\"requests\":[", out);
-    endpoint->application->report(endpoint, out);
-    fputs("],\"error\":", out);
-    if (endpoint->error) {
-        json_write_string(out, endpoint->error);
-    } else {
-        fputs("null", out);
-    }
-    fputc('}', out);
+static json_t *bye(const struct endpoint *endpoint) {
+    return json_pack("{s:o, s:o, s:s?}", "handshake_ns", trial_time(endpoint, endpoint->handshake_at),
+                     "requests", endpoint->application->report(endpoint), "error", endpoint->error);
 }
 
 void run_virtual_time(void) {
@@ -170,10 +154,10 @@ void run_virtual_time(void) {
     set_clock(setup.zero_time);
     endpoint_init(&driver.endpoint, setup);
     driver.started = setup.server;
-    send_text(READY, write_ready, &driver);
+    send_json(READY, ready(&driver));
     while ((type = frame_receive(&frame)) == RUN) live(&driver, &frame);
     if (type == 0) return;
     if (type != FINISH) fail("a frame of type %d in place of RUN or FINISH", type);
     endpoint_finish(&driver.endpoint);
-    send_text(BYE, write_bye, &driver);
+    send_json(BYE, bye(&driver.endpoint));
 }

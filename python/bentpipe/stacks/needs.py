@@ -25,6 +25,7 @@ _INSTALL = {
     "perl": "install it with: sudo apt install perl",
     "pkg-config": "install it with: sudo apt install pkg-config",
     "gnutls": "install it with: sudo apt install libgnutls28-dev",
+    "jansson": "install it with: sudo apt install libjansson-dev",
     "libngtcp2": "install it with: sudo apt install libngtcp2-dev",
     "libngtcp2_crypto_gnutls": "install it with: sudo apt install libngtcp2-crypto-gnutls-dev",
 }
