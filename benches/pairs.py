@@ -27,9 +27,9 @@ from typing import Any
 from bentpipe.execution.jobs import LocalFlow, LocalTrial, TrialProcesses
 from bentpipe.plan import scenarios
 from bentpipe.plan.trial import Trial
-from bentpipe.plan.workload import www_file
 from bentpipe.stacks import catalogue, loopback
 from bentpipe.stacks.model import Stack, Variant
+from bentpipe.workload import www_file
 
 SCENARIO = "sat"
 SIZE = 10 * 2**20

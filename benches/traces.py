@@ -34,8 +34,8 @@ from bentpipe import paths
 from bentpipe.execution.jobs import LocalFlow, LocalTrial, TrialProcesses
 from bentpipe.plan import scenarios
 from bentpipe.plan.trial import Trial
-from bentpipe.plan.workload import www_file
 from bentpipe.stacks import catalogue
+from bentpipe.workload import www_file
 
 SCENARIO = "sat"
 STACK = "quinn"

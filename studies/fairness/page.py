@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from bentpipe import labels
+from bentpipe import labels, workload
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.errors import BentpipeError
-from bentpipe.plan import flows, workload
+from bentpipe.plan import flows
 from bentpipe.plan.flows import FurtherFlow
 from bentpipe.runs.records import Record
 from bentpipe.study import footing, markdown

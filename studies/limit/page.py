@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from bentpipe import labels
+from bentpipe import labels, workload
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.errors import BentpipeError
-from bentpipe.plan import workload
 from bentpipe.study import figures, footing, markdown
 from bentpipe.study.grid import Grid, is_reference
 from bentpipe.study.markdown import literal, percent, several, table

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from bentpipe import workload
 from bentpipe.analysis.cells import Cell
 from bentpipe.analysis.inference import Ratio, adjusted, ratio
-from bentpipe.plan import workload
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.study.markdown import literal, percent, several, table
 from bentpipe.study.quantiles import median

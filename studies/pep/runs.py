@@ -19,9 +19,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from bentpipe import labels
+from bentpipe import labels, workload
 from bentpipe.analysis.cells import Cell, cells
-from bentpipe.plan import treatments, workload
+from bentpipe.plan import treatments
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.runs.records import Record
 from bentpipe.study.quantiles import median

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from bentpipe import workload
 from bentpipe.analysis.cells import Matrix, matrices
 from bentpipe.analysis.plots.canvas import GREY
 from bentpipe.errors import BentpipeError
-from bentpipe.plan import workload
 from bentpipe.runs.records import Record
 from bentpipe.study import compare, figures, footing, markdown
 from bentpipe.study.compare import ScenarioResult

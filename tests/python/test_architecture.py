@@ -243,6 +243,7 @@ def test_python_touches_no_packet_but_where_it_speaks_with_stacks(file: Path) ->
 ROOMS = (
     "schema",
     "ground",
+    "workload",
     "stacks",
     "plan",
     "runs",

@@ -9,14 +9,14 @@ import msgspec
 import pytest
 from conftest import STACKS, Command
 
-from bentpipe import paths
+from bentpipe import paths, workload
 from bentpipe.errors import UsageError
-from bentpipe.plan import campaign, scenarios, workload
+from bentpipe.plan import campaign, scenarios
 from bentpipe.plan.campaign import Plan
 from bentpipe.plan.trial import Trial
 from bentpipe.runs.records import MEASURED, measured, unmeasured
 from bentpipe.stacks import catalogue
-from bentpipe.testcases import TESTCASES
+from bentpipe.workload import TESTCASES
 
 FILE = """
 title = "A test"

@@ -13,9 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import STACKS, Command, Done, installed_or_skip
 
+from bentpipe import workload
 from bentpipe.analysis.cells import cells
 from bentpipe.errors import UsageError
-from bentpipe.plan import campaign, flows, workload
+from bentpipe.plan import campaign, flows
 from bentpipe.report.command import reproduce
 from bentpipe.runs.records import read_jsonl
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bentpipe.plan.workload import www_file
 from bentpipe.stacks import catalogue, loopback, protocol
 from bentpipe.stacks.model import Stack
+from bentpipe.workload import www_file
 
 pytestmark = pytest.mark.real_time
 

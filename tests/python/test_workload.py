@@ -10,11 +10,10 @@ import pytest
 from conftest import Command
 from rich.console import Console
 
+from bentpipe import workload
 from bentpipe.cli import summary
 from bentpipe.errors import UsageError
-from bentpipe.plan import workload
-from bentpipe.plan.workload import www_file
-from bentpipe.testcases import TESTCASES
+from bentpipe.workload import TESTCASES, www_file
 
 pytestmark = pytest.mark.usefixtures("fake_sim")
 
@@ -55,7 +54,7 @@ def test_a_workload_has_one_form(text: str, canonical: str, files: tuple[str, ..
     one = workload.parse(text, "--workload")
     assert str(one) == canonical
     assert workload.parse(str(one), "again") == one
-    assert one.files == files and one.size_bytes == total
+    assert tuple(one.files) == files and one.size_bytes == total
     assert one.requests == tuple(f"/{name}" for name in files)
 
 
@@ -63,7 +62,7 @@ def test_a_workload_has_one_form(text: str, canonical: str, files: tuple[str, ..
 def test_every_workload_with_a_count_can_be_read_again(text: str) -> None:
     for count in range(2, 5):
         one = workload.parse(f"{text}:{count}x1500", "--workload")
-        assert workload.parse(str(one), "again") == one and one.count == count
+        assert workload.parse(str(one), "again") == one and one.file_count == count
 
 
 @pytest.mark.parametrize(

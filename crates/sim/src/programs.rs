@@ -81,7 +81,7 @@ fn hello(setup: &FlowSetup, role: Role) -> Hello {
     Hello {
         contract: contract::CONTRACT,
         role: role.name().to_owned(),
-        testcase: flow.testcase.name().to_owned(),
+        testcase: flow.testcase.clone(),
         requests: match role {
             Role::Client => flow
                 .requests

@@ -10,7 +10,8 @@ use bentpipe_units::Span;
 use tempfile::TempDir;
 
 use bentpipe_trial::{
-    FinishedFlow, FinishedTrial, FlowSetup, Job, ProgramExit, TrialResult, Verdict, result,
+    FinishedFlow, FinishedTrial, FlowSetup, Job, ProgramExit, TrialResult, Verdict, flow_setups,
+    result,
 };
 
 use crate::child::{Child, ChildError};
@@ -55,10 +56,7 @@ impl<'a> Trial<'a> {
             return Err(format!("scenario {name}: {}: {what}", hop.name()).into());
         }
         let scratch = tempfile::Builder::new().prefix("bentpipe-").tempdir()?;
-        let setups = 0..job.flows.len();
-        let setups = setups.map(|number| FlowSetup::new(job, number, scratch.path()));
-        let setups = setups.collect::<Result<Vec<_>, _>>()?;
-        setups[0].make_qlog_folders()?;
+        let setups = flow_setups(job, scratch.path())?;
         Ok(Self {
             job,
             setups,
@@ -72,14 +70,14 @@ impl<'a> Trial<'a> {
     )]
     fn run(self) -> Result<TrialResult, Box<dyn Error>> {
         let start = Instant::now();
-        let mut finished = self.play();
+        let mut finished = self.run_programs();
         finished.examine(&self.setups)?;
         finished.leave_files(&self.setups, "bentpipe-sim")?;
         Ok(result(self.job, &finished, start.elapsed()))
     }
 
     /// From the start of all programs to the end of all.
-    fn play(&self) -> FinishedTrial {
+    fn run_programs(&self) -> FinishedTrial {
         let greeted: Vec<_> = self.greet();
         let all_ready = greeted
             .iter()

@@ -4,6 +4,7 @@
 
 use std::error::Error;
 use std::fs;
+use std::path::Path;
 
 use bentpipe_endpoint::contract::Ready;
 use bentpipe_link::Hop;
@@ -13,10 +14,10 @@ use bentpipe_wire::KeyLog;
 use crate::evidence::{
     HopDecoder, HopObservation, HopPackets, HopTrace, PacketLog, ProgramExit, TestbedObservation,
 };
-use crate::job::{Job, TestCase};
+use crate::job::{Job, Workload};
 use crate::schema::Outcome;
 use crate::setup::FlowSetup;
-use crate::verdict::{Claim, Verdict, verify};
+use crate::verdict::{Verdict, verifier};
 
 /// A trial that has run.
 pub struct FinishedTrial {
@@ -40,6 +41,18 @@ pub struct FinishedFlow {
     pub ready: Option<Vec<Ready>>,
     /// What was observed of it on each hop, from the client to the server.
     pub hops: Vec<HopObservation>,
+}
+
+/// The setups of a job's flows, whose programs leave what they make within `scratch`. An error if
+/// nobody could say what became of one.
+pub fn flow_setups<'a>(job: &'a Job, scratch: &Path) -> Result<Vec<FlowSetup<'a>>, Box<dyn Error>> {
+    for flow in &job.flows {
+        verifier(&flow.testcase)?;
+    }
+    let setups = (0..job.flows.len()).map(|number| FlowSetup::new(job, number, scratch));
+    let setups = setups.collect::<Result<Vec<_>, _>>()?;
+    setups[0].make_qlog_folders()?;
+    Ok(setups)
 }
 
 impl FinishedTrial {
@@ -115,8 +128,8 @@ impl FinishedFlow {
     /// When bytes of streams arrived that had not been there before where the files are received,
     /// and how many, in order. None if they cannot be read.
     #[must_use]
-    pub fn arrivals(&self, job: &Job, testcase: TestCase) -> Option<Vec<(Time, u64)>> {
-        self.hops[job.last_hop(testcase)].arrivals(testcase)
+    pub fn arrivals(&self, job: &Job, workload: Workload) -> Option<Vec<(Time, u64)>> {
+        self.hops[job.last_hop(workload)].arrivals(workload)
     }
 
     /// Looks at the files that arrived, and at what each hop observed of this flow.
@@ -129,12 +142,11 @@ impl FinishedFlow {
         let is_connected = self.hops[0].is_connected();
         self.verdict.take_handshake_into_account(is_connected);
         if setup.flow().duration_ns.is_some() {
-            let arrivals = self.arrivals(setup.job(), setup.flow().testcase);
+            let arrivals = self.arrivals(setup.job(), setup.flow().workload);
             let came = arrivals.is_some_and(|all| !all.is_empty());
             self.verdict.take_arrivals_into_account(came);
         }
-        self.prove(setup);
-        Ok(())
+        self.prove(setup)
     }
 
     /// What arrived decides: a file that is whole and right makes a trial `ok`, whatever the
@@ -147,7 +159,7 @@ impl FinishedFlow {
         if setup.flow().duration_ns.is_some() {
             verdict.take_duration_into_account();
         } else {
-            let wrong = verify(&setup.flow().requests, setup.www(), &setup.downloads())?;
+            let wrong = verifier(&setup.flow().testcase)?.arrived(setup)?;
             verdict.take_files_into_account(wrong);
         }
         if verdict.outcome == Outcome::Ok && setup.job().trace && !has_secrets(setup, 0) {
@@ -158,20 +170,15 @@ impl FinishedFlow {
         Ok(())
     }
 
-    /// Where every file arrived, the wire has to show what the test case asks for.
-    fn prove(&mut self, setup: &FlowSetup) {
-        if self.verdict.outcome != Outcome::Ok {
-            return;
+    /// Where all arrived, the wire has to show what the test case asks for.
+    fn prove(&mut self, setup: &FlowSetup) -> Result<(), Box<dyn Error>> {
+        if self.verdict.outcome == Outcome::Ok {
+            let verifier = verifier(&setup.flow().testcase)?;
+            if let Err(failure) = verifier.shown(setup, &self.hops[0].connections) {
+                self.verdict.take_wire_into_account(failure);
+            }
         }
-        let claim = Claim {
-            testcase: setup.flow().testcase,
-            requests: setup.flow().requests.len(),
-            size_bytes: setup.size_bytes(),
-            round_trip: setup.job().hops()[0].rtt(),
-        };
-        if let Err(failure) = claim.judge(&self.hops[0].connections) {
-            self.verdict.take_wire_into_account(failure);
-        }
+        Ok(())
     }
 
     /// What is needed to find out why a program failed, in the trial's folder.
@@ -215,7 +222,7 @@ fn observe(setup: &FlowSetup, hop: usize, log: &PacketLog) -> HopObservation {
 fn has_secrets(setup: &FlowSetup, hop: usize) -> bool {
     let mut secrets = KeyLog::default();
     secrets.add(setup.secrets(hop).as_bytes());
-    let second = hop == 0 && setup.flow().testcase.has_two_connections();
+    let second = hop == 0 && setup.flow().workload.has_two_connections();
     secrets.readable_connections() > usize::from(second)
 }
 

@@ -28,8 +28,8 @@ pub use evidence::{
     DecodedConnection, FlowLifetime, HopObservation, HopPackets, HopTrace, IpPacket, Packet,
     PacketLog, ProcessExit, ProgramExit, TestbedObservation, Transport,
 };
-pub use finished::{FinishedFlow, FinishedTrial};
-pub use job::{EPOCH_UNIX_S, FLOW_LIMIT, FlowJob, Job, ProxyJob, Role, Seed, TestCase, Variant};
+pub use finished::{FinishedFlow, FinishedTrial, flow_setups};
+pub use job::{EPOCH_UNIX_S, FLOW_LIMIT, FlowJob, Job, ProxyJob, Role, Seed, Variant, Workload};
 pub use record::{path_facts, result};
 pub use schema::{Fidelity, FlowResult, HopResult, LinkCounts, Outcome, ProxyResult, TrialResult};
 pub use setup::FlowSetup;

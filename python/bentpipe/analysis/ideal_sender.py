@@ -1,21 +1,20 @@
 """The ideal sender of records and figures: it waits for handshake and request, then fills the link.
 
-Model: as `limit_s` of a record (`crates/link/src/ideal.rs` and `crates/trial/src/job/testcase.rs`), of which
-`tests/python/test_ideal_sender.py` holds that it is the same.
+Model: as `limit_s` of a record (`crates/link/src/ideal.rs`), of which `tests/python/test_ideal_sender.py`
+holds that it is the same.
 """
 
 from __future__ import annotations
 
-HEADERS = 1.05  # bytes on the link per byte of a file: 5 % are headers
+from bentpipe.workload import TESTCASES
 
-# Round trips before the first byte of files arrives, and after the last one: half of one for the answer to
-# what was sent to the server.
-_ROUND_TRIPS = {"zerortt": (1.0, 0.0), "upload": (1.5, 0.5)}
+HEADERS = 1.05  # bytes on the link per byte of a file: 5 % are headers
 
 
 def round_trips(testcase: str) -> tuple[float, float]:
     """Round trips of the ideal sender before the first byte of files arrives, and after the last."""
-    return _ROUND_TRIPS.get(testcase, (2.0, 0.0))
+    found = TESTCASES[testcase]
+    return found.before, found.after
 
 
 def curve(testcase: str, size_bytes: int, limit_s: float, rtt_s: float) -> list[tuple[float, float]] | None:

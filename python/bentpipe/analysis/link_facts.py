@@ -11,7 +11,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
-from bentpipe.plan import workload
+from bentpipe import workload
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.runs.records import Record
 
@@ -54,5 +54,5 @@ def of_trial(summary: dict[str, Any], record: Record) -> LinkFacts:
         **known,
         limit_s=record.limit_s if whole else None,
         size_bytes=None if of_files.duration_ms is not None else of_files.measured_bytes,
-        sender="client" if of_files.testcase == "upload" else "server",
+        sender=workload.TESTCASES[of_files.testcase].sender,
     )

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import click
 
+from bentpipe import workload
 from bentpipe.analysis import comparison
 from bentpipe.analysis.comparison import (
     FALSE_DISCOVERIES,
@@ -24,7 +25,7 @@ from bentpipe.analysis.comparison import (
 )
 from bentpipe.analysis.inference import CONFIDENCE
 from bentpipe.errors import BentpipeError
-from bentpipe.plan import treatments, workload
+from bentpipe.plan import treatments
 
 _METHOD = (
     f"Ratios of geometric means with their {CONFIDENCE:.0%} intervals, by Welch's t on logarithms. *: "

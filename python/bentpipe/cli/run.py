@@ -19,7 +19,7 @@ import msgspec
 from msgspec.structs import replace
 from rich.console import Console
 
-from bentpipe import progress
+from bentpipe import progress, workload
 from bentpipe.cli import run_options, summary
 from bentpipe.cli.stacks import note_replaced
 from bentpipe.errors import BentpipeError, Interrupted, UsageError
@@ -27,7 +27,7 @@ from bentpipe.execution.awake import is_virtual_machine
 from bentpipe.execution.bundler import Bundler
 from bentpipe.execution.pause import Pause
 from bentpipe.execution.scheduler import Scheduler, Settings, failed
-from bentpipe.plan import campaign, flows, scenarios, workload
+from bentpipe.plan import campaign, flows, scenarios
 from bentpipe.plan.campaign import PlanVariants
 from bentpipe.plan.treatments import DIRECT, QUIC_PEP
 from bentpipe.runs import manifest

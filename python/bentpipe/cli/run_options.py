@@ -8,13 +8,13 @@ from typing import Any
 
 import click
 
-from bentpipe import paths
+from bentpipe import paths, workload
 from bentpipe.errors import UsageError
-from bentpipe.plan import campaign, flows, treatments, workload
+from bentpipe.plan import campaign, flows, treatments
 from bentpipe.plan.trial import IP_VERSIONS
-from bentpipe.plan.workload import Workload
 from bentpipe.schema.manifest import PAIRS, TRACES
 from bentpipe.testbed import TESTBEDS
+from bentpipe.workload import FileTransfer
 
 LISTS = {"scenario": "scenarios", "client": "clients", "server": "servers"}
 
@@ -217,7 +217,7 @@ def changed_keys(given: dict[str, Any]) -> dict[str, Any]:
     if given["workload"]:
         changes["workloads"] = workload.canonical(given["workload"], "--workload")
     if given["size"] is not None:
-        changes["workloads"] = (str(Workload("transfer", 1, workload.size(given["size"], "--bytes"))),)
+        changes["workloads"] = (str(FileTransfer("transfer", 1, workload.size(given["size"], "--bytes"))),)
     if given["flow"]:
         own = [flows.parse(text, "--flow") for text in given["flow"]]
         changes["flows"] = (flows.canonical(own, "--flow"),)

@@ -17,7 +17,7 @@ from bentpipe.errors import UsageError, one_of
 from bentpipe.stacks import catalogue, state
 from bentpipe.stacks.model import Stack
 from bentpipe.stacks.state import StackStatus
-from bentpipe.testcases import TESTCASES
+from bentpipe.workload import TESTCASES
 
 _WIDEST = 12  # characters: longer words than this are broken where there is no room
 _LETTERS = {case: case[0].upper() for case in TESTCASES}

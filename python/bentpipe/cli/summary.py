@@ -16,8 +16,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from bentpipe import workload
 from bentpipe.analysis.cells import Cell, Matrix, MatrixKey, matrices
-from bentpipe.plan import treatments, workload
+from bentpipe.plan import treatments
 from bentpipe.runs.records import Record
 from bentpipe.schema.manifest import ScenarioState
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from bentpipe.contract import sockets, testcases, transfers, virtual_time
 from bentpipe.contract.check import SIZE, SMALLER, Check
-from bentpipe.plan.workload import www_file
 from bentpipe.stacks.model import MODES, Stack
+from bentpipe.workload import www_file
 
 __all__ = ["Check", "checks"]
 

@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from bentpipe import workload
 from bentpipe.contract.check import SIZE, UNKNOWN, Check, ContractBreach, attempt, partner_of
 from bentpipe.contract.testcases import CASES
-from bentpipe.plan import workload
 from bentpipe.stacks import loopback
 from bentpipe.stacks.model import Stack
-from bentpipe.stacks.protocol import H3_TESTCASES
-from bentpipe.testcases import TESTCASES
+from bentpipe.workload import TESTCASES
 
 _LOGS = {"keylog": "TLS secrets are written", "qlog": "qlog is written"}
 
@@ -89,7 +88,7 @@ def _testcases(client: Stack, server: Stack, transfer: loopback.Transfer) -> Ite
     for name in ("multiplexing", "upload"):
         if name not in client.testcases or name not in server.testcases:
             continue
-        if transfer.alpn == "h3" and name not in H3_TESTCASES:
+        if transfer.alpn == "h3" and not TESTCASES[name].in_h3:
             continue
         work = workload.parse(CASES[name].workload, name)
         workload.write_files(transfer.www, work)

@@ -9,9 +9,9 @@ from typing import Any
 
 from bentpipe.contract.check import PARTNERS, SIZE, SMALLER, Check, partner_of
 from bentpipe.contract.stack_pair import PATH, SCENARIO, StackPair, TrialRequest
-from bentpipe.plan.workload import www_file
 from bentpipe.stacks import catalogue
 from bentpipe.stacks.model import Stack
+from bentpipe.workload import www_file
 
 _UNCHECKED = "aioquic"  # its client asks for any path; others refuse one that they could not store
 PLAIN = f"{SIZE} bytes arrive whole over {SCENARIO} ({PATH})"  # without it, no other trial is made

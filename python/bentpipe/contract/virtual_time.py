@@ -8,7 +8,7 @@ from pathlib import Path
 from bentpipe.contract.check import UNKNOWN, Check, ContractBreach, attempt, hello, shown
 from bentpipe.stacks import pipe
 from bentpipe.stacks.model import Stack
-from bentpipe.testcases import TESTCASES
+from bentpipe.workload import TESTCASES
 
 PLAIN = "{role}: a plain transfer is supported"  # the check whose failure makes all others pointless
 _MS = 1_000_000

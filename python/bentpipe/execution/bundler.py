@@ -10,12 +10,12 @@ from bentpipe.execution.bundle import of_stack, of_treatment
 from bentpipe.plan import flows
 from bentpipe.plan.campaign import PlanVariants
 from bentpipe.plan.trial import Trial
-from bentpipe.plan.workload import Workload
 from bentpipe.runs.manifest import Manifest
 from bentpipe.schema.bundle import FORMAT, Bundle, BundleFlow
 from bentpipe.stacks import protocol, state
 from bentpipe.stacks.model import PROTOCOLS, Variant
 from bentpipe.testbed import TESTBEDS
+from bentpipe.workload import Workload
 
 _NS_PER_MS = 10**6
 
@@ -130,5 +130,5 @@ class Bundler:
 
 
 def _files(workloads: Sequence[Workload]) -> dict[str, int]:
-    """Those of workloads; the file of a duration is the testbed's to make."""
-    return {name: one.file_bytes for one in workloads if one.duration_ms is None for name in one.files}
+    """Those of workloads."""
+    return {name: size for one in workloads for name, size in one.files.items()}

@@ -11,9 +11,9 @@ from typing import Protocol
 from bentpipe.errors import BentpipeError
 from bentpipe.execution import bundle as bundles
 from bentpipe.execution.jobs import Answer, TrialProcesses
-from bentpipe.plan.workload import www_file
 from bentpipe.schema.bundle import Bundle
 from bentpipe.stacks.model import Stack
+from bentpipe.workload import www_file
 
 
 class Executor(Protocol):

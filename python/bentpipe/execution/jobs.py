@@ -27,6 +27,7 @@ from bentpipe.schema.job import FORMAT, Job, JobFlow, JobProxy
 from bentpipe.stacks import proxies
 from bentpipe.stacks.model import PROTOCOLS, Variant
 from bentpipe.testbed import SIM, Testbed
+from bentpipe.workload import TESTCASES
 
 KILL_AFTER_S = 2.0  # what a program that was told to stop gets for stopping its children
 
@@ -59,6 +60,7 @@ class LocalFlow:
         client, server = self.versions
         return JobFlow(
             testcase=self.testcase,
+            workload=TESTCASES[self.testcase].of_job,
             alpn=self.alpn,
             requests=list(self.requests),
             start_ns=self.start_ns,

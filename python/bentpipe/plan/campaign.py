@@ -18,17 +18,17 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec.structs import replace
 
-from bentpipe import labels, paths, strict
+from bentpipe import labels, paths, strict, workload
 from bentpipe.errors import UsageError, one_of
-from bentpipe.plan import flows, scenarios, treatments, workload
+from bentpipe.plan import flows, scenarios, treatments
 from bentpipe.plan.flows import AND
 from bentpipe.plan.treatments import DIRECT, QUIC_PEP, Treatment
 from bentpipe.plan.trial import Trial
-from bentpipe.plan.workload import Workload
 from bentpipe.schema.manifest import Options, Pairs, Traces
 from bentpipe.stacks import catalogue, proxies
 from bentpipe.stacks.model import Stack, Variant
 from bentpipe.testbed import TESTBEDS
+from bentpipe.workload import Workload
 
 
 class Plan(Options, frozen=True, kw_only=True, forbid_unknown_fields=True):

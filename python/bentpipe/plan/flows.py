@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from bentpipe import workload
 from bentpipe.errors import UsageError, one_of
-from bentpipe.plan import workload
-from bentpipe.plan.workload import Workload
+from bentpipe.workload import Workload
 
 KEYS = ("client", "server", "workload", "start")
 MOST = 63  # further flows: each has an address of its own

@@ -6,8 +6,8 @@ import os
 import shlex
 from pathlib import Path
 
+from bentpipe import workload
 from bentpipe.analysis.cells import Cell
-from bentpipe.plan import workload
 from bentpipe.plan.trial import IP_VERSIONS
 from bentpipe.runs.manifest import Manifest
 from bentpipe.schema.manifest import Options

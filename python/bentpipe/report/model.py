@@ -18,10 +18,10 @@ from urllib.parse import quote
 import msgspec
 
 import bentpipe
+from bentpipe import workload
 from bentpipe.analysis import ideal_sender
 from bentpipe.analysis.cells import Cell, Matrix, MatrixKey, efficiency_over, matrices, spread
-from bentpipe.plan import treatments, workload
-from bentpipe.plan.workload import Workload
+from bentpipe.plan import treatments
 from bentpipe.report import slugs
 from bentpipe.report.analyses import ReadTrace
 from bentpipe.report.command import reproduce
@@ -29,6 +29,7 @@ from bentpipe.runs.manifest import Manifest
 from bentpipe.runs.records import Record
 from bentpipe.runs.trial_files import HOP_TRACES
 from bentpipe.schema.record import SHOWN
+from bentpipe.workload import TESTCASES, Workload
 
 # What `bentpipe run` calls a run that is no campaign.
 _UNNAMED = "run"
@@ -167,7 +168,7 @@ def cell_data(model: RunModel, slug: str) -> dict[str, Any]:
     first = cell.records[0]
     moved = workload.parse(first.workload, first.trial)
     summary = model.summary(first.scenario)
-    upload = moved.testcase == "upload"
+    upload = TESTCASES[moved.testcase].sender == "client"
     # Over a link whose rate is drawn, each iteration has its own.
     limits = [record.limit_s for record in cell.records if record.limit_s is not None]
     limit_s = statistics.median(limits) if limits else None

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-FORMAT = 1
+FORMAT = 2
 
 
 class JobFlow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -14,6 +14,8 @@ class JobFlow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     # Of the contract, section 2.
     testcase: str
+    # What that means for measures.
+    workload: JobWorkload
     # The application protocol.
     alpn: str = "hq-interop"
     # Paths below `www`, each with a leading slash.
@@ -27,6 +29,17 @@ class JobFlow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     client: Program
     # What accepts it.
     server: Program
+
+
+class JobWorkload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A workload, as far as measures depend on it."""
+
+    # The side that has the files: `client` or `server`.
+    sender: str
+    # 1; or 2: then the first request has a connection of its own, and the second one is measured.
+    connections: int
+    # Round trips that an ideal sender needs beside the time that the files take on the link.
+    round_trips: int
 
 
 class JobProxy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

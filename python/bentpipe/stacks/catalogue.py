@@ -17,7 +17,7 @@ import msgspec
 from bentpipe import labels, paths, strict
 from bentpipe.errors import UsageError, one_of
 from bentpipe.stacks.model import LOGS, PROTOCOLS, Build, Log, Mode, Need, Protocol, Role, Stack, Variant
-from bentpipe.testcases import TESTCASES
+from bentpipe.workload import TESTCASES
 
 _NEED = re.compile(r"([A-Za-z0-9_.+-]+)(?:\s*>=\s*(\d+(?:\.\d+)*))?")
 _OPTION = re.compile(r"[A-Za-z0-9_.-]+")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from bentpipe.stacks.model import PROTOCOLS, Stack
-
-H3_TESTCASES = ("transfer", "handshake", "longrtt", "multiplexing")  # the others need hq-interop
+from bentpipe.workload import TESTCASES
 
 
 def common(client: Stack, server: Stack, testcase: str = "transfer") -> str | None:
     """The protocol that both ends speak in this test case, by its ALPN; None if there is none."""
     for alpn in PROTOCOLS:
-        if alpn in client.alpn and alpn in server.alpn and (alpn != "h3" or testcase in H3_TESTCASES):
+        if alpn in client.alpn and alpn in server.alpn and (alpn != "h3" or TESTCASES[testcase].in_h3):
             return alpn
     return None
 

@@ -85,7 +85,7 @@ impl<'a> FlowRun<'a> {
     }
 
     /// Plays the flow to its end. What is under way when its client has ended gets so much time, `drain`, to arrive.
-    pub fn play(mut self, running: &Running, drain: Duration) -> Result<Ended, Trouble> {
+    pub fn run(mut self, running: &Running, drain: Duration) -> Result<Ended, Trouble> {
         if self.failure.is_some() {
             return Ok(self.end(None, running.now()));
         }

@@ -52,7 +52,7 @@ fn endpoint(setup: &FlowSetup, role: Role) -> Instructions {
     let folder = |path: Option<PathBuf>| path.map(|path| path.display().to_string());
     let variables = vec![
         ("ROLE", Some(role.name().to_owned())),
-        ("TESTCASE", Some(flow.testcase.name().to_owned())),
+        ("TESTCASE", Some(flow.testcase.clone())),
         ("BENTPIPE_ALPN", Some(flow.alpn.clone())),
         ("BENTPIPE_OPTIONS", Some(options.join(" "))),
         ("BENTPIPE_LISTEN", Some(address).filter(|_| !is_client)),

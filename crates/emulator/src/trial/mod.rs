@@ -18,7 +18,8 @@ use std::time::{Duration, Instant};
 use bentpipe_emulator::{Forwarder, Options, Running, Topology};
 use bentpipe_link::{Direction, Scenario};
 use bentpipe_trial::{
-    FinishedFlow, FinishedTrial, FlowSetup, Job, TestbedObservation, TrialResult, result,
+    FinishedFlow, FinishedTrial, FlowSetup, Job, TestbedObservation, TrialResult, flow_setups,
+    result,
 };
 
 use self::flow::{Ended, FlowRun, Trouble};
@@ -43,17 +44,15 @@ pub fn from_standard_input() -> Result<(), Box<dyn Error>> {
 fn run(job: &Job) -> Result<TrialResult, Box<dyn Error>> {
     let start = Instant::now();
     let scratch = tempfile::Builder::new().prefix("bentpipe-").tempdir()?;
-    let setups = (0..job.flows.len()).map(|number| FlowSetup::new(job, number, scratch.path()));
-    let setups: Vec<FlowSetup> = setups.collect::<Result<_, _>>()?;
-    setups[0].make_qlog_folders()?;
-    let mut finished = play(job, &setups)?;
+    let setups = flow_setups(job, scratch.path())?;
+    let mut finished = run_programs(job, &setups)?;
     finished.examine(&setups)?;
     finished.leave_files(&setups, "bentpipe-emu")?;
     Ok(result(job, &finished, start.elapsed()))
 }
 
 /// From the start of all programs to the end of all. Time is zero when all servers listen.
-fn play(job: &Job, setups: &[FlowSetup]) -> Result<FinishedTrial, Box<dyn Error>> {
+fn run_programs(job: &Job, setups: &[FlowSetup]) -> Result<FinishedTrial, Box<dyn Error>> {
     let topology = Topology::build(&job.scenario)?;
     let mut flows = open_all(job, setups, &topology).map_err(plain)?;
     let options = Options {
@@ -69,7 +68,7 @@ fn play(job: &Job, setups: &[FlowSetup]) -> Result<FinishedTrial, Box<dyn Error>
     for flow in &mut flows {
         flow.open_proxies(deadline, &running).map_err(plain)?;
     }
-    let ended = play_all(flows, &running, drain(&job.scenario)).map_err(plain)?;
+    let ended = run_all(flows, &running, drain(&job.scenario)).map_err(plain)?;
     let observation = end(setups, &ended, running)?;
     let flows = setups.iter().zip(ended);
     let flows = flows.map(|(setup, ended)| {
@@ -97,15 +96,11 @@ fn open_all<'a>(
 }
 
 /// All flows side by side, each by a thread of its own.
-fn play_all(
-    flows: Vec<FlowRun>,
-    running: &Running,
-    drain: Duration,
-) -> Result<Vec<Ended>, Trouble> {
+fn run_all(flows: Vec<FlowRun>, running: &Running, drain: Duration) -> Result<Vec<Ended>, Trouble> {
     thread::scope(|scope| {
         let flows = flows.into_iter();
         let flows: Vec<_> = flows
-            .map(|flow| scope.spawn(move || flow.play(running, drain)))
+            .map(|flow| scope.spawn(move || flow.run(running, drain)))
             .collect();
         let ended = flows.into_iter();
         ended

@@ -43,8 +43,8 @@ impl HopTrace<'_> {
             writer.tls_secrets(self.key_log)?;
         }
         let mut bytes = Vec::new();
-        for sighting in self.sightings(client, server) {
-            let packet = &self.log.packets()[sighting.packet];
+        for entry in self.entries(client, server) {
+            let packet = &self.log.packets()[entry.packet];
             let [client_end, server_end] = self.ends[packet.flow];
             let (source, destination) = match packet.direction {
                 Direction::Return => (client_end, server_end),
@@ -54,15 +54,14 @@ impl HopTrace<'_> {
                 source,
                 destination,
             };
-            // The IPv4 identification ties both sightings of a packet together; it wraps, as it does in life.
-            let identification =
-                u16::try_from(sighting.packet & 0xffff).expect("masked to 16 bits");
+            // The IPv4 identification ties both entries of a packet together; it wraps, as it does in life.
+            let identification = u16::try_from(entry.packet & 0xffff).expect("masked to 16 bits");
             write_packet(&mut bytes, &packet.ip, ends, identification);
             writer.packet(
-                sighting.interface,
-                self.log.epoch_unix_ns() + sighting.time,
+                entry.interface,
+                self.log.epoch_unix_ns() + entry.time,
                 &bytes,
-                sighting.comment,
+                entry.comment,
             )?;
         }
         writer.finish()?;
@@ -70,11 +69,11 @@ impl HopTrace<'_> {
     }
 
     /// Every packet where it was seen: by the time of sending, its arrival right behind.
-    fn sightings(&self, client: Interface, server: Interface) -> Vec<Sighting> {
+    fn entries(&self, client: Interface, server: Interface) -> Vec<TraceEntry> {
         let packets = self.log.packets();
         let mut order: Vec<usize> = (0..packets.len()).collect();
         order.sort_by_key(|&number| packets[number].sent);
-        let mut sightings = Vec::with_capacity(2 * order.len());
+        let mut entries = Vec::with_capacity(2 * order.len());
         for packet in order {
             let Packet {
                 direction,
@@ -86,7 +85,7 @@ impl HopTrace<'_> {
                 Direction::Return => (client, server),
                 Direction::Forward => (server, client),
             };
-            sightings.push(Sighting {
+            entries.push(TraceEntry {
                 time: sent.as_nanos(),
                 interface: from,
                 comment: match fate {
@@ -97,7 +96,7 @@ impl HopTrace<'_> {
                 packet,
             });
             if let Fate::Delivered { at } = fate {
-                sightings.push(Sighting {
+                entries.push(TraceEntry {
                     time: at.as_nanos(),
                     interface: to,
                     comment: None,
@@ -105,7 +104,7 @@ impl HopTrace<'_> {
                 });
             }
         }
-        sightings
+        entries
     }
 }
 
@@ -125,7 +124,7 @@ fn write_packet(bytes: &mut Vec<u8>, ip: &IpPacket, ends: Endpoints, identificat
 }
 
 #[derive(Debug)]
-struct Sighting {
+struct TraceEntry {
     time: u64,
     interface: Interface,
     /// What became of a packet that did not arrive. Wireshark shows it, and analysis needs it.

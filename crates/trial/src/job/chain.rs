@@ -7,7 +7,7 @@ use bentpipe_link::{Direction, Hop, HostName};
 use bentpipe_units::Span;
 use serde::Deserialize;
 
-use crate::job::{Job, TestCase, Variant};
+use crate::job::{Job, Variant, Workload};
 
 /// A proxy on the path.
 #[derive(Debug, Deserialize)]
@@ -81,8 +81,8 @@ impl Job {
 
     /// The number of the hop at whose end the files arrive.
     #[must_use]
-    pub fn last_hop(&self, testcase: TestCase) -> usize {
-        match testcase.direction() {
+    pub fn last_hop(&self, workload: Workload) -> usize {
+        match workload.direction() {
             Direction::Forward => 0,
             Direction::Return => self.proxies.len(),
         }
@@ -124,6 +124,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::job::Role;
 
     fn job(proxies: &Value) -> Result<Job, String> {
         let program = json!({"name": "noq", "command": ["noq"]});
@@ -133,7 +134,10 @@ mod tests {
                 "name": "s", "title": "t", "source": "s", "timeout": "60 s",
                 "satellite": {"forward": delay, "return": delay},
             },
-            "flows": [{"testcase": "transfer", "requests": ["/1"], "client": program, "server": program}],
+            "flows": [{
+                "testcase": "transfer", "requests": ["/1"], "client": program, "server": program,
+                "workload": {"sender": "server", "connections": 1, "round_trips": 2},
+            }],
             "proxies": proxies,
             "www": "/", "certs": "/", "seed": "0000000000000001", "folder": "/", "trace": false, "qlog": false,
         });
@@ -175,8 +179,13 @@ mod tests {
             assert_eq!(job.hops().len(), hosts.len() - 1);
             assert_eq!(job.satellite_hop(), satellite);
             assert_eq!(job.scenario.rtt().to_string(), rtt);
-            assert_eq!(job.last_hop(TestCase::Transfer), 0);
-            assert_eq!(job.last_hop(TestCase::Upload), hosts.len() - 2);
+            let download = job.measured().workload;
+            let upload = Workload {
+                sender: Role::Client,
+                ..download
+            };
+            assert_eq!(job.last_hop(download), 0);
+            assert_eq!(job.last_hop(upload), hosts.len() - 2);
         }
     }
 

@@ -3,7 +3,7 @@
 //! It says all that a trial depends on, and knows nothing of how trials are run.
 
 mod chain;
-mod testcase;
+mod workload;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,13 +16,14 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 pub use self::chain::ProxyJob;
-pub use self::testcase::TestCase;
+pub use self::workload::Workload;
 
 /// The wall-clock time of virtual time zero: 1 January 2000, where Go's bubbles begin.
 pub const EPOCH_UNIX_S: u64 = 946_684_800;
 
 /// Which end of the connection a program is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Role {
     /// It opens connections.
     Client,
@@ -73,7 +74,7 @@ pub struct Variant {
 }
 
 /// The format of jobs (`schemas/job.toml`).
-pub const FORMAT: u64 = 1;
+pub const FORMAT: u64 = 2;
 
 /// As many flows a trial may have: each has an address of its own.
 pub const FLOW_LIMIT: usize = 64;
@@ -82,8 +83,10 @@ pub const FLOW_LIMIT: usize = 64;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowJob {
-    /// What it is to do.
-    pub testcase: TestCase,
+    /// What its programs are to do: a word of section 2 of the contract.
+    pub testcase: String,
+    /// What that means for measures.
+    pub workload: Workload,
     /// The application protocol, by its ALPN.
     #[serde(default = "hq_interop")]
     pub alpn: String,

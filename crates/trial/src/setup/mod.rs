@@ -34,10 +34,10 @@ pub struct FlowSetup<'a> {
 
 impl<'a> FlowSetup<'a> {
     /// The flow with that number, and its place within `scratch`.
-    pub fn new(job: &'a Job, number: usize, scratch: &Path) -> Result<Self, Box<dyn Error>> {
+    pub(crate) fn new(job: &'a Job, number: usize, scratch: &Path) -> Result<Self, Box<dyn Error>> {
         let flow = &job.flows[number];
-        if flow.testcase.measured(&flow.requests).is_empty() {
-            let (testcase, count) = (flow.testcase.name(), flow.requests.len());
+        if flow.workload.measured(&flow.requests).is_empty() {
+            let (testcase, count) = (&flow.testcase, flow.requests.len());
             return Err(format!("{testcase}: {count} requests are too few").into());
         }
         let scratch = scratch.join(number.to_string());
@@ -56,7 +56,7 @@ impl<'a> FlowSetup<'a> {
             served_files::make_endless(job, flow, Span::from_nanos(duration), &setup.www)?;
         } else {
             setup.size_bytes = served_files::size_of(&setup.www, &flow.requests)?;
-            let measured = flow.testcase.measured(&flow.requests);
+            let measured = flow.workload.measured(&flow.requests);
             setup.measured_bytes = served_files::size_of(&setup.www, measured)?;
         }
         Ok(setup)
@@ -181,13 +181,13 @@ impl<'a> FlowSetup<'a> {
     /// The folder that is `role`'s to serve from, if it sends.
     #[must_use]
     pub fn www_of(&self, role: Role) -> Option<&Path> {
-        (role == self.flow.testcase.sender()).then_some(&self.www)
+        (role == self.flow.workload.sender).then_some(&self.www)
     }
 
     /// The folder that is `role`'s to store in, if it receives.
     #[must_use]
     pub fn downloads_of(&self, role: Role) -> Option<PathBuf> {
-        (role == self.flow.testcase.receiver()).then(|| self.downloads())
+        (role == self.flow.workload.receiver()).then(|| self.downloads())
     }
 
     /// The folder for the qlog of the program on `host`, if one is wanted. Only the first flow has one.
@@ -198,7 +198,7 @@ impl<'a> FlowSetup<'a> {
     }
 
     /// Makes the folders for qlogs, if any are wanted.
-    pub fn make_qlog_folders(&self) -> io::Result<()> {
+    pub(crate) fn make_qlog_folders(&self) -> io::Result<()> {
         for host in self.job.hosts() {
             if let Some(folder) = self.qlog_of(host) {
                 fs::create_dir_all(folder)?;

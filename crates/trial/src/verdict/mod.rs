@@ -2,7 +2,7 @@
 //! `schemas/record.toml`), by its end, the files that arrived, and what the wire shows.
 
 mod files;
-mod testcase;
+mod verifier;
 
 use std::collections::BTreeMap;
 
@@ -12,9 +12,8 @@ use bentpipe_units::Time;
 
 use crate::schema::Outcome;
 
-pub(crate) use self::files::verify;
-pub(crate) use self::testcase::Claim;
-pub use self::testcase::ProofFailure;
+pub use self::verifier::ProofFailure;
+pub(crate) use self::verifier::verifier;
 
 /// The contract's words for the end of RFC 9000 section 10.1, and for a stack that gives up on a handshake.
 const TIMEOUTS: [&str; 2] = ["idle timeout", "handshake timeout"];

@@ -9,20 +9,12 @@ use bentpipe_analysis::connection::{Connection, Frame};
 use bentpipe_units::Span;
 use bentpipe_wire::quic::End;
 
+use super::TestCase;
 use crate::evidence::DecodedConnection;
-use crate::job::TestCase;
+use crate::verdict::ProofFailure;
 
 /// A first PTO is 999 ms (RFC 9002 section 6.2.2): a client that waits longer for an answer sends its `ClientHello` again.
 const LONG: Span = Span::from_millis(1000);
-
-/// Why nothing was proved.
-#[derive(Debug, PartialEq, Eq)]
-pub enum ProofFailure {
-    /// The wire shows something else: what was expected, and what was seen.
-    Other(String),
-    /// What matters could not be decrypted.
-    Sealed(&'static str),
-}
 
 /// The claim of a flow: what it was to do.
 #[derive(Debug, Clone, Copy)]

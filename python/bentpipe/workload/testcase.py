@@ -1,0 +1,28 @@
+"""Test cases of the contract (`endpoints/CONTRACT.md`, section 2), as far as measures depend on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bentpipe.schema.job import JobWorkload
+
+
+@dataclass(frozen=True)
+class TestCase:
+    """A test case: how many files it takes, who sends them, and over how many connections."""
+
+    least: int = 1  # files
+    default: int | None = 1  # files; None: it must be given
+    sender: str = "server"
+    connections: int = 1  # 2: the first file has one of its own, and the second is measured
+    # Round trips of the ideal sender before the first byte of files arrives, and after the last one: half of
+    # one for the answer to what was sent to the server.
+    before: float = 2.0
+    after: float = 0.0
+    in_h3: bool = False  # else it needs hq-interop
+
+    @property
+    def of_job(self) -> JobWorkload:
+        """What a job says of it."""
+        around = round(self.before + self.after)
+        return JobWorkload(sender=self.sender, connections=self.connections, round_trips=around)
