@@ -46,11 +46,15 @@ impl Captured {
         for (number, file) in files.iter().enumerate() {
             let (interfaces, error) = scan(file, &mut secrets);
             errors.push(error);
-            places.extend(interfaces.into_iter().map(|(interface, name)| Place {
-                file: number,
-                interface,
-                name,
-            }));
+            places.extend(
+                interfaces
+                    .into_iter()
+                    .map(|(interface, name)| CaptureInterface {
+                        file: number,
+                        interface,
+                        name,
+                    }),
+            );
         }
         let recordings = record_all(files, &places, &secrets);
         let mut undecodable = BTreeMap::new();
@@ -73,7 +77,7 @@ impl Captured {
 }
 
 /// An interface of a file on which packets were captured.
-struct Place {
+struct CaptureInterface {
     file: usize,
     interface: usize,
     name: String,
@@ -106,12 +110,18 @@ fn scan(file: &CaptureFile<'_>, secrets: &mut KeyLog) -> (Vec<(usize, String)>, 
 }
 
 /// What was seen at each place.
-fn record_all(files: &[CaptureFile<'_>], places: &[Place], secrets: &KeyLog) -> Vec<Recording> {
+fn record_all(
+    files: &[CaptureFile<'_>],
+    places: &[CaptureInterface],
+    secrets: &KeyLog,
+) -> Vec<Recording> {
     let workers = thread::available_parallelism().map_or(1, NonZero::get);
     let share = places.len().div_ceil(workers).max(1);
     thread::scope(|scope| {
         let shares = places.chunks(share).map(|places| {
-            let record = move |place: &Place| record(&files[place.file], place.interface, secrets);
+            let record = move |place: &CaptureInterface| {
+                record(&files[place.file], place.interface, secrets)
+            };
             scope.spawn(move || places.iter().map(record).collect::<Vec<_>>())
         });
         let threads: Vec<_> = shares.collect();

@@ -28,15 +28,15 @@ use crate::port::ETHERNET;
 
 /// Batches between the two threads.
 const BATCHES: usize = 256;
-/// Sightings that are handed over together, unless they get old.
+/// Events that are handed over together, unless they get old.
 const BATCH: usize = 256;
 const OLD: Span = Span::from_millis(20);
-/// Sightings that wait for room between the threads, before the record ends.
+/// Events that wait for room between the threads, before the record ends.
 const PATIENCE: usize = 100_000;
 
 /// A packet that passed an end of a hop, or was dropped or lost where it was seen at neither.
 #[derive(Clone, Debug)]
-pub struct Packet {
+pub struct HopPacket {
     /// The number of the hop, from the client on.
     pub hop: usize,
     /// The way that it goes.
@@ -45,13 +45,13 @@ pub struct Packet {
     pub sent: Option<Time>,
     /// When it was handed to the receiver's kernel. None: it was not seen there.
     pub arrived: Option<Time>,
-    /// What became of it, as far as this sighting tells.
+    /// What became of it, as far as this event tells.
     pub fate: Fate,
     /// The Ethernet frame that it was seen in.
     pub frame: Frame,
 }
 
-impl Packet {
+impl HopPacket {
     /// The bytes of the IP packet.
     #[must_use]
     pub fn ip(&self) -> &[u8] {
@@ -59,9 +59,9 @@ impl Packet {
     }
 }
 
-/// What is told to the thread that writes. Lanes are numbered.
+/// An event of a packet, for the thread that writes. Lanes are numbered.
 #[derive(Debug)]
-pub(crate) enum Sighting {
+pub(crate) enum PacketEvent {
     /// A packet arrived at a link.
     Arrived {
         lane: usize,
@@ -86,15 +86,15 @@ pub(crate) struct Wanted<'a> {
 /// What was recorded.
 #[derive(Debug, Default)]
 pub(crate) struct Recorded {
-    pub packets: Vec<Packet>,
+    pub packets: Vec<HopPacket>,
     pub written: u64,
 }
 
 /// The forwarding thread's end.
 #[derive(Debug)]
 pub(crate) struct Record {
-    batches: SyncSender<Vec<Sighting>>,
-    pending: Vec<Sighting>,
+    batches: SyncSender<Vec<PacketEvent>>,
+    pending: Vec<PacketEvent>,
     flushed: Time,
     lost: u64,
 }
@@ -112,7 +112,7 @@ pub(crate) fn record(wanted: &Wanted<'_>) -> Result<(Record, Recording), Emulato
     let trace = file.as_ref().map(|path| Trace::create(path, wanted.unix));
     let trace = trace.transpose().doing(writing(file.as_deref()))?;
     let (batches, received) = sync_channel(BATCHES);
-    let mut desk = Desk {
+    let mut joiner = EventJoiner {
         lanes: wanted.positions.iter().map(|_| VecDeque::new()).collect(),
         positions: wanted.positions.clone(),
         keep: wanted.keep,
@@ -121,7 +121,7 @@ pub(crate) fn record(wanted: &Wanted<'_>) -> Result<(Record, Recording), Emulato
     };
     let thread = thread::Builder::new()
         .name("capture".into())
-        .spawn(move || desk.work(&received).map(|()| desk.recorded))
+        .spawn(move || joiner.work(&received).map(|()| joiner.recorded))
         .doing("starting a thread that records")?;
     let record = Record {
         batches,
@@ -140,12 +140,12 @@ fn writing(file: Option<&Path>) -> String {
 }
 
 impl Record {
-    /// Takes note of a sighting. After the first that is lost, none is taken.
-    pub fn add(&mut self, sighting: Sighting) {
+    /// Takes note of an event. After the first that is lost, none is taken.
+    pub fn add(&mut self, event: PacketEvent) {
         if self.lost > 0 || self.pending.len() >= PATIENCE {
             self.lost += 1;
         } else {
-            self.pending.push(sighting);
+            self.pending.push(event);
         }
     }
 
@@ -164,7 +164,7 @@ impl Record {
         }
     }
 
-    /// Hands over the rest, and tells how many sightings were lost.
+    /// Hands over the rest, and tells how many events were lost.
     pub fn finish(mut self) -> u64 {
         let rest = self.pending.len() as u64;
         let result = self.batches.send(std::mem::take(&mut self.pending));
@@ -188,8 +188,8 @@ struct Open {
     frame: Frame,
 }
 
-/// Brings sightings together.
-struct Desk {
+/// Joins the events of a packet, and keeps or writes it.
+struct EventJoiner {
     lanes: Vec<VecDeque<Open>>,
     positions: Vec<LanePosition>,
     keep: bool,
@@ -197,11 +197,11 @@ struct Desk {
     recorded: Recorded,
 }
 
-impl Desk {
-    fn work(&mut self, batches: &Receiver<Vec<Sighting>>) -> io::Result<()> {
+impl EventJoiner {
+    fn work(&mut self, batches: &Receiver<Vec<PacketEvent>>) -> io::Result<()> {
         for batch in batches {
-            for sighting in batch {
-                self.note(sighting)?;
+            for event in batch {
+                self.note(event)?;
             }
         }
         for lane in 0..self.lanes.len() {
@@ -215,9 +215,9 @@ impl Desk {
         }
     }
 
-    fn note(&mut self, sighting: Sighting) -> io::Result<()> {
-        match sighting {
-            Sighting::Arrived {
+    fn note(&mut self, event: PacketEvent) -> io::Result<()> {
+        match event {
+            PacketEvent::Arrived {
                 lane,
                 at: sent,
                 fate,
@@ -226,7 +226,7 @@ impl Desk {
                 self.lanes[lane].push_back(Open { sent, fate, frame });
                 self.close_undelivered(lane)
             }
-            Sighting::Left { lane, at } => {
+            PacketEvent::Left { lane, at } => {
                 let open = self.lanes[lane].pop_front();
                 self.close(lane, open.expect("what leaves has arrived"), at)?;
                 self.close_undelivered(lane)
@@ -248,7 +248,7 @@ impl Desk {
 
     fn close(&mut self, lane: usize, open: Open, arrived: Option<Time>) -> io::Result<()> {
         let place = self.positions[lane];
-        let packet = Packet {
+        let packet = HopPacket {
             hop: place.hop,
             direction: place.direction,
             sent: place.from_end.then_some(open.sent),
@@ -296,16 +296,16 @@ impl Trace {
     }
 
     /// Writes a packet where it was seen, and says how often that was.
-    fn write(&mut self, packet: &Packet) -> io::Result<u64> {
+    fn write(&mut self, packet: &HopPacket) -> io::Result<u64> {
         let (from, to) = match packet.direction {
             Direction::Return => (self.client, self.server),
             Direction::Forward => (self.server, self.client),
         };
         let comment = matches!(packet.fate, Fate::QueueDrop | Fate::Loss);
         let comment = comment.then_some(packet.fate.name());
-        let sightings = [(from, packet.sent, comment), (to, packet.arrived, None)];
+        let events = [(from, packet.sent, comment), (to, packet.arrived, None)];
         let mut written = 0;
-        for (interface, time, comment) in sightings {
+        for (interface, time, comment) in events {
             if let Some(time) = time {
                 let unix = self.unix + time.as_nanos();
                 self.writer.packet(interface, unix, packet.ip(), comment)?;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bentpipe_link::{Direction, SegmentName};
 use bentpipe_units::{Span, Time};
 
-use crate::capture::{Record, Sighting};
+use crate::capture::{PacketEvent, Record};
 use crate::clock::Clock;
 use crate::histogram::Histogram;
 use crate::lane::{Frame, Lane};
@@ -188,7 +188,7 @@ impl Turn<'_> {
     fn admit(&mut self, stamped: Time, frame: &Frame) {
         let (at, fate) = self.line.lane.admit(stamped, frame);
         if let Some(record) = self.record {
-            record.add(Sighting::Arrived {
+            record.add(PacketEvent::Arrived {
                 lane: self.number,
                 at,
                 fate,
@@ -235,7 +235,7 @@ impl Turn<'_> {
     fn left(&mut self, at: Option<Time>) {
         if let Some(record) = self.record {
             let lane = self.number;
-            record.add(Sighting::Left { lane, at });
+            record.add(PacketEvent::Left { lane, at });
         }
     }
 }

@@ -66,7 +66,7 @@ pub struct Fidelity {
     pub unfinished_checksums: u64,
     /// Frames of the wire itself, such as ARP and IPv6's multicast reports; they pass at once.
     pub other_frames: u64,
-    /// Sightings of packets that are missing in the capture, and among the packets that are handed over.
+    /// Events of packets that are missing in the capture, and among the packets that are handed over.
     pub capture_losses: u64,
     /// The share of the time in which some task waited for a processor; null where the kernel does not tell.
     pub cpu_pressure_some: Option<f64>,
@@ -165,10 +165,7 @@ impl Measured {
                 self.oddities.unfinished,
                 "packets with unfinished checksums",
             ),
-            (
-                self.capture_losses,
-                "sightings of packets lost by the capture",
-            ),
+            (self.capture_losses, "events of packets lost by the capture"),
         ];
         for (count, what) in counted {
             because(count > 0, format!("{count} {what}"));
@@ -271,7 +268,7 @@ mod tests {
             ),
             (
                 |it| it.capture_losses = 9,
-                "9 sightings of packets lost by the capture",
+                "9 events of packets lost by the capture",
             ),
             (|it| it.failure = Some("gone".into()), "gone"),
         ];

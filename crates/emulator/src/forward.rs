@@ -15,7 +15,7 @@ use bentpipe_link::{Direction, DirectionConfig, HostName, Link, LinkSeed, Scenar
 use bentpipe_units::{Span, Time};
 use rustix::event::{EventfdFlags, eventfd};
 
-use crate::capture::{Packet, Record, Recording, Wanted, record};
+use crate::capture::{HopPacket, Record, Recording, Wanted, record};
 use crate::clock::{Clock, TrialClock, thread_cpu_time};
 use crate::engine::{Crossing, Engine, Line};
 use crate::error::{Doing, EmulatorError};
@@ -66,7 +66,7 @@ pub struct Report {
     /// What passed each direction of each segment.
     pub passed: Vec<SegmentCounters>,
     /// The packets that passed the ends of hops, if they were asked for.
-    pub packets: Vec<Packet>,
+    pub packets: Vec<HopPacket>,
     /// Packets in the capture, each counted at both ends.
     pub captured: u64,
     /// When the trial's time was zero, in nanoseconds since the Unix epoch.
@@ -135,7 +135,7 @@ impl Forwarder {
 impl Running {
     /// What has passed each direction of each segment so far.
     #[must_use]
-    pub fn passed(&self) -> Vec<SegmentCounters> {
+    pub fn segment_counters(&self) -> Vec<SegmentCounters> {
         self.meters.iter().map(|meter| meter.read()).collect()
     }
 

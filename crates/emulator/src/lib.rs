@@ -39,7 +39,7 @@ mod wake;
 pub use awake::Awake;
 pub use bench::{Bench, Delay, Gigabit, RateKept, bench, timer};
 pub use bentpipe_link::HostName;
-pub use capture::Packet;
+pub use capture::HopPacket;
 pub use enclosure::{INSIDE, arrive, exit_code, run_inside};
 pub use error::EmulatorError;
 pub use fidelity::{Fidelity, LaneError, ReleaseError, most_late};

@@ -12,9 +12,9 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Prints a line for each second until the other end of `stopped` is gone.
 pub fn show(running: &Running, stopped: &Receiver<()>) {
-    let mut before = (running.now(), running.passed());
+    let mut before = (running.now(), running.segment_counters());
     while stopped.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
-        let now = (running.now(), running.passed());
+        let now = (running.now(), running.segment_counters());
         eprintln!("{}", line(&before, &now));
         before = now;
     }

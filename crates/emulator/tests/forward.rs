@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bentpipe_analysis::connection as trace;
 use bentpipe_emulator::{
-    EmulatorError, Forwarder, HostName, Options, Packet, Report, Running, Topology,
+    EmulatorError, Forwarder, HopPacket, HostName, Options, Report, Running, Topology,
 };
 use bentpipe_link::{Direction, Fate, Path, Scenario};
 use bentpipe_units::Time;
@@ -64,7 +64,7 @@ impl Trial {
 
     /// How many packets came out towards the client, once all of so many have met their fate and no more will come.
     fn settled(&self, count: u64) -> Option<u64> {
-        let forward = &self.running.passed()[0];
+        let forward = &self.running.segment_counters()[0];
         let decided = forward.delivered + forward.queue_drops + forward.losses;
         let is_over = forward.packets == count && decided == count;
         (is_over && forward.released == forward.delivered).then_some(forward.released)
@@ -151,7 +151,7 @@ fn real_packets_meet_the_fates_of_virtual_time() {
     }
 }
 
-fn check(packet: &Packet, expected: Fate) {
+fn check(packet: &HopPacket, expected: Fate) {
     match expected {
         Fate::Delivered { at } => {
             assert_eq!(packet.fate, trace::Fate::Delivered);

@@ -5,13 +5,13 @@
 
 use bentpipe_units::Time;
 
-use crate::course::Course;
+use crate::rate_over_time::RateOverTime;
 
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
 /// When the transmitter will be free: of the nanosecond that begins at `free`, `part` of its room is taken.
 pub(crate) struct Capacity {
-    course: Course,
+    rate: RateOverTime,
     /// The rate that holds at `free`, and until when.
     bps: u64,
     until: u64,
@@ -20,9 +20,9 @@ pub(crate) struct Capacity {
 }
 
 impl Capacity {
-    pub fn new(course: Course) -> Self {
+    pub fn new(rate: RateOverTime) -> Self {
         Self {
-            course,
+            rate,
             bps: 0,
             until: 0,
             free: 0,
@@ -37,7 +37,7 @@ impl Capacity {
 
     /// So many bytes wait now: a rate on demand may rise.
     pub fn wait(&mut self, now: Time, waiting_bytes: u64) {
-        if let Course::OnDemand(allocation) = &mut self.course
+        if let RateOverTime::OnDemand(allocation) = &mut self.rate
             && let Some(from) = allocation.wait(now, waiting_bytes)
         {
             self.until = self.until.min(from.max(self.free_at()).as_nanos());
@@ -49,7 +49,7 @@ impl Capacity {
     pub fn send(&mut self, now: Time, ip_bytes: u32) -> Time {
         let free_at = self.free_at();
         if free_at <= now {
-            if let Course::OnDemand(allocation) = &mut self.course {
+            if let RateOverTime::OnDemand(allocation) = &mut self.rate {
                 allocation.rest(now, now - free_at);
                 self.until = 0;
             }
@@ -65,7 +65,7 @@ impl Capacity {
         // At the end of time there is nothing left to take.
         while self.free < u64::MAX {
             if self.free >= self.until {
-                let (bps, until) = self.course.at(Time::from_nanos(self.free));
+                let (bps, until) = self.rate.at(Time::from_nanos(self.free));
                 (self.bps, self.until) = (bps, until.as_nanos());
             }
             let bps = u128::from(self.bps);

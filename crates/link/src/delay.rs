@@ -195,12 +195,12 @@ impl fmt::Display for Delay {
 
 /// The delays of one link, which keep the order of packets.
 pub(crate) struct Delays {
-    course: Course,
+    delay: DelayOverTime,
     /// When the last packet arrives.
     last: Time,
 }
 
-enum Course {
+enum DelayOverTime {
     Fixed(Span),
     /// The steps, and which of them holds.
     Steps(Vec<(Time, Span)>, usize),
@@ -210,7 +210,7 @@ enum Course {
     PerInterval(Span, Box<Drawn>),
 }
 
-impl Course {
+impl DelayOverTime {
     fn new(delay: Delay, dice: Dice) -> Self {
         match delay {
             Delay::Fixed(span) => Self::Fixed(span),
@@ -251,7 +251,7 @@ impl Course {
 impl Delays {
     pub fn new(delay: Delay, dice: Dice) -> Self {
         Self {
-            course: Course::new(delay, dice),
+            delay: DelayOverTime::new(delay, dice),
             last: Time::ZERO,
         }
     }
@@ -259,7 +259,7 @@ impl Delays {
     /// When a packet arrives whose last bit is sent at `departure`. One that is lost has its delay too, so that those of the
     /// others don't depend on which are lost, but nobody waits for it.
     pub fn arrival(&mut self, departure: Time, lost: bool) -> Time {
-        let at = self.last.max(departure + self.course.next(departure));
+        let at = self.last.max(departure + self.delay.next(departure));
         if !lost {
             self.last = at;
         }

@@ -3,10 +3,10 @@
 use bentpipe_units::{Span, Time};
 
 use crate::allocation::Allocation;
-use crate::course::Course;
 use crate::direction::Direction;
 use crate::random::{LinkSeed, Use};
 use crate::rate::LinkRate;
+use crate::rate_over_time::RateOverTime;
 use crate::scenario::Scenario;
 
 /// Billionths of a byte that a byte of files takes on the link: 5 % are headers.
@@ -23,7 +23,7 @@ pub struct Ideal<'a> {
 }
 
 /// The rate of a link, and how long a packet travels from the sender until it meets it.
-type Limiter = (Span, Course);
+type Limiter = (Span, RateOverTime);
 
 impl<'a> Ideal<'a> {
     /// `seed` is the trial's.
@@ -83,14 +83,14 @@ impl<'a> Ideal<'a> {
                 direction,
                 segment,
             };
-            let course = config.rate.as_ref().map(|rate| match (rate, asked) {
+            let found = config.rate.as_ref().map(|rate| match (rate, asked) {
                 (LinkRate::OnDemand(demand), Some(asked)) => {
-                    Course::OnDemand(Allocation::all_asked(*demand, asked + before))
+                    RateOverTime::OnDemand(Allocation::all_asked(*demand, asked + before))
                 }
-                (LinkRate::OnDemand(demand), None) => Course::Fixed(demand.full.bps()),
-                _ => Course::new(rate, stream.stream(Use::Rate)),
+                (LinkRate::OnDemand(demand), None) => RateOverTime::Fixed(demand.full.bps()),
+                _ => RateOverTime::new(rate, stream.stream(Use::Rate)),
             });
-            limiters.extend(course.map(|course| (before, course)));
+            limiters.extend(found.map(|rate| (before, rate)));
             before = before + config.delay.min();
         }
         limiters
@@ -99,8 +99,8 @@ impl<'a> Ideal<'a> {
 
 /// The rate that the slowest link has for what is sent at a time, and until when no link changes.
 fn slowest(limiters: &mut [Limiter], at: Time) -> (u64, Time) {
-    let at_limiter = |(before, course): &mut Limiter| {
-        let (bps, until) = course.at(at + *before);
+    let at_limiter = |(before, rate): &mut Limiter| {
+        let (bps, until) = rate.at(at + *before);
         let until = if until == Time::NEVER {
             until
         } else {

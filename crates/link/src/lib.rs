@@ -22,7 +22,6 @@
 
 mod allocation;
 mod capacity;
-mod course;
 mod delay;
 mod direction;
 mod error;
@@ -38,6 +37,7 @@ mod path;
 mod queue;
 mod random;
 mod rate;
+mod rate_over_time;
 mod reading;
 mod scenario;
 mod sets;

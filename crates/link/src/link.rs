@@ -3,11 +3,11 @@
 use bentpipe_units::{Size, Span, Time};
 
 use crate::capacity::Capacity;
-use crate::course::Course;
 use crate::delay::Delays;
 use crate::loss::Losses;
 use crate::random::{LinkSeed, Use};
 use crate::rate::LinkRate;
+use crate::rate_over_time::RateOverTime;
 use crate::scenario::DirectionConfig;
 use crate::waiting::Waiting;
 
@@ -63,8 +63,8 @@ impl Link {
         let limited = |rate: &LinkRate| {
             let dice = seed.stream(Use::Queue);
             let waiting = Waiting::new(&config.queue, rate.nominal(), bdp, dice);
-            let course = Course::new(rate, seed.stream(Use::Rate));
-            (Capacity::new(course), waiting)
+            let rate = RateOverTime::new(rate, seed.stream(Use::Rate));
+            (Capacity::new(rate), waiting)
         };
         Self {
             capacity: config.rate.as_ref().map(limited),

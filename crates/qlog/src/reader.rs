@@ -36,14 +36,14 @@ pub struct Reader<'a> {
     /// Where the events of each trace begin; none if it has no events.
     sections: Vec<Option<usize>>,
     /// The trace whose events are being read, and where.
-    place: Place,
+    place: EventPosition,
     /// What was wrong with the file's frame, told after all events.
     frame_error: Option<QlogError>,
     lines: Lines,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct EventPosition {
     trace: usize,
     at: usize,
     times: TimeFormat,
@@ -139,7 +139,7 @@ impl<'a> Reader<'a> {
             generation,
             traces: vec![Trace::of(trace, &header)],
             sections: vec![Some(records.at)],
-            place: Place::nowhere(),
+            place: EventPosition::nowhere(),
             frame_error: None,
             lines: Lines::default(),
         })
@@ -170,7 +170,7 @@ impl<'a> Reader<'a> {
             generation,
             traces,
             sections,
-            place: Place::nowhere(),
+            place: EventPosition::nowhere(),
             frame_error: None,
             lines: Lines::default(),
         };
@@ -336,7 +336,7 @@ impl<'a> Iterator for Reader<'a> {
     }
 }
 
-impl Place {
+impl EventPosition {
     fn nowhere() -> Self {
         Self {
             trace: 0,

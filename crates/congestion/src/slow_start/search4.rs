@@ -92,7 +92,7 @@ impl Bins {
     }
 
     /// How many bins have ended; 0: the current one lasts.
-    fn passed(&self, now: Time) -> u64 {
+    fn bins_ended(&self, now: Time) -> u64 {
         if now <= self.end {
             return 0;
         }
@@ -207,7 +207,7 @@ impl Search4 {
     /// True: the choke point lies behind.
     fn watch(&mut self, path: &PathState) -> bool {
         let bins = self.bins.get_or_insert_with(|| Bins::new(path));
-        let passed = bins.passed(path.now);
+        let passed = bins.bins_ended(path.now);
         if passed > W {
             self.bins = None;
             return false;

@@ -9,7 +9,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use bentpipe_analysis::connection::Fate as Known;
-use bentpipe_emulator::{Packet as Sighting, Report};
+use bentpipe_emulator::{HopPacket, Report};
 use bentpipe_link::{Counters, Direction, Fate};
 use bentpipe_trial::{
     Fidelity, FlowLifetime, FlowSetup, HopPackets, IpPacket, Packet, PacketLog, TestbedObservation,
@@ -33,8 +33,8 @@ pub fn observation(setups: &[FlowSetup], report: &Report) -> TestbedObservation 
     let mut reasons = Vec::new();
     let mut hops = Vec::new();
     for (number, hop) in job.hops().into_iter().enumerate() {
-        let sightings = report.packets.iter().filter(|it| it.hop == number);
-        let mut packets = packets(&servers, sightings);
+        let captured = report.packets.iter().filter(|it| it.hop == number);
+        let mut packets = packets(&servers, captured);
         packets.sort_by_key(|packet| packet.sent);
         let wrong = Direction::BOTH.map(|direction| check::flaws(hop, direction, &packets));
         let name = if job.proxies.is_empty() {
@@ -96,23 +96,23 @@ fn count(counters: &mut Counters, packet: &Packet) {
 }
 
 /// The packets of flows on a hop, with their fates. `servers` are the ports of the flows' servers. What was still under way when the emulator ended is left out.
-fn packets<'a>(servers: &[u16], sightings: impl Iterator<Item = &'a Sighting>) -> Vec<Packet> {
+fn packets<'a>(servers: &[u16], captured: impl Iterator<Item = &'a HopPacket>) -> Vec<Packet> {
     let mut packets: Vec<Packet> = Vec::new();
     // Of those that were not seen to arrive: by what is in them.
     let mut open: HashMap<(Path, Transport), VecDeque<usize>> = HashMap::new();
     let mut lost_if_open = Vec::new();
-    for sighting in sightings {
-        let Some((flow, path, ip)) = packet_of_flow(servers, sighting) else {
+    for captured in captured {
+        let Some((flow, path, ip)) = packet_of_flow(servers, captured) else {
             continue;
         };
-        let fate = match (sighting.fate, sighting.arrived) {
+        let fate = match (captured.fate, captured.arrived) {
             (Known::QueueDrop, _) => Some(Fate::QueueDrop),
             (Known::Loss, _) => Some(Fate::Loss),
             (_, Some(at)) => Some(Fate::Delivered { at }),
             (_, None) => None,
         };
         let key = (path, ip.transport.clone());
-        let Some(sent) = sighting.sent else {
+        let Some(sent) = captured.sent else {
             let number = open.get_mut(&key).and_then(VecDeque::pop_front);
             if let (Some(number), Some(fate)) = (number, fate) {
                 packets[number].fate = fate;
@@ -126,7 +126,7 @@ fn packets<'a>(servers: &[u16], sightings: impl Iterator<Item = &'a Sighting>) -
         lost_if_open.push(fate.is_none());
         packets.push(Packet {
             flow,
-            direction: sighting.direction,
+            direction: captured.direction,
             sent,
             ip,
             fate: fate.unwrap_or(Fate::Loss),
@@ -156,8 +156,8 @@ fn under_way(packets: &[Packet], open: &[bool]) -> Vec<bool> {
 
 /// A packet, the flow that it belongs to, and its path. None of nobody's port, and of protocols
 /// without ports.
-fn packet_of_flow(servers: &[u16], sighting: &Sighting) -> Option<(usize, Path, IpPacket)> {
-    let bytes = sighting.ip();
+fn packet_of_flow(servers: &[u16], packet: &HopPacket) -> Option<(usize, Path, IpPacket)> {
+    let bytes = packet.ip();
     let captured = CapturedPacket {
         interface: 0,
         time: None,
@@ -167,7 +167,7 @@ fn packet_of_flow(servers: &[u16], sighting: &Sighting) -> Option<(usize, Path, 
     };
     let ip = IpLayer::of(&captured).ok()??;
     let path = ip.path()?;
-    let server = match sighting.direction {
+    let server = match packet.direction {
         Direction::Forward => path.source,
         Direction::Return => path.destination,
     };
@@ -211,9 +211,9 @@ mod tests {
     const CLIENT: &str = "2001:db8:1::1";
     const SERVER: &str = "2001:db8:2::1";
 
-    fn sighting(ip: &[u8], sent: Option<u64>, arrived: Option<u64>, fate: Known) -> Sighting {
+    fn packet(ip: &[u8], sent: Option<u64>, arrived: Option<u64>, fate: Known) -> HopPacket {
         let ethernet = [&[0; 12][..], &[0x86, 0xdd], ip].concat();
-        Sighting {
+        HopPacket {
             hop: 0,
             direction: Direction::Return,
             sent: sent.map(Time::from_nanos),
@@ -253,9 +253,9 @@ mod tests {
             destination: format!("[{SERVER}]:{PORT}").parse().unwrap(),
         };
         encapsulate(&mut udp, ends, 2, 0, b"quic");
-        let sightings = [&udp, &tcp(PORT), &tcp(80), &ip(58, &[0; 8])];
-        let sightings = sightings.map(|it| sighting(it, Some(1), Some(2), Known::Delivered));
-        let found = packets(&[PORT], sightings.iter());
+        let captured = [&udp, &tcp(PORT), &tcp(80), &ip(58, &[0; 8])];
+        let captured = captured.map(|it| packet(it, Some(1), Some(2), Known::Delivered));
+        let found = packets(&[PORT], captured.iter());
         let transports: Vec<(u8, u64, u32)> = found
             .iter()
             .map(|it| {
@@ -272,15 +272,15 @@ mod tests {
     fn packets_that_are_alike_are_joined_in_order() {
         let alike = tcp(PORT);
         // Behind the first segment: the first of three was lost there, the others came through.
-        let sightings = [
-            sighting(&alike, Some(1), None, Known::Delivered),
-            sighting(&alike, Some(2), None, Known::Delivered),
-            sighting(&alike, Some(3), None, Known::Delivered),
-            sighting(&alike, None, None, Known::Loss),
-            sighting(&alike, None, Some(12), Known::Delivered),
-            sighting(&alike, None, Some(13), Known::Delivered),
+        let captured = [
+            packet(&alike, Some(1), None, Known::Delivered),
+            packet(&alike, Some(2), None, Known::Delivered),
+            packet(&alike, Some(3), None, Known::Delivered),
+            packet(&alike, None, None, Known::Loss),
+            packet(&alike, None, Some(12), Known::Delivered),
+            packet(&alike, None, Some(13), Known::Delivered),
         ];
-        let found = packets(&[PORT], sightings.iter());
+        let found = packets(&[PORT], captured.iter());
         let fates: Vec<(u64, Fate)> = found
             .iter()
             .map(|it| (it.sent.as_nanos(), it.fate))

@@ -1,4 +1,4 @@
-//! A rate as a course over time.
+//! A rate over time.
 
 use bentpipe_units::{Span, Time};
 
@@ -9,7 +9,7 @@ use crate::rate::{LinkRate, RateSteps};
 use crate::steps::holding;
 
 /// The rate of a link over time, which is known up to any time at which it is asked for.
-pub(crate) enum Course {
+pub(crate) enum RateOverTime {
     Fixed(u64),
     Steps(RateSteps),
     /// The lowest rate, and what is drawn above it.
@@ -17,7 +17,7 @@ pub(crate) enum Course {
     OnDemand(Allocation),
 }
 
-impl Course {
+impl RateOverTime {
     pub fn new(rate: &LinkRate, dice: Dice) -> Self {
         match rate {
             LinkRate::Fixed(rate) => Self::Fixed(rate.bps()),
