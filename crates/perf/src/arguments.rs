@@ -251,9 +251,10 @@ fn request(given: &mut ArgMatches) -> Result<Request, UsageError> {
     let time = given.remove_one("time").map_or(TIME_S, in_seconds);
     let bytes = given.remove_one("bytes").map(Amount::Bytes);
     let request = Request {
-        direction: match given.get_flag("reverse") {
-            true => Direction::Download,
-            false => Direction::Upload,
+        direction: if given.get_flag("reverse") {
+            Direction::Download
+        } else {
+            Direction::Upload
         },
         amount: bytes.unwrap_or(Amount::TimeS(time)),
         streams: given.remove_one("streams").unwrap_or(1),

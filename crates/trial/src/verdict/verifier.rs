@@ -7,8 +7,10 @@ use crate::evidence::DecodedConnection;
 use crate::schema::Outcome;
 use crate::setup::FlowSetup;
 
-/// Each kind of workload knows its own test cases.
-const KINDS: [fn(&str) -> Option<Box<dyn Verifier>>; 1] = [files::verifier];
+/// The verifier of a test case, if it is one of a kind of workload.
+type OfKind = fn(&str) -> Option<Box<dyn Verifier>>;
+
+const KINDS: [OfKind; 1] = [files::verifier];
 
 /// Why nothing was proved.
 #[derive(Debug, PartialEq, Eq)]
