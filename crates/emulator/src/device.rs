@@ -74,7 +74,7 @@ pub(crate) fn wait_until_running(namespace: &Namespace, device: &str) -> Result<
     })
 }
 
-/// Waits until an address of a host works: IPv6 ones do some time after they have been added.
+/// Waits until packets to an address of a host arrive there.
 pub(crate) fn wait_until_heard(
     namespace: &Namespace,
     address: IpAddr,
@@ -87,7 +87,7 @@ fn hears_itself(address: IpAddr) -> io::Result<bool> {
     let Ok(socket) = UdpSocket::bind((address, 0)) else {
         return Ok(false);
     };
-    socket.set_read_timeout(Some(LOOK))?;
+    socket.set_read_timeout(Some(HEAR))?;
     let sent = socket.send_to(b"?", socket.local_addr()?);
     Ok(sent.is_ok() && socket.recv(&mut [0]).is_ok())
 }
@@ -95,6 +95,8 @@ fn hears_itself(address: IpAddr) -> io::Result<bool> {
 /// How often, and as many times, is looked whether something works.
 const LOOK: Duration = Duration::from_millis(2);
 const LOOKS: u32 = 5000;
+/// How long a packet may take from a host to itself on a busy machine, before another one is sent.
+const HEAR: Duration = Duration::from_millis(10);
 
 /// Waits until `works`.
 fn ready(what: &str, mut works: impl FnMut() -> io::Result<bool>) -> Result<(), EmulatorError> {

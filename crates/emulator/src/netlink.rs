@@ -105,7 +105,9 @@ impl Netlink {
         message.header.family = family(prefix.address);
         message.header.prefix_len = prefix.length;
         message.header.index = index(device)?;
-        message.header.flags = AddressHeaderFlags::Permanent;
+        // Nodad: with a search for duplicates, even one that is switched off, an IPv6 address works
+        // only after a queue of the kernel's has come to it, which may take longer than anybody waits.
+        message.header.flags = AddressHeaderFlags::Permanent | AddressHeaderFlags::Nodad;
         message.attributes = vec![AddressAttribute::Address(prefix.address)];
         if prefix.address.is_ipv4() {
             message
