@@ -76,8 +76,8 @@ def test_tshark_finds_the_file_in_a_trace(bentpipe: Command, server: str) -> Non
 
 
 def test_a_packet_takes_the_delay_of_the_link(bentpipe: Command) -> None:
-    """Both sightings of a packet carry one IPv4 identification, and lie as far apart as the link delays it,
-    or farther where the packet waited.
+    """On both sides a packet carries one IPv4 identification. Its times lie as far apart as the link delays
+    it, or farther where it waited.
     """
     pair = present()[0]
     done = bentpipe(

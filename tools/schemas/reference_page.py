@@ -21,9 +21,9 @@ def _parts(definition: Definition) -> Iterator[str]:
     yield "\n".join(
         textwrap.wrap(
             f"This page is generated from `schemas/{definition.name}.toml` by `make schemas`; so is the JSON "
-            f"Schema, `schemas/{definition.name}.schema.json`. This is format {definition.format}: a field "
-            "that a later one brought is null, or empty, in older files. A type with `?` has null among its "
-            "values.",
+            f"Schema, `schemas/{definition.name}.schema.json`. This is format {definition.format}"
+            ". In files of an older format that can still be read, fields that came later are null, or "
+            "empty. A type with `?` has null among its values.",
             WIDTH,
         )
     )

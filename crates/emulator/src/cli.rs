@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use bentpipe_emulator::HostName;
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Error, value_parser};
 
+const PROGRAM: &str = "bentpipe-emu";
+
 const ABOUT: &str = "Real programs behind an emulated satellite link";
 
 const EXAMPLES: &str = "\
@@ -47,12 +49,12 @@ pub enum Source {
     Descriptor(i32),
 }
 
-/// Reads the command line, without the program. An error may be the help that was asked for.
-pub fn parse(mut words: Vec<OsString>) -> Result<Command, Error> {
-    if words.is_empty() {
-        words.push("--help".into());
-    }
-    let mut matches = command().try_get_matches_from(words)?;
+/// Reads the words behind the program's name. An error may be the help that was asked for.
+pub fn parse(words: &[OsString]) -> Result<Command, Error> {
+    let help = ["--help".into()];
+    let words = if words.is_empty() { &help } else { words };
+    let program = [PROGRAM.into()];
+    let mut matches = command().try_get_matches_from(program.iter().chain(words))?;
     let (name, mut given) = matches.remove_subcommand().expect("clap asks for one");
     Ok(match name.as_str() {
         "shell" => Command::Shell(shell(&mut given)),
@@ -74,14 +76,14 @@ fn command() -> clap::Command {
         .about("Keep idle processors from sleeping, until standard input ends");
     let bench = clap::Command::new("bench")
         .about("Measure how exact the emulator is on this machine")
+        .args_override_self(true)
         .arg(
             option("seconds", "N", "How long each measurement takes")
                 .value_parser(value_parser!(u64).range(1..))
                 .default_value("5"),
         )
         .arg(flag("json", "Print one JSON document"));
-    clap::Command::new("bentpipe-emu")
-        .no_binary_name(true)
+    clap::Command::new(PROGRAM)
         .about(ABOUT)
         .after_help(EXAMPLES)
         .subcommand_required(true)
@@ -92,6 +94,7 @@ fn command() -> clap::Command {
 fn shell_command() -> clap::Command {
     clap::Command::new("shell")
         .about("Run a command, or $SHELL, on a host of a scenario")
+        .args_override_self(true)
         .override_usage("bentpipe-emu shell --scenario FILE [OPTIONS] [-- COMMAND...]")
         .arg(
             option("scenario", "FILE", "A scenario's TOML file")
@@ -143,7 +146,9 @@ fn shell_command() -> clap::Command {
 }
 
 fn option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
-    Arg::new(name).long(name).value_name(value).help(help)
+    let option = Arg::new(name).long(name).value_name(value).help(help);
+    // A value may begin with a hyphen, as a file's name can.
+    option.allow_hyphen_values(true)
 }
 
 fn flag(name: &'static str, help: &'static str) -> Arg {
@@ -173,8 +178,8 @@ mod tests {
     use super::*;
 
     fn parse_words(words: &[&str]) -> Result<Command, String> {
-        let words = words.iter().map(OsString::from).collect();
-        parse(words).map_err(|error| error.to_string())
+        let words: Vec<_> = words.iter().map(OsString::from).collect();
+        parse(&words).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -216,7 +221,13 @@ mod tests {
 
     #[test]
     fn help_is_what_no_words_get() {
-        for words in [&[][..], &["--help"], &["-h"], &["shell", "--help"]] {
+        for words in [
+            &[][..],
+            &["--help"],
+            &["-h"],
+            &["shell", "--help"],
+            &["bench", "--help"],
+        ] {
             let help = parse_words(words).unwrap_err();
             assert!(help.contains("\nUsage: bentpipe-emu "), "{help}");
         }

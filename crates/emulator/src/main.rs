@@ -29,7 +29,7 @@ fn main() -> ExitCode {
     if is_inside {
         arguments.remove(0);
     }
-    let command = match cli::parse(arguments.clone()) {
+    let command = match cli::parse(&arguments) {
         Ok(command) => command,
         Err(error) => error.exit(),
     };

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, value_parser};
 
 use crate::protocol::{Amount, Direction, Request};
@@ -19,6 +19,7 @@ const IDLE_S: f64 = 30.0;
 const CONNECT_S: f64 = 10.0;
 
 const HINT: &str = "bentpipe perf --help lists all options";
+const START: &str = "start with `bentpipe perf server`, then `bentpipe perf client HOST`";
 
 /// The options that are the noq endpoint's: by their name here, and by its own.
 const OF_ENDPOINT: [(&str, &str); 8] = [
@@ -95,13 +96,19 @@ impl UsageError {
 }
 
 impl From<clap::Error> for UsageError {
-    /// What clap says, in its first line and its tip.
+    /// What clap says in its first line, and the option that was meant, if it knows one.
     fn from(error: clap::Error) -> Self {
         let text = error.to_string();
         let what = text.lines().next().unwrap_or_default();
-        let tip = text.lines().find_map(|line| line.strip_prefix("  tip: "));
         let what = what.trim_start_matches("error: ");
-        Self::new(what, tip.unwrap_or(HINT))
+        if error.kind() == ErrorKind::InvalidSubcommand {
+            return Self::new(what, START);
+        }
+        let hint = match error.get(ContextKind::SuggestedArg) {
+            Some(ContextValue::String(option)) => format!("did you mean {option}? {HINT}"),
+            _ => HINT.to_owned(),
+        };
+        Self::new(what, hint)
     }
 }
 
@@ -119,10 +126,7 @@ pub fn parse(words: impl Iterator<Item = String>) -> Result<Command, UsageError>
     match matches.remove_subcommand() {
         Some((role, given)) if role == "server" => server(given).map(Command::Server),
         Some((_, given)) => client(given).map(Command::Client),
-        None => Err(UsageError::new(
-            "server or client is missing",
-            "start with `bentpipe perf server`, then `bentpipe perf client HOST`",
-        )),
+        None => Err(UsageError::new("server or client is missing", START)),
     }
 }
 
@@ -134,7 +138,7 @@ fn command() -> clap::Command {
             .args(of_both())
     };
     let server = role("server")
-        .arg(Arg::new("address").value_parser(listen))
+        .arg(Arg::new("address").value_name("ADDR").value_parser(listen))
         .args([file("cert"), file("key")])
         .arg(flag("once").short('1'));
     clap::Command::new("bentpipe perf")
@@ -146,17 +150,20 @@ fn command() -> clap::Command {
 
 fn of_both() -> [Arg; 5] {
     [
-        option("port").short('p').value_parser(value_parser!(u16)),
+        option("port")
+            .short('p')
+            .value_name("PORT")
+            .value_parser(value_parser!(u16)),
         flag("json").short('J'),
         file("qlog"),
         file("keylog"),
-        option("idle").value_parser(seconds),
+        option("idle").value_name("SECONDS").value_parser(seconds),
     ]
 }
 
 fn of_client() -> Vec<Arg> {
     let mut options = vec![
-        Arg::new("host"),
+        Arg::new("host").value_name("HOST"),
         option("time")
             .short('t')
             .value_name("SECONDS")
@@ -170,7 +177,10 @@ fn of_client() -> Vec<Arg> {
             .short('P')
             .value_parser(value_parser!(u32)),
         flag("reverse").short('R'),
-        option("interval").short('i').value_parser(seconds),
+        option("interval")
+            .short('i')
+            .value_name("SECONDS")
+            .value_parser(seconds),
         flag("zero-rtt"),
         option("resume")
             .num_args(0..=1)
@@ -178,9 +188,12 @@ fn of_client() -> Vec<Arg> {
             .default_missing_value("on"),
         file("ca"),
         option("server-name"),
-        option("connect-timeout").value_parser(seconds),
+        option("connect-timeout")
+            .value_name("SECONDS")
+            .value_parser(seconds),
         option("option")
             .short('o')
+            .value_name("NAME=VALUE")
             .action(ArgAction::Append)
             .value_parser(pair),
     ];
@@ -189,21 +202,29 @@ fn of_client() -> Vec<Arg> {
 }
 
 fn option(name: &'static str) -> Arg {
-    Arg::new(name).long(name)
+    // A value may begin with a hyphen, as a file's name can.
+    let option = Arg::new(name).long(name).value_name("VALUE");
+    option.allow_hyphen_values(true)
 }
 
 fn file(name: &'static str) -> Arg {
-    option(name).value_parser(value_parser!(PathBuf))
+    let file = option(name).value_name("FILE");
+    file.value_parser(value_parser!(PathBuf))
 }
 
 fn flag(name: &'static str) -> Arg {
-    option(name).action(ArgAction::SetTrue)
+    Arg::new(name).long(name).action(ArgAction::SetTrue)
 }
 
 fn server(mut given: ArgMatches) -> Result<ServerArguments, UsageError> {
-    let (address, port) = given
+    let (address, of_address) = given
         .remove_one::<(IpAddr, Option<u16>)>("address")
         .map_or((None, None), |(address, port)| (Some(address), port));
+    let port: Option<u16> = given.remove_one("port");
+    if port.is_some() && of_address.is_some() {
+        let what = "there are two ports";
+        return Err(UsageError::new(what, "give --port, or ADDR:PORT"));
+    }
     let identity = match (given.remove_one("cert"), given.remove_one("key")) {
         (None, None) => None,
         (Some(certificate), Some(key)) => Some((certificate, key)),
@@ -216,7 +237,7 @@ fn server(mut given: ArgMatches) -> Result<ServerArguments, UsageError> {
     };
     Ok(ServerArguments {
         address,
-        port: given.remove_one("port").or(port).unwrap_or(PORT),
+        port: port.or(of_address).unwrap_or(PORT),
         identity,
         once: given.get_flag("once"),
         output: OutputOptions::of(&mut given),
@@ -270,7 +291,11 @@ fn endpoint_options(given: &mut ArgMatches) -> Result<BTreeMap<String, String>, 
     let mut options: BTreeMap<_, _> = pairs.map(Iterator::collect).unwrap_or_default();
     for (name, of_endpoint) in OF_ENDPOINT {
         if let Some(value) = given.remove_one(name) {
-            options.insert(of_endpoint.to_owned(), in_bytes(of_endpoint, value)?);
+            let twice = options.insert(of_endpoint.to_owned(), in_bytes(of_endpoint, value)?);
+            if twice.is_some() {
+                let what = format!("--{name} and --option {of_endpoint} are the same");
+                return Err(UsageError::new(what, "give one of them"));
+            }
         }
     }
     Ok(options)
@@ -456,6 +481,8 @@ mod tests {
             "server 127.0.0.1 --cert a",
             "server --time 5",
             "listen",
+            "client host --cc cubic -o cc=newreno",
+            "server --port 4433 127.0.0.1:4434",
         ] {
             assert!(parse(words(wrong)).is_err(), "{wrong}");
         }

@@ -61,6 +61,7 @@ fn command() -> clap::Command {
                 .value_name("KEY=VALUE")
                 .help("Change one setting, such as forward.queue=1BDP; may be given again")
                 .value_parser(setting)
+                .allow_hyphen_values(true)
                 .action(ArgAction::Append),
         );
     let replay = clap::Command::new("replay")

@@ -4,7 +4,6 @@
 
 use std::error::Error;
 use std::fs;
-use std::path::Path;
 
 use bentpipe_endpoint::contract::Ready;
 use bentpipe_link::Hop;
@@ -14,7 +13,7 @@ use bentpipe_wire::KeyLog;
 use crate::evidence::{
     HopDecoder, HopObservation, HopPackets, HopTrace, PacketLog, ProgramExit, TestbedObservation,
 };
-use crate::job::{Job, Workload};
+use crate::job::{Job, TestCaseFacts};
 use crate::schema::Outcome;
 use crate::setup::FlowSetup;
 use crate::verdict::{Verdict, verifier};
@@ -41,18 +40,6 @@ pub struct FinishedFlow {
     pub ready: Option<Vec<Ready>>,
     /// What was observed of it on each hop, from the client to the server.
     pub hops: Vec<HopObservation>,
-}
-
-/// The setups of a job's flows, whose programs leave what they make within `scratch`. An error if
-/// nobody could say what became of one.
-pub fn flow_setups<'a>(job: &'a Job, scratch: &Path) -> Result<Vec<FlowSetup<'a>>, Box<dyn Error>> {
-    for flow in &job.flows {
-        verifier(&flow.testcase)?;
-    }
-    let setups = (0..job.flows.len()).map(|number| FlowSetup::new(job, number, scratch));
-    let setups = setups.collect::<Result<Vec<_>, _>>()?;
-    setups[0].make_qlog_folders()?;
-    Ok(setups)
 }
 
 impl FinishedTrial {
@@ -128,8 +115,8 @@ impl FinishedFlow {
     /// When bytes of streams arrived that had not been there before where the files are received,
     /// and how many, in order. None if they cannot be read.
     #[must_use]
-    pub fn arrivals(&self, job: &Job, workload: Workload) -> Option<Vec<(Time, u64)>> {
-        self.hops[job.last_hop(workload)].arrivals(workload)
+    pub fn arrivals(&self, job: &Job, facts: TestCaseFacts) -> Option<Vec<(Time, u64)>> {
+        self.hops[job.last_hop(facts)].arrivals(facts)
     }
 
     /// Looks at the files that arrived, and at what each hop observed of this flow.
@@ -142,7 +129,7 @@ impl FinishedFlow {
         let is_connected = self.hops[0].is_connected();
         self.verdict.take_handshake_into_account(is_connected);
         if setup.flow().duration_ns.is_some() {
-            let arrivals = self.arrivals(setup.job(), setup.flow().workload);
+            let arrivals = self.arrivals(setup.job(), setup.flow().testcase_facts);
             let came = arrivals.is_some_and(|all| !all.is_empty());
             self.verdict.take_arrivals_into_account(came);
         }
@@ -159,7 +146,7 @@ impl FinishedFlow {
         if setup.flow().duration_ns.is_some() {
             verdict.take_duration_into_account();
         } else {
-            let wrong = verifier(&setup.flow().testcase)?.arrived(setup)?;
+            let wrong = verifier(setup.flow(), setup.number())?.arrived(setup)?;
             verdict.take_files_into_account(wrong);
         }
         if verdict.outcome == Outcome::Ok && setup.job().trace && !has_secrets(setup, 0) {
@@ -173,7 +160,7 @@ impl FinishedFlow {
     /// Where all arrived, the wire has to show what the test case asks for.
     fn prove(&mut self, setup: &FlowSetup) -> Result<(), Box<dyn Error>> {
         if self.verdict.outcome == Outcome::Ok {
-            let verifier = verifier(&setup.flow().testcase)?;
+            let verifier = verifier(setup.flow(), setup.number())?;
             if let Err(failure) = verifier.shown(setup, &self.hops[0].connections) {
                 self.verdict.take_wire_into_account(failure);
             }
@@ -222,7 +209,7 @@ fn observe(setup: &FlowSetup, hop: usize, log: &PacketLog) -> HopObservation {
 fn has_secrets(setup: &FlowSetup, hop: usize) -> bool {
     let mut secrets = KeyLog::default();
     secrets.add(setup.secrets(hop).as_bytes());
-    let second = hop == 0 && setup.flow().workload.has_two_connections();
+    let second = hop == 0 && setup.flow().testcase_facts.has_two_connections();
     secrets.readable_connections() > usize::from(second)
 }
 

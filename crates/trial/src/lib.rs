@@ -6,11 +6,12 @@
 //! | [`setup`] | what the programs of a flow are given |
 //! | [`evidence`] | what the testbed saw, and what programs left |
 //! | [`verdict`] | how a flow ended, by its evidence |
+//! | [`preparation`] | what a testbed begins a trial with |
 //! | [`finished`] | a trial that has run: evidence, examined, with its verdicts |
 //! | [`record`] | the measures of a record, made of all that |
 //!
-//! Each knows those above it alone. A testbed takes a [`Job`] and gives each of its flows a
-//! [`FlowSetup`]. It runs the programs, takes note of every packet in a [`PacketLog`] and of how each
+//! Each knows those above it alone. A testbed takes a [`Job`] and gets a [`FlowSetup`] for each of
+//! its flows. It runs the programs, takes note of every packet in a [`PacketLog`] and of how each
 //! flow ended in a [`Verdict`]: a [`FinishedTrial`], of which [`result`] makes the record.
 //!
 //! Nothing here starts a program, opens a socket or reads a clock, except for the CPU time of the
@@ -19,6 +20,7 @@
 mod evidence;
 mod finished;
 mod job;
+mod preparation;
 mod record;
 mod schema;
 mod setup;
@@ -28,8 +30,11 @@ pub use evidence::{
     DecodedConnection, FlowLifetime, HopObservation, HopPackets, HopTrace, IpPacket, Packet,
     PacketLog, ProcessExit, ProgramExit, TestbedObservation, Transport,
 };
-pub use finished::{FinishedFlow, FinishedTrial, flow_setups};
-pub use job::{EPOCH_UNIX_S, FLOW_LIMIT, FlowJob, Job, ProxyJob, Role, Seed, Variant, Workload};
+pub use finished::{FinishedFlow, FinishedTrial};
+pub use job::{
+    EPOCH_UNIX_S, FLOW_LIMIT, FlowJob, Job, ProxyJob, Role, Seed, TestCaseFacts, Variant,
+};
+pub use preparation::flow_setups;
 pub use record::{path_facts, result};
 pub use schema::{Fidelity, FlowResult, HopResult, LinkCounts, Outcome, ProxyResult, TrialResult};
 pub use setup::FlowSetup;

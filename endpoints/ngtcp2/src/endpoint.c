@@ -149,9 +149,11 @@ void endpoint_error(struct endpoint *endpoint, char *words) {
         free(words);
         return;
     }
-    for (char *at = words; *at; at++) {
-        if (*at < ' ' || *at > '~') *at = '?'; /* a peer's reason may be any bytes; BYE is UTF-8 */
+    json_t *text = json_string(words); /* NULL if it is not UTF-8, as a peer's reason may be */
+    for (char *at = words; !text && *at; at++) {
+        if (*at < ' ' || *at > '~') *at = '?';
     }
+    json_decref(text);
     endpoint->error = words;
 }
 

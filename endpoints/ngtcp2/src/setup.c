@@ -142,23 +142,24 @@ static void seed_from(const char *text, bool server) {
 
 static void read_lists(struct setup *setup, json_t *hello) {
     size_t index;
-    json_t *url, *value;
+    json_t *url, *value, *requests = json_object_get(hello, "requests"), *options = json_object_get(hello, "options");
     const char *name;
-    json_array_foreach(json_object_get(hello, "requests"), index, url) {
+    if (requests && !json_is_null(requests) && !json_is_array(requests)) fail("HELLO: \"requests\" is no array");
+    if (options && !json_is_null(options) && !json_is_object(options)) fail("HELLO: \"options\" is no object");
+    json_array_foreach(requests, index, url) {
         if (!json_is_string(url)) fail("HELLO: \"requests\" has what is no string");
         add_request(setup, json_string_value(url));
     }
-    json_t *options = json_object_get(hello, "options");
     json_object_foreach(options, name, value) {
         parse_option(&setup->options, name, needed_string(options, name));
     }
 }
 
 /* What it returns points into HELLO as it was read, which is kept to the end. */
-struct setup setup_from_hello(const char *text) {
+struct setup setup_from_hello(const char *text, size_t size) {
     json_error_t error;
     json_object_seed(1); /* else it asks the system for a random one */
-    json_t *hello = json_loads(text, 0, &error);
+    json_t *hello = json_loadb(text, size, 0, &error);
     if (!hello) fail("HELLO is no JSON: line %d, column %d: %s", error.line, error.column, error.text);
     if (!json_is_object(hello)) fail("HELLO is no JSON object");
     uint64_t contract = needed_number(hello, "contract");

@@ -47,7 +47,7 @@ struct setup {
     uint64_t zero_time; /* of the trial, in nanoseconds since 1970, as all times that ngtcp2 is told */
 };
 
-struct setup setup_from_hello(const char *hello);
+struct setup setup_from_hello(const char *hello, size_t size);
 struct setup setup_from_environment(void);
 
 /* Reads an IP address and a port, such as 127.0.0.1:4433. `field` names where it comes from. */

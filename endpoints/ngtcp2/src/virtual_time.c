@@ -150,7 +150,7 @@ void run_virtual_time(void) {
     if (type == 0) return;
     if (type != HELLO) fail("a frame of type %d in place of HELLO", type);
     struct driver driver = {0};
-    struct setup setup = setup_from_hello((const char *)frame.data);
+    struct setup setup = setup_from_hello((const char *)frame.data, frame.size);
     set_clock(setup.zero_time);
     endpoint_init(&driver.endpoint, setup);
     driver.started = setup.server;

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bentpipe import __version__
-from bentpipe.errors import BentpipeError
+from bentpipe.errors import BentpipeError, one_of
 from bentpipe.execution.jobs import LocalFlow, LocalTrial
 from bentpipe.plan.treatments import Proxy, Treatment
 from bentpipe.plan.trial import IP_VERSIONS
@@ -20,6 +20,7 @@ from bentpipe.schema.bundle import Bundle, BundleFlow, BundleProxy, BundleStack
 from bentpipe.stacks import installed, proxies
 from bentpipe.stacks.model import Stack, Variant
 from bentpipe.testbed import TESTBEDS
+from bentpipe.workload import TESTCASES
 
 _THE_SAME = "use the version of Bentpipe that wrote the bundle, with the same packages"
 
@@ -87,6 +88,10 @@ def _check(bundle: Bundle) -> None:
             raise BentpipeError(f'files: "{name}" is not valid', "a name without a folder, as in 1MB")
         if size < 0:
             raise BentpipeError(f"files: {name}: {size} is not valid", "a number of bytes")
+    for flow in bundle.flows:
+        if flow.testcase not in TESTCASES:
+            hint = one_of(flow.testcase, TESTCASES, "test cases")
+            raise BentpipeError(f'flows: testcase: "{flow.testcase}" is not valid', hint)
     if bundle.ip not in IP_VERSIONS:
         raise BentpipeError(f"ip: {bundle.ip} is not valid", "4 or 6")
     if not re.fullmatch("[0-9a-f]{16}", bundle.seed):

@@ -60,7 +60,7 @@ class LocalFlow:
         client, server = self.versions
         return JobFlow(
             testcase=self.testcase,
-            workload=TESTCASES[self.testcase].of_job,
+            testcase_facts=TESTCASES[self.testcase].facts,
             alpn=self.alpn,
             requests=list(self.requests),
             start_ns=self.start_ns,

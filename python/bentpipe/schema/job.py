@@ -14,8 +14,8 @@ class JobFlow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     # Of the contract, section 2.
     testcase: str
-    # What that means for measures.
-    workload: JobWorkload
+    # What of the test case measures depend on.
+    testcase_facts: TestCaseFacts
     # The application protocol.
     alpn: str = "hq-interop"
     # Paths below `www`, each with a leading slash.
@@ -31,8 +31,8 @@ class JobFlow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     server: Program
 
 
-class JobWorkload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A workload, as far as measures depend on it."""
+class TestCaseFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A test case, as far as measures depend on it."""
 
     # The side that has the files: `client` or `server`.
     sender: str

@@ -1,9 +1,9 @@
-"""What is transferred: workloads, of several kinds, each with its test cases of `endpoints/CONTRACT.md`.
+"""What is transferred: workloads, of several kinds, and the test cases of `endpoints/CONTRACT.md`.
 
 A workload is written `TESTCASE:SIZE` or `TESTCASE:COUNTxSIZE`, as in `transfer:10MiB` or
-`multiplexing:2000x32B`; SIZE is that of each file. The canonical form, in bytes and with the count unless it
-is 1, is what records hold and what seeds come from. Where further flows share the path, they stand behind it
-(`bentpipe.plan.flows`).
+`multiplexing:2000x32B`, where SIZE is that of each file, or `duration:30s`. The canonical form, in bytes and
+with the count unless it is 1, is what records hold and what seeds come from. Where further flows share the
+path, they stand behind it (`bentpipe.plan.flows`).
 
 A new kind is a module with a class of `Workload` and its `KIND`, and a word in `_KINDS`; what proves that it
 came, a word in `crates/trial/src/verdict/verifier.rs`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bentpipe.schema.job import JobWorkload
+from bentpipe.schema.job import TestCaseFacts
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,8 @@ class TestCase:
     in_h3: bool = False  # else it needs hq-interop
 
     @property
-    def of_job(self) -> JobWorkload:
+    def facts(self) -> TestCaseFacts:
         """What a job says of it."""
-        around = round(self.before + self.after)
-        return JobWorkload(sender=self.sender, connections=self.connections, round_trips=around)
+        round_trips = self.before + self.after
+        assert round_trips.is_integer(), "an ideal sender's last byte comes with an answer"
+        return TestCaseFacts(sender=self.sender, connections=self.connections, round_trips=int(round_trips))

@@ -60,7 +60,7 @@ export type Connection = {
   packets: number;
   /** What each end allowed its peer. Absent where no transport parameters were seen. */
   transport_parameters?: InitialCredits | null;
-  /** How it came about. Absent of TCP. */
+  /** How it came about. Absent of TCP without TLS. */
   establishment?: Establishment | null;
   /** What it achieved. */
   metrics: Metrics;

@@ -6,7 +6,7 @@ use bentpipe_analysis::{LinkFacts, Metrics};
 use bentpipe_units::Time;
 
 use super::DecodedConnection;
-use crate::job::Workload;
+use crate::job::TestCaseFacts;
 
 /// The observation of a flow on one hop.
 #[derive(Debug, Default)]
@@ -34,8 +34,8 @@ impl HopObservation {
     }
 
     /// The connection that a client is measured by: the second, where the test case has two; else the one with most packets.
-    pub(crate) fn measured(&self, workload: Workload) -> Option<&DecodedConnection> {
-        if workload.has_two_connections() {
+    pub(crate) fn measured(&self, facts: TestCaseFacts) -> Option<&DecodedConnection> {
+        if facts.has_two_connections() {
             return self.completed()?.get(1).copied();
         }
         self.busiest()
@@ -48,13 +48,13 @@ impl HopObservation {
     }
 
     /// When bytes of streams arrived that had not been there before, and how many, in order. None if they cannot be read.
-    pub(crate) fn arrivals(&self, workload: Workload) -> Option<Vec<(Time, u64)>> {
+    pub(crate) fn arrivals(&self, facts: TestCaseFacts) -> Option<Vec<(Time, u64)>> {
         if !self.has_secrets {
             return None;
         }
         let of = |seen: &DecodedConnection| {
             let start = seen.start().as_nanos().cast_signed();
-            let arrivals = arrivals(&seen.connection, workload.sending_end()).into_iter();
+            let arrivals = arrivals(&seen.connection, facts.sending_end()).into_iter();
             arrivals.map(move |(at, bytes)| (Time::from_nanos((start + at).cast_unsigned()), bytes))
         };
         let mut all: Vec<(Time, u64)> = self.connections.iter().flat_map(of).collect();

@@ -7,7 +7,7 @@ use bentpipe_link::{Direction, Hop, HostName};
 use bentpipe_units::Span;
 use serde::Deserialize;
 
-use crate::job::{Job, Variant, Workload};
+use crate::job::{Job, TestCaseFacts, Variant};
 
 /// A proxy on the path.
 #[derive(Debug, Deserialize)]
@@ -81,8 +81,8 @@ impl Job {
 
     /// The number of the hop at whose end the files arrive.
     #[must_use]
-    pub fn last_hop(&self, workload: Workload) -> usize {
-        match workload.direction() {
+    pub fn last_hop(&self, facts: TestCaseFacts) -> usize {
+        match facts.direction() {
             Direction::Forward => 0,
             Direction::Return => self.proxies.len(),
         }
@@ -136,7 +136,7 @@ mod tests {
             },
             "flows": [{
                 "testcase": "transfer", "requests": ["/1"], "client": program, "server": program,
-                "workload": {"sender": "server", "connections": 1, "round_trips": 2},
+                "testcase_facts": {"sender": "server", "connections": 1, "round_trips": 2},
             }],
             "proxies": proxies,
             "www": "/", "certs": "/", "seed": "0000000000000001", "folder": "/", "trace": false, "qlog": false,
@@ -179,8 +179,8 @@ mod tests {
             assert_eq!(job.hops().len(), hosts.len() - 1);
             assert_eq!(job.satellite_hop(), satellite);
             assert_eq!(job.scenario.rtt().to_string(), rtt);
-            let download = job.measured().workload;
-            let upload = Workload {
+            let download = job.measured().testcase_facts;
+            let upload = TestCaseFacts {
                 sender: Role::Client,
                 ..download
             };

@@ -3,7 +3,7 @@
 //! It says all that a trial depends on, and knows nothing of how trials are run.
 
 mod chain;
-mod workload;
+mod testcase;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +16,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 pub use self::chain::ProxyJob;
-pub use self::workload::Workload;
+pub use self::testcase::TestCaseFacts;
 
 /// The wall-clock time of virtual time zero: 1 January 2000, where Go's bubbles begin.
 pub const EPOCH_UNIX_S: u64 = 946_684_800;
@@ -86,7 +86,7 @@ pub struct FlowJob {
     /// What its programs are to do: a word of section 2 of the contract.
     pub testcase: String,
     /// What that means for measures.
-    pub workload: Workload,
+    pub testcase_facts: TestCaseFacts,
     /// The application protocol, by its ALPN.
     #[serde(default = "hq_interop")]
     pub alpn: String,
@@ -119,6 +119,13 @@ impl FlowJob {
     pub fn last(&self) -> Time {
         Time::from_nanos(self.start_ns) + Span::from_nanos(self.duration_ns.unwrap_or(0))
     }
+}
+
+/// The format of a job, whatever else is in it.
+#[derive(Debug, Deserialize)]
+struct Format {
+    #[serde(default = "newest_format")]
+    format: u64,
 }
 
 /// Everything that a trial depends on.
@@ -174,8 +181,15 @@ fn default_silence_s() -> u64 {
 impl Job {
     /// Reads a job, and lays the cables that its proxies need.
     pub fn read(text: &str) -> Result<Self, String> {
-        let mut job: Self =
-            serde_json::from_str(text).map_err(|error| format!("the job: {error}"))?;
+        let wrong = |error| format!("the job: {error}");
+        // First of all: a job of another format has other keys.
+        let Format { format } = serde_json::from_str(text).map_err(wrong)?;
+        if format != FORMAT {
+            return Err(format!(
+                "the job is of format {format}, and this program reads format {FORMAT}"
+            ));
+        }
+        let mut job: Self = serde_json::from_str(text).map_err(wrong)?;
         job.check()?;
         let places: Vec<HostName> = job.proxies.iter().map(|proxy| proxy.place).collect();
         job.scenario = job.scenario.with_cables(&places);
@@ -184,12 +198,6 @@ impl Job {
 
     /// What every testbed asks of a job.
     fn check(&self) -> Result<(), String> {
-        if self.format != FORMAT {
-            let format = self.format;
-            return Err(format!(
-                "the job is of format {format}, and this program reads format {FORMAT}"
-            ));
-        }
         if !(1..=FLOW_LIMIT).contains(&self.flows.len()) {
             let count = self.flows.len();
             return Err(format!("{count} flows, where 1 to {FLOW_LIMIT} can be"));

@@ -69,9 +69,9 @@ pub fn fairness(
     let intervals: Vec<FlowInterval> = intervals.collect();
     let goodputs = goodputs(job, &intervals);
     let curve = |number: usize| {
-        let of = (number, job.flows[number].workload.direction());
+        let of = (number, job.flows[number].testcase_facts.direction());
         let until = observation.flows[number].end;
-        let hop = &observation.hops[job.last_hop(job.flows[number].workload)];
+        let hop = &observation.hops[job.last_hop(job.flows[number].testcase_facts)];
         hop.log
             .received_by(of, step, start.unwrap_or_default(), until)
     };
@@ -105,7 +105,7 @@ impl<'a> FlowInterval<'a> {
         ran: &'a FinishedFlow,
     ) -> Self {
         let flow = &job.flows[number];
-        let arrivals = ran.arrivals(job, flow.workload);
+        let arrivals = ran.arrivals(job, flow.testcase_facts);
         let complete = ran.verdict.outcome == Outcome::Ok && flow.duration_ns.is_none();
         let last = arrivals.as_ref().and_then(|all| Some(all.last()?.0));
         Self {
@@ -161,8 +161,9 @@ impl<'a> FlowInterval<'a> {
 /// Of each flow while all were there. None if they do not compete for the same direction, if one of them failed, or if they
 /// were never there at once.
 fn goodputs(job: &Job, intervals: &[FlowInterval]) -> Vec<Option<f64>> {
-    let direction = job.measured().workload.direction();
-    let compete = |it: &FlowInterval| it.flow.workload.direction() == direction && !it.failed();
+    let direction = job.measured().testcase_facts.direction();
+    let compete =
+        |it: &FlowInterval| it.flow.testcase_facts.direction() == direction && !it.failed();
     let from = intervals.iter().map(|it| it.start).max();
     let until = intervals.iter().map(|it| it.end).min();
     let together = from.unwrap_or_default()..until.unwrap_or_default();

@@ -7,7 +7,7 @@ use bentpipe_link::{Counters, Direction, Hop};
 use super::link_facts::{MeasuredFiles, link_facts};
 use crate::evidence::{HopObservation, TestbedObservation, on_wire};
 use crate::finished::FinishedFlow;
-use crate::job::{Job, ProxyJob, Workload};
+use crate::job::{Job, ProxyJob, TestCaseFacts};
 use crate::schema::{HopResult, LinkCounts, ProxyResult};
 
 /// The proxies; none where there are none.
@@ -69,7 +69,7 @@ fn result(
         connections: observed.completed().map(|all| all.len() as u64),
         rtt_min_ms: metrics.and_then(|it| it.rtt_min_ms),
         rtt_median_ms: metrics.and_then(|it| it.rtt_median_ms),
-        retransmitted_share: metrics.and_then(|it| sent(it, files.workload).retransmitted_share),
+        retransmitted_share: metrics.and_then(|it| sent(it, files.testcase).retransmitted_share),
         findings: findings.unwrap_or_default(),
     }
 }
@@ -91,8 +91,8 @@ impl From<[Counters; 2]> for LinkCounts {
 }
 
 /// The one-way measures of the way that the files go.
-pub fn sent(metrics: &Metrics, workload: Workload) -> &OneWay {
-    match workload.direction() {
+pub fn sent(metrics: &Metrics, testcase: TestCaseFacts) -> &OneWay {
+    match testcase.direction() {
         Direction::Forward => &metrics.forward,
         Direction::Return => &metrics.back,
     }

@@ -4,7 +4,7 @@ use bentpipe_analysis::LinkFacts;
 use bentpipe_link::{Direction, Hop, Ideal, Scenario};
 use bentpipe_units::{Rate, Size, Time};
 
-use crate::job::Workload;
+use crate::job::TestCaseFacts;
 
 /// The largest IP packet that a stack may count on: nothing is dropped for its size, but programs say what they send over
 /// is Ethernet.
@@ -14,7 +14,7 @@ const MTU: u64 = 1500;
 #[derive(Clone, Copy)]
 pub struct MeasuredFiles {
     /// What is done with them.
-    pub workload: Workload,
+    pub testcase: TestCaseFacts,
     /// Not known where as much is moved as a time allows.
     pub size_bytes: Option<u64>,
     /// The trial's: rates may be drawn.
@@ -30,7 +30,7 @@ pub fn link_facts(hop: Hop, files: MeasuredFiles) -> LinkFacts {
             .size_bytes
             .map(|size| limit_s(hop.scenario(), files, size)),
         size_bytes: files.size_bytes,
-        sender: Some(files.workload.sending_end()),
+        sender: Some(files.testcase.sending_end()),
         ..hop_facts(hop)
     }
 }
@@ -59,7 +59,7 @@ fn hop_facts(hop: Hop) -> LinkFacts {
 
 /// The completion time of an ideal sender.
 fn limit_s(scenario: &Scenario, files: MeasuredFiles, size_bytes: u64) -> f64 {
-    let ideal = Ideal::new(scenario, files.workload.direction(), files.seed);
-    let limit = ideal.limit(size_bytes, files.workload.round_trips, files.start);
+    let ideal = Ideal::new(scenario, files.testcase.direction(), files.seed);
+    let limit = ideal.limit(size_bytes, files.testcase.round_trips, files.start);
     limit.as_secs_f64()
 }

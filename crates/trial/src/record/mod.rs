@@ -22,18 +22,18 @@ use self::times::times;
 use self::transfer::{goodput, moved, rate_bps, received};
 use crate::evidence::{DecodedConnection, FlowLifetime, TestbedObservation, on_wire};
 use crate::finished::FinishedTrial;
-use crate::job::{Job, Workload};
+use crate::job::{Job, TestCaseFacts};
 use crate::schema::{LinkCounts, TrialResult};
 
 pub use self::link_facts::path_facts;
 
 /// When the connection that is measured began. None: the test case has two, and the second never did.
 fn start(
-    workload: Workload,
+    testcase: TestCaseFacts,
     measured: Option<&DecodedConnection>,
     flow: Option<&FlowLifetime>,
 ) -> Option<Time> {
-    if workload.has_two_connections() {
+    if testcase.has_two_connections() {
         return measured.map(DecodedConnection::start);
     }
     Some(flow.and_then(|it| it.first_sent).unwrap_or(Time::ZERO))
@@ -44,13 +44,13 @@ fn start(
 pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResult {
     let observation = finished.observation.as_ref();
     let (lifetime, flow) = (observation.map(|it| &it.flows[0]), finished.measured());
-    let workload = job.measured().workload;
+    let testcase = job.measured().testcase_facts;
     let here = &flow.hops[0];
-    let measured = here.measured(workload);
-    let start = start(workload, measured, lifetime);
+    let measured = here.measured(testcase);
+    let start = start(testcase, measured, lifetime);
     let lasts = job.measured().duration_ns.is_some();
     let files = MeasuredFiles {
-        workload,
+        testcase,
         size_bytes: Some(flow.measured_bytes).filter(|_| !lasts),
         seed: job.seed.0,
         start: start.unwrap_or(Time::ZERO),
@@ -60,7 +60,7 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
     let (metrics, findings) = readable.map(|seen| on_wire(seen, &facts)).unzip();
     let mut times = times(job, finished, metrics.as_ref(), start);
     let (bytes, end) = moved(job, finished, files, &mut times);
-    let sent = metrics.as_ref().map(|it: &Metrics| sent(it, workload));
+    let sent = metrics.as_ref().map(|it: &Metrics| sent(it, testcase));
     let rate = rate_bps(job, files, end, times.transfer_s);
     let (goodput_bps, efficiency) = goodput(bytes, times.transfer_s, rate);
     let limit_s = facts.limit_s;

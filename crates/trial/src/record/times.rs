@@ -56,13 +56,13 @@ impl Times {
 /// What the client reports, where nothing better is known. It does not know when its files arrived, nor when a second handshake
 /// was complete.
 fn reported(job: &Job, finished: &FinishedTrial, start: Time) -> Times {
-    let (workload, flow) = (job.measured().workload, finished.measured());
+    let (testcase, flow) = (job.measured().testcase_facts, finished.measured());
     let whole = &flow.verdict.client;
     let client = Bye {
         handshake_ns: whole
             .handshake_ns
-            .filter(|_| !workload.has_two_connections()),
-        requests: workload.measured(&whole.requests).to_vec(),
+            .filter(|_| !testcase.has_two_connections()),
+        requests: testcase.measured(&whole.requests).to_vec(),
         ..Bye::default()
     };
     let round_trip = job.hops()[0].rtt();
@@ -75,7 +75,7 @@ fn reported(job: &Job, finished: &FinishedTrial, start: Time) -> Times {
         .and_then(|(it, earliest)| it.hops[0].log.first_of_reply(earliest));
     let complete = flow.verdict.outcome == Outcome::Ok;
     let times = Times::reported(&client, start, reply, complete);
-    if workload.sender == Role::Client {
+    if testcase.sender == Role::Client {
         return Times {
             ttfb_s: None,
             transfer_s: None,

@@ -36,7 +36,7 @@ pub fn rate_bps(
     end: Option<Time>,
     transfer_s: Option<f64>,
 ) -> Option<f64> {
-    let (scenario, direction) = (&job.scenario, files.workload.direction());
+    let (scenario, direction) = (&job.scenario, files.testcase.direction());
     let nominal = scenario.rate(direction).map(|rate| float(rate.bps()));
     let span = end.zip(transfer_s);
     let Some((end, transfer)) = span.filter(|_| !scenario.is_steady(direction)) else {
@@ -52,7 +52,7 @@ pub fn rate_bps(
 /// When the last byte of files arrived that were complete so many seconds after the start.
 fn last_byte(job: &Job, files: MeasuredFiles, completion_s: f64) -> Time {
     // An upload is complete when the client has the answer, and transferred before that.
-    let answer = match files.workload.direction() {
+    let answer = match files.testcase.direction() {
         Direction::Forward => Span::ZERO,
         Direction::Return => job.scenario.min_one_way(Direction::Forward),
     };
@@ -61,7 +61,7 @@ fn last_byte(job: &Job, files: MeasuredFiles, completion_s: f64) -> Time {
 
 /// Of a transfer that was cut at `end`: its bytes, and the time since the first of them.
 fn lasted(job: &Job, flow: &FinishedFlow, end: Time) -> (u64, Option<f64>) {
-    let arrivals = flow.arrivals(job, job.measured().workload);
+    let arrivals = flow.arrivals(job, job.measured().testcase_facts);
     let (first, bytes) = if let Some(arrivals) = arrivals {
         let arrived = arrivals.iter().take_while(|(at, _)| *at < end);
         let bytes = arrived.map(|(_, bytes)| bytes).sum();
@@ -90,7 +90,7 @@ pub fn moved(
         times.transfer_s = transfer_s;
         return (bytes, Some(end));
     }
-    if job.last_hop(files.workload) > 0 {
+    if job.last_hop(files.testcase) > 0 {
         times.transfer_s = transfer_s(job, flow, files);
     }
     let end = times.completion_s.map(|s| last_byte(job, files, s));
@@ -111,7 +111,7 @@ pub fn received(job: &Job, from: Option<(&TestbedObservation, Time)>) -> (u64, V
     let Some((observation, start)) = from else {
         return (0, Vec::new());
     };
-    let workload = job.measured().workload;
-    let log = &observation.hops[job.last_hop(workload)].log;
-    log.received(workload.direction(), start, observation.flows[0].end)
+    let testcase = job.measured().testcase_facts;
+    let log = &observation.hops[job.last_hop(testcase)].log;
+    log.received(testcase.direction(), start, observation.flows[0].end)
 }

@@ -36,7 +36,7 @@ impl<'a> FlowSetup<'a> {
     /// The flow with that number, and its place within `scratch`.
     pub(crate) fn new(job: &'a Job, number: usize, scratch: &Path) -> Result<Self, Box<dyn Error>> {
         let flow = &job.flows[number];
-        if flow.workload.measured(&flow.requests).is_empty() {
+        if flow.testcase_facts.measured(&flow.requests).is_empty() {
             let (testcase, count) = (&flow.testcase, flow.requests.len());
             return Err(format!("{testcase}: {count} requests are too few").into());
         }
@@ -56,7 +56,7 @@ impl<'a> FlowSetup<'a> {
             served_files::make_endless(job, flow, Span::from_nanos(duration), &setup.www)?;
         } else {
             setup.size_bytes = served_files::size_of(&setup.www, &flow.requests)?;
-            let measured = flow.workload.measured(&flow.requests);
+            let measured = flow.testcase_facts.measured(&flow.requests);
             setup.measured_bytes = served_files::size_of(&setup.www, measured)?;
         }
         Ok(setup)
@@ -181,13 +181,13 @@ impl<'a> FlowSetup<'a> {
     /// The folder that is `role`'s to serve from, if it sends.
     #[must_use]
     pub fn www_of(&self, role: Role) -> Option<&Path> {
-        (role == self.flow.workload.sender).then_some(&self.www)
+        (role == self.flow.testcase_facts.sender).then_some(&self.www)
     }
 
     /// The folder that is `role`'s to store in, if it receives.
     #[must_use]
     pub fn downloads_of(&self, role: Role) -> Option<PathBuf> {
-        (role == self.flow.workload.receiver()).then(|| self.downloads())
+        (role == self.flow.testcase_facts.receiver()).then(|| self.downloads())
     }
 
     /// The folder for the qlog of the program on `host`, if one is wanted. Only the first flow has one.

@@ -4,13 +4,17 @@ use std::io;
 
 use super::files;
 use crate::evidence::DecodedConnection;
+use crate::job::{FlowJob, TestCaseFacts};
 use crate::schema::Outcome;
 use crate::setup::FlowSetup;
 
-/// The verifier of a test case, if it is one of a kind of workload.
-type OfKind = fn(&str) -> Option<Box<dyn Verifier>>;
+/// A kind of workload.
+pub(crate) struct Kind {
+    /// Its test cases, and the verifier of each.
+    pub verifiers: &'static [(&'static str, &'static dyn Verifier)],
+}
 
-const KINDS: [OfKind; 1] = [files::verifier];
+const KINDS: [Kind; 1] = [files::KIND];
 
 /// Why nothing was proved.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,7 +26,10 @@ pub enum ProofFailure {
 }
 
 /// The verifier of a workload: it says whether what was asked for came.
-pub(crate) trait Verifier {
+pub(crate) trait Verifier: Sync {
+    /// Whether a job's facts are those that it goes by.
+    fn agrees(&self, facts: TestCaseFacts) -> bool;
+
     /// What is wrong with what arrived, if anything: an outcome and a detail.
     fn arrived(&self, setup: &FlowSetup) -> io::Result<Option<(Outcome, String)>>;
 
@@ -31,8 +38,21 @@ pub(crate) trait Verifier {
     fn shown(&self, setup: &FlowSetup, seen: &[DecodedConnection]) -> Result<(), ProofFailure>;
 }
 
-/// The verifier of a test case. The error says that there is none.
-pub(crate) fn verifier(testcase: &str) -> Result<Box<dyn Verifier>, String> {
-    let found = KINDS.iter().find_map(|of_kind| of_kind(testcase));
-    found.ok_or_else(|| format!("the job: there is no test case \"{testcase}\""))
+/// The verifier of the flow with that number. The error says why there is none.
+pub(crate) fn verifier(flow: &FlowJob, number: usize) -> Result<&'static dyn Verifier, String> {
+    let all = || KINDS.iter().flat_map(|kind| kind.verifiers);
+    let wanted = flow.testcase.as_str();
+    let Some((_, found)) = all().find(|(name, _)| *name == wanted) else {
+        let names: Vec<_> = all().map(|(name, _)| *name).collect();
+        let names = names.join(", ");
+        return Err(format!(
+            "the job: flows[{number}].testcase: {wanted:?} is none of {names}"
+        ));
+    };
+    if !found.agrees(flow.testcase_facts) {
+        return Err(format!(
+            "the job: flows[{number}].testcase_facts: they are not those of {wanted}"
+        ));
+    }
+    Ok(*found)
 }

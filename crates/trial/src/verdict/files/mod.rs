@@ -7,8 +7,9 @@ mod wire;
 use std::io;
 
 use self::wire::Claim;
-use super::verifier::{ProofFailure, Verifier};
+use super::verifier::{Kind, ProofFailure, Verifier};
 use crate::evidence::DecodedConnection;
+use crate::job::{Role, TestCaseFacts};
 use crate::schema::Outcome;
 use crate::setup::FlowSetup;
 
@@ -24,27 +25,32 @@ enum TestCase {
     Upload,
 }
 
-impl TestCase {
-    fn of_name(name: &str) -> Option<Self> {
-        Some(match name {
-            "transfer" => Self::Transfer,
-            "handshake" => Self::Handshake,
-            "longrtt" => Self::Longrtt,
-            "multiplexing" => Self::Multiplexing,
-            "resumption" => Self::Resumption,
-            "zerortt" => Self::Zerortt,
-            "upload" => Self::Upload,
-            _ => return None,
-        })
-    }
-}
-
-/// The verifier of a test case, if it transfers files.
-pub fn verifier(testcase: &str) -> Option<Box<dyn Verifier>> {
-    TestCase::of_name(testcase).map(|it| Box::new(it) as Box<dyn Verifier>)
-}
+/// Files that are all asked for at once, or the first of them before the others.
+pub const KIND: Kind = Kind {
+    verifiers: &[
+        ("transfer", &TestCase::Transfer),
+        ("handshake", &TestCase::Handshake),
+        ("longrtt", &TestCase::Longrtt),
+        ("multiplexing", &TestCase::Multiplexing),
+        ("resumption", &TestCase::Resumption),
+        ("zerortt", &TestCase::Zerortt),
+        ("upload", &TestCase::Upload),
+    ],
+};
 
 impl Verifier for TestCase {
+    fn agrees(&self, facts: TestCaseFacts) -> bool {
+        let sender = match self {
+            Self::Upload => Role::Client,
+            _ => Role::Server,
+        };
+        let connections = match self {
+            Self::Resumption | Self::Zerortt => 2,
+            _ => 1,
+        };
+        (facts.sender, facts.connections) == (sender, connections)
+    }
+
     fn arrived(&self, setup: &FlowSetup) -> io::Result<Option<(Outcome, String)>> {
         stored::verify(&setup.flow().requests, setup.www(), &setup.downloads())
     }

@@ -231,6 +231,7 @@ mod tests {
             ends: ["192.0.2.1:50000", "198.51.100.1:443"].map(|end| end.parse().unwrap()),
             initial_credit: [None; 2],
             handshake: Handshake::default(),
+            tls: None,
             vantage: Vantage::Both,
             start: 0,
             clock_ahead: 0,

@@ -1,4 +1,4 @@
-//! The workload of a flow, as far as measures depend on it.
+//! What test cases mean for measures.
 
 use bentpipe_link::Direction;
 use bentpipe_wire::quic::End;
@@ -6,12 +6,10 @@ use serde::Deserialize;
 
 use crate::job::Role;
 
-/// The workload of a flow: who sends, over how many connections, and what an ideal sender needs.
-///
-/// Which files there are, the requests say; what proves that they came, the test case.
+/// The facts of a test case: who sends, over how many connections, and what an ideal sender needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Workload {
+pub struct TestCaseFacts {
     /// The side that has the files.
     pub sender: Role,
     /// 1; or 2: then the first request has a connection of its own, and the others the second one,
@@ -21,7 +19,7 @@ pub struct Workload {
     pub round_trips: u64,
 }
 
-impl Workload {
+impl TestCaseFacts {
     /// Whether the second connection is measured, and not the only one.
     #[must_use]
     pub fn has_two_connections(self) -> bool {
