@@ -159,7 +159,8 @@ impl ConnectionAnalysis {
             server_clock_ahead_s: seconds(connection.clock_ahead),
             packets: connection.packets.len(),
             transport_parameters: InitialLimits::of(connection),
-            establishment: Establishment::of(connection, entries),
+            establishment: (connection.protocol != Protocol::Tcp || connection.tls.is_some())
+                .then(|| Establishment::of(connection, entries)),
             metrics: Metrics::of(connection, entries, &known.link),
             events: events(
                 &Milestones::of(connection, entries, &known.link),

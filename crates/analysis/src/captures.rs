@@ -135,13 +135,13 @@ fn record_all(
 /// Takes note of what passes at one place.
 struct Recorders<'k> {
     quic: Recorder<'k>,
-    tcp: tcp::Recorder,
+    tcp: tcp::Recorder<'k>,
 }
 
 fn record(file: &CaptureFile<'_>, interface: usize, secrets: &KeyLog) -> Recording {
     let mut recorders = Recorders {
         quic: Recorder::new(secrets),
-        tcp: tcp::Recorder::default(),
+        tcp: tcp::Recorder::new(secrets),
     };
     let mut frame = 0;
     let mut note = |item: Item<'_>| {
@@ -173,7 +173,7 @@ impl Recorders<'_> {
         match Datagram::of(packet) {
             Ok(datagram) => self.quic.datagram(&datagram, info),
             Err(DecapsulationError::NotUdp) => match Segment::of(packet) {
-                Ok(segment) => self.tcp.segment(&segment, info),
+                Ok((segment, payload)) => self.tcp.segment(&segment, payload, info),
                 Err(reason) => self.quic.no_datagram(frame, reason),
             },
             Err(reason) => self.quic.no_datagram(frame, reason),

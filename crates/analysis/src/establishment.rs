@@ -19,8 +19,8 @@ pub struct Establishment {
     pub complete: bool,
     /// Whether the server asked for the address to be validated, by a Retry packet.
     pub retry: bool,
-    /// How often the client sent its `ClientHello`: the most times that any byte of it was sent. 0:
-    /// not seen.
+    /// How often the client sent its `ClientHello`: the most times that any byte of it was sent; of
+    /// TCP, how often it sent its SYN. 0: not seen.
     pub client_hellos: u64,
     /// Whether the server took a ticket of the client: `pre_shared_key` in its `ServerHello`. None:
     /// not seen.
@@ -37,23 +37,23 @@ pub struct Establishment {
 }
 
 impl Establishment {
-    /// Of `connection`, whose [ledger](Connection::ledger) is `entries`. None if it is not of QUIC.
+    /// Of `connection`, whose [ledger](Connection::ledger) is `entries`.
     #[must_use]
-    pub fn of(connection: &Connection, entries: &[LedgerEntry]) -> Option<Self> {
-        if connection.protocol == Protocol::Tcp {
-            return None;
-        }
+    pub fn of(connection: &Connection, entries: &[LedgerEntry]) -> Self {
         let early = Early::of(connection, entries);
         let mut packets = connection.packets.iter();
-        Some(Self {
+        Self {
             complete: Milestones::handshake_complete(connection).is_some(),
             retry: packets.any(|it| it.kind == Kind::Quic(PacketType::Retry)),
-            client_hellos: client_hellos(connection),
+            client_hellos: match connection.protocol {
+                Protocol::Quic(_) => client_hellos(connection),
+                Protocol::Tcp => syns(connection),
+            },
             resumed: connection.handshake.took_ticket,
             certificate: connection.handshake.certificate,
             zero_rtt_bytes: early.bytes,
             zero_rtt_accepted: early.accepted,
-        })
+        }
     }
 }
 
@@ -88,6 +88,14 @@ impl Early {
             accepted: accepted.filter(|_| with_data().next().is_some()),
         }
     }
+}
+
+/// How often a client of TCP asked for a connection.
+fn syns(connection: &Connection) -> u64 {
+    let own = connection.packets.iter();
+    let own = own.filter(|it| it.sender == End::Client && !it.copy);
+    let asks = own.filter(|it| connection.frames(it).iter().any(|it| it.name() == "SYN"));
+    asks.count() as u64
 }
 
 /// The most times that a byte of the CRYPTO stream in the client's Initial packets was sent:
@@ -133,6 +141,7 @@ mod tests {
             ends: ["192.0.2.1:50000", "198.51.100.1:443"].map(|end| end.parse().unwrap()),
             initial_credit: [None; 2],
             handshake: Handshake::default(),
+            tls: None,
             vantage: Vantage::Both,
             start: 0,
             clock_ahead: 0,
@@ -170,7 +179,7 @@ mod tests {
     }
 
     fn of(connection: &Connection) -> Establishment {
-        Establishment::of(connection, &connection.ledger()).unwrap()
+        Establishment::of(connection, &connection.ledger())
     }
 
     fn crypto(offset: u64, length: u32) -> Frame {

@@ -2,7 +2,8 @@
 //!
 //! [`capture::Reader`] gives the packets of any capture, [`Datagram::of`] the UDP datagram in each,
 //! and a [`quic::Observer`] per interface the QUIC packets in that, with what a [`KeyLog`] opens.
-//! [`tcp::Segment::of`] gives the TCP segment in a packet that is no datagram.
+//! [`tcp::Segment::of`] gives the TCP segment in a packet that is no datagram, and a [`TlsReader`]
+//! the TLS records in its streams.
 //!
 //! Writing goes the other way: [`encapsulate`] puts headers around a datagram, and a [`Writer`]
 //! makes a trace, one pcapng file with an interface per side. A packet stands on the sender's
@@ -16,8 +17,10 @@ mod ip;
 mod keylog;
 pub mod quic;
 pub mod tcp;
+mod tls;
 
 pub use capture::writer::{Interface, Writer};
 pub use datagram::{Datagram, DecapsulationError, IpLayer, Path};
 pub use ip::{Endpoints, IpHeader, IpVersion, TCP, UDP, UDP_HEADER, encapsulate};
 pub use keylog::{KeyLog, SecretKind};
+pub use tls::{TlsReader, TlsRecords};

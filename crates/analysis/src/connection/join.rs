@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::tcp;
+use bentpipe_wire::TlsRecords;
 use bentpipe_wire::quic::{End, Identity};
 
 use super::clock::Clocks;
@@ -114,6 +115,7 @@ fn of_one_place(name: Option<&str>, recorded: ObservedConnection) -> Connection 
         ends: recorded.ends,
         initial_credit: recorded.initial_credit,
         handshake: recorded.handshake,
+        tls: recorded.tls,
         vantage,
         start,
         clock_ahead: 0,
@@ -121,6 +123,12 @@ fn of_one_place(name: Option<&str>, recorded: ObservedConnection) -> Connection 
         frames: recorded.frames,
         ranges: recorded.ranges,
     }
+}
+
+/// What one of two places could read more of. A capture may have gaps.
+fn fuller(one: Option<&TlsRecords>, other: Option<&TlsRecords>) -> Option<TlsRecords> {
+    let all = [one, other].into_iter().flatten();
+    all.max_by_key(|it| it.readable).cloned()
 }
 
 fn of_two_places(names: [Option<&str>; 2], pair: [ObservedConnection; 2]) -> Connection {
@@ -137,6 +145,7 @@ fn of_two_places(names: [Option<&str>; 2], pair: [ObservedConnection; 2]) -> Con
         ends: client.ends,
         initial_credit: [0, 1].map(|end| client.initial_credit[end].or(server.initial_credit[end])),
         handshake: client.handshake.or(server.handshake),
+        tls: fuller(client.tls.as_ref(), server.tls.as_ref()),
         vantage: Vantage::Both,
         start,
         clock_ahead: clocks.ahead,
@@ -259,18 +268,23 @@ impl Connection {
         });
         let mut packets: Vec<_> = packets.collect();
         packets.sort_by_key(|(_, packet)| packet.time());
-        Self {
+        let mut connection = Self {
             protocol: recorded.protocol,
             ends: recorded.ends,
             initial_credit: recorded.initial_credit,
             handshake: recorded.handshake,
+            tls: recorded.tls,
             vantage: Vantage::Both,
             start,
             clock_ahead: 0,
             packets: copies::mark(recorded.protocol, packets),
             frames: recorded.frames,
             ranges: recorded.ranges,
+        };
+        if connection.protocol == Protocol::Tcp {
+            tcp::translate(&mut connection);
         }
+        connection
     }
 
     /// Takes over the frames of a packet that only the server's side saw.
@@ -405,6 +419,7 @@ mod tests {
             ],
             initial_credit: [None; 2],
             handshake: bentpipe_wire::quic::Handshake::default(),
+            tls: None,
             observations,
             frames: Vec::new(),
             ranges: Ranges::new(),

@@ -21,6 +21,7 @@ mod vantage;
 use std::net::SocketAddr;
 use std::ops::Range;
 
+use bentpipe_wire::TlsRecords;
 use bentpipe_wire::quic::{End, Handshake, InitialCredit, PacketType, Space};
 
 pub use frame::{Frame, Ranges};
@@ -45,8 +46,10 @@ pub struct Connection {
     /// The flow-control credit that the client and the server gave in their transport parameters,
     /// if these were seen.
     pub initial_credit: [Option<InitialCredit>; 2],
-    /// What the server's part of the handshake showed; nothing of TCP.
+    /// What the server's part of the handshake showed.
     pub handshake: Handshake,
+    /// The TLS records in the streams of TCP, if there are any.
+    pub tls: Option<TlsRecords>,
     /// Where it was captured.
     pub vantage: Vantage,
     /// When its first packet was seen, in nanoseconds since the Unix epoch.
@@ -190,7 +193,7 @@ impl Connection {
         let mut frames = self.frames(packet).iter();
         match self.protocol {
             Protocol::Quic(_) => frames.any(Frame::is_ack_eliciting),
-            Protocol::Tcp => frames.any(|it| matches!(it.name(), "STREAM" | "SYN")),
+            Protocol::Tcp => frames.any(|it| matches!(it.name(), "STREAM" | "CRYPTO" | "SYN")),
         }
     }
 

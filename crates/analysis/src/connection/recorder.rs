@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::ops::Range;
 
-use bentpipe_wire::KeyLog;
 use bentpipe_wire::quic::{
     self, Decoded, End, Handshake, Identity, InitialCredit, Observer, Packet, PacketType, Reason,
     Undecoded,
 };
 use bentpipe_wire::{Datagram, DecapsulationError, Path};
+use bentpipe_wire::{KeyLog, TlsRecords};
 
 use super::frame::{Frame, Ranges};
 use super::{Fate, Kind, Protocol};
@@ -54,6 +54,8 @@ pub struct ObservedConnection {
     pub initial_credit: [Option<InitialCredit>; 2],
     /// What the server's part of the handshake showed.
     pub handshake: Handshake,
+    /// The TLS records in the streams of TCP, if there are any.
+    pub tls: Option<TlsRecords>,
     /// Its packets as they passed.
     pub observations: Vec<PacketObservation>,
     /// The frames of all of them.
@@ -286,6 +288,7 @@ impl DatagramRecorder<'_> {
                 },
                 initial_credit: [None; 2],       // likewise
                 handshake: Handshake::default(), // likewise
+                tls: None,
                 observations: Vec::new(),
                 frames: Vec::new(),
                 ranges: Vec::new(),

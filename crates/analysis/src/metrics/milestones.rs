@@ -14,8 +14,8 @@ pub struct Milestones {
     pub start: Option<Nanos>,
     /// The handshake is complete for the client (RFC 9001 section 4.1.1): it sends its first
     /// Handshake packet with CRYPTO, which holds its Finished, or its first 1-RTT packet, where the
-    /// former was not seen or is not decrypted. Of TCP, it is the first segment that answers one of
-    /// the server.
+    /// former was not seen or is not decrypted. Of TCP, it is the segment with the Finished of TLS,
+    /// and without TLS, or its secrets, the first that answers one of the server.
     pub handshake_complete: Option<Nanos>,
     /// The first packet with data of the reply; in an upload, of the files, at the server.
     pub first_byte: Option<Nanos>,
@@ -58,6 +58,16 @@ impl Milestones {
     /// When the client's handshake was complete, see the field.
     pub(crate) fn handshake_complete(connection: &Connection) -> Option<Nanos> {
         let mut of_client = passing(connection, End::Client);
+        if let Some(finished) = connection.tls.as_ref().and_then(|it| it.client_finished) {
+            let has_it = |frame: &Frame| match frame {
+                Frame::Crypto { offset, length } => {
+                    (*offset..offset + u64::from(*length)).contains(&(finished - 1))
+                }
+                _ => false,
+            };
+            let sends_it = |packet: &Packet| connection.frames(packet).iter().any(has_it);
+            return Some(of_client.find(|(_, packet)| sends_it(packet))?.0);
+        }
         if connection.protocol == Protocol::Tcp {
             let (answered, _) = passing(connection, End::Server).next()?;
             return of_client

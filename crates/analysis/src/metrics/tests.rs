@@ -19,6 +19,7 @@ impl Maker {
             ends: ["192.0.2.1:50000", "198.51.100.1:443"].map(|end| end.parse().unwrap()),
             initial_credit: [None; 2],
             handshake: bentpipe_wire::quic::Handshake::default(),
+            tls: None,
             vantage,
             start: 0,
             clock_ahead: 0,

@@ -11,7 +11,7 @@
 //! | TCP | here |
 //! |---|---|
 //! | segment | packet; its number is its ordinal among all segments of its sender, by the time of sending. What was sent is known only at the sender's side: a capture of the far end counts what arrived. |
-//! | payload, FIN | `Frame::Stream` of stream 0, from offset 0 behind the SYN, 64 bits wide |
+//! | payload, FIN | `Frame::Stream` of stream 0, from offset 0 behind the SYN, 64 bits wide; where TLS was read, of the application data alone, and `Frame::Crypto` of the rest |
 //! | ACK field, SACK blocks | `Frame::Ack`: the numbers of the segments covered by this and earlier ACKs, down to the lowest that is new to their sender |
 //! | ACK field + window | `Frame::MaxStreamData` of stream 0; absent where the window scale is not known |
 //! | timestamp echo, Karn | `Frame::Echo`: the segment of which an ACK gives an RTT sample; absent where it gives none |
@@ -44,6 +44,7 @@
 //! sequence numbers, makes two connections of one.
 
 mod acknowledged;
+mod content;
 mod placement;
 mod recorder;
 mod sequence;

@@ -3,44 +3,84 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use super::sequence::Unwrapper;
 use crate::connection::{
     CaptureInfo, Frame, Kind, ObservedConnection, PacketObservation, Protocol, Recording,
 };
-use bentpipe_wire::Path;
 use bentpipe_wire::quic::{End, Identity};
 use bentpipe_wire::tcp::Header;
 use bentpipe_wire::tcp::Segment;
+use bentpipe_wire::{KeyLog, Path, TlsReader};
 
 /// A segment is not taken apart into smaller ones; below RFC 9293's default of 536, with options.
 const SMALLEST_PIECE: u32 = 476;
 
 /// The recorder of the TCP segments that pass one place.
-#[derive(Debug, Default)]
-pub struct Recorder {
+#[derive(Debug)]
+pub struct Recorder<'k> {
+    secrets: &'k KeyLog,
     connections: Vec<ObservedConnection>,
     /// What is known of each beyond what is recorded.
-    states: Vec<State>,
+    states: Vec<State<'k>>,
     /// The latest connection on these addresses and ports, by the path from its client.
     latest: HashMap<Path, usize>,
 }
 
-/// What the SYNs of a connection said.
-#[derive(Debug, Clone, Copy, Default)]
-struct State {
+/// What the SYNs of a connection said, and what is in its streams.
+#[derive(Debug)]
+struct State<'k> {
     /// Initial sequence numbers of client and server.
     initial: [Option<u32>; 2],
     mss: [Option<u16>; 2],
+    sequences: [Unwrapper; 2],
+    tls: TlsReader<'k>,
 }
 
-impl Recorder {
-    /// Notes a segment.
-    pub fn segment(&mut self, segment: &Segment, captured: CaptureInfo) {
+impl<'k> State<'k> {
+    fn new(secrets: &'k KeyLog) -> Self {
+        Self {
+            initial: [None; 2],
+            mss: [None; 2],
+            sequences: [Unwrapper::default(), Unwrapper::default()],
+            tls: TlsReader::new(secrets),
+        }
+    }
+
+    /// Takes in a segment. Streams count from their SYN.
+    fn take(&mut self, sender: End, header: &Header, payload: &[u8]) {
+        let end = sender as usize;
+        if header.syn {
+            self.initial[end] = Some(header.sequence);
+            self.mss[end] = header.mss;
+        }
+        let Some(initial) = self.initial[end].filter(|_| !header.rst) else {
+            return;
+        };
+        let position = self.sequences[end].sent(header.sequence);
+        let first = position + i64::from(header.syn) - i64::from(initial) - 1;
+        if let Ok(offset) = u64::try_from(first) {
+            self.tls.read(sender, offset, payload);
+        }
+    }
+}
+
+impl<'k> Recorder<'k> {
+    /// A recorder that has seen nothing.
+    #[must_use]
+    pub fn new(secrets: &'k KeyLog) -> Self {
+        Self {
+            secrets,
+            connections: Vec::new(),
+            states: Vec::new(),
+            latest: HashMap::new(),
+        }
+    }
+
+    /// Notes a segment, and what was captured of its payload.
+    pub fn segment(&mut self, segment: &Segment, payload: &[u8], captured: CaptureInfo) {
         let (number, sender) = self.connection(segment);
         let state = &mut self.states[number];
-        if segment.header.syn {
-            state.initial[sender as usize] = Some(segment.header.sequence);
-            state.mss[sender as usize] = segment.header.mss;
-        }
+        state.take(sender, &segment.header, payload);
         let recorded = &mut self.connections[number];
         for piece in pieces(segment, state.mss) {
             let at = u32::try_from(recorded.frames.len()).expect("fewer than 2^32 segments");
@@ -64,7 +104,16 @@ impl Recorder {
 
     /// Adds what was recorded to what else was at this place.
     pub fn finish(self, recording: &mut Recording) {
-        recording.connections.extend(self.connections);
+        let read = self.connections.into_iter().zip(self.states);
+        let connections = read.map(|(connection, state)| {
+            let tls = state.tls.finish();
+            ObservedConnection {
+                handshake: tls.as_ref().map(|it| it.handshake).unwrap_or_default(),
+                tls,
+                ..connection
+            }
+        });
+        recording.connections.extend(connections);
     }
 
     /// The connection of a segment, and who of it sent it.
@@ -88,12 +137,13 @@ impl Recorder {
         let number = self.connections.len();
         self.latest.remove(&path.reversed());
         self.latest.insert(path, number);
-        self.states.push(State::default());
+        self.states.push(State::new(self.secrets));
         self.connections.push(ObservedConnection {
             protocol: Protocol::Tcp,
             ends: [path.source, path.destination],
             initial_credit: [None; 2],
-            handshake: bentpipe_wire::quic::Handshake::default(),
+            handshake: bentpipe_wire::quic::Handshake::default(), // known when all has been seen
+            tls: None,                                            // likewise
             observations: Vec::new(),
             frames: Vec::new(),
             ranges: Vec::new(),

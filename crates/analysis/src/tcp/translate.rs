@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use super::acknowledged::{Ack, Acknowledged, Sent};
+use super::content::Content;
 use super::placement::{Placement, placements};
 use super::sequence::Position;
 use crate::connection::{Connection, Fate, Frame, Nanos, Packet, Ranges, Vantage};
@@ -197,6 +198,8 @@ struct FrameTranslator {
     next: [Option<Position>; 2],
     /// The last window of client and server.
     windows: [Option<u16>; 2],
+    /// None: all of the streams counts as data.
+    content: Option<Content>,
 }
 
 impl FrameTranslator {
@@ -216,6 +219,7 @@ impl FrameTranslator {
             scales,
             next: [None; 2],
             windows: [None; 2],
+            content: Content::of(connection.tls.as_ref()),
         }
     }
 
@@ -227,7 +231,7 @@ impl FrameTranslator {
             repeats,
         } = segment;
         frames.extend(self.special(sender, header, placement).map(Frame::Other));
-        frames.extend(stream(header, placement));
+        self.stream(sender, header, placement, frames);
         if !answer.ranges.is_empty() {
             frames.push(Frame::Ack {
                 ranges: answer.ranges.clone(),
@@ -243,6 +247,21 @@ impl FrameTranslator {
             *next = (*next).max(Some(placement.extent.end));
             self.windows[sender as usize] = Some(header.window);
         }
+    }
+
+    fn stream(&self, sender: End, header: &Header, placement: &Placement, frames: &mut Vec<Frame>) {
+        let first = placement.extent.start + Position::from(header.syn) - 1;
+        let payload = offsets(&(first..first + Position::from(header.length)));
+        if let Some(content) = &self.content {
+            return content.frames(sender, &payload, header.fin, frames);
+        }
+        let length = u32::try_from(payload.end - payload.start).expect("as the header has it");
+        frames.extend((length > 0 || header.fin).then_some(Frame::Stream {
+            id: 0,
+            offset: payload.start,
+            length,
+            fin: header.fin,
+        }));
     }
 
     /// What a segment is beside data and ACK.
@@ -283,9 +302,11 @@ impl FrameTranslator {
             None if header.syn => 0,
             None => return None,
         };
+        let maximum = acknowledged + (u64::from(header.window) << scale);
+        let content = self.content.as_ref();
         Some(Frame::MaxStreamData {
             id: 0,
-            maximum: acknowledged + (u64::from(header.window) << scale),
+            maximum: content.map_or(maximum, |it| it.position(sender.other(), maximum)),
         })
     }
 }
@@ -299,19 +320,6 @@ fn is_duplicate_sack(placement: &Placement) -> bool {
     let is_acknowledged = placement.acknowledgment.is_some_and(|ack| first.end <= ack);
     let second = placement.sack.get(1);
     is_acknowledged || second.is_some_and(|it| it.start <= first.start && first.end <= it.end)
-}
-
-fn stream(header: &Header, placement: &Placement) -> Option<Frame> {
-    let first = placement.extent.start + Position::from(header.syn) - 1;
-    let payload = first..first + Position::from(header.length);
-    let payload = offsets(&payload);
-    let length = u32::try_from(payload.end - payload.start).expect("no more than in the header");
-    (length > 0 || header.fin).then_some(Frame::Stream {
-        id: 0,
-        offset: payload.start,
-        length,
-        fin: header.fin,
-    })
 }
 
 /// The part that does not lie before the beginning: garbage, and keep-alives with a byte before any

@@ -3,10 +3,11 @@
 use std::net::SocketAddr;
 
 use bentpipe_analysis::connection::{self, CaptureInfo, Connection, Kind, Recorder};
-use bentpipe_analysis::{Establishment, LedgerEntry};
+use bentpipe_analysis::{Establishment, LedgerEntry, tcp};
 use bentpipe_link::{Direction, Fate};
 use bentpipe_units::Time;
 use bentpipe_wire::quic::{End, PacketType};
+use bentpipe_wire::tcp::Segment;
 use bentpipe_wire::{Datagram, KeyLog, Path};
 
 use super::{Packet, PacketLog, Transport};
@@ -24,7 +25,7 @@ pub struct HopDecoder<'a> {
     pub ends: [SocketAddr; 2],
 }
 
-/// A QUIC connection of a trial.
+/// A connection of a trial, of QUIC or TCP.
 #[derive(Debug)]
 pub struct DecodedConnection {
     /// Time zero of the trial, in nanoseconds since the Unix epoch.
@@ -38,20 +39,23 @@ pub struct DecodedConnection {
 }
 
 impl DecodedConnection {
-    fn of(connection: Connection, epoch_unix_ns: u64) -> Option<Self> {
+    fn of(connection: Connection, epoch_unix_ns: u64) -> Self {
         let entries = connection.ledger();
-        let establishment = Establishment::of(&connection, &entries)?;
-        Some(Self {
+        let establishment = Establishment::of(&connection, &entries);
+        Self {
             epoch_unix_ns,
             connection,
             entries,
             establishment,
-        })
+        }
     }
 
     /// Whether its streams could be decrypted.
     #[must_use]
     pub fn is_readable(&self) -> bool {
+        if let Some(tls) = &self.connection.tls {
+            return tls.readable;
+        }
         let one_rtt = Kind::Quic(PacketType::OneRtt);
         let mut packets = self.connection.packets.iter();
         packets.any(|it| it.kind == one_rtt && it.sender == End::Server && it.decoded)
@@ -76,14 +80,30 @@ impl HopDecoder<'_> {
         let mut order: Vec<&Packet> = own.collect();
         order.sort_by_key(|packet| packet.sent);
         let mut recorder = Recorder::new(&secrets);
+        let mut of_tcp = tcp::Recorder::new(&secrets);
         for (frame, packet) in (1..).zip(&order) {
             let info = CaptureInfo {
                 time: epoch + packet.sent.as_nanos(),
                 frame,
                 fate: None,
             };
-            if let Transport::Udp(payload) = &packet.ip.transport {
-                recorder.datagram(&self.datagram(packet.direction, payload), info);
+            let path = self.path(packet.direction);
+            match &packet.ip.transport {
+                Transport::Udp(payload) => {
+                    let length = payload.len();
+                    let datagram = Datagram {
+                        path,
+                        payload,
+                        length,
+                    };
+                    recorder.datagram(&datagram, info);
+                }
+                Transport::Tcp(bytes) => {
+                    if let Some((segment, payload)) = Segment::parse(path, bytes) {
+                        of_tcp.segment(&segment, payload, info);
+                    }
+                }
+                Transport::Other { .. } => {}
             }
         }
         let fate = |captured: u32| match order[captured as usize - 1].fate {
@@ -94,25 +114,23 @@ impl HopDecoder<'_> {
             Fate::QueueDrop => (connection::Fate::QueueDrop, None),
             Fate::Loss => (connection::Fate::Loss, None),
         };
-        let found = recorder.finish().connections.into_iter();
+        let mut recording = recorder.finish();
+        of_tcp.finish(&mut recording);
+        let found = recording.connections.into_iter();
         let connections = found.map(|it| Connection::of_senders(it, fate));
         connections
-            .filter_map(|it| DecodedConnection::of(it, epoch))
+            .map(|it| DecodedConnection::of(it, epoch))
             .collect()
     }
 
-    fn datagram<'a>(&self, way: Direction, payload: &'a [u8]) -> Datagram<'a> {
+    fn path(&self, way: Direction) -> Path {
         let way_back = Path {
             source: self.ends[0],
             destination: self.ends[1],
         };
-        Datagram {
-            path: match way {
-                Direction::Return => way_back,
-                Direction::Forward => way_back.reversed(),
-            },
-            payload,
-            length: payload.len(),
+        match way {
+            Direction::Return => way_back,
+            Direction::Forward => way_back.reversed(),
         }
     }
 }

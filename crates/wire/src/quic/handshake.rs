@@ -37,12 +37,12 @@ impl Handshake {
     }
 
     /// Reads the CRYPTO stream of the server's Initial packets, as far as it is there.
-    pub(super) fn read_hello(&mut self, stream: &[u8]) {
+    pub(crate) fn read_hello(&mut self, stream: &[u8]) {
         self.took_ticket = tls::takes_ticket(stream);
     }
 
     /// Reads that of its Handshake packets.
-    pub(super) fn read_rest(&mut self, stream: &[u8]) {
+    pub(crate) fn read_rest(&mut self, stream: &[u8]) {
         self.certificate = tls::sends_certificate(stream);
         self.early_data = tls::accepts_early_data(stream);
     }

@@ -16,7 +16,7 @@ pub(super) const TAG: usize = 16;
 
 /// A cipher suite of TLS 1.3 that QUIC packets may be protected with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Suite {
+pub(crate) enum Suite {
     Aes128Gcm,
     Aes256Gcm,
     ChaCha20Poly1305,
@@ -24,7 +24,7 @@ pub(super) enum Suite {
 
 impl Suite {
     /// By its number in a `ServerHello`, RFC 8446 appendix B.4.
-    pub(super) fn from_tls(number: u16) -> Option<Self> {
+    pub(crate) fn from_tls(number: u16) -> Option<Self> {
         match number {
             0x1301 => Some(Self::Aes128Gcm),
             0x1302 => Some(Self::Aes256Gcm),
@@ -66,19 +66,63 @@ impl Suite {
     }
 }
 
-/// A secret that packet protection keys are made of.
+/// The labels of what a secret is expanded to.
+#[derive(Debug)]
+struct Labels {
+    key: &'static str,
+    iv: &'static str,
+    header_protection: &'static str,
+    update: &'static str,
+}
+
+/// RFC 9001 sections 5.1 and 6.1.
+const V1: Labels = Labels {
+    key: "quic key",
+    iv: "quic iv",
+    header_protection: "quic hp",
+    update: "quic ku",
+};
+/// RFC 9369 section 3.3.2.
+const V2: Labels = Labels {
+    key: "quicv2 key",
+    iv: "quicv2 iv",
+    header_protection: "quicv2 hp",
+    update: "quicv2 ku",
+};
+/// RFC 8446 sections 7.2 and 7.3; records have no header protection.
+const RECORDS: Labels = Labels {
+    key: "key",
+    iv: "iv",
+    header_protection: "",
+    update: "traffic upd",
+};
+
+/// A secret that the keys of packets or records are made of.
 #[derive(Debug, Clone)]
-pub(super) struct Secret {
+pub(crate) struct Secret {
     suite: Suite,
-    version: Version,
+    labels: &'static Labels,
     prk: Prk,
 }
 
 impl Secret {
     pub(super) fn new(suite: Suite, version: Version, secret: &[u8]) -> Self {
+        let labels = match version {
+            Version::V1 => &V1,
+            Version::V2 => &V2,
+        };
+        Self::with(suite, labels, secret)
+    }
+
+    /// Of the records of TLS over TCP.
+    pub(crate) fn of_records(suite: Suite, secret: &[u8]) -> Self {
+        Self::with(suite, &RECORDS, secret)
+    }
+
+    fn with(suite: Suite, labels: &'static Labels, secret: &[u8]) -> Self {
         Self {
             suite,
-            version,
+            labels,
             prk: Prk::new_less_safe(suite.hkdf(), secret),
         }
     }
@@ -106,17 +150,13 @@ impl Secret {
         Self::new(Suite::Aes128Gcm, version, &secret)
     }
 
-    pub(super) fn packet_key(&self) -> PacketKey {
-        let (key_label, iv_label) = match self.version {
-            Version::V1 => ("quic key", "quic iv"),
-            Version::V2 => ("quicv2 key", "quicv2 iv"),
-        };
+    pub(crate) fn packet_key(&self) -> PacketKey {
         let algorithm = self.suite.aead();
         let mut key = [0; 32];
         let key = &mut key[..algorithm.key_len()];
-        expand_label(&self.prk, key_label, key);
+        expand_label(&self.prk, self.labels.key, key);
         let mut iv = [0; aead::NONCE_LEN];
-        expand_label(&self.prk, iv_label, &mut iv);
+        expand_label(&self.prk, self.labels.iv, &mut iv);
         let key = UnboundKey::new(algorithm, key).expect("the key has the cipher's length");
         PacketKey {
             key: LessSafeKey::new(key),
@@ -125,33 +165,25 @@ impl Secret {
     }
 
     pub(super) fn header_key(&self) -> HeaderProtectionKey {
-        let label = match self.version {
-            Version::V1 => "quic hp",
-            Version::V2 => "quicv2 hp",
-        };
         let algorithm = self.suite.header_protection();
         let mut key = [0; 32];
         let key = &mut key[..algorithm.key_len()];
-        expand_label(&self.prk, label, key);
+        expand_label(&self.prk, self.labels.header_protection, key);
         HeaderProtectionKey::new(algorithm, key).expect("the key has the cipher's length")
     }
 
     /// The secret after a key update, RFC 9001 section 6.1.
-    pub(super) fn updated(&self) -> Self {
-        let label = match self.version {
-            Version::V1 => "quic ku",
-            Version::V2 => "quicv2 ku",
-        };
+    pub(crate) fn updated(&self) -> Self {
         let mut secret = [0; 48];
         let secret = &mut secret[..self.suite.hkdf().len()];
-        expand_label(&self.prk, label, secret);
-        Self::new(self.suite, self.version, secret)
+        expand_label(&self.prk, self.labels.update, secret);
+        Self::with(self.suite, self.labels, secret)
     }
 }
 
 /// The key and the initialisation vector of one sender, between two key updates.
 #[derive(Debug)]
-pub(super) struct PacketKey {
+pub(crate) struct PacketKey {
     key: LessSafeKey,
     iv: [u8; aead::NONCE_LEN],
 }
@@ -159,7 +191,7 @@ pub(super) struct PacketKey {
 impl PacketKey {
     /// Decrypts `payload` in place and tells how many bytes of it remain. If it is not authentic,
     /// none, and what `payload` then holds is of no use.
-    pub(super) fn open(&self, number: u64, header: &[u8], payload: &mut [u8]) -> Option<usize> {
+    pub(crate) fn open(&self, number: u64, header: &[u8], payload: &mut [u8]) -> Option<usize> {
         let mut nonce = self.iv;
         for (byte, of_number) in nonce[4..].iter_mut().zip(number.to_be_bytes()) {
             *byte ^= of_number; // RFC 9001 section 5.3
@@ -176,7 +208,7 @@ impl PacketKey {
 #[cfg(test)]
 impl PacketKey {
     /// Encrypts `payload` in place, and adds the authentication tag.
-    pub(super) fn seal(&self, number: u64, header: &[u8], payload: &mut Vec<u8>) {
+    pub(crate) fn seal(&self, number: u64, header: &[u8], payload: &mut Vec<u8>) {
         let mut nonce = self.iv;
         for (byte, of_number) in nonce[4..].iter_mut().zip(number.to_be_bytes()) {
             *byte ^= of_number;

@@ -14,12 +14,12 @@ mod decoded;
 mod frame;
 mod handshake;
 mod header;
-mod keys;
+pub(crate) mod keys;
 mod midway;
 mod observer;
 mod packet_number;
 mod protection;
-mod tls;
+pub(crate) mod tls;
 mod transport_parameters;
 
 use serde::{Deserialize, Serialize};

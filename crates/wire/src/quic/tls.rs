@@ -27,13 +27,13 @@ const TRANSPORT_PARAMETERS: u16 = 0x39;
 
 /// The random of a `ClientHello` at the front of a CRYPTO stream; a key log knows connections by
 /// it.
-pub(super) fn client_random(stream: &[u8]) -> Option<[u8; 32]> {
+pub(crate) fn client_random(stream: &[u8]) -> Option<[u8; 32]> {
     hello(stream, CLIENT_HELLO)?.array()
 }
 
 /// The cipher suite of a `ServerHello`, or `HelloRetryRequest`, at the front of a CRYPTO stream.
 /// Both name the same.
-pub(super) fn cipher_suite(stream: &[u8]) -> Option<u16> {
+pub(crate) fn cipher_suite(stream: &[u8]) -> Option<u16> {
     let mut cursor = hello(stream, SERVER_HELLO)?;
     cursor.array::<32>()?; // random
     let session_id = cursor.u8()?;
@@ -63,14 +63,14 @@ pub(super) fn server_parameters(stream: &[u8]) -> Option<TransportParameters> {
 
 /// Whether the server accepts early data, by `EncryptedExtensions` at the front of its CRYPTO
 /// stream.
-pub(super) fn accepts_early_data(stream: &[u8]) -> Option<bool> {
+pub(crate) fn accepts_early_data(stream: &[u8]) -> Option<bool> {
     let body = Cursor::new(message(stream, ENCRYPTED_EXTENSIONS)?);
     Some(extension(body, EARLY_DATA).is_some())
 }
 
 /// Whether the server took a ticket that the client offered, by its `ServerHello`; a
 /// `HelloRetryRequest` before it says nothing of that.
-pub(super) fn takes_ticket(stream: &[u8]) -> Option<bool> {
+pub(crate) fn takes_ticket(stream: &[u8]) -> Option<bool> {
     let hellos = messages(stream).filter(|(found, _)| *found == SERVER_HELLO);
     let mut bodies = hellos.map(|(_, body)| body);
     let body = bodies.find(|body| body.get(2..34) != Some(&HELLO_RETRY_REQUEST))?;
@@ -83,12 +83,17 @@ pub(super) fn takes_ticket(stream: &[u8]) -> Option<bool> {
 
 /// Whether a server sends a Certificate, by its CRYPTO stream of Handshake packets. None if its
 /// Finished, before which it would have to stand, is not there either.
-pub(super) fn sends_certificate(stream: &[u8]) -> Option<bool> {
+pub(crate) fn sends_certificate(stream: &[u8]) -> Option<bool> {
     messages(stream).find_map(|(found, _)| match found {
         CERTIFICATE | COMPRESSED_CERTIFICATE => Some(true),
         FINISHED => Some(false),
         _ => None,
     })
+}
+
+/// The types of the messages that are there as a whole.
+pub(crate) fn message_types(stream: &[u8]) -> impl Iterator<Item = u8> {
+    messages(stream).map(|(found, _)| found)
 }
 
 /// What follows the version field of a hello message of this type, of which the end may still be to

@@ -1,6 +1,6 @@
-//! From a captured packet to the TCP segment in it. Of the payload, only the length counts.
+//! From a captured packet to the TCP segment in it.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 
 use super::header::Header;
 use crate::capture::CapturedPacket;
@@ -22,18 +22,36 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// The segment in a captured packet that is no UDP datagram.
-    pub fn of(packet: &CapturedPacket<'_>) -> Result<Self, DecapsulationError> {
+    /// The segment in a captured packet that is no UDP datagram, and what was captured of its
+    /// payload.
+    pub fn of<'a>(packet: &CapturedPacket<'a>) -> Result<(Self, &'a [u8]), DecapsulationError> {
         let ip = IpLayer::of(packet)?.ok_or(DecapsulationError::NotTcp)?;
         if ip.protocol != TCP {
             return Err(DecapsulationError::NotTcp);
         }
-        read(&ip).ok_or(DecapsulationError::Damaged)
+        let (segment, payload) = read(ip.rest, ip.length).ok_or(DecapsulationError::Damaged)?;
+        let segment = Self {
+            path: Path {
+                source: SocketAddr::new(ip.source, segment.path.source.port()),
+                destination: SocketAddr::new(ip.destination, segment.path.destination.port()),
+            },
+            identification: ip.identification,
+            ..segment
+        };
+        Ok((segment, payload))
+    }
+
+    /// The segment that `bytes` are, which went along `path`, and its payload. None if it is
+    /// damaged.
+    #[must_use]
+    pub fn parse(path: Path, bytes: &[u8]) -> Option<(Self, &[u8])> {
+        let (segment, payload) = read(Cursor::new(bytes), Some(bytes.len()))?;
+        Some((Self { path, ..segment }, payload))
     }
 }
 
-fn read(ip: &IpLayer<'_>) -> Option<Segment> {
-    let mut cursor = ip.rest;
+/// A segment of `length` bytes, without its addresses, and what was captured of its payload.
+fn read(mut cursor: Cursor<'_>, length: Option<usize>) -> Option<(Segment, &[u8])> {
     let captured = cursor.rest().len();
     let (source, destination) = (cursor.u16()?, cursor.u16()?);
     let (sequence, acknowledgment) = (cursor.u32()?, cursor.u32()?);
@@ -43,7 +61,7 @@ fn read(ip: &IpLayer<'_>) -> Option<Segment> {
     let header_bytes = usize::from(offset >> 4) * 4;
     let options = header_bytes.checked_sub(20)?;
     // Where the header does not say how long the packet is, what was captured does.
-    let length = ip.length.unwrap_or(captured).checked_sub(header_bytes)?;
+    let length = length.unwrap_or(captured).checked_sub(header_bytes)?;
     let mut header = Header {
         sequence,
         acknowledgment: (flags & 0x10 != 0).then_some(acknowledgment),
@@ -57,15 +75,18 @@ fn read(ip: &IpLayer<'_>) -> Option<Segment> {
     // A capture may cut options off too.
     let options = cursor.take(options).unwrap_or(cursor.rest());
     read_options(options, &mut header);
-    Some(Segment {
+    let payload = cursor.rest();
+    let at_port = |port| SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port);
+    let segment = Segment {
         path: Path {
-            source: SocketAddr::new(ip.source, source),
-            destination: SocketAddr::new(ip.destination, destination),
+            source: at_port(source),
+            destination: at_port(destination),
         },
         header,
         header_bytes: u32::try_from(header_bytes).ok()?,
-        identification: ip.identification,
-    })
+        identification: None,
+    };
+    Some((segment, &payload[..length.min(payload.len())]))
 }
 
 /// Takes what is needed of the options; of damaged ones, those before the damage.

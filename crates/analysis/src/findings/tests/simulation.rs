@@ -130,6 +130,7 @@ impl<'a> Simulation<'a> {
                 ],
                 initial_credit: [None; 2],
                 handshake: bentpipe_wire::quic::Handshake::default(),
+                tls: None,
                 vantage: Vantage::Both,
                 start: 0,
                 clock_ahead: 0,
