@@ -226,11 +226,10 @@ impl<'k> TlsReader<'k> {
     fn message(&mut self, sender: End, content: &[u8], end: u64) {
         let side = &mut self.sides[sender as usize];
         match side.phase {
-            Phase::Plain => {}
             Phase::Early if content.first() == Some(&END_OF_EARLY_DATA) => {
                 self.enter(sender, Phase::Handshake);
             }
-            Phase::Early => {}
+            Phase::Plain | Phase::Early => {}
             Phase::Handshake => {
                 side.rest.extend_from_slice(content);
                 if sender == End::Server {

@@ -21,8 +21,7 @@ impl rustls::KeyLog for Secrets {
         let hex = |bytes: &[u8]| {
             bytes
                 .iter()
-                .map(|it| format!("{it:02x}"))
-                .collect::<String>()
+                .fold(String::new(), |text, it| format!("{text}{it:02x}"))
         };
         let line = format!("{label} {} {}\n", hex(client_random), hex(secret));
         self.0.lock().unwrap().push_str(&line);

@@ -39,13 +39,11 @@ impl Content {
     pub(super) fn position(&self, sender: End, offset: u64) -> u64 {
         let data = &self.data[sender as usize];
         let from = data.partition_point(|(range, _)| range.end <= offset);
-        match data.get(from) {
-            Some((range, before)) => before + offset.saturating_sub(range.start),
-            None => {
-                let end = data.last().map_or(0, |(range, _)| range.end);
-                self.size[sender as usize] + (offset - end)
-            }
+        if let Some((range, before)) = data.get(from) {
+            return before + offset.saturating_sub(range.start);
         }
+        let end = data.last().map_or(0, |(range, _)| range.end);
+        self.size[sender as usize] + (offset - end)
     }
 
     /// The frames of a segment with these bytes of `sender`'s stream.
