@@ -12,7 +12,7 @@ from bentpipe.plan.campaign import PlanVariants
 from bentpipe.plan.trial import Trial
 from bentpipe.runs.manifest import Manifest
 from bentpipe.schema.bundle import FORMAT, Bundle, BundleFlow
-from bentpipe.stacks import protocol, state
+from bentpipe.stacks import protocol, proxies, state
 from bentpipe.stacks.model import PROTOCOLS, Variant
 from bentpipe.testbed import TESTBEDS
 from bentpipe.workload import Workload
@@ -86,15 +86,21 @@ class Bundler:
         return None
 
     def lack(self, trial: Trial) -> str | None:
-        """Why a trial need not be started: an end does not even promise its test case. What is promised and
-        not kept shows in the trial.
+        """Why a trial need not be started: an end does not even promise its test case, or a proxy is of
+        another transport. What is promised and not kept shows in the trial.
         """
+        treatment = self._treatments[trial.treatment]
+        ends = proxies.discover()[treatment.kind].transport if treatment.proxies else None
         for flow in self._flows(trial):
             testcase = flow.workload.testcase
             for role, variant in (("client", flow.client), ("server", flow.server)):
                 if testcase not in variant.stack.testcases:
                     name = variant.stack.name
                     return f"{name} as {role}: its stack.toml does not list {testcase}; not started"
+            client = flow.client.stack
+            if ends is not None and ends != client.transport:
+                what = f"{treatment.kind} ends connections of {ends}"
+                return f"{what}, and {client.name} is of {client.transport}; not started"
             if self._testbed.agrees_on_protocol and (
                 lack := protocol.lack(flow.client.stack, flow.server.stack, testcase)
             ):

@@ -60,7 +60,8 @@ class LocalFlow:
         client, server = self.versions
         return JobFlow(
             testcase=self.testcase,
-            testcase_facts=TESTCASES[self.testcase].facts,
+            testcase_facts=TESTCASES[self.testcase].facts(self.client.stack.transport),
+            transport=self.client.stack.transport,
             alpn=self.alpn,
             requests=list(self.requests),
             start_ns=self.start_ns,

@@ -16,6 +16,8 @@ class JobFlow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     testcase: str
     # What of the test case measures depend on.
     testcase_facts: TestCaseFacts
+    # The transport protocol: `quic` or `tcp`.
+    transport: str = "quic"
     # The application protocol.
     alpn: str = "hq-interop"
     # Paths below `www`, each with a leading slash.

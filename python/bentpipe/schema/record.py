@@ -159,8 +159,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     outcome: Outcome
     # Why, in words; empty where there is nothing to say.
     detail: str = ""
-    # The application protocol: `hq-interop`, in real time perhaps `h3`; empty where nothing was started.
-    # HTTP/3 adds what hq-interop has not, so where results stand side by side those of `h3` are marked.
+    # The transport protocol: `quic` or `tcp`; empty where nothing was started, and in runs of the first
+    # format.
+    transport: str = ""
+    # The application protocol: `hq-interop`, in real time perhaps `h3`, over TCP `http/0.9`; empty where
+    # nothing was started. HTTP/3 adds what hq-interop has not, so where results stand side by side those of
+    # `h3` are marked.
     alpn: str = ""
     # What times and rates come from: `wire`, or `client`, its own report, where the wire could not be
     # decoded.
@@ -303,6 +307,7 @@ MEASURED = frozenset(
     (
         "outcome",
         "detail",
+        "transport",
         "alpn",
         "measured_from",
         "handshake_s",
@@ -491,6 +496,7 @@ TYPES: dict[str, dict[str, str]] = {
         "seed": "text",
         "outcome": "Outcome",
         "detail": "text",
+        "transport": "text",
         "alpn": "text",
         "measured_from": "text",
         "handshake_s": "number?",

@@ -16,7 +16,20 @@ import msgspec
 
 from bentpipe import labels, paths, strict
 from bentpipe.errors import UsageError, one_of
-from bentpipe.stacks.model import LOGS, PROTOCOLS, Build, Log, Mode, Need, Protocol, Role, Stack, Variant
+from bentpipe.stacks.model import (
+    LOGS,
+    PROTOCOLS,
+    TRANSPORTS,
+    Build,
+    Log,
+    Mode,
+    Need,
+    Protocol,
+    Role,
+    Stack,
+    Transport,
+    Variant,
+)
 from bentpipe.workload import TESTCASES
 
 _NEED = re.compile(r"([A-Za-z0-9_.+-]+)(?:\s*>=\s*(\d+(?:\.\d+)*))?")
@@ -65,6 +78,7 @@ class StackFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         tuple[Log, ...],
         msgspec.Meta(description=f"some of {', '.join(LOGS)}, or none"),
     ] = LOGS
+    transport: Transport = "quic"
     weight: Annotated[float, msgspec.Meta(gt=0)] = 1.0
     options: dict[str, str] = {}
     commands: dict[Mode, tuple[str, ...]] = {}
@@ -79,6 +93,9 @@ def load(folder: Path) -> Stack:
         raise strict.wrong(file, "testcases", list(said.testcases), f"some of {', '.join(TESTCASES)}")
     if "virtual-time" in said.commands and "hq-interop" not in said.alpn:
         raise strict.wrong(file, "alpn", list(said.alpn), "hq-interop too: virtual time has nothing else")
+    if any(TRANSPORTS[one] != said.transport for one in said.alpn):
+        over = [one for one in PROTOCOLS if TRANSPORTS[one] == said.transport]
+        raise strict.wrong(file, "alpn", list(said.alpn), f"over {said.transport}: {', '.join(over)}")
     if not said.commands or not all(said.commands.values()):
         raise UsageError(f"{file}: commands: no command", "give `virtual-time` or `sockets` an argument list")
     if said.build is None and any("{bin}" in word for words in said.commands.values() for word in words):

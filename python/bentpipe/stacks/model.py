@@ -19,9 +19,12 @@ from bentpipe.stacks import inputs, installed
 
 Role = Literal["client", "server"]
 Mode = Literal["virtual-time", "sockets"]
-Protocol = Literal["hq-interop", "h3"]
+Protocol = Literal["hq-interop", "h3", "http/0.9"]
+Transport = Literal["quic", "tcp"]
 Log = Literal["keylog", "qlog"]
-PROTOCOLS: tuple[Protocol, ...] = ("hq-interop", "h3")  # by their ALPN; what comes first is preferred
+# Application protocols by their ALPN; what comes first is preferred. The last is that of TCP.
+PROTOCOLS: tuple[Protocol, ...] = ("hq-interop", "h3", "http/0.9")
+TRANSPORTS: dict[Protocol, Transport] = {"hq-interop": "quic", "h3": "quic", "http/0.9": "tcp"}
 MODES: tuple[Mode, ...] = get_args(Mode)
 ROLES: tuple[Role, ...] = get_args(Role)
 LOGS: tuple[Log, ...] = ("keylog", "qlog")
@@ -68,6 +71,7 @@ class Stack:
     packages: tuple[str, ...] = ()  # Python packages of Bentpipe's own environment that it runs with
     alpn: tuple[str, ...] = PROTOCOLS[:1]  # application protocols in socket mode, of PROTOCOLS
     logs: tuple[str, ...] = LOGS  # those that it writes when it is asked to
+    transport: Transport = "quic"  # what its protocols are over
     weight: float = 1.0  # how much of a processor it takes in real time, where most take 1
 
     def command(self, mode: str) -> list[str]:

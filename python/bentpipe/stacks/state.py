@@ -67,7 +67,10 @@ def of(stack: Stack) -> StackStatus:
         return StackStatus(stack, None if why_not else _version(stack), why_not, None)
     if why_not is None:
         found = installed.read(stack.entry.folder)
-        return StackStatus(stack, found.version if found else None, None, found)
+        version = found.version if found else None
+        if stack.transport == "tcp":
+            version = _version(stack)  # the kernel's, which may be another one since
+        return StackStatus(stack, version, None, found)
     return StackStatus(stack, None, needs.what_is_missing(stack) or why_not, None)
 
 

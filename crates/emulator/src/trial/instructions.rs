@@ -65,6 +65,7 @@ fn endpoint(setup: &FlowSetup, role: Role) -> Instructions {
             folder(Some(setup.key_log(HostName::Client)).filter(|_| is_client)),
         ),
         ("QLOGDIR", folder(setup.qlog_of(role.host()))),
+        ("BENTPIPE_OWN_NAMESPACE", Some("1".to_owned())),
     ];
     Instructions {
         variables,

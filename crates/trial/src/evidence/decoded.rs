@@ -99,7 +99,9 @@ impl HopDecoder<'_> {
                     recorder.datagram(&datagram, info);
                 }
                 Transport::Tcp(bytes) => {
-                    if let Some((segment, payload)) = Segment::parse(path, bytes) {
+                    if let Some((segment, payload)) =
+                        Segment::parse([path.source.ip(), path.destination.ip()], bytes)
+                    {
                         of_tcp.segment(&segment, payload, info);
                     }
                 }

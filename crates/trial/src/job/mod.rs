@@ -87,6 +87,9 @@ pub struct FlowJob {
     pub testcase: String,
     /// What that means for measures.
     pub testcase_facts: TestCaseFacts,
+    /// The transport protocol: `quic` or `tcp`.
+    #[serde(default = "quic")]
+    pub transport: String,
     /// The application protocol, by its ALPN.
     #[serde(default = "hq_interop")]
     pub alpn: String,
@@ -168,6 +171,10 @@ fn ip_version<'de, D: Deserializer<'de>>(value: D) -> Result<IpVersion, D::Error
 
 fn newest_format() -> u64 {
     FORMAT
+}
+
+fn quic() -> String {
+    "quic".to_owned()
 }
 
 fn hq_interop() -> String {

@@ -84,6 +84,7 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
     TrialResult {
         outcome: outcome(finished),
         detail: detail(job, finished),
+        transport: job.measured().transport.clone(),
         alpn: job.measured().alpn.clone(),
         measured_from: if metrics.is_some() { "wire" } else { "client" },
         handshake_s: times.handshake_s,

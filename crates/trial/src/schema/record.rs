@@ -72,9 +72,12 @@ pub struct TrialResult {
     pub outcome: Outcome,
     /// Why, in words; empty where there is nothing to say.
     pub detail: String,
-    /// The application protocol: `hq-interop`, in real time perhaps `h3`; empty where nothing was
-    /// started. HTTP/3 adds what hq-interop has not, so where results stand side by side those of
-    /// `h3` are marked.
+    /// The transport protocol: `quic` or `tcp`; empty where nothing was started, and in runs of the
+    /// first format.
+    pub transport: String,
+    /// The application protocol: `hq-interop`, in real time perhaps `h3`, over TCP `http/0.9`;
+    /// empty where nothing was started. HTTP/3 adds what hq-interop has not, so where results stand
+    /// side by side those of `h3` are marked.
     pub alpn: String,
     /// What times and rates come from: `wire`, or `client`, its own report, where the wire could
     /// not be decoded.

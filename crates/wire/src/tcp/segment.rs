@@ -1,6 +1,6 @@
 //! From a captured packet to the TCP segment in it.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use super::header::Header;
 use crate::capture::CapturedPacket;
@@ -31,22 +31,26 @@ impl Segment {
         }
         let (segment, payload) = read(ip.rest, ip.length).ok_or(DecapsulationError::Damaged)?;
         let segment = Self {
-            path: Path {
-                source: SocketAddr::new(ip.source, segment.path.source.port()),
-                destination: SocketAddr::new(ip.destination, segment.path.destination.port()),
-            },
             identification: ip.identification,
             ..segment
         };
-        Ok((segment, payload))
+        Ok((segment.between([ip.source, ip.destination]), payload))
     }
 
-    /// The segment that `bytes` are, which went along `path`, and its payload. None if it is
-    /// damaged.
+    /// The segment that `bytes` are, which went from one address to another, and its payload. None
+    /// if it is damaged.
     #[must_use]
-    pub fn parse(path: Path, bytes: &[u8]) -> Option<(Self, &[u8])> {
+    pub fn parse([source, destination]: [IpAddr; 2], bytes: &[u8]) -> Option<(Self, &[u8])> {
         let (segment, payload) = read(Cursor::new(bytes), Some(bytes.len()))?;
-        Some((Self { path, ..segment }, payload))
+        Some((segment.between([source, destination]), payload))
+    }
+
+    fn between(self, [source, destination]: [IpAddr; 2]) -> Self {
+        let path = Path {
+            source: SocketAddr::new(source, self.path.source.port()),
+            destination: SocketAddr::new(destination, self.path.destination.port()),
+        };
+        Self { path, ..self }
     }
 }
 

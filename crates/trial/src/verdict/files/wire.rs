@@ -34,7 +34,7 @@ impl Claim {
             return Ok(()); // of a protocol that is not known here, the files are all there is
         }
         if seen.is_empty() {
-            return Err(ProofFailure::Sealed("no QUIC connection could be made out"));
+            return Err(ProofFailure::Sealed("no connection could be made out"));
         }
         let made: Vec<&DecodedConnection> =
             seen.iter().filter(|it| it.establishment.complete).collect();

@@ -1,0 +1,63 @@
+//! Linux's TCP with TLS 1.3 as an endpoint program (`endpoints/CONTRACT.md`), in socket mode.
+//!
+//! HTTP/0.9 over TLS: a connection for each request, `GET /path` or `PUT /path`, whose ends say
+//! `close_notify` and FIN. Congestion control and all else of TCP is the kernel's; `kernel` says
+//! what of it is set.
+
+mod client;
+mod files;
+mod kernel;
+mod server;
+
+use std::env;
+use std::process::ExitCode;
+
+use bentpipe_endpoint::{EndpointError, Options, Role, Setup, TestCase};
+
+use crate::kernel::Kernel;
+
+/// The application protocol, as IANA registered it.
+const ALPN: &[u8] = b"http/0.9";
+
+fn main() -> ExitCode {
+    let arguments: Vec<_> = env::args().skip(1).collect();
+    let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["--version"] => {
+            println!("{}", kernel::version());
+            Ok(())
+        }
+        [] => run(),
+        _ => {
+            eprintln!("usage: bentpipe-endpoint-linux [--version]");
+            eprintln!("endpoints/CONTRACT.md says what it does.");
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bentpipe-endpoint-linux: {error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+fn run() -> Result<(), EndpointError> {
+    let protocol = env::var("BENTPIPE_ALPN").unwrap_or_default();
+    if protocol.as_bytes() != ALPN {
+        let what = format!("application protocol {protocol:?}; over TCP there is http/0.9");
+        return Err(EndpointError::Unsupported(what));
+    }
+    let setup = Setup::from_environment()?;
+    if matches!(setup.test_case, TestCase::Multiplexing | TestCase::ZeroRtt) {
+        let what = format!("test case {:?}", setup.test_case.name());
+        return Err(EndpointError::Unsupported(what));
+    }
+    let mut options = Options::new(setup.options.clone());
+    let kernel = Kernel::take(&mut options)?;
+    options.finish()?;
+    match setup.role {
+        Role::Client => client::run(&setup, &kernel),
+        Role::Server => server::run(&setup, &kernel),
+    }
+}

@@ -1,0 +1,71 @@
+"""Linux's own TCP with TLS, beside QUIC: what its records say, held against tshark, and what is refused."""
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Command, installed_or_skip
+from test_emu import RUN, trusted
+
+from bentpipe.stacks import catalogue
+
+pytestmark = [pytest.mark.emulated, pytest.mark.usefixtures("namespaces")]
+
+SIZE = 200_000
+TSHARK = shutil.which("tshark")
+
+
+def run(bentpipe: Command, *arguments: str, server: str = "linux") -> list[dict[str, Any]]:
+    if why := catalogue.discover()["linux"].missing("sockets"):
+        pytest.skip(why)
+    words = ["--scenario", "goodput", "--client", "linux", "--server", server, "--iterations", "1"]
+    return trusted(bentpipe(*RUN, *words, "--out", "A", *arguments).records())
+
+
+def tshark(trace: Path, filtered: str) -> list[float]:
+    """The times of packets at the client's side for which a filter holds."""
+    here = f"({filtered}) && frame.interface_id == 0"
+    command = [str(TSHARK), "-r", str(trace), "-Y", here, "-T", "fields", "-e", "frame.time_epoch"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return [float(line) for line in done.stdout.split()]
+
+
+@pytest.mark.skipif(TSHARK is None, reason="tshark is not installed (apt install tshark)")
+def test_times_are_those_that_tshark_reads(bentpipe: Command) -> None:
+    (record,) = run(bentpipe, "--bytes", str(SIZE), "--trace", "all")
+    assert (record["outcome"], record["detail"]) == ("ok", "")
+    assert (record["transport"], record["alpn"], record["measured_from"]) == ("tcp", "http/0.9", "wire")
+    trace = Path("A/trials") / record["trial"] / "trace.pcapng"
+    (syn, *_) = tshark(trace, "tcp.flags.syn == 1 && tcp.flags.ack == 0")
+    (finished, *_) = tshark(trace, "tls.handshake.type == 20 && tcp.dstport == 443")
+    assert record["handshake_s"] == pytest.approx(finished - syn, abs=1e-6)
+    data = tshark(trace, "tcp.srcport == 443 && tcp.len > 0")
+    assert record["completion_s"] == pytest.approx(max(data) - syn, abs=0.1), "the last says close_notify"
+    assert record["handshake_s"] < record["ttfb_s"] < record["completion_s"]
+    assert record["limit_s"] == pytest.approx(3 * 0.030 + SIZE * 8 * 1.05 / 10e6)
+    assert record["server_version"].startswith("Linux ")
+
+
+def test_each_test_case_and_ip_version_proves_itself(bentpipe: Command) -> None:
+    cases = f"resumption:2x10kB,upload:{SIZE},handshake:1kB,duration:2s"
+    records = run(
+        bentpipe, "--workload", cases, "--ip", "6", server="linux:cc=newreno:sack=off:timestamps=off"
+    )
+    assert [(one["outcome"], one["detail"]) for one in records] == [("ok", "")] * 4
+    resumption, upload, _, duration = records
+    assert (resumption["connections"], resumption["resumed"]) == (2, True)
+    assert upload["ttfb_s"] is None and upload["goodput_bps"] > 0
+    assert 0 < duration["efficiency"] <= 1
+
+
+def test_what_cannot_be_is_unsupported_and_says_why(bentpipe: Command) -> None:
+    installed_or_skip("noq")
+    (unknown,) = run(bentpipe, "--bytes", "1kB", server="linux:cc=vegan")
+    assert unknown["outcome"] == "unsupported"
+    assert "this kernel has" in unknown["detail"] and "sudo modprobe tcp_vegan" in unknown["detail"]
+    (mixed,) = run(bentpipe, "--bytes", "1kB", "--out", "B", server="noq")
+    assert mixed["outcome"] == "unsupported" and "no common protocol" in mixed["detail"]
+    (split,) = run(bentpipe, "--bytes", "1kB", "--out", "C", "--treatment", "quic-pep")
+    assert split["outcome"] == "unsupported" and "quic-pep ends connections of quic" in split["detail"]
