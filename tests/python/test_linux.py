@@ -9,6 +9,7 @@ import pytest
 from conftest import Command, installed_or_skip
 from test_emu import RUN, trusted
 
+from bentpipe.analysis import ideal_sender
 from bentpipe.stacks import catalogue
 
 pytestmark = [pytest.mark.emulated, pytest.mark.usefixtures("namespaces")]
@@ -46,6 +47,8 @@ def test_times_are_those_that_tshark_reads(bentpipe: Command) -> None:
     assert record["handshake_s"] < record["ttfb_s"] < record["completion_s"]
     assert record["limit_s"] == pytest.approx(3 * 0.030 + SIZE * 8 * 1.05 / 10e6)
     assert record["server_version"].startswith("Linux ")
+    drawn = ideal_sender.curve("transfer", SIZE, record["limit_s"], 0.030, record["transport"])
+    assert drawn is not None and drawn[1][0] == pytest.approx(0.090), "SYN, TLS, request"
 
 
 def test_each_test_case_and_ip_version_proves_itself(bentpipe: Command) -> None:
@@ -67,5 +70,7 @@ def test_what_cannot_be_is_unsupported_and_says_why(bentpipe: Command) -> None:
     assert "this kernel has" in unknown["detail"] and "sudo modprobe tcp_vegan" in unknown["detail"]
     (mixed,) = run(bentpipe, "--bytes", "1kB", "--out", "B", server="noq")
     assert mixed["outcome"] == "unsupported" and "no common protocol" in mixed["detail"]
+    (two,) = run(bentpipe, "--bytes", "1kB", "--out", "D", "--flow", "server=linux", server="linux:sack=off")
+    assert two["outcome"] == "unsupported" and "other settings of TCP at the server" in two["detail"]
     (split,) = run(bentpipe, "--bytes", "1kB", "--out", "C", "--treatment", "quic-pep")
     assert split["outcome"] == "unsupported" and "quic-pep ends connections of quic" in split["detail"]

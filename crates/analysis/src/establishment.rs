@@ -65,6 +65,13 @@ struct Early {
 
 impl Early {
     fn of(connection: &Connection, entries: &[LedgerEntry]) -> Self {
+        if connection.protocol == Protocol::Tcp {
+            // Among what TLS carries they are not told apart.
+            return Self {
+                bytes: None,
+                accepted: None,
+            };
+        }
         let of_kind = |packet: &Packet| packet.kind == Kind::Quic(PacketType::ZeroRtt);
         let all = connection.packets.iter().zip(entries);
         let early: Vec<_> = all.filter(|(it, _)| of_kind(it) && !it.copy).collect();

@@ -17,6 +17,11 @@ const HEADER: usize = 5;
 const LARGEST_RECORD: usize = (1 << 14) + 256;
 /// Bytes behind a gap that are kept until it is filled.
 const MOST_AHEAD: usize = 64 << 20;
+/// Bytes without a gap that are kept until the other end's hello has come.
+const MOST_WAITING: usize = 1 << 20;
+/// Bytes of handshake messages in the clear, and of those that are protected, certificates among them.
+const MOST_HELLO: usize = 1 << 15;
+const MOST_MESSAGES: usize = 1 << 18;
 
 /// Types of records, RFC 8446 section 5.1.
 const CHANGE_CIPHER_SPEC: u8 = 20;
@@ -35,11 +40,13 @@ pub struct TlsRecords {
     /// The application data in the streams of client and server, as offsets, without what records
     /// add.
     pub application: [Vec<Range<u64>>; 2],
+    /// Up to where the streams of client and server were read; nothing is known of what lies behind.
+    pub read_to: [u64; 2],
     /// The offset behind the client's Finished.
     pub client_finished: Option<u64>,
     /// What the server's messages showed.
     pub handshake: Handshake,
-    /// Whether all that was seen of both streams could be decrypted, application data among it.
+    /// Whether both streams could be decrypted, up to where they were read, beyond the handshake.
     pub readable: bool,
 }
 
@@ -130,6 +137,7 @@ impl<'k> TlsReader<'k> {
         let is_read = |side: &Side| !side.failed && side.phase == Phase::Application;
         Some(TlsRecords {
             readable: is_read(&client) && is_read(&server),
+            read_to: [client.offset, server.offset],
             application: [client.application, server.application],
             client_finished: client.finished,
             handshake: self.handshake,
@@ -151,8 +159,11 @@ impl<'k> TlsReader<'k> {
         side.offset += read as u64;
         side.bytes = bytes;
         side.bytes.drain(..read);
+        if side.bytes.len() > MOST_WAITING {
+            side.failed = true; // the other end's hello does not come
+        }
         if side.failed {
-            side.bytes = Vec::new();
+            side.forget();
         }
     }
 
@@ -173,10 +184,11 @@ impl<'k> TlsReader<'k> {
         let payload = &record[HEADER..];
         let side = &mut self.sides[sender as usize];
         match record[0] {
-            HANDSHAKE if side.phase == Phase::Plain => {
+            // After a HelloRetryRequest a client that began with early data says hello again.
+            HANDSHAKE if side.phase < Phase::Handshake => {
                 side.hello.extend_from_slice(payload);
                 self.hello(sender);
-                true
+                !self.sides[sender as usize].failed
             }
             CHANGE_CIPHER_SPEC | ALERT => true,
             APPLICATION_DATA => self.protected(sender, record, start),
@@ -188,14 +200,21 @@ impl<'k> TlsReader<'k> {
     }
 
     fn hello(&mut self, sender: End) {
-        let stream = &self.sides[sender as usize].hello;
+        let side = &mut self.sides[sender as usize];
         match sender {
-            End::Client => self.client_random = client_random(stream),
-            End::Server => {
-                self.suite = cipher_suite(stream).and_then(Suite::from_tls);
-                self.handshake.read_hello(stream);
+            End::Client if self.client_random.is_none() => {
+                self.client_random = client_random(&side.hello);
             }
+            End::Server if self.handshake.took_ticket.is_none() => {
+                let number = cipher_suite(&side.hello);
+                self.suite = number.and_then(Suite::from_tls);
+                // Of TLS 1.2, or no TLS.
+                side.failed |= number.is_some() && self.suite.is_none();
+                self.handshake.read_hello(&side.hello);
+            }
+            _ => {}
         }
+        side.failed |= side.hello.len() > MOST_HELLO;
     }
 
     /// Takes in a record that is protected; whether it could be read now.
@@ -232,6 +251,7 @@ impl<'k> TlsReader<'k> {
             Phase::Plain | Phase::Early => {}
             Phase::Handshake => {
                 side.rest.extend_from_slice(content);
+                side.failed |= side.rest.len() > MOST_MESSAGES;
                 if sender == End::Server {
                     self.handshake.read_rest(&side.rest);
                 }
@@ -309,7 +329,10 @@ impl Side {
                 self.ahead_bytes += bytes.len() - there.len();
                 *there = bytes.to_vec();
             }
-            self.failed = self.ahead_bytes > MOST_AHEAD;
+            if self.ahead_bytes > MOST_AHEAD {
+                self.failed = true;
+                self.forget();
+            }
             return false;
         }
         let mut is_new = self.append(offset, bytes);
@@ -323,6 +346,12 @@ impl Side {
             is_new |= self.append(offset, &bytes);
         }
         is_new
+    }
+
+    fn forget(&mut self) {
+        self.bytes = Vec::new();
+        self.ahead.clear();
+        self.ahead_bytes = 0;
     }
 
     /// Appends what of bytes that begin at `offset`, which leave no gap, was not there yet.

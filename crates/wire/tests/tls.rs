@@ -182,6 +182,37 @@ fn without_secrets_the_hello_can_be_read_and_no_more() {
 }
 
 #[test]
+fn behind_a_gap_nothing_is_read_and_that_is_said() {
+    let laboratory = Laboratory::new();
+    let sent = laboratory.connection(40_000);
+    let secrets = laboratory.key_log();
+    let whole = read(&secrets, &sent);
+    let server = &sent[1];
+    assert_eq!(whole.read_to, [sent[0].len() as u64, server.len() as u64]);
+    let mut reader = TlsReader::new(&secrets);
+    reader.read(End::Client, 0, &sent[0]);
+    reader.read(End::Server, 0, &server[..20_000]);
+    reader.read(End::Server, 21_000, &server[21_000..]);
+    let records = reader.finish().unwrap();
+    assert!(
+        records.readable && records.read_to[1] <= 20_000,
+        "{:?}",
+        records.read_to
+    );
+    let last = records.application[1].last().unwrap();
+    assert!(last.end <= records.read_to[1]);
+}
+
+#[test]
+fn many_messages_are_given_up() {
+    let secrets = KeyLog::default();
+    let mut reader = TlsReader::new(&secrets);
+    let record = [22, 3, 3, 0, 4, 0, 0, 0, 0];
+    reader.read(End::Server, 0, &record.repeat(200_000));
+    assert_eq!(reader.finish(), None);
+}
+
+#[test]
 fn what_is_no_tls_is_none() {
     let secrets = KeyLog::default();
     let mut reader = TlsReader::new(&secrets);

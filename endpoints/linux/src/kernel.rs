@@ -1,8 +1,8 @@
 //! What of the kernel's TCP is set: per socket where that can be, else for the network namespace.
 //!
-//! A trial has namespaces of its own. There every setting that results depend on gets the value that
-//! Linux documents as its default (`Documentation/networking/ip-sysctl.rst`), so that nothing of the
-//! machine's own leaks in, and then what options ask for. Elsewhere nothing is touched, and options
+//! A trial has namespaces of its own. There settings that results depend on get the values that Linux
+//! documents as its defaults (`Documentation/networking/ip-sysctl.rst`, 6.16 and newer), whatever the
+//! machine has, and then those that options ask for. Elsewhere nothing is touched, and options
 //! that would need it are refused.
 
 use std::env;
@@ -23,7 +23,7 @@ const OWN_NAMESPACE: &str = "BENTPIPE_OWN_NAMESPACE";
 const BACKLOG: i32 = 1024;
 
 const DEFAULTS: [(&str, &str); 16] = [
-    ("tcp_rmem", "4096 131072 6291456"),
+    ("tcp_rmem", "4096 131072 33554432"),
     ("tcp_wmem", "4096 16384 4194304"),
     ("tcp_moderate_rcvbuf", "1"),
     ("tcp_window_scaling", "1"),
@@ -44,21 +44,23 @@ const DEFAULTS: [(&str, &str); 16] = [
 /// The variant of the kernel's TCP that options ask for.
 pub struct Kernel {
     congestion: String,
+    /// Of the namespace, in the order in which they are written.
+    settings: Vec<(&'static str, String)>,
 }
 
 impl Kernel {
-    /// Takes the options, and sets up the network namespace.
+    /// Takes the options.
     pub fn take(options: &mut Options) -> Result<Self, EndpointError> {
         let congestion = congestion(options.take("cc").as_deref().unwrap_or("cubic"))?;
         let mut changes = Vec::new();
-        if let Some(window) = options.take_number("window", 4096..=1 << 30)? {
-            changes.push(("tcp_rmem", format!("4096 131072 {}", window.max(131_072))));
-            changes.push(("tcp_wmem", format!("4096 16384 {}", window.max(16_384))));
+        if let Some(window) = options.take_number("window", 131_072..=1 << 30)? {
+            changes.push(("tcp_rmem", format!("4096 131072 {window}")));
+            changes.push(("tcp_wmem", format!("4096 16384 {window}")));
         }
         for (option, setting, [on, off]) in [
             ("sack", "tcp_sack", ["1", "0"]),
             ("timestamps", "tcp_timestamps", ["1", "0"]),
-            ("ecn", "tcp_ecn", ["1", "2"]),
+            ("ecn", "tcp_ecn", ["1", "0"]),
         ] {
             match options.take(option).as_deref() {
                 None => {}
@@ -70,16 +72,23 @@ impl Kernel {
                 }
             }
         }
-        if env::var_os(OWN_NAMESPACE).is_some() {
-            let defaults = DEFAULTS.map(|(name, value)| (name, value.to_owned()));
-            for (name, value) in defaults.iter().chain(&changes) {
-                set(name, value)?;
-            }
-        } else if let Some((name, _)) = changes.first() {
+        let is_own = env::var_os(OWN_NAMESPACE).is_some_and(|it| it == "1");
+        if let (false, Some((name, _))) = (is_own, changes.first()) {
             let what = format!("{name} outside of a network namespace of the trial's own");
             return Err(EndpointError::Unsupported(what));
         }
-        Ok(Self { congestion })
+        let defaults = DEFAULTS.map(|(name, value)| (name, value.to_owned()));
+        let settings = defaults.into_iter().chain(changes);
+        Ok(Self {
+            congestion,
+            settings: settings.filter(|_| is_own).collect(),
+        })
+    }
+
+    /// Sets up the network namespace, if it is the trial's own.
+    pub fn apply(&self) -> Result<(), EndpointError> {
+        let mut settings = self.settings.iter();
+        settings.try_for_each(|(name, value)| set(name, value))
     }
 
     /// A connection to `remote`.

@@ -56,6 +56,7 @@ fn run() -> Result<(), EndpointError> {
     let mut options = Options::new(setup.options.clone());
     let kernel = Kernel::take(&mut options)?;
     options.finish()?;
+    kernel.apply()?;
     match setup.role {
         Role::Client => client::run(&setup, &kernel),
         Role::Server => server::run(&setup, &kernel),

@@ -48,15 +48,22 @@ pub fn run(setup: &Setup, kernel: &Kernel) -> Result<(), EndpointError> {
     let keylog = setup.keylog.clone();
     thread::spawn(move || {
         signals.forever().next();
-        let complete = keylog.is_none_or(|keylog| keylog.complete().is_ok());
-        process::exit(i32::from(!complete));
+        let written = keylog.map_or(Ok(()), |keylog| keylog.complete());
+        if let Err(error) = &written {
+            eprintln!("bentpipe-endpoint-linux: {error}");
+        }
+        process::exit(i32::from(written.is_err()));
     });
     println!("ready");
     for stream in listener.incoming() {
-        let (stream, server) = (
-            stream.map_err(EndpointError::io("accepting"))?,
-            server.clone(),
-        );
+        let stream = match stream {
+            Ok(stream) => stream,
+            Err(error) => {
+                eprintln!("bentpipe-endpoint-linux: accepting: {error}"); // others may still come
+                continue;
+            }
+        };
+        let server = server.clone();
         thread::spawn(move || {
             if let Err(error) = server.answer(stream) {
                 eprintln!("bentpipe-endpoint-linux: {error}");

@@ -11,18 +11,20 @@ from bentpipe.workload import TESTCASES
 HEADERS = 1.05  # bytes on the link per byte of a file: 5 % are headers
 
 
-def round_trips(testcase: str) -> tuple[float, float]:
+def round_trips(testcase: str, transport: str = "quic") -> tuple[float, float]:
     """Round trips of the ideal sender before the first byte of files arrives, and after the last."""
     found = TESTCASES[testcase]
-    return found.before, found.after
+    return found.before_first(transport), found.after
 
 
-def curve(testcase: str, size_bytes: int, limit_s: float, rtt_s: float) -> list[tuple[float, float]] | None:
+def curve(
+    testcase: str, size_bytes: int, limit_s: float, rtt_s: float, transport: str = "quic"
+) -> list[tuple[float, float]] | None:
     """What the ideal sender has brought, headers counted, as (seconds, bytes): nothing until handshake and
     request have had their round trips, then files and headers at the link's rate, or the mean of one that
     changes. None if its time is too short for that.
     """
-    before, after = round_trips(testcase)
+    before, after = round_trips(testcase, transport)
     begin, end = before * rtt_s, limit_s - after * rtt_s
     if begin > end:
         return None

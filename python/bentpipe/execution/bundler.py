@@ -13,7 +13,7 @@ from bentpipe.plan.trial import Trial
 from bentpipe.runs.manifest import Manifest
 from bentpipe.schema.bundle import FORMAT, Bundle, BundleFlow
 from bentpipe.stacks import protocol, proxies, state
-from bentpipe.stacks.model import PROTOCOLS, Variant
+from bentpipe.stacks.model import PROTOCOLS, ROLES, Variant
 from bentpipe.testbed import TESTBEDS
 from bentpipe.workload import Workload
 
@@ -105,6 +105,10 @@ class Bundler:
                 lack := protocol.lack(flow.client.stack, flow.server.stack, testcase)
             ):
                 return f"{lack}; not started"
+        for role in ROLES:
+            asked = {_settings(flow, role) for flow in self._flows(trial)} - {None}
+            if len(asked) > 1:
+                return f"flows ask for other settings of TCP at the {role} than one another; not started"
         return None
 
     def _flows(self, trial: Trial) -> list[PlannedFlow]:
@@ -133,6 +137,14 @@ class Bundler:
             client=of_stack(client, self._versions.get(client.stack.name)),
             server=of_stack(server, self._versions.get(server.stack.name)),
         )
+
+
+def _settings(flow: PlannedFlow, role: str) -> tuple[tuple[str, str], ...] | None:
+    """What a flow's program sets for its whole host; None for none. Congestion control is of a socket."""
+    variant = flow.client if role == "client" else flow.server
+    if variant.stack.transport != "tcp":
+        return None
+    return tuple(sorted((name, value) for name, value in dict(variant.options).items() if name != "cc"))
 
 
 def _files(workloads: Sequence[Workload]) -> dict[str, int]:

@@ -73,7 +73,7 @@ class StackFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     alpn: Annotated[
         tuple[Protocol, ...],
         msgspec.Meta(min_length=1, description=f"some of {', '.join(PROTOCOLS)}"),
-    ] = PROTOCOLS[:1]
+    ] = ()
     logs: Annotated[
         tuple[Log, ...],
         msgspec.Meta(description=f"some of {', '.join(LOGS)}, or none"),
@@ -89,12 +89,14 @@ def load(folder: Path) -> Stack:
     """The stack in `folder`; UsageError if its stack.toml is not as the contract says."""
     file = folder / "stack.toml"
     said = strict.read(file, StackFile)
+    over = tuple(one for one in PROTOCOLS if TRANSPORTS[one] == said.transport)
+    if not said.alpn:
+        said = msgspec.structs.replace(said, alpn=over[:1])
     if not said.testcases or not set(said.testcases) <= set(TESTCASES):
         raise strict.wrong(file, "testcases", list(said.testcases), f"some of {', '.join(TESTCASES)}")
     if "virtual-time" in said.commands and "hq-interop" not in said.alpn:
         raise strict.wrong(file, "alpn", list(said.alpn), "hq-interop too: virtual time has nothing else")
     if any(TRANSPORTS[one] != said.transport for one in said.alpn):
-        over = [one for one in PROTOCOLS if TRANSPORTS[one] == said.transport]
         raise strict.wrong(file, "alpn", list(said.alpn), f"over {said.transport}: {', '.join(over)}")
     if not said.commands or not all(said.commands.values()):
         raise UsageError(f"{file}: commands: no command", "give `virtual-time` or `sockets` an argument list")

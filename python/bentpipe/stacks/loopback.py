@@ -28,6 +28,7 @@ from bentpipe.stacks.patience import SOCKETS_S
 # What a program is told, and must not have from elsewhere.
 _VARIABLES = (
     *("ROLE", "TESTCASE", "REQUESTS", "BENTPIPE_LISTEN", "BENTPIPE_ALPN", "BENTPIPE_OPTIONS"),
+    "BENTPIPE_OWN_NAMESPACE",
     *("WWW", "DOWNLOADS", "CERTS", "SSLKEYLOGFILE", "QLOGDIR"),
 )
 

@@ -128,7 +128,8 @@ fn of_one_place(name: Option<&str>, recorded: ObservedConnection) -> Connection 
 /// What one of two places could read more of. A capture may have gaps.
 fn fuller(one: Option<&TlsRecords>, other: Option<&TlsRecords>) -> Option<TlsRecords> {
     let all = [one, other].into_iter().flatten();
-    all.max_by_key(|it| it.readable).cloned()
+    all.max_by_key(|it| (it.readable, it.read_to.iter().sum::<u64>()))
+        .cloned()
 }
 
 fn of_two_places(names: [Option<&str>; 2], pair: [ObservedConnection; 2]) -> Connection {

@@ -66,7 +66,9 @@ impl Milestones {
                 _ => false,
             };
             let sends_it = |packet: &Packet| connection.frames(packet).iter().any(has_it);
-            return Some(of_client.find(|(_, packet)| sends_it(packet))?.0);
+            if let Some((time, _)) = passing(connection, End::Client).find(|(_, it)| sends_it(it)) {
+                return Some(time);
+            }
         }
         if connection.protocol == Protocol::Tcp {
             let (answered, _) = passing(connection, End::Server).next()?;

@@ -16,6 +16,8 @@ pub(super) struct Content {
     /// Each with how many bytes of application data come before it.
     data: [Vec<(Range<u64>, u64)>; 2],
     size: [u64; 2],
+    /// Bytes behind it count as data: nothing better is known of them.
+    read_to: [u64; 2],
 }
 
 impl Content {
@@ -31,7 +33,11 @@ impl Content {
             });
             placed.collect()
         });
-        Some(Self { data, size })
+        Some(Self {
+            data,
+            size,
+            read_to: tls.read_to,
+        })
     }
 
     /// Where the byte at `offset` of `sender`'s stream is among its data; behind all that was seen,
@@ -39,11 +45,16 @@ impl Content {
     pub(super) fn position(&self, sender: End, offset: u64) -> u64 {
         let data = &self.data[sender as usize];
         let from = data.partition_point(|(range, _)| range.end <= offset);
-        if let Some((range, before)) = data.get(from) {
-            return before + offset.saturating_sub(range.start);
+        match data.get(from) {
+            Some((range, before)) => before + offset.saturating_sub(range.start),
+            None => self.behind(sender, offset),
         }
-        let end = data.last().map_or(0, |(range, _)| range.end);
-        self.size[sender as usize] + (offset - end)
+    }
+
+    /// Where a byte behind all data that were read is among the data.
+    fn behind(&self, sender: End, offset: u64) -> u64 {
+        let end = sender as usize;
+        self.size[end] + offset.saturating_sub(self.read_to[end])
     }
 
     /// The frames of a segment with these bytes of `sender`'s stream.
@@ -55,14 +66,17 @@ impl Content {
         frames: &mut Vec<Frame>,
     ) {
         let data = &self.data[sender as usize];
-        let from = data.partition_point(|(range, _)| range.end <= bytes.start);
-        let mut at = bytes.start;
-        for (range, before) in data[from..]
-            .iter()
-            .take_while(|(it, _)| it.start < bytes.end)
-        {
+        let read = bytes.start
+            ..bytes
+                .end
+                .min(self.read_to[sender as usize])
+                .max(bytes.start);
+        let from = data.partition_point(|(range, _)| range.end <= read.start);
+        let mut at = read.start;
+        let within = if read.is_empty() { &[] } else { &data[from..] };
+        for (range, before) in within.iter().take_while(|(it, _)| it.start < read.end) {
             frames.extend(crypto(at..range.start));
-            let (start, end) = (at.max(range.start), bytes.end.min(range.end));
+            let (start, end) = (at.max(range.start), read.end.min(range.end));
             frames.push(Frame::Stream {
                 id: 0,
                 offset: before + (start - range.start),
@@ -71,12 +85,13 @@ impl Content {
             });
             at = end;
         }
-        frames.extend(crypto(at..bytes.end));
-        frames.extend(fin.then_some(Frame::Stream {
+        frames.extend(crypto(at..read.end));
+        let rest = read.end..bytes.end;
+        frames.extend((fin || !rest.is_empty()).then(|| Frame::Stream {
             id: 0,
-            offset: self.size[sender as usize],
-            length: 0,
-            fin: true,
+            offset: self.behind(sender, rest.start),
+            length: length(&rest),
+            fin,
         }));
     }
 }
@@ -95,15 +110,46 @@ fn length(bytes: &Range<u64>) -> u32 {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use proptest::sample::Index;
 
     use super::*;
 
+    /// What frames say of a stream: bytes of data, which come in order, of the rest, and whether it
+    /// ended.
+    fn told(content: &Content, cuts: &[u64]) -> (u64, u64, bool) {
+        let mut frames = Vec::new();
+        for pair in cuts.windows(2) {
+            let is_last = Some(&pair[1]) == cuts.last() && pair[0] < pair[1];
+            content.frames(End::Client, &(pair[0]..pair[1]), is_last, &mut frames);
+        }
+        let (mut data, mut rest, mut ended) = (0, 0, false);
+        for frame in frames {
+            match frame {
+                Frame::Stream {
+                    offset,
+                    length,
+                    fin,
+                    ..
+                } => {
+                    assert!(length > 0 || fin, "what says nothing is no frame");
+                    assert_eq!(offset, data);
+                    data += u64::from(length);
+                    ended |= fin;
+                }
+                Frame::Crypto { length, .. } => rest += u64::from(length),
+                other => unreachable!("{other:?}"),
+            }
+        }
+        (data, rest, ended)
+    }
+
     proptest! {
-        /// However a stream is cut into segments, its data are there once, and so is all else.
+        /// However a stream is cut into segments, and however far it was read, each byte is there once.
         #[test]
         fn no_byte_is_lost_or_doubled(
             lengths in prop::collection::vec((1u64..50, 1u64..50), 1..20),
-            cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..30),
+            cuts in prop::collection::vec(any::<Index>(), 0..30),
+            unread in 0u64..40,
         ) {
             let mut at = 0;
             let records = lengths.iter().map(|(other, data)| {
@@ -112,34 +158,22 @@ mod tests {
                 range
             });
             let application: Vec<_> = records.collect();
-            let whole = at + 7;
+            let read_to = at + 7;
+            let whole = read_to + unread;
             let tls = TlsRecords {
                 application: [application, Vec::new()],
+                read_to: [read_to, 0],
                 readable: true,
                 ..TlsRecords::default()
             };
             let content = Content::of(Some(&tls)).unwrap();
-            let mut cuts: Vec<u64> = cuts.iter().map(|it| it.index(usize::try_from(whole).unwrap()) as u64).collect();
+            let size = usize::try_from(whole).unwrap();
+            let mut cuts: Vec<u64> = cuts.iter().map(|it| it.index(size) as u64).collect();
             cuts.extend([0, whole]);
             cuts.sort_unstable();
-            let mut frames = Vec::new();
-            for pair in cuts.windows(2) {
-                content.frames(End::Client, &(pair[0]..pair[1]), pair[1] == whole, &mut frames);
-            }
-            let (mut next, mut others, mut ended) = (0, 0, false);
-            for frame in frames {
-                match frame {
-                    Frame::Stream { offset, length, fin, .. } => {
-                        prop_assert_eq!(offset, next);
-                        next += u64::from(length);
-                        ended |= fin;
-                    }
-                    Frame::Crypto { length, .. } => others += u64::from(length),
-                    _ => unreachable!(),
-                }
-            }
             let data: u64 = lengths.iter().map(|(_, data)| data).sum();
-            prop_assert_eq!((next, others, ended), (data, whole - data, true));
+            prop_assert_eq!(told(&content, &cuts), (data + unread, read_to - data, true));
+            prop_assert_eq!(content.position(End::Client, whole), data + unread);
         }
     }
 }

@@ -11,6 +11,7 @@ mod transfer;
 use std::time::Duration;
 
 use bentpipe_analysis::Metrics;
+use bentpipe_analysis::connection::Protocol;
 use bentpipe_link::HostName;
 use bentpipe_units::Time;
 
@@ -56,7 +57,9 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
         start: start.unwrap_or(Time::ZERO),
     };
     let facts = link_facts(job.hops()[0], files);
-    let readable = measured.filter(|_| here.has_secrets);
+    let readable = measured
+        .filter(|_| here.has_secrets)
+        .filter(|it| it.connection.protocol != Protocol::Tcp || it.is_readable());
     let (metrics, findings) = readable.map(|seen| on_wire(seen, &facts)).unzip();
     let mut times = times(job, finished, metrics.as_ref(), start);
     let (bytes, end) = moved(job, finished, files, &mut times);

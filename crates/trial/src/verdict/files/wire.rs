@@ -61,7 +61,7 @@ impl Claim {
         if self.round_trip > LONG && hellos < 2 {
             let round_trip = self.round_trip;
             return other(format!(
-                "expected two ClientHellos or more, as the round trip takes {round_trip}; saw {hellos}"
+                "expected two ClientHellos (of TCP, SYNs) or more, as the round trip takes {round_trip}; saw {hellos}"
             ));
         }
         Ok(())
@@ -341,7 +341,7 @@ mod tests {
         assert_eq!(judge(TestCase::Longrtt, &[retry]), "proved");
         assert_eq!(
             judge(TestCase::Longrtt, &[PLAIN]),
-            "expected two ClientHellos or more, as the round trip takes 1.5 s; saw 1"
+            "expected two ClientHellos (of TCP, SYNs) or more, as the round trip takes 1.5 s; saw 1"
         );
     }
 
@@ -354,7 +354,7 @@ mod tests {
         assert_eq!(judge(TestCase::Transfer, &[]), "proved");
         assert_eq!(
             judge(TestCase::Handshake, &[]),
-            "sealed: no QUIC connection could be made out"
+            "sealed: no connection could be made out"
         );
     }
 }
