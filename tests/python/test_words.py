@@ -50,6 +50,30 @@ def every_rust_type() -> set[str]:
     return {name for file in files for name in ANY.findall(file.read_text())}
 
 
+# A first sentence that begins like this says something of a thing, and not what it is.
+NO_NOUN = re.compile(r" */// (What|Whether|How|When|Where|Who|Why|Those|That|It|All|To|Some|Everything)\b")
+DOCUMENTED = re.compile(
+    r"((?:^ *///.*\n)+)(?:^ *#\[.*\n)*^ *pub (?:struct|enum|trait|type) (\w+)", re.MULTILINE
+)
+
+
+def test_the_first_sentence_says_what_a_type_is() -> None:
+    """The first line of a run of `///` that stands right above a type, attributes between."""
+    vague = {
+        f"{file.relative_to(ROOT)}: {name}"
+        for file in (ROOT / "crates").glob("*/src/**/*.rs")
+        if not {"tests", "endpoint-tests"} & {*file.parts}
+        for name in _first_lines_without_noun(file.read_text())
+    }
+    assert not vague
+
+
+def _first_lines_without_noun(text: str) -> list[str]:
+    """The types of a file whose documentation begins with no noun."""
+    found = DOCUMENTED.findall(text)
+    return [name for documentation, name in found if NO_NOUN.match(documentation)]
+
+
 def python_types() -> Counter[str]:
     """Likewise, of the package."""
     files = (ROOT / "python" / "bentpipe").rglob("*.py")

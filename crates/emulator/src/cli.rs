@@ -17,7 +17,7 @@ Examples:
   bentpipe-emu trial < job.json
   bentpipe-emu bench --seconds 2";
 
-/// What to do.
+/// The command that the words name.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Command {
     Shell(Shell),
@@ -40,7 +40,7 @@ pub struct Shell {
     pub command: Vec<OsString>,
 }
 
-/// Where a scenario is.
+/// The place of a scenario.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Source {
     /// In a TOML file.

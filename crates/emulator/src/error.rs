@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 
-/// Why real time does not work here, or no longer.
+/// The reason why real time does not work here, or no longer.
 #[derive(Debug, thiserror::Error)]
 pub enum EmulatorError {
     /// The kernel does not let this process make namespaces.

@@ -45,7 +45,7 @@ pub struct LaneError {
     pub release_error: ReleaseError,
 }
 
-/// What a trial's record says of its testbed.
+/// The columns of a trial's record about its testbed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Fidelity {
     /// Whether the trial counts.

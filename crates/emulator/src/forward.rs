@@ -28,7 +28,7 @@ use crate::segment_counters::{Meter, SegmentCounters};
 use crate::topology::SegmentPorts;
 use crate::wake::Wake;
 
-/// How to forward.
+/// The options of a forwarder.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// A pcapng file that gets what passes the two ends of the path.
@@ -58,7 +58,7 @@ pub struct Running {
     thread: JoinHandle<Measured>,
 }
 
-/// What there is to say when it is over.
+/// The report of a forwarder that has ended.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// Whether the trial is to be trusted.

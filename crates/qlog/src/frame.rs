@@ -30,7 +30,7 @@ pub struct Frame {
     pub events_were_cut: bool,
 }
 
-/// Why the frame could not be read further.
+/// The reason why a frame could not be read further.
 pub enum FrameProblem {
     Scan(ScanError),
     Garbage { offset: usize, what: String },

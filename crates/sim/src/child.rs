@@ -26,7 +26,7 @@ const LOG_BYTES: u64 = 1 << 20;
 /// that spins costs its own trial and not the campaign.
 const SILENCES_IN_ALL: u32 = 20;
 
-/// How a child failed the contract.
+/// The way in which a child failed the contract.
 #[derive(Debug, thiserror::Error)]
 pub enum ChildError {
     /// It does not support what the job asks for.

@@ -13,7 +13,7 @@ Examples:
   bentpipe-sim scenario scenarios/sat.toml --set forward.queue=1BDP
   bentpipe-sim replay runs/demo/trials/sat-…/server.frames -- ./my-endpoint --virtual-time";
 
-/// What to do.
+/// The command that the words name.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Command {
     Trial,

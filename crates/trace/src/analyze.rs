@@ -16,7 +16,7 @@ use crate::congestion_windows;
 use crate::input;
 use crate::tables::Table;
 
-/// What is to be analysed, and where the results go.
+/// The task of `analyze`: files and secrets, and where the results go.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Analyze {
     pub files: Vec<PathBuf>,

@@ -51,7 +51,7 @@ Examples:
   bentpipe-trace qlog runs/demo/trials/sat-…/qlog/client/*
   bentpipe-trace qlog client.qlog server.sqlog -o both.qlog --epoch 2000-01-01T00:00:00Z";
 
-/// What to do.
+/// The command that the words name.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Command {
     Packets {

@@ -12,7 +12,7 @@ use bentpipe_qlog::{Clock, Format, Generation, Outline, QlogError, Reader, Trace
 /// Problems of a file that are shown in words; the rest is counted.
 const MOST_PROBLEMS_SHOWN: usize = 20;
 
-/// What to do with which files.
+/// The task of `qlog`: files, and what to do with them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Job {
     pub files: Vec<PathBuf>,

@@ -8,7 +8,7 @@ import msgspec
 
 FORMAT = 2
 
-# How a trial, or a flow, ended.
+# The way in which a trial, or a flow, ended.
 Outcome = Literal[
     "ok",
     "unsupported",
@@ -92,8 +92,8 @@ class ProxyResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class HopResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What lies between two neighbours of client, proxies and server: what its links did to the packets of
-    all flows, and what could be decoded of the flow that is measured.
+    """A hop, between two neighbours of client, proxies and server: what its links did to the packets of all
+    flows, and what could be decoded of the flow that is measured.
     """
 
     # The neighbour on the client's side.

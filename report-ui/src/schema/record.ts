@@ -2,7 +2,7 @@
 
 import type { Json } from "../model";
 
-/** How a trial, or a flow, ended. */
+/** The way in which a trial, or a flow, ended. */
 export type Outcome =
   | "ok"
   | "unsupported"
@@ -218,7 +218,7 @@ export type ProxyResult = {
   statistics: { [key: string]: Json };
 };
 
-/** What lies between two neighbours of client, proxies and server: what its links did to the packets of all flows, and what could be decoded of the flow that is measured. */
+/** A hop, between two neighbours of client, proxies and server: what its links did to the packets of all flows, and what could be decoded of the flow that is measured. */
 export type HopResult = {
   /** The neighbour on the client's side. */
   from: string;

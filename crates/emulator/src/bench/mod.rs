@@ -36,7 +36,7 @@ const DELAY: Span = Span::from_millis(300);
 const DELAY_RATE_MBPS: u64 = 20;
 const GIGABIT_MBPS: u64 = 1000;
 
-/// What was measured.
+/// The measurements of `bench`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Bench {
     /// Processors.
@@ -55,7 +55,7 @@ pub struct Bench {
     pub gigabit: Gigabit,
 }
 
-/// How exact a delay is.
+/// The exactness of a delay.
 #[derive(Clone, Debug, Serialize)]
 pub struct Delay {
     /// What the emulator says.
@@ -66,7 +66,7 @@ pub struct Delay {
     pub scheduling: &'static str,
 }
 
-/// How exact a rate is.
+/// The exactness of a rate.
 #[derive(Clone, Debug, Serialize)]
 pub struct RateKept {
     /// The link's.
@@ -77,7 +77,7 @@ pub struct RateKept {
     pub error: f64,
 }
 
-/// Whether much comes through.
+/// The measurement of a gigabit: whether it comes through.
 #[derive(Clone, Debug, Serialize)]
 pub struct Gigabit {
     /// Packets sent.

@@ -17,7 +17,7 @@ const CUT_PATIENCE: Duration = Duration::from_secs(1);
 /// How long another program may take to end when it is told to.
 const END_PATIENCE: Duration = Duration::from_secs(5);
 
-/// What goes wrong without being the programs' fault.
+/// A failure that is not the programs' fault.
 pub type Trouble = Box<dyn Error + Send + Sync>;
 
 /// A flow under way.
@@ -31,7 +31,7 @@ pub struct FlowRun<'a> {
     failure: Option<Failure>,
 }
 
-/// What became of a flow.
+/// The end of a flow.
 pub struct Ended {
     pub verdict: Verdict,
     /// From the client to the server.

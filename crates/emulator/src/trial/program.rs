@@ -31,7 +31,7 @@ pub struct Program {
     reaped: Option<ProcessExit>,
 }
 
-/// Why a program could not be started.
+/// The reason why a program could not be started.
 pub enum NoProgram {
     /// It is not there, or may not be executed.
     Start(io::Error),
@@ -78,7 +78,7 @@ impl NoProgram {
     }
 }
 
-/// What came first.
+/// The event that came first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// The line `ready`.

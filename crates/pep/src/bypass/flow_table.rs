@@ -28,7 +28,7 @@ pub struct BypassedFlow {
     until: Instant,
 }
 
-/// All flows that are forwarded untouched.
+/// The table of flows that are forwarded untouched.
 #[derive(Default)]
 pub struct FlowTable {
     flows: BTreeMap<u64, BypassedFlow>,

@@ -16,7 +16,7 @@ use crate::connections::{DatagramOwner, Driven, Side};
 use crate::events::{ConnectionNumber, Event, EventQueue, Statistics};
 use crate::handshake::{Connector, application_protocol};
 
-/// All pairs, and the endpoints that their connections are of.
+/// The pairs of connections, and the endpoints that these are of.
 ///
 /// What is done to a connection touches it; [`Self::next_notice`] is then to be asked what that led
 /// to.

@@ -10,7 +10,7 @@ use crate::names;
 use crate::time;
 use crate::trace::Trace;
 
-/// How a stack departs from the schema that it writes.
+/// The way in which a stack departs from the schema that it writes.
 #[derive(Debug)]
 pub struct Dialect {
     rtt_unit: RttUnit,

@@ -5,7 +5,7 @@
 
 use bentpipe_wire::quic::{AckRanges, End, Frame, FrameError, Packet, Space, TransportParameters};
 
-/// What is known of a packet besides what it says itself.
+/// The facts of a packet besides what it says itself.
 #[derive(Debug, Clone, Copy)]
 pub struct Seen<'a> {
     /// The captured packet that it came in, counted from 1 as Wireshark does.

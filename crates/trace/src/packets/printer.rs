@@ -19,7 +19,7 @@ const UNDER_WAY: usize = 5;
 /// How many threads decode at most. Traces have two sides.
 const THREADS: usize = 2;
 
-/// What became of a capture that was printed.
+/// The outcome of printing a capture.
 #[derive(Debug)]
 pub struct Printed {
     /// Why not all of it could be read.

@@ -131,7 +131,7 @@ struct Format {
     format: u64,
 }
 
-/// Everything that a trial depends on.
+/// The job of a trial: everything that it depends on.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {

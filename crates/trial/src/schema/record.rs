@@ -9,7 +9,7 @@ use bentpipe_endpoint::contract::Statistics;
 use bentpipe_link::HostName;
 use serde::Serialize;
 
-/// How a trial, or a flow, ended.
+/// The way in which a trial, or a flow, ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -250,8 +250,8 @@ pub struct ProxyResult {
     pub statistics: Statistics,
 }
 
-/// What lies between two neighbours of client, proxies and server: what its links did to the
-/// packets of all flows, and what could be decoded of the flow that is measured.
+/// A hop, between two neighbours of client, proxies and server: what its links did to the packets
+/// of all flows, and what could be decoded of the flow that is measured.
 #[derive(Debug, Serialize)]
 pub struct HopResult {
     /// The neighbour on the client's side.
@@ -273,7 +273,7 @@ pub struct HopResult {
     pub findings: Vec<&'static str>,
 }
 
-/// What the links of a hop did to packets.
+/// The counts of what the links of a hop did to packets.
 #[derive(Debug, Serialize)]
 pub struct LinkCounts {
     /// IP packets sent towards the client, drops and losses included.
@@ -294,8 +294,8 @@ pub struct LinkCounts {
     pub return_losses: u64,
 }
 
-/// How well the links of a testbed in real time kept to the model. Nothing of it is there in
-/// virtual time, which keeps to it exactly.
+/// The fidelity of a testbed in real time: how well its links kept to the model. Nothing of it is
+/// there in virtual time, which keeps to it exactly.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Fidelity {
     /// By how much packets came out of the emulated links later than these said: what half of them

@@ -16,7 +16,7 @@ pub(crate) struct Kind {
 
 const KINDS: [Kind; 1] = [files::KIND];
 
-/// Why nothing was proved.
+/// The reason why nothing was proved.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ProofFailure {
     /// The wire shows something else: what was expected, and what was seen.
