@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use bentpipe_analysis::connection::{Connection, Frame};
+use bentpipe_analysis::connection::{Connection, Frame, Protocol};
 use bentpipe_units::Span;
 use bentpipe_wire::quic::End;
 
@@ -60,8 +60,12 @@ impl Claim {
         let hellos = seen.establishment.client_hellos;
         if self.round_trip > LONG && hellos < 2 {
             let round_trip = self.round_trip;
+            let name = match seen.connection.protocol {
+                Protocol::Quic(_) => "ClientHellos",
+                Protocol::Tcp => "SYNs",
+            };
             return other(format!(
-                "expected two ClientHellos (of TCP, SYNs) or more, as the round trip takes {round_trip}; saw {hellos}"
+                "expected two {name} or more, as the round trip takes {round_trip}; saw {hellos}"
             ));
         }
         Ok(())
@@ -199,7 +203,7 @@ fn answered(connection: &Connection) -> usize {
 #[cfg(test)]
 mod tests {
     use bentpipe_analysis::Establishment;
-    use bentpipe_analysis::connection::{Protocol, Vantage};
+    use bentpipe_analysis::connection::Vantage;
     use bentpipe_wire::quic::Handshake;
 
     use super::*;
@@ -341,7 +345,7 @@ mod tests {
         assert_eq!(judge(TestCase::Longrtt, &[retry]), "proved");
         assert_eq!(
             judge(TestCase::Longrtt, &[PLAIN]),
-            "expected two ClientHellos (of TCP, SYNs) or more, as the round trip takes 1.5 s; saw 1"
+            "expected two ClientHellos or more, as the round trip takes 1.5 s; saw 1"
         );
     }
 
