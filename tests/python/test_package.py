@@ -7,6 +7,7 @@ The wheel is packed from programs that are there already, and installed into an 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -238,3 +239,18 @@ def test_there_is_one_version(package: Package) -> None:
     manifests = [ROOT / "crates" / "endpoint" / "Cargo.toml", *(ROOT / "endpoints").glob("*/Cargo.toml")]
     own = [tomllib.loads(file.read_text())["package"]["version"] for file in manifests]
     assert {workspace["version"], *(one for one in own if one != {"workspace": True})} == {said}
+
+
+def test_what_makes_a_wheel_is_locked_with_its_tools() -> None:
+    """A wheel is made in an environment of its own: what the package imports there must be in it."""
+    code = (
+        "import sys; sys.path[:0] = ['tools/wheel', 'python']; import stage\n"
+        "there = {name.partition('.')[0] for name, module in sys.modules.items()"
+        " if 'site-packages' in (getattr(module, '__file__', None) or '')}\n"
+        "print(*(name for name in there if not name.startswith('_')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    lines = (ROOT / "tools/wheel/requirements.txt").read_text().splitlines()
+    locked = {re.split(r"[=\s]", line)[0] for line in lines}
+    found = {*done.stdout.split()} - {"typing_extensions"}  # which msgspec takes where it is
+    assert "msgspec" in found and found <= locked
