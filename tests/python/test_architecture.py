@@ -317,7 +317,7 @@ def test_no_file_is_too_long() -> None:
         for folder in folders
         for file in (ROOT / folder).rglob("*")
         if file.suffix in (".py", ".rs", ".go", ".ts", ".c", ".h") and "node_modules" not in file.parts
-        if "schema" not in file.parts  # generated, a few lines for each column
+        if "generated from schemas/" not in file.read_text()[:200]  # a few lines for each column
         if (count := len(file.read_text().splitlines())) > LONGEST
     ]
     assert not long

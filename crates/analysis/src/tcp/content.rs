@@ -66,11 +66,8 @@ impl Content {
         frames: &mut Vec<Frame>,
     ) {
         let data = &self.data[sender as usize];
-        let read = bytes.start
-            ..bytes
-                .end
-                .min(self.read_to[sender as usize])
-                .max(bytes.start);
+        let read_to = self.read_to[sender as usize].clamp(bytes.start, bytes.end);
+        let read = bytes.start..read_to;
         let from = data.partition_point(|(range, _)| range.end <= read.start);
         let mut at = read.start;
         let within = if read.is_empty() { &[] } else { &data[from..] };
