@@ -22,7 +22,7 @@ class Testbed:
     repeats: bool  # the same seed gives the same packets: what a trial left can be had again
     needs_processors_in_time: bool  # so a guard says how many trials run at once, and nothing else may
     programs_say_versions: bool  # in each trial anew; else the version is that of the installation
-    agrees_on_protocol: bool  # both ends may have HTTP/3 alone; else all speak hq-interop
+    flows_share_hosts: bool  # what a program sets for its host counts for those of all flows
     _jobs: Callable[[int], int]  # cores → trials at a time, at most
 
     def jobs(self, asked: int | None) -> int:
@@ -39,7 +39,7 @@ SIM = Testbed(
     repeats=True,
     needs_processors_in_time=False,
     programs_say_versions=True,
-    agrees_on_protocol=False,
+    flows_share_hosts=False,
     _jobs=lambda cores: cores + 1,  # a trial's programs wait for each other at times
 )
 EMU = Testbed(
@@ -51,7 +51,7 @@ EMU = Testbed(
     repeats=False,
     needs_processors_in_time=True,
     programs_say_versions=False,
-    agrees_on_protocol=True,
+    flows_share_hosts=True,
     _jobs=lambda cores: 8 * cores,  # they wait for the link, and a guard sets the limit
 )
 TESTBEDS = {testbed.name: testbed for testbed in (SIM, EMU)}

@@ -36,6 +36,8 @@ ALLOWED = {
         "bentpipe-units",
     },
     "bentpipe-noq-proto": set(),
+    "bentpipe-netlink": set(),
+    "bentpipe-guest": {"bentpipe-endpoint", "bentpipe-netlink"},
     "bentpipe-pep": {"bentpipe-endpoint", "bentpipe-noq-options", "bentpipe-noq-proto", "bentpipe-units"},
     "bentpipe-perf": {
         "bentpipe-endpoint",
@@ -63,6 +65,7 @@ ALLOWED = {
         "bentpipe-analysis",
         "bentpipe-endpoint",
         "bentpipe-link",
+        "bentpipe-netlink",
         "bentpipe-trial",
         "bentpipe-units",
         "bentpipe-wire",

@@ -35,17 +35,19 @@ FOLDERS = (
     "crates",
     "docs",
     "endpoints",
+    "guest",
     "proxies",
     "scenarios",
     "studies",
 )
 # As `bentpipe.stacks.inputs` leaves them out of a stack's hash.
 LEFTOVERS = shutil.ignore_patterns(".*", "target", "__pycache__", "node_modules")
-PROGRAMS = ("bentpipe-sim", "bentpipe-emu", "bentpipe-trace", "bentpipe-pep", "bentpipe-perf")
+PROGRAMS = ("bentpipe-sim", "bentpipe-emu", "bentpipe-trace", "bentpipe-pep", "bentpipe-perf",
+            "bentpipe-guest")  # fmt: skip
 STACKS = ("noq", "quinn")
 # The packages that all these programs are built from.
 BUILT = ("bentpipe-sim", "bentpipe-emulator", "bentpipe-trace", "bentpipe-pep", "bentpipe-perf",
-         "bentpipe-endpoint-noq", "bentpipe-endpoint-quinn")  # fmt: skip
+         "bentpipe-guest", "bentpipe-endpoint-noq", "bentpipe-endpoint-quinn")  # fmt: skip
 
 
 def stage(data: Path, folders: Sequence[Path]) -> None:
@@ -67,7 +69,7 @@ def stage(data: Path, folders: Sequence[Path]) -> None:
 def stage_stack(stack: Stack, folders: Sequence[Path], installed: Path) -> None:
     """Put the programs of a stack below `installed`, described as the cache has it."""
     place = installed / stack.entry.name
-    for program in building.programs(stack):
+    for program in stack.programs():
         copy_program(Path(program).name, folders, place / program)
     version, note = building.greet(stack, place)
     if note is not None:

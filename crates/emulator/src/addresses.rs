@@ -14,7 +14,7 @@ use std::str::FromStr;
 
 use bentpipe_link::{HostName, SegmentName};
 
-use crate::netlink::Prefix;
+use bentpipe_netlink::Prefix;
 
 /// Addresses for shells inside this one. In IPv6, 10.1.2.3 has the counterpart `2001:db8:a01:203::1`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,14 +2,15 @@
 
 use std::io;
 use std::net::{IpAddr, UdpSocket};
+use std::os::fd::AsFd;
 use std::thread;
 use std::time::Duration;
 
 use crate::addresses::SegmentEnd;
 use crate::error::{Doing, EmulatorError};
 use crate::namespace::Namespace;
-use crate::netlink::{Netlink, PairEnd};
 use crate::offload::switch_off;
+use bentpipe_netlink::{Netlink, PairEnd};
 
 /// A host's device of a segment.
 pub(crate) struct Device<'a> {
@@ -24,7 +25,7 @@ impl Device<'_> {
         PairEnd {
             name: self.name,
             mac: self.mac,
-            namespace,
+            namespace: namespace.as_fd(),
         }
     }
 
@@ -53,7 +54,7 @@ pub(crate) fn port<'a>(name: &'a str, namespace: &'a Namespace) -> PairEnd<'a> {
     PairEnd {
         name,
         mac: [2, 0, 0, 0, 0xff, 0],
-        namespace,
+        namespace: namespace.as_fd(),
     }
 }
 

@@ -26,7 +26,6 @@ mod host;
 mod lane;
 mod lane_positions;
 mod namespace;
-mod netlink;
 mod offload;
 mod option;
 mod port;

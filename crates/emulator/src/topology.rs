@@ -12,7 +12,7 @@ use crate::device::{Device, port, wait_until_heard, wait_until_running, wake};
 use crate::error::{Doing, EmulatorError};
 use crate::host::Host;
 use crate::namespace::Namespace;
-use crate::netlink::{Netlink, PairEnd};
+use bentpipe_netlink::{Netlink, PairEnd};
 
 /// What programs on a client find in their environment: the addresses for a shell inside, as in 10.0.0.0/8.
 const BLOCK_VARIABLE: &str = "BENTPIPE_BLOCK";

@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 use std::process::{Child as Process, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -92,21 +93,27 @@ pub struct Child {
 }
 
 impl Child {
-    /// Starts `command`; `silence` is how long it may be silent, in wall time.
+    /// Starts `command`, whose temporary files go to `scratch`; `silence` is how long it may be silent, in wall time.
     pub fn start(
         host: HostName,
         command: &[String],
+        scratch: &Path,
         silence: Duration,
     ) -> Result<Self, ChildError> {
         let program = command.first().cloned().unwrap_or_default();
-        Self::spawn(host, command, silence).map_err(|source| ChildError::Start {
+        Self::spawn(host, command, scratch, silence).map_err(|source| ChildError::Start {
             host,
             program,
             source,
         })
     }
 
-    fn spawn(host: HostName, command: &[String], silence: Duration) -> io::Result<Self> {
+    fn spawn(
+        host: HostName,
+        command: &[String],
+        scratch: &Path,
+        silence: Duration,
+    ) -> io::Result<Self> {
         let (program, arguments) = command
             .split_first()
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the command is empty"))?;
@@ -122,6 +129,7 @@ impl Child {
         let mut starter = Command::new(program);
         starter
             .args(arguments)
+            .env("TMPDIR", scratch)
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log.try_clone()?);

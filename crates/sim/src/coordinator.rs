@@ -11,16 +11,13 @@
 //! All flows share the links. What they sent in an epoch meets these in the order of time; of packets that were sent at the
 //! same instant, that of the earlier flow comes first. A packet waits with that until no other flow can send one before it.
 
-use bentpipe_endpoint::contract::Arrival;
 use bentpipe_link::{Direction, Fate, Hop, Path};
 use bentpipe_units::{Span, Time};
-use bentpipe_wire::IpVersion;
 
 use crate::flow::{Delays, FlowRun};
 use crate::node::Departure;
 use bentpipe_trial::{
-    EPOCH_UNIX_S, Fidelity, FlowLifetime, HopPackets, IpPacket, Packet, PacketLog,
-    TestbedObservation,
+    EPOCH_UNIX_S, Fidelity, FlowLifetime, HopPackets, Packet, PacketLog, TestbedObservation,
 };
 
 /// Once a client is done its outcome stands; its server gets this many round trips to hear of it.
@@ -33,7 +30,6 @@ pub struct Coordinator {
     delays: Vec<Delays>,
     now: Time,
     epochs: u64,
-    ip: IpVersion,
 }
 
 /// A hop with what passed it.
@@ -66,7 +62,7 @@ impl Links {
 
 impl Coordinator {
     /// A trial at time zero.
-    pub fn new(flows: Vec<FlowRun>, hops: &[Hop], seed: u64, ip: IpVersion) -> Self {
+    pub fn new(flows: Vec<FlowRun>, hops: &[Hop], seed: u64) -> Self {
         let links = |hop: &Hop| Links::new(*hop, seed, flows.len());
         let hops: Vec<Links> = hops.iter().map(links).collect();
         let delays: Vec<Delays> = hops.iter().map(Links::delays).collect();
@@ -80,7 +76,6 @@ impl Coordinator {
             delays,
             now: Time::ZERO,
             epochs: 0,
-            ip,
         }
     }
 
@@ -202,27 +197,21 @@ impl Coordinator {
 
     /// Puts a packet of the flow with that number on its way.
     fn carry(&mut self, (hop, way): (usize, Direction), number: usize, departure: Departure) {
-        let Departure { sent, ecn, payload } = departure;
+        let Departure { sent, packet } = departure;
         let links = &mut self.hops[hop];
-        let ip = IpPacket::udp(self.ip, ecn, payload.clone());
-        let fate = links.path(way).admit(sent, ip.bytes);
+        let fate = links.path(way).admit(sent, packet.ip.bytes);
         if let Fate::Delivered { at } = fate {
-            let arrival = Arrival {
-                time: at.as_nanos(),
-                ecn,
-                payload,
-            };
             let receiver = match way {
                 Direction::Return => hop + 1,
                 Direction::Forward => hop,
             };
-            self.flows[number].nodes()[receiver].expect(way, arrival);
+            self.flows[number].nodes()[receiver].expect(way, at, &packet);
         }
         links.log.add(Packet {
             flow: number,
             direction: way,
             sent,
-            ip,
+            ip: packet.ip,
             fate,
         });
     }

@@ -9,6 +9,7 @@ mod cli;
 mod coordinator;
 mod flow;
 mod node;
+mod packet;
 mod programs;
 mod replay;
 mod scenario;

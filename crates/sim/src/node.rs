@@ -11,13 +11,13 @@ use bentpipe_units::{Span, Time};
 use bytes::Bytes;
 
 use crate::child::{Child, ChildError};
+use crate::packet::{Carriage, SentPacket};
 
-/// A datagram that a program has sent.
+/// A packet that a program has sent.
 #[derive(Debug)]
 pub struct Departure {
     pub sent: Time,
-    pub ecn: u8,
-    pub payload: Bytes,
+    pub packet: SentPacket,
 }
 
 /// A program, what is on its way to it, and what it has sent that no link has seen yet.
@@ -25,6 +25,9 @@ pub struct Departure {
 pub struct Node {
     pub child: Child,
     host: HostName,
+    carriage: Carriage,
+    /// How many packets have come, as an IPv4 header counts them.
+    come: u16,
     /// Zero of the program's time.
     zero: Span,
     next_wake: Time,
@@ -41,7 +44,13 @@ pub struct Node {
 
 impl Node {
     /// A program that has answered READY, and whose time begins at `start`.
-    pub fn new(host: HostName, child: Child, ready: &Ready, start: Time) -> Self {
+    pub fn new(
+        host: HostName,
+        child: Child,
+        carriage: Carriage,
+        ready: &Ready,
+        start: Time,
+    ) -> Self {
         let zero = start - Time::ZERO;
         let next_wake = ready
             .next_wake
@@ -49,6 +58,8 @@ impl Node {
         Self {
             child,
             host,
+            carriage,
+            come: 0,
             zero,
             next_wake,
             done: false,
@@ -68,8 +79,18 @@ impl Node {
         matches!(self.host, HostName::Terminal | HostName::Gateway)
     }
 
-    /// A datagram that goes `way` is on its way to it. Datagrams from either side come in order of time, but not those of both.
-    pub fn expect(&mut self, way: Direction, mut arrival: Arrival) {
+    /// A packet that goes `way` is on its way to it, and there at `at`. Packets from either side come in order of time, but not those
+    /// of both.
+    pub fn expect(&mut self, way: Direction, at: Time, packet: &SentPacket) {
+        self.come = self.come.wrapping_add(1);
+        let Some(payload) = self.carriage.write(packet, self.come) else {
+            return; // of another protocol than the program's
+        };
+        let mut arrival = Arrival {
+            time: at.as_nanos(),
+            ecn: packet.ip.ecn,
+            payload,
+        };
         if self.is_proxy() && way == Direction::Forward {
             arrival.ecn |= SERVER_SIDE;
         }
@@ -166,18 +187,17 @@ impl Node {
             return Err(self.child.rubbish(what));
         }
         let payload = body.slice(datagram.payload.clone());
-        if payload.len() > contract::PAYLOAD_LIMIT {
-            let what = format!(
-                "a datagram of {} bytes, more than IPv4 carries",
-                payload.len()
-            );
+        let bytes = payload.len();
+        if matches!(self.carriage, Carriage::Udp(_)) && bytes > contract::PAYLOAD_LIMIT {
+            let what = format!("a datagram of {bytes} bytes, more than IPv4 carries");
             return Err(self.child.rubbish(what));
         }
-        self.sent[self.way(datagram.ecn) as usize].push_back(Departure {
-            sent,
-            ecn: datagram.ecn & !SERVER_SIDE,
-            payload,
-        });
+        let packet = self.carriage.read(datagram.ecn & !SERVER_SIDE, payload);
+        let packet = packet.ok_or_else(|| {
+            let what = format!("a datagram of {bytes} bytes that is no IP packet");
+            self.child.rubbish(what)
+        })?;
+        self.sent[self.way(datagram.ecn) as usize].push_back(Departure { sent, packet });
         Ok(sent)
     }
 

@@ -2,20 +2,25 @@
 
 use bentpipe_endpoint::contract::{self, Bye, Hello, ProxyBye, ProxyHello, Ready, RequestReport};
 use bentpipe_link::HostName;
-use bentpipe_trial::{EPOCH_UNIX_S, FlowEnd, FlowSetup, Outcome, ProgramExit, Role, Verdict};
+use bentpipe_trial::{
+    Carries, EPOCH_UNIX_S, FlowEnd, FlowSetup, Outcome, ProgramExit, Role, Variant, Verdict,
+};
 use bentpipe_units::{Span, Time};
 use sha2::{Digest, Sha256};
 
 use crate::child::{Child, ChildError};
 use crate::flow::{FlowRun, Limits};
 use crate::node::Node;
+use crate::packet::Carriage;
 
 /// Starts all programs.
 pub fn start(setup: &FlowSetup) -> Result<Vec<Child>, ChildError> {
     let silence = setup.job().silence();
     let programs = setup.programs().into_iter();
-    let children = programs.map(|(host, variant)| Child::start(host, &variant.command, silence));
-    children.collect()
+    let start = |(host, variant): (HostName, &Variant)| {
+        Child::start(host, &variant.command, setup.scratch(), silence)
+    };
+    programs.map(start).collect()
 }
 
 /// HELLO to all, so that they start up side by side.
@@ -39,13 +44,14 @@ pub fn begin(setup: &FlowSetup, children: Vec<Child>, ready: &[Ready]) -> FlowRu
     let start = Time::from_nanos(setup.flow().start_ns);
     let lead = setup.job().lead();
     let programs = setup.programs().into_iter().zip(children).zip(ready);
-    let nodes = programs.map(|(((host, _), child), ready)| {
+    let nodes = programs.map(|(((host, variant), child), ready)| {
         let zero = if host == HostName::Client {
             start + lead
         } else {
             start
         };
-        Node::new(host, child, ready, zero)
+        let carriage = carriage(setup, host, variant.carries);
+        Node::new(host, child, carriage, ready, zero)
     });
     let limits = Limits {
         timeout: Time::ZERO + setup.job().scenario.timeout + lead,
@@ -55,6 +61,21 @@ pub fn begin(setup: &FlowSetup, children: Vec<Child>, ready: &[Ready]) -> FlowRu
             .map(|duration| start + lead + Span::from_nanos(duration)),
     };
     FlowRun::new(nodes.collect(), limits)
+}
+
+fn carriage(setup: &FlowSetup, host: HostName, carries: Carries) -> Carriage {
+    let last = setup.job().proxies.len();
+    match (carries, host) {
+        (Carries::Ip, HostName::Client) => {
+            let [own, other] = setup.addresses(0);
+            Carriage::Ip { own, other }
+        }
+        (Carries::Ip, HostName::Server) => {
+            let [other, own] = setup.addresses(last);
+            Carriage::Ip { own, other }
+        }
+        _ => Carriage::Udp(setup.job().ip),
+    }
 }
 
 /// What the proxy is told that is the program with that number.

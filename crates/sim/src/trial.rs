@@ -97,8 +97,7 @@ impl<'a> Trial<'a> {
             flows.push(programs::begin(setup, children, &answers));
             ready.push(answers);
         }
-        let mut coordinator =
-            Coordinator::new(flows, &self.job.hops(), self.job.seed.0, self.job.ip);
+        let mut coordinator = Coordinator::new(flows, &self.job.hops(), self.job.seed.0);
         coordinator.run();
         let setups = self.setups.iter().zip(&mut coordinator.flows).zip(ready);
         let flows = setups.map(|((setup, flow), ready)| part(setup, flow, ready));

@@ -32,7 +32,7 @@ pub use evidence::{
 };
 pub use finished::{FinishedFlow, FinishedTrial};
 pub use job::{
-    EPOCH_UNIX_S, FLOW_LIMIT, FlowJob, Job, ProxyJob, Role, Seed, TestCaseFacts, Variant,
+    Carries, EPOCH_UNIX_S, FLOW_LIMIT, FlowJob, Job, ProxyJob, Role, Seed, TestCaseFacts, Variant,
 };
 pub use preparation::flow_setups;
 pub use record::{path_facts, result};

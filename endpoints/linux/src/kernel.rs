@@ -18,6 +18,8 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, listen,
 const SETTINGS: &str = "/proc/sys/net/ipv4";
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 const RELEASE: &str = "/proc/sys/kernel/osrelease";
+/// What only a guest's kernel has.
+const GUEST: &str = "/sys/module/ttnet";
 /// Set by who made the network namespace for this trial (contract, section 3).
 const OWN_NAMESPACE: &str = "BENTPIPE_OWN_NAMESPACE";
 const BACKLOG: i32 = 1024;
@@ -144,8 +146,13 @@ fn congestion(name: &str) -> Result<String, EndpointError> {
         .trim()
         .replace("reno", "newreno")
         .replace(' ', ", ");
+    let hint = if Path::new(GUEST).exists() {
+        "guest/kernel.config names those of guests".to_owned()
+    } else {
+        format!("sudo modprobe tcp_{wanted} loads one more")
+    };
     Err(EndpointError::Unsupported(format!(
-        "option cc = {name:?}: this kernel has {there} (hint: sudo modprobe tcp_{wanted} loads one more)"
+        "option cc = {name:?}: this kernel has {there} (hint: {hint})"
     )))
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import click
 from rich.console import Console
@@ -15,11 +15,13 @@ from rich.text import Text
 from bentpipe.errors import Interrupted, UsageError
 from bentpipe.stacks import install as installation
 from bentpipe.stacks.building import BuildJob, BuildResult
-from bentpipe.stacks.model import Stack
+from bentpipe.stacks.installable import Installable
 
 
-def install(wanted: Sequence[Stack], force: bool, as_json: bool, strict: bool) -> int:
-    """Install `wanted` and say what became of each; the exit code. `strict`: none may be left out."""
+def install(wanted: Sequence[Installable], force: bool, as_json: bool, strict: Collection[str]) -> int:
+    """Install `wanted` and say what became of each; the exit code. Those named in `strict` may not be left
+    out.
+    """
     console = Console(stderr=as_json, highlight=False, soft_wrap=True)
     watcher = (
         InstallScreen(console)
@@ -34,17 +36,16 @@ def install(wanted: Sequence[Stack], force: bool, as_json: bool, strict: bool) -
             raise Interrupted("interrupted", hint) from None
     if as_json:
         click.echo(json.dumps([result.to_mapping() for result in results], indent=1))
-    failed, left_out = (
-        sum(getattr(one, what) is not None for one in results) for what in ("failed", "left_out")
-    )
+    failed = any(one.failed is not None for one in results)
+    left_out = [one.stack for one in results if one.left_out is not None]
     if not as_json and not failed and not left_out and all(one.seconds is None for one in results):
         console.print("nothing to do")
-    if strict and left_out and not failed:
+    if not failed and not set(strict).isdisjoint(left_out):
         raise UsageError("not all of the named stacks could be installed", "install what is missing first")
     return 1 if failed else 0
 
 
-def prune(known: Sequence[Stack]) -> int:
+def prune(known: Sequence[Installable]) -> int:
     count, size = installation.prune(known)
     folders = "1 installation" if count == 1 else f"{count} installations"
     click.echo(f"removed {folders} that no stack here is of, {size / 1e6:.1f} MB")
@@ -66,7 +67,7 @@ class InstallLines:
         sys.stdout.flush()
 
     def begins(self, job: BuildJob) -> None:
-        self.say(f"{job.stack.name}: is being built")
+        self.say(f"{job.wanted.name}: is being built")
 
     def ends(self, result: BuildResult) -> None:
         for line in _told(result):
@@ -105,7 +106,7 @@ class InstallScreen(InstallLines):
             table.add_column(heading, no_wrap=True, overflow="ellipsis")
         for job in running:
             line = "waits for another command that builds it" if job.waits else job.last_line()
-            table.add_row(job.stack.name, _clock(job.elapsed_s), Text(line, style="dim"))
+            table.add_row(job.wanted.name, _clock(job.elapsed_s), Text(line, style="dim"))
         if waiting:
             table.add_row("", "", Text(f"{waiting} more to build"))
         self._live.update(table, refresh=True)

@@ -14,7 +14,7 @@ from rich.table import Table
 from bentpipe import contract as conformance
 from bentpipe.cli import install as installing
 from bentpipe.errors import UsageError, one_of
-from bentpipe.stacks import catalogue, state
+from bentpipe.stacks import catalogue, guest, state
 from bentpipe.stacks.model import Stack
 from bentpipe.stacks.state import StackStatus
 from bentpipe.workload import TESTCASES
@@ -108,6 +108,8 @@ def _legend(found: Sequence[StackStatus]) -> Iterator[str]:
         elif one.stack.repeats_except:
             yield f"{one.stack.name} repeats, except {one.stack.repeats_except}"
     for one in found:
+        if one.no_guest is not None:
+            yield f"{one.stack.name} has no virtual time here: {one.no_guest}"
         if one.why_not is not None:
             yield f"{one.stack.name} is not installed: {one.why_not}"
     if any(one.why_not is not None and one.stack.build is not None for one in found):
@@ -232,7 +234,8 @@ def install(
         raise UsageError("name the stacks to install, or give --all", one_of("", known, "stacks"))
     wanted = [catalogue.find(name, known) for name in dict.fromkeys(names)] or list(known.values())
     note_replaced({stack.name: stack for stack in wanted})
-    return installing.install(wanted, force, as_json, strict=bool(names))
+    guests = [guest.load()] if any(stack.lives_in_guest("virtual-time") for stack in wanted) else []
+    return installing.install([*wanted, *guests], force, as_json, strict=names)
 
 
 @stacks.command()
@@ -244,7 +247,7 @@ def prune(known: dict[str, Stack], extra: tuple[Path, ...]) -> int:
     Other checkouts and packages may use it; they can install it again. What builds keep on the way, to be
     quicker the next time, stays: in a checkout below target, else in the cache's folder `work`.
     """
-    return installing.prune(list(_with(known, extra).values()))
+    return installing.prune([*_with(known, extra).values(), guest.load()])
 
 
 def _find(name: str, known: dict[str, Stack], extra: tuple[Path, ...]) -> Stack:

@@ -101,11 +101,9 @@ class Bundler:
             if ends is not None and ends != client.transport:
                 what = f"{treatment.kind} ends connections of {ends}"
                 return f"{what}, and {client.name} is of {client.transport}; not started"
-            if self._testbed.agrees_on_protocol and (
-                lack := protocol.lack(flow.client.stack, flow.server.stack, testcase)
-            ):
+            if lack := protocol.lack(flow.client.stack, flow.server.stack, testcase):
                 return f"{lack}; not started"
-        for role in ROLES:
+        for role in ROLES if self._testbed.flows_share_hosts else ():
             asked = {_settings(flow, role) for flow in self._flows(trial)} - {None}
             if len(asked) > 1:
                 return f"flows ask for other settings of TCP at the {role} than one another; not started"

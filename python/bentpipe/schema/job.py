@@ -71,6 +71,8 @@ class Program(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     # Of the stack, as it gave it when it was installed. In virtual time each program gives it anew; null
     # where it is not known.
     version: str | None = None
+    # What its datagrams are in virtual time: `udp`, UDP payloads, or `ip`, whole IP packets.
+    carries: str = "udp"
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -1,4 +1,4 @@
-"""The build of one stack: the `[build]` of its `stack.toml`, into a folder of the cache.
+"""The build of one stack, or of the guest: the `[build]` of its `stack.toml`, into a folder of the cache.
 
 It works in a folder beside its place in the cache, which takes its name when all is done, so that a build
 that is broken off leaves nothing half made. A lock keeps two commands from building the same at once.
@@ -22,8 +22,10 @@ from pathlib import Path
 from typing import IO
 
 from bentpipe.errors import is_full
-from bentpipe.stacks import catalogue, installed, loopback, needs, pipe
-from bentpipe.stacks.model import Build, Stack
+from bentpipe.stacks import guest, installed, loopback, needs, pipe
+from bentpipe.stacks.guest import Guest
+from bentpipe.stacks.installable import Build, Installable
+from bentpipe.stacks.model import Stack
 
 LAST_LINES = 12  # of the log of a build that failed
 _TAIL = 1 << 14  # bytes of a log that are looked at
@@ -69,7 +71,7 @@ class _Stopped(Exception):
 class BuildJob:
     """The build of one stack, in a thread of its own."""
 
-    stack: Stack
+    wanted: Installable
     build: Build
     force: bool
     jobserver: tuple[int, int]  # a pipe, as GNU make has it; cargo and what cargo starts keep to it too
@@ -81,14 +83,14 @@ class BuildJob:
 
     def run(self) -> BuildResult:
         """Build it, unless another command does meanwhile."""
-        entry = self.stack.entry
+        entry = self.wanted.entry
         try:
             for folder in (entry.place.parent, entry.log.parent, entry.lock.parent):
                 folder.mkdir(parents=True, exist_ok=True)
             with self._alone(entry.lock):
                 if not self.force and entry.why_not() is None:
                     found = installed.read(entry.folder)
-                    return BuildResult(self.stack.name, found.version if found else None)
+                    return BuildResult(self.wanted.name, found.version if found else None)
                 return self._install(entry)
         except _Stopped:
             return self._failure("interrupted", entry.log)
@@ -100,7 +102,7 @@ class BuildJob:
 
     def last_line(self) -> str:
         """What the build printed last."""
-        return "".join(_last_lines(self.stack.entry.log, 1)) if self._process else ""
+        return "".join(_last_lines(self.wanted.entry.log, 1)) if self._process else ""
 
     @property
     def elapsed_s(self) -> float:
@@ -135,18 +137,18 @@ class BuildJob:
             place = scratch / "bin"  # what is called {bin} meanwhile
             place.mkdir()
             with entry.log.open("wb") as log:
-                self._execute(self.stack.fill(self.build.command, place), log)
-            version, note = greet(self.stack, place)
-            if catalogue.load(self.stack.folder).entry != entry:
+                self._execute(self.wanted.fill(self.build.command, place), log)
+            version, note = greet(self.wanted, place)
+            if self.wanted.anew().entry != entry:
                 raise BuildError("its sources were changed while it was built; install it again")
-            found = describe(self.stack, place, version, time.monotonic() - begin)
+            found = describe(self.wanted, place, version, time.monotonic() - begin)
             found.write(place)
             if entry.place.exists():
                 entry.place.rename(scratch / "old")
             place.rename(entry.place)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
-        return BuildResult(self.stack.name, version, round(found.seconds, 1), note)
+        return BuildResult(self.wanted.name, version, round(found.seconds, 1), note)
 
     def _execute(self, command: list[str], log: IO[bytes]) -> None:
         take, put = self.jobserver
@@ -156,7 +158,7 @@ class BuildJob:
                 self._check()
                 self._process = process = subprocess.Popen(
                     command,
-                    cwd=self.stack.folder,
+                    cwd=self.wanted.folder,
                     env={**os.environ, "MAKEFLAGS": flags, "CARGO_TERM_COLOR": "never"},
                     stdin=subprocess.DEVNULL,
                     stdout=log,
@@ -179,40 +181,40 @@ class BuildJob:
 
     def _failure(self, why: str, log: Path) -> BuildResult:
         lines = _last_lines(log, LAST_LINES) if self._process else ()
-        return BuildResult(self.stack.name, failed=why, output=lines, log=log if self._process else None)
+        return BuildResult(self.wanted.name, failed=why, output=lines, log=log if self._process else None)
 
 
-def greet(stack: Stack, place: Path) -> tuple[str | None, str | None]:
-    """The version that a stack gives whose {bin} is `place`, and a note if it gives none. BuildError if a
+def greet(wanted: Installable, place: Path) -> tuple[str | None, str | None]:
+    """The version that something gives whose {bin} is `place`, and a note if it gives none. BuildError if a
     program is absent.
     """
-    for program in programs(stack):
+    for program in wanted.programs():
         if not (place / program).is_file():
             raise BuildError(f"the build ended well, but there is no {{bin}}/{program}")
-    commands = {mode: stack.fill(words, place) for mode, words in stack.commands.items()}
     try:
-        if "virtual-time" in commands:
-            return pipe.version(commands["virtual-time"], stack.roles[0]), None
-        return loopback.version(commands["sockets"]), None
-    except (OSError, pipe.PipeError, loopback.LoopbackError) as error:
-        return None, f"it gives no version: {error} (see: bentpipe stacks test {stack.name})"
+        return _version(wanted, place), None
+    except (OSError, subprocess.CalledProcessError, pipe.PipeError, loopback.LoopbackError) as error:
+        return None, f"it gives no version: {error} (see: bentpipe stacks test {wanted.name})"
 
 
-def programs(stack: Stack) -> list[str]:
-    """The files of {bin} that the stack's commands name."""
-    words = [word for command in stack.commands.values() for word in command]
-    return sorted({word.removeprefix("{bin}/") for word in words if word.startswith("{bin}/")})
+def _version(wanted: Installable, place: Path) -> str | None:
+    if isinstance(wanted, Guest):
+        return guest.version(place / "linux")
+    assert isinstance(wanted, Stack), wanted
+    mode = wanted.version_mode
+    command = wanted.fill(wanted.commands[mode], place)
+    return loopback.version(command) if mode == "sockets" else pipe.version(command, wanted.roles[0])
 
 
-def describe(stack: Stack, place: Path, version: str | None, seconds: float) -> installed.Installation:
-    """What `installed.json` says of a stack whose {bin} is `place`."""
+def describe(wanted: Installable, place: Path, version: str | None, seconds: float) -> installed.Installation:
+    """What `installed.json` says of something whose {bin} is `place`."""
     files = installed.files(place)
     return installed.Installation(
-        stack=stack.name,
-        inputs_sha256=stack.entry.inputs_sha256,
+        stack=wanted.name,
+        inputs_sha256=wanted.entry.inputs_sha256,
         version=version,
-        programs={name: str(files[name]["sha256"]) for name in programs(stack) if name in files},
-        tools=needs.versions(stack),
+        programs={name: str(files[name]["sha256"]) for name in wanted.programs() if name in files},
+        tools=needs.versions(wanted),
         packages=installed.packages_in(place),
         installed=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         seconds=round(seconds, 1),

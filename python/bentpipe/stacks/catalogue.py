@@ -16,14 +16,14 @@ import msgspec
 
 from bentpipe import labels, paths, strict
 from bentpipe.errors import UsageError, one_of
+from bentpipe.stacks.build_table import BuildTable, build_of
 from bentpipe.stacks.model import (
     LOGS,
     PROTOCOLS,
     TRANSPORTS,
-    Build,
+    Carries,
     Log,
     Mode,
-    Need,
     Protocol,
     Role,
     Stack,
@@ -32,26 +32,7 @@ from bentpipe.stacks.model import (
 )
 from bentpipe.workload import TESTCASES
 
-_NEED = re.compile(r"([A-Za-z0-9_.+-]+)(?:\s*>=\s*(\d+(?:\.\d+)*))?")
 _OPTION = re.compile(r"[A-Za-z0-9_.-]+")
-_MEMORY = re.compile(r"(\d+(?:\.\d+)?) ?(MiB|GiB)")
-_MIB = {"MiB": 1, "GiB": 1024}
-
-
-class BuildTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What `[build]` of a stack.toml may say."""
-
-    needs: tuple[str, ...] = ()
-    libraries: tuple[str, ...] = ()
-    command: Annotated[
-        tuple[str, ...], msgspec.Meta(min_length=1, description='an argument list: ["cargo", "build"]')
-    ]
-    inputs: tuple[str, ...] = ()
-    memory: Annotated[
-        str,
-        msgspec.Meta(pattern=rf"^{_MEMORY.pattern}\Z", description='what the build takes at most: "2 GiB"'),
-    ] = "1 GiB"
-    target: str = ""
 
 
 class StackFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -79,6 +60,7 @@ class StackFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         msgspec.Meta(description=f"some of {', '.join(LOGS)}, or none"),
     ] = LOGS
     transport: Transport = "quic"
+    carries: Carries = "udp"
     weight: Annotated[float, msgspec.Meta(gt=0)] = 1.0
     options: dict[str, str] = {}
     commands: dict[Mode, tuple[str, ...]] = {}
@@ -94,8 +76,8 @@ def load(folder: Path) -> Stack:
         said = msgspec.structs.replace(said, alpn=over[:1])
     if not said.testcases or not set(said.testcases) <= set(TESTCASES):
         raise strict.wrong(file, "testcases", list(said.testcases), f"some of {', '.join(TESTCASES)}")
-    if "virtual-time" in said.commands and "hq-interop" not in said.alpn:
-        raise strict.wrong(file, "alpn", list(said.alpn), "hq-interop too: virtual time has nothing else")
+    if "virtual-time" in said.commands and over[0] not in said.alpn:
+        raise strict.wrong(file, "alpn", list(said.alpn), f"{over[0]} too: virtual time has nothing else")
     if any(TRANSPORTS[one] != said.transport for one in said.alpn):
         raise strict.wrong(file, "alpn", list(said.alpn), f"over {said.transport}: {', '.join(over)}")
     if not said.commands or not all(said.commands.values()):
@@ -107,31 +89,7 @@ def load(folder: Path) -> Stack:
             wanted = "an option's name with letters, digits, - _ ."
             raise strict.wrong(file, f"options.{name}", name, wanted)
     values = {field: getattr(said, field) for field in said.__struct_fields__ if field != "build"}
-    return Stack(folder=folder.resolve(), build=_build(said.build, file) if said.build else None, **values)
-
-
-def _build(said: BuildTable, file: Path) -> Build:
-    if any("{bin}" in place or not place.startswith(("{root}", "{folder}")) for place in said.inputs):
-        wanted = 'files and folders: ["{root}/crates/endpoint"]'
-        raise strict.wrong(file, "build.inputs", list(said.inputs), wanted)
-    memory = _MEMORY.fullmatch(said.memory)
-    assert memory is not None, said.memory
-    return Build(
-        needs=tuple(_need(one, file, "needs", "program", "cargo >= 1.88") for one in said.needs),
-        libraries=tuple(_need(one, file, "libraries", "library", "openssl >= 3") for one in said.libraries),
-        command=said.command,
-        inputs=said.inputs,
-        memory_mib=round(float(memory[1]) * _MIB[memory[2]]),
-        target=said.target,
-    )
-
-
-def _need(text: str, file: Path, key: str, what: str, example: str) -> Need:
-    found = _NEED.fullmatch(text)
-    if found is None:
-        wanted = f'a {what}, with its oldest version if need be: "{example}"'
-        raise strict.wrong(file, f"build.{key}", text, wanted)
-    return Need(found[1], tuple(int(part) for part in found[2].split(".")) if found[2] else ())
+    return Stack(folder=folder.resolve(), build=build_of(said.build, file) if said.build else None, **values)
 
 
 def replaced(known: Mapping[str, Stack]) -> list[Stack]:

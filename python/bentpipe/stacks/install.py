@@ -23,7 +23,7 @@ from bentpipe import paths
 from bentpipe.errors import BentpipeError
 from bentpipe.stacks import installed, needs
 from bentpipe.stacks.building import BuildJob, BuildResult
-from bentpipe.stacks.model import Build, Stack
+from bentpipe.stacks.installable import Build, Installable
 
 KILL_AFTER_S = 3.0  # what builds that were told to stop get for it
 _UNKNOWN_MIB = 1024  # taken for what is free where the system does not say
@@ -42,10 +42,10 @@ class Watcher(Protocol):
     def looks(self, running: Sequence[BuildJob], waiting: int) -> None: ...
 
 
-def install(wanted: Sequence[Stack], watcher: Watcher, force: bool = False) -> list[BuildResult]:
+def install(wanted: Sequence[Installable], watcher: Watcher, force: bool = False) -> list[BuildResult]:
     """Install stacks; what became of them, in the order given. KeyboardInterrupt ends all builds first."""
     results: dict[str, BuildResult] = {}
-    left: list[tuple[Stack, Build]] = []
+    left: list[tuple[Installable, Build]] = []
     for stack in wanted:
         result = _without_build(stack, force)
         if result is None and stack.build is not None:
@@ -62,7 +62,7 @@ def install(wanted: Sequence[Stack], watcher: Watcher, force: bool = False) -> l
     return [results[stack.name] for stack in wanted]
 
 
-def prune(known: Iterable[Stack]) -> tuple[int, int]:
+def prune(known: Iterable[Installable]) -> tuple[int, int]:
     """Remove from the cache what none of the stacks `known` is installed from; how many folders, and bytes.
     Builds that are at work are left alone.
     """
@@ -81,7 +81,7 @@ def prune(known: Iterable[Stack]) -> tuple[int, int]:
     return count, size
 
 
-def _without_build(stack: Stack, force: bool) -> BuildResult | None:
+def _without_build(stack: Installable, force: bool) -> BuildResult | None:
     """The result for a stack that need not or cannot be built; None if it is to be."""
     if stack.build is None:
         why = stack.not_installed()

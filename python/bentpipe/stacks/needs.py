@@ -8,14 +8,17 @@ import re
 import shutil
 import subprocess
 
-from bentpipe.stacks.model import Need, Stack
+from bentpipe.stacks.installable import Installable, Need
 
 _INSTALL = {
     "cargo": "install it with: curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh",
     "cc": "install it with: sudo apt install build-essential",
+    "bc": "install it with: sudo apt install bc",
+    "bison": "install it with: sudo apt install bison",
     "c++": "install it with: sudo apt install build-essential",
     "clang": "install it with: sudo apt install clang",
     "cmake": "install it with: sudo apt install cmake",
+    "flex": "install it with: sudo apt install flex",
     "go": "get it from https://go.dev/dl",
     "java": "install it with: sudo apt install default-jdk",
     "javac": "install it with: sudo apt install default-jdk",
@@ -33,33 +36,37 @@ _WITH = {"cargo": "rustc"}  # what a tool works with, whose version is worth kno
 _NAMES = {"cargo": "Rust", "go": "Go"}  # what has the version that people look for
 
 
-def what_is_missing(stack: Stack) -> str | None:
-    """What the stack's build lacks here, tools and libraries, and how to get it; None if it lacks nothing."""
-    if stack.build is None:
+def what_is_missing(wanted: Installable) -> str | None:
+    """What a build lacks here, and how to get it; None if it lacks nothing."""
+    if wanted.build is None:
         return None
-    missing = [why for need in stack.build.needs if (why := _missing(need, stack)) is not None]
-    missing += [why for need in stack.build.libraries if (why := _missing_library(need)) is not None]
-    return "; ".join(f"{stack.name} needs {why}" for why in missing) or None
+    missing = [why for need in wanted.build.needs if (why := _missing(need, wanted)) is not None]
+    missing += [why for need in wanted.build.libraries if (why := _missing_library(need)) is not None]
+    if why := wanted.missing_source():
+        missing.append(why)
+    return "; ".join(f"{wanted.name} needs {why}" for why in missing) or None
 
 
-def versions(stack: Stack) -> dict[str, str]:
-    """The versions of the tools and libraries that the stack is built with, as far as they say them."""
-    if stack.build is None:
+def versions(wanted: Installable) -> dict[str, str]:
+    """The versions of the tools and libraries that something is built with, as far as they say them."""
+    if wanted.build is None:
         return {}
-    tools = [need.name for need in stack.build.needs]
-    found = {name: _version(name, stack) for name in (*tools, *(_WITH[one] for one in tools if one in _WITH))}
-    found |= {need.name: _library_version(need.name) for need in stack.build.libraries}
+    tools = [need.name for need in wanted.build.needs]
+    found = {
+        name: _version(name, wanted) for name in (*tools, *(_WITH[one] for one in tools if one in _WITH))
+    }
+    found |= {need.name: _library_version(need.name) for need in wanted.build.libraries}
     return {name: _dotted(version) for name, version in found.items() if version is not None}
 
 
-def _missing(need: Need, stack: Stack) -> str | None:
+def _missing(need: Need, wanted_by: Installable) -> str | None:
     """What is missing and how to get it, if the program is not there."""
     wanted, how = _wanted(need)
     if shutil.which(need.name) is None:
         return f"{wanted}; {how}"
     if not need.version:
         return None
-    found = _version(need.name, stack)
+    found = _version(need.name, wanted_by)
     if found is None:
         return f"{wanted}, and {need.name} does not say which it is; {how}"
     return None if found >= need.version else f"{wanted}, and {need.name} is {_dotted(found)}; {how}"
@@ -85,14 +92,14 @@ def _wanted(need: Need) -> tuple[str, str]:
     return wanted, _INSTALL.get(need.name, f"install {need.name}")
 
 
-def _version(program: str, stack: Stack) -> tuple[int, ...] | None:
-    """The version of `program` in the stack's folder, where a file may choose it: (1, 88, 0); None if it says
-    none.
+def _version(program: str, wanted_by: Installable) -> tuple[int, ...] | None:
+    """The version of `program` in the folder of what is built, where a file may choose it: (1, 88, 0); None
+    if it says none.
     """
     asked = [program, "version" if program == "go" else "--version"]
     try:
         done = subprocess.run(
-            asked, cwd=stack.folder, capture_output=True, text=True, errors="replace", check=False
+            asked, cwd=wanted_by.folder, capture_output=True, text=True, errors="replace", check=False
         )
     except OSError:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bentpipe.stacks import installed, loopback, needs, pipe
+from bentpipe.stacks import guest, installed, loopback, needs, pipe
 from bentpipe.stacks.model import Stack
 from bentpipe.testbed import TESTBEDS
 
@@ -18,6 +18,7 @@ class StackStatus:
     version: str | None  # None: it is not installed, or gives none
     why_not: str | None  # why it is not installed; None: it is
     found: installed.Installation | None  # None as well for stacks that need not be built
+    no_guest: str | None = None  # why it cannot live in a guest; None: it can, or does not
 
     @property
     def testbeds(self) -> list[str]:
@@ -54,6 +55,7 @@ class StackStatus:
             "testbeds": self.testbeds,
             "installed": self.why_not is None,
             "why_not_installed": self.why_not,
+            "no_guest": self.no_guest,
             "installation": installation(stack),
             "folder": str(stack.folder),
         }
@@ -70,8 +72,16 @@ def of(stack: Stack) -> StackStatus:
         version = found.version if found else None
         if stack.transport == "tcp":
             version = _version(stack)  # the kernel's, which may be another one since
-        return StackStatus(stack, version, None, found)
+        return StackStatus(stack, version, None, found, _no_guest(stack))
     return StackStatus(stack, None, needs.what_is_missing(stack) or why_not, None)
+
+
+def _no_guest(stack: Stack) -> str | None:
+    if not stack.lives_in_guest("virtual-time"):
+        return None
+    kernel = guest.load()
+    why = kernel.not_installed()
+    return why and (needs.what_is_missing(kernel) or f"the guest is not installed: {why}")
 
 
 def installation(stack: Stack) -> dict[str, Any] | None:
@@ -95,8 +105,8 @@ def _not_startable(stack: Stack) -> str | None:
 
 def _version(stack: Stack) -> str | None:
     try:
-        if "virtual-time" in stack.commands:
-            return pipe.version(stack.command("virtual-time"), stack.roles[0])
-        return loopback.version(stack.command("sockets"))
+        mode = stack.version_mode
+        command = stack.command(mode)
+        return loopback.version(command) if mode == "sockets" else pipe.version(command, stack.roles[0])
     except (OSError, pipe.PipeError, loopback.LoopbackError):
         return None

@@ -17,8 +17,7 @@ use bentpipe_trial::{
 };
 use bentpipe_units::Time;
 use bentpipe_wire::capture::CapturedPacket;
-use bentpipe_wire::{Datagram, IpLayer, Path, TCP};
-use bytes::Bytes;
+use bentpipe_wire::{IpLayer, Path};
 
 use super::check;
 use super::instructions::server_port;
@@ -172,18 +171,9 @@ fn packet_of_flow(servers: &[u16], packet: &HopPacket) -> Option<(usize, Path, I
         Direction::Return => path.destination,
     };
     let flow = servers.iter().position(|port| *port == server.port())?;
-    let transport = match Datagram::of(&captured) {
-        Ok(datagram) => Transport::Udp(Bytes::copy_from_slice(datagram.payload)),
-        Err(_) if ip.protocol == TCP => Transport::Tcp(Bytes::copy_from_slice(ip.transport())),
-        Err(_) => return None,
-    };
-    let packet = IpPacket {
-        version: ip.version(),
-        ecn: ip.ecn,
-        transport,
-        bytes: u32::try_from(bytes.len()).expect("a packet of the MTU at most"),
-    };
-    Some((flow, path, packet))
+    let packet = IpPacket::parse(&captured)?;
+    let has_ports = !matches!(packet.transport, Transport::Other { .. });
+    has_ports.then_some((flow, path, packet))
 }
 
 fn fidelity(report: &Report) -> Fidelity {

@@ -2,7 +2,8 @@
 
 use bentpipe_link::{Direction, Fate};
 use bentpipe_units::Time;
-use bentpipe_wire::{IpVersion, TCP, UDP, UDP_HEADER};
+use bentpipe_wire::capture::CapturedPacket;
+use bentpipe_wire::{Datagram, IpLayer, IpVersion, TCP, UDP, UDP_HEADER};
 use bytes::Bytes;
 
 /// A packet with its fate.
@@ -64,6 +65,26 @@ impl IpPacket {
             bytes: u32::try_from(bytes).expect("the length field has 16 bits"),
             transport: Transport::Udp(payload),
         }
+    }
+
+    /// Reads a whole packet; None if it is none of IP.
+    #[must_use]
+    pub fn parse(packet: &CapturedPacket) -> Option<Self> {
+        let ip = IpLayer::of(packet).ok()??;
+        let transport = match Datagram::of(packet) {
+            Ok(datagram) => Transport::Udp(Bytes::copy_from_slice(datagram.payload)),
+            Err(_) if ip.protocol == TCP => Transport::Tcp(Bytes::copy_from_slice(ip.transport())),
+            Err(_) => Transport::Other {
+                protocol: ip.protocol,
+                bytes: Bytes::copy_from_slice(ip.transport()),
+            },
+        };
+        Some(Self {
+            version: ip.version(),
+            ecn: ip.ecn,
+            transport,
+            bytes: u32::try_from(packet.bytes.len()).ok()?,
+        })
     }
 }
 

@@ -7,7 +7,7 @@ use bentpipe_link::{Direction, Hop, HostName};
 use bentpipe_units::Span;
 use serde::Deserialize;
 
-use crate::job::{Job, TestCaseFacts, Variant};
+use crate::job::{Carries, Job, TestCaseFacts, Variant};
 
 /// A proxy on the path.
 #[derive(Debug, Deserialize)]
@@ -44,6 +44,7 @@ impl From<Given> for ProxyJob {
                 command: given.command,
                 options: given.options,
                 version: None,
+                carries: Carries::Udp,
             },
         }
     }

@@ -71,6 +71,20 @@ pub struct Variant {
     /// Of the stack, as it gave it when it was installed. In virtual time each program gives it anew.
     #[serde(default)]
     pub version: Option<String>,
+    /// What its datagrams are in virtual time.
+    #[serde(default)]
+    pub carries: Carries,
+}
+
+/// What a datagram of a program is in virtual time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Carries {
+    /// A UDP payload.
+    #[default]
+    Udp,
+    /// A whole IP packet.
+    Ip,
 }
 
 /// The format of jobs (`schemas/job.toml`).

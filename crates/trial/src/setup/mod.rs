@@ -145,6 +145,12 @@ impl<'a> FlowSetup<'a> {
         }
     }
 
+    /// The folder for what its programs leave until that is looked at.
+    #[must_use]
+    pub fn scratch(&self) -> &Path {
+        &self.scratch
+    }
+
     /// Its number, from 0; that of the flow that is measured.
     #[must_use]
     pub fn number(&self) -> usize {

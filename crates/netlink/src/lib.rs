@@ -1,8 +1,9 @@
-//! Links, addresses, routes and neighbours over netlink, each request waited for.
+//! A network namespace's links, addresses, routes and neighbours, over netlink, each request waited
+//! for.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
@@ -23,23 +24,26 @@ use netlink_sys::{Socket, SocketAddr};
 use rustix::net::netdevice::name_to_index;
 use rustix::net::{AddressFamily as Family, SocketType, socket};
 
-use crate::namespace::Namespace;
-
 /// What one Ethernet frame carries.
 const MTU: u32 = 1500;
 
 /// One end of a pair of devices.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct PairEnd<'a> {
+pub struct PairEnd<'a> {
+    /// The device's name.
     pub name: &'a str,
+    /// Its hardware address.
     pub mac: [u8; 6],
-    pub namespace: &'a Namespace,
+    /// The network namespace that it is in.
+    pub namespace: BorrowedFd<'a>,
 }
 
 /// A network: its address and the length of its prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Prefix {
+pub struct Prefix {
+    /// Any address of the network.
     pub address: IpAddr,
+    /// Bits of an address that all its addresses share.
     pub length: u8,
 }
 
@@ -60,9 +64,10 @@ impl Prefix {
 }
 
 /// The kernel's configuration of the network namespace that the thread was in when this was opened.
-pub(crate) struct Netlink(Socket);
+pub struct Netlink(Socket);
 
 impl Netlink {
+    /// Opens that of the calling thread's network namespace.
     pub fn open() -> io::Result<Self> {
         let mut socket = Socket::new(NETLINK_ROUTE)?;
         socket.bind_auto()?;
@@ -134,23 +139,17 @@ impl Netlink {
         self.add(RouteNetlinkMessage::NewNeighbour(message))
     }
 
-    /// Routes what goes to `destination`, or everything else with a prefix of length zero, by way of a neighbour.
+    /// Routes what goes to `destination`, or everything else with a prefix of length zero, by way of
+    /// a neighbour.
     pub fn add_route(&mut self, destination: Prefix, via: IpAddr) -> io::Result<()> {
-        let mut message = RouteMessage::default();
-        message.header.address_family = family(via);
-        message.header.destination_prefix_length = destination.length;
-        message.header.table = RouteHeader::RT_TABLE_MAIN;
-        message.header.protocol = RouteProtocol::Static;
-        message.header.scope = RouteScope::Universe;
-        message.header.kind = RouteType::Unicast;
-        message.attributes = vec![RouteAttribute::Gateway(route_address(via))];
-        if destination.length > 0 {
-            let address = route_address(destination.network());
-            message
-                .attributes
-                .push(RouteAttribute::Destination(address));
-        }
-        self.add(RouteNetlinkMessage::NewRoute(message))
+        let way = RouteAttribute::Gateway(route_address(via));
+        self.add(RouteNetlinkMessage::NewRoute(route(destination, way)))
+    }
+
+    /// The same, to a device that has no neighbours.
+    pub fn add_device_route(&mut self, destination: Prefix, device: &str) -> io::Result<()> {
+        let way = RouteAttribute::Oif(index(device)?);
+        self.add(RouteNetlinkMessage::NewRoute(route(destination, way)))
     }
 
     /// Asks for something new; an error if it exists.
@@ -197,6 +196,23 @@ impl Netlink {
     }
 }
 
+fn route(destination: Prefix, way: RouteAttribute) -> RouteMessage {
+    let mut message = RouteMessage::default();
+    message.header.address_family = family(destination.address);
+    message.header.destination_prefix_length = destination.length;
+    message.header.table = RouteHeader::RT_TABLE_MAIN;
+    message.header.protocol = RouteProtocol::Static;
+    message.header.scope = RouteScope::Universe;
+    message.header.kind = RouteType::Unicast;
+    message.attributes = vec![way];
+    if destination.length > 0 {
+        let address = route_address(destination.network());
+        let to = RouteAttribute::Destination(address);
+        message.attributes.push(to);
+    }
+    message
+}
+
 /// The error that the kernel answered with.
 fn unexpected(answer: NetlinkPayload<RouteNetlinkMessage>) -> io::Error {
     match answer {
@@ -211,7 +227,7 @@ fn one_end(end: PairEnd) -> LinkMessage {
         LinkAttribute::IfName(end.name.to_owned()),
         LinkAttribute::Address(end.mac.to_vec()),
         LinkAttribute::Mtu(MTU),
-        LinkAttribute::NetNsFd(end.namespace.as_fd().as_raw_fd()),
+        LinkAttribute::NetNsFd(end.namespace.as_raw_fd()),
     ];
     message
 }

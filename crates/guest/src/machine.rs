@@ -1,0 +1,164 @@
+//! A guest's kernel as a process: started, spoken to, and ended with all that it started.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bentpipe_endpoint::EndpointError;
+use bentpipe_endpoint::driver::Pipes;
+use command_fds::{CommandFdExt, FdMapping};
+use rustix::process::{Signal, set_parent_process_death_signal};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use crate::cli::Wanted;
+
+/// Wall time that a guest gets to switch itself off.
+const PATIENCE: Duration = Duration::from_secs(10);
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
+
+/// A guest that runs.
+pub struct Machine {
+    process: Child,
+    to: File,
+    from: Pipes<File, io::Sink>,
+}
+
+impl Machine {
+    /// Starts a guest whose shared folder is `folder`, and whose randomness is all of `seed`.
+    pub fn start(wanted: &Wanted, folder: &Path, seed: &str) -> Result<Self, EndpointError> {
+        Self::spawn(wanted, folder, seed).map_err(|source| EndpointError::File {
+            path: wanted.kernel.clone(),
+            source,
+        })
+    }
+
+    fn spawn(wanted: &Wanted, folder: &Path, seed: &str) -> io::Result<Self> {
+        let (its_3, to) = rustix::pipe::pipe()?;
+        let (from, its_4) = rustix::pipe::pipe()?;
+        let inside = std::env::current_exe()?;
+        stay_on_one_processor()?;
+        let mut starter = Command::new(&wanted.kernel);
+        starter
+            .args(["root=none", "rootfstype=hostfs", "rootflags=/", "ro"])
+            .arg(format!("init={}", inside.display()))
+            .arg(format!("mem={}M", wanted.memory_mib))
+            .args([
+                "time-travel=inf-cpu",
+                "time-travel-start=946684800000000000",
+            ])
+            .args(["random.trust_bootloader=on", "random.trust_cpu=on"])
+            .args([
+                "norandmaps",
+                "quiet",
+                "panic=-1",
+                "uml_dir=machine",
+                "umid=guest",
+            ])
+            .arg("ttnet=3,4")
+            .env_clear()
+            .env("UML_SEED", format!("0x{seed}"))
+            // Restartable sequences need what the host's kernel does not do for a guest.
+            .env("GLIBC_TUNABLES", "glibc.pthread.rseq=0")
+            .env("TMPDIR", "/dev/shm")
+            .current_dir(folder)
+            .stdin(Stdio::null());
+        starter
+            .fd_mappings(vec![
+                FdMapping {
+                    parent_fd: its_3,
+                    child_fd: 3,
+                },
+                FdMapping {
+                    parent_fd: its_4,
+                    child_fd: 4,
+                },
+            ])
+            .map_err(|_| io::Error::other("file descriptors collide"))?;
+        Ok(Self {
+            process: without_surprises(&mut starter).spawn()?,
+            to: to.into(),
+            from: Pipes::new(from.into(), io::sink()),
+        })
+    }
+
+    /// Says something to the guest. One that is gone is found out when its answer is read.
+    pub fn send(&mut self, frame: &[u8]) -> Result<(), EndpointError> {
+        match self.to.write_all(frame) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(EndpointError::io("speaking to the guest")(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Its next frame's type and body; none if it has ended.
+    pub fn receive(&mut self) -> Result<Option<(u8, &[u8])>, EndpointError> {
+        self.from.receive()
+    }
+
+    /// Waits until it has switched itself off; says whether it did.
+    pub fn leave(&mut self) -> Result<bool, EndpointError> {
+        let deadline = now() + PATIENCE;
+        let failed = || EndpointError::io("waiting for the guest");
+        while now() < deadline {
+            if self.process.try_wait().map_err(failed())?.is_some() {
+                return Ok(true);
+            }
+            thread::sleep(LOOK_AGAIN);
+        }
+        Ok(false)
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        // The kernel has the processes of its programs end with it. It may have ended already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a guest that does not end is waited for in wall time"
+)]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// Has the kernel's address space look the same each time, and end it with this process.
+#[expect(
+    unsafe_code,
+    reason = "what is done between fork and exec allocates nothing"
+)]
+fn without_surprises(starter: &mut Command) -> &mut Command {
+    // SAFETY: two system calls.
+    unsafe {
+        starter.pre_exec(|| {
+            set_parent_process_death_signal(Some(Signal::KILL))?;
+            if libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) == -1 {
+                return Err(io::Error::last_os_error());
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Keeps this process, and the guest with it, on one processor: between two, every system call of
+/// a guest's programs costs three times as much. Two that start one after the other get different ones.
+fn stay_on_one_processor() -> io::Result<()> {
+    let allowed = sched_getaffinity(None)?;
+    let count = allowed.count() as usize;
+    let own = std::process::id() as usize % count.max(1);
+    let mut numbers = (0..CpuSet::MAX_CPU).filter(|number| allowed.is_set(*number));
+    let mut only = CpuSet::new();
+    if let Some(number) = numbers.nth(own) {
+        only.set(number);
+        sched_setaffinity(None, &only)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,347 @@
+//! The side of the coordinator: HELLO becomes a guest's task, its frames go through, and BYE is made
+//! from what the guest leaves.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::ExitCode;
+
+use bentpipe_endpoint::EndpointError;
+use bentpipe_endpoint::contract::{
+    BYE, Bye, CONTRACT, FINISH, HELLO, Hello, NEVER, RAN, READY, RUN, Ran, Ready, RequestReport,
+    encode_frame, frame_name,
+};
+use bentpipe_endpoint::driver::Pipes;
+use tempfile::TempDir;
+
+use crate::cli::Wanted;
+use crate::inside::SHARED;
+use crate::machine::Machine;
+use crate::task::{self, DOWNLOADS, KEYLOG, QLOG, REPORT, Report, TASK, Task, VERSION, is_server};
+
+/// How long the body of RAN is before its datagrams, and where it counts them.
+const RAN_HEAD: usize = 13;
+const COUNT: std::ops::Range<usize> = 9..13;
+const NOT_SUPPORTED: u8 = 127;
+
+/// Answers a coordinator until it says FINISH or goes away.
+pub fn run(wanted: &Wanted) -> Result<ExitCode, EndpointError> {
+    let mut pipes = Pipes::inherited();
+    let Some((kind, body)) = pipes.receive()? else {
+        return Ok(ExitCode::SUCCESS);
+    };
+    if kind != HELLO {
+        let what = format!("{} in place of HELLO", frame_name(kind));
+        return Err(EndpointError::Conversation(what));
+    }
+    let hello: Hello = serde_json::from_slice(body)?;
+    if hello.contract != CONTRACT {
+        let what = format!("version {} of the contract", hello.contract);
+        return Err(EndpointError::Unsupported(what));
+    }
+    let folder = TempDir::with_prefix("bentpipe-guest-").map_err(EndpointError::file("TMPDIR"))?;
+    prepare(&hello, wanted, folder.path())?;
+    let machine = Machine::start(wanted, folder.path(), &hello.seed)?;
+    let mut guest = Guest {
+        machine,
+        hello,
+        folder,
+        held: Vec::new(),
+    };
+    let Some(ready) = guest.begin(wanted)? else {
+        return Ok(ExitCode::from(NOT_SUPPORTED));
+    };
+    pipes.send(&encode_frame(READY, &serde_json::to_vec(&ready)?))?;
+    guest.converse(&mut pipes)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the task.
+fn prepare(hello: &Hello, wanted: &Wanted, folder: &Path) -> Result<(), EndpointError> {
+    for name in [DOWNLOADS, QLOG] {
+        fs::create_dir(folder.join(name)).map_err(EndpointError::file(name))?;
+    }
+    let local = address("local", &hello.local)?;
+    let task = Task {
+        is_server: is_server(&hello.role),
+        command: wanted.command.clone(),
+        environment: environment(hello, &wanted.alpn)?,
+        local: local.ip(),
+        epoch_unix_s: hello.epoch_unix_s,
+    };
+    task::write(&folder.join(TASK), &task)
+}
+
+/// HELLO as socket mode says it (contract, section 3).
+fn environment(hello: &Hello, alpn: &str) -> Result<BTreeMap<String, String>, EndpointError> {
+    let remote = address("remote", &hello.remote)?;
+    let of_remote = |url: &String| url.replacen("server:443", &remote.to_string(), 1);
+    let requests: Vec<String> = hello.requests.iter().map(of_remote).collect();
+    let options = hello.options.iter();
+    let options: Vec<String> = options
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    let text = |path: &Path| path.display().to_string();
+    let mut given = vec![
+        ("PATH", "/usr/sbin:/usr/bin:/sbin:/bin".to_owned()),
+        ("HOME", "/run/home".to_owned()),
+        ("TMPDIR", "/run/tmp".to_owned()),
+        ("ROLE", hello.role.clone()),
+        ("TESTCASE", hello.testcase.clone()),
+        ("BENTPIPE_OPTIONS", options.join(" ")),
+        ("BENTPIPE_ALPN", alpn.to_owned()),
+        ("BENTPIPE_OWN_NAMESPACE", "1".to_owned()),
+        ("CERTS", text(&hello.certs)),
+    ];
+    if is_server(&hello.role) {
+        given.push(("BENTPIPE_LISTEN", hello.local.clone()));
+    } else {
+        given.push(("REQUESTS", requests.join(" ")));
+    }
+    if let Some(www) = &hello.www {
+        given.push(("WWW", text(www)));
+    }
+    for (name, place, is_wanted) in [
+        ("DOWNLOADS", DOWNLOADS, hello.downloads.is_some()),
+        ("SSLKEYLOGFILE", KEYLOG, hello.keylog.is_some()),
+        ("QLOGDIR", QLOG, hello.qlog.is_some()),
+    ] {
+        if is_wanted {
+            given.push((name, format!("{SHARED}/{place}")));
+        }
+    }
+    let given = given.into_iter();
+    Ok(given
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect())
+}
+
+fn address(field: &'static str, text: &str) -> Result<SocketAddr, EndpointError> {
+    text.parse().map_err(|_| EndpointError::Field {
+        field,
+        value: text.to_owned(),
+        problem: "write an address and a port, such as 192.0.2.1:443".to_owned(),
+    })
+}
+
+/// A guest under way.
+struct Guest {
+    machine: Machine,
+    hello: Hello,
+    folder: TempDir,
+    /// The body of the first RAN, which answers no RUN: what left at time zero.
+    held: Vec<u8>,
+}
+
+impl Guest {
+    /// Waits until time zero; none if what HELLO asks for is not supported.
+    fn begin(&mut self, wanted: &Wanted) -> Result<Option<Ready>, EndpointError> {
+        let Some(body) = self.ran()? else {
+            return match self.report()? {
+                Some(report) if report.code == Some(NOT_SUPPORTED.into()) => Ok(None),
+                report => Err(before_zero(report)),
+            };
+        };
+        let first = Ran::decode(&body)?;
+        let next_wake = if first.departures.is_empty() {
+            first.next_wake
+        } else {
+            self.held = body;
+            0
+        };
+        let version = self.folder.path().join(VERSION);
+        let version = fs::read_to_string(&version).map_err(EndpointError::file(version))?;
+        Ok(Some(Ready {
+            stack: name(&wanted.command),
+            version,
+            driver: "socket mode on a Linux kernel of its own in virtual time, \
+                 whose processor takes no time"
+                .to_owned(),
+            next_wake: (next_wake != NEVER).then_some(next_wake),
+        }))
+    }
+
+    /// Hands on RUN and RAN, until FINISH is answered with BYE or the coordinator goes away.
+    fn converse<R: Read, W: Write>(
+        &mut self,
+        pipes: &mut Pipes<R, W>,
+    ) -> Result<(), EndpointError> {
+        while let Some((kind, body)) = pipes.receive()? {
+            match kind {
+                RUN => {
+                    self.machine.send(&encode_frame(RUN, body))?;
+                    let ran = self.ran()?.ok_or_else(|| {
+                        EndpointError::Failed("the guest has ended by itself".to_owned())
+                    })?;
+                    let ran = joined(std::mem::take(&mut self.held), ran);
+                    pipes.send(&encode_frame(RAN, &ran))?;
+                }
+                FINISH => {
+                    self.machine.send(&encode_frame(FINISH, &[]))?;
+                    if !self.machine.leave()? {
+                        eprintln!("bentpipe-guest: the guest does not switch itself off");
+                    }
+                    let bye = self.bye()?;
+                    return pipes.send(&encode_frame(BYE, &serde_json::to_vec(&bye)?));
+                }
+                other => {
+                    let what = format!("{} in place of RUN or FINISH", frame_name(other));
+                    return Err(EndpointError::Conversation(what));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The body of its next RAN; none if it has ended.
+    fn ran(&mut self) -> Result<Option<Vec<u8>>, EndpointError> {
+        match self.machine.receive() {
+            Ok(Some((RAN, body))) => Ok(Some(body.to_vec())),
+            Ok(Some((other, _))) => Err(EndpointError::Failed(format!(
+                "the guest says {} in place of RAN",
+                frame_name(other)
+            ))),
+            Ok(None) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn report(&self) -> Result<Option<Report>, EndpointError> {
+        task::read(&self.folder.path().join(REPORT))
+    }
+
+    /// Puts the program's files where HELLO wants them, and says what is known of its requests.
+    fn bye(&self) -> Result<Bye, EndpointError> {
+        let report = self.report()?;
+        let (folder, hello) = (self.folder.path(), &self.hello);
+        for (name, place) in [
+            (DOWNLOADS, &hello.downloads),
+            (KEYLOG, &hello.keylog),
+            (QLOG, &hello.qlog),
+        ] {
+            if let Some(place) = place {
+                hand_over(&folder.join(name), place)?;
+            }
+        }
+        let ended = report.filter(|it| it.code == Some(0));
+        let requests = hello.requests.iter().map(|url| {
+            let path = url.strip_prefix("https://server:443").unwrap_or(url);
+            let stored = hello.downloads.as_ref().or(hello.www.as_ref());
+            let file = stored.map(|folder| folder.join(path.trim_start_matches('/')));
+            RequestReport {
+                path: path.to_owned(),
+                bytes: file.map_or(0, |it| fs::metadata(it).map_or(0, |it| it.len())),
+                first_byte_ns: None,
+                last_byte_ns: ended.and_then(|it| it.ended_ns),
+            }
+        });
+        Ok(Bye {
+            handshake_ns: None,
+            requests: requests.collect(),
+            error: report.and_then(failure).filter(|_| !is_server(&hello.role)),
+            ..Bye::default()
+        })
+    }
+}
+
+/// How a program failed, in words.
+fn failure(report: Report) -> Option<String> {
+    match (report.code, report.signal) {
+        (Some(0), _) => None,
+        (Some(code), _) => Some(format!("the program ended with {code}")),
+        (None, Some(15)) => None, // FINISH: it was not done
+        (None, signal) => Some(format!(
+            "the program was ended by signal {}",
+            signal.unwrap_or_default()
+        )),
+    }
+}
+
+fn before_zero(report: Option<Report>) -> EndpointError {
+    let how = report.and_then(failure);
+    let nothing = match report {
+        Some(_) => "the program ended, and had sent nothing",
+        None => "the guest did not come up",
+    };
+    EndpointError::Failed(how.unwrap_or_else(|| nothing.to_owned()))
+}
+
+/// The name of a stack by that of its program.
+fn name(command: &[String]) -> String {
+    let program = command.first().map(Path::new).and_then(Path::file_name);
+    let program = program.unwrap_or_default().to_string_lossy();
+    program
+        .strip_prefix("bentpipe-endpoint-")
+        .unwrap_or(&program)
+        .to_owned()
+}
+
+/// One RAN of two: what left before the run, which was nobody's yet, and the answer to it.
+fn joined(held: Vec<u8>, ran: Vec<u8>) -> Vec<u8> {
+    if held.is_empty() {
+        return ran;
+    }
+    let count = |body: &[u8]| u32::from_le_bytes(*body[COUNT].first_chunk().expect("four bytes"));
+    let mut all = ran[..RAN_HEAD].to_vec();
+    all[COUNT].copy_from_slice(&(count(&held) + count(&ran)).to_le_bytes());
+    all.extend_from_slice(&held[RAN_HEAD..]);
+    all.extend_from_slice(&ran[RAN_HEAD..]);
+    all
+}
+
+/// Moves a file, or what is in a folder, to its place. What is not there was not written.
+fn hand_over(from: &Path, to: &Path) -> Result<(), EndpointError> {
+    if from.is_dir() {
+        fs::create_dir_all(to).map_err(EndpointError::file(to))?;
+        for entry in fs::read_dir(from).map_err(EndpointError::file(from))? {
+            let entry = entry.map_err(EndpointError::file(from))?;
+            hand_over(&entry.path(), &to.join(entry.file_name()))?;
+        }
+        return Ok(());
+    }
+    if !from.exists() || fs::rename(from, to).is_ok() {
+        return Ok(());
+    }
+    // Another file system.
+    fs::copy(from, to)
+        .map(drop)
+        .map_err(EndpointError::file(to))
+}
+
+#[cfg(test)]
+mod tests {
+    use bentpipe_endpoint::contract::RanFrame;
+
+    use super::*;
+
+    fn ran(times: &[u64], wake: u64) -> Vec<u8> {
+        let mut frame = RanFrame::new();
+        for time in times {
+            frame.push(*time, 0, b"packet");
+        }
+        frame.finish(wake, false)[5..].to_vec()
+    }
+
+    #[test]
+    fn what_left_before_the_first_run_is_in_its_answer() {
+        let both = joined(ran(&[0, 0], 7), ran(&[3], 9));
+        let both = Ran::decode(&both).unwrap();
+        let times: Vec<u64> = both.departures.iter().map(|it| it.time).collect();
+        assert_eq!((times, both.next_wake), (vec![0, 0, 3], 9));
+        assert_eq!(joined(Vec::new(), ran(&[3], 9)), ran(&[3], 9));
+    }
+
+    #[test]
+    fn files_move_into_folders_that_are_there_or_not() {
+        let folder = TempDir::new().unwrap();
+        let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+        fs::create_dir_all(from.join("inner")).unwrap();
+        fs::write(from.join("inner/file"), "text").unwrap();
+        hand_over(&from, &to).unwrap();
+        assert_eq!(fs::read_to_string(to.join("inner/file")).unwrap(), "text");
+        hand_over(&from.join("absent"), &to.join("absent")).unwrap();
+        assert!(!to.join("absent").exists());
+    }
+}

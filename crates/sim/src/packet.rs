@@ -1,0 +1,117 @@
+//! A packet between two programs: whole, as those have it that carry IP, or as a UDP payload.
+
+use std::net::SocketAddr;
+
+use bentpipe_trial::{IpPacket, Transport};
+use bentpipe_wire::capture::CapturedPacket;
+use bentpipe_wire::{Endpoints, IpVersion, encapsulate};
+use bytes::Bytes;
+
+/// Link type 101: raw IP.
+const RAW: u16 = 101;
+
+/// What the datagrams of a program are.
+#[derive(Debug, Clone, Copy)]
+pub enum Carriage {
+    /// UDP payloads, in packets of this version of IP.
+    Udp(IpVersion),
+    /// Whole IP packets. Those that come from a program that knows UDP alone come by these addresses.
+    Ip { own: SocketAddr, other: SocketAddr },
+}
+
+/// A packet that was sent.
+#[derive(Debug, Clone)]
+pub struct SentPacket {
+    /// What a link needs to know.
+    pub ip: IpPacket,
+    /// All of it, where its sender made it whole.
+    whole: Option<Bytes>,
+}
+
+impl Carriage {
+    /// Reads a datagram of the program; None if it is not what it should be.
+    pub fn read(self, ecn: u8, bytes: Bytes) -> Option<SentPacket> {
+        match self {
+            Self::Udp(version) => Some(SentPacket {
+                ip: IpPacket::udp(version, ecn, bytes),
+                whole: None,
+            }),
+            Self::Ip { .. } => {
+                let captured = CapturedPacket {
+                    interface: 0,
+                    time: None,
+                    link_type: RAW,
+                    bytes: &bytes,
+                    comment: None,
+                };
+                Some(SentPacket {
+                    ip: IpPacket::parse(&captured)?,
+                    whole: Some(bytes),
+                })
+            }
+        }
+    }
+
+    /// A packet as a datagram for the program; None if it has no use for it. `number` tells packets apart
+    /// that are made whole here.
+    pub fn write(self, packet: &SentPacket, number: u16) -> Option<Bytes> {
+        match (self, &packet.ip.transport) {
+            (Self::Udp(_), Transport::Udp(payload)) => Some(payload.clone()),
+            (Self::Udp(_), _) => None,
+            (Self::Ip { own, other }, transport) => {
+                if let Some(whole) = &packet.whole {
+                    return Some(whole.clone());
+                }
+                let ends = Endpoints {
+                    source: other,
+                    destination: own,
+                };
+                let mut whole = Vec::new();
+                let payload = transport.content();
+                encapsulate(&mut whole, ends, packet.ip.ecn, number, payload);
+                Some(whole.into())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UDP: Carriage = Carriage::Udp(IpVersion::V4);
+
+    fn ip() -> Carriage {
+        Carriage::Ip {
+            own: "192.0.2.1:50000".parse().unwrap(),
+            other: "198.51.100.1:443".parse().unwrap(),
+        }
+    }
+
+    #[test]
+    fn a_datagram_is_the_same_behind_either_carriage() {
+        let sent = UDP.read(2, Bytes::from_static(b"payload")).unwrap();
+        assert_eq!(sent.ip.bytes, 28 + 7);
+        let whole = ip().write(&sent, 1).unwrap();
+        let back = ip().read(0, whole.clone()).unwrap();
+        assert_eq!(back.ip, sent.ip, "its ECN is the header's");
+        assert_eq!(ip().write(&back, 9), Some(whole), "as it was");
+        assert_eq!(UDP.write(&back, 9), Some(Bytes::from_static(b"payload")));
+    }
+
+    #[test]
+    fn what_is_no_packet_or_no_datagram_is_none() {
+        assert!(ip().read(0, Bytes::from_static(b"payload")).is_none());
+        let mut whole = Vec::new();
+        let header = bentpipe_wire::IpHeader {
+            source: "192.0.2.1".parse().unwrap(),
+            destination: "198.51.100.1".parse().unwrap(),
+            ecn: 0,
+            identification: 0,
+            protocol: 1,
+        };
+        header.write(&mut whole, &[0; 8]);
+        let ping = ip().read(0, whole.into()).unwrap();
+        assert!(UDP.write(&ping, 0).is_none());
+    }
+}

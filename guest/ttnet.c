@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: GPL-2.0
+/* tt0, a network device whose packets and whose time belong to a coordinator.
+ *
+ * It carries whole IP packets and speaks, on two pipes (boot word ttnet=READ,WRITE), the frames of
+ * endpoints/CONTRACT.md section 4 with `carries = "ip"`: RUN brings arrivals and says until when to
+ * live, RAN answers with departures and the next wake. The whole kernel stands still while it waits
+ * for RUN. At FINISH it sends SIGINT to the first process, and goes on by itself to its end.
+ *
+ * In /sys/module/ttnet/parameters, writing 1 to `begin` makes this time zero, and 2 the time of the
+ * first packet of TCP or UDP; packets of before are dropped.
+ * `done` is what RAN says of it: 0 not done, 1 done, 2 done when a packet has come and no more TCP
+ * sockets are there than at time zero.
+ */
+#include <linux/if_arp.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/moduleparam.h>
+#include <linux/netdevice.h>
+#include <linux/sched/signal.h>
+#include <linux/skbuff.h>
+#include <linux/slab.h>
+#include <linux/time-internal.h>
+#include <linux/unaligned.h>
+#include <net/inet_ecn.h>
+#include <net/tcp.h>
+#include <os.h>
+
+#define RUN 3
+#define RAN 4
+#define FINISH 5
+#define DATAGRAM 11 /* time: u64, ecn: u8, length: u16 */
+#define HEADER (5 + 13) /* of a frame; next_wake: u64, done: u8, count: u32 */
+#define HEADROOM 64
+
+extern u64 time_travel_now(void), time_travel_next(void);
+
+static int from = -1, to = -1;
+static struct net_device *device;
+static bool begun, begins_with_packet;
+static u64 zero, until = U64_MAX; /* what leaves before the first RUN is the first RAN's */
+static s64 listeners; /* TCP sockets at time zero */
+static int done;
+module_param(done, int, 0644);
+
+static struct time_travel_event horizon, arrival;
+static struct sk_buff_head coming;
+
+/* Departures, as a frame has them: more than one piece of memory may hold. */
+struct chunk {
+	struct list_head list;
+	size_t used;
+	u8 bytes[];
+};
+#define CHUNK (1 << 16)
+struct departures {
+	struct list_head chunks;
+	size_t bytes;
+	u32 count;
+};
+/* A timer may be at it at the very end of a run, which is the beginning of the next. */
+static struct departures in_run = { LIST_HEAD_INIT(in_run.chunks) };
+static struct departures at_end = { LIST_HEAD_INIT(at_end.chunks) };
+
+/* The coordinator is gone, or breaks the contract: nobody is left to say it to. */
+static void give_up(const char *why, int number)
+{
+	os_warn("ttnet: %s (%d)\n", why, number);
+	os_kill_process(os_getpid(), 0);
+	for (;;)
+		;
+}
+
+static void read_all(void *bytes, size_t count)
+{
+	while (count) {
+		int got = os_read_file(from, bytes, count);
+
+		if (got == -EINTR)
+			continue;
+		if (got <= 0)
+			give_up("the coordinator is gone", got);
+		bytes += got;
+		count -= got;
+	}
+}
+
+static void write_all(const void *bytes, size_t count)
+{
+	while (count) {
+		int put = os_write_file(to, bytes, count);
+
+		if (put == -EINTR)
+			continue;
+		if (put <= 0)
+			give_up("the coordinator is gone", put);
+		bytes += put;
+		count -= put;
+	}
+}
+
+static u64 *time_of(struct sk_buff *packet)
+{
+	return (u64 *)packet->cb;
+}
+
+static void expect_next(void)
+{
+	struct sk_buff *next = skb_peek(&coming);
+	u64 now = time_travel_now();
+
+	if (next)
+		time_travel_add_event_rel(&arrival, max(*time_of(next), now) - now);
+}
+
+static void arrive(struct time_travel_event *event)
+{
+	struct sk_buff *packet;
+
+	while ((packet = skb_peek(&coming)) && *time_of(packet) <= time_travel_now()) {
+		__skb_unlink(packet, &coming);
+		memset(packet->cb, 0, sizeof(packet->cb));
+		device->stats.rx_packets++;
+		device->stats.rx_bytes += packet->len;
+		netif_rx(packet);
+	}
+	expect_next();
+}
+
+static bool is_done(void)
+{
+	if (done != 2)
+		return done;
+	return device->stats.rx_packets && percpu_counter_sum(&tcp_sockets_allocated) <= listeners;
+}
+
+static void say_ran(void)
+{
+	u8 head[HEADER];
+	struct chunk *chunk, *next;
+	u64 wake = time_travel_now();
+	bool idle = is_idle_task(current) && !need_resched() && !local_softirq_pending();
+
+	if (idle && !at_end.count)
+		wake = time_travel_next();
+	put_unaligned_le32(HEADER - 5 + in_run.bytes, head);
+	head[4] = RAN;
+	put_unaligned_le64(wake - zero, head + 5);
+	head[13] = is_done();
+	put_unaligned_le32(in_run.count, head + 14);
+	write_all(head, HEADER);
+	list_for_each_entry_safe(chunk, next, &in_run.chunks, list) {
+		write_all(chunk->bytes, chunk->used);
+		list_del(&chunk->list);
+		kfree(chunk);
+	}
+	in_run.bytes = at_end.bytes;
+	in_run.count = at_end.count;
+	list_splice_init(&at_end.chunks, &in_run.chunks);
+	at_end.bytes = 0;
+	at_end.count = 0;
+}
+
+static void hear_arrival(void)
+{
+	u8 header[DATAGRAM];
+	struct sk_buff *packet;
+	u16 length;
+
+	read_all(header, DATAGRAM);
+	length = get_unaligned_le16(header + 9);
+	packet = alloc_skb(length + 2 * HEADROOM, GFP_ATOMIC);
+	if (!packet)
+		give_up("out of memory", length);
+	skb_reserve(packet, HEADROOM);
+	read_all(skb_put(packet, length), length);
+	packet->dev = device;
+	packet->protocol = htons(length && packet->data[0] >> 4 == 6 ? ETH_P_IPV6 : ETH_P_IP);
+	skb_reset_mac_header(packet);
+	skb_reset_network_header(packet);
+	*time_of(packet) = get_unaligned_le64(header) + zero;
+	__skb_queue_tail(&coming, packet);
+}
+
+static void hear_run(void)
+{
+	u8 head[12];
+	u64 now = time_travel_now();
+	u32 count;
+
+	read_all(head, 12);
+	until = get_unaligned_le64(head) + zero;
+	for (count = get_unaligned_le32(head + 8); count; count--)
+		hear_arrival();
+	time_travel_del_event(&arrival);
+	expect_next();
+	time_travel_add_event_rel(&horizon, max(until, now) - now);
+}
+
+static void exchange(struct time_travel_event *event)
+{
+	u8 head[5];
+
+	say_ran();
+	read_all(head, 5);
+	if (head[4] == RUN)
+		return hear_run();
+	if (head[4] != FINISH)
+		give_up("a frame of another type", head[4]);
+	kill_cad_pid(SIGINT, 1);
+}
+
+static void begin(void)
+{
+	begun = true;
+	zero = time_travel_now();
+	listeners = percpu_counter_sum(&tcp_sockets_allocated);
+	time_travel_add_event_rel(&horizon, 0);
+}
+
+static int set_begin(const char *value, const struct kernel_param *parameter)
+{
+	if (begun)
+		return -EBUSY;
+	begins_with_packet = *value == '2';
+	if (!begins_with_packet)
+		begin();
+	return 0;
+}
+
+static const struct kernel_param_ops begin_operations = { .set = set_begin };
+module_param_cb(begin, &begin_operations, NULL, 0200);
+
+static bool is_of_program(const struct sk_buff *packet)
+{
+	u8 protocol = packet->protocol == htons(ETH_P_IPV6) ? ipv6_hdr(packet)->nexthdr :
+							      ip_hdr(packet)->protocol;
+
+	return protocol == IPPROTO_TCP || protocol == IPPROTO_UDP;
+}
+
+static u8 *room(struct departures *departures, size_t size)
+{
+	struct chunk *last = NULL;
+
+	if (!list_empty(&departures->chunks))
+		last = list_last_entry(&departures->chunks, struct chunk, list);
+	if (!last || sizeof(*last) + last->used + size > CHUNK) {
+		last = kmalloc(max_t(size_t, CHUNK, sizeof(*last) + size), GFP_ATOMIC);
+		if (!last)
+			give_up("out of memory", departures->count);
+		last->used = 0;
+		list_add_tail(&last->list, &departures->chunks);
+	}
+	last->used += size;
+	departures->bytes += size;
+	return last->bytes + last->used - size;
+}
+
+static netdev_tx_t transmit(struct sk_buff *packet, struct net_device *own)
+{
+	struct departures *departures = time_travel_now() < until ? &in_run : &at_end;
+	u8 *datagram, *ip;
+
+	if (!begun && begins_with_packet && is_of_program(packet))
+		begin();
+	if (!begun) {
+		own->stats.tx_dropped++;
+		dev_kfree_skb_any(packet);
+		return NETDEV_TX_OK;
+	}
+	datagram = room(departures, DATAGRAM + packet->len);
+	ip = datagram + DATAGRAM;
+	put_unaligned_le64(time_travel_now() - zero, datagram);
+	put_unaligned_le16(packet->len, datagram + 9);
+	skb_copy_bits(packet, 0, ip, packet->len);
+	datagram[8] = (ip[0] >> 4 == 6 ? ip[1] >> 4 : ip[1]) & INET_ECN_MASK;
+	departures->count++;
+	own->stats.tx_packets++;
+	own->stats.tx_bytes += packet->len;
+	dev_consume_skb_any(packet);
+	return NETDEV_TX_OK;
+}
+
+static const struct net_device_ops operations = {
+	.ndo_start_xmit = transmit,
+};
+
+static void describe(struct net_device *own)
+{
+	own->netdev_ops = &operations;
+	own->type = ARPHRD_NONE;
+	own->flags = IFF_POINTOPOINT | IFF_NOARP;
+	own->mtu = 1500;
+	own->max_mtu = 65535;
+	own->tx_queue_len = 1000;
+}
+
+static int __init read_boot_word(char *word)
+{
+	return sscanf(word, "%d,%d", &from, &to) == 2;
+}
+__setup("ttnet=", read_boot_word);
+
+static int __init make(void)
+{
+	if (from < 0)
+		return 0;
+	__skb_queue_head_init(&coming);
+	time_travel_set_event_fn(&horizon, exchange);
+	time_travel_set_event_fn(&arrival, arrive);
+	device = alloc_netdev(0, "tt0", NET_NAME_PREDICTABLE, describe);
+	if (!device)
+		return -ENOMEM;
+	return register_netdev(device);
+}
+late_initcall(make);

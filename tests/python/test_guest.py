@@ -1,0 +1,125 @@
+"""Programs that know sockets and a clock, in virtual time: Linux's own TCP and whatever else a guest runs."""
+
+import contextlib
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from children import wait_until_gone
+from conftest import Command, installed_or_skip
+from test_linux import tshark
+
+pytestmark = pytest.mark.virtual_time
+
+# What keeps the contract: it refuses what it does not know.
+REFUSES = '[ "$TESTCASE" = transfer ] && [ -z "$BENTPIPE_OPTIONS" ] || exit 127; '
+# Programs of a guest that misbehave as servers → outcome and detail.
+SERVERS = {
+    "echo ready; while :; do :; done": ("crashed", "server was silent"),
+    "exit 3": ("crashed", "the program ended with 3"),
+    "exit 0": ("crashed", "the program ended, and had sent nothing"),
+    "exit 127": ("unsupported", "it exited with 127"),
+    # Switches the guest off.
+    "echo ready; sleep 0.005; exec python3 -c 'import ctypes; ctypes.CDLL(None).reboot(0x4321fedc)'": (
+        "crashed",
+        "the guest has ended by itself",
+    ),
+    # Nobody listens.
+    "echo ready; exec sleep 1000": ("missing_file", "nothing was stored"),
+}
+
+
+@pytest.fixture(autouse=True)
+def guest() -> None:
+    """Leaves a test out where there are no guests."""
+    installed_or_skip("linux")
+
+
+def working_below(folder: Path) -> list[int]:
+    """The processes whose working directory is there, as a guest's is."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if str((process / "cwd").readlink()).startswith(str(folder)):
+                found.append(int(process.name))
+    return [pid for pid in found if pid != os.getpid()]
+
+
+def run(bentpipe: Command, *arguments: str) -> list[dict[str, Any]]:
+    words = [*arguments, "--iterations", "1", "--no-report", "--json", "--out", "A"]
+    done = bentpipe("run", *words, *([] if "--client" in arguments else ["--client", "linux"]))
+    assert done.code == 0, done.err
+    return done.records()
+
+
+def test_each_test_case_option_and_ip_version_proves_itself(bentpipe: Command) -> None:
+    cases = "resumption:2x10kB,upload:200kB,handshake:1kB,duration:2s"
+    server = "linux:cc=newreno:sack=off:timestamps=off:ecn=on:window=200000"
+    records = run(bentpipe, "--scenario", "goodput", "--server", server, "--workload", cases, "--ip", "6")
+    assert [(one["outcome"], one["detail"]) for one in records] == [("ok", "")] * 4
+    resumption, upload, _, duration = records
+    assert (resumption["connections"], resumption["resumed"]) == (2, True)
+    assert upload["ttfb_s"] is None and upload["goodput_bps"] > 0
+    assert 0 < duration["efficiency"] <= 1
+    assert resumption["server_version"].startswith("Linux 6.12.")
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed (apt install tshark)")
+def test_times_are_those_that_tshark_reads(bentpipe: Command) -> None:
+    (record,) = run(bentpipe, "--scenario", "sat", "--server", "linux", "--bytes", "200kB", "--trace", "all")
+    trace = Path("A/trials") / record["trial"] / "trace.pcapng"
+    (syn, *_) = tshark(trace, "tcp.flags.syn == 1 && tcp.flags.ack == 0")
+    (finished, *_) = tshark(trace, "tls.handshake.type == 20 && tcp.dstport == 443")
+    assert (record["outcome"], record["measured_from"]) == ("ok", "wire")
+    assert record["handshake_s"] == pytest.approx(finished - syn, abs=1e-6)
+    # The path's round trip, and what packets take on its links.
+    assert 1.2 < record["handshake_s"] < 1.205
+    assert not tshark(trace, "tcp.checksum.status == 0 || ip.checksum.status == 0")
+
+
+def test_a_large_window_fits_into_one_run(bentpipe: Command) -> None:
+    """More departures than a piece of the kernel's memory holds."""
+    words = [
+        "--scenario",
+        "cnes-250-3-loss1",
+        "--set",
+        "forward.loss=0 %",
+        "--server",
+        "linux:window=67108864",
+    ]
+    (record,) = run(bentpipe, *words, "--bytes", "30MB")
+    assert (record["outcome"], record["detail"]) == ("ok", "")
+    assert record["in_flight_max_bytes"] > 4_000_000
+
+
+def test_a_flow_of_tcp_beside_one_of_quic(bentpipe: Command) -> None:
+    installed_or_skip("noq")
+    flow = "client=linux,server=linux,start=1s"
+    (record,) = run(bentpipe, "--scenario", "goodput", "--client", "noq", "--server", "noq",
+                    "--workload", "duration:4s", "--flow", flow)  # fmt: skip
+    assert (record["outcome"], record["detail"]) == ("ok", "")
+    assert [one["outcome"] for one in record["flows"]] == ["ok", "ok"]
+    assert all(one["goodput_bps"] > 100_000 for one in record["flows"])
+
+
+@pytest.mark.parametrize("script", SERVERS)
+def test_every_misbehaviour_in_a_guest_has_its_outcome(
+    bentpipe: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
+) -> None:
+    folder = tmp_path / "stacks" / "odd"
+    folder.mkdir(parents=True)
+    text = (Path(installed_or_skip("linux").folder) / "stack.toml").read_text()
+    text = text.split("[options]")[0].replace('name = "linux"', 'name = "odd"')
+    command = ["{programs}/bentpipe-guest", "{guest}/linux", "--", "/bin/sh", "-c", REFUSES + script]
+    text += f'[commands]\nvirtual-time = {json.dumps(command)}\nsockets = ["true"]\n'
+    (folder / "stack.toml").write_text(text)
+    monkeypatch.setenv("BENTPIPE_STACKS", str(folder))
+    monkeypatch.setenv("BENTPIPE_SILENCE_S", "10")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    outcome, detail = SERVERS[script]
+    (record,) = run(bentpipe, "--scenario", "goodput", "--server", "odd", "--bytes", "1kB")
+    assert (record["outcome"], detail in record["detail"]) == (outcome, True), record["detail"]
+    assert wait_until_gone(*working_below(tmp_path)) == []
