@@ -2,6 +2,10 @@
 # Builds the kernel of guests: build.sh FOLDER, which gets `linux`.
 # Its source is BENTPIPE_LINUX_SOURCE, a folder or a tar file, else that of the distribution's package.
 set -eu
+fail() {
+    echo "build.sh: $1" >&2
+    exit 1
+}
 here=$(cd "$(dirname "$0")" && pwd)
 source=${BENTPIPE_LINUX_SOURCE:-/usr/src/linux-source-6.12.tar.xz}
 bin=$1
@@ -20,14 +24,19 @@ case $source in
 *) cp -r "$source/." "$scratch/source" ;;
 esac
 cd "$scratch/source"
+case $(make --silent kernelversion) in
+6.12.*) ;;
+*) fail "$source is of Linux $(make --silent kernelversion), and guests are of 6.12" ;;
+esac
 patch --quiet --strip=1 <"$here/kernel.patch"
 cp "$here/ttnet.c" arch/um/kernel/ttnet.c
 # Of the kernel's banner, which goes into its random numbers: nothing of the machine.
 export KBUILD_BUILD_TIMESTAMP='2000-01-01' KBUILD_BUILD_USER=bentpipe KBUILD_BUILD_HOST=guest KBUILD_BUILD_VERSION=1
 export ARCH=um
 make --silent KCONFIG_ALLCONFIG="$here/kernel.config" allnoconfig
-sed -n 's/^\(CONFIG_[A-Z0-9_]*\)=.*/\1/p' "$here/kernel.config" | while read -r word; do
-    grep -q "^$word=" .config || echo "build.sh: this kernel has no $word" >&2
-done
+absent=$(sed -n 's/^\(CONFIG_[A-Z0-9_]*\)=.*/\1/p' "$here/kernel.config" | while read -r word; do
+    grep -q "^$word=" .config || echo "$word"
+done)
+[ -z "$absent" ] || fail "this kernel has no $absent"
 make --silent linux
 strip --strip-debug -o "$bin/linux" linux

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
-/* tt0, a network device whose packets and whose time belong to a coordinator.
+/* tt0 and tt1, network devices whose packets and whose time belong to a coordinator.
  *
- * It carries whole IP packets and speaks, on two pipes (boot word ttnet=READ,WRITE), the frames of
- * endpoints/CONTRACT.md section 4 with `carries = "ip"`: RUN brings arrivals and says until when to
- * live, RAN answers with departures and the next wake. The whole kernel stands still while it waits
+ * They carry whole IP packets and speak, on two pipes (boot word ttnet=READ,WRITE,DEVICES), the frames of
+ * endpoints/CONTRACT.md section 4 with `carries = "ip"`; what bit 7 of `ecn` marks, a proxy's side
+ * towards the server, is tt1. RUN brings arrivals and says until when to live, RAN answers with departures and the next wake. The whole kernel stands still while it waits
  * for RUN. At FINISH it sends SIGINT to the first process, and goes on by itself to its end.
  *
  * In /sys/module/ttnet/parameters, writing 1 to `begin` makes this time zero, and 2 the time of the
  * first packet of TCP or UDP; packets of before are dropped.
- * `done` is what RAN says of it: 0 not done, 1 done, 2 done when a packet has come and no more TCP
- * sockets are there than at time zero.
+ * It reads 1 from then on. `done` is what RAN says of it: 0 not done, 1 done, 2 done when there was a
+ * TCP connection and none is there any more, or when a packet of another protocol has come.
  */
 #include <linux/if_arp.h>
 #include <linux/ip.h>
@@ -31,14 +31,16 @@
 #define DATAGRAM 11 /* time: u64, ecn: u8, length: u16 */
 #define HEADER (5 + 13) /* of a frame; next_wake: u64, done: u8, count: u32 */
 #define HEADROOM 64
+#define SERVER_SIDE 0x80 /* of ecn */
 
 extern u64 time_travel_now(void), time_travel_next(void);
 
-static int from = -1, to = -1;
-static struct net_device *device;
+static int from = -1, to = -1, count = 1;
+static struct net_device *devices[2];
 static bool begun, begins_with_packet;
 static u64 zero, until = U64_MAX; /* what leaves before the first RUN is the first RAN's */
 static s64 listeners; /* TCP sockets at time zero */
+static bool was_open, came_otherwise; /* TCP connections, packets of another protocol */
 static int done;
 module_param(done, int, 0644);
 
@@ -51,7 +53,7 @@ struct chunk {
 	size_t used;
 	u8 bytes[];
 };
-#define CHUNK (1 << 16)
+#define CHUNK (1 << 13) /* what is larger may not be there when it is asked for at once */
 struct departures {
 	struct list_head chunks;
 	size_t bytes;
@@ -103,6 +105,11 @@ static u64 *time_of(struct sk_buff *packet)
 	return (u64 *)packet->cb;
 }
 
+static u8 protocol_of(const struct sk_buff *packet)
+{
+	return packet->protocol == htons(ETH_P_IPV6) ? ipv6_hdr(packet)->nexthdr : ip_hdr(packet)->protocol;
+}
+
 static void expect_next(void)
 {
 	struct sk_buff *next = skb_peek(&coming);
@@ -119,32 +126,39 @@ static void arrive(struct time_travel_event *event)
 	while ((packet = skb_peek(&coming)) && *time_of(packet) <= time_travel_now()) {
 		__skb_unlink(packet, &coming);
 		memset(packet->cb, 0, sizeof(packet->cb));
-		device->stats.rx_packets++;
-		device->stats.rx_bytes += packet->len;
-		netif_rx(packet);
+		packet->dev->stats.rx_packets++;
+		packet->dev->stats.rx_bytes += packet->len;
+		came_otherwise |= protocol_of(packet) != IPPROTO_TCP;
+		if (netif_rx(packet) == NET_RX_DROP)
+			give_up("a packet was dropped before the network layer", skb_queue_len(&coming));
 	}
 	expect_next();
 }
 
 static bool is_done(void)
 {
+	bool open = percpu_counter_sum(&tcp_sockets_allocated) > listeners;
+
+	was_open |= open;
 	if (done != 2)
 		return done;
-	return device->stats.rx_packets && percpu_counter_sum(&tcp_sockets_allocated) <= listeners;
+	return !open && (was_open || came_otherwise);
 }
 
 static void say_ran(void)
 {
 	u8 head[HEADER];
 	struct chunk *chunk, *next;
-	u64 wake = time_travel_now();
+	u64 wake = time_travel_now() - zero;
 	bool idle = is_idle_task(current) && !need_resched() && !local_softirq_pending();
 
-	if (idle && !at_end.count)
-		wake = time_travel_next();
+	if (at_end.count) /* its first packet may have left before the processor was asked for the time */
+		wake = get_unaligned_le64(list_first_entry(&at_end.chunks, struct chunk, list)->bytes);
+	else if (idle)
+		wake = time_travel_next() == S64_MAX ? U64_MAX : time_travel_next() - zero;
 	put_unaligned_le32(HEADER - 5 + in_run.bytes, head);
 	head[4] = RAN;
-	put_unaligned_le64(wake - zero, head + 5);
+	put_unaligned_le64(wake, head + 5);
 	head[13] = is_done();
 	put_unaligned_le32(in_run.count, head + 14);
 	write_all(head, HEADER);
@@ -173,7 +187,7 @@ static void hear_arrival(void)
 		give_up("out of memory", length);
 	skb_reserve(packet, HEADROOM);
 	read_all(skb_put(packet, length), length);
-	packet->dev = device;
+	packet->dev = devices[count > 1 && header[8] & SERVER_SIDE];
 	packet->protocol = htons(length && packet->data[0] >> 4 == 6 ? ETH_P_IPV6 : ETH_P_IP);
 	skb_reset_mac_header(packet);
 	skb_reset_network_header(packet);
@@ -185,11 +199,11 @@ static void hear_run(void)
 {
 	u8 head[12];
 	u64 now = time_travel_now();
-	u32 count;
+	u32 left;
 
 	read_all(head, 12);
 	until = get_unaligned_le64(head) + zero;
-	for (count = get_unaligned_le32(head + 8); count; count--)
+	for (left = get_unaligned_le32(head + 8); left; left--)
 		hear_arrival();
 	time_travel_del_event(&arrival);
 	expect_next();
@@ -227,16 +241,13 @@ static int set_begin(const char *value, const struct kernel_param *parameter)
 	return 0;
 }
 
-static const struct kernel_param_ops begin_operations = { .set = set_begin };
-module_param_cb(begin, &begin_operations, NULL, 0200);
-
-static bool is_of_program(const struct sk_buff *packet)
+static int get_begin(char *value, const struct kernel_param *parameter)
 {
-	u8 protocol = packet->protocol == htons(ETH_P_IPV6) ? ipv6_hdr(packet)->nexthdr :
-							      ip_hdr(packet)->protocol;
-
-	return protocol == IPPROTO_TCP || protocol == IPPROTO_UDP;
+	return sprintf(value, "%d", begun);
 }
+
+static const struct kernel_param_ops begin_operations = { .set = set_begin, .get = get_begin };
+module_param_cb(begin, &begin_operations, NULL, 0600);
 
 static u8 *room(struct departures *departures, size_t size)
 {
@@ -261,7 +272,8 @@ static netdev_tx_t transmit(struct sk_buff *packet, struct net_device *own)
 	struct departures *departures = time_travel_now() < until ? &in_run : &at_end;
 	u8 *datagram, *ip;
 
-	if (!begun && begins_with_packet && is_of_program(packet))
+	if (!begun && begins_with_packet &&
+	    (protocol_of(packet) == IPPROTO_TCP || protocol_of(packet) == IPPROTO_UDP))
 		begin();
 	if (!begun) {
 		own->stats.tx_dropped++;
@@ -274,6 +286,8 @@ static netdev_tx_t transmit(struct sk_buff *packet, struct net_device *own)
 	put_unaligned_le16(packet->len, datagram + 9);
 	skb_copy_bits(packet, 0, ip, packet->len);
 	datagram[8] = (ip[0] >> 4 == 6 ? ip[1] >> 4 : ip[1]) & INET_ECN_MASK;
+	if (own == devices[1])
+		datagram[8] |= SERVER_SIDE;
 	departures->count++;
 	own->stats.tx_packets++;
 	own->stats.tx_bytes += packet->len;
@@ -297,20 +311,23 @@ static void describe(struct net_device *own)
 
 static int __init read_boot_word(char *word)
 {
-	return sscanf(word, "%d,%d", &from, &to) == 2;
+	return sscanf(word, "%d,%d,%d", &from, &to, &count) == 3;
 }
 __setup("ttnet=", read_boot_word);
 
 static int __init make(void)
 {
+	int i, error = 0;
+
 	if (from < 0)
 		return 0;
 	__skb_queue_head_init(&coming);
 	time_travel_set_event_fn(&horizon, exchange);
 	time_travel_set_event_fn(&arrival, arrive);
-	device = alloc_netdev(0, "tt0", NET_NAME_PREDICTABLE, describe);
-	if (!device)
-		return -ENOMEM;
-	return register_netdev(device);
+	for (i = 0; i < min(count, 2) && !error; i++) {
+		devices[i] = alloc_netdev(0, "tt%d", NET_NAME_ENUM, describe);
+		error = devices[i] ? register_netdev(devices[i]) : -ENOMEM;
+	}
+	return error;
 }
 late_initcall(make);

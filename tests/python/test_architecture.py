@@ -38,6 +38,8 @@ ALLOWED = {
     "bentpipe-noq-proto": set(),
     "bentpipe-netlink": set(),
     "bentpipe-guest": {"bentpipe-endpoint", "bentpipe-netlink"},
+    "bentpipe-linux-tcp": {"bentpipe-endpoint", "bentpipe-netlink"},
+    "bentpipe-tcp-pep": {"bentpipe-endpoint", "bentpipe-linux-tcp", "bentpipe-netlink"},
     "bentpipe-pep": {"bentpipe-endpoint", "bentpipe-noq-options", "bentpipe-noq-proto", "bentpipe-units"},
     "bentpipe-perf": {
         "bentpipe-endpoint",
@@ -72,6 +74,7 @@ ALLOWED = {
     },
 }
 ENDPOINT_PROGRAMS_MAY_USE = {
+    "bentpipe-linux-tcp",
     "bentpipe-congestion",
     "bentpipe-endpoint",
     "bentpipe-endpoint-tests",

@@ -105,18 +105,23 @@ def test_a_flow_of_tcp_beside_one_of_quic(bentpipe: Command) -> None:
     assert all(one["goodput_bps"] > 100_000 for one in record["flows"])
 
 
-@pytest.mark.parametrize("script", SERVERS)
-def test_every_misbehaviour_in_a_guest_has_its_outcome(
-    bentpipe: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
-) -> None:
-    folder = tmp_path / "stacks" / "odd"
-    folder.mkdir(parents=True)
+def odd_server(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """Makes `odd` a stack whose program is a script of the shell in a guest."""
+    place = folder / "stacks" / "odd"
+    place.mkdir(parents=True)
     text = (Path(installed_or_skip("linux").folder) / "stack.toml").read_text()
     text = text.split("[options]")[0].replace('name = "linux"', 'name = "odd"')
     command = ["{programs}/bentpipe-guest", "{guest}/linux", "--", "/bin/sh", "-c", REFUSES + script]
     text += f'[commands]\nvirtual-time = {json.dumps(command)}\nsockets = ["true"]\n'
-    (folder / "stack.toml").write_text(text)
-    monkeypatch.setenv("BENTPIPE_STACKS", str(folder))
+    (place / "stack.toml").write_text(text)
+    monkeypatch.setenv("BENTPIPE_STACKS", str(place))
+
+
+@pytest.mark.parametrize("script", SERVERS)
+def test_every_misbehaviour_in_a_guest_has_its_outcome(
+    bentpipe: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
+) -> None:
+    odd_server(tmp_path, monkeypatch, script)
     monkeypatch.setenv("BENTPIPE_SILENCE_S", "10")
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     outcome, detail = SERVERS[script]

@@ -18,7 +18,7 @@ GROUPS = {
         "docs/design/packet-trains.md",
         "docs/design/careful-resume.md",
     ),
-    "The proxy": ("docs/design/proxies.md",),
+    "Proxies": ("docs/design/proxies.md", "docs/design/tcp-pep.md"),
     "Installation": ("docs/how-to/install.md",),
 }
 STACKS = "endpoints/*/README.md"

@@ -98,7 +98,7 @@ def _default(field: Field, definition: Definition) -> str:
     if field.name == "format":
         return "FORMAT"
     if field.default:
-        return field.default
+        return {"true": "True", "false": "False"}.get(field.default, field.default)
     kind = field.kind
     words = next((one for one in definition.words if one.name == kind.name), None)
     if kind.nullable:

@@ -63,7 +63,7 @@ fn definition() -> clap::Command {
                 .long("memory")
                 .value_name("MIB")
                 .help("The guest's memory in MiB")
-                .default_value("192")
+                .default_value("512")
                 .value_parser(value_parser!(u32).range(32..)),
         )
         .arg(
@@ -96,7 +96,7 @@ mod tests {
         let wanted = Wanted {
             kernel: "linux".into(),
             alpn: "h3".to_owned(),
-            memory_mib: 192,
+            memory_mib: 512,
             command: ["./server", "--alpn", "x"].map(str::to_owned).to_vec(),
         };
         assert_eq!(found, Ok(wanted));

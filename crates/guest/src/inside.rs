@@ -3,7 +3,7 @@
 //! The root is the host's, read only. What is written goes to memory, or to the folder that both
 //! sides see.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::unix::process::ExitStatusExt;
@@ -22,13 +22,15 @@ use rustix::time::{ClockId, Timespec, clock_gettime, clock_settime};
 use signal_hook::consts::{SIGCHLD, SIGINT};
 use signal_hook::iterator::Signals;
 
-use crate::task::{REPORT, Report, TASK, Task, VERSION, read, write};
+use crate::task::{LAST_LINE, Part, REPORT, Report, TASK, Task, VERSION, read, write};
 
 /// Where the folder is mounted that both sides see.
 pub const SHARED: &str = "/run/guest";
 /// Its place on the host, by the kernel's working directory: the same words in each guest.
 const SHARED_OUTSIDE: &str = "/proc/self/cwd";
 const DEVICE: &str = "tt0";
+/// A proxy's device towards the server.
+const SERVER_SIDE: &str = "tt1";
 /// Less urgent messages of the kernel are printed.
 const LOUDEST: &str = "/proc/sys/kernel/printk";
 const BEGIN: &str = "/sys/module/ttnet/parameters/begin";
@@ -42,7 +44,10 @@ const IS_DONE: &str = "1";
 const WHEN_UNUSED: &str = "2";
 /// A program that was told to end gets so much virtual time.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// Virtual time for a server that does not say `ready`.
+/// Virtual time for a program to end that has said its version.
+const A_MOMENT: Duration = Duration::from_millis(100);
+const UNKNOWN: &str = "of a version that it does not say";
+/// Virtual time for a server that does not say `ready`, and for a program that does not say its version.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What the first process waits for.
@@ -77,13 +82,14 @@ fn live() -> Result<(), EndpointError> {
         problem: "there is no such file in the shared folder".to_owned(),
     })?;
     configure()?;
-    connect(task.local).map_err(EndpointError::io("setting up the guest's device"))?;
+    connect(&task).map_err(EndpointError::io("setting up the guest's device"))?;
     fs::write(shared.join(VERSION), version(&task)).map_err(EndpointError::file(shared))?;
     let events = events()?;
     let mut guest = Guest {
         task: &task,
         zero: None,
         events,
+        printed: None,
     };
     guest.run()
 }
@@ -93,11 +99,16 @@ struct Guest<'a> {
     /// Time zero, by the monotonic clock.
     zero: Option<Duration>,
     events: (Sender<Event>, Receiver<Event>),
+    /// Gives the last line of a program whose output is read.
+    printed: Option<Receiver<String>>,
 }
 
 impl Guest<'_> {
     fn run(&mut self) -> Result<(), EndpointError> {
-        let mut program = if self.task.is_server {
+        let mut program = if self.task.part == Part::Client {
+            self.begin(WITH_FIRST_PACKET)?;
+            self.start(Stdio::inherit())?
+        } else {
             let mut program = self.start(Stdio::piped())?;
             if let Some(status) = self.await_ready(&mut program)? {
                 return self.report(status);
@@ -105,14 +116,11 @@ impl Guest<'_> {
             set(DONE, WHEN_UNUSED)?;
             self.begin(NOW)?;
             program
-        } else {
-            self.begin(WITH_FIRST_PACKET)?;
-            self.start(Stdio::inherit())?
         };
         let status = self.await_end(&mut program)?;
         self.report(status)?;
-        if status.code() == Some(127) {
-            return Ok(()); // not supported: nothing was begun
+        if !has_begun() {
+            return Ok(()); // it was nobody's yet: what it left says why
         }
         set(DONE, IS_DONE)?;
         while !matches!(self.events.1.recv(), Ok(Event::Finish) | Err(_)) {}
@@ -130,21 +138,33 @@ impl Guest<'_> {
             .envs(&self.task.environment)
             .stdin(Stdio::null())
             .stdout(output);
+        if let Part::Proxy { hello, .. } = &self.task.part {
+            let file = Path::new("/run/hello.json");
+            fs::write(file, hello).map_err(EndpointError::file(file))?;
+            starter.stdin(File::open(file).map_err(EndpointError::file(file))?);
+        }
         starter.spawn().map_err(EndpointError::file(program))
     }
 
     /// Waits until the server says that it listens; its exit status if it ends before.
-    fn await_ready(&self, program: &mut Child) -> Result<Option<ExitStatus>, EndpointError> {
+    fn await_ready(&mut self, program: &mut Child) -> Result<Option<ExitStatus>, EndpointError> {
         let output = program.stdout.take().expect("it is piped");
         let tell = self.events.0.clone();
+        let (said, printed) = channel();
         thread::spawn(move || {
-            for line in BufReader::new(output).lines().map_while(Result::ok) {
-                println!("{line}");
-                if line == "ready" {
+            let (mut output, mut line, mut last) =
+                (BufReader::new(output), Vec::new(), String::new());
+            while output.read_until(b'\n', &mut line).is_ok_and(|it| it > 0) {
+                last = String::from_utf8_lossy(&line).trim_end().to_owned();
+                println!("{last}");
+                if last == "ready" {
                     let _ = tell.send(Event::Ready); // nobody waits any more at the end
                 }
+                line.clear();
             }
+            let _ = said.send(last); // nor here
         });
+        self.printed = Some(printed);
         loop {
             match self.events.1.recv_timeout(PATIENCE) {
                 Ok(Event::Ready) => return Ok(None),
@@ -172,7 +192,7 @@ impl Guest<'_> {
                 // It may have ended by itself meanwhile.
                 let _ = kill_process(pid, Signal::TERM);
                 let _ = self.events.0.send(Event::Finish);
-                thread::sleep(LAST_WORDS);
+                wait(LAST_WORDS);
                 if let Some(status) = ended(program)? {
                     return Ok(status);
                 }
@@ -196,8 +216,14 @@ impl Guest<'_> {
         set(BEGIN, when)
     }
 
-    fn report(&self, status: ExitStatus) -> Result<(), EndpointError> {
-        let ended = self.zero.map(|zero| now() - zero);
+    fn report(&mut self, status: ExitStatus) -> Result<(), EndpointError> {
+        // A process that the program has left behind may hold its output for ever.
+        let printed = self.printed.take();
+        if let Some(Ok(line)) = printed.map(|it| it.recv_timeout(LAST_WORDS)) {
+            let file = Path::new(SHARED).join(LAST_LINE);
+            fs::write(&file, line).map_err(EndpointError::file(file))?;
+        }
+        let ended = self.zero.map(|zero| now().saturating_sub(zero));
         let report = Report {
             code: status.code(),
             signal: status.signal(),
@@ -233,22 +259,49 @@ fn ended(program: &mut Child) -> Result<Option<ExitStatus>, EndpointError> {
         .map_err(EndpointError::io("waiting for the program"))
 }
 
-/// What the program says of itself when it is asked; nothing if it does not know `--version`.
+/// What the program says of itself when it is asked (contract, "Guests"). One that does not know
+/// `--version` may start in place of an answer, and is ended.
 fn version(task: &Task) -> String {
-    let mut words = task.command.iter();
-    let asked = words.next().map(|program| {
-        let mut asker = Command::new(program);
-        asker.args(words).arg("--version").env_clear();
-        asker.stdin(Stdio::null()).stderr(Stdio::null()).output()
+    let (program, arguments) = task.command.split_first().expect("there is one");
+    let mut asker = Command::new(program);
+    asker.args(arguments).arg("--version").env_clear();
+    asker
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    let Ok(mut asked) = asker.spawn() else {
+        return UNKNOWN.to_owned();
+    };
+    let output = asked.stdout.take().expect("it is piped");
+    let (said, line) = channel();
+    thread::spawn(move || {
+        let mut line = String::new();
+        let _ = BufReader::new(output).read_line(&mut line); // what is no text is no version
+        let _ = said.send(line); // it came too late
     });
-    let said = asked.and_then(Result::ok).filter(|it| it.status.success());
-    let text = said.map(|it| String::from_utf8_lossy(&it.stdout).into_owned());
-    text.as_deref()
-        .and_then(|text| text.lines().next())
-        .unwrap_or_default()
-        .to_owned()
+    let line = line.recv_timeout(PATIENCE).unwrap_or_default();
+    wait(A_MOMENT);
+    let _ = asked.kill(); // most have ended by now
+    let succeeded = asked.wait().is_ok_and(|status| status.success());
+    let line = line.trim();
+    if succeeded && !line.is_empty() {
+        line.to_owned()
+    } else {
+        UNKNOWN.to_owned()
+    }
 }
 
+/// Whether time zero has come.
+fn has_begun() -> bool {
+    fs::read_to_string(BEGIN).is_ok_and(|text| text.trim() == "1")
+}
+
+#[expect(clippy::disallowed_methods, reason = "a guest's time is virtual")]
+fn wait(time: Duration) {
+    thread::sleep(time);
+}
+
+#[expect(clippy::disallowed_methods, reason = "a guest's time is virtual")]
 fn now() -> Duration {
     let Timespec { tv_sec, tv_nsec } = clock_gettime(ClockId::Monotonic);
     let seconds = u64::try_from(tv_sec).unwrap_or_default();
@@ -292,14 +345,27 @@ fn mount_one(
 
 /// Settings of the kernel that every program needs.
 fn configure() -> Result<(), EndpointError> {
+    for device in ["default", DEVICE, SERVER_SIDE] {
+        let place = format!("/proc/sys/net/ipv6/conf/{device}");
+        for (setting, value) in [
+            ("accept_dad", "0"),
+            ("accept_ra", "0"),
+            ("router_solicitations", "0"),
+            ("addr_gen_mode", "1"),
+        ] {
+            if Path::new(&place).exists() {
+                set(&format!("{place}/{setting}"), value)?;
+            }
+        }
+    }
     for (setting, value) in [
-        ("net/ipv6/conf/default/accept_dad", "0"),
-        ("net/ipv6/conf/default/accept_ra", "0"),
-        ("net/ipv6/conf/default/router_solicitations", "0"),
-        ("net/ipv6/conf/tt0/accept_dad", "0"),
-        ("net/ipv6/conf/tt0/accept_ra", "0"),
-        ("net/ipv6/conf/tt0/router_solicitations", "0"),
-        ("net/ipv6/conf/tt0/addr_gen_mode", "1"),
+        // Of this kernel alone, and by its memory unless they are set: a window must not be bound by that.
+        ("net/ipv4/tcp_mem", "786432 1048576 1572864"),
+        ("net/ipv4/udp_mem", "786432 1048576 1572864"),
+        // A frame of the link brings many packets at one instant.
+        ("net/core/netdev_max_backlog", "1000000"),
+        // The packets of a run come in one interrupt, in which nothing can be given back.
+        ("vm/min_free_kbytes", "65536"),
         // What is stored leaves the memory while the program waits for more, and nobody waits for that:
         // a writer that is held up sleeps, and with it virtual time goes on.
         ("vm/dirty_background_bytes", "1048576"),
@@ -311,16 +377,22 @@ fn configure() -> Result<(), EndpointError> {
 }
 
 /// Gives the guest its address, and sends all packets to the coordinator.
-fn connect(local: IpAddr) -> io::Result<()> {
+fn connect(task: &Task) -> io::Result<()> {
     let mut netlink = Netlink::open()?;
     netlink.set_up("lo")?;
-    let own = Prefix {
-        address: local,
-        length: if local.is_ipv4() { 32 } else { 128 },
-    };
-    netlink.add_address(DEVICE, own)?;
     netlink.set_up(DEVICE)?;
-    netlink.add_device_route(everything(local), DEVICE)
+    if let Part::Proxy { client, .. } = task.part {
+        netlink.set_up(SERVER_SIDE)?;
+        netlink.add_device_route(only(client), DEVICE)?;
+        return netlink.add_device_route(everything(client), SERVER_SIDE);
+    }
+    netlink.add_address(DEVICE, only(task.local))?;
+    netlink.add_device_route(everything(task.local), DEVICE)
+}
+
+fn only(address: IpAddr) -> Prefix {
+    let length = if address.is_ipv4() { 32 } else { 128 };
+    Prefix { address, length }
 }
 
 fn set(file: &str, value: &str) -> Result<(), EndpointError> {

@@ -11,13 +11,15 @@ use std::time::{Duration, Instant};
 use bentpipe_endpoint::EndpointError;
 use bentpipe_endpoint::driver::Pipes;
 use command_fds::{CommandFdExt, FdMapping};
-use rustix::process::{Signal, set_parent_process_death_signal};
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::cli::Wanted;
+use crate::greeting::Greeting;
 
 /// Wall time that a guest gets to switch itself off.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
 /// A guest that runs.
@@ -28,18 +30,29 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Starts a guest whose shared folder is `folder`, and whose randomness is all of `seed`.
-    pub fn start(wanted: &Wanted, folder: &Path, seed: &str) -> Result<Self, EndpointError> {
-        Self::spawn(wanted, folder, seed).map_err(|source| EndpointError::File {
+    /// Starts a guest whose shared folder is `folder`, with a device for each side of its program.
+    pub fn start(
+        wanted: &Wanted,
+        folder: &Path,
+        greeting: &Greeting,
+    ) -> Result<Self, EndpointError> {
+        Self::spawn(wanted, folder, greeting).map_err(|source| EndpointError::File {
             path: wanted.kernel.clone(),
             source,
         })
     }
 
-    fn spawn(wanted: &Wanted, folder: &Path, seed: &str) -> io::Result<Self> {
-        let (its_3, to) = rustix::pipe::pipe()?;
-        let (from, its_4) = rustix::pipe::pipe()?;
+    fn spawn(wanted: &Wanted, folder: &Path, greeting: &Greeting) -> io::Result<Self> {
+        let (its_3, to) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (from, its_4) = pipe_with(PipeFlags::CLOEXEC)?;
         let inside = std::env::current_exe()?;
+        if inside.to_string_lossy().contains(char::is_whitespace) {
+            let what = format!(
+                "{}: a guest cannot start from a path with spaces",
+                inside.display()
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
         stay_on_one_processor()?;
         let mut starter = Command::new(&wanted.kernel);
         starter
@@ -58,12 +71,15 @@ impl Machine {
                 "uml_dir=machine",
                 "umid=guest",
             ])
-            .arg("ttnet=3,4")
+            .arg(if greeting.is_proxy() {
+                "ttnet=3,4,2"
+            } else {
+                "ttnet=3,4,1"
+            })
             .env_clear()
-            .env("UML_SEED", format!("0x{seed}"))
+            .env("UML_SEED", format!("0x{}", greeting.seed()))
             // Restartable sequences need what the host's kernel does not do for a guest.
             .env("GLIBC_TUNABLES", "glibc.pthread.rseq=0")
-            .env("TMPDIR", "/dev/shm")
             .current_dir(folder)
             .stdin(Stdio::null());
         starter
@@ -101,6 +117,10 @@ impl Machine {
     }
 
     /// Waits until it has switched itself off; says whether it did.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a guest that does not end is waited for in wall time"
+    )]
     pub fn leave(&mut self) -> Result<bool, EndpointError> {
         let deadline = now() + PATIENCE;
         let failed = || EndpointError::io("waiting for the guest");
@@ -136,10 +156,14 @@ fn now() -> Instant {
     reason = "what is done between fork and exec allocates nothing"
 )]
 fn without_surprises(starter: &mut Command) -> &mut Command {
-    // SAFETY: two system calls.
+    let parent = getpid();
+    // SAFETY: system calls alone.
     unsafe {
-        starter.pre_exec(|| {
+        starter.pre_exec(move || {
             set_parent_process_death_signal(Some(Signal::KILL))?;
+            if getppid() != Some(parent) {
+                return Err(io::ErrorKind::BrokenPipe.into()); // it has gone before
+            }
             if libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) == -1 {
                 return Err(io::Error::last_os_error());
             }

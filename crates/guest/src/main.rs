@@ -5,6 +5,7 @@
 //! inside it is the kernel's first process and starts the program.
 
 mod cli;
+mod greeting;
 mod inside;
 mod machine;
 mod outside;

@@ -1,25 +1,24 @@
 //! The side of the coordinator: HELLO becomes a guest's task, its frames go through, and BYE is made
 //! from what the guest leaves.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
-use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;
 
 use bentpipe_endpoint::EndpointError;
 use bentpipe_endpoint::contract::{
-    BYE, Bye, CONTRACT, FINISH, HELLO, Hello, NEVER, RAN, READY, RUN, Ran, Ready, RequestReport,
+    BYE, Bye, FINISH, HELLO, Hello, NEVER, RAN, READY, RUN, Ran, Ready, RequestReport,
     encode_frame, frame_name,
 };
 use bentpipe_endpoint::driver::Pipes;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::cli::Wanted;
-use crate::inside::SHARED;
+use crate::greeting::Greeting;
 use crate::machine::Machine;
-use crate::task::{self, DOWNLOADS, KEYLOG, QLOG, REPORT, Report, TASK, Task, VERSION, is_server};
+use crate::task::{self, DOWNLOADS, LAST_LINE, QLOG, REPORT, Report, TASK, VERSION};
 
 /// How long the body of RAN is before its datagrams, and where it counts them.
 const RAN_HEAD: usize = 13;
@@ -36,17 +35,15 @@ pub fn run(wanted: &Wanted) -> Result<ExitCode, EndpointError> {
         let what = format!("{} in place of HELLO", frame_name(kind));
         return Err(EndpointError::Conversation(what));
     }
-    let hello: Hello = serde_json::from_slice(body)?;
-    if hello.contract != CONTRACT {
-        let what = format!("version {} of the contract", hello.contract);
-        return Err(EndpointError::Unsupported(what));
-    }
+    let greeting = Greeting::read(body)?;
     let folder = TempDir::with_prefix("bentpipe-guest-").map_err(EndpointError::file("TMPDIR"))?;
-    prepare(&hello, wanted, folder.path())?;
-    let machine = Machine::start(wanted, folder.path(), &hello.seed)?;
+    for name in [DOWNLOADS, QLOG] {
+        fs::create_dir(folder.path().join(name)).map_err(EndpointError::file(name))?;
+    }
+    task::write(&folder.path().join(TASK), &greeting.task(wanted)?)?;
     let mut guest = Guest {
-        machine,
-        hello,
+        machine: Machine::start(wanted, folder.path(), &greeting)?,
+        greeting,
         folder,
         held: Vec::new(),
     };
@@ -58,78 +55,10 @@ pub fn run(wanted: &Wanted) -> Result<ExitCode, EndpointError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the task.
-fn prepare(hello: &Hello, wanted: &Wanted, folder: &Path) -> Result<(), EndpointError> {
-    for name in [DOWNLOADS, QLOG] {
-        fs::create_dir(folder.join(name)).map_err(EndpointError::file(name))?;
-    }
-    let local = address("local", &hello.local)?;
-    let task = Task {
-        is_server: is_server(&hello.role),
-        command: wanted.command.clone(),
-        environment: environment(hello, &wanted.alpn)?,
-        local: local.ip(),
-        epoch_unix_s: hello.epoch_unix_s,
-    };
-    task::write(&folder.join(TASK), &task)
-}
-
-/// HELLO as socket mode says it (contract, section 3).
-fn environment(hello: &Hello, alpn: &str) -> Result<BTreeMap<String, String>, EndpointError> {
-    let remote = address("remote", &hello.remote)?;
-    let of_remote = |url: &String| url.replacen("server:443", &remote.to_string(), 1);
-    let requests: Vec<String> = hello.requests.iter().map(of_remote).collect();
-    let options = hello.options.iter();
-    let options: Vec<String> = options
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
-    let text = |path: &Path| path.display().to_string();
-    let mut given = vec![
-        ("PATH", "/usr/sbin:/usr/bin:/sbin:/bin".to_owned()),
-        ("HOME", "/run/home".to_owned()),
-        ("TMPDIR", "/run/tmp".to_owned()),
-        ("ROLE", hello.role.clone()),
-        ("TESTCASE", hello.testcase.clone()),
-        ("BENTPIPE_OPTIONS", options.join(" ")),
-        ("BENTPIPE_ALPN", alpn.to_owned()),
-        ("BENTPIPE_OWN_NAMESPACE", "1".to_owned()),
-        ("CERTS", text(&hello.certs)),
-    ];
-    if is_server(&hello.role) {
-        given.push(("BENTPIPE_LISTEN", hello.local.clone()));
-    } else {
-        given.push(("REQUESTS", requests.join(" ")));
-    }
-    if let Some(www) = &hello.www {
-        given.push(("WWW", text(www)));
-    }
-    for (name, place, is_wanted) in [
-        ("DOWNLOADS", DOWNLOADS, hello.downloads.is_some()),
-        ("SSLKEYLOGFILE", KEYLOG, hello.keylog.is_some()),
-        ("QLOGDIR", QLOG, hello.qlog.is_some()),
-    ] {
-        if is_wanted {
-            given.push((name, format!("{SHARED}/{place}")));
-        }
-    }
-    let given = given.into_iter();
-    Ok(given
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect())
-}
-
-fn address(field: &'static str, text: &str) -> Result<SocketAddr, EndpointError> {
-    text.parse().map_err(|_| EndpointError::Field {
-        field,
-        value: text.to_owned(),
-        problem: "write an address and a port, such as 192.0.2.1:443".to_owned(),
-    })
-}
-
 /// A guest under way.
 struct Guest {
     machine: Machine,
-    hello: Hello,
+    greeting: Greeting,
     folder: TempDir,
     /// The body of the first RAN, which answers no RUN: what left at time zero.
     held: Vec<u8>,
@@ -144,7 +73,11 @@ impl Guest {
                 report => Err(before_zero(report)),
             };
         };
-        let first = Ran::decode(&body)?;
+        let first = if self.greeting.is_proxy() {
+            Ran::decode_of_proxy(&body)?
+        } else {
+            Ran::decode(&body)?
+        };
         let next_wake = if first.departures.is_empty() {
             first.next_wake
         } else {
@@ -175,16 +108,19 @@ impl Guest {
                     let ran = self.ran()?.ok_or_else(|| {
                         EndpointError::Failed("the guest has ended by itself".to_owned())
                     })?;
-                    let ran = joined(std::mem::take(&mut self.held), ran);
+                    let ran = joined(&std::mem::take(&mut self.held), ran);
                     pipes.send(&encode_frame(RAN, &ran))?;
                 }
                 FINISH => {
                     self.machine.send(&encode_frame(FINISH, &[]))?;
-                    if !self.machine.leave()? {
-                        eprintln!("bentpipe-guest: the guest does not switch itself off");
-                    }
-                    let bye = self.bye()?;
-                    return pipes.send(&encode_frame(BYE, &serde_json::to_vec(&bye)?));
+                    let has_left = self.machine.leave()?;
+                    let bye = match &self.greeting {
+                        Greeting::Endpoint(hello) => {
+                            serde_json::to_vec(&self.bye(hello, has_left)?)?
+                        }
+                        Greeting::Proxy(_) => serde_json::to_vec(&self.bye_of_proxy()?)?,
+                    };
+                    return pipes.send(&encode_frame(BYE, &bye));
                 }
                 other => {
                     let what = format!("{} in place of RUN or FINISH", frame_name(other));
@@ -213,22 +149,17 @@ impl Guest {
     }
 
     /// Puts the program's files where HELLO wants them, and says what is known of its requests.
-    fn bye(&self) -> Result<Bye, EndpointError> {
+    fn bye(&self, hello: &Hello, has_left: bool) -> Result<Bye, EndpointError> {
         let report = self.report()?;
-        let (folder, hello) = (self.folder.path(), &self.hello);
-        for (name, place) in [
-            (DOWNLOADS, &hello.downloads),
-            (KEYLOG, &hello.keylog),
-            (QLOG, &hello.qlog),
-        ] {
-            if let Some(place) = place {
-                hand_over(&folder.join(name), place)?;
-            }
+        for (name, place) in self.greeting.outputs() {
+            hand_over(&self.folder.path().join(name), place)?;
         }
         let ended = report.filter(|it| it.code == Some(0));
         let requests = hello.requests.iter().map(|url| {
             let path = url.strip_prefix("https://server:443").unwrap_or(url);
-            let stored = hello.downloads.as_ref().or(hello.www.as_ref());
+            // Of an upload it is known that all was taken, or nothing.
+            let sent = hello.www.as_ref().filter(|_| ended.is_some());
+            let stored = hello.downloads.as_ref().or(sent);
             let file = stored.map(|folder| folder.join(path.trim_start_matches('/')));
             RequestReport {
                 path: path.to_owned(),
@@ -240,18 +171,38 @@ impl Guest {
         Ok(Bye {
             handshake_ns: None,
             requests: requests.collect(),
-            error: report.and_then(failure).filter(|_| !is_server(&hello.role)),
+            error: match report {
+                Some(report) => failure(report),
+                None if has_left => Some("the guest ended without a report".to_owned()),
+                None => Some("the guest did not switch itself off".to_owned()),
+            },
             ..Bye::default()
         })
+    }
+}
+
+impl Guest {
+    /// What a proxy said last (contract, section 5, socket mode), without its version, which READY had.
+    fn bye_of_proxy(&self) -> Result<Value, EndpointError> {
+        let file = self.folder.path().join(LAST_LINE);
+        let line = fs::read_to_string(&file).unwrap_or_default();
+        let mut said: Value = serde_json::from_str(&line).unwrap_or_else(|_| {
+            let error = self.report().ok().flatten().and_then(failure);
+            json!({"error": error.unwrap_or_else(|| format!("it said no BYE, but {line:?}"))})
+        });
+        if let Some(said) = said.as_object_mut() {
+            said.remove("version");
+        }
+        Ok(said)
     }
 }
 
 /// How a program failed, in words.
 fn failure(report: Report) -> Option<String> {
     match (report.code, report.signal) {
-        (Some(0), _) => None,
+        // SIGTERM is what FINISH comes to for one that was not done.
+        (Some(0), _) | (None, Some(15)) => None,
         (Some(code), _) => Some(format!("the program ended with {code}")),
-        (None, Some(15)) => None, // FINISH: it was not done
         (None, signal) => Some(format!(
             "the program was ended by signal {}",
             signal.unwrap_or_default()
@@ -279,13 +230,13 @@ fn name(command: &[String]) -> String {
 }
 
 /// One RAN of two: what left before the run, which was nobody's yet, and the answer to it.
-fn joined(held: Vec<u8>, ran: Vec<u8>) -> Vec<u8> {
+fn joined(held: &[u8], ran: Vec<u8>) -> Vec<u8> {
     if held.is_empty() {
         return ran;
     }
     let count = |body: &[u8]| u32::from_le_bytes(*body[COUNT].first_chunk().expect("four bytes"));
     let mut all = ran[..RAN_HEAD].to_vec();
-    all[COUNT].copy_from_slice(&(count(&held) + count(&ran)).to_le_bytes());
+    all[COUNT].copy_from_slice(&(count(held) + count(&ran)).to_le_bytes());
     all.extend_from_slice(&held[RAN_HEAD..]);
     all.extend_from_slice(&ran[RAN_HEAD..]);
     all
@@ -326,11 +277,11 @@ mod tests {
 
     #[test]
     fn what_left_before_the_first_run_is_in_its_answer() {
-        let both = joined(ran(&[0, 0], 7), ran(&[3], 9));
+        let both = joined(&ran(&[0, 0], 7), ran(&[3], 9));
         let both = Ran::decode(&both).unwrap();
         let times: Vec<u64> = both.departures.iter().map(|it| it.time).collect();
         assert_eq!((times, both.next_wake), (vec![0, 0, 3], 9));
-        assert_eq!(joined(Vec::new(), ran(&[3], 9)), ran(&[3], 9));
+        assert_eq!(joined(&[], ran(&[3], 9)), ran(&[3], 9));
     }
 
     #[test]

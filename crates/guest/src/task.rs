@@ -5,7 +5,7 @@ use std::fs;
 use std::net::IpAddr;
 use std::path::Path;
 
-use bentpipe_endpoint::{EndpointError, Role};
+use bentpipe_endpoint::EndpointError;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +13,8 @@ use serde::{Deserialize, Serialize};
 pub const TASK: &str = "task.json";
 /// The file of the version that the program gives itself.
 pub const VERSION: &str = "version";
+/// The file of the last line that the program printed, if it was waited for.
+pub const LAST_LINE: &str = "last-line";
 /// The file of the report.
 pub const REPORT: &str = "report.json";
 /// The folder that the program stores in.
@@ -22,16 +24,32 @@ pub const QLOG: &str = "qlog";
 /// The file for its TLS secrets.
 pub const KEYLOG: &str = "keys";
 
+/// The part that a guest's program plays.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Part {
+    /// It begins.
+    Client,
+    /// It is waited for before time zero.
+    Server,
+    /// So is it. It stands between a client and a server, and is told more on its standard input.
+    Proxy {
+        /// What it is told.
+        hello: String,
+        /// The client's address, to which its first device leads.
+        client: IpAddr,
+    },
+}
+
 /// A guest's task: the program that it is to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
-    /// Whether it is a server, which is waited for before time zero.
-    pub is_server: bool,
+    /// Its part.
+    pub part: Part,
     /// The program and its arguments.
     pub command: Vec<String>,
     /// All its environment.
     pub environment: BTreeMap<String, String>,
-    /// The guest's address.
+    /// The guest's address; a proxy's, which has none, is that of the server.
     pub local: IpAddr,
     /// The wall-clock time of time zero.
     pub epoch_unix_s: u64,
@@ -46,11 +64,6 @@ pub struct Report {
     pub signal: Option<i32>,
     /// When it ended, in nanoseconds since time zero; none if that was before.
     pub ended_ns: Option<u64>,
-}
-
-/// Which side the program plays.
-pub fn is_server(role: &str) -> bool {
-    role == Role::Server.name()
 }
 
 /// Writes a value as JSON.

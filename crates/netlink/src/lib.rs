@@ -6,7 +6,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkMessage,
+    NetlinkPayload,
 };
 use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
 use netlink_packet_route::link::{
@@ -16,12 +17,14 @@ use netlink_packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
 };
 use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+    RouteAddress, RouteAttribute, RouteFlags, RouteHeader, RouteMessage, RouteMetric,
+    RouteProtocol, RouteScope, RouteType,
 };
-use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage, RulePortRange};
+use netlink_packet_route::{AddressFamily, IpProtocol, RouteNetlinkMessage};
 use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
-use rustix::net::netdevice::name_to_index;
+use rustix::net::netdevice::{index_to_name, name_to_index};
 use rustix::net::{AddressFamily as Family, SocketType, socket};
 
 /// What one Ethernet frame carries.
@@ -61,6 +64,21 @@ impl Prefix {
             }
         }
     }
+}
+
+/// An interception: packets of TCP that a device brings, to a port or as replies from it.
+#[derive(Debug, Clone)]
+pub struct Interception {
+    /// The name of the device.
+    pub device: String,
+    /// The port.
+    pub port: u16,
+    /// Whether packets come from the port.
+    pub is_reply: bool,
+    /// The prefix of length zero of the version of IP.
+    pub everything: Prefix,
+    /// The table of routes that they are looked up in.
+    pub table: u8,
 }
 
 /// The kernel's configuration of the network namespace that the thread was in when this was opened.
@@ -152,6 +170,126 @@ impl Netlink {
         self.add(RouteNetlinkMessage::NewRoute(route(destination, way)))
     }
 
+    /// Has what a device brings of TCP to or from a port be this host's own, whoever it is addressed to, by
+    /// way of a table of routes.
+    pub fn intercept(&mut self, what: &Interception) -> io::Result<()> {
+        let mut message = RuleMessage::default();
+        message.header.family = family(what.everything.address);
+        message.header.action = RuleAction::ToTable;
+        message.header.table = what.table;
+        let ports = RulePortRange {
+            start: what.port,
+            end: what.port,
+        };
+        message.attributes = vec![
+            RuleAttribute::Iifname(what.device.clone()),
+            RuleAttribute::IpProtocol(IpProtocol::Tcp),
+            if what.is_reply {
+                RuleAttribute::SourcePortRange(ports)
+            } else {
+                RuleAttribute::DestinationPortRange(ports)
+            },
+        ];
+        self.add(RouteNetlinkMessage::NewRule(message))
+    }
+
+    /// Has all packets that are looked up in a table be this host's own.
+    pub fn add_local_route(&mut self, everything: Prefix, table: u8) -> io::Result<()> {
+        let way = RouteAttribute::Oif(index("lo")?);
+        let mut message = route(everything, way);
+        message.header.table = table;
+        message.header.scope = RouteScope::Host;
+        message.header.kind = RouteType::Local;
+        self.add(RouteNetlinkMessage::NewRoute(message))
+    }
+
+    /// The device by which packets to `address` leave.
+    pub fn device_to(&mut self, address: IpAddr) -> io::Result<u32> {
+        let mut message = RouteMessage::default();
+        message.header.address_family = family(address);
+        message.header.destination_prefix_length = if address.is_ipv4() { 32 } else { 128 };
+        let to = RouteAttribute::Destination(route_address(address));
+        message.attributes = vec![to];
+        let answer = self.exchange(RouteNetlinkMessage::GetRoute(message), 0)?;
+        let NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewRoute(route)) = answer else {
+            return Err(unexpected(answer));
+        };
+        output(&route).ok_or_else(|| io::Error::other(format!("no device leads to {address}")))
+    }
+
+    /// The name of a device.
+    pub fn name_of(&mut self, device: u32) -> io::Result<String> {
+        let any = socket(Family::INET, SocketType::DGRAM, None)?;
+        Ok(index_to_name(any, device)?)
+    }
+
+    /// Lets TCP connections that leave by a device, or by any, begin with a window of so many packets (RFC 6928
+    /// says 10).
+    pub fn set_initial_window(&mut self, device: Option<u32>, packets: u32) -> io::Result<()> {
+        for mut message in self.routes()? {
+            let header = &message.header;
+            let is_main = header.table == RouteHeader::RT_TABLE_MAIN;
+            let is_wanted = device.is_none() || output(&message) == device;
+            if !is_main || !is_wanted || header.kind != RouteType::Unicast {
+                continue;
+            }
+            let known = |it: &RouteAttribute| {
+                matches!(
+                    it,
+                    RouteAttribute::Destination(_)
+                        | RouteAttribute::Gateway(_)
+                        | RouteAttribute::Oif(_)
+                        | RouteAttribute::PrefSource(_)
+                        | RouteAttribute::Priority(_)
+                )
+            };
+            message.attributes.retain(known);
+            let windows = vec![
+                RouteMetric::InitCwnd(packets),
+                RouteMetric::InitRwnd(packets),
+            ];
+            message.attributes.push(RouteAttribute::Metrics(windows));
+            message.header.flags = RouteFlags::empty();
+            let replace = NLM_F_CREATE | NLM_F_REPLACE;
+            self.ask(RouteNetlinkMessage::NewRoute(message), replace)?;
+        }
+        Ok(())
+    }
+
+    /// All routes of both versions of IP.
+    fn routes(&mut self) -> io::Result<Vec<RouteMessage>> {
+        let mut found = Vec::new();
+        for family in [AddressFamily::Inet, AddressFamily::Inet6] {
+            let mut message = RouteMessage::default();
+            message.header.address_family = family;
+            let mut request = NetlinkMessage::from(RouteNetlinkMessage::GetRoute(message));
+            request.header.flags = NLM_F_REQUEST | NLM_F_DUMP;
+            self.send(request)?;
+            while self.take_routes(&mut found)? {}
+        }
+        Ok(found)
+    }
+
+    /// Takes the next part of a dump; whether more is to come.
+    fn take_routes(&mut self, found: &mut Vec<RouteMessage>) -> io::Result<bool> {
+        let (answer, _) = self.0.recv_from_full()?;
+        let mut rest = &answer[..];
+        while !rest.is_empty() {
+            let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest)
+                .map_err(io::Error::other)?;
+            let length = (message.header.length as usize).next_multiple_of(4);
+            match message.payload {
+                NetlinkPayload::Done(_) => return Ok(false),
+                NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewRoute(route)) => {
+                    found.push(route);
+                }
+                other => return Err(unexpected(other)),
+            }
+            rest = rest.get(length..).unwrap_or_default();
+        }
+        Ok(true)
+    }
+
     /// Asks for something new; an error if it exists.
     fn add(&mut self, message: RouteNetlinkMessage) -> io::Result<()> {
         self.ask(message, NLM_F_CREATE | NLM_F_EXCL)
@@ -177,6 +315,13 @@ impl Netlink {
         }
     }
 
+    fn send(&mut self, mut request: NetlinkMessage<RouteNetlinkMessage>) -> io::Result<()> {
+        request.finalize();
+        let mut bytes = vec![0; request.buffer_len()];
+        request.serialize(&mut bytes);
+        self.0.send(&bytes, 0).map(drop)
+    }
+
     /// Sends one request; the answer.
     fn exchange(
         &mut self,
@@ -185,10 +330,7 @@ impl Netlink {
     ) -> io::Result<NetlinkPayload<RouteNetlinkMessage>> {
         let mut request = NetlinkMessage::from(message);
         request.header.flags = NLM_F_REQUEST | flags;
-        request.finalize();
-        let mut bytes = vec![0; request.buffer_len()];
-        request.serialize(&mut bytes);
-        self.0.send(&bytes, 0)?;
+        self.send(request)?;
         let (answer, _) = self.0.recv_from_full()?;
         let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer)
             .map_err(io::Error::other)?;
@@ -211,6 +353,14 @@ fn route(destination: Prefix, way: RouteAttribute) -> RouteMessage {
         message.attributes.push(to);
     }
     message
+}
+
+/// The device that a route leads to.
+fn output(route: &RouteMessage) -> Option<u32> {
+    route.attributes.iter().find_map(|it| match it {
+        RouteAttribute::Oif(device) => Some(*device),
+        _ => None,
+    })
 }
 
 /// The error that the kernel answered with.

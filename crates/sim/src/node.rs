@@ -11,7 +11,7 @@ use bentpipe_units::{Span, Time};
 use bytes::Bytes;
 
 use crate::child::{Child, ChildError};
-use crate::packet::{Carriage, SentPacket};
+use crate::packet::{DatagramForm, SentPacket};
 
 /// A packet that a program has sent.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub struct Departure {
 pub struct Node {
     pub child: Child,
     host: HostName,
-    carriage: Carriage,
+    form: DatagramForm,
     /// How many packets have come, as an IPv4 header counts them.
     come: u16,
     /// Zero of the program's time.
@@ -47,7 +47,7 @@ impl Node {
     pub fn new(
         host: HostName,
         child: Child,
-        carriage: Carriage,
+        form: DatagramForm,
         ready: &Ready,
         start: Time,
     ) -> Self {
@@ -58,7 +58,7 @@ impl Node {
         Self {
             child,
             host,
-            carriage,
+            form,
             come: 0,
             zero,
             next_wake,
@@ -83,7 +83,7 @@ impl Node {
     /// of both.
     pub fn expect(&mut self, way: Direction, at: Time, packet: &SentPacket) {
         self.come = self.come.wrapping_add(1);
-        let Some(payload) = self.carriage.write(packet, self.come) else {
+        let Some(payload) = self.form.write(packet, self.come) else {
             return; // of another protocol than the program's
         };
         let mut arrival = Arrival {
@@ -188,11 +188,11 @@ impl Node {
         }
         let payload = body.slice(datagram.payload.clone());
         let bytes = payload.len();
-        if matches!(self.carriage, Carriage::Udp(_)) && bytes > contract::PAYLOAD_LIMIT {
+        if matches!(self.form, DatagramForm::Udp(_)) && bytes > contract::PAYLOAD_LIMIT {
             let what = format!("a datagram of {bytes} bytes, more than IPv4 carries");
             return Err(self.child.rubbish(what));
         }
-        let packet = self.carriage.read(datagram.ecn & !SERVER_SIDE, payload);
+        let packet = self.form.read(datagram.ecn & !SERVER_SIDE, payload);
         let packet = packet.ok_or_else(|| {
             let what = format!("a datagram of {bytes} bytes that is no IP packet");
             self.child.rubbish(what)

@@ -4,18 +4,21 @@ use std::net::SocketAddr;
 
 use bentpipe_trial::{IpPacket, Transport};
 use bentpipe_wire::capture::CapturedPacket;
-use bentpipe_wire::{Endpoints, IpVersion, encapsulate};
+use bentpipe_wire::{Endpoints, IpLayer, IpVersion, Path, encapsulate};
 use bytes::Bytes;
 
+/// The longest UDP payload that a packet of IPv6 carries; IPv4 carries 20 bytes more.
+const PAYLOAD_LIMIT: usize = 65_487;
 /// Link type 101: raw IP.
 const RAW: u16 = 101;
 
-/// What the datagrams of a program are.
+/// The form that the datagrams of a program have.
 #[derive(Debug, Clone, Copy)]
-pub enum Carriage {
+pub enum DatagramForm {
     /// UDP payloads, in packets of this version of IP.
     Udp(IpVersion),
-    /// Whole IP packets. Those that come from a program that knows UDP alone come by these addresses.
+    /// Whole IP packets. Those that come from a program that knows UDP alone come by these addresses:
+    /// the ones by which the program itself last sent UDP, once it has.
     Ip { own: SocketAddr, other: SocketAddr },
 }
 
@@ -28,15 +31,15 @@ pub struct SentPacket {
     whole: Option<Bytes>,
 }
 
-impl Carriage {
+impl DatagramForm {
     /// Reads a datagram of the program; None if it is not what it should be.
-    pub fn read(self, ecn: u8, bytes: Bytes) -> Option<SentPacket> {
+    pub fn read(&mut self, ecn: u8, bytes: Bytes) -> Option<SentPacket> {
         match self {
             Self::Udp(version) => Some(SentPacket {
-                ip: IpPacket::udp(version, ecn, bytes),
+                ip: IpPacket::udp(*version, ecn, bytes),
                 whole: None,
             }),
-            Self::Ip { .. } => {
+            Self::Ip { own, other } => {
                 let captured = CapturedPacket {
                     interface: 0,
                     time: None,
@@ -44,10 +47,12 @@ impl Carriage {
                     bytes: &bytes,
                     comment: None,
                 };
-                Some(SentPacket {
-                    ip: IpPacket::parse(&captured)?,
-                    whole: Some(bytes),
-                })
+                let ip = IpPacket::parse(&captured)?;
+                if let (Transport::Udp(_), Some(path)) = (&ip.transport, path_of(&captured)) {
+                    (*own, *other) = (path.source, path.destination);
+                }
+                let whole = Some(bytes);
+                Some(SentPacket { ip, whole })
             }
         }
     }
@@ -68,6 +73,9 @@ impl Carriage {
                 };
                 let mut whole = Vec::new();
                 let payload = transport.content();
+                if payload.len() > PAYLOAD_LIMIT {
+                    return None; // more than either version of IP carries
+                }
                 encapsulate(&mut whole, ends, packet.ip.ecn, number, payload);
                 Some(whole.into())
             }
@@ -75,14 +83,18 @@ impl Carriage {
     }
 }
 
+fn path_of(captured: &CapturedPacket) -> Option<Path> {
+    IpLayer::of(captured).ok()??.path()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const UDP: Carriage = Carriage::Udp(IpVersion::V4);
+    const UDP: DatagramForm = DatagramForm::Udp(IpVersion::V4);
 
-    fn ip() -> Carriage {
-        Carriage::Ip {
+    fn ip() -> DatagramForm {
+        DatagramForm::Ip {
             own: "192.0.2.1:50000".parse().unwrap(),
             other: "198.51.100.1:443".parse().unwrap(),
         }
@@ -90,13 +102,30 @@ mod tests {
 
     #[test]
     fn a_datagram_is_the_same_behind_either_carriage() {
-        let sent = UDP.read(2, Bytes::from_static(b"payload")).unwrap();
+        let (mut udp, mut whole_packets) = (UDP, ip());
+        let sent = udp.read(2, Bytes::from_static(b"payload")).unwrap();
         assert_eq!(sent.ip.bytes, 28 + 7);
         let whole = ip().write(&sent, 1).unwrap();
-        let back = ip().read(0, whole.clone()).unwrap();
+        let back = whole_packets.read(0, whole.clone()).unwrap();
         assert_eq!(back.ip, sent.ip, "its ECN is the header's");
         assert_eq!(ip().write(&back, 9), Some(whole), "as it was");
         assert_eq!(UDP.write(&back, 9), Some(Bytes::from_static(b"payload")));
+    }
+
+    #[test]
+    fn a_program_is_answered_where_it_sends_from() {
+        let mut form = ip();
+        let mut sent = Vec::new();
+        let ends = Endpoints {
+            source: "192.0.2.1:34567".parse().unwrap(),
+            destination: "198.51.100.1:443".parse().unwrap(),
+        };
+        encapsulate(&mut sent, ends, 0, 1, b"hello");
+        form.read(0, sent.into()).unwrap();
+        let mut udp = UDP;
+        let answer = udp.read(0, Bytes::from_static(b"answer")).unwrap();
+        let whole = form.write(&answer, 1).unwrap();
+        assert_eq!(whole[22..24], 34567_u16.to_be_bytes(), "its port");
     }
 
     #[test]

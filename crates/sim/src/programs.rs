@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use crate::child::{Child, ChildError};
 use crate::flow::{FlowRun, Limits};
 use crate::node::Node;
-use crate::packet::Carriage;
+use crate::packet::DatagramForm;
 
 /// Starts all programs.
 pub fn start(setup: &FlowSetup) -> Result<Vec<Child>, ChildError> {
@@ -50,8 +50,8 @@ pub fn begin(setup: &FlowSetup, children: Vec<Child>, ready: &[Ready]) -> FlowRu
         } else {
             start
         };
-        let carriage = carriage(setup, host, variant.carries);
-        Node::new(host, child, carriage, ready, zero)
+        let form = form(setup, host, variant.carries);
+        Node::new(host, child, form, ready, zero)
     });
     let limits = Limits {
         timeout: Time::ZERO + setup.job().scenario.timeout + lead,
@@ -63,18 +63,19 @@ pub fn begin(setup: &FlowSetup, children: Vec<Child>, ready: &[Ready]) -> FlowRu
     FlowRun::new(nodes.collect(), limits)
 }
 
-fn carriage(setup: &FlowSetup, host: HostName, carries: Carries) -> Carriage {
+fn form(setup: &FlowSetup, host: HostName, carries: Carries) -> DatagramForm {
     let last = setup.job().proxies.len();
     match (carries, host) {
-        (Carries::Ip, HostName::Client) => {
-            let [own, other] = setup.addresses(0);
-            Carriage::Ip { own, other }
-        }
+        (Carries::Udp, _) => DatagramForm::Udp(setup.job().ip),
         (Carries::Ip, HostName::Server) => {
             let [other, own] = setup.addresses(last);
-            Carriage::Ip { own, other }
+            DatagramForm::Ip { own, other }
         }
-        _ => Carriage::Udp(setup.job().ip),
+        // A proxy that carries IP speaks to nobody that does not.
+        (Carries::Ip, _) => {
+            let [own, other] = setup.addresses(0);
+            DatagramForm::Ip { own, other }
+        }
     }
 }
 

@@ -21,8 +21,8 @@ pub fn replay(file: &Path, command: &[String]) -> Result<(), Box<dyn Error>> {
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let mut hosts = HostName::ALL.into_iter();
     let host = hosts.find(|host| stem.ends_with(host.name()));
-    let (host, scratch) = (host.unwrap_or(HostName::Client), std::env::temp_dir());
-    let mut child = Child::start(host, command, &scratch, PATIENCE)?;
+    let (host, scratch) = (host.unwrap_or(HostName::Client), tempfile::tempdir()?);
+    let mut child = Child::start(host, command, scratch.path(), PATIENCE)?;
     let result = converse(file, &frames, &mut child);
     stderr().write_all(&child.exit().log)?;
     result

@@ -114,6 +114,8 @@ class LocalTrial:
                 name=str(one),
                 command=kind.command(self.testbed.mode),
                 options=dict(one.options),
+                transparent=kind.transparent,
+                carries=kind.carries,
                 lead_ms=round(kind.lead(one.options) * 1000),
             )
             for one in self.treatment.proxies

@@ -55,6 +55,10 @@ class JobProxy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     command: list[str]
     # Those of its program, by name.
     options: dict[str, str] = {}
+    # Whether client and server speak to each other's addresses, and what they encrypt goes through as it is.
+    transparent: bool = False
+    # What its datagrams are in virtual time: `udp`, UDP payloads, or `ip`, whole IP packets.
+    carries: str = "udp"
     # For how long it is there before the first client.
     lead_ms: int = 0
 

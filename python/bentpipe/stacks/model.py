@@ -83,6 +83,9 @@ class Stack(Installable):
     @property
     def how_to_install(self) -> str:
         """What to do about a stack that cannot be started."""
+        first = [words[0] for words in self.commands.values() if words[0].startswith("{programs}/")]
+        if not all(Path(word).is_file() for word in self.fill(first)):
+            return paths.repair()
         if self.build is not None:
             return f"install it with `bentpipe stacks install {self.name}`"
         return paths.repair() if self.not_installed() else f"correct [commands] in {self.file}"

@@ -82,7 +82,8 @@ class PipeProgram:
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 -- closed in __exit__
         self._buffer = b""
         self._code: int | None = None
-        self._to, self._from, self._pid = _spawn(command, self._log.fileno())
+        self._scratch = tempfile.TemporaryDirectory(prefix="bentpipe-")  # of its own temporary files
+        self._to, self._from, self._pid = _spawn(command, self._log.fileno(), self._scratch.name)
 
     def __enter__(self) -> PipeProgram:
         return self
@@ -96,6 +97,7 @@ class PipeProgram:
             os.killpg(self._pid, signal.SIGKILL)
             os.waitpid(self._pid, 0)
         self._log.close()
+        self._scratch.cleanup()
 
     def send(self, kind: int, body: bytes) -> None:
         """Write a frame. A program that is gone already is found out when its answer is read."""
@@ -212,7 +214,7 @@ def version(command: Sequence[str], role: str) -> str:
         return str(ready["version"])
 
 
-def _spawn(command: Sequence[str], log: int) -> tuple[int, int, int]:
+def _spawn(command: Sequence[str], log: int, scratch: str) -> tuple[int, int, int]:
     child_in, to_child = os.pipe()
     from_child, child_out = os.pipe()
     # dup2 onto 3 and 4 in the child must not run over a descriptor that is still needed: move them up first.
@@ -225,7 +227,8 @@ def _spawn(command: Sequence[str], log: int) -> tuple[int, int, int]:
         (os.POSIX_SPAWN_DUP2, high[1], 4),
     ]
     try:
-        pid = os.posix_spawnp(command[0], list(command), dict(os.environ), file_actions=actions, setpgroup=0)
+        environment = {**os.environ, "TMPDIR": scratch}
+        pid = os.posix_spawnp(command[0], list(command), environment, file_actions=actions, setpgroup=0)
     except BaseException:
         os.close(to_child)
         os.close(from_child)

@@ -16,11 +16,12 @@ from typing import Annotated, Literal
 import msgspec
 
 from bentpipe import paths, strict
-from bentpipe.errors import UsageError
-from bentpipe.stacks.model import Mode
+from bentpipe.errors import BentpipeError, UsageError
+from bentpipe.stacks import guest
+from bentpipe.stacks.model import Carries, Mode
 
 PLACES = ("terminal", "gateway")  # as a client meets them
-TRANSPORTS = ("quic",)  # whose connections a proxy can end
+TRANSPORTS = ("quic", "tcp")  # whose connections a proxy can end
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ class ProxyKind:
     example: str  # a chain
     commands: Mapping[str, tuple[str, ...]]  # mode → arguments, with placeholders
     options: Mapping[str, str]  # name → what it means
+    transparent: bool  # client and server speak to each other's addresses
+    carries: Carries  # what its datagrams are in virtual time
     lead_s: float  # how long it is there before the client, with one of these options
     lead_options: frozenset[str]  # as `mode=warm`
 
@@ -49,6 +52,9 @@ class ProxyKind:
         """
         if mode not in self.commands:
             raise UsageError(f"{self.name} offers no mode {mode}", f"it has {', '.join(self.commands)}")
+        if any("{guest}" in word for word in self.commands[mode]) and (why := guest.load().not_installed()):
+            what = f"{self.name} lives in a guest in virtual time, and the guest is not installed: {why}"
+            raise BentpipeError(what, "install it with `bentpipe stacks install linux`")
         return [self._filled(argument) for argument in self.commands[mode]]
 
     def lead(self, options: Mapping[str, str]) -> float:
@@ -60,6 +66,8 @@ class ProxyKind:
         own = "{programs}/"
         if argument.startswith(own):
             return str(paths.program(argument.removeprefix(own)))
+        if argument.startswith("{guest}"):
+            return argument.replace("{guest}", str(guest.load().entry.folder))
         return argument.replace("{folder}", str(self.folder))
 
 
@@ -81,10 +89,12 @@ class ProxyFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         ),
     ]
     title: str
-    transport: Annotated[Literal["quic"], msgspec.Meta(description=f"one of {', '.join(TRANSPORTS)}")]
+    transport: Annotated[Literal["quic", "tcp"], msgspec.Meta(description=f"one of {', '.join(TRANSPORTS)}")]
     places: tuple[str, ...]
     example: str
     commands: dict[Mode, tuple[str, ...]] = {}
+    transparent: bool = False
+    carries: Carries = "udp"
     lead: LeadTable | None = None
     options: dict[str, str] = {}
 
@@ -106,6 +116,8 @@ def load(folder: Path) -> ProxyKind:
         example=said.example,
         commands={str(mode): words for mode, words in said.commands.items()},
         options=said.options,
+        transparent=said.transparent,
+        carries=said.carries,
         lead_s=said.lead.seconds if said.lead else 0.0,
         lead_options=frozenset(said.lead.options) if said.lead else frozenset(),
     )

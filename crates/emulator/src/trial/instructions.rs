@@ -28,7 +28,7 @@ pub fn instructions(setup: &FlowSetup, number: usize) -> Instructions {
 /// Where what stands behind a hop accepts connections.
 fn behind(setup: &FlowSetup, hop: usize) -> SocketAddr {
     let [_, far] = setup.addresses(hop);
-    if hop == setup.job().proxies.len() {
+    if hop == setup.job().proxies.len() || setup.job().is_transparent() {
         return SocketAddr::new(setup.server_host(), server_port(setup));
     }
     far
@@ -74,14 +74,14 @@ fn endpoint(setup: &FlowSetup, role: Role) -> Instructions {
 }
 
 fn proxy(setup: &FlowSetup, host: HostName, number: usize) -> Instructions {
-    let [_, listen] = setup.addresses(number - 1);
+    let listen = behind(setup, number - 1);
     let [mut local, _] = setup.addresses(number);
     local.set_port(0);
     // Randomness is the kernel's, in real time.
     let seed = setup.job().seed.0;
     let hello = setup.proxy_hello(host, seed, [listen, local, behind(setup, number)]);
     Instructions {
-        variables: Vec::new(),
+        variables: vec![("BENTPIPE_OWN_NAMESPACE", Some("1".to_owned()))],
         input: Some(serde_json::to_vec(&hello).expect("it is plain data")),
     }
 }

@@ -193,7 +193,7 @@ fn fidelity(report: &Report) -> Fidelity {
 mod tests {
     use std::net::IpAddr;
 
-    use bentpipe_wire::{Endpoints, IpHeader, IpVersion, encapsulate};
+    use bentpipe_wire::{Endpoints, IpHeader, IpVersion, TCP, encapsulate};
 
     use super::*;
 

@@ -3,7 +3,7 @@
 use bentpipe_link::{Direction, Fate};
 use bentpipe_units::Time;
 use bentpipe_wire::capture::CapturedPacket;
-use bentpipe_wire::{Datagram, IpLayer, IpVersion, TCP, UDP, UDP_HEADER};
+use bentpipe_wire::{Datagram, DecapsulationError, IpLayer, IpVersion, TCP, UDP, UDP_HEADER};
 use bytes::Bytes;
 
 /// A packet with its fate.
@@ -70,7 +70,11 @@ impl IpPacket {
     /// Reads a whole packet; None if it is none of IP.
     #[must_use]
     pub fn parse(packet: &CapturedPacket) -> Option<Self> {
-        let ip = IpLayer::of(packet).ok()??;
+        let ip = match IpLayer::of(packet) {
+            Ok(ip) => ip?,
+            Err(DecapsulationError::Fragment) => return Self::fragment(packet.bytes),
+            Err(_) => return None,
+        };
         let transport = match Datagram::of(packet) {
             Ok(datagram) => Transport::Udp(Bytes::copy_from_slice(datagram.payload)),
             Err(_) if ip.protocol == TCP => Transport::Tcp(Bytes::copy_from_slice(ip.transport())),
@@ -84,6 +88,33 @@ impl IpPacket {
             ecn: ip.ecn,
             transport,
             bytes: u32::try_from(packet.bytes.len()).ok()?,
+        })
+    }
+
+    /// A fragment, of which nothing is known but the header.
+    fn fragment(bytes: &[u8]) -> Option<Self> {
+        let (version, header, protocol, ecn) = match bytes.first()? >> 4 {
+            4 => (
+                IpVersion::V4,
+                usize::from(bytes[0] & 15) * 4,
+                *bytes.get(9)?,
+                *bytes.get(1)? & 3,
+            ),
+            _ => (
+                IpVersion::V6,
+                IpVersion::V6.header_bytes(),
+                *bytes.get(6)?,
+                *bytes.get(1)? >> 4 & 3,
+            ),
+        };
+        Some(Self {
+            version,
+            ecn,
+            transport: Transport::Other {
+                protocol,
+                bytes: Bytes::copy_from_slice(bytes.get(header..)?),
+            },
+            bytes: u32::try_from(bytes.len()).ok()?,
         })
     }
 }

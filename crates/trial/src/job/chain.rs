@@ -17,6 +17,9 @@ pub struct ProxyJob {
     pub place: HostName,
     /// Its program.
     pub variant: Variant,
+    /// Whether it stands between client and server unseen: they speak to each other's addresses, and what
+    /// they encrypt goes through as it is.
+    pub transparent: bool,
     /// For how long it is there before the first client: it keeps something ready for flows to come, or has to know its path
     /// first.
     pub lead: Span,
@@ -31,6 +34,10 @@ struct Given {
     #[serde(default)]
     options: BTreeMap<String, String>,
     #[serde(default)]
+    transparent: bool,
+    #[serde(default)]
+    carries: Carries,
+    #[serde(default)]
     lead_ms: u64,
 }
 
@@ -38,19 +45,26 @@ impl From<Given> for ProxyJob {
     fn from(given: Given) -> Self {
         Self {
             place: given.place,
+            transparent: given.transparent,
             lead: Span::from_millis(given.lead_ms),
             variant: Variant {
                 name: given.name,
                 command: given.command,
                 options: given.options,
                 version: None,
-                carries: Carries::Udp,
+                carries: given.carries,
             },
         }
     }
 }
 
 impl Job {
+    /// Whether client and server speak to each other's addresses, whatever stands between them.
+    #[must_use]
+    pub fn is_transparent(&self) -> bool {
+        self.proxies.iter().all(|proxy| proxy.transparent)
+    }
+
     /// Where the programs of a flow are, from the client to the server.
     #[must_use]
     pub fn hosts(&self) -> Vec<HostName> {

@@ -65,7 +65,12 @@ impl<'a> FlowSetup<'a> {
     /// Addresses at both ends of a hop, that towards the client first.
     #[must_use]
     pub fn addresses(&self, hop: usize) -> [SocketAddr; 2] {
-        let hosts = self.job.hosts();
+        let hosts = if self.job.is_transparent() {
+            vec![HostName::Client, HostName::Server]
+        } else {
+            self.job.hosts()
+        };
+        let hop = hop.min(hosts.len() - 2);
         let own = u8::try_from(self.number + 1).expect("a job has no more flows than that");
         let at =
             |network, number, port| SocketAddr::new(address(self.job.ip, network, number), port);
@@ -216,6 +221,7 @@ impl<'a> FlowSetup<'a> {
     /// The TLS secrets of a hop, which the program at its end towards the client has written; empty if there are none.
     #[must_use]
     pub fn secrets(&self, hop: usize) -> String {
+        let hop = if self.job.is_transparent() { 0 } else { hop };
         let host = self.job.hosts()[hop];
         fs::read_to_string(self.key_log(host)).unwrap_or_default()
     }

@@ -1,0 +1,186 @@
+//! HELLO, to an endpoint or to a proxy, as a guest's task.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use bentpipe_endpoint::EndpointError;
+use bentpipe_endpoint::contract::{CONTRACT, Hello, ProxyHello};
+use serde::Deserialize;
+
+use crate::cli::Wanted;
+use crate::inside::SHARED;
+use crate::task::{DOWNLOADS, KEYLOG, Part, QLOG, Task};
+
+/// A greeting: HELLO, to an endpoint or to a proxy.
+#[derive(Debug)]
+pub enum Greeting {
+    Endpoint(Hello),
+    Proxy(ProxyHello),
+}
+
+/// What tells one from the other.
+#[derive(Deserialize)]
+struct Head {
+    contract: u32,
+    role: String,
+}
+
+impl Greeting {
+    pub fn read(body: &[u8]) -> Result<Self, EndpointError> {
+        let head: Head = serde_json::from_slice(body)?;
+        if head.contract != CONTRACT {
+            let what = format!("version {} of the contract", head.contract);
+            return Err(EndpointError::Unsupported(what));
+        }
+        Ok(if head.role == "proxy" {
+            Self::Proxy(serde_json::from_slice(body)?)
+        } else {
+            Self::Endpoint(serde_json::from_slice(body)?)
+        })
+    }
+
+    /// 64 bits in hexadecimal.
+    pub fn seed(&self) -> &str {
+        match self {
+            Self::Endpoint(hello) => &hello.seed,
+            Self::Proxy(hello) => &hello.seed,
+        }
+    }
+
+    pub fn is_proxy(&self) -> bool {
+        matches!(self, Self::Proxy(_))
+    }
+
+    /// The files that the program may write, by their names in the guest's folder, and where they belong.
+    pub fn outputs(&self) -> Vec<(&'static str, &Path)> {
+        let (downloads, keylog, qlog) = match self {
+            Self::Endpoint(hello) => (&hello.downloads, &hello.keylog, &hello.qlog),
+            // What goes through is not the proxy's: it has no secrets of it.
+            Self::Proxy(_) => (&None, &None, &None),
+        };
+        let all: [(&str, &Option<PathBuf>); 3] =
+            [(DOWNLOADS, downloads), (KEYLOG, keylog), (QLOG, qlog)];
+        let wanted = all.into_iter();
+        wanted
+            .filter_map(|(name, place)| Some((name, place.as_deref()?)))
+            .collect()
+    }
+
+    /// Refuses what lies in folders of the host that a guest has its own of.
+    fn check(&self, wanted: &Wanted) -> Result<(), EndpointError> {
+        let mut named = vec![Path::new(&wanted.command[0])];
+        if let Self::Endpoint(hello) = self {
+            named.push(&hello.certs);
+            named.extend(hello.www.as_deref());
+        }
+        let own = ["/dev", "/proc", "/run", "/sys"];
+        let hidden = named
+            .into_iter()
+            .find(|path| own.iter().any(|it| path.starts_with(it)));
+        hidden.map_or(Ok(()), |path| {
+            Err(EndpointError::Field {
+                field: "HELLO",
+                value: path.display().to_string(),
+                problem: format!(
+                    "a guest has folders of its own below {} (hint: choose another TMPDIR)",
+                    own.join(", ")
+                ),
+            })
+        })
+    }
+
+    /// The guest's task.
+    pub fn task(&self, wanted: &Wanted) -> Result<Task, EndpointError> {
+        self.check(wanted)?;
+        let (part, variables, local, epoch_unix_s) = match self {
+            Self::Endpoint(hello) => {
+                let part = if hello.role == "server" {
+                    Part::Server
+                } else {
+                    Part::Client
+                };
+                let variables = self.variables(hello, &wanted.alpn)?;
+                let local = address("local", &hello.local)?;
+                (part, variables, local, hello.epoch_unix_s)
+            }
+            Self::Proxy(hello) => {
+                let part = Part::Proxy {
+                    hello: serde_json::to_string(hello)?,
+                    client: address("local", &hello.local)?.ip(),
+                };
+                let server = address("next_hop", &hello.next_hop)?;
+                (part, Vec::new(), server, hello.epoch_unix_s)
+            }
+        };
+        Ok(Task {
+            part,
+            command: wanted.command.clone(),
+            environment: environment(variables),
+            local: local.ip(),
+            epoch_unix_s,
+        })
+    }
+
+    /// HELLO to an endpoint as socket mode says it (contract, section 3).
+    fn variables(
+        &self,
+        hello: &Hello,
+        alpn: &str,
+    ) -> Result<Vec<(&'static str, String)>, EndpointError> {
+        let remote = address("remote", &hello.remote)?;
+        let of_remote = |url: &String| url.replacen("server:443", &remote.to_string(), 1);
+        let requests: Vec<String> = hello.requests.iter().map(of_remote).collect();
+        let options = hello.options.iter();
+        let options: Vec<String> = options
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        let text = |path: &Path| path.display().to_string();
+        let mut given = vec![
+            ("ROLE", hello.role.clone()),
+            ("TESTCASE", hello.testcase.clone()),
+            ("BENTPIPE_OPTIONS", options.join(" ")),
+            ("BENTPIPE_ALPN", alpn.to_owned()),
+            ("CERTS", text(&hello.certs)),
+        ];
+        given.push(if hello.role == "server" {
+            ("BENTPIPE_LISTEN", hello.local.clone())
+        } else {
+            ("REQUESTS", requests.join(" "))
+        });
+        if let Some(www) = &hello.www {
+            given.push(("WWW", text(www)));
+        }
+        for (name, _) in self.outputs() {
+            let variable = match name {
+                DOWNLOADS => "DOWNLOADS",
+                KEYLOG => "SSLKEYLOGFILE",
+                _ => "QLOGDIR",
+            };
+            given.push((variable, format!("{SHARED}/{name}")));
+        }
+        Ok(given)
+    }
+}
+
+/// All that a program in a guest has of an environment.
+fn environment(variables: Vec<(&str, String)>) -> BTreeMap<String, String> {
+    let always = [
+        ("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"),
+        ("HOME", "/run/home"),
+        ("TMPDIR", "/run/tmp"),
+        ("BENTPIPE_OWN_NAMESPACE", "1"),
+    ];
+    let always = always.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let given = variables.into_iter();
+    let given = given.map(|(name, value)| (name.to_owned(), value));
+    always.into_iter().chain(given).collect()
+}
+
+fn address(field: &'static str, text: &str) -> Result<SocketAddr, EndpointError> {
+    text.parse().map_err(|_| EndpointError::Field {
+        field,
+        value: text.to_owned(),
+        problem: "write an address and a port, such as 192.0.2.1:443".to_owned(),
+    })
+}

@@ -1,0 +1,118 @@
+"""Trials through bentpipe-tcp-pep: what comes of them must be what the path allows, in both testbeds.
+
+Over geo-tum, by way of two proxies, the terminal answers the client's SYN at once and sends its own over the
+satellite; the gateway answers that and, when the ClientHello comes with the third segment, sends its own to
+the server.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Command, installed_or_skip
+from test_guest import odd_server
+
+SATELLITE, GROUND, CABLE = 0.25, 0.04, 0.0001
+BOTH = "tcp-pep=terminal,gateway"
+
+
+@pytest.fixture(autouse=True)
+def linux() -> None:
+    """Leaves a test out where there are no guests."""
+    installed_or_skip("linux")
+
+
+def run(bentpipe: Command, *arguments: str, out: str = "A") -> list[dict[str, Any]]:
+    words = [*arguments, "--iterations", "1", "--no-report", "--json", "--out", out]
+    for side in ("--client", "--server"):
+        words += [] if side in arguments else [side, "linux"]
+    done = bentpipe("run", *words)
+    assert done.code == 0, done.err
+    return done.records()
+
+
+@pytest.mark.virtual_time
+def test_each_hop_shakes_hands_by_itself(bentpipe: Command) -> None:
+    (record,) = run(
+        bentpipe, "--scenario", "geo-tum", "--treatment", BOTH, "--bytes", "200kB", "--trace", "all"
+    )
+    assert (record["outcome"], record["detail"]) == ("ok", "")
+    to_gateway = 3 * SATELLITE  # SYN, its answer, and the third segment with the ClientHello
+    to_server = 3 * GROUND
+    back = GROUND + SATELLITE
+    assert record["handshake_s"] == pytest.approx(to_gateway + to_server + back, abs=0.005)
+    terminal, gateway = record["proxies"]
+    assert terminal["statistics"] == gateway["statistics"]
+    said = terminal["statistics"]
+    assert (said["connections_total"], said["connections_reset"]) == (1, 0)
+    assert 200_000 < said["to_client_bytes"] < 203_000 > said["to_server_bytes"] > 300
+    assert [hop["connections"] for hop in record["hops"]] == [1, 1, 1]
+    assert [hop["rtt_min_ms"] for hop in record["hops"]] == pytest.approx([0.2, 500, 80], abs=3)
+    traces = sorted(path.name for path in Path("A/trials", record["trial"]).glob("*.pcapng"))
+    assert traces == ["trace-gateway-server.pcapng", "trace-terminal-gateway.pcapng", "trace.pcapng"]
+
+
+@pytest.mark.virtual_time
+def test_a_large_initial_window_at_the_gateway_is_faster_and_repeats(bentpipe: Command) -> None:
+    words = ["--scenario", "cnes-50-10", "--bytes", "5MB", "--treatment", "direct"]
+    words += ["--treatment", "tcp-pep=gateway:config=D", "--treatment", "tcp-pep=gateway:config=A"]
+    records, again = run(bentpipe, *words), run(bentpipe, *words, out="B")
+    direct, large, small = sorted(
+        records, key=lambda one: ["d", "D", "A"].index(one["treatment"][-1].replace("t", "d"))
+    )
+    assert large["completion_s"] < 0.85 * direct["completion_s"]
+    assert large["completion_s"] < 0.85 * small["completion_s"]
+    hashes = [{one["trial"]: one["packet_log_sha256"] for one in run} for run in (records, again)]
+    assert hashes[0] == hashes[1]
+
+
+@pytest.mark.virtual_time
+def test_test_cases_loss_and_ip_versions(bentpipe: Command) -> None:
+    cases = "upload:100kB,resumption:2x20kB,handshake:1kB,duration:2s"
+    words = ["--scenario", "goodput", "--set", "forward.loss=2 %", "--set", "return.loss=2 %", "--ip", "6"]
+    records = run(
+        bentpipe,
+        *words,
+        "--workload",
+        cases,
+        "--treatment",
+        "tcp-pep=terminal:cc=bbr,gateway:iw=30:ground.iw=20",
+    )
+    assert [(one["outcome"], one["detail"]) for one in records] == [("ok", "")] * 4
+
+
+@pytest.mark.virtual_time
+def test_a_connection_that_is_refused_behind_it_is_reset(
+    bentpipe: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    odd_server(tmp_path, monkeypatch, "echo ready; exec sleep 1000")
+    (record,) = run(
+        bentpipe, "--scenario", "goodput", "--server", "odd", "--treatment", BOTH, "--bytes", "1kB"
+    )
+    assert record["outcome"] == "missing_file"
+    assert [one["statistics"]["connections_reset"] for one in record["proxies"]] == [1, 1]
+    assert record["virtual_s"] < 1, "nobody waits"
+
+
+@pytest.mark.virtual_time
+def test_what_cannot_be_is_unsupported_and_says_why(bentpipe: Command) -> None:
+    (unknown,) = run(bentpipe, "--scenario", "goodput", "--treatment", "tcp-pep=gateway:cc=vegan")
+    assert unknown["outcome"] == "unsupported"
+    assert "this kernel has" in unknown["detail"] and "kernel.config" in unknown["detail"]
+    (letter,) = run(bentpipe, "--scenario", "goodput", "--treatment", "tcp-pep=gateway:config=E", out="B")
+    assert letter["outcome"] == "unsupported" and "write A, B, C or D" in letter["detail"]
+    installed_or_skip("noq")
+    words = ["--client", "noq", "--server", "noq", "--treatment", "tcp-pep"]
+    (quic,) = run(bentpipe, "--scenario", "goodput", *words, out="C")
+    assert quic["outcome"] == "unsupported" and "tcp-pep ends connections of tcp" in quic["detail"]
+
+
+@pytest.mark.emulated
+@pytest.mark.usefixtures("namespaces")
+def test_in_real_time_too(bentpipe: Command) -> None:
+    words = ["--testbed", "emu", "--scenario", "goodput", "--bytes", "200kB", "--treatment", f"{BOTH}:iw=30"]
+    (record,) = run(bentpipe, *words)
+    if record["outcome"] != "invalid":  # the machine was too busy
+        assert (record["outcome"], record["detail"]) == ("ok", "")
+        assert [one["statistics"]["connections_total"] for one in record["proxies"]] == [1, 1]
+        assert [hop["connections"] for hop in record["hops"]] == [1, 1, 1]
