@@ -52,9 +52,11 @@ def test_a_stack_repeats(bentpipe: Command, name: str) -> None:
     stack = installed_or_skip(name)
     partner = name if stack.transport == "tcp" else installed_or_skip("quinn").name
     both = list(dict.fromkeys([name, partner]))
-    first, again = (hashes(bentpipe, both, both, out) for out in "AB")
+    known = catalogue.discover()
+    clients, servers = ([one for one in both if role in known[one].roles] for role in ("client", "server"))
+    first, again = (hashes(bentpipe, clients, servers, out) for out in "AB")
     assert first == again
-    assert len(set(first.values())) == len(first) == 2 * len(both) ** 2
+    assert len(set(first.values())) == len(first) == 2 * len(clients) * len(servers)
 
 
 def test_bentpipe_stacks_says_which_do_not_repeat(bentpipe: Command) -> None:
