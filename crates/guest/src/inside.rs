@@ -155,7 +155,9 @@ impl Guest<'_> {
             let (mut output, mut line, mut last) =
                 (BufReader::new(output), Vec::new(), String::new());
             while output.read_until(b'\n', &mut line).is_ok_and(|it| it > 0) {
-                last = String::from_utf8_lossy(&line).trim_end().to_owned();
+                String::from_utf8_lossy(&line)
+                    .trim_end()
+                    .clone_into(&mut last);
                 println!("{last}");
                 if last == "ready" {
                     let _ = tell.send(Event::Ready); // nobody waits any more at the end
@@ -263,13 +265,13 @@ fn ended(program: &mut Child) -> Result<Option<ExitStatus>, EndpointError> {
 /// `--version` may start in place of an answer, and is ended.
 fn version(task: &Task) -> String {
     let (program, arguments) = task.command.split_first().expect("there is one");
-    let mut asker = Command::new(program);
-    asker.args(arguments).arg("--version").env_clear();
-    asker
+    let mut question = Command::new(program);
+    question.args(arguments).arg("--version").env_clear();
+    question
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
-    let Ok(mut asked) = asker.spawn() else {
+    let Ok(mut asked) = question.spawn() else {
         return UNKNOWN.to_owned();
     };
     let output = asked.stdout.take().expect("it is piped");

@@ -119,7 +119,7 @@ mod tests {
         let (to, receiver) = socket_pair();
         sender.set_nonblocking(true).unwrap();
         let mut direction = PipeDirection::new(4096).unwrap();
-        let chunk = [7; 65_536];
+        let chunk = vec![7; 65_536];
         let mut accepted = 0;
         let mut idle = 0;
         while idle < 3 {

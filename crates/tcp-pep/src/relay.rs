@@ -11,6 +11,7 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with};
+use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::options::ProxyOptions;
 use crate::pair::{Pair, PairState};
@@ -38,6 +39,8 @@ pub struct Relay {
     buffer: usize,
     pairs: HashMap<u64, Pair>,
     next: u64,
+    /// Whether it accepts no connections, for want of descriptors or memory.
+    is_paused: bool,
     counts: RelayCounts,
 }
 
@@ -53,6 +56,7 @@ impl Relay {
             transparent: true,
             nonblocking: true,
         };
+        allow_many_descriptors();
         let listener = of(&options.client_side.congestion).listen(any)?;
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(failed)?;
         watch(&epoll, &listener, LISTENER, EventFlags::IN)?;
@@ -64,6 +68,7 @@ impl Relay {
             buffer: options.buffer,
             pairs: HashMap::new(),
             next: 0,
+            is_paused: false,
             counts: RelayCounts::default(),
         })
     }
@@ -88,7 +93,9 @@ impl Relay {
                 match event.data.u64() {
                     WAKER => {
                         let left: Vec<u64> = self.pairs.keys().copied().collect();
-                        left.into_iter().for_each(|number| self.forget(number));
+                        for number in left {
+                            self.forget(number);
+                        }
                         return Ok(self.counts);
                     }
                     LISTENER => self.accept(&mut ready)?,
@@ -110,10 +117,13 @@ impl Relay {
             let client = match accept_with(&self.listener, flags) {
                 Ok(client) => client,
                 Err(Errno::AGAIN) => return Ok(()),
-                // Of one connection, or for now: others may still come.
+                Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
+                    return self.pause();
+                }
+                // Of one connection: others may still come.
                 Err(error) => {
                     eprintln!("bentpipe-tcp-pep: accepting: {error}");
-                    return Ok(());
+                    continue;
                 }
             };
             self.counts.connections += 1;
@@ -133,6 +143,16 @@ impl Relay {
                 }
             }
         }
+    }
+
+    /// Leaves connections in the kernel's queue until a pair has ended.
+    fn pause(&mut self) -> Result<(), EndpointError> {
+        eprintln!(
+            "bentpipe-tcp-pep: no room for more than {} pairs",
+            self.pairs.len()
+        );
+        self.is_paused = true;
+        epoll::delete(&self.epoll, &self.listener).map_err(failed)
     }
 
     /// Gives a pair its turn; whether it has more to do.
@@ -158,8 +178,19 @@ impl Relay {
             let [to_client, to_server] = pair.carried();
             self.counts.bytes_to_client += to_client;
             self.counts.bytes_to_server += to_server;
+            if std::mem::take(&mut self.is_paused) {
+                // One that could be watched before can be again: there is room for it.
+                let _ = watch(&self.epoll, &self.listener, LISTENER, EventFlags::IN);
+            }
         }
     }
+}
+
+/// A pair has six descriptors: as many are allowed as may be.
+fn allow_many_descriptors() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    let _ = setrlimit(Resource::Nofile, limit); // fewer pairs, then
 }
 
 fn watch(
