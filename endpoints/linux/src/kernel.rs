@@ -15,32 +15,38 @@ use rustix::fd::OwnedFd;
 use rustix::net::sockopt::{set_socket_reuseaddr, set_tcp_congestion, set_tcp_nodelay};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, listen, socket_with};
 
-const SETTINGS: &str = "/proc/sys/net/ipv4";
+const SETTINGS: &str = "/proc/sys/net";
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 const RELEASE: &str = "/proc/sys/kernel/osrelease";
 /// What only a guest's kernel has.
-const GUEST: &str = "/sys/module/ttnet";
+pub const GUEST: &str = "/sys/module/ttnet";
 /// Set by who made the network namespace for this trial (contract, section 3).
 const OWN_NAMESPACE: &str = "BENTPIPE_OWN_NAMESPACE";
-const BACKLOG: i32 = 1024;
+/// Connections that wait to be accepted, with those whose handshake is under way. The kernel takes no
+/// more than `somaxconn`.
+const BACKLOG: i32 = 65_535;
 
-const DEFAULTS: [(&str, &str); 16] = [
-    ("tcp_rmem", "4096 131072 33554432"),
-    ("tcp_wmem", "4096 16384 4194304"),
-    ("tcp_moderate_rcvbuf", "1"),
-    ("tcp_window_scaling", "1"),
-    ("tcp_sack", "1"),
-    ("tcp_dsack", "1"),
-    ("tcp_timestamps", "1"),
-    ("tcp_ecn", "2"),
-    ("tcp_recovery", "1"),
-    ("tcp_early_retrans", "3"),
-    ("tcp_slow_start_after_idle", "1"),
-    ("tcp_no_metrics_save", "0"),
-    ("tcp_mtu_probing", "0"),
-    ("tcp_pacing_ss_ratio", "200"),
-    ("tcp_pacing_ca_ratio", "120"),
-    ("tcp_syn_retries", "6"),
+const DEFAULTS: [(&str, &str); 18] = [
+    // These two are no defaults: thousands of connections may come at once, and none shall be asked
+    // to send its SYN again.
+    ("core/somaxconn", "65535"),
+    ("ipv4/tcp_max_syn_backlog", "65535"),
+    ("ipv4/tcp_rmem", "4096 131072 33554432"),
+    ("ipv4/tcp_wmem", "4096 16384 4194304"),
+    ("ipv4/tcp_moderate_rcvbuf", "1"),
+    ("ipv4/tcp_window_scaling", "1"),
+    ("ipv4/tcp_sack", "1"),
+    ("ipv4/tcp_dsack", "1"),
+    ("ipv4/tcp_timestamps", "1"),
+    ("ipv4/tcp_ecn", "2"),
+    ("ipv4/tcp_recovery", "1"),
+    ("ipv4/tcp_early_retrans", "3"),
+    ("ipv4/tcp_slow_start_after_idle", "1"),
+    ("ipv4/tcp_no_metrics_save", "0"),
+    ("ipv4/tcp_mtu_probing", "0"),
+    ("ipv4/tcp_pacing_ss_ratio", "200"),
+    ("ipv4/tcp_pacing_ca_ratio", "120"),
+    ("ipv4/tcp_syn_retries", "6"),
 ];
 
 /// The variant of the kernel's TCP that options ask for.
@@ -56,13 +62,13 @@ impl Kernel {
         let congestion = congestion(options.take("cc").as_deref().unwrap_or("cubic"))?;
         let mut changes = Vec::new();
         if let Some(window) = options.take_number("window", 131_072..=1 << 30)? {
-            changes.push(("tcp_rmem", format!("4096 131072 {window}")));
-            changes.push(("tcp_wmem", format!("4096 16384 {window}")));
+            changes.push(("ipv4/tcp_rmem", format!("4096 131072 {window}")));
+            changes.push(("ipv4/tcp_wmem", format!("4096 16384 {window}")));
         }
         for (option, setting, [on, off]) in [
-            ("sack", "tcp_sack", ["1", "0"]),
-            ("timestamps", "tcp_timestamps", ["1", "0"]),
-            ("ecn", "tcp_ecn", ["1", "0"]),
+            ("sack", "ipv4/tcp_sack", ["1", "0"]),
+            ("timestamps", "ipv4/tcp_timestamps", ["1", "0"]),
+            ("ecn", "ipv4/tcp_ecn", ["1", "0"]),
         ] {
             match options.take(option).as_deref() {
                 None => {}
