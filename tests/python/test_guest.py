@@ -56,12 +56,13 @@ def run(bentpipe: Command, *arguments: str) -> list[dict[str, Any]]:
 
 
 def test_each_test_case_option_and_ip_version_proves_itself(bentpipe: Command) -> None:
-    cases = "resumption:2x10kB,upload:200kB,handshake:1kB,duration:2s"
+    cases = "resumption:2x10kB,upload:200kB,handshake:1kB,duration:2s,multiplexing:120x1kB,upload:2x10kB"
     server = "linux:cc=newreno:sack=off:timestamps=off:ecn=on:window=200000"
     records = run(bentpipe, "--scenario", "goodput", "--server", server, "--workload", cases, "--ip", "6")
-    assert [(one["outcome"], one["detail"]) for one in records] == [("ok", "")] * 4
-    resumption, upload, _, duration = records
+    assert [(one["outcome"], one["detail"]) for one in records] == [("ok", "")] * 6
+    resumption, upload, _, duration, many, uploads = records
     assert (resumption["connections"], resumption["resumed"]) == (2, True)
+    assert (many["connections"], uploads["connections"]) == (120, 2)
     assert upload["ttfb_s"] is None and upload["goodput_bps"] > 0
     assert 0 < duration["efficiency"] <= 1
     assert resumption["server_version"].startswith("Linux 6.12.")
@@ -78,6 +79,26 @@ def test_times_are_those_that_tshark_reads(bentpipe: Command) -> None:
     # The path's round trip, and what packets take on its links.
     assert 1.2 < record["handshake_s"] < 1.205
     assert not tshark(trace, "tcp.checksum.status == 0 || ip.checksum.status == 0")
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed (apt install tshark)")
+def test_several_connections_are_measured_together_as_tshark_reads_them(bentpipe: Command) -> None:
+    words = ["--scenario", "goodput", "--client", "linux:parallel=2", "--server", "linux", "--trace", "all"]
+    (record,) = run(bentpipe, *words, "--workload", "transfer:3x100kB")
+    trace = Path("A/trials") / record["trial"] / "trace.pcapng"
+    syns = tshark(trace, "tcp.flags.syn == 1 && tcp.flags.ack == 0")
+    ends = tshark(trace, "tcp.flags.fin == 1 && tcp.srcport == 443")
+    finished = tshark(trace, "tls.handshake.type == 20 && tcp.dstport == 443")
+    data = tshark(trace, "tcp.srcport == 443 && tcp.len > 0")
+    assert (record["outcome"], record["connections"], len(syns)) == ("ok", 3, 3)
+    assert syns[1] < finished[0] and ends[0] < syns[2], "two at one time"
+    assert record["handshake_s"] == pytest.approx(finished[0] - syns[0], abs=1e-6)
+    assert any(record["completion_s"] == pytest.approx(at - syns[0], abs=1e-6) for at in data)
+    assert record["completion_s"] == pytest.approx(max(data) - syns[0], abs=0.1), "the last says close_notify"
+    assert record["goodput_bps"] == pytest.approx(8 * 300_000 / record["transfer_s"])
+    sizes = tshark(trace, "tcp.srcport == 443", "ip.len", place=1)
+    assert record["mean_packet_bytes"] == pytest.approx(sum(sizes) / len(sizes))
+    assert len(sizes) == record["forward_packets"]
 
 
 def test_a_large_window_fits_into_one_run(bentpipe: Command) -> None:

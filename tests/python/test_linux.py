@@ -25,10 +25,10 @@ def run(bentpipe: Command, *arguments: str, server: str = "linux") -> list[dict[
     return trusted(bentpipe(*RUN, *words, "--out", "A", *arguments).records())
 
 
-def tshark(trace: Path, filtered: str) -> list[float]:
-    """The times of packets at the client's side for which a filter holds."""
-    here = f"({filtered}) && frame.interface_id == 0"
-    command = [str(TSHARK), "-r", str(trace), "-Y", here, "-T", "fields", "-e", "frame.time_epoch"]
+def tshark(trace: Path, filtered: str, field: str = "frame.time_epoch", place: int = 0) -> list[float]:
+    """The times, or another field, of packets at the client's side, or the server's, that a filter takes."""
+    here = f"({filtered}) && frame.interface_id == {place}"
+    command = [str(TSHARK), "-r", str(trace), "-Y", here, "-T", "fields", "-e", field]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return [float(line) for line in done.stdout.split()]
 
@@ -53,13 +53,14 @@ def test_times_are_those_that_tshark_reads(bentpipe: Command) -> None:
 
 
 def test_each_test_case_and_ip_version_proves_itself(bentpipe: Command) -> None:
-    cases = f"resumption:2x10kB,upload:{SIZE},handshake:1kB,duration:2s"
+    cases = f"resumption:2x10kB,upload:{SIZE},handshake:1kB,duration:2s,multiplexing:120x1kB,upload:2x10kB"
     records = run(
         bentpipe, "--workload", cases, "--ip", "6", server="linux:cc=newreno:sack=off:timestamps=off"
     )
-    assert [(one["outcome"], one["detail"]) for one in records] == [("ok", "")] * 4
-    resumption, upload, _, duration = records
+    assert [(one["outcome"], one["detail"]) for one in records] == [("ok", "")] * 6
+    resumption, upload, _, duration, many, uploads = records
     assert (resumption["connections"], resumption["resumed"]) == (2, True)
+    assert (many["connections"], uploads["connections"]) == (120, 2)
     assert upload["ttfb_s"] is None and upload["goodput_bps"] > 0
     assert 0 < duration["efficiency"] <= 1
 

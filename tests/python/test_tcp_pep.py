@@ -82,6 +82,15 @@ def test_test_cases_loss_and_ip_versions(bentpipe: Command) -> None:
 
 
 @pytest.mark.virtual_time
+def test_hundreds_of_connections_at_once(bentpipe: Command) -> None:
+    words = ["--scenario", "goodput", "--client", "linux:parallel=300"]
+    (record,) = run(bentpipe, *words, "--treatment", BOTH, "--workload", "multiplexing:300x1kB")
+    assert (record["outcome"], record["detail"], record["connections"]) == ("ok", "", 300)
+    assert [one["statistics"]["connections_total"] for one in record["proxies"]] == [300, 300]
+    assert [one["statistics"]["connections_reset"] for one in record["proxies"]] == [0, 0]
+
+
+@pytest.mark.virtual_time
 def test_a_connection_that_is_refused_behind_it_is_reset(
     bentpipe: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

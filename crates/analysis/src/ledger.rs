@@ -150,7 +150,7 @@ impl<'a> Sender<'a> {
 
     fn sent(&mut self, at: usize, packet: &Packet, entries: &mut [LedgerEntry]) {
         if let (Some(_), Some(space)) = (packet.number, packet.space()) {
-            if counts(self.connection, packet) {
+            if is_in_flight(self.connection, packet) {
                 self.in_flight += u64::from(packet.size);
                 self.spaces[space as usize].in_flight += u64::from(packet.size);
             }
@@ -261,7 +261,7 @@ impl<'a> Sender<'a> {
     }
 
     fn leaves_flight(&mut self, space: Space, packet: &Packet) {
-        if counts(self.connection, packet) {
+        if is_in_flight(self.connection, packet) {
             let size = u64::from(packet.size);
             // A packet may be acknowledged twice, or before it was seen; then there is nothing to
             // take off.
@@ -352,7 +352,7 @@ impl SentPackets {
 
 /// Whether a packet counts as in flight: if it asks for an ACK, or has PADDING (RFC 9002 section
 /// 2).
-fn counts(connection: &Connection, packet: &Packet) -> bool {
+pub(crate) fn is_in_flight(connection: &Connection, packet: &Packet) -> bool {
     let mut frames = connection.frames(packet).iter();
     connection.is_ack_eliciting(packet) || frames.any(|it| it.name() == "PADDING")
 }

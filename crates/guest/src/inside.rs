@@ -364,6 +364,8 @@ fn configure() -> Result<(), EndpointError> {
         // Of this kernel alone, and by its memory unless they are set: a window must not be bound by that.
         ("net/ipv4/tcp_mem", "786432 1048576 1572864"),
         ("net/ipv4/udp_mem", "786432 1048576 1572864"),
+        // By the guest's memory its kernel would allow some hundred.
+        ("kernel/threads-max", "65536"),
         // A frame of the link brings many packets at one instant.
         ("net/core/netdev_max_backlog", "1000000"),
         // The packets of a run come in one interrupt, in which nothing can be given back.

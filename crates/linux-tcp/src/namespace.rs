@@ -7,29 +7,33 @@ use std::path::Path;
 
 use bentpipe_endpoint::EndpointError;
 
-const SETTINGS: &str = "/proc/sys/net/ipv4";
+const SETTINGS: &str = "/proc/sys/net";
 /// Set by who made the network namespace for this trial (contract, section 3).
 const OWN_NAMESPACE: &str = "BENTPIPE_OWN_NAMESPACE";
 /// Bytes that [`NamespaceSettings::window`] takes.
 pub const WINDOWS: RangeInclusive<u64> = 131_072..=1 << 30;
 
-const DEFAULTS: [(&str, &str); 16] = [
-    ("tcp_rmem", "4096 131072 33554432"),
-    ("tcp_wmem", "4096 16384 4194304"),
-    ("tcp_moderate_rcvbuf", "1"),
-    ("tcp_window_scaling", "1"),
-    ("tcp_sack", "1"),
-    ("tcp_dsack", "1"),
-    ("tcp_timestamps", "1"),
-    ("tcp_ecn", "2"),
-    ("tcp_recovery", "1"),
-    ("tcp_early_retrans", "3"),
-    ("tcp_slow_start_after_idle", "1"),
-    ("tcp_no_metrics_save", "0"),
-    ("tcp_mtu_probing", "0"),
-    ("tcp_pacing_ss_ratio", "200"),
-    ("tcp_pacing_ca_ratio", "120"),
-    ("tcp_syn_retries", "6"),
+const DEFAULTS: [(&str, &str); 18] = [
+    // These two are no defaults: thousands of connections may come at once, and none shall be asked
+    // to send its SYN again.
+    ("core/somaxconn", "65535"),
+    ("ipv4/tcp_max_syn_backlog", "65535"),
+    ("ipv4/tcp_rmem", "4096 131072 33554432"),
+    ("ipv4/tcp_wmem", "4096 16384 4194304"),
+    ("ipv4/tcp_moderate_rcvbuf", "1"),
+    ("ipv4/tcp_window_scaling", "1"),
+    ("ipv4/tcp_sack", "1"),
+    ("ipv4/tcp_dsack", "1"),
+    ("ipv4/tcp_timestamps", "1"),
+    ("ipv4/tcp_ecn", "2"),
+    ("ipv4/tcp_recovery", "1"),
+    ("ipv4/tcp_early_retrans", "3"),
+    ("ipv4/tcp_slow_start_after_idle", "1"),
+    ("ipv4/tcp_no_metrics_save", "0"),
+    ("ipv4/tcp_mtu_probing", "0"),
+    ("ipv4/tcp_pacing_ss_ratio", "200"),
+    ("ipv4/tcp_pacing_ca_ratio", "120"),
+    ("ipv4/tcp_syn_retries", "6"),
 ];
 
 /// The settings of a network namespace: defaults, and then changes.
@@ -61,8 +65,8 @@ impl NamespaceSettings {
 
     /// Changes the largest buffers of a sender and of a receiver, in bytes.
     pub fn window(&mut self, sender: u64, receiver: u64) -> Result<(), EndpointError> {
-        self.change("tcp_rmem", format!("4096 131072 {receiver}"))?;
-        self.change("tcp_wmem", format!("4096 16384 {sender}"))
+        self.change("ipv4/tcp_rmem", format!("4096 131072 {receiver}"))?;
+        self.change("ipv4/tcp_wmem", format!("4096 16384 {sender}"))
     }
 
     /// Whether it may be changed at all.

@@ -1,27 +1,28 @@
-//! The client: asks for a file, or sends one, over a connection for each request.
+//! The client: asks for files, or sends some, over a connection for each request.
+//!
+//! A request that the server refuses fails alone. One whose connection fails makes the program
+//! fail, after all others have ended.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use bentpipe_endpoint::{EndpointError, Setup, TestCase};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 
 use crate::kernel::Kernel;
-use crate::{ALPN, files};
+use crate::{ALPN, STACK_BYTES, files};
 
-/// All requests of the setup: one, or in `resumption` one more with the first one's ticket.
-pub fn run(setup: &Setup, kernel: &Kernel) -> Result<(), EndpointError> {
-    let most = if setup.test_case == TestCase::Resumption {
-        2
-    } else {
-        1
-    };
-    if setup.requests.len() != most {
-        let (name, count) = (setup.test_case.name(), setup.requests.len());
-        let what = format!("{name} of {count} requests; over TCP there are {most}");
+/// All requests of the setup, so many at once; in `resumption` the second after the first, with its
+/// ticket.
+pub fn run(setup: &Setup, kernel: &Kernel, parallel: usize) -> Result<(), EndpointError> {
+    let is_resumption = setup.test_case == TestCase::Resumption;
+    if is_resumption && setup.requests.len() != 2 {
+        let count = setup.requests.len();
+        let what = format!("resumption of {count} requests; over TCP there are 2");
         return Err(EndpointError::Unsupported(what));
     }
     let mut tls = setup.client_tls()?;
@@ -31,8 +32,12 @@ pub fn run(setup: &Setup, kernel: &Kernel) -> Result<(), EndpointError> {
         kernel,
         tls: Arc::new(tls),
         remote: setup.remote.expect("a client is told"),
+        parallel,
     };
-    setup.requests.iter().try_for_each(|url| client.ask(url))
+    if is_resumption || setup.requests.len() == 1 {
+        return setup.requests.iter().try_for_each(|url| client.ask(url));
+    }
+    client.ask_all(&setup.requests)
 }
 
 type TlsStream = StreamOwned<ClientConnection, TcpStream>;
@@ -42,6 +47,7 @@ struct Client<'a> {
     kernel: &'a Kernel,
     tls: Arc<ClientConfig>,
     remote: SocketAddr,
+    parallel: usize,
 }
 
 impl Client<'_> {
@@ -61,25 +67,70 @@ impl Client<'_> {
         Ok(StreamOwned::new(tls, stream))
     }
 
+    /// As many at once as are allowed, each in a thread; when one has ended, the next one begins.
+    /// The error is one of those that failed.
+    fn ask_all(&self, urls: &[String]) -> Result<(), EndpointError> {
+        let next = AtomicUsize::new(0);
+        let ask_one_after_the_other = || {
+            let mut all = Ok(());
+            while let Some(url) = urls.get(next.fetch_add(1, Ordering::Relaxed)) {
+                all = all.and(self.ask(url));
+            }
+            all
+        };
+        thread::scope(|scope| {
+            let mut threads = Vec::new();
+            for _ in urls.iter().take(self.parallel) {
+                let thread = thread::Builder::new().stack_size(STACK_BYTES);
+                let started = thread.spawn_scoped(scope, ask_one_after_the_other);
+                threads.push(started.map_err(EndpointError::io("starting a thread"))?);
+            }
+            let ended = threads
+                .into_iter()
+                .map(|it| it.join().expect("none panics"));
+            ended.fold(Ok(()), Result::and)
+        })
+    }
+
     fn ask(&self, url: &str) -> Result<(), EndpointError> {
         let path = path_of(url)?;
         let mut stream = self.connect()?;
-        if self.setup.test_case == TestCase::Upload {
+        let ended = if self.setup.test_case == TestCase::Upload {
             self.send(path, &mut stream)
         } else {
             self.fetch(path, &mut stream)
+        };
+        match ended {
+            Err(error) if files::is_refusal(&error) => {
+                eprintln!("bentpipe-endpoint-linux: {path}: the server refused it");
+                Ok(())
+            }
+            other => other,
         }
     }
 
+    /// What could not be stored is asked for too: whether there is such a path, the server says.
     fn fetch(&self, path: &str, stream: &mut TlsStream) -> Result<(), EndpointError> {
-        let file = self.folder(self.setup.downloads.as_deref(), path, files::below)?;
+        let folder = self.setup.downloads.as_deref();
         say(stream, "GET", path)?;
+        let Some(file) = folder.and_then(|folder| files::below(folder, path)) else {
+            io::copy(stream, &mut io::sink()).map_err(EndpointError::io("reading"))?;
+            let what = format!("{path}: the server has it, but it is not below DOWNLOADS");
+            return Err(EndpointError::Failed(what));
+        };
         files::store(stream, &file)?;
         end(stream)
     }
 
     fn send(&self, path: &str, stream: &mut TlsStream) -> Result<(), EndpointError> {
-        let mut file = self.folder(self.setup.www.as_deref(), path, files::open)?;
+        let folder = self.setup.www.as_deref();
+        let mut file = folder
+            .and_then(|folder| files::open(folder, path))
+            .ok_or_else(|| EndpointError::Field {
+                field: "REQUESTS",
+                value: path.to_owned(),
+                problem: "it names no file of WWW".to_owned(),
+            })?;
         say(stream, "PUT", path)?;
         files::send(&mut file, stream)?;
         end(stream)?;
@@ -90,23 +141,6 @@ impl Client<'_> {
                 "{path}: an answer with bytes"
             ))),
         }
-    }
-
-    fn folder<T>(
-        &self,
-        folder: Option<&Path>,
-        path: &str,
-        find: impl FnOnce(&Path, &str) -> Option<T>,
-    ) -> Result<T, EndpointError> {
-        let found = folder.and_then(|folder| find(folder, path));
-        found.ok_or_else(|| EndpointError::Field {
-            field: "REQUESTS",
-            value: path.to_owned(),
-            problem: format!(
-                "it names no file of the folder of {}",
-                self.setup.test_case.name()
-            ),
-        })
     }
 }
 

@@ -26,11 +26,25 @@ pub fn open(folder: &Path, path: &str) -> Option<File> {
     (file.starts_with(folder) && file.is_file()).then(|| File::open(file).ok())?
 }
 
-/// Stores all that comes as `file`.
+/// Stores all that comes as `file`; nothing, if the other end ends without `close_notify`.
 pub fn store(from: &mut impl Read, file: &Path) -> Result<(), EndpointError> {
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder).map_err(EndpointError::file(folder))?;
     }
+    let stored = copy(from, file);
+    if stored.as_ref().is_err_and(is_refusal) {
+        fs::remove_file(file).map_err(EndpointError::file(file))?;
+    }
+    stored
+}
+
+/// Whether the other end ended without `close_notify`, which refuses a request.
+pub fn is_refusal(error: &EndpointError) -> bool {
+    let ended = io::ErrorKind::UnexpectedEof;
+    matches!(error, EndpointError::Io { source, .. } if source.kind() == ended)
+}
+
+fn copy(from: &mut impl Read, file: &Path) -> Result<(), EndpointError> {
     let mut to = File::create(file).map_err(EndpointError::file(file))?;
     let mut chunk = vec![0; CHUNK];
     loop {

@@ -27,9 +27,9 @@ impl Kernel {
             settings.initial_window(u32::try_from(packets).expect("it is small"))?;
         }
         for (option, setting) in [
-            ("sack", "tcp_sack"),
-            ("timestamps", "tcp_timestamps"),
-            ("ecn", "tcp_ecn"),
+            ("sack", "ipv4/tcp_sack"),
+            ("timestamps", "ipv4/tcp_timestamps"),
+            ("ecn", "ipv4/tcp_ecn"),
         ] {
             let value = match options.take(option).as_deref() {
                 None => continue,

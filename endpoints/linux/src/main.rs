@@ -7,6 +7,7 @@
 mod client;
 mod files;
 mod kernel;
+mod limits;
 mod server;
 
 use std::env;
@@ -18,6 +19,13 @@ use crate::kernel::Kernel;
 
 /// The application protocol, as IANA registered it.
 const ALPN: &[u8] = b"http/0.9";
+/// What a thread gets for its stack: there may be thousands of them.
+const STACK_BYTES: usize = 256 << 10;
+/// Connections of a client at one time, unless the option says otherwise: as many as a connection of
+/// most stacks of QUIC may have streams. SYNs of thousands at once are lost in any queue.
+const PARALLEL: usize = 100;
+/// So many ports there are for them.
+const MOST_PARALLEL: u64 = 28_000;
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = env::args().skip(1).collect();
@@ -49,16 +57,22 @@ fn run() -> Result<(), EndpointError> {
         return Err(EndpointError::Unsupported(what));
     }
     let setup = Setup::from_environment()?;
-    if matches!(setup.test_case, TestCase::Multiplexing | TestCase::ZeroRtt) {
+    if setup.test_case == TestCase::ZeroRtt {
         let what = format!("test case {:?}", setup.test_case.name());
         return Err(EndpointError::Unsupported(what));
     }
     let mut options = Options::new(setup.options.clone());
     let kernel = Kernel::take(&mut options)?;
+    let parallel = match setup.role {
+        Role::Client => options.take_number("parallel", 1..=MOST_PARALLEL)?,
+        Role::Server => None, // it takes any number, and refuses the option
+    };
+    let parallel = parallel.map_or(PARALLEL, |it| usize::try_from(it).expect("it is small"));
     options.finish()?;
     kernel.apply()?;
+    limits::raise();
     match setup.role {
-        Role::Client => client::run(&setup, &kernel),
+        Role::Client => client::run(&setup, &kernel, parallel),
         Role::Server => server::run(&setup, &kernel),
     }
 }

@@ -1,7 +1,6 @@
 //! The server: a thread for each connection, each with one request.
 
-use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::path::PathBuf;
 use std::process;
@@ -14,7 +13,9 @@ use signal_hook::consts::SIGTERM;
 use signal_hook::iterator::Signals;
 
 use crate::kernel::Kernel;
-use crate::{ALPN, files};
+use crate::{ALPN, STACK_BYTES, files};
+
+type Stream = StreamOwned<ServerConnection, TcpStream>;
 
 /// A request line that is longer is none.
 const LONGEST_LINE: usize = 4096;
@@ -64,11 +65,15 @@ pub fn run(setup: &Setup, kernel: &Kernel) -> Result<(), EndpointError> {
             }
         };
         let server = server.clone();
-        thread::spawn(move || {
+        let thread = thread::Builder::new().stack_size(STACK_BYTES);
+        let started = thread.spawn(move || {
             if let Err(error) = server.answer(stream) {
                 eprintln!("bentpipe-endpoint-linux: {error}");
             }
         });
+        if let Err(error) = started {
+            eprintln!("bentpipe-endpoint-linux: a thread for a connection: {error}");
+        }
     }
     Ok(())
 }
@@ -82,28 +87,32 @@ impl Server {
             .map_err(|error| EndpointError::Tls(error.to_string()))?;
         let mut stream = StreamOwned::new(tls, stream);
         let line = request_line(&mut stream)?;
-        let served = match line.split_once(' ') {
-            Some(("GET", path)) if !self.stores => files::open(&self.folder, path),
-            Some(("PUT", path)) if self.stores => {
-                return match files::below(&self.folder, path) {
-                    Some(file) => {
-                        files::store(&mut stream, &file)?;
-                        end(&mut stream)
-                    }
-                    None => Err(refused(&line)),
+        match line.split_once(' ') {
+            Some(("GET", path)) if !self.stores => {
+                let Some(mut file) = files::open(&self.folder, path) else {
+                    return refuse(&line, stream);
                 };
+                files::send(&mut file, &mut stream)?;
             }
-            _ => None,
-        };
-        let mut file: File = served.ok_or_else(|| refused(&line))?;
-        files::send(&mut file, &mut stream)?;
+            Some(("PUT", path)) if self.stores => {
+                let Some(file) = files::below(&self.folder, path) else {
+                    return refuse(&line, stream);
+                };
+                files::store(&mut stream, &file)?;
+            }
+            _ => return refuse(&line, stream),
+        }
         end(&mut stream)
     }
 }
 
-/// The connection ends without `close_notify`, which tells the client.
-fn refused(line: &str) -> EndpointError {
-    EndpointError::Failed(format!("{line:?}: refused"))
+/// The connection ends without `close_notify`, which tells the client. What it sends all the same is
+/// read, so that the kernel sends no reset.
+fn refuse(line: &str, stream: Stream) -> Result<(), EndpointError> {
+    let mut socket = stream.sock;
+    let _ = socket.shutdown(Shutdown::Write);
+    let _ = io::copy(&mut socket, &mut io::sink());
+    Err(EndpointError::Failed(format!("{line:?}: refused")))
 }
 
 fn request_line(stream: &mut impl Read) -> Result<String, EndpointError> {
@@ -126,7 +135,7 @@ fn request_line(stream: &mut impl Read) -> Result<String, EndpointError> {
 }
 
 /// Nothing more is sent; waits until the client ends too, so that the kernel sends no reset.
-fn end(stream: &mut StreamOwned<ServerConnection, TcpStream>) -> Result<(), EndpointError> {
+fn end(stream: &mut Stream) -> Result<(), EndpointError> {
     stream.conn.send_close_notify();
     stream.flush().map_err(EndpointError::io("closing"))?;
     let _ = stream.sock.shutdown(Shutdown::Write);

@@ -137,12 +137,17 @@ class Bundler:
         )
 
 
+# Options of TCP that are of a socket or of a program.
+_NOT_OF_THE_HOST = ("cc", "parallel")
+
+
 def _settings(flow: PlannedFlow, role: str) -> tuple[tuple[str, str], ...] | None:
-    """What a flow's program sets for its whole host; None for none. Congestion control is of a socket."""
+    """What a flow's program sets for its whole host; None for none."""
     variant = flow.client if role == "client" else flow.server
     if variant.stack.transport != "tcp":
         return None
-    return tuple(sorted((name, value) for name, value in dict(variant.options).items() if name != "cc"))
+    options = dict(variant.options).items()
+    return tuple(sorted((name, value) for name, value in options if name not in _NOT_OF_THE_HOST))
 
 
 def _files(workloads: Sequence[Workload]) -> dict[str, int]:

@@ -183,16 +183,16 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # Goodput / forward rate; where a rate changes, its mean during the transfer, with capacity on demand at
     # its full rate; null as `goodput_bps`, share.
     efficiency: float | None = None
-    # The completion time of an ideal sender on this path: a round trip for the handshake, one for the
-    # request, and then the file at the forward rate with 5 % for headers; in `zerortt` without the round trip
-    # for the handshake. Where a rate changes, it integrates, from the moment at which the request reaches the
-    # sender, the rate that the slowest link had in this trial when the bytes were there; of an access that
-    # assigns capacity on demand it asks for all with the first byte. Delays count with their smallest values;
-    # frames and jitter do not count. Proxies do not change it.
+    # The completion time of an ideal sender on this path: a round trip for the handshake, over TCP two, one
+    # for the request, and then the files at the forward rate with 5 % for headers; in `zerortt` without the
+    # round trip for the handshake. Where a rate changes, it integrates, from the moment at which the request
+    # reaches the sender, the rate that the slowest link had in this trial when the bytes were there; of an
+    # access that assigns capacity on demand it asks for all with the first byte. Delays count with their
+    # smallest values; frames and jitter do not count. Proxies do not change it.
     limit_s: float | None = None
     # `limit_s` / `completion_s`. With proxies it may exceed 1, share.
     share_of_limit: float | None = None
-    # That completed a handshake; null where none could be made out.
+    # That completed a handshake; over TCP there is one for each request; null where none could be made out.
     connections: int | None = None
     # Whether the server took the ticket, by its ServerHello; null where there was no second connection.
     resumed: bool | None = None
@@ -249,9 +249,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     rtt_median_ms: float | None = None
     # The largest.
     rtt_max_ms: float | None = None
-    # The most that the server had in flight.
+    # The most that the server had in flight at one time, over all connections that are measured.
     in_flight_max_bytes: int | None = None
-    # The rules that found something wrong ([findings](findings.md)); empty also where nothing was decoded.
+    # The rules that found something wrong ([findings](findings.md)), of several connections with that of most
+    # packets; empty also where nothing was decoded.
     findings: list[str] = []
     # Of the client's stack.
     client_version: str = ""

@@ -64,11 +64,11 @@ export type TrialRecord = {
   goodput_bps: number | null;
   /** Goodput / forward rate; where a rate changes, its mean during the transfer, with capacity on demand at its full rate. Null as `goodput_bps`. */
   efficiency: number | null;
-  /** The completion time of an ideal sender on this path: a round trip for the handshake, one for the request, and then the file at the forward rate with 5 % for headers; in `zerortt` without the round trip for the handshake. Where a rate changes, it integrates, from the moment at which the request reaches the sender, the rate that the slowest link had in this trial when the bytes were there; of an access that assigns capacity on demand it asks for all with the first byte. Delays count with their smallest values; frames and jitter do not count. Proxies do not change it. */
+  /** The completion time of an ideal sender on this path: a round trip for the handshake, over TCP two, one for the request, and then the files at the forward rate with 5 % for headers; in `zerortt` without the round trip for the handshake. Where a rate changes, it integrates, from the moment at which the request reaches the sender, the rate that the slowest link had in this trial when the bytes were there; of an access that assigns capacity on demand it asks for all with the first byte. Delays count with their smallest values; frames and jitter do not count. Proxies do not change it. */
   limit_s: number | null;
   /** `limit_s` / `completion_s`. With proxies it may exceed 1. */
   share_of_limit: number | null;
-  /** That completed a handshake. Null where none could be made out. */
+  /** That completed a handshake; over TCP there is one for each request. Null where none could be made out. */
   connections: number | null;
   /** Whether the server took the ticket, by its ServerHello. Null where there was no second connection. */
   resumed: boolean | null;
@@ -122,9 +122,9 @@ export type TrialRecord = {
   rtt_median_ms: number | null;
   /** The largest. */
   rtt_max_ms: number | null;
-  /** The most that the server had in flight. */
+  /** The most that the server had in flight at one time, over all connections that are measured. */
   in_flight_max_bytes: number | null;
-  /** The rules that found something wrong ([findings](findings.md)); empty also where nothing was decoded. */
+  /** The rules that found something wrong ([findings](findings.md)), of several connections with that of most packets; empty also where nothing was decoded. */
   findings: string[];
   /** Of the client's stack. */
   client_version: string;

@@ -5,7 +5,7 @@ use crate::ledger::LedgerEntry;
 use crate::link_facts::LinkFacts;
 use bentpipe_wire::quic::{End, PacketType};
 
-use super::reply::Reply;
+use super::reply::{Reply, earliest, latest_of_both};
 
 /// The times of a connection's milestones, in nanoseconds since its first packet was seen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -52,6 +52,32 @@ impl Milestones {
                 End::Server => reply.last,
                 End::Client => upload.last.and(reply.ended),
             },
+        }
+    }
+
+    /// The same on an axis that began so much earlier.
+    pub(super) fn later(self, offset: Nanos) -> Self {
+        let later = |time: Option<Nanos>| Some(time? + offset);
+        Self {
+            start: later(self.start),
+            handshake_complete: later(self.handshake_complete),
+            first_byte: later(self.first_byte),
+            last_byte: later(self.last_byte),
+            complete: later(self.complete),
+        }
+    }
+
+    /// With those of another connection: the first handshake, the first byte, the last one of all.
+    pub(super) fn joined(self, other: Self) -> Self {
+        Self {
+            start: self
+                .start
+                .zip(other.start)
+                .map(|(one, other)| one.min(other)),
+            handshake_complete: earliest(self.handshake_complete, other.handshake_complete),
+            first_byte: earliest(self.first_byte, other.first_byte),
+            last_byte: latest_of_both(self.last_byte, other.last_byte),
+            complete: latest_of_both(self.complete, other.complete),
         }
     }
 

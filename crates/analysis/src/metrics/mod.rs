@@ -19,6 +19,7 @@ mod one_way;
 mod reply;
 #[cfg(test)]
 mod tests;
+mod together;
 
 use serde::Serialize;
 
@@ -33,9 +34,9 @@ pub use one_way::OneWay;
 
 use one_way::Transfer;
 
-use reply::Reply;
+pub use together::Measured;
 
-/// Measurements of a connection. None: cannot be measured from where it was captured, or did not
+/// Measurements of a connection, or of several together. None: cannot be measured from where it was captured, or did not
 /// happen.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Metrics {
@@ -78,17 +79,28 @@ impl Metrics {
     /// Measures `connection`, whose [ledger](Connection::ledger) is `entries`.
     #[must_use]
     pub fn of(connection: &Connection, entries: &[LedgerEntry], facts: &LinkFacts) -> Self {
+        let only = Measured {
+            connection,
+            entries,
+        };
+        Self::of_all(&[only], facts)
+    }
+
+    /// Measures connections together, as they carry the files of one transfer: bytes and packets
+    /// are sums, times count from the first packet of the first connection, the handshake is the
+    /// first that was complete, the first byte the earliest and the last byte the latest of any,
+    /// and the bytes in flight are the most at one time.
+    #[must_use]
+    pub fn of_all(all: &[Measured<'_>], facts: &LinkFacts) -> Self {
         let from = facts.files_sender();
-        let sent = Reply::both(connection, entries, from);
-        let times = Milestones::between(connection, &sent, from);
-        let [upload, reply] = sent;
+        let all = together::on_one_axis(all);
+        let ([upload, reply], times) = together::replies(&all, from);
         let transfer = Transfer {
             span: times.transfer(),
             receiver: from.other(),
         };
-        let [forward, back] = OneWay::both(connection, entries, transfer);
-        let judged = facts.data_sender(connection, entries);
-        let (mut rtt, in_flight_max_bytes) = of_sender(connection, entries, judged);
+        let [forward, back] = OneWay::both(&all, transfer);
+        let (mut rtt, in_flight_max_bytes) = together::of_senders(&all, facts);
         let [rtt_min_ms, rtt_median_ms, rtt_max_ms] = spread_ms(&mut rtt);
         let since_start = |time: Option<Nanos>| Some(seconds(time? - times.start?));
         let transfer_s = times.transfer().map(|(first, last)| seconds(last - first));
@@ -121,23 +133,6 @@ impl Metrics {
 fn goodput(bytes: u64, transfer_s: Option<f64>, rate_bps: Option<u64>) -> Option<f64> {
     let goodput = float(8 * bytes) / transfer_s.filter(|transfer| *transfer > 0.0)?;
     Some(goodput).filter(|goodput| rate_bps.is_none_or(|rate| *goodput <= float(rate)))
-}
-
-/// The RTT samples of an end, and the most that it had in flight.
-fn of_sender(
-    connection: &Connection,
-    entries: &[LedgerEntry],
-    end: End,
-) -> (Vec<Nanos>, Option<u64>) {
-    let (mut samples, mut in_flight) = (Vec::new(), None);
-    for (packet, entry) in connection.packets.iter().zip(entries) {
-        if packet.sender == end {
-            in_flight = in_flight.max(entry.in_flight);
-        } else {
-            samples.extend(entry.rtt);
-        }
-    }
-    (samples, in_flight)
 }
 
 /// The least, the middle and the greatest, in milliseconds. The middle of an even number is the

@@ -7,9 +7,9 @@ use crate::ledger::LedgerEntry;
 use bentpipe_wire::quic::{End, Space};
 
 use super::milestones::seen_at;
-use super::{float, spread_ms};
+use super::{Measured, float, spread_ms};
 
-/// Measurements of one direction of a connection. None: cannot be measured from where it was
+/// Measurements of one direction of a connection, or of several together. None: cannot be measured from where it was
 /// captured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OneWay {
@@ -59,17 +59,17 @@ pub struct OneWay {
 
 impl OneWay {
     /// Forward and return.
-    pub(super) fn both(
-        connection: &Connection,
-        entries: &[LedgerEntry],
-        transfer: Transfer,
-    ) -> [Self; 2] {
-        let ends = [End::Server, End::Client];
-        let [forward, back] = ends.map(|end| Counts::of(connection, entries, end, transfer));
+    pub(super) fn both(all: &[(Nanos, Measured<'_>)], transfer: Transfer) -> [Self; 2] {
+        let [forward, back] = [End::Server, End::Client].map(|end| {
+            let of_each = all.iter().map(|(offset, it)| {
+                Counts::of(it.connection, it.entries, end, transfer.earlier(*offset))
+            });
+            of_each.reduce(Counts::joined).unwrap_or_default()
+        });
         let (acks_back, acks_forward) = (back.acks, forward.acks);
         [
-            forward.measured(acks_back, connection, transfer),
-            back.measured(acks_forward, connection, transfer),
+            forward.measured(acks_back, transfer),
+            back.measured(acks_forward, transfer),
         ]
     }
 }
@@ -81,6 +81,18 @@ pub(super) struct Transfer {
     pub span: Option<(Nanos, Nanos)>,
     /// Where.
     pub receiver: End,
+}
+
+impl Transfer {
+    /// The same on an axis that begins so much later.
+    fn earlier(self, offset: Nanos) -> Self {
+        Self {
+            span: self
+                .span
+                .map(|(first, last)| (first - offset, last - offset)),
+            receiver: self.receiver,
+        }
+    }
 }
 
 /// What is counted of the packets of one sender.
@@ -106,6 +118,8 @@ struct Counts {
     sealed: u64,
     /// Only what was not lost was seen.
     is_after_loss: bool,
+    /// Both sides were captured.
+    is_whole: bool,
 }
 
 impl Counts {
@@ -134,7 +148,33 @@ impl Counts {
             counts.reordered = Some(reordered(arrivals));
         }
         counts.is_after_loss = connection.vantage == Vantage::At(sender.other());
+        counts.is_whole = connection.vantage == Vantage::Both;
         counts
+    }
+
+    /// With those of another connection.
+    fn joined(mut self, other: Self) -> Self {
+        self.delays.extend(other.delays);
+        let reordered = self.reordered.zip(other.reordered);
+        Self {
+            packets: self.packets + other.packets,
+            datagrams: self.datagrams + other.datagrams,
+            ip_bytes: self.ip_bytes + other.ip_bytes,
+            stream_bytes: self.stream_bytes + other.stream_bytes,
+            retransmitted_bytes: self.retransmitted_bytes + other.retransmitted_bytes,
+            lost: self.lost + other.lost,
+            largest: self.largest.max(other.largest),
+            acks: self.acks + other.acks,
+            with_data: self.with_data + other.with_data,
+            during_transfer: self.during_transfer + other.during_transfer,
+            delays: self.delays,
+            reordered: reordered.map(|(one, other)| one + other),
+            duplicates: self.duplicates + other.duplicates,
+            decoded: self.decoded + other.decoded,
+            sealed: self.sealed + other.sealed,
+            is_after_loss: self.is_after_loss || other.is_after_loss,
+            is_whole: self.is_whole && other.is_whole,
+        }
     }
 
     fn add(&mut self, connection: &Connection, packet: &Packet, entry: &LedgerEntry) {
@@ -170,8 +210,8 @@ impl Counts {
     }
 
     /// `acks` are those of the other direction.
-    fn measured(mut self, acks: u64, connection: &Connection, transfer: Transfer) -> OneWay {
-        let lost = (connection.vantage == Vantage::Both).then_some(self.lost);
+    fn measured(mut self, acks: u64, transfer: Transfer) -> OneWay {
+        let lost = self.is_whole.then_some(self.lost);
         let [least, middle, greatest] = spread_ms(&mut self.delays);
         let stream_bytes = (self.decoded > 0 || self.sealed == 0).then_some(self.stream_bytes);
         let again = stream_bytes.map(|_| self.retransmitted_bytes);

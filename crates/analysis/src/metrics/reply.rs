@@ -59,6 +59,27 @@ impl Reply {
         })
     }
 
+    /// The same on an axis that began so much earlier.
+    pub(super) fn later(self, offset: Nanos) -> Self {
+        let later = |time: Option<Nanos>| Some(time? + offset);
+        Self {
+            bytes: self.bytes,
+            first: later(self.first),
+            last: later(self.last),
+            ended: later(self.ended),
+        }
+    }
+
+    /// With that of another connection.
+    pub(super) fn joined(&self, other: &Self) -> Self {
+        Self {
+            bytes: self.bytes + other.bytes,
+            first: earliest(self.first, other.first),
+            last: latest_of_both(self.last, other.last),
+            ended: latest_of_both(self.ended, other.ended),
+        }
+    }
+
     /// Of what `sender` sent, with times at `place`.
     fn of(connection: &Connection, entries: &[LedgerEntry], sender: End, place: End) -> Self {
         let mut streams = arrived(connection, entries, sender, place);
@@ -81,6 +102,16 @@ impl Reply {
             ended: ended.flatten(),
         }
     }
+}
+
+/// What came first, on either connection.
+pub(super) fn earliest(one: Option<Nanos>, other: Option<Nanos>) -> Option<Nanos> {
+    one.into_iter().chain(other).min()
+}
+
+/// What came last, if it came on both connections.
+pub(super) fn latest_of_both(one: Option<Nanos>, other: Option<Nanos>) -> Option<Nanos> {
+    one.zip(other).map(|(one, other)| one.max(other))
 }
 
 /// The streams of a connection, with what arrived of the data of `sender`.

@@ -4,6 +4,7 @@ use super::*;
 use crate::connection::{Fate, Frame, Kind, Packet, Protocol, Vantage};
 use bentpipe_wire::quic::PacketType;
 
+mod together;
 mod upload;
 
 const MS: Nanos = 1_000_000;

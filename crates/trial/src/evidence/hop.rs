@@ -1,7 +1,8 @@
 //! What was observed of a flow on one hop of its path.
 
+use bentpipe_analysis::connection::Protocol;
 use bentpipe_analysis::findings::{self, Findings, View};
-use bentpipe_analysis::metrics::arrivals;
+use bentpipe_analysis::metrics::{Measured, arrivals};
 use bentpipe_analysis::{LinkFacts, Metrics};
 use bentpipe_units::Time;
 
@@ -33,18 +34,24 @@ impl HopObservation {
         (!self.connections.is_empty()).then(|| complete.collect())
     }
 
-    /// The connection that a client is measured by: the second, where the test case has two; else the one with most packets.
-    pub(crate) fn measured(&self, facts: TestCaseFacts) -> Option<&DecodedConnection> {
+    /// The connections that a client is measured by: those that carry its files; where the test case has two, the second,
+    /// and of TCP, whose requests have one each, all behind the first.
+    pub(crate) fn measured(&self, facts: TestCaseFacts) -> Vec<&DecodedConnection> {
         if facts.has_two_connections() {
-            return self.completed()?.get(1).copied();
+            let complete = self.completed().unwrap_or_default();
+            let most = if are_tcp(&complete) { usize::MAX } else { 1 };
+            return complete.into_iter().skip(1).take(most).collect();
         }
-        self.busiest()
+        self.carrying()
     }
 
-    /// The connection with most packets.
-    pub(crate) fn busiest(&self) -> Option<&DecodedConnection> {
-        let packets = |it: &&DecodedConnection| it.connection.packets.len();
-        self.connections.iter().max_by_key(packets)
+    /// The connections that carry files: of TCP all that were completed, else the one with most packets.
+    pub(crate) fn carrying(&self) -> Vec<&DecodedConnection> {
+        let complete = self.completed().unwrap_or_default();
+        if complete.len() > 1 && are_tcp(&complete) {
+            return complete;
+        }
+        busiest(self.connections.iter()).into_iter().collect()
     }
 
     /// When bytes of streams arrived that had not been there before, and how many, in order. None if they cannot be read.
@@ -63,19 +70,45 @@ impl HopObservation {
     }
 }
 
-/// What was on the wire, in numbers, and the rules that found something wrong with it.
-pub fn on_wire(seen: &DecodedConnection, facts: &LinkFacts) -> (Metrics, Vec<&'static str>) {
-    let (connection, entries) = (&seen.connection, &seen.entries);
+/// What was on the wire of connections that are measured together, in numbers, and the rules that found something wrong
+/// with the one of them that has most packets. None if there are none.
+pub fn on_wire(
+    all: &[&DecodedConnection],
+    facts: &LinkFacts,
+) -> Option<(Metrics, Vec<&'static str>)> {
+    let seen = busiest(all.iter().copied())?;
+    let own_facts = LinkFacts {
+        // How much of the files each has is not known.
+        size_bytes: facts.size_bytes.filter(|_| all.len() == 1),
+        ..facts.clone()
+    };
     let found = Findings::of(&View {
-        connection,
-        ledger: entries,
-        link: facts,
+        connection: &seen.connection,
+        ledger: &seen.entries,
+        link: &own_facts,
         windows: [None, None],
     });
     let wrong = found
         .all
         .into_iter()
         .filter(|finding| finding.verdict == findings::Verdict::Yes);
-    let metrics = Metrics::of(connection, entries, facts);
-    (metrics, wrong.map(|finding| finding.rule).collect())
+    let measured: Vec<Measured<'_>> = all
+        .iter()
+        .map(|it| Measured {
+            connection: &it.connection,
+            entries: &it.entries,
+        })
+        .collect();
+    let metrics = Metrics::of_all(&measured, facts);
+    Some((metrics, wrong.map(|finding| finding.rule).collect()))
+}
+
+fn are_tcp(all: &[&DecodedConnection]) -> bool {
+    let mut all = all.iter();
+    all.all(|it| it.connection.protocol == Protocol::Tcp)
+}
+
+/// The connection with most packets.
+fn busiest<'a>(all: impl Iterator<Item = &'a DecodedConnection>) -> Option<&'a DecodedConnection> {
+    all.max_by_key(|it| it.connection.packets.len())
 }

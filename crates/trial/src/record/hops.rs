@@ -58,9 +58,10 @@ fn result(
     observed: &HopObservation,
     files: MeasuredFiles,
 ) -> HopResult {
-    let readable = observed.busiest().filter(|_| observed.has_secrets);
     let facts = link_facts(hop, files);
-    let (metrics, findings) = readable.map(|seen| on_wire(seen, &facts)).unzip();
+    let readable = observed.has_secrets.then(|| observed.carrying());
+    let seen = readable.and_then(|all| on_wire(&all, &facts));
+    let (metrics, findings) = seen.unzip();
     let metrics: Option<&Metrics> = metrics.as_ref();
     HopResult {
         from: hop.from,

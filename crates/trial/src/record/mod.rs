@@ -1,5 +1,6 @@
 //! The record of a trial: measures of its evidence and verdicts (`schemas/record.toml` defines
-//! them). Where the test case has two connections, they are of the second.
+//! them). Where the test case has two connections, they are of the second; of TCP's, which carry a
+//! file each, of all together.
 
 mod flows;
 mod hops;
@@ -21,23 +22,33 @@ use self::link_facts::{MeasuredFiles, link_facts};
 use self::numbers::seconds;
 use self::times::times;
 use self::transfer::{goodput, moved, rate_bps, received};
-use crate::evidence::{DecodedConnection, FlowLifetime, TestbedObservation, on_wire};
+use crate::evidence::{
+    DecodedConnection, FlowLifetime, HopObservation, TestbedObservation, on_wire,
+};
 use crate::finished::FinishedTrial;
 use crate::job::{Job, TestCaseFacts};
 use crate::schema::{LinkCounts, TrialResult};
 
 pub use self::link_facts::path_facts;
 
-/// When the connection that is measured began. None: the test case has two, and the second never did.
+/// When the first of the connections that are measured began. None: the test case has two, and the
+/// second never did.
 fn start(
     testcase: TestCaseFacts,
-    measured: Option<&DecodedConnection>,
+    measured: &[&DecodedConnection],
     flow: Option<&FlowLifetime>,
 ) -> Option<Time> {
     if testcase.has_two_connections() {
-        return measured.map(DecodedConnection::start);
+        return measured.iter().map(|it| it.start()).min();
     }
     Some(flow.and_then(|it| it.first_sent).unwrap_or(Time::ZERO))
+}
+
+/// Whether the streams of these connections can be read, as far as measures need it.
+fn is_readable(here: &HopObservation, measured: &[&DecodedConnection]) -> bool {
+    let is_sealed =
+        |it: &&DecodedConnection| it.connection.protocol == Protocol::Tcp && !it.is_readable();
+    here.has_secrets && !measured.iter().any(is_sealed)
 }
 
 /// Puts together what was measured.
@@ -48,7 +59,7 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
     let testcase = job.measured().testcase_facts;
     let here = &flow.hops[0];
     let measured = here.measured(testcase);
-    let start = start(testcase, measured, lifetime);
+    let start = start(testcase, &measured, lifetime);
     let lasts = job.measured().duration_ns.is_some();
     let files = MeasuredFiles {
         testcase,
@@ -57,10 +68,8 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
         start: start.unwrap_or(Time::ZERO),
     };
     let facts = link_facts(job.hops()[0], files);
-    let readable = measured
-        .filter(|_| here.has_secrets)
-        .filter(|it| it.connection.protocol != Protocol::Tcp || it.is_readable());
-    let (metrics, findings) = readable.map(|seen| on_wire(seen, &facts)).unzip();
+    let seen = is_readable(here, &measured).then(|| on_wire(&measured, &facts));
+    let (metrics, findings) = seen.flatten().unzip();
     let mut times = times(job, finished, metrics.as_ref(), start);
     let (bytes, end) = moved(job, finished, files, &mut times);
     let sent = metrics.as_ref().map(|it: &Metrics| sent(it, testcase));
@@ -102,7 +111,9 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
             .map(|(limit, completion)| limit / completion),
         connections: connections.as_ref().map(|all| all.len() as u64),
         resumed: second.and_then(|it| it.establishment.resumed),
-        zero_rtt_bytes: measured.and_then(|it| it.establishment.zero_rtt_bytes),
+        zero_rtt_bytes: measured
+            .first()
+            .and_then(|it| it.establishment.zero_rtt_bytes),
         virtual_s: observation.map_or(0.0, |it| seconds(it.end.as_nanos())),
         wall_s: wall.as_secs_f64(),
         cpu_client_s: flow.exits[client].cpu.as_secs_f64(),

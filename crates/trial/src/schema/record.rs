@@ -96,17 +96,18 @@ pub struct TrialResult {
     /// Goodput / forward rate; where a rate changes, its mean during the transfer, with capacity on
     /// demand at its full rate. Null: as `goodput_bps`.
     pub efficiency: Option<f64>,
-    /// The completion time of an ideal sender on this path: a round trip for the handshake, one for
-    /// the request, and then the file at the forward rate with 5 % for headers; in `zerortt`
-    /// without the round trip for the handshake. Where a rate changes, it integrates, from the
-    /// moment at which the request reaches the sender, the rate that the slowest link had in this
-    /// trial when the bytes were there; of an access that assigns capacity on demand it asks for
-    /// all with the first byte. Delays count with their smallest values; frames and jitter do not
-    /// count. Proxies do not change it.
+    /// The completion time of an ideal sender on this path: a round trip for the handshake, over
+    /// TCP two, one for the request, and then the files at the forward rate with 5 % for headers;
+    /// in `zerortt` without the round trip for the handshake. Where a rate changes, it integrates,
+    /// from the moment at which the request reaches the sender, the rate that the slowest link had
+    /// in this trial when the bytes were there; of an access that assigns capacity on demand it
+    /// asks for all with the first byte. Delays count with their smallest values; frames and jitter
+    /// do not count. Proxies do not change it.
     pub limit_s: Option<f64>,
     /// `limit_s` / `completion_s`. With proxies it may exceed 1.
     pub share_of_limit: Option<f64>,
-    /// That completed a handshake. Null: where none could be made out.
+    /// That completed a handshake; over TCP there is one for each request. Null: where none could
+    /// be made out.
     pub connections: Option<u64>,
     /// Whether the server took the ticket, by its ServerHello. Null: where there was no second
     /// connection.
@@ -152,10 +153,10 @@ pub struct TrialResult {
     pub rtt_median_ms: Option<f64>,
     /// The largest.
     pub rtt_max_ms: Option<f64>,
-    /// The most that the server had in flight.
+    /// The most that the server had in flight at one time, over all connections that are measured.
     pub in_flight_max_bytes: Option<u64>,
-    /// The rules that found something wrong ([findings](findings.md)); empty also where nothing was
-    /// decoded.
+    /// The rules that found something wrong ([findings](findings.md)), of several connections with
+    /// that of most packets; empty also where nothing was decoded.
     pub findings: Vec<&'static str>,
     /// Of the client's stack.
     pub client_version: String,

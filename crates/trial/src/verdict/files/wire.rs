@@ -1,7 +1,11 @@
-//! Whether the wire shows what the test case asks for (third column of the table in the contract's section 2).
+//! Whether the wire shows what the test case asks for (third column of the table in the contract's section 2; of TCP, where
+//! each request has a connection, its section 3).
 //!
 //! Every file has arrived when this is asked. Connections, Retry, `ClientHello` and `ServerHello` can be read by everybody, so
 //! they are judged with or without TLS secrets; streams and 0-RTT packets need these.
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashSet;
 
@@ -45,14 +49,42 @@ impl Claim {
                 early(second)
             }
             (TestCase::Resumption | TestCase::Zerortt, _) => count("two connections", &made, seen),
-            (testcase, [only]) => match testcase {
-                TestCase::Handshake => handshake(only),
-                TestCase::Longrtt => self.long(only),
-                TestCase::Multiplexing => self.carries(only, self.requests, "connection"),
-                TestCase::Upload => self.upload(only),
-                _ => Ok(()),
-            },
+            (_, [first, ..]) if first.connection.protocol == Protocol::Tcp => {
+                self.over_tcp(&made, seen)
+            }
+            (_, [only]) => self.over_one(only),
             _ => count("one connection", &made, seen),
+        }
+    }
+
+    fn over_one(&self, only: &DecodedConnection) -> Result<(), ProofFailure> {
+        match self.testcase {
+            TestCase::Handshake => handshake(only),
+            TestCase::Longrtt => self.long(only),
+            TestCase::Multiplexing => self.carries(only, self.requests, "connection"),
+            TestCase::Upload => self.upload(&[only]),
+            _ => Ok(()),
+        }
+    }
+
+    /// A connection for each request, which carries its reply.
+    fn over_tcp(
+        &self,
+        made: &[&DecodedConnection],
+        seen: &[DecodedConnection],
+    ) -> Result<(), ProofFailure> {
+        if made.len() != self.requests {
+            let expected = match self.requests {
+                1 => "one connection".to_owned(),
+                many => format!("{many} connections, one for each request"),
+            };
+            return count(&expected, made, seen);
+        }
+        let mut each = made.iter();
+        match self.testcase {
+            TestCase::Upload => self.upload(made),
+            TestCase::Multiplexing => each.try_for_each(|it| self.carries(it, 1, "connection")),
+            _ => each.try_for_each(|it| self.over_one(it)),
         }
     }
 
@@ -112,22 +144,28 @@ impl Claim {
         }
         let answered = answered(&seen.connection);
         if answered < requests {
+            let replies = match requests {
+                1 => "a reply".to_owned(),
+                many => format!("{many} replies"),
+            };
             return other(format!(
-                "expected a {name} that carries {requests} replies; saw {answered} streams that the server ended"
+                "expected a {name} that carries {replies}; saw {answered} streams that the server ended"
             ));
         }
         Ok(())
     }
 
-    fn upload(&self, seen: &DecodedConnection) -> Result<(), ProofFailure> {
-        if !seen.is_readable() {
+    fn upload(&self, made: &[&DecodedConnection]) -> Result<(), ProofFailure> {
+        if !made.iter().all(|it| it.is_readable()) {
             return Err(ProofFailure::Sealed(
                 "the connection's streams could not be decrypted",
             ));
         }
         let sent = |end| {
-            let packets = seen.connection.packets.iter().zip(&seen.entries);
-            let own = packets.filter(move |(packet, _)| packet.sender == end);
+            let all = made
+                .iter()
+                .flat_map(|it| it.connection.packets.iter().zip(&it.entries));
+            let own = all.filter(move |(packet, _)| packet.sender == end);
             own.map(|(_, it)| u64::from(it.stream_bytes - it.retransmitted))
                 .sum::<u64>()
         };
@@ -198,167 +236,4 @@ fn answered(connection: &Connection) -> usize {
         _ => None,
     });
     ended.collect::<HashSet<u64>>().len()
-}
-
-#[cfg(test)]
-mod tests {
-    use bentpipe_analysis::Establishment;
-    use bentpipe_analysis::connection::Vantage;
-    use bentpipe_wire::quic::Handshake;
-
-    use super::*;
-
-    const PLAIN: Establishment = Establishment {
-        complete: true,
-        retry: false,
-        client_hellos: 1,
-        resumed: Some(false),
-        certificate: Some(true),
-        zero_rtt_bytes: Some(0),
-        zero_rtt_accepted: None,
-    };
-    const RESUMED: Establishment = Establishment {
-        resumed: Some(true),
-        certificate: Some(false),
-        ..PLAIN
-    };
-    const EARLY: Establishment = Establishment {
-        zero_rtt_bytes: Some(9),
-        zero_rtt_accepted: Some(true),
-        ..RESUMED
-    };
-
-    /// A connection whose streams cannot be read.
-    fn seen(establishment: Establishment) -> DecodedConnection {
-        let connection = Connection {
-            protocol: Protocol::Quic(1),
-            ends: ["192.0.2.1:50000", "198.51.100.1:443"].map(|end| end.parse().unwrap()),
-            initial_credit: [None; 2],
-            handshake: Handshake::default(),
-            tls: None,
-            vantage: Vantage::Both,
-            start: 0,
-            clock_ahead: 0,
-            packets: Vec::new(),
-            frames: Vec::new(),
-            ranges: Vec::new(),
-        };
-        DecodedConnection {
-            epoch_unix_ns: 0,
-            connection,
-            entries: Vec::new(),
-            establishment,
-        }
-    }
-
-    /// What is wrong with a trial of two requests on connections that came about like this.
-    fn judge(testcase: TestCase, connections: &[Establishment]) -> String {
-        let claim = Claim {
-            testcase,
-            requests: 2,
-            size_bytes: 2000,
-            round_trip: Span::from_millis(1500),
-        };
-        let seen: Vec<DecodedConnection> = connections.iter().map(|it| seen(*it)).collect();
-        match claim.judge(&seen) {
-            Ok(()) => "proved".to_owned(),
-            Err(ProofFailure::Other(what)) => what,
-            Err(ProofFailure::Sealed(what)) => format!("sealed: {what}"),
-        }
-    }
-
-    #[test]
-    fn connections_that_did_not_complete_do_not_count() {
-        let begun = Establishment {
-            complete: false,
-            ..PLAIN
-        };
-        assert_eq!(judge(TestCase::Transfer, &[begun, PLAIN]), "proved");
-        let two = judge(TestCase::Transfer, &[PLAIN, PLAIN]);
-        assert_eq!(two, "expected one connection, saw 2");
-        let one = judge(TestCase::Resumption, &[PLAIN, begun]);
-        assert_eq!(
-            one,
-            "expected two connections, saw 1, and 1 of which the client never sent the end of the handshake"
-        );
-    }
-
-    #[test]
-    fn a_ticket_that_was_not_taken_is_seen() {
-        let resumption = |second| judge(TestCase::Resumption, &[PLAIN, second]);
-        assert_eq!(resumption(RESUMED), "proved");
-        let forgets = resumption(PLAIN);
-        assert!(
-            forgets
-                .ends_with("the second handshake carried a Certificate: the server did not resume")
-        );
-        let sealed = Establishment {
-            certificate: None,
-            ..PLAIN
-        };
-        assert!(resumption(sealed).ends_with("has no pre_shared_key: the server did not resume"));
-        let both = Establishment {
-            certificate: Some(true),
-            ..RESUMED
-        };
-        assert!(resumption(both).ends_with("took a ticket, but a Certificate came"));
-        let unread = Establishment {
-            resumed: None,
-            ..PLAIN
-        };
-        assert!(resumption(unread).starts_with("sealed: "));
-    }
-
-    #[test]
-    fn early_data_has_to_be_there_and_taken() {
-        let zerortt = |second| judge(TestCase::Zerortt, &[PLAIN, second]);
-        assert_eq!(zerortt(EARLY), "proved");
-        assert!(zerortt(RESUMED).ends_with("saw a resumed connection without any"));
-        let refused = Establishment {
-            zero_rtt_accepted: Some(false),
-            ..EARLY
-        };
-        assert!(zerortt(refused).ends_with("the server did not accept 0-RTT"));
-        let sealed = Establishment {
-            zero_rtt_bytes: None,
-            zero_rtt_accepted: None,
-            ..EARLY
-        };
-        assert_eq!(
-            zerortt(sealed),
-            "sealed: the 0-RTT packets could not be decrypted"
-        );
-    }
-
-    #[test]
-    fn a_handshake_has_no_retry_and_a_long_one_is_begun_again() {
-        let retry = Establishment {
-            retry: true,
-            client_hellos: 2,
-            ..PLAIN
-        };
-        assert_eq!(judge(TestCase::Handshake, &[PLAIN]), "proved");
-        assert_eq!(
-            judge(TestCase::Handshake, &[retry]),
-            "expected a handshake without Retry; saw one"
-        );
-        assert_eq!(judge(TestCase::Longrtt, &[retry]), "proved");
-        assert_eq!(
-            judge(TestCase::Longrtt, &[PLAIN]),
-            "expected two ClientHellos or more, as the round trip takes 1.5 s; saw 1"
-        );
-    }
-
-    #[test]
-    fn what_lies_in_streams_needs_secrets() {
-        for testcase in [TestCase::Multiplexing, TestCase::Upload] {
-            let sealed = "sealed: the connection's streams could not be decrypted";
-            assert_eq!(judge(testcase, &[PLAIN]), sealed);
-        }
-        assert_eq!(judge(TestCase::Transfer, &[]), "proved");
-        assert_eq!(
-            judge(TestCase::Handshake, &[]),
-            "sealed: no connection could be made out"
-        );
-    }
 }
