@@ -11,15 +11,19 @@ use std::process::ExitCode;
 use bentpipe_endpoint::EndpointError;
 use bentpipe_endpoint::contract::{
     BYE, Bye, CONTRACT, FINISH, HELLO, Hello, NEVER, RAN, READY, RUN, Ran, Ready, RequestReport,
-    encode_frame, frame_name,
+    Statistics, encode_frame, frame_name,
 };
 use bentpipe_endpoint::driver::Pipes;
 use tempfile::TempDir;
 
 use crate::cli::Wanted;
 use crate::inside::SHARED;
-use crate::machine::Machine;
-use crate::task::{self, DOWNLOADS, KEYLOG, QLOG, REPORT, Report, TASK, Task, VERSION, is_server};
+use crate::machine::{self, Machine};
+use crate::printed::Printed;
+use crate::surroundings;
+use crate::task::{
+    self, CommandReport, DOWNLOADS, KEYLOG, QLOG, REPORT, Report, TASK, Task, VERSION, is_server,
+};
 
 /// How long the body of RAN is before its datagrams, and where it counts them.
 const RAN_HEAD: usize = 13;
@@ -42,6 +46,13 @@ pub fn run(wanted: &Wanted) -> Result<ExitCode, EndpointError> {
         return Err(EndpointError::Unsupported(what));
     }
     let folder = TempDir::with_prefix("bentpipe-guest-").map_err(EndpointError::file("TMPDIR"))?;
+    let printed = match wanted.folder {
+        Some(_) => {
+            machine::end_with_parent()?;
+            Some(Printed::inherited(folder.path())?)
+        }
+        None => None,
+    };
     prepare(&hello, wanted, folder.path())?;
     let machine = Machine::start(wanted, folder.path(), &hello.seed)?;
     let mut guest = Guest {
@@ -49,6 +60,7 @@ pub fn run(wanted: &Wanted) -> Result<ExitCode, EndpointError> {
         hello,
         folder,
         held: Vec::new(),
+        printed,
     };
     let Some(ready) = guest.begin(wanted)? else {
         return Ok(ExitCode::from(NOT_SUPPORTED));
@@ -64,12 +76,19 @@ fn prepare(hello: &Hello, wanted: &Wanted, folder: &Path) -> Result<(), Endpoint
         fs::create_dir(folder.join(name)).map_err(EndpointError::file(name))?;
     }
     let local = address("local", &hello.local)?;
+    let remote = address("remote", &hello.remote)?;
+    let around = wanted.folder.as_ref();
     let task = Task {
         is_server: is_server(&hello.role),
         command: wanted.command.clone(),
-        environment: environment(hello, &wanted.alpn)?,
+        environment: match around {
+            Some(folder) => surroundings::environment(folder),
+            None => environment(hello, &wanted.alpn)?,
+        },
         local: local.ip(),
         epoch_unix_s: hello.epoch_unix_s,
+        surroundings: around
+            .map(|folder| surroundings::of(folder, &hello.role, [local.ip(), remote.ip()])),
     };
     task::write(&folder.join(TASK), &task)
 }
@@ -133,12 +152,20 @@ struct Guest {
     folder: TempDir,
     /// The body of the first RAN, which answers no RUN: what left at time zero.
     held: Vec<u8>,
+    /// What a command prints.
+    printed: Option<Printed>,
 }
 
 impl Guest {
     /// Waits until time zero; none if what HELLO asks for is not supported.
     fn begin(&mut self, wanted: &Wanted) -> Result<Option<Ready>, EndpointError> {
-        let Some(body) = self.ran()? else {
+        let first = self.ran()?;
+        self.hand_on()?;
+        let Some(body) = first else {
+            if self.printed.is_some() {
+                let problem = self.report_of_command()?.problem;
+                return Err(EndpointError::Failed(problem.unwrap_or_default()));
+            }
             return match self.report()? {
                 Some(report) if report.code == Some(NOT_SUPPORTED.into()) => Ok(None),
                 report => Err(before_zero(report)),
@@ -175,7 +202,8 @@ impl Guest {
                     let ran = self.ran()?.ok_or_else(|| {
                         EndpointError::Failed("the guest has ended by itself".to_owned())
                     })?;
-                    let ran = joined(std::mem::take(&mut self.held), ran);
+                    self.hand_on()?;
+                    let ran = joined(&std::mem::take(&mut self.held), ran);
                     pipes.send(&encode_frame(RAN, &ran))?;
                 }
                 FINISH => {
@@ -183,7 +211,11 @@ impl Guest {
                     if !self.machine.leave()? {
                         eprintln!("bentpipe-guest: the guest does not switch itself off");
                     }
-                    let bye = self.bye()?;
+                    self.hand_on()?;
+                    let bye = match self.printed {
+                        Some(_) => self.bye_of_command()?,
+                        None => self.bye()?,
+                    };
                     return pipes.send(&encode_frame(BYE, &serde_json::to_vec(&bye)?));
                 }
                 other => {
@@ -206,6 +238,29 @@ impl Guest {
             Ok(None) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Hands on what a command has printed.
+    fn hand_on(&mut self) -> Result<(), EndpointError> {
+        self.printed.as_mut().map_or(Ok(()), Printed::hand_on)
+    }
+
+    fn report_of_command(&self) -> Result<CommandReport, EndpointError> {
+        let report = task::read(&self.folder.path().join(REPORT))?;
+        report.ok_or_else(|| EndpointError::Failed("the guest did not come up".to_owned()))
+    }
+
+    /// How a command ended, as `bentpipe-sim shell` wants to know it.
+    fn bye_of_command(&self) -> Result<Bye, EndpointError> {
+        let report = self.report_of_command()?;
+        let mut statistics = Statistics::default();
+        statistics.say("exit_code", report.code);
+        statistics.say("ended_ns", report.ended_ns);
+        Ok(Bye {
+            error: report.problem,
+            statistics,
+            ..Bye::default()
+        })
     }
 
     fn report(&self) -> Result<Option<Report>, EndpointError> {
@@ -249,9 +304,9 @@ impl Guest {
 /// How a program failed, in words.
 fn failure(report: Report) -> Option<String> {
     match (report.code, report.signal) {
-        (Some(0), _) => None,
+        // SIGTERM is what FINISH comes to for one that was not done.
+        (Some(0), _) | (None, Some(15)) => None,
         (Some(code), _) => Some(format!("the program ended with {code}")),
-        (None, Some(15)) => None, // FINISH: it was not done
         (None, signal) => Some(format!(
             "the program was ended by signal {}",
             signal.unwrap_or_default()
@@ -279,13 +334,13 @@ fn name(command: &[String]) -> String {
 }
 
 /// One RAN of two: what left before the run, which was nobody's yet, and the answer to it.
-fn joined(held: Vec<u8>, ran: Vec<u8>) -> Vec<u8> {
+fn joined(held: &[u8], ran: Vec<u8>) -> Vec<u8> {
     if held.is_empty() {
         return ran;
     }
     let count = |body: &[u8]| u32::from_le_bytes(*body[COUNT].first_chunk().expect("four bytes"));
     let mut all = ran[..RAN_HEAD].to_vec();
-    all[COUNT].copy_from_slice(&(count(&held) + count(&ran)).to_le_bytes());
+    all[COUNT].copy_from_slice(&(count(held) + count(&ran)).to_le_bytes());
     all.extend_from_slice(&held[RAN_HEAD..]);
     all.extend_from_slice(&ran[RAN_HEAD..]);
     all
@@ -326,11 +381,11 @@ mod tests {
 
     #[test]
     fn what_left_before_the_first_run_is_in_its_answer() {
-        let both = joined(ran(&[0, 0], 7), ran(&[3], 9));
+        let both = joined(&ran(&[0, 0], 7), ran(&[3], 9));
         let both = Ran::decode(&both).unwrap();
         let times: Vec<u64> = both.departures.iter().map(|it| it.time).collect();
         assert_eq!((times, both.next_wake), (vec![0, 0, 3], 9));
-        assert_eq!(joined(Vec::new(), ran(&[3], 9)), ran(&[3], 9));
+        assert_eq!(joined(&[], ran(&[3], 9)), ran(&[3], 9));
     }
 
     #[test]

@@ -4,19 +4,23 @@ use std::net::SocketAddr;
 
 use bentpipe_trial::{IpPacket, Transport};
 use bentpipe_wire::capture::CapturedPacket;
-use bentpipe_wire::{Endpoints, IpVersion, encapsulate};
+use bentpipe_wire::{Endpoints, IpLayer, IpVersion, TCP, encapsulate};
 use bytes::Bytes;
 
 /// Link type 101: raw IP.
 const RAW: u16 = 101;
+/// Stands for the transport of what is no whole datagram, such as a fragment (IANA: reserved).
+const UNKNOWN: u8 = 255;
 
-/// What the datagrams of a program are.
+/// The kind of datagrams that a program has.
 #[derive(Debug, Clone, Copy)]
 pub enum Carriage {
     /// UDP payloads, in packets of this version of IP.
     Udp(IpVersion),
     /// Whole IP packets. Those that come from a program that knows UDP alone come by these addresses.
     Ip { own: SocketAddr, other: SocketAddr },
+    /// Whole IP packets of any kind, between any ports.
+    Any,
 }
 
 /// A packet that was sent.
@@ -36,19 +40,14 @@ impl Carriage {
                 ip: IpPacket::udp(version, ecn, bytes),
                 whole: None,
             }),
-            Self::Ip { .. } => {
-                let captured = CapturedPacket {
-                    interface: 0,
-                    time: None,
-                    link_type: RAW,
-                    bytes: &bytes,
-                    comment: None,
-                };
-                Some(SentPacket {
-                    ip: IpPacket::parse(&captured)?,
-                    whole: Some(bytes),
-                })
-            }
+            Self::Ip { .. } => Some(SentPacket {
+                ip: IpPacket::parse(&captured(&bytes))?,
+                whole: Some(bytes),
+            }),
+            Self::Any => Some(SentPacket {
+                ip: any(&bytes)?,
+                whole: Some(bytes),
+            }),
         }
     }
 
@@ -58,6 +57,7 @@ impl Carriage {
         match (self, &packet.ip.transport) {
             (Self::Udp(_), Transport::Udp(payload)) => Some(payload.clone()),
             (Self::Udp(_), _) => None,
+            (Self::Any, _) => packet.whole.clone(),
             (Self::Ip { own, other }, transport) => {
                 if let Some(whole) = &packet.whole {
                     return Some(whole.clone());
@@ -73,6 +73,42 @@ impl Carriage {
             }
         }
     }
+}
+
+fn captured(bytes: &[u8]) -> CapturedPacket<'_> {
+    CapturedPacket {
+        interface: 0,
+        time: None,
+        link_type: RAW,
+        bytes,
+        comment: None,
+    }
+}
+
+/// A packet with all that stands behind its IP header, ports of UDP too; None if it is none.
+fn any(bytes: &Bytes) -> Option<IpPacket> {
+    let version = IpVersion::try_from(bytes.first()? >> 4).ok()?;
+    let (ecn, protocol, content) = match IpLayer::of(&captured(bytes)) {
+        Ok(ip) => ip.map(|ip| (ip.ecn, ip.protocol, bytes.slice_ref(ip.transport())))?,
+        Err(_) => (
+            0,
+            UNKNOWN,
+            bytes.slice(version.header_bytes().min(bytes.len())..),
+        ),
+    };
+    let transport = match protocol {
+        TCP => Transport::Tcp(content),
+        protocol => Transport::Other {
+            protocol,
+            bytes: content,
+        },
+    };
+    Some(IpPacket {
+        version,
+        ecn,
+        transport,
+        bytes: u32::try_from(bytes.len()).ok()?,
+    })
 }
 
 #[cfg(test)]
@@ -97,6 +133,22 @@ mod tests {
         assert_eq!(back.ip, sent.ip, "its ECN is the header's");
         assert_eq!(ip().write(&back, 9), Some(whole), "as it was");
         assert_eq!(UDP.write(&back, 9), Some(Bytes::from_static(b"payload")));
+    }
+
+    #[test]
+    fn of_any_packet_ports_and_fragments_are_kept() {
+        let datagram = UDP.read(0, Bytes::from_static(b"payload")).unwrap();
+        let whole = ip().write(&datagram, 1).unwrap();
+        let found = Carriage::Any.read(0, whole.clone()).unwrap();
+        assert_eq!(found.ip.transport.content(), &whole[20..], "its header too");
+        assert_eq!(found.ip.transport.protocol(), 17);
+        assert_eq!(Carriage::Any.write(&found, 9), Some(whole.clone()));
+        let mut fragment = whole.to_vec();
+        fragment[7] = 1; // its offset
+        let found = Carriage::Any.read(0, fragment.clone().into()).unwrap();
+        assert_eq!(found.ip.transport.protocol(), UNKNOWN);
+        assert_eq!(Carriage::Any.write(&found, 9), Some(fragment.into()));
+        assert!(Carriage::Any.read(0, Bytes::new()).is_none());
     }
 
     #[test]

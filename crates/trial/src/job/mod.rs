@@ -76,7 +76,7 @@ pub struct Variant {
     pub carries: Carries,
 }
 
-/// What a datagram of a program is in virtual time.
+/// The kind of datagrams that a program has in virtual time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Carries {
