@@ -83,7 +83,8 @@ def test_test_cases_loss_and_ip_versions(bentpipe: Command) -> None:
 
 @pytest.mark.virtual_time
 def test_hundreds_of_connections_at_once(bentpipe: Command) -> None:
-    words = ["--scenario", "goodput", "--client", "linux:parallel=300"]
+    words = ["--scenario", "goodput", "--set", "forward.queue=1MB", "--set", "return.queue=1MB"]
+    words += ["--client", "linux:parallel=300"]
     (record,) = run(bentpipe, *words, "--treatment", BOTH, "--workload", "multiplexing:300x1kB")
     assert (record["outcome"], record["detail"], record["connections"]) == ("ok", "", 300)
     assert [one["statistics"]["connections_total"] for one in record["proxies"]] == [300, 300]

@@ -10,7 +10,12 @@ from pathlib import Path
 HEADING = "\n## Limits\n"
 # Pages in the order of this one, by the heading that they come under; the rest is of stacks.
 GROUPS = {
-    "Testbeds": ("docs/design/virtual-time.md", "docs/design/guests.md", "docs/design/real-time.md"),
+    "Testbeds": (
+        "docs/design/virtual-time.md",
+        "docs/design/guests.md",
+        "docs/how-to/run-any-program-in-virtual-time.md",
+        "docs/design/real-time.md",
+    ),
     "Paths and workloads": ("docs/how-to/write-a-scenario.md", "docs/reference/campaigns.md"),
     "Measurements and traces": ("docs/design/traces.md",),
     "Congestion control": (

@@ -21,6 +21,8 @@ pub struct Wanted {
     pub alpn: String,
     /// Memory of the guest, in MiB.
     pub memory_mib: u32,
+    /// Where the program works, if it is a command that knows nothing of the contract.
+    pub folder: Option<PathBuf>,
     /// The program and its arguments.
     pub command: Vec<String>,
 }
@@ -33,6 +35,7 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Wanted, Error>
         kernel: given.remove_one("kernel").expect("clap asks for it"),
         alpn: given.remove_one("alpn").expect("it has a default"),
         memory_mib: given.remove_one("memory").expect("it has a default"),
+        folder: given.remove_one("folder"),
         command: given
             .remove_many("command")
             .map(Iterator::collect)
@@ -67,6 +70,16 @@ fn definition() -> clap::Command {
                 .value_parser(value_parser!(u32).range(32..)),
         )
         .arg(
+            Arg::new("folder")
+                .long("folder")
+                .value_name("FOLDER")
+                .help(
+                    "The program is any command, which works in this folder and may write there. \
+                     What it prints goes to descriptors 5 and 6",
+                )
+                .value_parser(value_parser!(PathBuf)),
+        )
+        .arg(
             Arg::new("command")
                 .value_name("COMMAND")
                 .help("The program, in socket mode, and its arguments")
@@ -97,6 +110,7 @@ mod tests {
             kernel: "linux".into(),
             alpn: "h3".to_owned(),
             memory_mib: 512,
+            folder: None,
             command: ["./server", "--alpn", "x"].map(str::to_owned).to_vec(),
         };
         assert_eq!(found, Ok(wanted));

@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use crate::cli::Wanted;
 use crate::inside::SHARED;
+use crate::surroundings;
 use crate::task::{DOWNLOADS, KEYLOG, Part, QLOG, Task};
 
 /// A greeting: HELLO, to an endpoint or to a proxy.
@@ -69,6 +70,9 @@ impl Greeting {
 
     /// Refuses what lies in folders of the host that a guest has its own of.
     fn check(&self, wanted: &Wanted) -> Result<(), EndpointError> {
+        if wanted.folder.is_some() {
+            return Ok(()); // it is told by who starts it
+        }
         let mut named = vec![Path::new(&wanted.command[0])];
         if let Self::Endpoint(hello) = self {
             named.push(&hello.certs);
@@ -100,6 +104,9 @@ impl Greeting {
                 } else {
                     Part::Client
                 };
+                if let Some(folder) = &wanted.folder {
+                    return command(hello, part, wanted, folder);
+                }
                 let variables = self.variables(hello, &wanted.alpn)?;
                 let local = address("local", &hello.local)?;
                 (part, variables, local, hello.epoch_unix_s)
@@ -119,6 +126,7 @@ impl Greeting {
             environment: environment(variables),
             local: local.ip(),
             epoch_unix_s,
+            surroundings: None,
         })
     }
 
@@ -161,6 +169,27 @@ impl Greeting {
         }
         Ok(given)
     }
+}
+
+/// The task of a command, a program that knows nothing of the contract.
+fn command(
+    hello: &Hello,
+    part: Part,
+    wanted: &Wanted,
+    folder: &Path,
+) -> Result<Task, EndpointError> {
+    let ends = [
+        address("local", &hello.local)?.ip(),
+        address("remote", &hello.remote)?.ip(),
+    ];
+    Ok(Task {
+        surroundings: Some(surroundings::of(folder, &part, ends)),
+        part,
+        command: wanted.command.clone(),
+        environment: surroundings::environment(folder),
+        local: ends[0],
+        epoch_unix_s: hello.epoch_unix_s,
+    })
 }
 
 /// All that a program in a guest has of an environment.

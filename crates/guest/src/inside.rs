@@ -3,6 +3,11 @@
 //! The root is the host's, read only. What is written goes to memory, or to the folder that both
 //! sides see.
 
+mod command;
+mod listening;
+mod printed;
+mod surround;
+
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -16,7 +21,7 @@ use std::time::Duration;
 use bentpipe_endpoint::EndpointError;
 use bentpipe_netlink::{Netlink, Prefix};
 use rustix::mount::{MountFlags, mount};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use rustix::system::{RebootCommand, reboot};
 use rustix::time::{ClockId, Timespec, clock_gettime, clock_settime};
 use signal_hook::consts::{SIGCHLD, SIGINT};
@@ -83,7 +88,11 @@ fn live() -> Result<(), EndpointError> {
     })?;
     configure()?;
     connect(&task).map_err(EndpointError::io("setting up the guest's device"))?;
-    fs::write(shared.join(VERSION), version(&task)).map_err(EndpointError::file(shared))?;
+    let version = match &task.surroundings {
+        Some(around) => surround::surround(around).map(|()| String::new())?,
+        None => version(&task),
+    };
+    fs::write(shared.join(VERSION), version).map_err(EndpointError::file(shared))?;
     let events = events()?;
     let mut guest = Guest {
         task: &task,
@@ -91,7 +100,10 @@ fn live() -> Result<(), EndpointError> {
         events,
         printed: None,
     };
-    guest.run()
+    match &task.surroundings {
+        Some(around) => guest.run_command(around),
+        None => guest.run(),
+    }
 }
 
 struct Guest<'a> {
@@ -191,8 +203,11 @@ impl Guest<'_> {
             }
             if matches!(self.events.1.recv(), Ok(Event::Finish) | Err(_)) {
                 let pid = Pid::from_child(program);
-                // It may have ended by itself meanwhile.
-                let _ = kill_process(pid, Signal::TERM);
+                // It may have ended by itself meanwhile. A command has a group of its own.
+                let _ = match self.task.surroundings {
+                    Some(_) => kill_process_group(pid, Signal::TERM),
+                    None => kill_process(pid, Signal::TERM),
+                };
                 let _ = self.events.0.send(Event::Finish);
                 wait(LAST_WORDS);
                 if let Some(status) = ended(program)? {

@@ -150,6 +150,12 @@ fn now() -> Instant {
     Instant::now()
 }
 
+/// Has this process end with the one that started it.
+pub fn end_with_parent() -> Result<(), EndpointError> {
+    set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|error| EndpointError::io("asking to end with the coordinator")(error.into()))
+}
+
 /// Has the kernel's address space look the same each time, and end it with this process.
 #[expect(
     unsafe_code,

@@ -3,12 +3,16 @@
 //!
 //! The same program is both ends of that: outside it answers the coordinator and starts the kernel,
 //! inside it is the kernel's first process and starts the program.
+//!
+//! With `--folder`, the program is any command: for `bentpipe shell --testbed sim`.
 
 mod cli;
 mod greeting;
 mod inside;
 mod machine;
 mod outside;
+mod printed;
+mod surroundings;
 mod task;
 
 use std::process::{self, ExitCode};

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use bentpipe_endpoint::EndpointError;
 use bentpipe_endpoint::contract::{
-    BYE, Bye, FINISH, HELLO, Hello, NEVER, RAN, READY, RUN, Ran, Ready, RequestReport,
+    BYE, Bye, FINISH, HELLO, Hello, NEVER, RAN, READY, RUN, Ran, Ready, RequestReport, Statistics,
     encode_frame, frame_name,
 };
 use bentpipe_endpoint::driver::Pipes;
@@ -17,8 +17,9 @@ use tempfile::TempDir;
 
 use crate::cli::Wanted;
 use crate::greeting::Greeting;
-use crate::machine::Machine;
-use crate::task::{self, DOWNLOADS, LAST_LINE, QLOG, REPORT, Report, TASK, VERSION};
+use crate::machine::{self, Machine};
+use crate::printed::Printed;
+use crate::task::{self, CommandReport, DOWNLOADS, LAST_LINE, QLOG, REPORT, Report, TASK, VERSION};
 
 /// How long the body of RAN is before its datagrams, and where it counts them.
 const RAN_HEAD: usize = 13;
@@ -37,6 +38,13 @@ pub fn run(wanted: &Wanted) -> Result<ExitCode, EndpointError> {
     }
     let greeting = Greeting::read(body)?;
     let folder = TempDir::with_prefix("bentpipe-guest-").map_err(EndpointError::file("TMPDIR"))?;
+    let printed = match wanted.folder {
+        Some(_) => {
+            machine::end_with_parent()?;
+            Some(Printed::inherited(folder.path())?)
+        }
+        None => None,
+    };
     for name in [DOWNLOADS, QLOG] {
         fs::create_dir(folder.path().join(name)).map_err(EndpointError::file(name))?;
     }
@@ -46,6 +54,7 @@ pub fn run(wanted: &Wanted) -> Result<ExitCode, EndpointError> {
         greeting,
         folder,
         held: Vec::new(),
+        printed,
     };
     let Some(ready) = guest.begin(wanted)? else {
         return Ok(ExitCode::from(NOT_SUPPORTED));
@@ -62,12 +71,20 @@ struct Guest {
     folder: TempDir,
     /// The body of the first RAN, which answers no RUN: what left at time zero.
     held: Vec<u8>,
+    /// What a command prints.
+    printed: Option<Printed>,
 }
 
 impl Guest {
     /// Waits until time zero; none if what HELLO asks for is not supported.
     fn begin(&mut self, wanted: &Wanted) -> Result<Option<Ready>, EndpointError> {
-        let Some(body) = self.ran()? else {
+        let first = self.ran()?;
+        self.hand_on()?;
+        let Some(body) = first else {
+            if self.printed.is_some() {
+                let problem = self.report_of_command()?.problem;
+                return Err(EndpointError::Failed(problem.unwrap_or_default()));
+            }
             return match self.report()? {
                 Some(report) if report.code == Some(NOT_SUPPORTED.into()) => Ok(None),
                 report => Err(before_zero(report)),
@@ -108,19 +125,15 @@ impl Guest {
                     let ran = self.ran()?.ok_or_else(|| {
                         EndpointError::Failed("the guest has ended by itself".to_owned())
                     })?;
+                    self.hand_on()?;
                     let ran = joined(&std::mem::take(&mut self.held), ran);
                     pipes.send(&encode_frame(RAN, &ran))?;
                 }
                 FINISH => {
                     self.machine.send(&encode_frame(FINISH, &[]))?;
                     let has_left = self.machine.leave()?;
-                    let bye = match &self.greeting {
-                        Greeting::Endpoint(hello) => {
-                            serde_json::to_vec(&self.bye(hello, has_left)?)?
-                        }
-                        Greeting::Proxy(_) => serde_json::to_vec(&self.bye_of_proxy())?,
-                    };
-                    return pipes.send(&encode_frame(BYE, &bye));
+                    self.hand_on()?;
+                    return pipes.send(&encode_frame(BYE, &self.last_words(has_left)?));
                 }
                 other => {
                     let what = format!("{} in place of RUN or FINISH", frame_name(other));
@@ -142,6 +155,38 @@ impl Guest {
             Ok(None) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// BYE, as JSON.
+    fn last_words(&self, has_left: bool) -> Result<Vec<u8>, EndpointError> {
+        Ok(match (&self.greeting, &self.printed) {
+            (_, Some(_)) => serde_json::to_vec(&self.bye_of_command()?)?,
+            (Greeting::Endpoint(hello), None) => serde_json::to_vec(&self.bye(hello, has_left)?)?,
+            (Greeting::Proxy(_), None) => serde_json::to_vec(&self.bye_of_proxy())?,
+        })
+    }
+
+    /// Hands on what a command has printed.
+    fn hand_on(&mut self) -> Result<(), EndpointError> {
+        self.printed.as_mut().map_or(Ok(()), Printed::hand_on)
+    }
+
+    fn report_of_command(&self) -> Result<CommandReport, EndpointError> {
+        let report = task::read(&self.folder.path().join(REPORT))?;
+        report.ok_or_else(|| EndpointError::Failed("the guest did not come up".to_owned()))
+    }
+
+    /// How a command ended, as `bentpipe-sim shell` wants to know it.
+    fn bye_of_command(&self) -> Result<Bye, EndpointError> {
+        let report = self.report_of_command()?;
+        let mut statistics = Statistics::default();
+        statistics.say("exit_code", report.code);
+        statistics.say("ended_ns", report.ended_ns);
+        Ok(Bye {
+            error: report.problem,
+            statistics,
+            ..Bye::default()
+        })
     }
 
     fn report(&self) -> Result<Option<Report>, EndpointError> {

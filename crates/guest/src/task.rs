@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bentpipe_endpoint::EndpointError;
 use serde::de::DeserializeOwned;
@@ -23,6 +23,8 @@ pub const DOWNLOADS: &str = "downloads";
 pub const QLOG: &str = "qlog";
 /// The file for its TLS secrets.
 pub const KEYLOG: &str = "keys";
+/// The files of what a command prints: standard output and standard error.
+pub const PRINTED: [&str; 2] = ["stdout", "stderr"];
 
 /// The part that a guest's program plays.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +55,19 @@ pub struct Task {
     pub local: IpAddr,
     /// The wall-clock time of time zero.
     pub epoch_unix_s: u64,
+    /// What a command finds around it; none for a program that keeps the contract.
+    pub surroundings: Option<Surroundings>,
+}
+
+/// The surroundings of a command, a program that knows nothing of the contract.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Surroundings {
+    /// The name of its host.
+    pub host: String,
+    /// What `/etc/hosts` says.
+    pub hosts: String,
+    /// Its working directory, in which it may write.
+    pub folder: PathBuf,
 }
 
 /// A guest's report: how its program ended.
@@ -64,6 +79,17 @@ pub struct Report {
     pub signal: Option<i32>,
     /// When it ended, in nanoseconds since time zero; none if that was before.
     pub ended_ns: Option<u64>,
+}
+
+/// A guest's report of a command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandReport {
+    /// Its exit code, as shells say it: that of a signal is above 128.
+    pub code: i32,
+    /// When it ended, in nanoseconds since time zero; none if it has not lived then.
+    pub ended_ns: Option<u64>,
+    /// Why it could not be started, or is of no use.
+    pub problem: Option<String>,
 }
 
 /// Writes a value as JSON.

@@ -100,8 +100,20 @@ impl Child {
         scratch: &Path,
         silence: Duration,
     ) -> Result<Self, ChildError> {
+        Self::start_with(host, command, scratch, silence, Vec::new())
+    }
+
+    /// The same, with descriptors that it finds from its fd 5 on.
+    pub fn start_with(
+        host: HostName,
+        command: &[String],
+        scratch: &Path,
+        silence: Duration,
+        further: Vec<OwnedFd>,
+    ) -> Result<Self, ChildError> {
         let program = command.first().cloned().unwrap_or_default();
-        Self::spawn(host, command, scratch, silence).map_err(|source| ChildError::Start {
+        let started = Self::spawn(host, command, scratch, silence, further);
+        started.map_err(|source| ChildError::Start {
             host,
             program,
             source,
@@ -113,6 +125,7 @@ impl Child {
         command: &[String],
         scratch: &Path,
         silence: Duration,
+        further: Vec<OwnedFd>,
     ) -> io::Result<Self> {
         let (program, arguments) = command
             .split_first()
@@ -133,17 +146,13 @@ impl Child {
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log.try_clone()?);
+        let descriptors = [its_3, its_4].into_iter().chain(further).zip(3..);
+        let mappings = descriptors.map(|(parent_fd, child_fd)| FdMapping {
+            parent_fd,
+            child_fd,
+        });
         starter
-            .fd_mappings(vec![
-                FdMapping {
-                    parent_fd: its_3,
-                    child_fd: 3,
-                },
-                FdMapping {
-                    parent_fd: its_4,
-                    child_fd: 4,
-                },
-            ])
+            .fd_mappings(mappings.collect())
             .map_err(|_| io::Error::other("file descriptors collide"))?;
         let process = starter.spawn()?;
         Ok(Self {
@@ -158,6 +167,11 @@ impl Child {
             inbox: Vec::new(),
             reaped: None,
         })
+    }
+
+    /// Where it is.
+    pub fn host(&self) -> HostName {
+        self.host
     }
 
     /// Sends a whole frame, and keeps it.

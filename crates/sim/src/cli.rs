@@ -17,6 +17,7 @@ Examples:
 #[derive(Debug, PartialEq, Eq)]
 pub enum Command {
     Trial,
+    Shell,
     Scenario {
         file: PathBuf,
         sets: Vec<(String, String)>,
@@ -38,6 +39,7 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command, Error
     let (name, mut given) = matches.remove_subcommand().expect("clap asks for one");
     Ok(match name.as_str() {
         "trial" => Command::Trial,
+        "shell" => Command::Shell,
         "scenario" => Command::Scenario {
             file: given.remove_one("file").expect("clap asks for it"),
             sets: all(&mut given, "set"),
@@ -52,6 +54,10 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Command, Error
 fn command() -> clap::Command {
     let trial = clap::Command::new("trial")
         .about("Run one trial, a job in JSON on standard input, and print its result as JSON");
+    let shell = clap::Command::new("shell").about(
+        "Run two commands in guests with a link between them, a job in JSON on standard input, \
+         and exit as the client's does",
+    );
     let scenario = clap::Command::new("scenario")
         .about("Print a scenario as it is understood, as JSON")
         .arg(file("file", "FILE").help("A scenario in TOML"))
@@ -80,7 +86,7 @@ fn command() -> clap::Command {
         .after_help(EXAMPLES)
         .subcommand_required(true)
         .disable_help_subcommand(true)
-        .subcommands([trial, scenario, replay])
+        .subcommands([trial, shell, scenario, replay])
 }
 
 fn file(name: &'static str, value: &'static str) -> Arg {
@@ -112,6 +118,7 @@ mod tests {
     #[test]
     fn commands_are_understood() {
         assert_eq!(parse_words(&["trial"]), Ok(Command::Trial));
+        assert_eq!(parse_words(&["shell"]), Ok(Command::Shell));
         let sets = vec![("forward.queue".to_owned(), "1BDP".to_owned())];
         let scenario = Command::Scenario {
             file: "sat.toml".into(),

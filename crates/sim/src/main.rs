@@ -1,7 +1,7 @@
 //! `bentpipe-sim`: real QUIC stacks against each other in virtual time.
 //!
 //! `trial` runs one trial from a job (JSON on standard input) and prints its result (JSON on standard output);
-//! `scenario` prints a scenario as it is understood; `replay` drives one endpoint program alone through a conversation
+//! `shell` has two commands live behind a link, which its job names; `scenario` prints a scenario as it is understood; `replay` drives one endpoint program alone through a conversation
 //! that a failed trial left behind. People use the `bentpipe` command, which starts this one.
 
 mod child;
@@ -13,6 +13,7 @@ mod packet;
 mod programs;
 mod replay;
 mod scenario;
+mod shell;
 mod trial;
 
 use std::process::ExitCode;
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
     };
     let result = match command {
         cli::Command::Trial => trial::from_standard_input(),
+        cli::Command::Shell => return shell::from_standard_input(),
         cli::Command::Scenario { file, sets } => scenario::print(&file, &sets),
         cli::Command::Replay { frames, command } => replay::replay(&frames, &command),
     };

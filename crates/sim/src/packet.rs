@@ -4,13 +4,15 @@ use std::net::SocketAddr;
 
 use bentpipe_trial::{IpPacket, Transport};
 use bentpipe_wire::capture::CapturedPacket;
-use bentpipe_wire::{Endpoints, IpLayer, IpVersion, Path, encapsulate};
+use bentpipe_wire::{Endpoints, IpLayer, IpVersion, Path, TCP, encapsulate};
 use bytes::Bytes;
 
 /// The longest UDP payload that a packet of IPv6 carries; IPv4 carries 20 bytes more.
 const PAYLOAD_LIMIT: usize = 65_487;
 /// Link type 101: raw IP.
 const RAW: u16 = 101;
+/// Stands for the transport of what is no whole datagram, such as a fragment (IANA: reserved).
+const UNKNOWN: u8 = 255;
 
 /// The form that the datagrams of a program have.
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +22,8 @@ pub enum DatagramForm {
     /// Whole IP packets. Those that come from a program that knows UDP alone come by these addresses:
     /// the ones by which the program itself last sent UDP, once it has.
     Ip { own: SocketAddr, other: SocketAddr },
+    /// Whole IP packets of any kind, between any ports.
+    Any,
 }
 
 /// A packet that was sent.
@@ -40,13 +44,7 @@ impl DatagramForm {
                 whole: None,
             }),
             Self::Ip { own, other } => {
-                let captured = CapturedPacket {
-                    interface: 0,
-                    time: None,
-                    link_type: RAW,
-                    bytes: &bytes,
-                    comment: None,
-                };
+                let captured = captured(&bytes);
                 let ip = IpPacket::parse(&captured)?;
                 if let (Transport::Udp(_), Some(path)) = (&ip.transport, path_of(&captured)) {
                     (*own, *other) = (path.source, path.destination);
@@ -54,6 +52,10 @@ impl DatagramForm {
                 let whole = Some(bytes);
                 Some(SentPacket { ip, whole })
             }
+            Self::Any => Some(SentPacket {
+                ip: any(&bytes)?,
+                whole: Some(bytes),
+            }),
         }
     }
 
@@ -63,6 +65,7 @@ impl DatagramForm {
         match (self, &packet.ip.transport) {
             (Self::Udp(_), Transport::Udp(payload)) => Some(payload.clone()),
             (Self::Udp(_), _) => None,
+            (Self::Any, _) => packet.whole.clone(),
             (Self::Ip { own, other }, transport) => {
                 if let Some(whole) = &packet.whole {
                     return Some(whole.clone());
@@ -85,6 +88,42 @@ impl DatagramForm {
 
 fn path_of(captured: &CapturedPacket) -> Option<Path> {
     IpLayer::of(captured).ok()??.path()
+}
+
+fn captured(bytes: &[u8]) -> CapturedPacket<'_> {
+    CapturedPacket {
+        interface: 0,
+        time: None,
+        link_type: RAW,
+        bytes,
+        comment: None,
+    }
+}
+
+/// A packet with all that stands behind its IP header, ports of UDP too; None if it is none.
+fn any(bytes: &Bytes) -> Option<IpPacket> {
+    let version = IpVersion::try_from(bytes.first()? >> 4).ok()?;
+    let (ecn, protocol, content) = match IpLayer::of(&captured(bytes)) {
+        Ok(ip) => ip.map(|ip| (ip.ecn, ip.protocol, bytes.slice_ref(ip.transport())))?,
+        Err(_) => (
+            0,
+            UNKNOWN,
+            bytes.slice(version.header_bytes().min(bytes.len())..),
+        ),
+    };
+    let transport = match protocol {
+        TCP => Transport::Tcp(content),
+        protocol => Transport::Other {
+            protocol,
+            bytes: content,
+        },
+    };
+    Some(IpPacket {
+        version,
+        ecn,
+        transport,
+        bytes: u32::try_from(bytes.len()).ok()?,
+    })
 }
 
 #[cfg(test)]
@@ -126,6 +165,23 @@ mod tests {
         let answer = udp.read(0, Bytes::from_static(b"answer")).unwrap();
         let whole = form.write(&answer, 1).unwrap();
         assert_eq!(whole[22..24], 34567_u16.to_be_bytes(), "its port");
+    }
+
+    #[test]
+    fn of_any_packet_ports_and_fragments_are_kept() {
+        let (mut udp, mut any) = (UDP, DatagramForm::Any);
+        let datagram = udp.read(0, Bytes::from_static(b"payload")).unwrap();
+        let whole = ip().write(&datagram, 1).unwrap();
+        let found = any.read(0, whole.clone()).unwrap();
+        assert_eq!(found.ip.transport.content(), &whole[20..], "its header too");
+        assert_eq!(found.ip.transport.protocol(), 17);
+        assert_eq!(any.write(&found, 9), Some(whole.clone()));
+        let mut fragment = whole.to_vec();
+        fragment[7] = 1; // its offset
+        let found = any.read(0, fragment.clone().into()).unwrap();
+        assert_eq!(found.ip.transport.protocol(), UNKNOWN);
+        assert_eq!(any.write(&found, 9), Some(fragment.into()));
+        assert!(any.read(0, Bytes::new()).is_none());
     }
 
     #[test]

@@ -211,7 +211,7 @@ fn since(zero: Span, bye: Bye) -> Bye {
 }
 
 /// The seed of one program of a flow: each draws from a stream of its own.
-fn seed_of(trial: u64, flow: usize, role: &str) -> u64 {
+pub fn seed_of(trial: u64, flow: usize, role: &str) -> u64 {
     let mut digest = Sha256::new()
         .chain_update(trial.to_be_bytes())
         .chain_update(role);
@@ -226,7 +226,8 @@ fn seed_of(trial: u64, flow: usize, role: &str) -> u64 {
     )
 }
 
-fn parse<T: serde::de::DeserializeOwned>(
+/// What a program says in a frame.
+pub fn parse<T: serde::de::DeserializeOwned>(
     body: &[u8],
     child: &Child,
     frame: &str,

@@ -45,16 +45,7 @@ struct GreetedFlow {
 
 impl<'a> Trial<'a> {
     fn new(job: &'a Job) -> Result<Self, Box<dyn Error>> {
-        let name = &job.scenario.name;
-        let no_delay = |hop: &Hop| {
-            Direction::BOTH
-                .map(|way| hop.min_one_way(way))
-                .contains(&Span::ZERO)
-        };
-        if let Some(hop) = job.hops().into_iter().find(no_delay) {
-            let what = "virtual time needs a delay above 0 in both directions";
-            return Err(format!("scenario {name}: {}: {what}", hop.name()).into());
-        }
+        check_delays(&job.hops())?;
         let scratch = tempfile::Builder::new().prefix("bentpipe-").tempdir()?;
         let setups = flow_setups(job, scratch.path())?;
         Ok(Self {
@@ -149,6 +140,20 @@ impl<'a> Trial<'a> {
             observation: None,
         }
     }
+}
+
+/// Virtual time needs to know for how long nothing can arrive.
+pub fn check_delays(hops: &[Hop]) -> Result<(), String> {
+    let no_delay = |hop: &&Hop| {
+        Direction::BOTH
+            .map(|way| hop.min_one_way(way))
+            .contains(&Span::ZERO)
+    };
+    hops.iter().find(no_delay).map_or(Ok(()), |hop| {
+        let what = "virtual time needs a delay above 0 in both directions";
+        let (name, hop) = (&hop.scenario().name, hop.name());
+        Err(format!("scenario {name}: {hop}: {what}"))
+    })
 }
 
 /// Has the programs of a flow end.

@@ -37,5 +37,5 @@ pub use job::{
 pub use preparation::flow_setups;
 pub use record::{path_facts, result};
 pub use schema::{Fidelity, FlowResult, HopResult, LinkCounts, Outcome, ProxyResult, TrialResult};
-pub use setup::FlowSetup;
+pub use setup::{FlowSetup, Network, address};
 pub use verdict::{FlowEnd, ProofFailure, Verdict};

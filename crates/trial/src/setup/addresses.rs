@@ -17,6 +17,7 @@ pub enum Network {
 }
 
 /// The address of the host with that number in a network.
+#[must_use]
 pub fn address(version: IpVersion, network: Network, number: u8) -> IpAddr {
     match version {
         IpVersion::V4 => {

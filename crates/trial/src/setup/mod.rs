@@ -15,7 +15,7 @@ use bentpipe_endpoint::contract::{CONTRACT, ProxyHello};
 use bentpipe_link::HostName;
 use bentpipe_units::Span;
 
-use self::addresses::{Network, address};
+pub use self::addresses::{Network, address};
 use crate::job::{EPOCH_UNIX_S, FlowJob, Job, Role, Variant};
 
 /// The files, folders and addresses of a flow of a job. The first flow is the one that is measured.
