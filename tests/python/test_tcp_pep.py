@@ -121,8 +121,9 @@ def test_what_cannot_be_is_unsupported_and_says_why(bentpipe: Command) -> None:
 @pytest.mark.usefixtures("namespaces")
 def test_in_real_time_too(bentpipe: Command) -> None:
     words = ["--testbed", "emu", "--scenario", "goodput", "--bytes", "200kB", "--treatment", f"{BOTH}:iw=30"]
-    (record,) = run(bentpipe, *words)
+    (record,) = run(bentpipe, *words, "--flow", "client=linux,server=linux")
     if record["outcome"] != "invalid":  # the machine was too busy
         assert (record["outcome"], record["detail"]) == ("ok", "")
+        assert [one["outcome"] for one in record["flows"]] == ["ok", "ok"]
         assert [one["statistics"]["connections_total"] for one in record["proxies"]] == [1, 1]
         assert [hop["connections"] for hop in record["hops"]] == [1, 1, 1]

@@ -5,8 +5,10 @@
 //! machine has, and then those that options ask for. Elsewhere nothing is touched, and options
 //! that would need it are refused.
 
+mod limits;
 mod namespace;
 mod socket;
 
+pub use limits::raise_descriptors;
 pub use namespace::{NamespaceSettings, WINDOWS};
 pub use socket::{SocketKind, congestion_control};

@@ -1,21 +1,18 @@
-//! One direction of a pair of connections: bytes from one socket wait in a pipe, bounded, for the
-//! other. They never leave the kernel (splice(2)).
+//! One direction of a pair of connections: bytes from one socket wait in memory, bounded, for the
+//! other.
 
 use std::os::fd::OwnedFd;
 
-use rustix::io::Errno;
+use rustix::io::{Errno, read, write};
 use rustix::net::{Shutdown, shutdown};
-use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice};
 
 /// A direction under way.
 #[derive(Debug)]
-pub struct PipeDirection {
-    entrance: OwnedFd,
-    exit: OwnedFd,
-    /// Bytes that fit into the pipe.
-    capacity: usize,
-    /// Bytes that wait in it.
-    waiting: usize,
+pub struct BufferedDirection {
+    /// All the room that there is. The system gives memory as it is used.
+    buffer: Vec<u8>,
+    /// Where in it the bytes begin and end that wait.
+    waiting: std::ops::Range<usize>,
     /// The sender has said that no more will come.
     is_ending: bool,
     /// The receiver was told so.
@@ -24,19 +21,16 @@ pub struct PipeDirection {
     pub carried: u64,
 }
 
-impl PipeDirection {
-    pub fn new(buffer: usize) -> Result<Self, Errno> {
-        let (exit, entrance) = pipe_with(PipeFlags::NONBLOCK | PipeFlags::CLOEXEC)?;
-        let capacity = fcntl_setpipe_size(&entrance, buffer)?;
-        Ok(Self {
-            entrance,
-            exit,
-            capacity,
-            waiting: 0,
+impl BufferedDirection {
+    /// One in which so many bytes may wait.
+    pub fn new(buffer: usize) -> Self {
+        Self {
+            buffer: vec![0; buffer],
+            waiting: 0..0,
             is_ending: false,
             has_ended: false,
             carried: 0,
-        })
+        }
     }
 
     /// Whether all that was ever to come has gone through, and its end as well.
@@ -46,37 +40,51 @@ impl PipeDirection {
 
     /// Moves what can be moved now; whether there was anything. An error is one of the connections'.
     pub fn pump(&mut self, from: &OwnedFd, to: &OwnedFd) -> Result<bool, Errno> {
-        let mut moved = false;
-        if !self.is_ending && self.waiting < self.capacity {
-            let room = self.capacity - self.waiting;
-            match transfer(from, &self.entrance, room)? {
-                Some(0) => self.is_ending = true,
-                Some(count) => self.waiting += count,
-                None => {}
-            }
-            moved |= self.waiting > 0;
-        }
-        if self.waiting > 0 {
-            let Some(count) = transfer(&self.exit, to, self.waiting)? else {
-                return Ok(false); // until the receiver takes more
-            };
-            self.waiting -= count;
-            self.carried += count as u64;
-        }
-        if self.is_ending && self.waiting == 0 && !self.has_ended {
+        let came = self.fill(from)?;
+        let went = self.drain(to)?;
+        if self.is_ending && self.waiting.is_empty() && !self.has_ended {
             shutdown(to, Shutdown::Write)?;
             self.has_ended = true;
         }
-        Ok(moved)
+        Ok(came || went)
+    }
+
+    fn fill(&mut self, from: &OwnedFd) -> Result<bool, Errno> {
+        if self.waiting.is_empty() {
+            self.waiting = 0..0;
+        } else if self.waiting.end == self.buffer.len() {
+            self.buffer.copy_within(self.waiting.clone(), 0);
+            self.waiting = 0..self.waiting.len();
+        }
+        if self.is_ending || self.waiting.end == self.buffer.len() {
+            return Ok(false);
+        }
+        match now(|| read(from, &mut self.buffer[self.waiting.end..]))? {
+            Some(0) => self.is_ending = true,
+            Some(count) => self.waiting.end += count,
+            None => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn drain(&mut self, to: &OwnedFd) -> Result<bool, Errno> {
+        if self.waiting.is_empty() {
+            return Ok(false);
+        }
+        let Some(count) = now(|| write(to, &self.buffer[self.waiting.clone()]))? else {
+            return Ok(false); // until the receiver takes more
+        };
+        self.waiting.start += count;
+        self.carried += count as u64;
+        Ok(true)
     }
 }
 
-/// How many bytes were moved; None: none can be, now.
-fn transfer(from: &OwnedFd, to: &OwnedFd, count: usize) -> Result<Option<usize>, Errno> {
-    let flags = SpliceFlags::NONBLOCK | SpliceFlags::MOVE;
+/// What a system call did; None: it would have to wait.
+fn now(mut call: impl FnMut() -> Result<usize, Errno>) -> Result<Option<usize>, Errno> {
     loop {
-        match splice(from, None, to, None, count, flags) {
-            Ok(moved) => return Ok(Some(moved)),
+        match call() {
+            Ok(count) => return Ok(Some(count)),
             Err(Errno::AGAIN) => return Ok(None),
             Err(Errno::INTR) => {}
             Err(error) => return Err(error),
@@ -91,9 +99,12 @@ mod tests {
 
     use super::*;
 
+    const BUFFER: usize = 4096;
+
     fn socket_pair() -> (OwnedFd, UnixStream) {
         let (own, other) = UnixStream::pair().unwrap();
         own.set_nonblocking(true).unwrap();
+        other.set_nonblocking(true).unwrap();
         (own.into(), other)
     }
 
@@ -101,7 +112,7 @@ mod tests {
     fn bytes_and_their_end_go_through() {
         let (from, mut sender) = socket_pair();
         let (to, mut receiver) = socket_pair();
-        let mut direction = PipeDirection::new(4096).unwrap();
+        let mut direction = BufferedDirection::new(BUFFER);
         sender.write_all(b"bytes").unwrap();
         assert!(direction.pump(&from, &to).unwrap());
         assert!(!direction.pump(&from, &to).unwrap());
@@ -116,27 +127,35 @@ mod tests {
     #[test]
     fn what_nobody_takes_waits_and_is_bounded() {
         let (from, mut sender) = socket_pair();
-        let (to, receiver) = socket_pair();
-        sender.set_nonblocking(true).unwrap();
-        let mut direction = PipeDirection::new(4096).unwrap();
-        let chunk = vec![7; 65_536];
-        let mut accepted = 0;
-        let mut idle = 0;
-        while idle < 3 {
+        let (to, mut receiver) = socket_pair();
+        let mut direction = BufferedDirection::new(BUFFER);
+        let (chunk, mut accepted) = (vec![7; 65_536], 0);
+        loop {
             let count = sender.write(&chunk).unwrap_or(0);
             accepted += count;
-            let moved = direction.pump(&from, &to).unwrap();
-            idle = if count == 0 && !moved { idle + 1 } else { 0 };
+            if !direction.pump(&from, &to).unwrap() && count == 0 {
+                break;
+            }
         }
-        assert!(direction.waiting <= direction.capacity);
+        assert_eq!(direction.waiting.len(), BUFFER);
         drop(sender);
-        let mut receiver = receiver;
-        receiver.set_nonblocking(true).unwrap();
-        let (mut all, mut buffer) = (0, vec![0; 65_536]);
+        let (mut all, mut taken) = (0, vec![0; 65_536]);
         while !direction.has_ended() || all < accepted {
+            all += receiver.read(&mut taken).unwrap_or(0);
             direction.pump(&from, &to).unwrap();
-            all += receiver.read(&mut buffer).unwrap_or(0);
         }
         assert_eq!(all, accepted);
+    }
+
+    #[test]
+    fn a_full_buffer_that_empties_at_once_is_not_the_last() {
+        let (from, mut sender) = socket_pair();
+        let (to, mut receiver) = socket_pair();
+        let mut direction = BufferedDirection::new(BUFFER);
+        sender.write_all(&vec![7; 2 * BUFFER]).unwrap();
+        // Each call says that there may be more, until there is none: no event will come for it.
+        while direction.pump(&from, &to).unwrap() {}
+        let mut taken = vec![0; 4 * BUFFER];
+        assert_eq!(receiver.read(&mut taken).unwrap(), 2 * BUFFER);
     }
 }

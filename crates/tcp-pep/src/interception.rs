@@ -27,7 +27,11 @@ impl Intercepted {
         let mut netlink = Netlink::open()?;
         let [client, server] = [self.client, self.server].map(|it| netlink.device_to(it));
         let (client, server) = (client?, server?);
-        netlink.add_local_route(everything(self.client), TABLE)?;
+        match netlink.add_local_route(everything(self.client), TABLE) {
+            // Of another flow's proxy on this host.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            result => result?,
+        }
         for (device, is_reply) in [(client, false), (server, true)] {
             let device = netlink.name_of(device)?;
             netlink.intercept(&Interception {

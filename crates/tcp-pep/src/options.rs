@@ -5,8 +5,8 @@ use bentpipe_linux_tcp::{NamespaceSettings, WINDOWS, congestion_control};
 
 /// Bytes that may wait between two connections, in each direction, unless `buffer` says otherwise.
 const BUFFER_BYTES: u64 = 1 << 18;
-/// What the kernel gives an ordinary user's pipe at most.
-const BUFFER_LIMIT: u64 = 1 << 20;
+/// More than this is none for each of thousands of connections.
+const BUFFER_LIMIT: u64 = 1 << 26;
 
 /// A configuration of Kuhn 2020, table III: the largest buffers of senders and receivers, in bytes, and
 /// the initial window, in packets.

@@ -7,10 +7,12 @@ use std::time::Duration;
 use bentpipe_endpoint::EndpointError;
 use bentpipe_linux_tcp::SocketKind;
 use rustix::io::Errno;
-use rustix::net::sockopt::{set_socket_linger, set_tcp_nodelay, socket_error};
+use rustix::net::sockopt::{
+    set_socket_linger, set_socket_reuseaddr, set_tcp_nodelay, socket_error,
+};
 use rustix::net::{bind, connect, getpeername, getsockname};
 
-use crate::direction::PipeDirection;
+use crate::direction::BufferedDirection;
 
 /// Steps of one pair before others have their turn.
 const STEPS: usize = 64;
@@ -32,13 +34,21 @@ pub struct Pair {
     pub client: OwnedFd,
     pub server: OwnedFd,
     is_connected: bool,
-    to_server: PipeDirection,
-    to_client: PipeDirection,
+    to_server: BufferedDirection,
+    to_client: BufferedDirection,
 }
 
 impl Pair {
     /// Opens the connection for a client's, by the client's own address to the one that it wanted.
     pub fn open(client: OwnedFd, kind: &SocketKind, buffer: usize) -> Result<Self, EndpointError> {
+        // Whatever becomes of it until it is a pair, the client is told by a reset.
+        let _ = set_socket_linger(&client, Some(Duration::ZERO));
+        let pair = Self::connect(client, kind, buffer)?;
+        let _ = set_socket_linger(&pair.client, None);
+        Ok(pair)
+    }
+
+    fn connect(client: OwnedFd, kind: &SocketKind, buffer: usize) -> Result<Self, EndpointError> {
         let failed = |error: Errno| EndpointError::io("opening a connection")(error.into());
         let wanted: SocketAddr = getsockname(&client)
             .and_then(TryInto::try_into)
@@ -48,6 +58,8 @@ impl Pair {
             .map_err(failed)?;
         set_tcp_nodelay(&client, true).map_err(failed)?;
         let server = kind.make(wanted)?;
+        // The client's port may be taken for a connection to elsewhere.
+        set_socket_reuseaddr(&server, true).map_err(failed)?;
         bind(&server, &from).map_err(failed)?;
         match connect(&server, &wanted) {
             Ok(()) | Err(Errno::INPROGRESS) => {}
@@ -57,15 +69,17 @@ impl Pair {
             client,
             server,
             is_connected: false,
-            to_server: PipeDirection::new(buffer).map_err(failed)?,
-            to_client: PipeDirection::new(buffer).map_err(failed)?,
+            to_server: BufferedDirection::new(buffer),
+            to_client: BufferedDirection::new(buffer),
         })
     }
 
     /// Moves what can be moved. An error is one of the connections': both are to be reset.
     pub fn pump(&mut self) -> Result<PairState, Errno> {
+        // A reset is an event of a socket that may have nothing to read or to be written.
+        socket_error(&self.client)??;
+        socket_error(&self.server)??;
         if !self.is_connected {
-            socket_error(&self.server)??;
             match getpeername(&self.server) {
                 Ok(_) => self.is_connected = true,
                 Err(Errno::NOTCONN) => return Ok(PairState::Waiting),

@@ -5,13 +5,12 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use bentpipe_endpoint::EndpointError;
-use bentpipe_linux_tcp::SocketKind;
+use bentpipe_linux_tcp::{SocketKind, raise_descriptors};
 use rustix::buffer::spare_capacity;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with};
-use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::options::ProxyOptions;
 use crate::pair::{Pair, PairState};
@@ -56,7 +55,7 @@ impl Relay {
             transparent: true,
             nonblocking: true,
         };
-        allow_many_descriptors();
+        raise_descriptors();
         let listener = of(&options.client_side.congestion).listen(any)?;
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(failed)?;
         watch(&epoll, &listener, LISTENER, EventFlags::IN)?;
@@ -151,6 +150,9 @@ impl Relay {
             "bentpipe-tcp-pep: no room for more than {} pairs",
             self.pairs.len()
         );
+        if self.pairs.is_empty() {
+            return Err(failed(Errno::MFILE)); // nobody will make room
+        }
         self.is_paused = true;
         epoll::delete(&self.epoll, &self.listener).map_err(failed)
     }
@@ -184,13 +186,6 @@ impl Relay {
             }
         }
     }
-}
-
-/// A pair has six descriptors: as many are allowed as may be.
-fn allow_many_descriptors() {
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    let _ = setrlimit(Resource::Nofile, limit); // fewer pairs, then
 }
 
 fn watch(

@@ -7,7 +7,6 @@
 mod client;
 mod files;
 mod kernel;
-mod limits;
 mod server;
 
 use std::env;
@@ -70,7 +69,7 @@ fn run() -> Result<(), EndpointError> {
     let parallel = parallel.map_or(PARALLEL, |it| usize::try_from(it).expect("it is small"));
     options.finish()?;
     kernel.apply()?;
-    limits::raise();
+    bentpipe_linux_tcp::raise_descriptors();
     match setup.role {
         Role::Client => client::run(&setup, &kernel, parallel),
         Role::Server => server::run(&setup, &kernel),

@@ -34,13 +34,20 @@ impl HopObservation {
         (!self.connections.is_empty()).then(|| complete.collect())
     }
 
-    /// The connections that a client is measured by: those that carry its files; where the test case has two, the second,
-    /// and of TCP, whose requests have one each, all behind the first.
+    /// The connections that a client is measured by: those that carry its files; where the test case has two, the second.
     pub(crate) fn measured(&self, facts: TestCaseFacts) -> Vec<&DecodedConnection> {
         if facts.has_two_connections() {
             let complete = self.completed().unwrap_or_default();
-            let most = if are_tcp(&complete) { usize::MAX } else { 1 };
-            return complete.into_iter().skip(1).take(most).collect();
+            return complete.into_iter().skip(1).take(1).collect();
+        }
+        self.carrying()
+    }
+
+    /// The connections of a hop between proxies: TCP's are the client's, one for one; how many of QUIC a proxy has is its
+    /// own affair.
+    pub(crate) fn of_hop(&self, facts: TestCaseFacts) -> Vec<&DecodedConnection> {
+        if are_tcp(&self.completed().unwrap_or_default()) {
+            return self.measured(facts);
         }
         self.carrying()
     }

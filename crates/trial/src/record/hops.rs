@@ -59,7 +59,9 @@ fn result(
     files: MeasuredFiles,
 ) -> HopResult {
     let facts = link_facts(hop, files);
-    let readable = observed.has_secrets.then(|| observed.carrying());
+    let readable = observed
+        .has_secrets
+        .then(|| observed.of_hop(files.testcase));
     let seen = readable.and_then(|all| on_wire(&all, &facts));
     let (metrics, findings) = seen.unzip();
     let metrics: Option<&Metrics> = metrics.as_ref();

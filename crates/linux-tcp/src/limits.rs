@@ -1,12 +1,12 @@
-//! The limits of the system, raised for thousands of connections at once, each with a thread.
+//! The limits of the system, raised for thousands of connections at once.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Each connection has a socket and a file; 30,000 of them are all that one address has ports for.
 const DESCRIPTORS: u64 = 65_536;
 
-/// Raises them as far as this process may.
-pub fn raise() {
+/// Raises the number of descriptors as far as this process may.
+pub fn raise_descriptors() {
     let limit = getrlimit(Resource::Nofile);
     let allowed = limit.maximum.unwrap_or(DESCRIPTORS);
     let more = |count: u64| Rlimit {
