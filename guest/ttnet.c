@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /* tt0 and tt1, network devices whose packets and whose time belong to a coordinator.
  *
- * They carry whole IP packets and speak, on two pipes (boot word ttnet=READ,WRITE,DEVICES), the frames of
- * endpoints/CONTRACT.md section 4 with `carries = "ip"`; what bit 7 of `ecn` marks, a proxy's side
- * towards the server, is tt1. RUN brings arrivals and says until when to live, RAN answers with departures and the next wake. The whole kernel stands still while it waits
- * for RUN. At FINISH it sends SIGINT to the first process, and goes on by itself to its end.
+ * They carry whole IP packets and speak, on two pipes (boot word ttnet=READ,WRITE,DEVICES), the frames
+ * of endpoints/CONTRACT.md section 4 with `carries = "ip"`; what bit 7 of `ecn` marks, a proxy's side
+ * towards the server, is tt1. RUN brings arrivals and says until when to live, RAN answers with
+ * departures and the next wake. The whole kernel stands still while it waits for RUN. At FINISH it
+ * sends SIGINT to the first process, and goes on by itself to its end.
  *
  * In /sys/module/ttnet/parameters, writing 1 to `begin` makes this time zero, and 2 the time of the
- * first packet of TCP or UDP; packets of before are dropped.
- * It reads 1 from then on. `done` is what RAN says of it: 0 not done, 1 done, 2 done when there was a
- * TCP connection and none is there any more, or when a packet of another protocol has come.
+ * first packet of TCP or UDP; packets of before are dropped. It reads 1 from then on. `done` is what
+ * RAN says of it: 0 not done, 1 done, 2 done when there was a TCP connection and none is there any
+ * more, or when a packet of another protocol has come.
  */
 #include <linux/if_arp.h>
 #include <linux/ip.h>

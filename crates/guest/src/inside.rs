@@ -10,7 +10,7 @@ mod surround;
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
@@ -325,14 +325,6 @@ fn now() -> Duration {
     Duration::new(seconds, u32::try_from(tv_nsec).unwrap_or_default())
 }
 
-fn everything(local: IpAddr) -> Prefix {
-    let address: IpAddr = match local {
-        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    };
-    Prefix { address, length: 0 }
-}
-
 fn mount_all() -> Result<(), EndpointError> {
     for (kind, place) in [
         ("proc", "/proc"),
@@ -403,10 +395,10 @@ fn connect(task: &Task) -> io::Result<()> {
     if let Part::Proxy { client, .. } = task.part {
         netlink.set_up(SERVER_SIDE)?;
         netlink.add_device_route(only(client), DEVICE)?;
-        return netlink.add_device_route(everything(client), SERVER_SIDE);
+        return netlink.add_device_route(Prefix::everything(client), SERVER_SIDE);
     }
     netlink.add_address(DEVICE, only(task.local))?;
-    netlink.add_device_route(everything(task.local), DEVICE)
+    netlink.add_device_route(Prefix::everything(task.local), DEVICE)
 }
 
 fn only(address: IpAddr) -> Prefix {

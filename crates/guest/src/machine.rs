@@ -178,8 +178,8 @@ fn without_surprises(starter: &mut Command) -> &mut Command {
     }
 }
 
-/// Keeps this process, and the guest with it, on one processor: between two, every system call of
-/// a guest's programs costs three times as much. Two that start one after the other get different ones.
+/// Keeps this process, and the guest with it, on one processor: every system call of a guest's
+/// programs goes from one process to another. Two that start one after the other get different ones.
 fn stay_on_one_processor() -> io::Result<()> {
     let allowed = sched_getaffinity(None)?;
     let count = allowed.count() as usize;

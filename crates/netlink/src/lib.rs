@@ -51,6 +51,16 @@ pub struct Prefix {
 }
 
 impl Prefix {
+    /// That of all addresses of the version of IP of `like`.
+    #[must_use]
+    pub fn everything(like: IpAddr) -> Self {
+        let address: IpAddr = match like {
+            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        Self { address, length: 0 }
+    }
+
     /// The address with nothing but the prefix in it.
     fn network(self) -> IpAddr {
         match self.address {

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_datagram_is_the_same_behind_either_carriage() {
+    fn a_datagram_is_the_same_in_either_form() {
         let (mut udp, mut whole_packets) = (UDP, ip());
         let sent = udp.read(2, Bytes::from_static(b"payload")).unwrap();
         assert_eq!(sent.ip.bytes, 28 + 7);

@@ -4,7 +4,7 @@
 //! port, from the server's side those from it. All other traffic is routed as before.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
 use bentpipe_netlink::{Interception, Netlink, Prefix};
 
@@ -27,7 +27,7 @@ impl Intercepted {
         let mut netlink = Netlink::open()?;
         let [client, server] = [self.client, self.server].map(|it| netlink.device_to(it));
         let (client, server) = (client?, server?);
-        match netlink.add_local_route(everything(self.client), TABLE) {
+        match netlink.add_local_route(Prefix::everything(self.client), TABLE) {
             // Of another flow's proxy on this host.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             result => result?,
@@ -38,7 +38,7 @@ impl Intercepted {
                 device,
                 port: self.port,
                 is_reply,
-                everything: everything(self.client),
+                everything: Prefix::everything(self.client),
                 table: TABLE,
             })?;
         }
@@ -53,12 +53,4 @@ impl Intercepted {
         }
         Ok(())
     }
-}
-
-fn everything(like: IpAddr) -> Prefix {
-    let address: IpAddr = match like {
-        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    };
-    Prefix { address, length: 0 }
 }
