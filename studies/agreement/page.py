@@ -25,7 +25,7 @@ from bentpipe.analysis.comparison import (
 from bentpipe.errors import BentpipeError
 from bentpipe.runs.records import Record
 from bentpipe.study import footing, markdown
-from bentpipe.study.markdown import code, literal, percent, several, table
+from bentpipe.study.markdown import code, literal, path, percent, several, table
 from bentpipe.study.source import Source
 
 EXPLANATIONS = Path(__file__).with_name("explanations.toml")
@@ -52,9 +52,15 @@ class Explanation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reason: str
 
     def fits(self, cell: ComparedCell) -> bool:
-        names = {labels.variant(one).stack for one in (cell.key.client, cell.key.server)}
-        here = self.stack in names and labels.scenario(cell.key.scenario).name in self.scenarios
+        label = cell.key.scenario
+        here = self.stack in _names(cell) and bool({label, labels.scenario(label).name} & {*self.scenarios})
         return here and self.real_time_is == _direction(cell)
+
+
+def _names(cell: ComparedCell) -> set[str]:
+    """Of both stacks, with their options and without."""
+    both = (cell.key.client, cell.key.server)
+    return {*both, *(labels.variant(one).stack for one in both)}
 
 
 class Explanations(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -63,9 +69,9 @@ class Explanations(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     explanation: tuple[Explanation, ...] = ()
 
 
-def explanations(path: Path = EXPLANATIONS) -> tuple[Explanation, ...]:
+def explanations(file: Path = EXPLANATIONS) -> tuple[Explanation, ...]:
     """Those on file; UsageError if one is not as it should be."""
-    return strict.read(path, Explanations).explanation
+    return strict.read(file, Explanations).explanation
 
 
 @dataclass(frozen=True)
@@ -129,9 +135,10 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
             )
     page = Page(virtual, real, explanations())
     text = markdown.page(_sections(page))
-    path = folder / "agreement.md"
-    path.write_text(text)
-    return [path]
+    is_tcp = all(one.transport == "tcp" for one in virtual.records)
+    file = folder / ("agreement-tcp.md" if is_tcp else "agreement.md")
+    file.write_text(text)
+    return [file]
 
 
 def _sections(page: Page) -> list[str]:
@@ -141,7 +148,7 @@ def _sections(page: Page) -> list[str]:
         parts.append("Of the two runs (A is virtual, B is real time):\n\n" + "\n".join(notes))
     parts += _apart(page)
     for scenario in page.scenarios:
-        parts += [f"## {labels.scenario(scenario).name}", _facts(page, scenario), _rows(page, scenario)]
+        parts += [f"## {path(scenario)}", _facts(page, scenario), _rows(page, scenario)]
     parts += ["## How exact real time was", _FIDELITY, _fidelity(page)]
     for source, name in ((page.virtual, "virtual time"), (page.real, "real time")):
         heading, *said = footing.failures(source.records)
@@ -178,9 +185,9 @@ def _apart(page: Page) -> list[str]:
         why = [one for one in page.explanations if one.fits(cell)]
         used.update(why)
         reasons = " ".join(one.reason for one in why) or "not explained yet"
-        scenario = labels.scenario(cell.key.scenario).name
-        rows.append([scenario, _pair(cell), _ratio(cell), _ok(cell), literal(reasons)])
-    idle = [one for one in page.explanations if one not in used]
+        rows.append([path(cell.key.scenario), _pair(cell), _ratio(cell), _ok(cell), literal(reasons)])
+    shown = {name for cell in page.goodput.cells for name in _names(cell)}
+    idle = [one for one in page.explanations if one not in used and one.stack in shown]
     parts = [
         heading,
         "None." if not rows else table(["path", "client → server", "ratio", "ok", "why"], rows, 5),
@@ -218,7 +225,7 @@ def _fidelity(page: Page) -> str:
     groups: dict[str, list[Record]] = {}
     for record in page.real.in_order:
         groups.setdefault(record.scenario, []).append(record)
-    rows = [[labels.scenario(scenario).name, *_kept(records)] for scenario, records in groups.items()]
+    rows = [[path(scenario), *_kept(records)] for scenario, records in groups.items()]
     return table([*head, "CPU pressure"], rows)
 
 

@@ -123,6 +123,27 @@ def test_a_reason_on_file_stands_beside_its_difference(bentpipe: Command, on_fil
     assert "that these runs do not show: quinn, faster, sat." in text
 
 
+def test_runs_of_tcp_alone_have_a_page_of_their_own(bentpipe: Command, on_file: Path) -> None:
+    """And what is said of one variant over one queue is not said of others."""
+    cubic, other = (
+        {"transport": "tcp", "server": "linux:cc=cubic"},
+        {"transport": "tcp", "server": "linux:cc=bbr"},
+    )
+    for name, make, mbit in (("sim", trials, 10), ("emu", emu, 8)):
+        write(name, make("sat", "linux", mbit, **cubic), make("sat", "linux", mbit, **other))
+    on_file.write_text(
+        '[[explanation]]\nstack = "linux:cc=cubic"\nscenarios = ["sat"]\n'
+        'real_time_is = "slower"\nreason = "It."\n'
+        '[[explanation]]\nstack = "quinn"\nscenarios = ["sat"]\nreal_time_is = "slower"\nreason = "No."\n'
+    )
+    done = bentpipe("study", "agreement", "--run", "sim", "--run", "emu", "-o", "out")
+    assert (done.code, done.out) == (0, "out/agreement-tcp.md\n"), done.err
+    text = Path("out/agreement-tcp.md").read_text()
+    assert "| sat | linux → linux:cc=cubic | **0.800** | 3 of 3 / 3 of 3 | It. |" in text
+    assert "| sat | linux → linux:cc=bbr | **0.800** | 3 of 3 / 3 of 3 | not explained yet |" in text
+    assert "quinn" not in text.partition("\n## sat")[0]
+
+
 def test_the_links_of_real_time_are_judged(bentpipe: Command, on_file: Path) -> None:
     both()
     kept = section(page(bentpipe), "How exact real time was")
@@ -148,7 +169,7 @@ def test_the_runs_must_be_one_of_each(bentpipe: Command) -> None:
     assert not Path("out").exists()
     done = bentpipe("study", "agreement", "--run", "sim", "-o", "out")
     assert done.code == 2 and "is written from 2 runs" in done.err
-    assert bentpipe("study", "limit", "--run", "sim", "--run", "emu").code == 2
+    assert bentpipe("study", "reno", "--run", "sim", "--run", "emu").code == 2
 
 
 def test_what_comes_along_can_be_read() -> None:

@@ -1,4 +1,6 @@
-"""The page on fairness: what flows leave each other that share a path."""
+"""The page on fairness: what flows leave each other that share a path, of QUIC among themselves and beside
+TCP.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +10,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from bentpipe import labels, workload
+from bentpipe import workload
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.errors import BentpipeError
 from bentpipe.plan import flows
 from bentpipe.plan.flows import FurtherFlow
 from bentpipe.runs.records import Record
 from bentpipe.study import footing, markdown
-from bentpipe.study.markdown import literal, mbit, percent, several, table
-from bentpipe.study.source import Source
+from bentpipe.study.markdown import literal, mbit, path, percent, several, table, trials
+from bentpipe.study.source import Source, pooled
+
+from . import beside_tcp
 
 _FAIR = 0.9
 _HOW = """**Jain's index** is that of the flows' goodputs over the time in which all of them are there: 1
@@ -32,15 +36,21 @@ SOURCES = {
 
 @dataclass(frozen=True)
 class Page:
-    """What the page is written from."""
+    """What a page is written from."""
 
-    source: Source
+    sources: tuple[Source, ...]
 
     @cached_property
     def cells(self) -> list[Cell]:
-        return [
-            one for one in cells(self.source.in_order) if any(r.jain_index is not None for r in one.records)
-        ]
+        """Of all runs in virtual time."""
+        records = pooled(one for one in self.sources if not one.is_real_time)
+        return [one for one in cells(records) if any(r.jain_index is not None for r in one.records)]
+
+    @cached_property
+    def real(self) -> list[Cell]:
+        """Of all runs in real time."""
+        records = pooled(one for one in self.sources if one.is_real_time)
+        return [one for one in cells(records) if any(r.jain_index is not None for r in one.records)]
 
     @cached_property
     def scenarios(self) -> list[str]:
@@ -57,33 +67,53 @@ class Page:
 
 
 def write(runs: Sequence[Source], folder: Path) -> list[Path]:
-    """Write the page to `folder`. BentpipeError if no trial of the run had several flows."""
-    source = runs[0]
-    page = Page(source)
-    if not page.cells:
-        raise BentpipeError(
-            f"{source.folder}: wanted are trials of several flows, as with --flow; the run has none "
-            f"that was measured",
-            "make such a run with: bentpipe run fairness",
-        )
-    path = folder / "fairness.md"
-    path.write_text(markdown.page(_sections(page)))
-    return [path]
+    """Write to `folder` the page of the runs of QUIC alone, and that of those with TCP, as far as they are
+    there. BentpipeError if no trial of a run had several flows.
+    """
+    files = []
+    for name, write_sections in (("fairness", _sections), ("fairness-tcp", _sections_tcp)):
+        mine = tuple(one for one in runs if _has_tcp(one) == name.endswith("tcp"))
+        if not mine:
+            continue
+        page = Page(mine)
+        if not page.cells:
+            raise BentpipeError(
+                f"{mine[0].folder}: wanted are trials of several flows, as with --flow; the run has none "
+                f"that was measured",
+                f"make such a run with: bentpipe run {name}",
+            )
+        file = folder / f"{name}.md"
+        file.write_text(markdown.page(write_sections(page)))
+        files.append(file)
+    return files
+
+
+def _has_tcp(source: Source) -> bool:
+    return any(one.transport == "tcp" for one in source.records)
 
 
 def _sections(page: Page) -> list[str]:
     parts = ["# Flows that share a path", _opening(page), _HOW.format(_FAIR), _equals(page)]
-    for scenario in page.scenarios:
-        parts += [f"## {_path(scenario)}", _over(page, scenario)]
-    return [*parts, *footing.failures(page.source.records), *footing.made(page.source, SOURCES)]
+    return [*parts, *_paths(page), *footing.of_all(page.sources, SOURCES)]
+
+
+def _sections_tcp(page: Page) -> list[str]:
+    parts = ["# Flows of TCP and QUIC that share a path", _opening(page)]
+    parts += beside_tcp.sections(page.cells, page.real)
+    parts += ["## In numbers", _HOW.format(_FAIR)]
+    return [*parts, *_paths(page), *footing.of_all(page.sources, SOURCES)]
+
+
+def _paths(page: Page) -> list[str]:
+    return [part for one in page.scenarios for part in (f"## {path(one)}", _over(page, one))]
 
 
 def _opening(page: Page) -> str:
-    count = max(len(one.records) for one in page.cells)
+    counts = {len(one.records) for one in page.cells}
     listed = "\n".join(f"- {_starts(one)}" for one in page.sets)
     return (
         f"{several(len(page.servers), 'variant')} as the server of the flow that starts first, over "
-        f"{several(len(page.scenarios), 'path')}, {several(count, 'trial')} of each, beside:\n\n{listed}"
+        f"{several(len(page.scenarios), 'path')}, {trials(counts)} of each, beside:\n\n{listed}"
     )
 
 
@@ -122,13 +152,8 @@ def _equals(page: Page) -> str:
         [literal(server), *(_index(by_key.get((server, *column))) for column in columns)]
         for server in page.servers
     ]
-    head = ["server", *(f"{_path(scenario)}, {len(_further(one)) + 1} flows" for scenario, one in columns)]
+    head = ["server", *(f"{path(scenario)}, {len(_further(one)) + 1} flows" for scenario, one in columns)]
     return "Jain's index among equals:\n\n" + table(head, rows)
-
-
-def _path(scenario: str) -> str:
-    named = labels.scenario(scenario)
-    return literal(str(named.without_queue)) + (f", queue {named.queue}" if named.queue else "")
 
 
 def _over(page: Page, scenario: str) -> str:

@@ -50,7 +50,7 @@ _LEFT_OUT = """- Figures 1 to 5 and table I of the source: a public access, Goog
 - Its configurations end to end, beyond the server's buffers and initial window.
 - Its model of losses in bursts, of table I. Bursts are here of two packets alone, for table II.
 - Segmentation offload itself, which virtual time has not.
-- QUIC through proxies of its own: that is [the study pep](../pep/pep.md)."""
+- QUIC through proxies of its own: that is [the study kosek](../kosek/kosek.md)."""
 
 
 def write(runs: Sequence[Source], folder: Path) -> list[Path]:

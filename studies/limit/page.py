@@ -10,10 +10,11 @@ from pathlib import Path
 from bentpipe import labels, workload
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.errors import BentpipeError
+from bentpipe.schema.manifest import ScenarioState
 from bentpipe.study import figures, footing, markdown
 from bentpipe.study.grid import Grid, is_reference
-from bentpipe.study.markdown import literal, percent, several, table
-from bentpipe.study.source import Source
+from bentpipe.study.markdown import bytes_as, literal, percent, several, table, trials
+from bentpipe.study.source import Source, pooled
 from bentpipe.study.variants import short_names
 
 _FIGURE = "limit.svg"
@@ -25,6 +26,9 @@ queue towards the client dropped, in percent of the file: that is overshoot, and
 not in it."""
 
 
+_TCP = """Of TCP the limit has a round trip more, its handshake and that of TLS being apart: at equal shares
+its file is there a round trip later. Linux's own buffers, 4 MiB of a sender, hold less than some of these
+paths: `window` makes them larger."""
 _KEY = "Numbers are percent; `!`: some trials failed, the median is over the others; `x`: no trial succeeded."
 
 
@@ -32,11 +36,11 @@ _KEY = "Numbers are percent; `!`: some trials failed, the median is over the oth
 class Page:
     """What the page is written from."""
 
-    source: Source
+    sources: tuple[Source, ...]
 
     @cached_property
     def cells(self) -> list[Cell]:
-        known = [one for one in cells(self.source.in_order) if one.key.workload.startswith("transfer:")]
+        known = [one for one in cells(pooled(self.sources)) if one.key.workload.startswith("transfer:")]
         return [one for one in known if "x" not in one.key.workload]
 
     @cached_property
@@ -50,17 +54,26 @@ class Page:
     @cached_property
     def sizes(self) -> list[str]:
         found = {workload.parse(one.key.workload, "the run").size_bytes for one in self.cells}
-        return [_size(one) for one in sorted(found)]
+        return [bytes_as(one) for one in sorted(found)]
+
+    @cached_property
+    def clients(self) -> list[str]:
+        """One for each stack."""
+        return list(dict.fromkeys(one.key.client for one in self.cells))
+
+    def state(self, scenario: str) -> ScenarioState:
+        known = (one.manifest.scenarios for one in self.sources)
+        return next(one[scenario] for one in known if scenario in one)
 
     def over(self, scenario: str) -> Grid:
         """Variants against sizes."""
         mine = [one for one in self.cells if one.key.scenario == scenario]
-        found = {(one.key.server, _size(one.records[0].size_bytes)): one for one in mine}
+        found = {(one.key.server, bytes_as(one.records[0].size_bytes)): one for one in mine}
         return Grid(self.variants, [size for size in self.sizes if any(s == size for _, s in found)], found)
 
     def of_size(self, size: str) -> Grid:
         """Variants against scenarios."""
-        mine = [one for one in self.cells if _size(one.records[0].size_bytes) == size]
+        mine = [one for one in self.cells if bytes_as(one.records[0].size_bytes) == size]
         return Grid(self.variants, self.scenarios, {(one.key.server, one.key.scenario): one for one in mine})
 
     @cached_property
@@ -69,29 +82,22 @@ class Page:
 
 
 def write(runs: Sequence[Source], folder: Path) -> list[Path]:
-    """Write the page and its figure to `folder`; the files, the page first. BentpipeError if the run has
-    no transfers of one file with several variants of one client's server.
+    """Write the page and its figure to `folder`; the files, the page first. BentpipeError if the runs have
+    no transfers of one file with several variants, of each stack with one client.
     """
-    source = runs[0]
-    page = Page(source)
-    clients = {one.key.client for one in page.cells}
-    if len(page.variants) < 2 or len(clients) != 1:
+    page = Page(tuple(runs))
+    stacks = {labels.variant(one).stack for one in page.clients}
+    if len(page.variants) < 2 or len(page.clients) != len(stacks):
         raise BentpipeError(
-            f"{source.folder}: wanted are transfers of one file, one client and several servers; the run has "
-            f"{several(len(clients), 'client')} and {several(len(page.variants), 'server')} with such",
+            f"{runs[0].folder}: wanted are transfers of one file, one client of each stack and several "
+            f"servers; the runs have {several(len(page.clients), 'client')} and "
+            f"{several(len(page.variants), 'server')} with such",
             "make such a run with: bentpipe run limit",
         )
     _draw(page, folder / _FIGURE)
     path = folder / "limit.md"
     path.write_text(markdown.page(_sections(page)))
     return [path, folder / _FIGURE]
-
-
-def _size(count: int) -> str:
-    for unit, factor in (("MB", 1_000_000), ("kB", 1000)):
-        if count >= factor:
-            return f"{count / factor:g} {unit}"
-    return f"{count} B"
 
 
 def _draw(page: Page, path: Path) -> None:
@@ -112,20 +118,21 @@ def _sections(page: Page) -> list[str]:
             _facts(page, scenario),
             page.over(scenario).markdown("server"),
         ]
-    return [*parts, *footing.failures(page.source.records), *footing.made(page.source, {})]
+    return [*parts, *footing.of_all(page.sources)]
 
 
 def _opening(page: Page) -> str:
-    (client,) = {one.key.client for one in page.cells}
     count = {len(one.records) for one in page.cells}
-    trials = ("" if len(count) == 1 else f"{min(count)} to ") + several(max(count), "trial")
+    same = " of the same stack" if len(page.clients) > 1 else ""
     text = (
         f"Files of {', '.join(page.sizes)} over {several(len(page.scenarios), 'path')}, with "
         f"{several(len(page.variants), 'variant')} "
-        f"as the server and {literal(client)} as the client; {trials} of each. With "
-        "`ss=`, slow start and congestion avoidance are Bentpipe's own; without, the controller is the "
+        f"as the server and {literal(', '.join(page.clients))} as the client{same}; {trials(count)} of each. "
+        "With `ss=`, slow start and congestion avoidance are Bentpipe's own; without, the controller is the "
         "stack's."
     )
+    if any(record.transport == "tcp" for one in page.cells for record in one.records):
+        text += f" {_TCP}"
     text += " In bold, the best of a column"
     if page.reference is None:
         return f"{text}. Look at what is dropped beside it: speed that is bought with loss is no gain."
@@ -156,7 +163,7 @@ def _winner(page: Page, grid: Grid, size: str) -> str:
 
 
 def _facts(page: Page, scenario: str) -> str:
-    summary = page.source.manifest.scenarios[scenario].summary
+    summary = page.state(scenario).summary
     known = [
         ("queue", summary.get("forward_queue")),
         ("loss", summary.get("forward_loss")),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
+import fake_run
 from conftest import Command
-from fake_grid import COMES_TO, GOOD, SIZE, fail, page, trial, write
+from fake_grid import COMES_TO, GOOD, OWN, SIZE, fail, page, trial, write
 
 
 def test_the_page_on_the_limit(bentpipe: Command) -> None:
@@ -32,6 +33,15 @@ def test_the_page_on_the_limit(bentpipe: Command) -> None:
     assert "1 of 16 trials failed." in text
     texts = " ".join(ElementTree.parse("out/limit.svg").getroot().itertext())
     assert all(name in texts for name in ("trains", "noq's own cubic", "eutelsat", "100 kB"))
+
+
+def test_tcp_stands_beside_with_a_client_of_its_own(bentpipe: Command) -> None:
+    tcp = {"client": "linux", "server": "linux:cc=bbr", "transport": "tcp", "share_of_limit": 0.75}
+    write([*(trial(server, 1) for server in COMES_TO), fake_run.change(trial(OWN, 1), **tcp)])
+    text = page(bentpipe, "limit")
+    said = " ".join(text.split())
+    assert "5 variants as the server and noq, linux as the client of the same stack" in said
+    assert "| linux:cc=bbr | 75 % | 2.0 % |" in text and "a round trip more" in said
 
 
 def test_one_server_has_no_limit_page(bentpipe: Command) -> None:

@@ -1,5 +1,6 @@
-"""The page on slow starts side by side, over queues: how near to the limit, what is dropped, and
-what ended slow start."""
+"""The page on slow starts side by side, over queues, those of QUIC and those of Linux's TCP: how near to the
+limit, what is dropped, and what ended slow start.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +12,24 @@ from pathlib import Path
 
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.errors import BentpipeError
+from bentpipe.schema.manifest import ScenarioState
 from bentpipe.study import figures, footing, markdown
 from bentpipe.study.grid import Grid
-from bentpipe.study.markdown import literal, several, table
+from bentpipe.study.markdown import literal, several, table, trials
 from bentpipe.study.slow_starts import MB, SlowStartTrial
-from bentpipe.study.source import Source
+from bentpipe.study.source import Source, pooled
 from bentpipe.study.variants import short_names, slow_start
 
 _FIGURE = "slow-start.svg"
 _HOW = """Share of the limit, medians of `limit_s` / `completion_s`: 100 % is a sender that knows the path.
 *dropped*: what the queue dropped, in percent of the file. In bold, the best of a column among
 those that drop no more than CUBIC with HyStart++ does there."""
+_TCP = """Of TCP the limit has a round trip more, its handshake and that of TLS being apart: at equal shares
+its file is there a round trip later."""
 _LEFT = """The second table of each path has what ended slow start most frequently, and when: the median,
 from the client's first packet on. `loss` means that the slow start did not see the full link
 before its queue overflowed, or that a packet was lost on the medium; *not left* that the file was
-there before."""
+there before; *not told* that the stack does not say."""
 
 _ACTS = """The least queue from which on a slow start acts before the first loss in most trials: it ends, or
 first slows down, as HyStart++ does:"""
@@ -35,15 +39,19 @@ first slows down, as HyStart++ does:"""
 class Page:
     """What the page is written from."""
 
-    source: Source
+    sources: tuple[Source, ...]
 
     @cached_property
     def cells(self) -> list[Cell]:
         return [
             one
-            for one in cells(self.source.in_order)
-            if slow_start(one.key.server) and one.key.scenario_label.queue
+            for one in cells(pooled(self.sources))
+            if one.key.scenario_label.queue and (slow_start(one.key.server) or _is_tcp(one))
         ]
+
+    @property
+    def has_tcp(self) -> bool:
+        return any(_is_tcp(one) for one in self.cells)
 
     @cached_property
     def variants(self) -> dict[str, str]:
@@ -78,11 +86,10 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     """Write the page and its figure to `folder`; the files, the page first. BentpipeError if the run has
     not several slow starts and a sweep of the forward queue.
     """
-    source = runs[0]
-    page = Page(source)
+    page = Page(tuple(runs))
     if len(page.variants) < 2:
         raise BentpipeError(
-            f"{source.folder}: wanted are servers with ss=, and a sweep of forward.queue; the run has "
+            f"{runs[0].folder}: wanted are servers with ss=, and a sweep of forward.queue; the run has "
             f"{several(len(page.variants), 'server')} with both",
             "make such a run with: bentpipe run slow-start",
         )
@@ -103,7 +110,8 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
 
 
 def _sections(page: Page) -> list[str]:
-    parts = ["# Slow starts side by side", _opening(page), _HOW, *([_LEFT] if page.tells else [])]
+    parts = ["# Slow starts side by side", _opening(page), _HOW, *([_TCP] if page.has_tcp else [])]
+    parts += [_LEFT] if page.tells else []
     parts.append(f"![Share of the limit of every slow start, over queues, in percent]({_FIGURE})")
     if page.tells:
         parts += [_ACTS, _acting(page)]
@@ -111,7 +119,7 @@ def _sections(page: Page) -> list[str]:
         grid = page.over(path)
         parts += [f"## {path[0]}", _title(page, path[0]), grid.markdown("server")]
         parts += [_left(page, grid)] if page.tells else []
-    return [*parts, *footing.failures(page.source.records), *footing.made(page.source, {})]
+    return [*parts, *footing.of_all(page.sources)]
 
 
 def _opening(page: Page) -> str:
@@ -122,8 +130,12 @@ def _opening(page: Page) -> str:
     return (
         f"{several(len(page.variants), 'variant')} as the server, each over "
         f"{several(len(page.paths), 'path')} with queues from a tenth of "
-        f"what the path holds to several times that; files of {sizes}, {several(max(count), 'trial')} each."
+        f"what the path holds to several times that; files of {sizes}, {trials(count)} each."
     )
+
+
+def _is_tcp(cell: Cell) -> bool:
+    return any(one.transport == "tcp" for one in cell.records)
 
 
 def _acting(page: Page) -> str:
@@ -136,6 +148,8 @@ def _acting(page: Page) -> str:
 def _from(grid: Grid, variant: str) -> str:
     """The queue from which on a slow start acts in most trials; the queues grow from left to
     right."""
+    if not _says(grid, variant):
+        return "not told"
     least = None
     for setting in reversed(grid.settings):
         cell = grid.cells.get((variant, setting))
@@ -143,6 +157,12 @@ def _from(grid: Grid, variant: str) -> str:
             break
         least = setting
     return least or "never"
+
+
+def _says(grid: Grid, variant: str) -> bool:
+    """Whether it is a stack that says how its slow start ends."""
+    mine = (cell for (one, _), cell in grid.cells.items() if one == variant)
+    return not any(map(_is_tcp, mine))
 
 
 def _acts(cell: Cell) -> bool:
@@ -153,7 +173,11 @@ def _title(page: Page, scenario: str) -> str:
     label = next(
         one.key.scenario for one in page.cells if str(one.key.scenario_label.without_queue) == scenario
     )
-    return f"{literal(str(page.source.manifest.scenarios[label].summary.get('title', scenario)))}."
+    return f"{literal(str(_state(page, label).summary.get('title', scenario)))}."
+
+
+def _state(page: Page, label: str) -> ScenarioState:
+    return next(one.manifest.scenarios[label] for one in page.sources if label in one.manifest.scenarios)
 
 
 def _left(page: Page, grid: Grid) -> str:
@@ -170,7 +194,7 @@ def _ended(cell: Cell | None) -> str:
     runs = [SlowStartTrial(one) for one in cell.records]
     ((word, count),) = Counter(one.left_by for one in runs).most_common(1)
     if word is None:
-        return "not left"
+        return "not told" if _is_tcp(cell) else "not left"
     times = sorted(one.left_s for one in runs if one.left_by == word and one.left_s is not None)
     said = literal(word.replace("_", " "))
     text = f"{said} {times[len(times) // 2]:.1f} s" if times else said

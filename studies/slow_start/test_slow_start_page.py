@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import fake_run
 from conftest import Command
 from fake_grid import COMES_TO, GOOD, OWN, RASH, REFERENCE, page, trial, write
 
@@ -30,6 +31,18 @@ def test_the_page_on_slow_starts(bentpipe: Command) -> None:
     assert "| hystart++ | 5 BDP |" in text and "| trains | never |" in text
     assert "| hybla | 0.1 BDP |" in text
     assert "| trains | not left |  |" in text
+
+
+def test_tcp_stands_beside_and_does_not_say_how_it_left_slow_start(bentpipe: Command) -> None:
+    small = "sat,forward.queue=0.1BDP"
+    left: dict[str, Any] = {"server_statistics": {"slow_start_left_by": "loss", "slow_start_left_s": 4.0}}
+    tcp = {"client": "linux", "server": "linux:cc=cubic", "transport": "tcp", "share_of_limit": 0.7}
+    linux = fake_run.change(trial(OWN, 1, small), **tcp)
+    write([trial(REFERENCE, 1, small, **left), trial(GOOD, 1, small), linux])
+    text = page(bentpipe, "slow-start")
+    assert "| linux:cc=cubic | 70 % | 2.0 % |" in text
+    assert "| linux's own cubic | not told |" in text and "| trains | not left |" in text
+    assert "a round trip more" in text
 
 
 def test_without_a_sweep_of_queues_there_is_no_such_page(bentpipe: Command) -> None:

@@ -1,12 +1,16 @@
 """The runs of the page on proxies: what arrived when, out of records.
 
-Bytes are of the file: the UDP payload that reached the client, less what had come before the file's first
-byte (with a proxy nearby the client's handshake is over before anything has crossed the satellite), and
-less the trial's share of headers and of what came twice, which is taken to be the same throughout: proxies
-cut packets anew, so that payload alone would count their headers for them. Rates are over windows of
-WINDOW_S. *Slow start ends*, as seen by the receiver, when the rate first reaches NEAR of the highest of the
-next AHEAD_S: until then it doubles each round trip, so that what comes soon is far higher. This needs
-nothing that only one kind of sender could say.
+Bytes are of the file: the payload that reached the client, less what had come before the file's first byte
+(with a proxy nearby the client's handshake is over before anything has crossed the satellite), and less the
+trial's share of headers and of what came twice, which is taken to be the same throughout: proxies cut
+packets anew, so that payload alone would count their headers for them. Times count from the file's first
+byte on, as those of the source do, near enough: it counts bytes in its first second where the first one takes
+more than a second since the client's first packet. Rates are over windows of WINDOW_S. *Slow start ends*, as
+seen by the receiver, when the rate first reaches NEAR of the highest of the next AHEAD_S: until then it
+doubles each round trip, so that what comes soon is far higher. This needs nothing that only one kind of
+sender could say.
+
+Trials of one setting count together, of whichever run they are.
 """
 
 from __future__ import annotations
@@ -25,7 +29,7 @@ from bentpipe.plan import treatments
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.runs.records import Record
 from bentpipe.study.quantiles import median
-from bentpipe.study.source import Source
+from bentpipe.study.source import Source, pooled
 
 Floats = npt.NDArray[np.float64]
 
@@ -34,26 +38,34 @@ WINDOW_S, _WINDOW = 0.3, 3  # steps
 AHEAD_S, _AHEAD = 2.0, 20
 NEAR = 0.9
 FULL = 0.95  # of the link's rate
+UNTIL_S = 15.0  # as the source
+LATE_S = 3.0  # after the client's first packet first bytes have come, but for very few
 DURATION = "duration"
+QUIC, TCP = "quic", "tcp"
+_PROXIES = {"quic-pep": QUIC, "tcp-pep": TCP}
 
 
 def arrived(record: Record, until_s: float) -> Floats:
-    """Bytes of the file after each STEP_S; zero where there was no first byte. A curve ends with the last
-    packet that arrived.
+    """Bytes of the file after each STEP_S since its first byte; zero where there was none. A curve ends with
+    the last packet that arrived.
     """
-    instants = np.arange(1, round(until_s / STEP_S) + 1) * STEP_S
+    since = np.arange(1, round(until_s / STEP_S) + 1) * STEP_S
     step, curve = record.received_step_s, np.array(record.received_bytes, dtype=np.float64)
     if record.ttfb_s is None or not len(curve):
-        return np.zeros(len(instants))
+        return np.zeros(len(since))
     before = int(record.ttfb_s / step)
     of_file = np.maximum(curve - (curve[before - 1] if before else 0), 0)
     of_file[:before] = 0
     if record.goodput_bps is not None and of_file[-1] > 0:
-        new = record.goodput_bps / 8 * (until_s - record.ttfb_s)
+        new = record.goodput_bps / 8 * (_lasted_s(record.workload) - record.ttfb_s)
         of_file *= min(new / of_file[-1], 1.0)
     times = np.arange(len(curve) + 1) * step
-    result: Floats = np.interp(instants, times, np.concatenate(([0.0], of_file)))
+    result: Floats = np.interp(record.ttfb_s + since, times, np.concatenate(([0.0], of_file)))
     return result
+
+
+def _lasted_s(label: str) -> float:
+    return (workload.parse(label, "the run").duration_ms or 0) / 1e3
 
 
 @dataclass(frozen=True)
@@ -81,6 +93,14 @@ class Arrivals:
         """In bit/s, over the window that ends at each instant."""
         padded = np.pad(self.bytes, ((0, 0), (_WINDOW, 0)))
         result: Floats = (padded[:, _WINDOW:] - padded[:, :-_WINDOW]) * 8 / WINDOW_S
+        return result
+
+    @property
+    def per_second(self) -> Floats:
+        """Mean rate of each second, in bit/s."""
+        step = round(1 / STEP_S)
+        by_then = np.concatenate(([0.0], self.mean[step - 1 :: step]))
+        result: Floats = np.diff(by_then) * 8
         return result
 
     def at(self, time_s: float) -> Floats:
@@ -139,39 +159,43 @@ class LossyPath:
     def title(self) -> str:
         return f"{self.scenario}, {self.loss}"
 
+    @property
+    def share(self) -> float:
+        """Of the packets, lost."""
+        return float(self.loss.removesuffix(" %")) / 100
+
 
 @dataclass(frozen=True)
-class PepRun:
-    """A run's trials: of each road and treatment, those with a duration and those with a file."""
+class KosekRuns:
+    """The trials of several runs: of each road and treatment, those with a duration and those with a file."""
 
-    source: Source
+    sources: tuple[Source, ...]
 
     @cached_property
     def cells(self) -> list[Cell]:
-        return [cell for cell in cells(self.source.in_order) if cell.ok]
+        return [cell for cell in cells(pooled(self.sources)) if cell.ok]
 
     @cached_property
     def until_s(self) -> float:
-        """The shortest duration of any cell; 0 if there is none."""
-        durations = [workload.parse(cell.key.workload, "the run").duration_ms for cell in self.cells]
-        return min((one / 1e3 for one in durations if one is not None), default=0.0)
+        """Until when all durations have lasted since the first byte; 0 if there is none."""
+        lasted = [_lasted_s(cell.key.workload) for cell in self.cells if _is_duration(cell)]
+        return min(UNTIL_S, min(lasted) - LATE_S) if lasted else 0.0
 
     @cached_property
-    def arrivals(self) -> dict[tuple[LossyPath, str], Arrivals]:
-        """By road and treatment."""
-        return {
-            (LossyPath.of(cell.key.scenario), cell.key.treatment): Arrivals.of(cell.ok, self.until_s)
-            for cell in self.cells
-            if _is_duration(cell)
-        }
+    def arrivals(self) -> dict[tuple[LossyPath, str, str], Arrivals]:
+        """By road, transport and treatment."""
+        found: dict[tuple[LossyPath, str, str], list[Record]] = {}
+        for cell in filter(_is_duration, self.cells):
+            found.setdefault((*_place(cell), cell.key.treatment), []).extend(cell.ok)
+        return {key: Arrivals.of(records, self.until_s) for key, records in found.items()}
 
     @cached_property
     def files(self) -> dict[tuple[LossyPath, str, str], Cell]:
-        """By road, treatment and workload."""
+        """By road, treatment and workload, over QUIC."""
         return {
-            (LossyPath.of(cell.key.scenario), cell.key.treatment, cell.key.workload): cell
+            (_place(cell)[0], cell.key.treatment, cell.key.workload): cell
             for cell in self.cells
-            if not _is_duration(cell)
+            if not _is_duration(cell) and _place(cell)[1] == QUIC
         }
 
     @cached_property
@@ -183,32 +207,47 @@ class PepRun:
         return list(dict.fromkeys(one.scenario for one in self.roads))
 
     def of_scenario(self, name: str) -> list[LossyPath]:
-        return [one for one in self.roads if one.scenario == name]
+        """In order of loss."""
+        return sorted((one for one in self.roads if one.scenario == name), key=lambda one: one.share)
 
     @cached_property
     def chains(self) -> list[str]:
-        """Treatments with proxies, as the run lists them."""
+        """Treatments with proxies, as the runs list them."""
         return list(dict.fromkeys(c.key.treatment for c in self.cells if c.key.treatment != DIRECT))
+
+    def chain(self, transport: str) -> str | None:
+        """The first proxies of that transport which some road has been measured with, and without."""
+        mine = (one for one in self.chains if _PROXIES.get(labels.treatment(one).kind) == transport)
+        return next((one for one in mine if any(self.pair(road, one) for road in self.roads)), None)
 
     @cached_property
     def workloads(self) -> list[str]:
         return list(dict.fromkeys(workload for _, _, workload in self.files))
 
+    def direct(self, road: LossyPath, transport: str = QUIC) -> Arrivals | None:
+        return self.arrivals.get((road, transport, DIRECT))
+
+    def proxied(self, road: LossyPath, chain: str) -> Arrivals | None:
+        return self.arrivals.get((road, _PROXIES.get(labels.treatment(chain).kind, QUIC), chain))
+
     def pair(self, road: LossyPath, chain: str) -> tuple[Arrivals, Arrivals] | None:
         """With proxies and without; None if one of them has no trial that succeeded."""
-        proxied, direct = (self.arrivals.get((road, one)) for one in (chain, DIRECT))
+        transport = _PROXIES.get(labels.treatment(chain).kind, QUIC)
+        proxied, direct = self.proxied(road, chain), self.direct(road, transport)
         return None if proxied is None or direct is None else (proxied, direct)
 
     def rate_bps(self, road: LossyPath) -> float:
         """Of the link towards the client."""
-        for label, entry in self.source.manifest.scenarios.items():
-            if LossyPath.of(label) == road:
-                return float(entry.summary.get("forward_rate_bps") or math.inf)
+        for source in self.sources:
+            for label, entry in source.manifest.scenarios.items():
+                if LossyPath.of(label) == road:
+                    return float(entry.summary.get("forward_rate_bps") or math.inf)
         return math.inf
 
-    @property
-    def is_real_time(self) -> bool:
-        return self.source.manifest.plan.testbed == "emu"
+
+def _place(cell: Cell) -> tuple[LossyPath, str]:
+    """The road and the transport."""
+    return LossyPath.of(cell.key.scenario), cell.ok[0].transport or QUIC
 
 
 def _is_duration(cell: Cell) -> bool:

@@ -6,15 +6,15 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from bentpipe import workload
+from bentpipe import labels, workload
 from bentpipe.analysis.cells import Cell
 from bentpipe.analysis.inference import Ratio, adjusted, ratio
 from bentpipe.plan.treatments import DIRECT
-from bentpipe.study.markdown import literal, percent, several, table
+from bentpipe.study.markdown import literal, percent, table, trials
 from bentpipe.study.quantiles import median
 
-from .published import Pep
-from .runs import Arrivals, LossyPath, PepRun, has, shown
+from .published import Kosek
+from .runs import QUIC, TCP, Arrivals, KosekRuns, LossyPath, has, shown
 
 _INSTANTS_S = (2, 5, 15)
 _BEHIND = 1.02  # times as long as without proxies, or longer: it is slower
@@ -25,7 +25,8 @@ _CONTROLLERS = """Bytes received by so many seconds, as a multiple of those of `
 of `direct` itself, MB. Without options a proxy has CUBIC and an initial window of 10 packets. *dropped* is
 what the satellite's queue towards the client dropped, in percent of the packets, without loss on the
 medium. *Link full*: when the rate first reaches 95 % of the link's, likewise. In bold the most of
-a column."""
+a column without loss, where trials hardly differ; which is the most with losses, so few trials of treatments
+so near each other do not show."""
 _MODES = """A file over the path, with no loss on the medium: when its first byte came, and when all of it
 was there, in seconds. In bold what takes longer than `direct` by more than 2 %.
 
@@ -38,61 +39,104 @@ the satellite hop alone. In `warm` mode it waits for nothing: one round trip of 
 messages are exchanged until a hop's connection is set up, one hop after the other."""
 
 
-def is_about_aside(study: PepRun) -> bool:
-    """Whether all its proxies step aside where they can: then it is for the section on that alone."""
-    return bool(study.chains) and all(has(one, "auto", "on") for one in study.chains)
-
-
-def sections(study: PepRun) -> list[str]:
-    """The sections that a run has trials for."""
+def sections(study: KosekRuns, chain: str) -> list[str]:
+    """The sections that the runs have trials for."""
     parts = []
-    if study.arrivals:
+    if len([one for one in _treatments(study) if _has_duration(study, one)]) > len((DIRECT, chain)):
         parts += ["## Other controllers on the satellite hop", f"{_CONTROLLERS} {_trials(study)}"]
         for name in study.scenarios:
-            parts += [f"### {literal(name)}", _over_time(study, name)]
-    if study.files:
+            parts += [f"### {literal(name)}", _over_time(study, name)] if _varied(study, name) else []
+        parts += _with_cubic(study, chain)
+    names = [name for name in study.scenarios if _lossless(study, name) is not None]
+    if names:
         parts += ["## Files, and what a handshake costs", _MODES]
-        for name in study.scenarios:
-            parts += [f"### {literal(name)}", _of_files(study, name)]
+        for name in names:
+            parts += [f"### {literal(name)}: files", _of_files(study, name)]
     return parts
 
 
-def aside(studies: Sequence[PepRun], chain: str) -> list[str]:
-    """The section on where the proxies are in the way, over all runs; none without a run."""
-    return ["## When to step aside", _aside(studies, chain)] if studies else []
+def _with_cubic(study: KosekRuns, chain: str) -> list[str]:
+    """What CUBIC in the proxies changes, over each road with losses; nothing without such trials."""
+    other = chain.replace("cc=newreno", "cc=cubic")
+    lines = []
+    for road in study.roads:
+        mine, theirs = study.proxied(road, other), study.proxied(road, chain)
+        if not road.share or mine is None or theirs is None:
+            continue
+        samples = [list(map(float, one.at(study.until_s))) for one in (theirs, mine)]
+        found = ratio(*samples)
+        if found is not None and found.low is not None and found.high is not None:
+            lines.append(
+                f"- {road.title}: {found.value:.2f} times as many bytes by {study.until_s:g} s "
+                f"({found.low:.2f} to {found.high:.2f}; {len(mine.records)} and {len(theirs.records)} trials)"
+            )
+    if not lines:
+        return []
+    text = (
+        "CUBIC in place of NewReno in both proxies, of geometric means with Welch's 95 % interval; one that "
+        "has 1 in it may be chance:"
+    )
+    return [f"{text}\n\n" + "\n".join(lines)]
 
 
-def _trials(study: PepRun) -> str:
+def aside(study: KosekRuns, chain: str) -> list[str]:
+    """The section on where the proxies are in the way, if there are trials of some that step aside."""
+    known = [one for one in study.chains if has(one, "auto", "on") and _plain(one) == chain]
+    return ["## When to step aside", _aside(study, chain, known[0])] if known else []
+
+
+def _has_duration(study: KosekRuns, treatment: str) -> bool:
+    return any((road, QUIC, treatment) in study.arrivals for road in study.roads)
+
+
+def _lossless(study: KosekRuns, name: str) -> LossyPath | None:
+    """The road of a scenario that loses nothing at random, if files have gone over it."""
+    known = [road for road in study.of_scenario(name) if not road.share]
+    return next((one for one in known if any(road == one for road, _, _ in study.files)), None)
+
+
+def _trials(study: KosekRuns) -> str:
     """How much a number says that losses have a part in."""
-    count = max(len(one.records) for one in study.arrivals.values())
-    said = "one says little" if count == 1 else "means of so few vary" if count < 10 else "means vary"
-    return f"{several(count, 'trial')} of each: where packets are lost at random, {said}."
+    mine = [treatment for treatment in _treatments(study) if _has_duration(study, treatment)]
+    counts = [len(one.records) for (_, _, treatment), one in study.arrivals.items() if treatment in mine]
+    return f"{trials(counts)} of each: where packets are lost at random, means of so few vary."
 
 
-def _treatments(study: PepRun) -> list[str]:
-    return [DIRECT, *study.chains]
+def _treatments(study: KosekRuns) -> list[str]:
+    """Those of QUIC."""
+    return [DIRECT, *(one for one in study.chains if labels.treatment(one).kind == "quic-pep")]
 
 
-def _over_time(study: PepRun, name: str) -> str:
-    roads = study.of_scenario(name)
+def _varied(study: KosekRuns, name: str) -> list[LossyPath]:
+    """The roads of a scenario with trials of other proxies than the first."""
+    measured = {
+        road
+        for road, transport, treatment in study.arrivals
+        if transport == QUIC and treatment not in (DIRECT, study.chain(QUIC))
+    }
+    return [road for road in study.of_scenario(name) if road in measured]
+
+
+def _over_time(study: KosekRuns, name: str) -> str:
+    roads = _varied(study, name)
     instants = [one for one in _INSTANTS_S if one <= study.until_s]
     columns = {
-        (road, at_s): {one: _multiple_at(study, road, one, at_s) for one in study.chains}
+        (road, at_s): {one: _multiple_at(study, road, one, at_s) for one in _treatments(study)[1:]}
         for road in roads
         for at_s in instants
     }
     rows = []
     for one in _treatments(study):
-        if all((road, one) not in study.arrivals for road in roads):
+        if all((road, QUIC, one) not in study.arrivals for road in roads):
             continue
         texts = []
         for (road, at_s), many in columns.items():
             if one == DIRECT:
-                direct = study.arrivals.get((road, DIRECT))
+                direct = study.direct(road)
                 texts.append("-" if direct is None else f"{direct.at(at_s).mean() / 1e6:.2f} MB")
             else:
-                texts.append(_marked(many, one))
-        lossless = study.arrivals.get((roads[0], one))
+                texts.append(_marked(many, one, bold=not road.share))
+        lossless = study.arrivals.get((roads[0], QUIC, one))
         full = "-" if lossless is None else lossless.when_full(study.rate_bps(roads[0]))
         rows.append([literal(shown(one)), *texts, full, _dropped(lossless)])
     head = ["", *(f"{road.loss}: {at_s} s" for road, at_s in columns)]
@@ -100,18 +144,20 @@ def _over_time(study: PepRun, name: str) -> str:
     return table(head, rows)
 
 
-def _multiple_at(study: PepRun, road: LossyPath, chain: str, at_s: float) -> float:
+def _multiple_at(study: KosekRuns, road: LossyPath, chain: str, at_s: float) -> float:
     both = study.pair(road, chain)
     if both is None:
         return math.nan
     return float(both[0].at(at_s).mean() / both[1].at(at_s).mean()) if both[1].at(at_s).mean() else math.nan
 
 
-def _marked(many: dict[str, float], one: str) -> str:
+def _marked(many: dict[str, float], one: str, *, bold: bool) -> str:
     value = many[one]
     if not math.isfinite(value):
         return "-"
     text = f"{value:.2f}"
+    if not bold:
+        return text
     most = max(found for found in many.values() if math.isfinite(found))
     return f"**{text}**" if text == f"{most:.2f}" else text
 
@@ -126,23 +172,23 @@ def _dropped(arrivals: Arrivals | None) -> str:
     return "-" if middle is None else f"{100 * middle:.1f} %"
 
 
-def _of_files(study: PepRun, name: str) -> str:
-    road = study.of_scenario(name)[0]
-    direct = {size: study.files.get((road, DIRECT, size)) for size in study.workloads}
+def _of_files(study: KosekRuns, name: str) -> str:
+    road = _lossless(study, name)
+    assert road is not None
+    sizes = [size for size in study.workloads if (road, DIRECT, size) in study.files]
+    direct = {size: study.files.get((road, DIRECT, size)) for size in sizes}
     rows = []
     for one in _treatments(study):
-        mine = {size: study.files.get((road, one, size)) for size in study.workloads}
+        mine = {size: study.files.get((road, one, size)) for size in sizes}
         if not any(mine.values()):
             continue
-        first = _against(
-            _median(mine[study.workloads[0]], "ttfb_s"), _median(direct[study.workloads[0]], "ttfb_s")
-        )
+        first = _against(_median(mine[sizes[0]], "ttfb_s"), _median(direct[sizes[0]], "ttfb_s"))
         done = [
             _against(_median(mine[size], "completion_s"), _median(direct[size], "completion_s"))
-            for size in study.workloads
+            for size in sizes
         ]
         rows.append([literal(shown(one)), first, *done])
-    titles = [workload.title(size).removeprefix("transfer of ") for size in study.workloads]
+    titles = [workload.title(size).removeprefix("transfer of ") for size in sizes]
     return table(["", "first byte", *titles], rows)
 
 
@@ -163,26 +209,43 @@ def _against(value: float | None, direct: float | None) -> str:
     return f"**{text}**" if direct is not None and value > _BEHIND * direct else text
 
 
-def first_bytes(study: PepRun, chain: str, known: Pep) -> list[list[str]]:
-    """Rows of the table at a glance: the first byte without proxies and in each handshake mode."""
+def first_bytes(study: KosekRuns, chains: dict[str, str], known: Kosek) -> list[list[str]]:
+    """Rows of the table at a glance: the first byte since the client's first packet, without proxies, with
+    them and in each handshake mode.
+    """
     rows = []
     for name in study.scenarios:
         then = known.scenarios.get(name)
         road = study.of_scenario(name)[0]
-        size = study.workloads[0] if study.workloads else ""
-        direct = _median(study.files.get((road, DIRECT, size)), "ttfb_s")
-        times = [f"{direct:.3f} s" if direct is not None else "-"]
-        for one in (chain, *(_in_mode(study, chain, mode) for mode in MODES)):
-            first = _median(study.files.get((road, one or "", size)), "ttfb_s")
-            times.append("-" if first is None else f"{first:.3f} s")
-        if times == ["-"] * len(times):
-            continue
-        told = f"{then.response_start_s:.2f}, {then.response_start_proxies_s:.2f} s, HTTP/3" if then else "-"
-        rows.append([f"{name}: first byte direct; parallel; sequential; warm", "; ".join(times), told])
+        for transport, chain in chains.items():
+            modes = [_in_mode(study, chain, mode) for mode in MODES] if transport == QUIC else []
+            times = [_first_byte(study, road, transport, one) for one in (DIRECT, chain, *modes)]
+            words = "direct; parallel; sequential; warm" if modes else "direct; proxies"
+            told = "-"
+            if then is not None:
+                both = (
+                    (then.response_start_s, then.response_start_proxies_s)
+                    if transport == QUIC
+                    else (then.tcp_response_start_s, then.tcp_response_start_proxies_s)
+                )
+                what = "HTTP/3" if transport == QUIC else "HTTP/1.1 without TLS"
+                told = f"{both[0]:.2f}, {both[1]:.2f} s, {what}"
+            title = f"{name}, {'TCP' if transport == TCP else 'QUIC'}: first byte {words}"
+            rows.append([title, "; ".join(times), told])
     return rows
 
 
-def _in_mode(study: PepRun, chain: str, mode: str) -> str | None:
+def _first_byte(study: KosekRuns, road: LossyPath, transport: str, treatment: str | None) -> str:
+    """The median over all trials of a treatment, whatever they transfer."""
+    mine = study.arrivals.get((road, transport, treatment or ""))
+    times = [] if mine is None else [one.ttfb_s for one in mine.records if one.ttfb_s is not None]
+    for size in study.workloads if transport == QUIC else []:
+        times += _values(study.files.get((road, treatment or "", size)), "ttfb_s")
+    middle = median(times)
+    return "-" if middle is None else f"{middle:.3f} s"
+
+
+def _in_mode(study: KosekRuns, chain: str, mode: str) -> str | None:
     """The chain that is `chain` but for its handshake mode."""
     for one in study.chains:
         if has(one, "mode", mode) and one.replace(f":mode={mode}", "") == chain:
@@ -190,13 +253,11 @@ def _in_mode(study: PepRun, chain: str, mode: str) -> str | None:
     return None
 
 
-def _aside(studies: Sequence[PepRun], chain: str) -> str:
-    chains = [one for study in studies for one in study.chains]
-    automatic = next((one for one in chains if has(one, "auto", "on") and _plain(one) == chain), None)
-    shares = _shares(studies, [chain] if automatic is None else [chain, automatic])
-    mine = [both[1] for both in shares.values() if automatic is not None and both[1] is not None]
+def _aside(study: KosekRuns, chain: str, automatic: str) -> str:
+    shares = _shares(study, [chain, automatic])
+    mine = [both[1] for both in shares.values() if both[1] is not None]
     what, end = f"`{shown(chain)}`", ""
-    if automatic is not None and mine:
+    if mine:
         behind = [share for share in mine if _is_behind(share)]
         end = (
             f"\n\nWith `{_added(automatic)}` it is slower than `direct` in {len(behind)} of the {len(mine)} "
@@ -218,22 +279,13 @@ def _aside(studies: Sequence[PepRun], chain: str) -> str:
     return f"{text}\n\n{table(head[: len(rows[0])], rows)}{end}"
 
 
-def _shares(studies: Sequence[PepRun], treatments: Sequence[str]) -> dict[str, list[Ratio | None]]:
+def _shares(study: KosekRuns, treatments: Sequence[str]) -> dict[str, list[Ratio | None]]:
     """By setting, for each treatment; how probable each is by chance is adjusted over all."""
-    settings: dict[str, list[_Setting]] = {}
-    for study in studies:
-        for title, setting in _settings(study):
-            settings.setdefault(title, []).append(setting)
-    found = [_surest(many, one) for many in settings.values() for one in treatments]
+    settings = dict(_settings(study))
+    found = [ratio(*one.samples(treatment)) for one in settings.values() for treatment in treatments]
     chances = adjusted([None if one is None else one.p for one in found])
     fair = iter(None if one is None else replace(one, p=p) for one, p in zip(found, chances, strict=True))
     return {title: [next(fair) for _ in treatments] for title in settings}
-
-
-def _surest(measures: Sequence[_Setting], treatment: str) -> Ratio | None:
-    """Of the run that has the most trials of it, or of the first of several that have as many."""
-    both = max((one.samples(treatment) for one in measures), key=lambda both: min(map(len, both)))
-    return ratio(*both)
 
 
 def _is_shown(share: Ratio) -> bool:
@@ -263,7 +315,7 @@ def _plain(chain: str) -> str:
 class _Setting:
     """How long a treatment takes over a path, as a share of what `direct` takes."""
 
-    def __init__(self, study: PepRun, road: LossyPath, size: str | None) -> None:
+    def __init__(self, study: KosekRuns, road: LossyPath, size: str | None) -> None:
         self._study, self._road, self._size = study, road, size
 
     def samples(self, treatment: str) -> tuple[list[float], list[float]]:
@@ -279,7 +331,7 @@ class _Setting:
         return direct, proxied
 
 
-def _settings(study: PepRun) -> Iterator[tuple[str, _Setting]]:
+def _settings(study: KosekRuns) -> Iterator[tuple[str, _Setting]]:
     for road in study.roads:
         if study.until_s:
             yield f"{literal(road.title)}: {study.until_s:g} s", _Setting(study, road, None)

@@ -1,0 +1,222 @@
+"""The page on object size against set-up and download time: TCP with TLS, behind proxies and without, and
+QUIC, over the nominal links of operators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from bentpipe import labels
+from bentpipe.analysis.cells import Cell, cells
+from bentpipe.errors import BentpipeError
+from bentpipe.plan.treatments import DIRECT
+from bentpipe.study import footing, markdown
+from bentpipe.study.markdown import bytes_as, literal, several, table
+from bentpipe.study.quantiles import median
+from bentpipe.study.source import Source, pooled
+
+from . import drawn, published
+from .published import Slides
+
+_TEXT = """How long it takes until a connection is set up, and until an object is there, from 1 kB to 100 MB.
+The slides that this is from show it over one operator's real link, of TCP with TLS 1.3, with and without
+OpenVPN, and of two implementations of QUIC. Their figure has no numbers in it and their text states none, so
+what can be set beside ours is what they say of set-up."""
+_DIFFERS = """- **The links** are nominal: rates that the slides state, 600 ms of round trip, a queue of 1
+  BDP, no losses. The real ones share their capacity, and are assigned it on demand.
+- **The proxies.** TCP over the real links goes through the operator's proxies, of which the slides say
+  nothing, unless a VPN hides it. Here both are told apart: TCP as its ends have it, which is what proxies
+  leave that see nothing of it, and TCP behind proxies at both ends of the satellite.
+- **The stacks.** The slides have picoquic and quicly of January 2021, with their defaults; here others, with
+  theirs."""
+_HOW = """Seconds since the client's first packet: the median over the trials, where one failed how many did.
+*Set-up* ends when the client sends its Finished. In **bold** the least of a column, and what is within 2 % of
+it; nothing where trials of one sender differ by more than that, or each is the only one."""
+_NEAR = 1.02
+
+
+@dataclass(frozen=True)
+class Page:
+    """What the page is written from."""
+
+    sources: tuple[Source, ...]
+
+    @cached_property
+    def cells(self) -> list[Cell]:
+        known = [one for one in cells(pooled(self.sources)) if one.key.workload.startswith("transfer:")]
+        return [one for one in known if "x" not in one.key.workload]
+
+    @cached_property
+    def links(self) -> list[str]:
+        return list(dict.fromkeys(one.key.scenario for one in self.cells))
+
+    @cached_property
+    def senders(self) -> list[str]:
+        """Rows: TCP first, as the slides have it."""
+        found = dict.fromkeys((not _is_tcp(one), sender(one)) for one in self.cells)
+        return [name for _, name in sorted(found, key=lambda one: one[0])]
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        return sorted({one.records[0].size_bytes for one in self.cells})
+
+    @cached_property
+    def by_key(self) -> dict[tuple[str, str, int], Cell]:
+        """By link, sender and size."""
+        return {(one.key.scenario, sender(one), one.records[0].size_bytes): one for one in self.cells}
+
+    def time_s(self, link: str, name: str, size: int, column: str = "completion_s") -> float | None:
+        """The median over the trials that succeeded."""
+        cell = self.by_key.get((link, name, size))
+        times = [] if cell is None else [getattr(one, column) for one in cell.ok]
+        return median(one for one in times if one is not None)
+
+    def title(self, link: str) -> str:
+        for one in self.sources:
+            if link in one.manifest.scenarios:
+                return str(one.manifest.scenarios[link].summary.get("title", link))
+        return link
+
+    def rtt_s(self, link: str) -> float:
+        known = [
+            one.manifest.scenarios[link].summary for one in self.sources if link in one.manifest.scenarios
+        ]
+        return float(known[0].get("rtt_ms") or 0) / 1e3
+
+
+def sender(cell: Cell) -> str:
+    """`TCP`, `TCP, tcp-pep terminal:config=D`, `QUIC, noq`; what real time measured says so."""
+    transport = "TCP" if _is_tcp(cell) else "QUIC"
+    stack = "" if cell.key.server == "linux" else f", {cell.key.server}"
+    between = "" if cell.key.treatment == DIRECT else f", {_between(cell)}"
+    return f"{transport}{stack}{between}{', real time' if cell.key.testbed == 'emu' else ''}"
+
+
+def _between(cell: Cell) -> str:
+    label = cell.key.treatment_label
+    return "proxies D" if label.chain == "terminal:config=D,gateway:config=D" else cell.key.treatment
+
+
+def _is_tcp(cell: Cell) -> bool:
+    return labels.variant(cell.key.server).stack == "linux"
+
+
+def write(runs: Sequence[Source], folder: Path) -> list[Path]:
+    """Write the page and its figure to `folder`; the files, the page first. BentpipeError if the runs have
+    no transfers of one file in several sizes.
+    """
+    page = Page(tuple(runs))
+    if len(page.sizes) < 2:
+        raise BentpipeError(
+            f"{runs[0].folder}: wanted are transfers of one file, in several sizes",
+            "make such a run with: bentpipe run deutschmann",
+        )
+    figure = folder / "deutschmann.svg"
+    panels = [(labels.scenario(link).name, _curves(page, link)) for link in page.links]
+    drawn.draw(panels, figure)
+    file = folder / "deutschmann.md"
+    file.write_text(markdown.page(_sections(page, figure.name)))
+    return [file, figure]
+
+
+def _curves(page: Page, link: str) -> dict[str, drawn.Curve]:
+    found = {}
+    for name in page.senders:
+        points = [(size, page.time_s(link, name, size), page.time_s(link, name, size, "handshake_s"))
+                  for size in page.sizes]  # fmt: skip
+        known = [(size, done, up) for size, done, up in points if done is not None and up is not None]
+        if known:
+            found[name] = drawn.Curve(*(list(column) for column in zip(*known, strict=True)))
+    return found
+
+
+def _sections(page: Page, figure: str) -> list[str]:
+    known = published.load()
+    parts = [
+        "# Object size against set-up and download time",
+        _TEXT,
+        "## At a glance",
+        _glance(page, known),
+        "What differs from the source:",
+        _DIFFERS,
+        "## Set-up and download",
+        f"![Download time and set-up of objects of every size, over each link]({figure})",
+        "Lines are download times, with set-up in them; marks at the left are set-up alone.",
+        _HOW,
+    ]
+    for link in page.links:
+        parts += [f"### {labels.scenario(link).name}", f"{literal(page.title(link))}.", _times(page, link)]
+    return [*parts, *footing.of_all(page.sources, {"slides": known.source})]
+
+
+def _glance(page: Page, known: Slides) -> str:
+    rows = []
+    link = page.links[0]
+    for name in page.senders:
+        up = page.time_s(link, name, page.sizes[0], "handshake_s")
+        if up is None:
+            continue
+        trips = known.tcp_round_trips if name.startswith("TCP") else known.quic_round_trips
+        what = f"{labels.scenario(link).name}: set-up, {name}"
+        here = f"{up:.3f} s, {up / page.rtt_s(link):.2f} round trips"
+        rows.append([literal(what), here, several(trips, "round trip")])
+    tcp = [name for name in page.senders if name.startswith("TCP")]
+    for link in page.links:
+        told = "; ".join(f"{literal(name)}: {_as_soon(page, link, name)}" for name in tcp)
+        rows.append(
+            [f"{labels.scenario(link).name}: sizes at which TCP is as soon as QUIC's best", told, "-"]
+        )
+    return table(["", "here", "published"], rows, left=3)
+
+
+def _as_soon(page: Page, link: str, name: str) -> str:
+    """The sizes at which it takes no longer than the fastest of QUIC, but for 2 %."""
+    found = []
+    for size in page.sizes:
+        mine = page.time_s(link, name, size)
+        quic = [one for other in page.senders if other.startswith("QUIC")
+                if (one := page.time_s(link, other, size)) is not None]  # fmt: skip
+        if mine is not None and quic and mine <= _NEAR * min(quic):
+            found.append(bytes_as(size))
+    return ", ".join(found) or "none"
+
+
+def _varies(page: Page, link: str) -> bool:
+    """Whether trials of one sender and size differ by more than what counts as equal, or nobody has tried."""
+    if not any(len(cell.ok) > 1 for (where, _, _), cell in page.by_key.items() if where == link):
+        return True
+    for (where, _, _), cell in page.by_key.items():
+        times = [one.completion_s for one in cell.ok if one.completion_s is not None]
+        if where == link and times and max(times) > _NEAR * min(times):
+            return True
+    return False
+
+
+def _times(page: Page, link: str) -> str:
+    best: dict[int, float] = {}
+    for size in page.sizes if not _varies(page, link) else []:
+        known = [one for name in page.senders if (one := page.time_s(link, name, size)) is not None]
+        best[size] = min(known, default=0.0)
+    rows = []
+    for name in page.senders:
+        if not any((link, name, size) in page.by_key for size in page.sizes):
+            continue
+        up = page.time_s(link, name, page.sizes[0], "handshake_s")
+        times = [_cell(page, link, name, size, best.get(size, 0.0)) for size in page.sizes]
+        rows.append([literal(name), "-" if up is None else f"{up:.2f}", *times])
+    return table(["", "set-up", *(bytes_as(size) for size in page.sizes)], rows)
+
+
+def _cell(page: Page, link: str, name: str, size: int, least_s: float) -> str:
+    cell = page.by_key.get((link, name, size))
+    if cell is None:
+        return "-"
+    time_s = page.time_s(link, name, size)
+    failed = f" ({len(cell.records) - len(cell.ok)} failed)" if cell.failures else ""
+    if time_s is None:
+        return cell.failures.most_common(1)[0][0].replace("_", " ")
+    text = f"{time_s:.2f}"
+    return (f"**{text}**" if time_s <= _NEAR * least_s else text) + failed

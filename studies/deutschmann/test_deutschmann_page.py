@@ -1,0 +1,93 @@
+"""`bentpipe study deutschmann`: the page on object sizes, from made-up runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import fake_run
+from conftest import Command
+
+from bentpipe.runs.records import Record
+
+PROXIES = "tcp-pep terminal:config=D,gateway:config=D"
+SIZES = (1000, 1_000_000, 100_000_000)
+
+
+def trial(stack: str, size: int, done_s: float, **values: Any) -> Record:
+    made = fake_run.record("sat", stack, stack, 1)
+    good = {
+        "workload": f"transfer:{size}",
+        "size_bytes": size,
+        "outcome": "ok",
+        "detail": "",
+        "treatment": "direct",
+        "handshake_s": 1.2 if stack == "linux" else 0.6,
+        "completion_s": done_s,
+    }
+    return fake_run.change(made, **(good | values))
+
+
+def write(name: str, records: list[Record]) -> Path:
+    fake_run.write(Path(name))
+    manifest = json.loads(Path(name, "manifest.json").read_text())
+    manifest["options"] |= {"treatments": ["direct", PROXIES.replace(" ", "=", 1)]}
+    Path(name, "manifest.json").write_text(json.dumps(manifest))
+    Path(name, "records.jsonl").write_text("".join(f"{one.to_json()}\n" for one in records))
+    return Path(name)
+
+
+def page(bentpipe: Command, *runs: Path) -> str:
+    done = bentpipe(
+        "study", "deutschmann", *(word for run in runs for word in ("--run", str(run))), "-o", "out"
+    )
+    assert done.code == 0, done.err
+    ElementTree.parse("out/deutschmann.svg")
+    return Path("out/deutschmann.md").read_text()
+
+
+def ends() -> Path:
+    tcp = [trial("linux", size, done) for size, done in zip(SIZES, (1.8, 5.0, 60.0), strict=True)]
+    quic = [trial("noq", size, done) for size, done in zip(SIZES, (1.2, 4.0, 70.0), strict=True)]
+    again = [fake_run.change(one, iteration=2, seed="again") for one in tcp + quic]
+    return write("ends", tcp + quic + again)
+
+
+def test_each_sender_has_its_times_and_the_least_is_bold(bentpipe: Command) -> None:
+    text = page(bentpipe, ends())
+    assert "| TCP | 1.20 | 1.80 | 5.00 | **60.00** |" in text
+    assert "| QUIC, noq | 0.60 | **1.20** | **4.00** | 70.00 |" in text
+    assert "| sat: set-up, TCP | 1.200 s, 2.00 round trips | 2 round trips |" in text
+    assert "| sat: set-up, QUIC, noq | 0.600 s, 1.00 round trips | 1 round trip |" in text
+    assert "| sat: sizes at which TCP is as soon as QUIC's best | TCP: 100 MB | - |" in text
+
+
+def test_what_stands_between_is_a_row_of_its_own(bentpipe: Command) -> None:
+    proxies = [
+        trial("linux", size, done, treatment=PROXIES) for size, done in ((SIZES[0], 1.79), (SIZES[2], 40.0))
+    ]
+    other = [trial("linux", SIZES[0], 2.5, treatment="tcp-pep gateway", testbed="emu")]
+    text = page(bentpipe, ends(), write("proxies", proxies + other))
+    assert "| TCP, proxies D | 1.20 | 1.79 | - | **40.00** |" in text
+    assert "| TCP, tcp-pep gateway, real time | 1.20 | 2.50 | - | - |" in text
+
+
+def test_nothing_is_bold_where_trials_vary(bentpipe: Command) -> None:
+    other = fake_run.change(trial("linux", SIZES[0], 2.0), iteration=3, seed="other")
+    text = page(bentpipe, ends(), write("other", [other]))
+    assert "| TCP | 1.20 | 1.80 | 5.00 | 60.00 |" in text and "| QUIC, noq | 0.60 | 1.20 |" in text
+
+
+def test_failures_are_told(bentpipe: Command) -> None:
+    failed = {"outcome": "transfer_timeout", "detail": "600 s passed", "completion_s": None}
+    records = [trial("linux", SIZES[0], 1.8), trial("linux", SIZES[1], 0.0, **failed)]
+    text = page(bentpipe, write("failed", records))
+    assert "| TCP | 1.20 | 1.80 | transfer timeout |" in text and "600 s passed" in text
+
+
+def test_one_size_makes_no_page(bentpipe: Command) -> None:
+    run = write("one", [trial("linux", SIZES[0], 1.8)])
+    done = bentpipe("study", "deutschmann", "--run", str(run), "-o", "out")
+    assert done.code == 1 and "in several sizes" in done.err and "bentpipe run deutschmann" in done.err

@@ -1,0 +1,163 @@
+"""The page on proxies around a satellite hop: what a paper measured over QUIC and TCP, here and there, and
+what it left open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bentpipe import labels
+from bentpipe.errors import BentpipeError
+from bentpipe.schema.manifest import ScenarioState
+from bentpipe.study import footing, markdown
+from bentpipe.study.markdown import code, literal, table, trials
+from bentpipe.study.source import Source
+
+from . import drawn, glance, published, tables
+from . import open_questions as opened
+from .drawn import Drawing
+from .published import Kosek
+from .runs import AHEAD_S, FULL, NEAR, QUIC, TCP, WINDOW_S, KosekRuns, shown
+
+_DIFFERS = """- **The stacks.** The source's QUIC is quicly of 2022, ends and proxies; here it is noq, with
+  its own CUBIC and NewReno. noq paces what it sends. The source does not say whether its
+  windows did, nor how large its flow control windows were; here they never limit. Its TCP is
+  Linux 5.4's by iperf3, and PEPsal; here it is Linux 6.12's, a file in the clear, and
+  Bentpipe's proxies.
+- **The clock** of all figures and tables begins with the first byte of the file. The source's begins about
+  there: it counts bytes in its first second, where over GEO the first one comes more than a second after the
+  client's first packet. What handshakes cost is told apart, below.
+- **The link.** The source's satellite is OpenSAND, with 20 Mbit/s at the link layer and frames of its own;
+  here it is a model with 19.6 Mbit/s of IP packets and a fixed delay. The source states no queue: here it
+  holds one bandwidth-delay product of the whole path. Its satellite adds some {quic_ms:g} ms to QUIC's
+  handshake and first byte, and {tcp_ms:g} ms to TCP's, for a reason that it did not find.
+- **Loss** is independent from packet to packet, on the satellite segment, in both directions. The source's
+  is netem's on one interface of its satellite, through which frames of both directions pass.
+- **What is counted.** The source samples bytes that its client program received. Here it is what reached the
+  client of the file, in whatever order: payload, less the trial's mean share of headers and of what came
+  twice. So without proxies what waits in the client for a lost packet is counted; with proxies it waits in
+  the terminal, which hands a stream on in order, and comes in a burst over the cable once the packet is
+  there.
+- **Where the proxies are.** A cable of 0.1 ms joins client and terminal, and the gateway's other side has
+  the 40 ms of Internet, as there.
+- **Repetition.** The source has {iterations} runs of each setting and shows their averages. So do the
+  figures here; without loss runs hardly differ, as nothing else varies."""
+_RENO = """Losses set what follows slow start. NewReno, which the proxies have, comes to about 1.22 · MSS /
+(RTT · √p) (Mathis et al., 1997): over a satellite hop of 500 ms to 0.9 Mbit/s at p = 0.1 % and to 0.3 at 1 %,
+whatever the link could carry. CUBIC, which the ends have, grows with time and not with round trips, and
+should stand more loss over a long one. Over a low orbit the hop's round trip is a third of the path's, and
+the formula is in the proxies' favour. What CUBIC in the proxies changes is tried below, in a run of
+`--all`."""
+_HOW = f"""**Slow start ends**, as a receiver sees it, when the rate over {WINDOW_S:g} s first reaches
+{NEAR:.0%} of the highest of the next {AHEAD_S:g} s: until then it doubles each round trip. Told is the
+median over the trials. **The link is full** when that rate first reaches {FULL:.0%} of the link's. The source
+reads both off its figure."""
+_FIGURE = """The mean rate of each second, as the source's inner plots have it."""
+
+
+def write(runs: Sequence[Source], folder: Path) -> list[Path]:
+    """Write the page and its figures to `folder`; the files, the page first. BentpipeError if the runs have
+    not trials with a duration, over one path at least, with proxies and without.
+    """
+    study = KosekRuns(tuple(one for one in runs if not one.is_real_time and not _is_lossier(one)))
+    chains = {one: chain for one in (QUIC, TCP) if (chain := study.chain(one)) is not None}
+    if QUIC not in chains or study.until_s <= 0:
+        raise BentpipeError(
+            f"{runs[0].folder}: wanted are trials of a duration, over the same path with proxies and without",
+            "make such a run with: bentpipe run kosek",
+        )
+    known = published.load()
+    figures = Drawing(study, chains, known).draw(folder)
+    path = folder / "kosek.md"
+    path.write_text(markdown.page(_sections(study, chains, runs, known, figures)))
+    return [path, *figures.values()]
+
+
+def _sections(
+    study: KosekRuns,
+    chains: dict[str, str],
+    runs: Sequence[Source],
+    known: Kosek,
+    files: dict[str, Path],
+) -> list[str]:
+    lossier = KosekRuns(tuple(one for one in runs if _is_lossier(one)))
+    figures = {name: f"![{drawn.NAMES[name]}]({path.name})" for name, path in files.items()}
+    records = [record for one in runs for record in one.records]
+    return [
+        "# QUIC and TCP with proxies around a satellite hop",
+        _opening(study, chains, known),
+        "## At a glance",
+        glance.rows(study, chains, known),
+        "What differs from the source, and so limits what its numbers and these say of each other:",
+        _DIFFERS.format(
+            quic_ms=known.quic_satellite_ms, tcp_ms=known.tcp_satellite_ms, iterations=known.iterations
+        ),
+        "## Bytes over time",
+        tables.times_as_many(study, chains, _RENO),
+        figures["ratio"],
+        tables.multiples(study, chains, known),
+        tables.MULTIPLES,
+        tables.growth(study, chains, known),
+        "## Goodput, and the end of slow start",
+        _FIGURE,
+        figures["goodput"],
+        tables.goodputs(study, chains, known),
+        _HOW,
+        tables.ends(study, chains),
+        *(tables.more_loss(lossier, chains[QUIC], known) if lossier.sources else []),
+        *opened.sections(study, chains[QUIC]),
+        *opened.aside(study, chains[QUIC]),
+        *tables.real_time(study, chains, [KosekRuns((one,)) for one in runs if one.is_real_time]),
+        *footing.failures(records),
+        *_made(runs),
+        "## Sources",
+        f"- {known.source}\n- {known.dataset}",
+    ]
+
+
+def _is_lossier(source: Source) -> bool:
+    """Whether a run has more loss than the source: it has a section of its own."""
+    return source.manifest.campaign == "kosek-losses"
+
+
+def _opening(study: KosekRuns, chains: dict[str, str], known: Kosek) -> str:
+    titles = {label: state for one in study.sources for label, state in one.manifest.scenarios.items()}
+    listed = [f"{literal(name)} ({literal(_title(titles, name))})" for name in study.scenarios]
+    counts = {len(one.records) for (_, _, treatment), one in study.arrivals.items()
+              if treatment in ("direct", *chains.values())}  # fmt: skip
+    fewer = f", where the source has {known.iterations}" if max(counts) < known.iterations else ""
+    over = " and ".join("QUIC" if one == QUIC else "TCP" for one in chains)
+    return (
+        f"A connection of {over} over {' and '.join(listed)}, with and without proxies at terminal and "
+        f"gateway. Client and server have CUBIC and an initial window of 10 packets, the proxies NewReno and "
+        f"100 packets ({literal(shown(chains[QUIC]))}), as in a paper of 2022. Told are {study.until_s:g} s "
+        f"from the first byte on, {trials(counts)} of each setting{fewer}, beside what was published."
+    )
+
+
+def _title(scenarios: dict[str, ScenarioState], name: str) -> str:
+    return next(str(one.summary.get("title", label)) for label, one in scenarios.items()
+                if labels.scenario(label).name == name)  # fmt: skip
+
+
+def _made(runs: Sequence[Source]) -> list[str]:
+    rows = [
+        [
+            literal(one.manifest.command),
+            str(len(one.records)),
+            str(one.manifest.plan.seed),
+            one.manifest.finished or "not finished",
+        ]
+        for one in runs
+    ]
+    stacks = {name: text for one in runs for name, text in one.manifest.versions.get("stacks", {}).items()}
+    return [
+        "## How this page was made",
+        code(runs[0].command),
+        "The page is of these runs. `bentpipe study kosek` carries out the study's own, `--all` with what "
+        "the paper left open:",
+        table(["run", "trials", "seed", "finished"], rows),
+        "Stacks, as they say themselves:",
+        table(["stack", "version"], [[name, literal(text)] for name, text in stacks.items()], left=2),
+    ]

@@ -1,0 +1,77 @@
+"""What was published of proxies around a satellite hop: the figures of `published.toml`."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from bentpipe import strict
+
+FILE = Path(__file__).with_name("published.toml")
+Floats = npt.NDArray[np.float64]
+
+
+class KosekScenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the text says of one path: bytes as multiples of those without, seconds."""
+
+    most: float
+    slow_start: str
+    response_start_s: float
+    response_start_proxies_s: float
+    tcp_response_start_s: float
+    tcp_response_start_proxies_s: float
+
+
+class GoodputRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Mean goodputs of each second over one path with one loss, in kbit/s."""
+
+    scenario: str
+    loss: str
+    quic: tuple[int, ...]
+    quic_proxies: tuple[int, ...]
+    tcp: tuple[int, ...]
+    tcp_proxies: tuple[int, ...]
+
+    def rates(self, transport: str, *, proxies: bool) -> Floats:
+        """In Mbit/s."""
+        name = f"{transport}_proxies" if proxies else transport
+        result: Floats = np.array(getattr(self, name), dtype=np.float64) / 1e3
+        return result
+
+    def received(self, transport: str, *, proxies: bool) -> Floats:
+        """MB by the end of each second."""
+        result: Floats = np.cumsum(self.rates(transport, proxies=proxies)) / 8
+        return result
+
+    def ratio(self, transport: str) -> Floats:
+        """Bytes with proxies to those without, by the end of each second."""
+        with_, without = (self.received(transport, proxies=one) for one in (True, False))
+        result: Floats = with_ / without
+        return result
+
+
+class Kosek(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
+    """What was published of proxies around a satellite hop."""
+
+    source: str
+    dataset: str
+    iterations: int
+    quic_satellite_ms: float
+    tcp_satellite_ms: float
+    scenarios: dict[str, KosekScenario]
+    goodput: tuple[GoodputRow, ...]
+
+    @cached_property
+    def _rows(self) -> dict[tuple[str, str], GoodputRow]:
+        return {(one.scenario, one.loss): one for one in self.goodput}
+
+    def row(self, scenario: str, loss: str) -> GoodputRow | None:
+        return self._rows.get((scenario, loss))
+
+
+def load() -> Kosek:
+    return strict.read(FILE, Kosek)
