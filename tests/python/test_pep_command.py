@@ -13,14 +13,13 @@ import subprocess
 import sys
 import threading
 import tomllib
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from children import wait_for
+from running_proxy import RunningProxy
 
 from bentpipe import paths
 
@@ -34,64 +33,13 @@ EXAMPLE = paths.root() / "examples" / "pep.toml"
 LONG_S = 120  # a test that takes longer hangs
 
 
-class Proxy:
-    """A proxy that has started, and the lines of its log."""
-
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self.process = process
-        self.lines: list[dict[str, Any]] = []
-        started = self.wait_for("started")
-        self.port = started["listen"][0].rpartition(":")[2]
-        self.metrics_url = f"http://{started['metrics']}" if "metrics" in started else None
-
-    def wait_for(self, event: str, **fields: Any) -> dict[str, Any]:
-        """The first line, from those read so far on, about such an event."""
-        for known in self.lines:
-            if matches(known, event, fields):
-                return known
-        assert self.process.stderr is not None
-        for text in self.process.stderr:
-            line: dict[str, Any] = json.loads(text)
-            self.lines.append(line)
-            if matches(line, event, fields):
-                return line
-        raise AssertionError(f"no line {event} {fields} in {self.lines}")
-
-    def signal(self, number: int) -> None:
-        self.process.send_signal(number)
-
-    def end(self) -> int:
-        """Its exit code, once it has ended by itself or by a signal before."""
-        assert self.process.stderr is not None
-        self.lines += [json.loads(text) for text in self.process.stderr]
-        return self.process.wait(timeout=LONG_S)
-
-    def metrics(self) -> dict[str, float]:
-        text = self.ask("/metrics")[1]
-        lines = [line.split() for line in text.splitlines() if not line.startswith("#")]
-        said = re.findall(r"^# HELP (\w+) [A-Z0-9].+\n# TYPE \1 (?:counter|gauge)\n\1 ", text, re.MULTILINE)
-        assert said == [name for name, _ in lines], text
-        return {name.removeprefix("bentpipe_pep_"): float(value) for name, value in lines}
-
-    def ask(self, path: str) -> tuple[int, str]:
-        try:
-            with urllib.request.urlopen(f"{self.metrics_url}{path}", timeout=LONG_S) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
-
-
-def matches(line: dict[str, Any], event: str, fields: dict[str, Any]) -> bool:
-    return line["event"] == event and all(line.get(name) == value for name, value in fields.items())
-
-
 @contextlib.contextmanager
-def proxy(*arguments: str, listen: str = "127.0.0.1:0") -> Iterator[Proxy]:
+def proxy(*arguments: str, listen: str = "127.0.0.1:0") -> Iterator[RunningProxy]:
     """A proxy on a free port. It is killed at the end if it still runs."""
     command = [*PEP, *arguments, "--listen", listen, "--metrics", "127.0.0.1:0", "--log-format", "json"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
-        yield Proxy(process)
+        yield RunningProxy(process, "bentpipe_pep_")
     finally:
         process.kill()
         process.communicate()
@@ -116,7 +64,7 @@ def server(*arguments: str) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def through(port: str, *arguments: str) -> Iterator[Proxy]:
+def through(port: str, *arguments: str) -> Iterator[RunningProxy]:
     """A proxy before the server at the port."""
     trust = ["--ca", str(CERTS / "ca.pem")]
     with proxy("--next-hop", f"127.0.0.1:{port}", *trust, *arguments) as it:
@@ -273,7 +221,7 @@ def test_clients_of_every_worker_are_served_at_once() -> None:
         assert len(keys) > 1
 
 
-def under_way(it: Proxy, port: str, *arguments: str) -> subprocess.Popen[str]:
+def under_way(it: RunningProxy, port: str, *arguments: str) -> subprocess.Popen[str]:
     """A transfer of which some has passed the proxy."""
     process = start_client(port, *arguments)
     while it.metrics()["bytes_to_servers_total"] < 1_000_000:

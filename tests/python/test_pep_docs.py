@@ -1,18 +1,23 @@
-"""docs/reference/pep.md: what it says of close codes, metrics and options is what the proxy has."""
+"""docs/reference/pep.md and tcp-pep.md: what they say of metrics and options is what the proxies have."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
+
+import pytest
 
 from bentpipe import paths
 
 EXAMPLES = paths.root() / "examples"
-PAGE = (paths.root() / "docs" / "reference" / "pep.md").read_text()
-SOURCES = paths.root() / "crates" / "pep" / "src"
+REFERENCE = paths.root() / "docs" / "reference"
+PAGE, TCP_PAGE = ((REFERENCE / f"{name}.md").read_text() for name in ("pep", "tcp-pep"))
+CRATES = paths.root() / "crates"
+SOURCES = CRATES / "pep" / "src"
 
 
-def section(title: str) -> str:
-    return PAGE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+def section(title: str, page: str = PAGE) -> str:
+    return page.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
 
 
 def named(text: str) -> set[str]:
@@ -29,17 +34,26 @@ def test_every_close_code_is_listed() -> None:
     assert named(section("Close codes")) == {f"0x{code.replace('_', '')}" for code in codes}
 
 
-def test_every_metric_is_explained_as_the_program_does() -> None:
-    counted = (SOURCES / "events" / "statistics.rs").read_text().rpartition("statistics! {")[2]
+@pytest.mark.parametrize(
+    ("page", "statistics", "program"),
+    [
+        (PAGE, SOURCES / "events" / "statistics.rs", SOURCES / "program" / "metrics.rs"),
+        (TCP_PAGE, CRATES / "tcp-pep" / "src" / "statistics.rs", None),
+    ],
+)
+def test_every_metric_is_explained_as_the_program_does(
+    page: str, statistics: Path, program: Path | None
+) -> None:
+    counted = statistics.read_text().rpartition("statistics! {")[2]
     known = {
         (name, kind.lower()): text for text, name, kind in re.findall(r"/// (.+)\n    (\w+): (\w+),", counted)
     }
-    own = (SOURCES / "program" / "metrics.rs").read_text()
+    own = (CRATES / "service" / "src" / "metrics.rs").read_text() + (program.read_text() if program else "")
     known |= {
         (name, kind): text for kind, name, text in re.findall(r'(counter|gauge)\(\s*"(\w+)",\s*"(.+)"', own)
     }
-    assert len(known) > 30
-    rows = re.findall(r"^\| `(\w+)` \| (\w+) \| (.+) \|$", section("Metrics"), re.MULTILINE)
+    assert len(known) > 20
+    rows = re.findall(r"^\| `(\w+)` \| (\w+) \| (.+) \|$", section("Metrics", page), re.MULTILINE)
     assert {(name, kind) for name, kind, _ in rows} == set(known)
     for name, kind, text in rows:
         said = known[name, kind].removesuffix(".")
@@ -52,11 +66,20 @@ def test_the_options_of_the_whole_proxy_are_listed() -> None:
     assert words <= named(section("In an experiment"))
 
 
+def test_the_options_of_the_tcp_proxy_are_listed() -> None:
+    options = (CRATES / "tcp-pep" / "src" / "options.rs").read_text()
+    words = set(re.findall(r'take(?:_number)?\("(\w+)"', options))
+    assert {"config", "window", "buffer", "accept", "pool"} <= words
+    design = (paths.root() / "docs" / "design" / "tcp-pep.md").read_text()
+    assert words <= named(design)
+
+
 def test_the_examples_let_the_proxy_drain_before_it_is_killed() -> None:
-    (drain,) = re.findall(r'^drain = "(\d+) s"', (EXAMPLES / "pep.toml").read_text(), re.MULTILINE)
-    for name, pattern in (
-        ("bentpipe-pep.service", r"^TimeoutStopSec=(\d+)s$"),
-        ("Containerfile", r"--stop-timeout (\d+) "),
+    for name, pattern, config in (
+        ("bentpipe-pep.service", r"^TimeoutStopSec=(\d+)s$", "pep.toml"),
+        ("bentpipe-tcp-pep.service", r"^TimeoutStopSec=(\d+)s$", "tcp-pep.toml"),
+        ("Containerfile", r"--stop-timeout (\d+) ", "pep.toml"),
     ):
+        (drain,) = re.findall(r'^drain = "(\d+) s"', (EXAMPLES / config).read_text(), re.MULTILINE)
         (patience,) = re.findall(pattern, (EXAMPLES / name).read_text(), re.MULTILINE)
         assert int(patience) > int(drain) + 1, name

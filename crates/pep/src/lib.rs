@@ -25,7 +25,7 @@ pub use config::{
     PoolConfig, ReceiveWindow, SideConfig,
 };
 pub use connections::Socket;
-pub use events::{ClosedBy, ConnectionNumber, Event, Metric, MetricKind, Refusal, Statistics};
-pub use limits::{ConnectionLimits, ConnectionPermit, ConnectionQuota, Limits};
+pub use events::{ClosedBy, ConnectionNumber, Event, Refusal, Statistics};
+pub use limits::Limits;
 pub use proxy::Proxy;
 pub use relay::CloseCode;

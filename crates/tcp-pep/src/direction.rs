@@ -6,11 +6,13 @@ use std::os::fd::OwnedFd;
 use rustix::io::{Errno, read, write};
 use rustix::net::{Shutdown, shutdown};
 
+use crate::buffers::Buffers;
+
 /// A direction under way.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct BufferedDirection {
-    /// All the room that there is. The system gives memory as it is used.
-    buffer: Vec<u8>,
+    /// There is one while bytes wait.
+    buffer: Option<Box<[u8]>>,
     /// Where in it the bytes begin and end that wait.
     waiting: std::ops::Range<usize>,
     /// The sender has said that no more will come.
@@ -21,25 +23,55 @@ pub struct BufferedDirection {
     pub carried: u64,
 }
 
-impl BufferedDirection {
-    /// One in which so many bytes may wait.
-    pub fn new(buffer: usize) -> Self {
-        Self {
-            buffer: vec![0; buffer],
-            waiting: 0..0,
-            is_ending: false,
-            has_ended: false,
-            carried: 0,
-        }
-    }
+/// The outcome of a turn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Step {
+    /// Something has moved.
+    pub has_moved: bool,
+    /// There was no buffer for it: there will be when another direction is empty.
+    pub is_starved: bool,
+}
 
+impl BufferedDirection {
     /// Whether all that was ever to come has gone through, and its end as well.
     pub fn has_ended(&self) -> bool {
         self.has_ended
     }
 
-    /// Moves what can be moved now; whether there was anything. An error is one of the connections'.
-    pub fn pump(&mut self, from: &OwnedFd, to: &OwnedFd) -> Result<bool, Errno> {
+    /// Bytes that wait.
+    pub fn held(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Moves what can be moved now. An error is one of the connections'.
+    pub fn pump(
+        &mut self,
+        from: &OwnedFd,
+        to: &OwnedFd,
+        buffers: &mut Buffers,
+    ) -> Result<Step, Errno> {
+        let mut step = Step::default();
+        if self.buffer.is_none() && !self.is_ending {
+            self.buffer = buffers.take();
+            step.is_starved = self.buffer.is_none();
+        }
+        let moved = self.move_on(from, to);
+        if self.waiting.is_empty() {
+            self.release(buffers);
+        }
+        step.has_moved = moved?;
+        Ok(step)
+    }
+
+    /// Gives its buffer back, whatever is in it.
+    pub fn release(&mut self, buffers: &mut Buffers) {
+        self.waiting = 0..0;
+        if let Some(buffer) = self.buffer.take() {
+            buffers.give(buffer);
+        }
+    }
+
+    fn move_on(&mut self, from: &OwnedFd, to: &OwnedFd) -> Result<bool, Errno> {
         let came = self.fill(from)?;
         let went = self.drain(to)?;
         if self.is_ending && self.waiting.is_empty() && !self.has_ended {
@@ -50,16 +82,19 @@ impl BufferedDirection {
     }
 
     fn fill(&mut self, from: &OwnedFd) -> Result<bool, Errno> {
+        let Some(buffer) = self.buffer.as_mut() else {
+            return Ok(false);
+        };
         if self.waiting.is_empty() {
             self.waiting = 0..0;
-        } else if self.waiting.end == self.buffer.len() {
-            self.buffer.copy_within(self.waiting.clone(), 0);
+        } else if self.waiting.end == buffer.len() {
+            buffer.copy_within(self.waiting.clone(), 0);
             self.waiting = 0..self.waiting.len();
         }
-        if self.is_ending || self.waiting.end == self.buffer.len() {
+        if self.is_ending || self.waiting.end == buffer.len() {
             return Ok(false);
         }
-        match now(|| read(from, &mut self.buffer[self.waiting.end..]))? {
+        match now(|| read(from, &mut buffer[self.waiting.end..]))? {
             Some(0) => self.is_ending = true,
             Some(count) => self.waiting.end += count,
             None => return Ok(false),
@@ -68,10 +103,10 @@ impl BufferedDirection {
     }
 
     fn drain(&mut self, to: &OwnedFd) -> Result<bool, Errno> {
-        if self.waiting.is_empty() {
+        let Some(buffer) = self.buffer.as_ref().filter(|_| !self.waiting.is_empty()) else {
             return Ok(false);
-        }
-        let Some(count) = now(|| write(to, &self.buffer[self.waiting.clone()]))? else {
+        };
+        let Some(count) = now(|| write(to, &buffer[self.waiting.clone()]))? else {
             return Ok(false); // until the receiver takes more
         };
         self.waiting.start += count;
@@ -81,7 +116,7 @@ impl BufferedDirection {
 }
 
 /// What a system call did; None: it would have to wait.
-fn now(mut call: impl FnMut() -> Result<usize, Errno>) -> Result<Option<usize>, Errno> {
+pub fn now(mut call: impl FnMut() -> Result<usize, Errno>) -> Result<Option<usize>, Errno> {
     loop {
         match call() {
             Ok(count) => return Ok(Some(count)),
@@ -112,13 +147,16 @@ mod tests {
     fn bytes_and_their_end_go_through() {
         let (from, mut sender) = socket_pair();
         let (to, mut receiver) = socket_pair();
-        let mut direction = BufferedDirection::new(BUFFER);
+        let mut buffers = Buffers::new(BUFFER, usize::MAX);
+        let mut direction = BufferedDirection::default();
+        let mut pump = || direction.pump(&from, &to, &mut buffers).unwrap().has_moved;
         sender.write_all(b"bytes").unwrap();
-        assert!(direction.pump(&from, &to).unwrap());
-        assert!(!direction.pump(&from, &to).unwrap());
+        assert!(pump());
+        assert!(!pump());
         drop(sender);
-        direction.pump(&from, &to).unwrap();
+        pump();
         assert!(direction.has_ended());
+        assert_eq!(buffers.used(), 0);
         let mut all = Vec::new();
         receiver.read_to_end(&mut all).unwrap();
         assert_eq!((all.as_slice(), direction.carried), (&b"bytes"[..], 5));
@@ -128,21 +166,23 @@ mod tests {
     fn what_nobody_takes_waits_and_is_bounded() {
         let (from, mut sender) = socket_pair();
         let (to, mut receiver) = socket_pair();
-        let mut direction = BufferedDirection::new(BUFFER);
+        let mut buffers = Buffers::new(BUFFER, usize::MAX);
+        let mut direction = BufferedDirection::default();
         let (chunk, mut accepted) = (vec![7; 65_536], 0);
         loop {
             let count = sender.write(&chunk).unwrap_or(0);
             accepted += count;
-            if !direction.pump(&from, &to).unwrap() && count == 0 {
+            let step = direction.pump(&from, &to, &mut buffers).unwrap();
+            if !step.has_moved && count == 0 {
                 break;
             }
         }
-        assert_eq!(direction.waiting.len(), BUFFER);
+        assert_eq!(direction.held(), BUFFER);
         drop(sender);
         let (mut all, mut taken) = (0, vec![0; 65_536]);
         while !direction.has_ended() || all < accepted {
             all += receiver.read(&mut taken).unwrap_or(0);
-            direction.pump(&from, &to).unwrap();
+            direction.pump(&from, &to, &mut buffers).unwrap();
         }
         assert_eq!(all, accepted);
     }
@@ -151,11 +191,30 @@ mod tests {
     fn a_full_buffer_that_empties_at_once_is_not_the_last() {
         let (from, mut sender) = socket_pair();
         let (to, mut receiver) = socket_pair();
-        let mut direction = BufferedDirection::new(BUFFER);
+        let mut buffers = Buffers::new(BUFFER, usize::MAX);
+        let mut direction = BufferedDirection::default();
         sender.write_all(&vec![7; 2 * BUFFER]).unwrap();
         // Each call says that there may be more, until there is none: no event will come for it.
-        while direction.pump(&from, &to).unwrap() {}
+        while direction.pump(&from, &to, &mut buffers).unwrap().has_moved {}
         let mut taken = vec![0; 4 * BUFFER];
         assert_eq!(receiver.read(&mut taken).unwrap(), 2 * BUFFER);
+    }
+
+    #[test]
+    fn without_memory_bytes_stay_where_they_are_until_there_is_some() {
+        let (from, mut sender) = socket_pair();
+        let (to, mut receiver) = socket_pair();
+        let mut buffers = Buffers::new(BUFFER, 0);
+        let others: Vec<_> = std::iter::from_fn(|| buffers.take()).collect();
+        let mut direction = BufferedDirection::default();
+        sender.write_all(b"bytes").unwrap();
+        let step = direction.pump(&from, &to, &mut buffers).unwrap();
+        assert_eq!((step.has_moved, step.is_starved), (false, true));
+        for buffer in others {
+            buffers.give(buffer);
+        }
+        assert!(direction.pump(&from, &to, &mut buffers).unwrap().has_moved);
+        let mut taken = [0; 8];
+        assert_eq!(receiver.read(&mut taken).unwrap(), 5);
     }
 }

@@ -1,39 +1,56 @@
 //! A proxy that splits TCP connections, as operators have at both ends of a satellite link (RFC 3135).
 //!
-//! It is transparent: client and server see each other's addresses. It answers the client's
-//! handshake itself, at once, opens a connection of its own to where the client wanted to go, and
-//! carries bytes between the two. What it has acknowledged to one side waits, bounded, for the
-//! other.
+//! Where it is transparent, client and server see each other's addresses. It answers the client's
+//! handshake itself, opens a connection of its own to where the client wanted to go, and carries
+//! bytes between the two. What it has acknowledged to one side waits, bounded, for the other.
+//!
+//! [`relay`] carries, and knows neither trials nor operators; [`trial`] and [`program`] start it for
+//! these.
 
-mod cli;
+mod buffers;
+mod config;
 mod direction;
+mod event_log;
 mod interception;
 mod options;
 mod pair;
+mod preamble;
+mod program;
 mod relay;
+mod sockets;
+mod statistics;
+mod syn_gate;
 mod trial;
 
+use std::env;
 use std::process::ExitCode;
 
-use crate::cli::Wanted;
+/// The crate whose events are logged.
+const LOGGED: &str = env!("CARGO_CRATE_NAME");
 
 fn main() -> ExitCode {
-    let wanted = match cli::parse(std::env::args_os()) {
-        Ok(wanted) => wanted,
-        Err(error) => error.exit(),
+    let arguments = env::args_os().skip(1).map(std::ffi::OsString::into_string);
+    let arguments: Vec<String> = match arguments.collect() {
+        Ok(arguments) => arguments,
+        Err(odd) => {
+            let odd = odd.to_string_lossy();
+            eprintln!("error: the command line: {odd:?} is not UTF-8");
+            return ExitCode::from(2);
+        }
     };
-    let result = match wanted {
-        Wanted::Trial => trial::run(),
-        Wanted::Version => {
+    match arguments.first().map(String::as_str) {
+        // What the contract asks of any program, and what a trial starts.
+        Some("trial") if arguments.iter().any(|it| it == "--version") => {
             println!("{}", trial::version());
-            Ok(())
+            ExitCode::SUCCESS
         }
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("bentpipe-tcp-pep: {error}");
-            ExitCode::from(error.exit_code())
-        }
+        Some("trial") => match trial::run() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("bentpipe-tcp-pep: {error}");
+                ExitCode::from(error.exit_code())
+            }
+        },
+        _ => program::main(arguments.into_iter()),
     }
 }

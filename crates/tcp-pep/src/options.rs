@@ -1,12 +1,26 @@
 //! The options of a proxy (`proxies/tcp-pep/proxy.toml`).
 
+use std::ops::RangeInclusive;
+
 use bentpipe_endpoint::{EndpointError, Options};
 use bentpipe_linux_tcp::{NamespaceSettings, WINDOWS, congestion_control};
 
+use crate::config::{Accept, Side};
+
 /// Bytes that may wait between two connections, in each direction, unless `buffer` says otherwise.
-const BUFFER_BYTES: u64 = 1 << 18;
-/// More than this is none for each of thousands of connections.
-const BUFFER_LIMIT: u64 = 1 << 26;
+pub const BUFFER_BYTES: u64 = 1 << 18;
+/// The least and the most that `buffer` can be: more is none for each of thousands of connections.
+pub const BUFFERS: RangeInclusive<u64> = 4096..=1 << 26;
+/// Packets of an initial window.
+pub const INITIAL_WINDOWS: RangeInclusive<u64> = 1..=1000;
+/// Bits per second that one connection may be held to.
+pub const RATES: RangeInclusive<u64> = 1000..=100_000_000_000;
+
+/// Connections of a pool.
+pub const POOLS: RangeInclusive<u64> = 1..=1000;
+/// Why late acceptance and a pool exclude each other.
+pub const LATE_WITH_POOL: &str =
+    "a connection of the pool stands already, and says nothing of the server";
 
 /// A configuration of Kuhn 2020, table III: the largest buffers of senders and receivers, in bytes, and
 /// the initial window, in packets.
@@ -36,15 +50,6 @@ const CONFIGURATIONS: [Configuration; 4] = [
     configuration("D", [33_000_000, 33_000_000, 100]),
 ];
 
-/// A side of the proxy: what its connections are like.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Side {
-    /// The kernel's name of the congestion control.
-    pub congestion: String,
-    /// The initial window in packets; None: the kernel's.
-    pub initial_window: Option<u32>,
-}
-
 /// The options of a proxy, as it takes them.
 #[derive(Debug)]
 pub struct ProxyOptions {
@@ -52,6 +57,10 @@ pub struct ProxyOptions {
     pub client_side: Side,
     /// Towards the server.
     pub server_side: Side,
+    /// When a client's handshake is answered.
+    pub accept: Accept,
+    /// Connections of the pool between a terminal and a gateway.
+    pub pool: Option<usize>,
     /// Bytes that may wait between two connections, in each direction.
     pub buffer: usize,
     /// Of the host's network namespace.
@@ -69,7 +78,14 @@ impl ProxyOptions {
         if let Some(window) = given.take_number("window", WINDOWS)? {
             settings.window(window, window)?;
         }
-        let buffer = given.take_number("buffer", 4096..=BUFFER_LIMIT)?;
+        let buffer = given.take_number("buffer", BUFFERS)?;
+        let accept = accept(given.take("accept").as_deref())?;
+        let pool = given.take_number("pool", POOLS)?;
+        if let (Accept::Late, Some(connections)) = (accept, pool) {
+            return Err(EndpointError::Unsupported(format!(
+                "option accept = \"late\" with pool = \"{connections}\": {LATE_WITH_POOL}"
+            )));
+        }
         let window = chosen.map(|it| it.initial_window);
         let satellite = side(&mut given, "", window)?;
         let other = side(
@@ -86,6 +102,8 @@ impl ProxyOptions {
         Ok(Self {
             client_side,
             server_side,
+            accept,
+            pool: pool.map(|it| usize::try_from(it).expect("it is small")),
             buffer: usize::try_from(buffer.unwrap_or(BUFFER_BYTES)).expect("it is small"),
             settings,
         })
@@ -102,18 +120,29 @@ fn configuration_of(given: &mut Options) -> Result<Option<&'static Configuration
     })
 }
 
+fn accept(word: Option<&str>) -> Result<Accept, EndpointError> {
+    match word {
+        None | Some("early") => Ok(Accept::Early),
+        Some("late") => Ok(Accept::Late),
+        Some(word) => Err(EndpointError::Unsupported(format!(
+            "option accept = {word:?}: write early or late"
+        ))),
+    }
+}
+
 fn side(
     given: &mut Options,
     prefix: &str,
     initial_window: Option<u64>,
 ) -> Result<Side, EndpointError> {
     let name = given.take(&format!("{prefix}cc"));
-    let packets = given.take_number(&format!("{prefix}iw"), 1..=1000)?;
+    let packets = given.take_number(&format!("{prefix}iw"), INITIAL_WINDOWS)?;
     Ok(Side {
         congestion: congestion_control(name.as_deref().unwrap_or("cubic"))?,
         initial_window: packets
             .or(initial_window)
             .map(|it| u32::try_from(it).expect("it is small")),
+        rate: given.take_number(&format!("{prefix}rate"), RATES)?,
     })
 }
 
@@ -133,6 +162,10 @@ mod tests {
         assert_eq!(terminal.server_side.initial_window, Some(20));
         assert_eq!(terminal.client_side.initial_window, Some(5));
         assert_eq!(terminal.buffer, 8192);
+        let rated = read("rate=5000000 access.rate=1000 pool=8", true).unwrap();
+        assert_eq!(rated.server_side.rate, Some(5_000_000));
+        assert_eq!(rated.client_side.rate, Some(1000));
+        assert_eq!((rated.pool, rated.accept), (Some(8), Accept::Early));
         let gateway = read("iw=20", false).unwrap();
         assert_eq!(gateway.client_side.initial_window, Some(20));
         assert_eq!(gateway.server_side.initial_window, None);
@@ -144,6 +177,13 @@ mod tests {
             ("iw=0", "option iw = \"0\": write a whole number from 1"),
             ("ground.iw=5", "option ground.iw = \"5\": unknown"),
             ("config=E", "write A, B, C or D"),
+            ("accept=never", "write early or late"),
+            ("accept=late pool=3", "says nothing of the server"),
+            ("pool=0", "option pool = \"0\": write a whole number from 1"),
+            (
+                "rate=fast",
+                "option rate = \"fast\": write a whole number from 1000",
+            ),
             ("window=200000", "window"),
             ("cc=vegan", "this kernel has"),
         ] {

@@ -4,18 +4,16 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use bentpipe_endpoint::EndpointError;
-use bentpipe_linux_tcp::SocketKind;
-use rustix::io::Errno;
-use rustix::net::sockopt::{
-    set_socket_linger, set_socket_reuseaddr, set_tcp_nodelay, socket_error,
-};
-use rustix::net::{bind, connect, getpeername, getsockname};
+use bentpipe_service::quota::ConnectionPermit;
+use rustix::io::{Errno, write};
+use rustix::net::getpeername;
+use rustix::net::sockopt::{set_socket_linger, socket_error};
 
+use crate::buffers::Buffers;
 use crate::direction::BufferedDirection;
 
 /// Steps of one pair before others have their turn.
-const STEPS: usize = 64;
+const STEPS: usize = 4;
 
 /// The state of a pair after its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,91 +22,153 @@ pub enum PairState {
     Busy,
     /// It waits for one of its sockets.
     Waiting,
+    /// It waits for a buffer.
+    Starved,
     /// Both directions have ended.
     Ended,
 }
 
+/// A connection's two ends, as the client sees them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Ends {
+    /// The client.
+    pub client: SocketAddr,
+    /// Where it wants to go.
+    pub server: SocketAddr,
+}
+
+/// A client's connection, and whether it may be there.
+#[derive(Debug)]
+pub struct ClientConnection {
+    pub socket: OwnedFd,
+    pub permit: ConnectionPermit,
+}
+
 /// A pair under way.
+///
+/// Until both directions have ended in order, either socket is reset when it is closed, also by the
+/// end of the process, whatever ends it: what was cut off never looks complete.
 #[derive(Debug)]
 pub struct Pair {
-    pub client: OwnedFd,
-    pub server: OwnedFd,
+    /// Since when it is there.
+    pub since: Duration,
+    /// When something moved last.
+    pub moved: Duration,
+    client: OwnedFd,
+    server: OwnedFd,
+    _permit: ConnectionPermit,
     is_connected: bool,
+    /// What the next hop is told before anything else.
+    preface: Vec<u8>,
     to_server: BufferedDirection,
     to_client: BufferedDirection,
 }
 
 impl Pair {
-    /// Opens the connection for a client's, by the client's own address to the one that it wanted.
-    pub fn open(client: OwnedFd, kind: &SocketKind, buffer: usize) -> Result<Self, EndpointError> {
-        // Whatever becomes of it until it is a pair, the client is told by a reset.
-        let _ = set_socket_linger(&client, Some(Duration::ZERO));
-        let pair = Self::connect(client, kind, buffer)?;
-        let _ = set_socket_linger(&pair.client, None);
-        Ok(pair)
-    }
-
-    fn connect(client: OwnedFd, kind: &SocketKind, buffer: usize) -> Result<Self, EndpointError> {
-        let failed = |error: Errno| EndpointError::io("opening a connection")(error.into());
-        let wanted: SocketAddr = getsockname(&client)
-            .and_then(TryInto::try_into)
-            .map_err(failed)?;
-        let from: SocketAddr = getpeername(&client)
-            .and_then(|it| it.ok_or(Errno::NOTCONN)?.try_into())
-            .map_err(failed)?;
-        set_tcp_nodelay(&client, true).map_err(failed)?;
-        let server = kind.make(wanted)?;
-        // The client's port may be taken for a connection to elsewhere.
-        set_socket_reuseaddr(&server, true).map_err(failed)?;
-        bind(&server, &from).map_err(failed)?;
-        match connect(&server, &wanted) {
-            Ok(()) | Err(Errno::INPROGRESS) => {}
-            Err(error) => return Err(failed(error)),
+    /// A client's connection and one to its next hop that stands or is being opened. The next hop
+    /// is told `preface` first.
+    pub fn new(
+        client: ClientConnection,
+        server: OwnedFd,
+        preface: Vec<u8>,
+        now: Duration,
+    ) -> Result<Self, Errno> {
+        for socket in [&client.socket, &server] {
+            set_socket_linger(socket, Some(Duration::ZERO))?;
         }
         Ok(Self {
-            client,
+            since: now,
+            moved: now,
+            client: client.socket,
             server,
+            _permit: client.permit,
             is_connected: false,
-            to_server: BufferedDirection::new(buffer),
-            to_client: BufferedDirection::new(buffer),
+            preface,
+            to_server: BufferedDirection::default(),
+            to_client: BufferedDirection::default(),
         })
     }
 
+    /// Whether the next hop has answered.
+    pub fn is_connected(&self) -> bool {
+        self.is_connected
+    }
+
+    /// Its sockets, that towards the client first.
+    pub fn sockets(&self) -> [&OwnedFd; 2] {
+        [&self.client, &self.server]
+    }
+
     /// Moves what can be moved. An error is one of the connections': both are to be reset.
-    pub fn pump(&mut self) -> Result<PairState, Errno> {
+    pub fn pump(&mut self, now: Duration, buffers: &mut Buffers) -> Result<PairState, Errno> {
         // A reset is an event of a socket that may have nothing to read or to be written.
         socket_error(&self.client)??;
         socket_error(&self.server)??;
         if !self.is_connected {
-            match getpeername(&self.server) {
-                Ok(_) => self.is_connected = true,
-                Err(Errno::NOTCONN) => return Ok(PairState::Waiting),
-                Err(error) => return Err(error),
+            if !is_connected(&self.server)? {
+                return Ok(PairState::Waiting);
             }
+            self.is_connected = true;
+            self.moved = now;
+            self.introduce()?;
         }
         for _ in 0..STEPS {
-            let up = self.to_server.pump(&self.client, &self.server)?;
-            let down = self.to_client.pump(&self.server, &self.client)?;
+            let up = self.to_server.pump(&self.client, &self.server, buffers)?;
+            let down = self.to_client.pump(&self.server, &self.client, buffers)?;
             if self.to_server.has_ended() && self.to_client.has_ended() {
+                self.end();
                 return Ok(PairState::Ended);
             }
-            if !up && !down {
+            if up.has_moved || down.has_moved {
+                self.moved = now;
+            } else if up.is_starved || down.is_starved {
+                return Ok(PairState::Starved);
+            } else {
                 return Ok(PairState::Waiting);
             }
         }
         Ok(PairState::Busy)
     }
 
-    /// Ends both connections by a reset, as one of them was: RFC 9293 section 3.5.3.
-    pub fn reset(&self) {
-        for socket in [&self.client, &self.server] {
-            // One that is gone already needs none.
-            let _ = set_socket_linger(socket, Some(Duration::ZERO));
+    /// A connection that has carried nothing has room for that many bytes.
+    fn introduce(&mut self) -> Result<(), Errno> {
+        let preface = std::mem::take(&mut self.preface);
+        if preface.is_empty() || write(&self.server, &preface)? == preface.len() {
+            return Ok(());
         }
+        Err(Errno::NOBUFS)
+    }
+
+    /// Has what is still on its way be sent after the sockets are closed.
+    fn end(&self) {
+        for socket in self.sockets() {
+            // One that is gone already has nothing to send.
+            let _ = set_socket_linger(socket, None);
+        }
+    }
+
+    /// Gives back what it has of memory.
+    pub fn release(&mut self, buffers: &mut Buffers) {
+        self.to_client.release(buffers);
+        self.to_server.release(buffers);
     }
 
     /// Bytes that went through, to the client and to the server.
     pub fn carried(&self) -> [u64; 2] {
         [self.to_client.carried, self.to_server.carried]
+    }
+
+    /// Bytes that wait.
+    pub fn held(&self) -> usize {
+        self.to_client.held() + self.to_server.held()
+    }
+}
+
+/// Whether the connection that was begun stands.
+pub fn is_connected(socket: &OwnedFd) -> Result<bool, Errno> {
+    match getpeername(socket) {
+        Ok(_) => Ok(true),
+        Err(Errno::NOTCONN) => Ok(false),
+        Err(error) => Err(error),
     }
 }

@@ -1,21 +1,27 @@
 //! The proxy of a trial (contract, section 5, socket mode).
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, stdin};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use bentpipe_endpoint::contract::{CONTRACT, ProxyHello};
 use bentpipe_endpoint::{EndpointError, Options};
-use serde_json::{Value, json};
+use bentpipe_linux_tcp::raise_descriptors;
+use bentpipe_netlink::{Netlink, Prefix};
+use bentpipe_service::log::Log;
+use bentpipe_service::quota::ConnectionLimits;
+use bentpipe_service::settings::{Format, Level, LogSettings};
+use serde_json::{Map, Value, json};
 use signal_hook::consts::SIGTERM;
-use signal_hook::low_level::pipe;
+use signal_hook::iterator::Signals;
 
-use crate::interception::Intercepted;
+use crate::config::{Accept, Config, Destination, PoolConfig, Times};
+use crate::interception::Interception;
 use crate::options::ProxyOptions;
-use crate::relay::{Relay, RelayCounts};
+use crate::relay::{Ears, Inbox, Listener, Message, Relay};
+use crate::sockets::{self, Listening, Sharing};
+use crate::statistics::Statistics;
 
 const RELEASE: &str = "/proc/sys/kernel/osrelease";
 
@@ -34,20 +40,52 @@ pub fn run() -> Result<(), EndpointError> {
     let options = ProxyOptions::read(Options::new(hello.options), is_terminal)?;
     options.settings.check("interception")?;
     options.settings.apply()?;
+    let _log = Log::install(
+        crate::LOGGED,
+        LogSettings {
+            format: Format::Text,
+            level: Level::Warning,
+        },
+    );
     let server = address("listen", &hello.listen)?;
-    let intercepted = Intercepted {
-        client: address("local", &hello.local)?.ip(),
-        server: server.ip(),
-        port: server.port(),
-    };
-    intercepted
-        .set_up(&options)
+    let client = address("local", &hello.local)?.ip();
+    let interception = interception(client, server, &options)
+        .and_then(|it| it.install().map(|_| it))
         .map_err(EndpointError::io("setting up the interception"))?;
-    let (waker, teller) = UnixStream::pair().map_err(EndpointError::io("waiting for SIGTERM"))?;
-    pipe::register(SIGTERM, teller).map_err(EndpointError::io("waiting for SIGTERM"))?;
-    let relay = Relay::listen(any(server), &options, waker.as_fd())?;
+    let gates = interception
+        .gates()
+        .map_err(EndpointError::io("waiting for SYNs"))?;
+    raise_descriptors();
+    let any = SocketAddr::new(Prefix::everything(server.ip()).address, server.port());
+    let listening = Listening {
+        is_transparent: true,
+        accept: options.accept,
+        sharing: Sharing::Alone,
+    };
+    let listener = Listener {
+        socket: sockets::listen(any, &options.client_side, listening)?,
+        is_of_pool: options.pool.is_some() && !is_terminal,
+    };
+    let ears = Ears {
+        listeners: vec![listener],
+        gates,
+    };
+    let pool = options.pool.filter(|_| is_terminal);
+    let pool = pool.map(|connections| PoolConfig {
+        gateway: server, // on the way to which it takes them
+        from: Some(client),
+        connections,
+    });
+    let inbox = Arc::new(Inbox::new().map_err(EndpointError::io("making an eventfd"))?);
+    end_on_sigterm(inbox.clone())?;
+    let config = Config {
+        pool,
+        ports: vec![server.port()],
+        ..config(options)
+    };
+    let relay = Relay::new(0, ears, config, inbox)?;
     println!("ready");
-    println!("{}", last_words(relay.run()?));
+    println!("{}", last_words(&relay.run()?));
     Ok(())
 }
 
@@ -61,22 +99,67 @@ pub fn version() -> String {
     )
 }
 
-fn last_words(counts: RelayCounts) -> Value {
-    let statistics = BTreeMap::from([
-        ("connections_total", counts.connections),
-        ("connections_reset", counts.reset),
-        ("to_client_bytes", counts.bytes_to_client),
-        ("to_server_bytes", counts.bytes_to_server),
-    ]);
-    json!({"error": null, "statistics": statistics, "version": version()})
+/// What `client` and `server` say to each other, by way of the devices that lead to them.
+fn interception(
+    client: IpAddr,
+    server: SocketAddr,
+    options: &ProxyOptions,
+) -> std::io::Result<Interception> {
+    let mut netlink = Netlink::open()?;
+    let mut device_to = |place| {
+        let device = netlink.device_to(place)?;
+        netlink.name_of(device)
+    };
+    Ok(Interception {
+        devices: [device_to(client)?, device_to(server.ip())?],
+        ports: vec![server.port()],
+        versions: vec![Prefix::everything(server.ip()).address],
+        is_late: options.accept == Accept::Late,
+        initial_windows: [
+            options.client_side.initial_window,
+            options.server_side.initial_window,
+        ],
+    })
 }
 
-fn any(like: SocketAddr) -> SocketAddr {
-    let address: IpAddr = match like {
-        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    };
-    SocketAddr::new(address, like.port())
+/// A trial has no limits but that of `buffer`, and no times: what takes too long is its outcome.
+fn config(options: ProxyOptions) -> Config {
+    Config {
+        client_side: options.client_side,
+        server_side: options.server_side,
+        is_transparent: true,
+        destination: Destination::Wanted,
+        accept: options.accept,
+        ports: Vec::new(),
+        pool: None,
+        terminals: None,
+        buffer: options.buffer,
+        memory: usize::MAX,
+        limits: ConnectionLimits {
+            total: usize::MAX,
+            of_client: usize::MAX,
+        },
+        quota: Arc::default(),
+        times: Times::default(),
+    }
+}
+
+fn end_on_sigterm(inbox: Arc<Inbox>) -> Result<(), EndpointError> {
+    let mut signals = Signals::new([SIGTERM]).map_err(EndpointError::io("handling signals"))?;
+    std::thread::spawn(move || {
+        if signals.forever().next().is_some() {
+            inbox.send(Message::End);
+        }
+    });
+    Ok(())
+}
+
+fn last_words(counted: &Statistics) -> Value {
+    let entries = counted.entries();
+    let statistics: Map<String, Value> = entries
+        .map(|(metric, value)| (metric.name.to_owned(), value.into()))
+        .collect();
+    json!({"error": null, "statistics": statistics, "version": version()})
 }
 
 fn address(field: &'static str, text: &str) -> Result<SocketAddr, EndpointError> {

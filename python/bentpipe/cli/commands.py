@@ -18,9 +18,8 @@ import bentpipe
 from bentpipe import paths
 from bentpipe.cli.compare import compare
 from bentpipe.cli.doctor import doctor
-from bentpipe.cli.pep import pep
-from bentpipe.cli.perf import perf
 from bentpipe.cli.plot import plot
+from bentpipe.cli.programs import PROGRAMS
 from bentpipe.cli.qlog import qlog
 from bentpipe.cli.run import build_report, run
 from bentpipe.cli.scenarios import scenarios
@@ -49,6 +48,7 @@ def cli() -> None:
       bentpipe stacks                               which QUIC implementations there are
       bentpipe perf server                          an iperf3 for QUIC, with `bentpipe perf client`
       bentpipe pep --config pep.toml                a proxy for QUIC over satellites
+      bentpipe tcp-pep --config tcp-pep.toml        a proxy for TCP over satellites
     """
 
 
@@ -78,8 +78,7 @@ for command in (
     trace,
     plot,
     qlog,
-    perf,
-    pep,
+    *PROGRAMS,
     worker,
 ):
     cli.add_command(command)

@@ -27,15 +27,16 @@ from bentpipe.execution.awake import is_virtual_machine
 from bentpipe.execution.bundler import Bundler
 from bentpipe.execution.pause import Pause
 from bentpipe.execution.scheduler import Scheduler, Settings, failed
+from bentpipe.labels import VPN
 from bentpipe.plan import campaign, flows, scenarios
 from bentpipe.plan.campaign import PlanVariants
 from bentpipe.plan.treatments import DIRECT, QUIC_PEP
 from bentpipe.runs import manifest
 from bentpipe.runs.records import Record
 from bentpipe.runs.run_folder import RunFolder
-from bentpipe.stacks import catalogue, proxies
+from bentpipe.stacks import catalogue, proxies, tunnels
 from bentpipe.stacks.patience import silence_s
-from bentpipe.testbed import TESTBEDS
+from bentpipe.testbed import EMU, TESTBEDS
 
 DEFAULT_CAMPAIGN = "demo"
 
@@ -103,6 +104,8 @@ def run(
       bentpipe run --scenario geo-tum --client noq --server noq --treatment direct,quic-pep \\
         --pep terminal:iw=100:cc=newreno,gateway:iw=100:cc=newreno --iterations 5
       bentpipe run --testbed emu --scenario sat --client quinn --server noq,quic-go --iterations 3
+      bentpipe run --testbed emu --scenario sat --client linux,quinn --server linux,quinn \\
+        --pairs self --treatment direct,vpn,vpn+tcp-pep --treatment vpn=server:kind=openvpn-udp
       bentpipe run my-campaign.toml --jobs 8 --out runs/mine
       bentpipe run --resume runs/mine
       bentpipe run --scenario sat --client noq --server noq --bundles bundles
@@ -215,10 +218,16 @@ def _prepare(asked: RunRequest) -> tuple[manifest.Manifest, PlanVariants]:
 
 
 def _check_treatments(plan: campaign.Plan, asked: RunRequest) -> None:
-    """Proxies are of use, and can be started."""
+    """Proxies and tunnels are of use, and can be started."""
     if "pep" in asked.changes and QUIC_PEP not in plan.treatments:
         raise UsageError(f"--pep: no treatment is {QUIC_PEP}", f"add --treatment {DIRECT},{QUIC_PEP}")
     for treatment in plan.parsed_treatments:
+        if treatment.tunnel and plan.testbed != EMU.name:
+            where = asked.where("treatments", "--treatment")
+            raise UsageError(f"{where}: {VPN} is there in {EMU.title} alone", f"add --testbed {EMU.name}")
+        if treatment.tunnel:
+            tunnels.kinds()[treatment.tunnel.kind].command()
+            tunnels.check_device()
         if treatment.proxies:
             proxies.discover()[treatment.kind].command(TESTBEDS[plan.testbed].mode)
 

@@ -112,9 +112,9 @@ PLAN = _options(
         callback=_treatments,
         metavar="WHAT,…",
         help="What stands between the ends: direct (default: nothing), or a kind of proxies, such as "
-        "quic-pep, which split the connection; comma-separated, can be repeated. With a chain it stands "
-        "alone: "
-        "--treatment quic-pep=terminal:iw=100,gateway.",
+        "quic-pep, which split the connection, or, in real time, vpn, a tunnel, which may lead through such "
+        "proxies (vpn+tcp-pep); comma-separated, can be repeated. With a chain it stands alone: "
+        "--treatment quic-pep=terminal:iw=100,gateway, --treatment vpn=gateway:kind=openvpn-udp.",
     ),
     click.option(
         "--pep",

@@ -38,7 +38,7 @@ def study() -> None:
     Examples:
       bentpipe study reno
       bentpipe study thesis --run runs/thesis
-      bentpipe study pep --help
+      bentpipe study kosek --help
     """
 
 
@@ -83,13 +83,13 @@ def _carry_out(one: Study, runs: tuple[Path, ...], every: bool, out: Path | None
             return code
         _check(one, folder)
         folders.append(folder)
-    needed, most = sum(not planned.optional for planned in one.runs), len(one.runs)
-    if _optional(one):
-        most += 1  # a further one that no campaign of the study describes, as one in real time
-    if not needed <= len(folders) <= most:
+    needed = sum(planned.needed for planned in one.runs)
+    # A page that can do without a run takes further ones, too: more trials of the same, or real time.
+    takes_more = needed < len(one.runs)
+    if len(folders) < needed or not folders or (len(folders) > needed and not takes_more):
         many = f"{needed} runs" if needed > 1 else "one run"
         raise UsageError(
-            f"{one.name}: its page is written from {many}{' or more' if most > needed else ''}; "
+            f"{one.name}: its page is written from {many}{' or more' if takes_more else ''}; "
             f"given: {len(folders)}",
             "repeat --run, in the order in which `--help` lists them",
         )

@@ -123,10 +123,10 @@ def _established(shown: Establishment) -> str:
         words.append("resumed with a ticket" if shown.resumed else "not resumed")
     early = shown.zero_rtt_bytes
     if early is None:
-        words.append("0-RTT packets that were not decrypted")
+        words.append("0-RTT that was not decrypted")
     elif early:
         taken = {True: "accepted", False: "not accepted", None: "accepted or not is not known"}
-        words.append(f"{early:,} stream bytes in 0-RTT packets, {taken[shown.zero_rtt_accepted]}")
+        words.append(f"{early:,} stream bytes in 0-RTT, {taken[shown.zero_rtt_accepted]}")
     return ", ".join(words)
 
 

@@ -1,10 +1,9 @@
 //! The flows that are forwarded untouched, by number, by client, and by connection ID.
+use bentpipe_service::quota::ConnectionPermit;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
-
-use crate::limits::ConnectionPermit;
 
 /// A client whose datagrams are to be forwarded.
 pub struct FlowClient {

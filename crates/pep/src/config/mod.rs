@@ -17,7 +17,9 @@ use std::time::Duration;
 use bentpipe_noq_options::{RememberedPaths, Report};
 use noq_proto::{ConnectionIdGenerator, IdleTimeout, TransportConfig, VarInt};
 
-use crate::limits::{ConnectionQuota, FIRST_FLIGHT, FlowCredit, Limits};
+use bentpipe_service::quota::ConnectionQuota;
+
+use crate::limits::{FIRST_FLIGHT, FlowCredit, Limits};
 
 /// The largest buffer of a stream, in bytes: less than what its pieces are put into order in can
 /// hold.

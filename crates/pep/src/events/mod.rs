@@ -5,10 +5,12 @@
 
 mod statistics;
 
-pub use statistics::{Metric, MetricKind, Statistics};
+pub use statistics::Statistics;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+
+use bentpipe_service::quota::OverLimit;
 
 /// Events that are kept for whoever fetches them.
 const MOST_EVENTS: usize = 1 << 12;
@@ -102,6 +104,15 @@ pub enum Refusal {
     ClientHello,
     /// The proxy is shutting down.
     Draining,
+}
+
+impl From<OverLimit> for Refusal {
+    fn from(limit: OverLimit) -> Self {
+        match limit {
+            OverLimit::Connections => Self::Connections,
+            OverLimit::ConnectionsOfClient => Self::ConnectionsOfClient,
+        }
+    }
 }
 
 /// The events that nobody has fetched yet, and the counters.

@@ -1,46 +1,6 @@
 //! What a proxy counts.
 
-/// The kind of a number: what becomes of it in time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MetricKind {
-    /// It only grows.
-    Counter,
-    /// It is what it is at the moment.
-    Gauge,
-}
-
-/// The description of a number that is counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Metric {
-    /// Its name, without the program's.
-    pub name: &'static str,
-    /// What becomes of it in time.
-    pub kind: MetricKind,
-    /// What it is, in a line.
-    pub help: &'static str,
-}
-
-macro_rules! statistics {
-    ($(#[doc = $help:literal] $name:ident: $kind:ident,)*) => {
-        /// Counters since the start, and gauges.
-        #[derive(Debug, Clone, Default, PartialEq, Eq)]
-        pub struct Statistics {
-            $(#[doc = $help] pub $name: u64,)*
-        }
-
-        impl Statistics {
-            /// All of them, in a fixed order; with what they are.
-            pub fn entries(&self) -> impl Iterator<Item = (Metric, u64)> + use<> {
-                let metric = |name, kind, help: &'static str| {
-                    Metric { name, kind, help: help.trim_start() }
-                };
-                [$((metric(stringify!($name), MetricKind::$kind, $help), self.$name),)*].into_iter()
-            }
-        }
-    };
-}
-
-statistics! {
+bentpipe_service::statistics! {
     /// Connections of clients that were begun.
     connections_total: Counter,
     /// Connections of clients of which both handshakes were completed.

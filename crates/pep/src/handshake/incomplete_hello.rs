@@ -1,4 +1,5 @@
 //! Clients whose `ClientHello` is not complete: it is spread over several datagrams.
+use bentpipe_service::quota::ConnectionPermit;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -9,7 +10,6 @@ use noq_proto::Incoming;
 
 use super::client_hello::{ClientHello, ClientHelloError};
 use super::initial::{CryptoStream, InitialHeader};
-use crate::limits::ConnectionPermit;
 
 /// The identity of a client before it is accepted: its address, and the connection ID that it chose
 /// for the server.

@@ -1,10 +1,10 @@
 //! Whether a client that arrives is taken.
 
+use bentpipe_service::quota::ConnectionPermit;
 use std::net::IpAddr;
 
 use crate::config::Config;
 use crate::events::Refusal;
-use crate::limits::ConnectionPermit;
 
 /// Where handshakes of this part of all connections that there may be are under way, clients have
 /// to show that they are at their addresses.
@@ -47,6 +47,6 @@ impl Admission {
             return Err(Refusal::Draining);
         }
         let limits = config.limits.connection_limits();
-        config.quota.acquire(client, limits)
+        Ok(config.quota.acquire(client, limits)?)
     }
 }

@@ -5,13 +5,12 @@
 
 mod admission;
 mod flow_credit;
-mod quota;
 
 pub use admission::{Admission, Unproven};
 pub use flow_credit::{FIRST_FLIGHT, FlowCredit};
-pub use quota::{ConnectionLimits, ConnectionPermit, ConnectionQuota};
-
 use std::time::Duration;
+
+use bentpipe_service::quota::ConnectionLimits;
 
 /// The buffer of a stream, in bytes: what 250 Mbit/s need over a geostationary satellite, and some
 /// more.

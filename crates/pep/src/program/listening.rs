@@ -1,10 +1,9 @@
-//! The sockets that workers share an address with, and how many there may be.
+//! The sockets that workers share an address with.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with, sockopt};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// A socket at `local` that may have others beside it; one of IPv6 serves IPv4, too, unless it must
 /// not.
@@ -41,16 +40,4 @@ pub fn group(
         sockets.push(shared(place, only_its_family)?);
     }
     Ok(sockets)
-}
-
-/// Files that this process may open: as many as the system lets it. Each flow that is forwarded
-/// untouched has a socket.
-pub fn allow_many() {
-    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    let wanted = Rlimit {
-        current: maximum,
-        maximum,
-    };
-    // Where it is refused there are fewer, and a flow that gets no socket is logged.
-    let _ = setrlimit(Resource::Nofile, wanted);
 }

@@ -5,9 +5,7 @@
 //! at once, SIGHUP reads the settings again.
 
 mod arguments;
-mod http;
 mod listening;
-mod log;
 mod metrics;
 mod resolved;
 mod service;
@@ -21,50 +19,21 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use bentpipe_endpoint::EndpointError;
+use bentpipe_service::command_line::Command;
+use bentpipe_service::settings::SettingsFile as _;
+use bentpipe_service::{Failure, exit};
 
-use arguments::Command;
 use resolved::ResolvedSettings;
-use settings::{Settings, SettingsError};
+use settings::Settings;
 pub use trial::serve_trial;
 
-/// The reason why the program ends early.
-#[derive(Debug)]
-enum Failure {
-    /// It was not understood; nothing was started.
-    SettingsError(SettingsError),
-    /// The system refused something, or a worker failed.
-    Failed(String),
-}
-
-impl From<SettingsError> for Failure {
-    fn from(problem: SettingsError) -> Self {
-        Self::SettingsError(problem)
-    }
-}
-
-impl From<EndpointError> for Failure {
-    fn from(error: EndpointError) -> Self {
-        Self::Failed(error.to_string())
-    }
-}
+/// The crate whose events are logged.
+const LOGGED: &str = env!("CARGO_CRATE_NAME");
 
 /// Runs the program with these arguments.
 pub fn main(arguments: impl Iterator<Item = String>) -> ExitCode {
-    let result = arguments::parse(arguments)
-        .map_err(Failure::from)
-        .and_then(act);
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(Failure::SettingsError(problem)) => {
-            eprintln!("error: {problem}");
-            eprintln!("hint: {}", problem.hint);
-            ExitCode::from(2)
-        }
-        Err(Failure::Failed(what)) => {
-            eprintln!("error: {what}");
-            ExitCode::FAILURE
-        }
-    }
+    let command = arguments::COMMAND_LINE.parse(arguments);
+    exit(command.map_err(Failure::from).and_then(act))
 }
 
 fn act(command: Command) -> Result<(), Failure> {
@@ -76,6 +45,7 @@ fn act(command: Command) -> Result<(), Failure> {
             let plan = ResolvedSettings::new(settings)?;
             say(&plan.settings.to_toml());
         }
+        Command::Task(task, _) => unreachable!("there is no task {task}"),
         Command::Run(arguments) => service::run(arguments)?,
     }
     Ok(())
@@ -85,4 +55,8 @@ fn act(command: Command) -> Result<(), Failure> {
 fn say(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+fn failed(error: &EndpointError) -> Failure {
+    Failure::Failed(error.to_string())
 }

@@ -7,12 +7,15 @@ use std::time::Duration;
 
 use bentpipe_endpoint::Clock;
 use bentpipe_pep::{
-    Config, ConfigContext, ConnectionQuota, HandshakeMode, Limits, NextHop, PepError, Place,
-    PoolConfig,
+    Config, ConfigContext, HandshakeMode, Limits, NextHop, PepError, Place, PoolConfig,
 };
+use bentpipe_service::SettingsError;
+use bentpipe_service::quota::ConnectionQuota;
+use bentpipe_service::settings::HostPort;
+use bentpipe_service::supervisor::worker_count;
 use bentpipe_units::Span;
 
-use super::settings::{Auto, AutoHop, HostPort, Mode, Options, Settings, SettingsError};
+use super::settings::{Auto, AutoHop, Mode, Options, Settings};
 use super::steering::SteeredIds;
 use super::tls::Tls;
 
@@ -46,13 +49,7 @@ impl ResolvedSettings {
 
     /// Threads to serve with.
     pub fn workers(&self) -> usize {
-        if self.settings.workers > 0 {
-            return self.settings.workers;
-        }
-        let cores = std::thread::available_parallelism();
-        cores
-            .map_or(1, usize::from)
-            .min(super::steering::MOST_WORKERS)
+        worker_count(self.settings.workers, super::steering::MOST_WORKERS)
     }
 
     /// The next hops, in words.

@@ -2,34 +2,26 @@
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use bentpipe_endpoint::{Clock, EndpointError};
+use bentpipe_endpoint::Clock;
 use bentpipe_pep::Proxy;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
+use bentpipe_service::command_line::Arguments;
+use bentpipe_service::log::Log;
+use bentpipe_service::metrics::MetricsPage;
+use bentpipe_service::settings::SettingsFile as _;
+use bentpipe_service::supervisor::{self, Supervisor, allow_many_files, failed};
+use bentpipe_service::{Failure, SettingsError, http};
+use bentpipe_units::Span;
 use tracing::{error, info, warn};
 
-use super::arguments::Arguments;
-use super::log::Log;
-use super::metrics::Metrics;
 use super::resolved::ResolvedSettings;
-use super::settings::{Settings, SettingsError};
+use super::settings::Settings;
 use super::worker::{BypassOwners, Inbox, Message, Shared, Worker};
-use super::{Failure, http, listening, steering};
+use super::{LOGGED, listening, metrics, steering};
 
 /// The option of the QUIC version of a side.
 const VERSION: &str = "version";
-
-/// An event that the main thread waits for.
-enum ServiceEvent {
-    Signal(i32),
-    /// A worker has ended, however.
-    Ended(usize),
-}
 
 /// The service: all that runs.
 struct Service {
@@ -38,20 +30,17 @@ struct Service {
     log: Log,
     shared: Arc<Shared>,
     clocks: Vec<Clock>,
-    threads: Vec<Option<JoinHandle<Result<Proxy, EndpointError>>>>,
-    draining: Arc<AtomicBool>,
 }
 
 /// Serves until signals end it.
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
     let settings = Settings::load(arguments.file.as_deref(), &arguments.overrides)?;
     let resolved = ResolvedSettings::new(settings)?;
-    let log = Log::install(resolved.settings.log);
-    listening::allow_many();
-    let (news, messages) = channel();
-    watch_signals(news.clone())?;
-    let service = Service::start(arguments, resolved, log, &news)?;
-    service.serve(&messages)
+    let log = Log::install(LOGGED, resolved.settings.log);
+    allow_many_files();
+    let mut supervisor = Supervisor::new()?;
+    let mut service = Service::start(arguments, resolved, log, &mut supervisor)?;
+    supervisor.serve(&mut service)
 }
 
 impl Service {
@@ -59,7 +48,7 @@ impl Service {
         arguments: Arguments,
         resolved: ResolvedSettings,
         log: Log,
-        news: &Sender<ServiceEvent>,
+        supervisor: &mut Supervisor,
     ) -> Result<Self, Failure> {
         let workers = resolved.workers();
         let (places, listening) = listen(&resolved, workers)?;
@@ -75,13 +64,11 @@ impl Service {
             log,
             shared,
             clocks: Vec::new(),
-            threads: Vec::new(),
-            draining: Arc::default(),
         };
         for (number, sockets) in listening.into_iter().enumerate() {
-            service.start_worker(number, sockets, news.clone())?;
+            service.start_worker(number, sockets, supervisor)?;
         }
-        let metrics = service.start_metrics()?;
+        let metrics = service.start_metrics(supervisor)?;
         service.announce(&places, metrics);
         Ok(service)
     }
@@ -90,7 +77,7 @@ impl Service {
         &mut self,
         number: usize,
         sockets: Vec<UdpSocket>,
-        news: Sender<ServiceEvent>,
+        supervisor: &mut Supervisor,
     ) -> Result<(), Failure> {
         let clock = Clock::start_now();
         let config = self
@@ -98,33 +85,23 @@ impl Service {
             .config(number, self.shared.inboxes.len(), &clock)?;
         let proxy = Proxy::new(config, clock.clone())
             .map_err(|error| Failure::Failed(error.to_string()))?;
-        let worker = Worker::new(number, proxy, clock.clone(), sockets, self.shared.clone())?;
-        let thread = thread::Builder::new()
-            .name(format!("worker-{number}"))
-            .spawn(move || {
-                let _end = EndNotice { number, news };
-                worker.run()
-            })
-            .map_err(failed("starting a thread"))?;
+        let worker = Worker::new(number, proxy, clock.clone(), sockets, self.shared.clone())
+            .map_err(|error| super::failed(&error))?;
+        supervisor.start(move || worker.run().map(drop).map_err(|error| error.to_string()))?;
         self.clocks.push(clock);
-        self.threads.push(Some(thread));
         Ok(())
     }
 
-    fn start_metrics(&self) -> Result<Option<SocketAddr>, Failure> {
-        let Some(place) = self.resolved.settings.metrics.listen else {
-            return Ok(None);
-        };
-        let metrics = Metrics {
-            shared: self.shared.clone(),
+    fn start_metrics(&self, supervisor: &Supervisor) -> Result<Option<SocketAddr>, Failure> {
+        let shared = self.shared.clone();
+        let page = MetricsPage {
+            prefix: "bentpipe_pep_",
+            count: Box::new(move || metrics::count(&shared)),
+            workers: self.shared.inboxes.len(),
             lost_lines: self.log.lost(),
-            draining: self.draining.clone(),
+            draining: supervisor.draining.clone(),
         };
-        let place = http::serve(place, move |path| metrics.answer(path)).map_err(|error| {
-            let hint = "name an address of this machine and a TCP port that is free";
-            SettingsError::new("metrics.listen", format!("{place}: {error}"), hint)
-        })?;
-        Ok(Some(place))
+        http::serve_metrics(&self.resolved.settings.metrics, page)
     }
 
     fn announce(&self, places: &[SocketAddr], metrics: Option<SocketAddr>) {
@@ -139,7 +116,7 @@ impl Service {
         }
         let listen: Vec<_> = places.iter().map(ToString::to_string).collect();
         let next_hop = self.resolved.destination();
-        let workers = self.threads.len();
+        let workers = self.shared.inboxes.len();
         if let Some(metrics) = metrics {
             info!(?listen, next_hop, workers, %metrics, "started");
         } else {
@@ -147,60 +124,14 @@ impl Service {
         }
     }
 
-    /// Until all workers have ended.
-    fn serve(mut self, messages: &Receiver<ServiceEvent>) -> Result<(), Failure> {
-        let mut left = self.threads.len();
-        let mut result = Ok(());
-        while left > 0 {
-            match messages.recv().expect("this thread holds a sender") {
-                ServiceEvent::Signal(SIGHUP) => self.reload(),
-                ServiceEvent::Signal(_) => self.end(),
-                ServiceEvent::Ended(number) => {
-                    left -= 1;
-                    if let Err(why) = self.join(number) {
-                        error!(worker = number, why, "worker-failed");
-                        result = Err(Failure::Failed(format!("worker {number}: {why}")));
-                        // What it had is gone; who supervises this program can start it anew.
-                        self.tell(|| Message::End);
-                    }
-                }
-            }
-        }
-        info!("ended");
-        result
-    }
-
-    /// Drains; the second time ends at once.
-    fn end(&self) {
-        if self.draining.swap(true, Ordering::Relaxed) {
-            warn!(why = "a second signal", "ending");
-            self.tell(|| Message::End);
-            return;
-        }
-        let grace = self.resolved.settings.times.drain;
-        info!(at_most = %grace, "draining");
-        let grace = Duration::from_nanos(grace.as_nanos());
-        self.tell(|| Message::Drain(grace));
-    }
-
     fn tell(&self, message: impl Fn() -> Message) {
         for inbox in &self.shared.inboxes {
             inbox.send(message());
         }
     }
+}
 
-    fn join(&mut self, number: usize) -> Result<(), String> {
-        let thread = self.threads[number].take().expect("a worker ends once");
-        match thread.join() {
-            Ok(result) => result.map(drop).map_err(|error| error.to_string()),
-            Err(panic) => {
-                let text = panic.downcast_ref::<&str>().map(|it| (*it).to_owned());
-                let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-                Err(text.unwrap_or_else(|| "it panicked".into()))
-            }
-        }
-    }
-
+impl supervisor::Service for Service {
     /// Reads settings and certificates again, for connections to come. If anything is wrong with
     /// them, all stays as it is.
     fn reload(&mut self) {
@@ -235,6 +166,19 @@ impl Service {
         }
         self.resolved = resolved;
     }
+
+    fn grace(&self) -> Span {
+        self.resolved.settings.times.drain
+    }
+
+    fn drain(&mut self, grace: Span) {
+        let grace = Duration::from_nanos(grace.as_nanos());
+        self.tell(|| Message::Drain(grace));
+    }
+
+    fn end(&mut self) {
+        self.tell(|| Message::End);
+    }
 }
 
 /// Takes from `old` what holds from the next start on only; the keys of what has changed among
@@ -257,33 +201,6 @@ fn keep(old: &Settings, new: &mut Settings) -> Vec<&'static str> {
         .into_iter()
         .filter_map(|(key, is_changed)| is_changed.then_some(key))
         .collect()
-}
-
-/// The notice that a worker has ended, given even if it panicked.
-struct EndNotice {
-    number: usize,
-    news: Sender<ServiceEvent>,
-}
-
-impl Drop for EndNotice {
-    fn drop(&mut self) {
-        // Nobody is there to hear it when the program could not start.
-        let _ = self.news.send(ServiceEvent::Ended(self.number));
-    }
-}
-
-fn watch_signals(news: Sender<ServiceEvent>) -> Result<(), Failure> {
-    let mut signals =
-        Signals::new([SIGHUP, SIGINT, SIGTERM]).map_err(failed("handling signals"))?;
-    let watch = move || {
-        for signal in signals.forever() {
-            if news.send(ServiceEvent::Signal(signal)).is_err() {
-                return;
-            }
-        }
-    };
-    let thread = thread::Builder::new().name("signals".into()).spawn(watch);
-    thread.map(drop).map_err(failed("starting a thread"))
 }
 
 /// The addresses, and each worker's sockets there.
@@ -316,8 +233,4 @@ fn listen(
         }
     }
     Ok((places, all))
-}
-
-fn failed(what: &'static str) -> impl FnOnce(std::io::Error) -> Failure {
-    move |error| EndpointError::io(what)(error).into()
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bentpipe_endpoint::{AnyCertificate, LogFile};
+use bentpipe_service::SettingsError;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -15,7 +16,7 @@ use rustls::sign::CertifiedKey;
 use rustls::version::TLS13;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
-use super::settings::{Certificate, NextHop, Settings, SettingsError};
+use super::settings::{Certificate, NextHop, Settings};
 
 /// Sessions that clients may resume.
 const SESSIONS: usize = 16_384;

@@ -6,18 +6,18 @@ use std::sync::Arc;
 
 use bentpipe_endpoint::{Clock, EndpointError};
 use bentpipe_pep::Proxy;
+use bentpipe_service::log::Log;
+use bentpipe_service::settings::LogSettings;
 use signal_hook::consts::SIGTERM;
 use signal_hook::iterator::Signals;
 
 use super::listening;
-use super::log::Log;
-use super::settings::LogSettings;
 use super::worker::{BypassOwners, Inbox, Message, Shared, Worker};
 
 /// Serves at `listen` until SIGTERM; says `ready` when clients may come. What is left is the proxy,
 /// with all that it counted.
 pub fn serve_trial(proxy: Proxy, clock: Clock, listen: SocketAddr) -> Result<Proxy, EndpointError> {
-    let _log = Log::install(LogSettings::default());
+    let _log = Log::install(super::LOGGED, LogSettings::default());
     let inbox = Inbox::new().map_err(EndpointError::io("making an eventfd"))?;
     let shared = Arc::new(Shared {
         inboxes: vec![inbox],

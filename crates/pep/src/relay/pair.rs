@@ -10,11 +10,12 @@ use super::close::{CloseCode, CloseReason};
 use super::direction::{DirectionRelay, RelayEnds};
 use super::gap_watch::GapWatch;
 use super::keep_alive::KeepAlive;
+use bentpipe_service::quota::ConnectionPermit;
+
 use crate::config::Config;
 use crate::connections::Side;
 use crate::events::{ClosedBy, Statistics};
 use crate::handshake::{ClientHello, InitialDatagram};
-use crate::limits::ConnectionPermit;
 
 /// The connection of a pair on one side.
 pub enum HopConnection {

@@ -300,7 +300,7 @@ impl World {
         for (index, proxy) in self.proxies.iter().enumerate() {
             let statistics = proxy.statistics();
             for (metric, value) in statistics.entries() {
-                let is_gauge = metric.kind == bentpipe_pep::MetricKind::Gauge;
+                let is_gauge = metric.kind == bentpipe_service::metrics::MetricKind::Gauge;
                 let is_left = is_gauge && value != 0 && metric.name != "warm";
                 assert!(
                     !is_left || statistics.warm > 0,

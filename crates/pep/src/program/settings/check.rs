@@ -2,30 +2,22 @@
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
-use std::ops::RangeInclusive;
 
-use bentpipe_units::{Size, Span};
+use bentpipe_service::settings::{Wrong, time, within, wrong};
+use bentpipe_units::Size;
 use rustls::pki_types::DnsName;
 
-use super::{Auto, Settings, SettingsError};
+use super::{Auto, Settings};
 use crate::program::steering::MOST_WORKERS;
 
-/// What is wrong, and what to do about it.
-type Wrong = (String, String);
-
-fn wrong<T>(what: impl Into<String>, hint: impl Into<String>) -> Result<T, Wrong> {
-    Err((what.into(), hint.into()))
-}
-
 impl Settings {
-    /// `place` names what was read in errors.
-    pub(super) fn check(&self, place: &str) -> Result<(), SettingsError> {
+    /// All checks.
+    pub(super) fn check_all(&self) -> Result<(), Wrong> {
         self.check_listen()
             .and_then(|()| self.check_next_hop())
             .and_then(|()| self.check_auto())
             .and_then(|()| self.check_certificates())
             .and_then(|()| self.check_ranges())
-            .map_err(|(what, hint)| SettingsError::new(place, what, hint))
     }
 
     fn check_listen(&self) -> Result<(), Wrong> {
@@ -182,18 +174,6 @@ fn pair(one: &str, other: &str, has_one: bool, has_other: bool) -> Result<(), Wr
     }
 }
 
-fn within(key: &str, value: u64, range: RangeInclusive<u64>) -> Result<(), Wrong> {
-    if range.contains(&value) {
-        return Ok(());
-    }
-    let hint = format!(
-        "write a whole number from {} to {}",
-        range.start(),
-        range.end()
-    );
-    wrong(format!("{key} = {value}"), hint)
-}
-
 fn bytes(key: &str, size: Size) -> Result<(), Wrong> {
     if (16 << 10..=256 << 20).contains(&size.bytes()) {
         return Ok(());
@@ -201,15 +181,5 @@ fn bytes(key: &str, size: Size) -> Result<(), Wrong> {
     wrong(
         format!("{key} = \"{size}\""),
         "write a size from \"16 KiB\" to \"256 MiB\"",
-    )
-}
-
-fn time(key: &str, span: Span) -> Result<(), Wrong> {
-    if (Span::from_millis(10)..=Span::from_secs(3600)).contains(&span) {
-        return Ok(());
-    }
-    wrong(
-        format!("{key} = \"{span}\""),
-        "write a time from \"10 ms\" to \"60 min\"",
     )
 }

@@ -6,8 +6,6 @@
 //! file are relative to its folder.
 
 mod check;
-mod error;
-mod reading;
 #[cfg(test)]
 mod tests;
 mod values;
@@ -16,12 +14,11 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use bentpipe_service::settings::{HostPort, LogSettings, MetricsSettings, SettingsFile, Wrong};
 use bentpipe_units::{Size, Span};
 use serde::{Deserialize, Serialize};
 
-pub use error::SettingsError;
-pub use reading::Override;
-pub use values::{Auto, AutoHop, Format, HostPort, Level, Mode, OptionValue};
+pub use values::{Auto, AutoHop, Mode, OptionValue};
 
 /// The options of one side, in the words of the noq endpoint's variants
 /// (`endpoints/noq/README.md`).
@@ -45,7 +42,7 @@ pub struct Settings {
     pub server_side: Options,
     pub limits: Limits,
     pub times: Times,
-    pub metrics: Metrics,
+    pub metrics: MetricsSettings,
     pub log: LogSettings,
 }
 
@@ -146,21 +143,27 @@ pub struct Times {
     pub drain: Span,
 }
 
-/// The page of metrics.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Metrics {
-    /// `GET /metrics` and `/healthz` over HTTP; absent: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub listen: Option<SocketAddr>,
-}
+impl SettingsFile for Settings {
+    const EXAMPLE: &'static str = "examples/pep.toml";
+    const CHECK: &'static str = "bentpipe pep --check";
 
-/// The form and the detail of the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct LogSettings {
-    pub format: Format,
-    pub level: Level,
+    fn check(&self) -> Result<(), Wrong> {
+        self.check_all()
+    }
+
+    fn paths(&mut self) -> impl Iterator<Item = &mut PathBuf> {
+        let next = &mut self.next_hop;
+        let single = [
+            &mut next.ca,
+            &mut next.certificate,
+            &mut next.key,
+            &mut next.keylog,
+            &mut self.clients.ca,
+        ];
+        let pairs = self.certificate.iter_mut();
+        let pairs = pairs.flat_map(|it| [&mut it.chain, &mut it.key]);
+        single.into_iter().flatten().chain(pairs)
+    }
 }
 
 impl Default for Settings {
@@ -178,7 +181,7 @@ impl Default for Settings {
             server_side: Options::new(),
             limits: Limits::default(),
             times: Times::default(),
-            metrics: Metrics::default(),
+            metrics: MetricsSettings::default(),
             log: LogSettings::default(),
         }
     }

@@ -3,10 +3,11 @@
 
 use std::path::Path;
 
+use bentpipe_service::SettingsError;
+use bentpipe_service::settings::{Override, SettingsFile as _, Source};
 use proptest::prelude::*;
 
-use super::reading::Source;
-use super::{Auto, Override, Settings, SettingsError};
+use super::{Auto, Settings};
 
 const EXAMPLE: &str = include_str!("../../../../../examples/pep.toml");
 const HOP: &str = "[next-hop]\naddress = \"127.0.0.1:1\"\nverify = false\n";

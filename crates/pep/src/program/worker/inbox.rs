@@ -1,18 +1,14 @@
 //! What a worker is told by others.
 
-use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Mutex;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use bentpipe_endpoint::Received;
 use bentpipe_pep::{Config, Statistics};
-use rustix::event::{EventfdFlags, eventfd};
-use rustix::io::{read, write};
 
-/// Datagrams of others that may wait; further ones are lost, as on their way.
-const MOST_DATAGRAMS: usize = 4096;
+/// Datagrams of others may wait until there are so many messages; further ones are lost, as on their
+/// way.
+pub const MOST_DATAGRAMS: usize = 4096;
 
 /// A message to a worker.
 pub enum Message {
@@ -24,6 +20,8 @@ pub enum Message {
     End,
     /// Say what was counted.
     Count(SyncSender<WorkerCounters>),
+    /// One that came to another worker.
+    Datagram(Received),
 }
 
 /// The counters of a worker.
@@ -38,66 +36,5 @@ pub struct WorkerCounters {
     pub lost: u64,
 }
 
-/// Messages and datagrams for one worker, which it is woken for.
-pub struct Inbox {
-    wake: OwnedFd,
-    waiting: Mutex<Waiting>,
-}
-
-#[derive(Default)]
-struct Waiting {
-    messages: Vec<Message>,
-    /// Those that came to another worker.
-    datagrams: Vec<Received>,
-}
-
-impl Inbox {
-    pub fn new() -> io::Result<Self> {
-        Ok(Self {
-            wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
-            waiting: Mutex::default(),
-        })
-    }
-
-    pub fn send(&self, message: Message) {
-        let mut waiting = self.waiting.lock().expect("nobody panics with it");
-        waiting.messages.push(message);
-        drop(waiting);
-        self.wake();
-    }
-
-    /// Hands a datagram on that came to another worker; says whether there was room.
-    pub fn hand_on(&self, datagram: Received) -> bool {
-        let mut waiting = self.waiting.lock().expect("nobody panics with it");
-        let room = waiting.datagrams.len() < MOST_DATAGRAMS;
-        if room {
-            waiting.datagrams.push(datagram);
-        }
-        drop(waiting);
-        self.wake();
-        room
-    }
-
-    /// All that has come.
-    pub fn take(&self) -> (Vec<Message>, Vec<Received>) {
-        let mut count = [0; 8];
-        let _ = read(&self.wake, &mut count);
-        let mut waiting = self.waiting.lock().expect("nobody panics with it");
-        let Waiting {
-            messages,
-            datagrams,
-        } = std::mem::take(&mut *waiting);
-        (messages, datagrams)
-    }
-
-    fn wake(&self) {
-        // It fails when the worker has been woken 2^64 times in vain.
-        let _ = write(&self.wake, &1_u64.to_ne_bytes());
-    }
-}
-
-impl AsFd for Inbox {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.wake.as_fd()
-    }
-}
+/// The messages for a worker.
+pub type Inbox = bentpipe_service::inbox::Inbox<Message>;

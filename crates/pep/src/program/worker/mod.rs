@@ -23,6 +23,7 @@ use event_log::EventLog;
 use poller::Token;
 use sockets::{Sent, Sockets};
 
+use inbox::MOST_DATAGRAMS;
 pub use inbox::{Inbox, Message, WorkerCounters};
 
 /// Calls to send before it is looked for what has come.
@@ -171,7 +172,9 @@ impl Worker {
                     let owner = owner.unwrap_or_else(|| worker_of(&datagram.payload, workers));
                     if owner == *number {
                         proxy.handle_datagram(now, Socket::Client, datagram);
-                    } else if shared.inboxes[owner].hand_on(datagram) {
+                    } else if shared.inboxes[owner]
+                        .send_if_below(MOST_DATAGRAMS, Message::Datagram(datagram))
+                    {
                         counted.handed_on += 1;
                     } else {
                         counted.lost += 1;
@@ -193,8 +196,7 @@ impl Worker {
     }
 
     fn read_messages(&mut self, now: Duration) {
-        let (messages, datagrams) = self.shared.inboxes[self.number].take();
-        for message in messages {
+        for message in self.shared.inboxes[self.number].take() {
             match message {
                 Message::Reconfigure(config) => {
                     if let Err(error) = self.proxy.reconfigure(*config) {
@@ -211,10 +213,10 @@ impl Worker {
                     // Who asked may have gone away.
                     let _ = answer.try_send(self.counted.clone());
                 }
+                Message::Datagram(datagram) => {
+                    self.proxy.handle_datagram(now, Socket::Client, datagram);
+                }
             }
-        }
-        for datagram in datagrams {
-            self.proxy.handle_datagram(now, Socket::Client, datagram);
         }
     }
 

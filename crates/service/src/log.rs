@@ -29,13 +29,10 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::reload::{self, Handle};
 
-use super::settings::{Format, Level as LevelSetting, LogSettings};
+use crate::settings::{Format, Level as LevelSetting, LogSettings};
 
 /// Lines that wait for the writer.
 const WAITING: usize = 8192;
-/// Whose events are written: the QUIC library's, of which there may be one for each packet, are
-/// not.
-const TARGET: &str = "bentpipe_pep";
 
 /// How often it is looked, at the end, whether all lines are written, and how many times at most:
 /// for 2 s.
@@ -46,6 +43,9 @@ const LOOKS: u32 = 400;
 /// than 2 s: who reads them may be stuck.
 #[derive(Debug)]
 pub struct Log {
+    /// Whose events are written: those of a library, of which there may be one for each packet, are
+    /// not.
+    target: &'static str,
     filter: Handle<Targets, Registry>,
     is_json: Arc<AtomicBool>,
     lost: ErrorCounter,
@@ -105,15 +105,20 @@ impl Drop for Log {
 }
 
 impl Log {
-    /// Begins to write what this program says from now on to standard error.
-    pub fn install(settings: LogSettings) -> Self {
-        let (log, dispatch) = Self::open(settings, std::io::stderr());
+    /// Begins to write what the crate called `target` says from now on to standard error.
+    #[must_use]
+    pub fn install(target: &'static str, settings: LogSettings) -> Self {
+        let (log, dispatch) = Self::open(target, settings, std::io::stderr());
         tracing::dispatcher::set_global_default(dispatch).expect("there is one log");
         log
     }
 
     /// The log, and what is to be told of events.
-    fn open(settings: LogSettings, out: impl Write + Send + 'static) -> (Self, Dispatch) {
+    fn open(
+        target: &'static str,
+        settings: LogSettings,
+        out: impl Write + Send + 'static,
+    ) -> (Self, Dispatch) {
         let writer = NonBlockingBuilder::default()
             .buffered_lines_limit(WAITING)
             .thread_name("log");
@@ -123,7 +128,7 @@ impl Log {
             lines: lines.clone(),
         });
         let lost = writer.error_counter();
-        let (filter, handle) = reload::Layer::new(filter(settings.level));
+        let (filter, handle) = reload::Layer::new(filter(target, settings.level));
         let is_json = Arc::new(AtomicBool::new(settings.format == Format::Json));
         let format = LineFormat {
             is_json: is_json.clone(),
@@ -132,6 +137,7 @@ impl Log {
         let layer = Layer::default().event_format(format).with_writer(writer);
         let dispatch = Dispatch::new(Registry::default().with(filter).with(layer));
         let log = Self {
+            target,
             filter: handle,
             is_json,
             lost,
@@ -145,24 +151,28 @@ impl Log {
     pub fn set(&self, settings: LogSettings) {
         let is_json = settings.format == Format::Json;
         self.is_json.store(is_json, Ordering::Relaxed);
-        let filter = filter(settings.level);
+        let filter = filter(self.target, settings.level);
         self.filter.reload(filter).expect("whom it is for is there");
     }
 
     /// The counter of lines that nobody was there to take.
+    #[must_use]
     pub fn lost(&self) -> ErrorCounter {
         self.lost.clone()
     }
 }
 
-fn filter(level: LevelSetting) -> Targets {
+fn filter(target: &'static str, level: LevelSetting) -> Targets {
     let level = match level {
         LevelSetting::Error => LevelFilter::ERROR,
         LevelSetting::Warning => LevelFilter::WARN,
         LevelSetting::Info => LevelFilter::INFO,
         LevelSetting::Debug => LevelFilter::DEBUG,
     };
-    Targets::new().with_target(TARGET, level)
+    let own = env!("CARGO_CRATE_NAME");
+    Targets::new()
+        .with_target(target, level)
+        .with_target(own, level)
 }
 
 /// The form of a line.
@@ -327,6 +337,8 @@ mod tests {
 
     use super::*;
 
+    const TARGET: &str = "bentpipe_service";
+
     /// A writer that sends what is written to the test.
     struct Sink(Sender<String>);
 
@@ -343,7 +355,7 @@ mod tests {
 
     fn written(settings: LogSettings, act: impl FnOnce(&Log)) -> Vec<String> {
         let (sender, lines) = channel();
-        let (log, dispatch) = Log::open(settings, Sink(sender));
+        let (log, dispatch) = Log::open(TARGET, settings, Sink(sender));
         tracing::dispatcher::with_default(&dispatch, || act(&log));
         drop(log); // then the thread that writes ends, and says no more
         drop(dispatch);
@@ -415,7 +427,7 @@ mod tests {
     #[test]
     fn a_reader_that_is_stuck_keeps_nobody_from_ending() {
         let (end, stuck) = channel();
-        let (log, dispatch) = Log::open(LogSettings::default(), Stuck(stuck));
+        let (log, dispatch) = Log::open(TARGET, LogSettings::default(), Stuck(stuck));
         tracing::dispatcher::with_default(&dispatch, || {
             for _ in 0..2 * WAITING {
                 info!("one more");

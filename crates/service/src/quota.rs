@@ -5,8 +5,6 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::events::Refusal;
-
 /// Bits of an IPv6 address that one client has for itself (RFC 6177): it can take any address below
 /// them.
 const CLIENTS_OWN_BITS: u32 = 64;
@@ -33,6 +31,15 @@ pub struct ConnectionLimits {
     pub of_client: usize,
 }
 
+/// The limit that a connection would be beyond.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OverLimit {
+    /// Of connections in all.
+    Connections,
+    /// Of those of its client.
+    ConnectionsOfClient,
+}
+
 /// The permit of one connection; dropped, it can be given to another.
 #[derive(Debug)]
 pub struct ConnectionPermit {
@@ -46,15 +53,15 @@ impl ConnectionQuota {
         self: &Arc<Self>,
         client: IpAddr,
         limits: ConnectionLimits,
-    ) -> Result<ConnectionPermit, Refusal> {
+    ) -> Result<ConnectionPermit, OverLimit> {
         let client = client_prefix(client);
         let mut used = self.lock();
         if used.total >= limits.total {
-            return Err(Refusal::Connections);
+            return Err(OverLimit::Connections);
         }
         let of_client = used.of_client.get(&client).copied().unwrap_or(0);
         if of_client >= limits.of_client {
-            return Err(Refusal::ConnectionsOfClient);
+            return Err(OverLimit::ConnectionsOfClient);
         }
         used.total += 1;
         used.of_client.insert(client, of_client + 1);
@@ -128,10 +135,10 @@ mod tests {
         let first = quota.acquire(ip("192.0.2.1"), limits).unwrap();
         let _second = quota.acquire(ip("::ffff:192.0.2.1"), limits).unwrap();
         let third = quota.acquire(ip("192.0.2.1"), limits);
-        assert_eq!(third.unwrap_err(), Refusal::ConnectionsOfClient);
+        assert_eq!(third.unwrap_err(), OverLimit::ConnectionsOfClient);
         let _third = quota.acquire(ip("192.0.2.2"), limits).unwrap();
         let fourth = quota.acquire(ip("192.0.2.3"), limits);
-        assert_eq!(fourth.unwrap_err(), Refusal::Connections);
+        assert_eq!(fourth.unwrap_err(), OverLimit::Connections);
         drop(first);
         assert_eq!(quota.count(), 2);
         drop(quota.acquire(ip("192.0.2.1"), limits).unwrap());

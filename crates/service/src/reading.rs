@@ -1,14 +1,14 @@
-//! From text to [`Settings`].
+//! From text to settings.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
-use super::{Settings, SettingsError};
-
-const HINT: &str =
-    "examples/pep.toml shows all keys; bentpipe pep --check tells what is understood";
+use crate::SettingsError;
+use crate::settings::Wrong;
 
 /// How alike two words are, from 0 to 1, of which one may have been meant for the other.
 const ALIKE: f64 = 0.8;
@@ -16,7 +16,9 @@ const ALIKE: f64 = 0.8;
 /// A configuration file.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
+    /// Its path, which errors name, and to whose folder the paths in it are relative.
     pub file: &'a Path,
+    /// What stands in it.
     pub text: &'a str,
 }
 
@@ -25,6 +27,7 @@ pub struct Source<'a> {
 pub struct Override {
     /// As it was written.
     pub flag: String,
+    /// As a file would have them.
     pub keys: Table,
 }
 
@@ -45,24 +48,36 @@ impl Override {
     }
 }
 
-impl Settings {
+/// Settings that a program reads: what may be written, with defaults.
+pub trait SettingsFile: Default + Serialize + DeserializeOwned {
+    /// The file that shows all keys.
+    const EXAMPLE: &'static str;
+    /// The command that says how a file is understood.
+    const CHECK: &'static str;
+
+    /// What single values cannot show: whether they go together.
+    fn check(&self) -> Result<(), Wrong>;
+
+    /// The paths in it, which are relative to the file's folder.
+    fn paths(&mut self) -> impl Iterator<Item = &mut PathBuf>;
+
     /// Reads a file, if one is given, makes the changes, and checks the whole.
-    pub fn load(file: Option<&Path>, overrides: &[Override]) -> Result<Self, SettingsError> {
+    fn load(file: Option<&Path>, overrides: &[Override]) -> Result<Self, SettingsError> {
         let Some(file) = file else {
             return Self::parse(None, overrides);
         };
         let text = fs::read_to_string(file).map_err(|error| {
-            let hint = "name a file that there is, as in --config examples/pep.toml";
+            let hint = format!(
+                "name a file that there is, as in --config {}",
+                Self::EXAMPLE
+            );
             SettingsError::new(file.display().to_string(), error.to_string(), hint)
         })?;
         Self::parse(Some(Source { file, text: &text }), overrides)
     }
 
     /// As [`Self::load`], with the text at hand.
-    pub fn parse(
-        source: Option<Source<'_>>,
-        overrides: &[Override],
-    ) -> Result<Self, SettingsError> {
+    fn parse(source: Option<Source<'_>>, overrides: &[Override]) -> Result<Self, SettingsError> {
         let mut settings = match source {
             Some(source) => read(source)?,
             None => Self::default(),
@@ -76,45 +91,33 @@ impl Settings {
         if let (Some(_), Some(change)) = (source, overrides.last()) {
             place = format!("{place} with {}", change.flag);
         }
-        settings.check(&place)?;
+        settings
+            .check()
+            .map_err(|(what, hint)| SettingsError::new(place, what, hint))?;
         Ok(settings)
     }
 
     /// As a file would say it, with all defaults.
-    pub fn to_toml(&self) -> String {
+    fn to_toml(&self) -> String {
         toml::to_string(self).expect("all that was read can be written")
-    }
-
-    fn paths(&mut self) -> impl Iterator<Item = &mut PathBuf> {
-        let next = &mut self.next_hop;
-        let single = [
-            &mut next.ca,
-            &mut next.certificate,
-            &mut next.key,
-            &mut next.keylog,
-            &mut self.clients.ca,
-        ];
-        let pairs = self.certificate.iter_mut();
-        let pairs = pairs.flat_map(|it| [&mut it.chain, &mut it.key]);
-        single.into_iter().flatten().chain(pairs)
     }
 }
 
 impl Override {
-    fn apply(&self, settings: &Settings) -> Result<Settings, SettingsError> {
+    fn apply<S: SettingsFile>(&self, settings: &S) -> Result<S, SettingsError> {
         let mut all = Table::try_from(settings).expect("all that was read can be written");
         merge(&mut all, &self.keys);
         all.try_into().map_err(|error: toml::de::Error| {
             let what = error.to_string().trim().replace('\n', " ");
-            SettingsError::new(self.flag.clone(), what, hint(error.message()))
+            SettingsError::new(self.flag.clone(), what, hint::<S>(error.message()))
         })
     }
 }
 
 /// Reads the text; its paths are relative to where the file is.
-fn read(source: Source<'_>) -> Result<Settings, SettingsError> {
-    let mut settings: Settings =
-        toml::from_str(source.text).map_err(|error| blame(source, &error))?;
+fn read<S: SettingsFile>(source: Source<'_>) -> Result<S, SettingsError> {
+    let mut settings: S =
+        toml::from_str(source.text).map_err(|error| blame::<S>(source, &error))?;
     let folder = source.file.parent().unwrap_or(Path::new(""));
     for path in settings.paths() {
         if !path.as_os_str().is_empty() {
@@ -125,7 +128,7 @@ fn read(source: Source<'_>) -> Result<Settings, SettingsError> {
 }
 
 /// Names the line, with the key and the value that are on it.
-fn blame(source: Source<'_>, error: &toml::de::Error) -> SettingsError {
+fn blame<S: SettingsFile>(source: Source<'_>, error: &toml::de::Error) -> SettingsError {
     let before = |at: usize| source.text.get(..at).unwrap_or(source.text);
     let at = error.span().map(|span| before(span.start));
     let number = at.map(|before| before.matches('\n').count());
@@ -138,12 +141,14 @@ fn blame(source: Source<'_>, error: &toml::de::Error) -> SettingsError {
         }
     }
     what += error.message();
-    SettingsError::new(place, what, hint(error.message()))
+    SettingsError::new(place, what, hint::<S>(error.message()))
 }
 
 /// What to do about an error: where it names a word that is not known and those that are, the one
 /// that is most like it.
-fn hint(message: &str) -> String {
+fn hint<S: SettingsFile>(message: &str) -> String {
+    let (example, check) = (S::EXAMPLE, S::CHECK);
+    let all = format!("{example} shows all keys; {check} tells what is understood");
     let mut named = message.split('`').skip(1).step_by(2);
     let unknown = named.next().filter(|_| message.starts_with("unknown "));
     let alike = unknown.and_then(|unknown| {
@@ -154,8 +159,8 @@ fn hint(message: &str) -> String {
             .max_by(|one, other| one.0.total_cmp(&other.0))
     });
     alike.map_or_else(
-        || HINT.to_owned(),
-        |(_, known)| format!("did you mean {known}? {HINT}"),
+        || all.clone(),
+        |(_, known)| format!("did you mean {known}? {all}"),
     )
 }
 

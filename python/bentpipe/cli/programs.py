@@ -1,0 +1,48 @@
+"""Commands that are programs of their own: `bentpipe perf`, `bentpipe pep` and `bentpipe tcp-pep`."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from bentpipe import paths
+
+
+def _command(name: str, about: str, help_file: str) -> click.Command:
+    """The command that starts `bentpipe-NAME`; the program prints the same help as this one does."""
+
+    def start(arguments: tuple[str, ...]) -> None:
+        if not arguments or "--help" in arguments or "-h" in arguments:
+            click.echo((paths.root() / help_file).read_text(), nl=False)
+            return
+        program = paths.program(f"bentpipe-{name}")
+        sys.stdout.flush()
+        os.execv(program, [str(program), *arguments])  # signals and exit code are the program's own
+
+    return click.Command(
+        name,
+        callback=start,
+        params=[click.Argument(["arguments"], nargs=-1, type=click.UNPROCESSED)],
+        help=about,
+        short_help=about,
+        add_help_option=False,
+        context_settings={"ignore_unknown_options": True},
+    )
+
+
+perf = _command(
+    "perf", "Measure what QUIC gets through a path, as iperf3 does for TCP.", "crates/perf/src/help.txt"
+)
+pep = _command(
+    "pep",
+    "Run a proxy that ends QUIC connections on their way over a satellite.",
+    "crates/pep/src/program/help.txt",
+)
+tcp_pep = _command(
+    "tcp-pep",
+    "Run a proxy that splits TCP connections on their way over a satellite.",
+    "crates/tcp-pep/src/program/help.txt",
+)
+PROGRAMS = (perf, pep, tcp_pep)
