@@ -145,6 +145,11 @@ impl Running {
         self.clock.now()
     }
 
+    /// What tells it.
+    pub(crate) fn clock(&self) -> TrialClock {
+        self.clock
+    }
+
     /// Ends it. What is still under way stays there.
     pub fn stop(self) -> Result<Report, EmulatorError> {
         self.stop.ask().doing("ending the thread that forwards")?;

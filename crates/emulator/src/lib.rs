@@ -32,7 +32,10 @@ mod port;
 mod priority;
 mod ring;
 mod segment_counters;
+mod tap;
 mod topology;
+mod tun;
+mod tunnel;
 mod wake;
 
 pub use awake::Awake;
@@ -47,4 +50,6 @@ pub use host::Host;
 pub use lane::Frame;
 pub use namespace::Namespace;
 pub use segment_counters::SegmentCounters;
+pub use tap::{Tap, TapReport};
 pub use topology::{SegmentPorts, Topology};
+pub use tunnel::{TUNNEL, TunnelPlan};

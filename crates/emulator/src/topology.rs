@@ -249,7 +249,7 @@ fn settle() -> Result<(), EmulatorError> {
 }
 
 /// Sets a setting of the calling thread's network namespace.
-fn set(file: &str, value: &str) -> Result<(), EmulatorError> {
+pub(crate) fn set(file: &str, value: &str) -> Result<(), EmulatorError> {
     let path = Path::new("/proc/sys/net").join(file);
     fs::write(&path, value).doing(format!("writing {value} to {}", path.display()))
 }

@@ -91,6 +91,32 @@ pub struct Interception {
     pub table: u8,
 }
 
+/// Packets that have a mark.
+#[derive(Debug, Clone, Copy)]
+pub struct Marked {
+    /// The mark.
+    pub mark: u32,
+    /// The prefix of length zero of the version of IP.
+    pub everything: Prefix,
+    /// The table of routes that they are looked up in.
+    pub table: u8,
+}
+
+impl Marked {
+    fn rule(self) -> RuleMessage {
+        let mut message = RuleMessage::default();
+        message.header.family = family(self.everything.address);
+        message.header.action = RuleAction::ToTable;
+        message.header.table = self.table;
+        message.attributes = vec![priority(self.table), RuleAttribute::FwMark(self.mark)];
+        message
+    }
+}
+
+/// A route as it was.
+#[derive(Debug, Clone)]
+pub struct Route(RouteMessage);
+
 /// The kernel's configuration of the network namespace that the thread was in when this was opened.
 pub struct Netlink(Socket);
 
@@ -183,34 +209,35 @@ impl Netlink {
     /// Has what a device brings of TCP to or from a port be this host's own, whoever it is addressed to, by
     /// way of a table of routes.
     pub fn intercept(&mut self, what: &Interception) -> io::Result<()> {
-        let mut message = RuleMessage::default();
-        message.header.family = family(what.everything.address);
-        message.header.action = RuleAction::ToTable;
-        message.header.table = what.table;
-        let ports = RulePortRange {
-            start: what.port,
-            end: what.port,
-        };
-        message.attributes = vec![
-            RuleAttribute::Iifname(what.device.clone()),
-            RuleAttribute::IpProtocol(IpProtocol::Tcp),
-            if what.is_reply {
-                RuleAttribute::SourcePortRange(ports)
-            } else {
-                RuleAttribute::DestinationPortRange(ports)
-            },
-        ];
-        self.add(RouteNetlinkMessage::NewRule(message))
+        self.add(RouteNetlinkMessage::NewRule(rule(what)))
+    }
+
+    /// Ends that.
+    pub fn stop_intercepting(&mut self, what: &Interception) -> io::Result<()> {
+        self.ask(RouteNetlinkMessage::DelRule(rule(what)), 0)
+    }
+
+    /// Has what this host itself sends with a mark be looked up in a table.
+    pub fn route_marked(&mut self, what: &Marked) -> io::Result<()> {
+        self.add(RouteNetlinkMessage::NewRule(what.rule()))
+    }
+
+    /// Ends that.
+    pub fn stop_routing_marked(&mut self, what: &Marked) -> io::Result<()> {
+        self.ask(RouteNetlinkMessage::DelRule(what.rule()), 0)
     }
 
     /// Has all packets that are looked up in a table be this host's own.
     pub fn add_local_route(&mut self, everything: Prefix, table: u8) -> io::Result<()> {
-        let way = RouteAttribute::Oif(index("lo")?);
-        let mut message = route(everything, way);
-        message.header.table = table;
-        message.header.scope = RouteScope::Host;
-        message.header.kind = RouteType::Local;
-        self.add(RouteNetlinkMessage::NewRoute(message))
+        self.add(RouteNetlinkMessage::NewRoute(local_route(
+            everything, table,
+        )?))
+    }
+
+    /// Ends that.
+    pub fn remove_local_route(&mut self, everything: Prefix, table: u8) -> io::Result<()> {
+        let message = local_route(everything, table)?;
+        self.ask(RouteNetlinkMessage::DelRoute(message), 0)
     }
 
     /// The device by which packets to `address` leave.
@@ -234,8 +261,13 @@ impl Netlink {
     }
 
     /// Lets TCP connections that leave by a device, or by any, begin with a window of so many packets (RFC 6928
-    /// says 10).
-    pub fn set_initial_window(&mut self, device: Option<u32>, packets: u32) -> io::Result<()> {
+    /// says 10). The routes as they were.
+    pub fn set_initial_window(
+        &mut self,
+        device: Option<u32>,
+        packets: u32,
+    ) -> io::Result<Vec<Route>> {
+        let mut changed = Vec::new();
         for mut message in self.routes()? {
             let header = &message.header;
             let is_main = header.table == RouteHeader::RT_TABLE_MAIN;
@@ -243,27 +275,30 @@ impl Netlink {
             if !is_main || !is_wanted || header.kind != RouteType::Unicast {
                 continue;
             }
-            let known = |it: &RouteAttribute| {
-                matches!(
-                    it,
-                    RouteAttribute::Destination(_)
-                        | RouteAttribute::Gateway(_)
-                        | RouteAttribute::Oif(_)
-                        | RouteAttribute::PrefSource(_)
-                        | RouteAttribute::Priority(_)
-                )
-            };
-            message.attributes.retain(known);
-            let windows = vec![
+            changed.push(Route(message.clone()));
+            let windows = [
                 RouteMetric::InitCwnd(packets),
                 RouteMetric::InitRwnd(packets),
             ];
-            message.attributes.push(RouteAttribute::Metrics(windows));
-            message.header.flags = RouteFlags::empty();
+            set_metrics(&mut message, windows);
+            make_settable(&mut message);
             let replace = NLM_F_CREATE | NLM_F_REPLACE;
             self.ask(RouteNetlinkMessage::NewRoute(message), replace)?;
         }
-        Ok(())
+        Ok(changed)
+    }
+
+    /// Makes a route what it was.
+    pub fn restore(&mut self, route: Route) -> io::Result<()> {
+        let Route(mut message) = route;
+        make_settable(&mut message);
+        let replace = NLM_F_CREATE | NLM_F_REPLACE;
+        self.ask(RouteNetlinkMessage::NewRoute(message), replace)
+    }
+
+    /// The number of a device.
+    pub fn device(&self, name: &str) -> io::Result<u32> {
+        index(name)
     }
 
     /// All routes of both versions of IP.
@@ -348,6 +383,35 @@ impl Netlink {
     }
 }
 
+/// The rule that intercepts.
+fn rule(what: &Interception) -> RuleMessage {
+    let mut message = RuleMessage::default();
+    message.header.family = family(what.everything.address);
+    message.header.action = RuleAction::ToTable;
+    message.header.table = what.table;
+    let ports = RulePortRange {
+        start: what.port,
+        end: what.port,
+    };
+    message.attributes = vec![
+        priority(what.table),
+        RuleAttribute::Iifname(what.device.clone()),
+        RuleAttribute::IpProtocol(IpProtocol::Tcp),
+        if what.is_reply {
+            RuleAttribute::SourcePortRange(ports)
+        } else {
+            RuleAttribute::DestinationPortRange(ports)
+        },
+    ];
+    message
+}
+
+/// The place of rules that lead to a table. With one that the kernel chooses, none is ever one that is
+/// there already.
+fn priority(table: u8) -> RuleAttribute {
+    RuleAttribute::Priority(table.into())
+}
+
 fn route(destination: Prefix, way: RouteAttribute) -> RouteMessage {
     let mut message = RouteMessage::default();
     message.header.address_family = family(destination.address);
@@ -363,6 +427,38 @@ fn route(destination: Prefix, way: RouteAttribute) -> RouteMessage {
         message.attributes.push(to);
     }
     message
+}
+
+fn local_route(everything: Prefix, table: u8) -> io::Result<RouteMessage> {
+    let mut message = route(everything, RouteAttribute::Oif(index("lo")?));
+    message.header.table = table;
+    message.header.scope = RouteScope::Host;
+    message.header.kind = RouteType::Local;
+    Ok(message)
+}
+
+/// Puts metrics into a route that has others, in place of those of their kinds.
+fn set_metrics(route: &mut RouteMessage, wanted: [RouteMetric; 2]) {
+    let kind = std::mem::discriminant::<RouteMetric>;
+    let mut metrics = Vec::new();
+    route.attributes.retain_mut(|it| match it {
+        RouteAttribute::Metrics(own) => {
+            metrics.append(own);
+            false
+        }
+        _ => true,
+    });
+    metrics.retain(|it| wanted.iter().all(|other| kind(it) != kind(other)));
+    metrics.extend(wanted);
+    route.attributes.push(RouteAttribute::Metrics(metrics));
+}
+
+/// Takes out what the kernel says of a route, and nobody can set.
+fn make_settable(route: &mut RouteMessage) {
+    route.header.flags &= RouteFlags::Onlink;
+    route
+        .attributes
+        .retain(|it| !matches!(it, RouteAttribute::CacheInfo(_)));
 }
 
 /// The device that a route leads to.

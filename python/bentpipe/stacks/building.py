@@ -26,6 +26,7 @@ from bentpipe.stacks import guest, installed, loopback, needs, pipe
 from bentpipe.stacks.guest import Guest
 from bentpipe.stacks.installable import Build, Installable
 from bentpipe.stacks.model import Stack
+from bentpipe.stacks.tunnels import TunnelProgram
 
 LAST_LINES = 12  # of the log of a build that failed
 _TAIL = 1 << 14  # bytes of a log that are looked at
@@ -200,6 +201,8 @@ def greet(wanted: Installable, place: Path) -> tuple[str | None, str | None]:
 def _version(wanted: Installable, place: Path) -> str | None:
     if isinstance(wanted, Guest):
         return guest.version(place / "linux")
+    if isinstance(wanted, TunnelProgram):
+        return wanted.version_in(place)
     assert isinstance(wanted, Stack), wanted
     mode = wanted.version_mode
     command = wanted.fill(wanted.commands[mode], place)

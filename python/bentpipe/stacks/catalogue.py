@@ -63,6 +63,7 @@ class StackFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     carries: Carries = "udp"
     weight: Annotated[float, msgspec.Meta(gt=0)] = 1.0
     options: dict[str, str] = {}
+    saves: dict[str, Annotated[int, msgspec.Meta(gt=0)]] = {}
     commands: dict[Mode, tuple[str, ...]] = {}
     build: BuildTable | None = None
 
@@ -88,6 +89,10 @@ def load(folder: Path) -> Stack:
         if not _OPTION.fullmatch(name):
             wanted = "an option's name with letters, digits, - _ ."
             raise strict.wrong(file, f"options.{name}", name, wanted)
+    for setting in said.saves:
+        name, _, value = setting.partition("=")
+        if name not in said.options or not value:
+            raise strict.wrong(file, f'saves."{setting}"', setting, "an option and its value, as in tls=off")
     values = {field: getattr(said, field) for field in said.__struct_fields__ if field != "build"}
     return Stack(folder=folder.resolve(), build=build_of(said.build, file) if said.build else None, **values)
 

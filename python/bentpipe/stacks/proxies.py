@@ -39,7 +39,8 @@ class ProxyKind:
     transparent: bool  # client and server speak to each other's addresses
     carries: Carries  # what its datagrams are in virtual time
     lead_s: float  # how long it is there before the client, with one of these options
-    lead_options: frozenset[str]  # as `mode=warm`
+    lead_options: frozenset[str]  # as `mode=warm`, or `pool` whatever it is
+    together: tuple[str, ...]  # options that proxies at all places have, or none
 
     @property
     def default(self) -> str:
@@ -59,7 +60,7 @@ class ProxyKind:
 
     def lead(self, options: Mapping[str, str]) -> float:
         """For how many seconds it is to be there before the client."""
-        given = {f"{key}={value}" for key, value in options.items()}
+        given = {*options, *(f"{key}={value}" for key, value in options.items())}
         return self.lead_s if given & self.lead_options else 0.0
 
     def _filled(self, argument: str) -> str:
@@ -96,6 +97,7 @@ class ProxyFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     transparent: bool = False
     carries: Carries = "udp"
     lead: LeadTable | None = None
+    together: tuple[str, ...] = ()
     options: dict[str, str] = {}
 
 
@@ -120,6 +122,7 @@ def load(folder: Path) -> ProxyKind:
         carries=said.carries,
         lead_s=said.lead.seconds if said.lead else 0.0,
         lead_options=frozenset(said.lead.options) if said.lead else frozenset(),
+        together=said.together,
     )
 
 

@@ -26,7 +26,7 @@ pub struct FlowRun<'a> {
     topology: &'a Topology,
     /// From the client to the server, as far as they were started.
     programs: Vec<Option<Program>>,
-    /// When its servers and proxies were ready, in the time of the trial.
+    /// When its servers, proxies and tunnel were ready, in the time of the trial.
     zero: Time,
     failure: Option<Failure>,
 }
@@ -70,18 +70,20 @@ impl<'a> FlowRun<'a> {
 
     /// Starts the proxies, that next to the server first, and waits until they listen. They are killed when the thread that calls this
     /// ends.
-    pub fn open_proxies(&mut self, deadline: Instant, running: &Running) -> Result<(), Trouble> {
+    pub fn open_proxies(&mut self, deadline: Instant) -> Result<(), Trouble> {
         let proxies = 1..self.programs.len() - 1;
-        for number in proxies.clone().rev() {
+        for number in proxies.rev() {
             if self.failure.is_none() {
                 self.start(number)?;
                 self.wait_for(number, deadline)?;
             }
         }
-        if !proxies.is_empty() {
-            self.zero = running.now();
-        }
         Ok(())
+    }
+
+    /// Says that what stands between the ends is there now.
+    pub fn begins_at(&mut self, now: Time) {
+        self.zero = now;
     }
 
     /// Plays the flow to its end. What is under way when its client has ended gets so much time, `drain`, to arrive.

@@ -7,6 +7,7 @@ use bentpipe_emulator::HostName;
 use bentpipe_trial::{FlowSetup, Role};
 
 use super::program::Instructions;
+use super::tunnel::far_end;
 
 /// The port of the first flow's server, and of its proxies; further flows have those behind it.
 const FIRST_PORT: u16 = 443;
@@ -28,7 +29,7 @@ pub fn instructions(setup: &FlowSetup, number: usize) -> Instructions {
 /// Where what stands behind a hop accepts connections.
 fn behind(setup: &FlowSetup, hop: usize) -> SocketAddr {
     let [_, far] = setup.addresses(hop);
-    if hop == setup.job().proxies.len() || setup.job().is_transparent() {
+    if hop == setup.job().hops().len() - 1 || setup.job().is_transparent() {
         return SocketAddr::new(setup.server_host(), server_port(setup));
     }
     far
@@ -38,7 +39,7 @@ fn behind(setup: &FlowSetup, hop: usize) -> SocketAddr {
 fn endpoint(setup: &FlowSetup, role: Role) -> Instructions {
     let (job, flow) = (setup.job(), setup.flow());
     let is_client = role == Role::Client;
-    let hop = if is_client { 0 } else { job.proxies.len() };
+    let hop = if is_client { 0 } else { job.hops().len() - 1 };
     let address = behind(setup, hop).to_string();
     let options = flow.variant(role).options.iter();
     let options: Vec<String> = options
@@ -73,13 +74,24 @@ fn endpoint(setup: &FlowSetup, role: Role) -> Instructions {
     }
 }
 
+/// The same for a proxy, which knows of no tunnel but where that ends.
+fn behind_proxy(setup: &FlowSetup, hop: usize) -> SocketAddr {
+    let job = setup.job();
+    let is_last = hop == job.proxies.len() || job.are_transparent();
+    match &job.tunnel {
+        None => behind(setup, hop),
+        Some(tunnel) if is_last => SocketAddr::new(far_end(job, tunnel), server_port(setup)),
+        Some(_) => setup.proxy_addresses(hop)[1],
+    }
+}
+
 fn proxy(setup: &FlowSetup, host: HostName, number: usize) -> Instructions {
-    let listen = behind(setup, number - 1);
-    let [mut local, _] = setup.addresses(number);
+    let listen = behind_proxy(setup, number - 1);
+    let [mut local, _] = setup.proxy_addresses(number);
     local.set_port(0);
     // Randomness is the kernel's, in real time.
     let seed = setup.job().seed.0;
-    let hello = setup.proxy_hello(host, seed, [listen, local, behind(setup, number)]);
+    let hello = setup.proxy_hello(host, seed, [listen, local, behind_proxy(setup, number)]);
     Instructions {
         variables: vec![("BENTPIPE_OWN_NAMESPACE", Some("1".to_owned()))],
         input: Some(serde_json::to_vec(&hello).expect("it is plain data")),

@@ -7,13 +7,14 @@
 //! [`super::check`] does not let pass.
 
 use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
 
 use bentpipe_analysis::connection::Fate as Known;
 use bentpipe_emulator::{HopPacket, Report};
 use bentpipe_link::{Counters, Direction, Fate};
 use bentpipe_trial::{
     Fidelity, FlowLifetime, FlowSetup, HopPackets, IpPacket, Packet, PacketLog, TestbedObservation,
-    Transport,
+    Transport, TunnelObservation,
 };
 use bentpipe_units::Time;
 use bentpipe_wire::capture::CapturedPacket;
@@ -21,34 +22,53 @@ use bentpipe_wire::{IpLayer, Path};
 
 use super::check;
 use super::instructions::server_port;
+use super::tunnel::Carried;
 
 /// The link type of bare IP packets.
 const RAW: u16 = 101;
 
 /// What the emulator saw of a trial. When flows ended is for others to say.
-pub fn observation(setups: &[FlowSetup], report: &Report) -> TestbedObservation {
+pub fn observation(
+    setups: &[FlowSetup],
+    report: &Report,
+    carried: Option<Carried>,
+) -> TestbedObservation {
     let job = setups[0].job();
     let servers: Vec<u16> = setups.iter().map(server_port).collect();
+    let of_flows = |packet: &HopPacket| packet_of_flow(&servers, packet);
     let mut reasons = Vec::new();
-    let mut hops = Vec::new();
-    for (number, hop) in job.hops().into_iter().enumerate() {
+    let mut on_links = Vec::new();
+    let hops = job.link_hops();
+    let several = hops.len() > 1;
+    for (number, hop) in hops.into_iter().enumerate() {
         let captured = report.packets.iter().filter(|it| it.hop == number);
-        let mut packets = packets(&servers, captured);
-        packets.sort_by_key(|packet| packet.sent);
-        let wrong = Direction::BOTH.map(|direction| check::flaws(hop, direction, &packets));
-        let name = if job.proxies.is_empty() {
-            String::new()
+        let packets = if carried.is_some() {
+            packets(any_packet, captured)
         } else {
-            format!("{} ", hop.name())
+            packets(of_flows, captured)
         };
-        reasons.extend(
-            wrong
-                .into_iter()
-                .flatten()
-                .map(|what| format!("{name}{what}")),
-        );
-        hops.push(hop_course(packets, setups.len(), report.start_unix_ns));
+        let wrong = Direction::BOTH.map(|direction| check::flaws(hop, direction, &packets));
+        let name = several.then(|| format!("{} ", hop.name()));
+        let name = name.unwrap_or_default();
+        let wrong = wrong.into_iter().flatten();
+        reasons.extend(wrong.map(|what| format!("{name}{what}")));
+        on_links.push(packets);
     }
+    let course = |packets| hop_course(packets, setups.len(), report.start_unix_ns);
+    let (hops, tunnel) = match carried {
+        None => (on_links.into_iter().map(course).collect(), None),
+        Some(carried) => {
+            reasons.extend(missed(carried.report.missed));
+            let inside = packets(of_flows, carried.report.packets.iter());
+            let tunnel = TunnelObservation {
+                links: counters_since(carried.begun, &on_links),
+                setup: carried.setup,
+                congestion_control: carried.congestion_control,
+                exits: carried.exits,
+            };
+            (vec![course(inside)], Some(tunnel))
+        }
+    };
     let flows = (0..setups.len()).map(|flow| FlowLifetime {
         first_sent: first_sent(&hops[0].log, flow),
         end: Time::ZERO,
@@ -56,11 +76,30 @@ pub fn observation(setups: &[FlowSetup], report: &Report) -> TestbedObservation 
     TestbedObservation {
         flows: flows.collect(),
         hops,
+        tunnel,
         end: Time::ZERO,
         epochs: 0,
         fidelity: fidelity(report),
         unfaithful: [report.fidelity.reasons.clone(), reasons].concat(),
     }
+}
+
+/// Why nothing can be said of what went through a tunnel.
+fn missed(packets: u64) -> Option<String> {
+    (packets > 0).then(|| format!("{packets} packets in the tunnel were not seen as they were"))
+}
+
+/// What became of the packets of each hop that were sent from a time on.
+fn counters_since(begun: Time, hops: &[Vec<Packet>]) -> Vec<[Counters; 2]> {
+    let of = |packets: &Vec<Packet>| {
+        let mut both = [Counters::default(); 2];
+        for packet in packets.iter().filter(|it| it.sent >= begun) {
+            let way = usize::from(packet.direction == Direction::Return);
+            count(&mut both[way], packet);
+        }
+        both
+    };
+    hops.iter().map(of).collect()
 }
 
 /// When a client sent its first packet.
@@ -94,14 +133,21 @@ fn count(counters: &mut Counters, packet: &Packet) {
     }
 }
 
-/// The packets of flows on a hop, with their fates. `servers` are the ports of the flows' servers. What was still under way when the emulator ended is left out.
-fn packets<'a>(servers: &[u16], captured: impl Iterator<Item = &'a HopPacket>) -> Vec<Packet> {
+/// A packet: the flow that it belongs to, its path as far as it is known, and what it is.
+type Read = (usize, Option<Path>, IpPacket);
+
+/// The packets of a hop that `read` can tell, with their fates, in the order of sending. What was still under way when the emulator ended is left out.
+fn packets<'a>(
+    read: impl Fn(&HopPacket) -> Option<Read>,
+    captured: impl Iterator<Item = &'a HopPacket>,
+) -> Vec<Packet> {
     let mut packets: Vec<Packet> = Vec::new();
     // Of those that were not seen to arrive: by what is in them.
-    let mut open: HashMap<(Path, Transport), VecDeque<usize>> = HashMap::new();
+    let mut open: HashMap<(Direction, Option<Path>, Transport), VecDeque<usize>> = HashMap::new();
     let mut lost_if_open = Vec::new();
+    let mut behind_arrived = [0; 2];
     for captured in captured {
-        let Some((flow, path, ip)) = packet_of_flow(servers, captured) else {
+        let Some((flow, path, ip)) = read(captured) else {
             continue;
         };
         let fate = match (captured.fate, captured.arrived) {
@@ -110,9 +156,20 @@ fn packets<'a>(servers: &[u16], captured: impl Iterator<Item = &'a HopPacket>) -
             (_, Some(at)) => Some(Fate::Delivered { at }),
             (_, None) => None,
         };
-        let key = (path, ip.transport.clone());
+        let key = (captured.direction, path, identity(&ip.transport));
         let Some(sent) = captured.sent else {
-            let number = open.get_mut(&key).and_then(VecDeque::pop_front);
+            let alike = open.entry(key).or_default();
+            // A tunnel does not say what it lost. But it keeps the order: what was sent before something that has arrived
+            // does not come any more.
+            let is_blind = captured.fate == Known::Unknown;
+            let first = &mut behind_arrived[captured.direction as usize];
+            while is_blind && alike.front().is_some_and(|number| number < first) {
+                alike.pop_front();
+            }
+            let number = alike.pop_front();
+            if let Some(number) = number.filter(|_| is_blind) {
+                *first = number + 1;
+            }
             if let (Some(number), Some(fate)) = (number, fate) {
                 packets[number].fate = fate;
                 lost_if_open[number] = false;
@@ -137,7 +194,28 @@ fn packets<'a>(servers: &[u16], captured: impl Iterator<Item = &'a HopPacket>) -
         number += 1;
         !under_way[number - 1]
     });
+    packets.sort_by_key(|packet| packet.sent);
     packets
+}
+
+/// What a packet is known by on its way. Tunnels may write another maximum segment size into the first option of a SYN, which is
+/// where Linux has it, and so another checksum.
+fn identity(transport: &Transport) -> Transport {
+    const SYN: u8 = 2;
+    const CHECKSUM: Range<usize> = 16..18;
+    const SEGMENT_SIZE: Range<usize> = 20..24;
+    match transport {
+        Transport::Tcp(segment) if segment.get(13).is_some_and(|flags| flags & SYN != 0) => {
+            let mut known = segment.to_vec();
+            for part in [CHECKSUM, SEGMENT_SIZE] {
+                if let Some(bytes) = known.get_mut(part) {
+                    bytes.fill(0);
+                }
+            }
+            Transport::Tcp(known.into())
+        }
+        other => other.clone(),
+    }
 }
 
 /// Which packets were sent after the last of their direction that was seen to arrive, and not seen themselves.
@@ -153,17 +231,25 @@ fn under_way(packets: &[Packet], open: &[bool]) -> Vec<bool> {
     under_way
 }
 
-/// A packet, the flow that it belongs to, and its path. None of nobody's port, and of protocols
-/// without ports.
-fn packet_of_flow(servers: &[u16], packet: &HopPacket) -> Option<(usize, Path, IpPacket)> {
-    let bytes = packet.ip();
-    let captured = CapturedPacket {
+fn captured(packet: &HopPacket) -> CapturedPacket<'_> {
+    CapturedPacket {
         interface: 0,
         time: None,
         link_type: RAW,
-        bytes,
+        bytes: packet.ip(),
         comment: None,
-    };
+    }
+}
+
+/// Any packet, also a fragment, as of the first flow.
+fn any_packet(packet: &HopPacket) -> Option<Read> {
+    Some((0, None, IpPacket::parse(&captured(packet))?))
+}
+
+/// A packet, the flow that it belongs to, and its path. None of nobody's port, and of protocols
+/// without ports.
+fn packet_of_flow(servers: &[u16], packet: &HopPacket) -> Option<Read> {
+    let captured = captured(packet);
     let ip = IpLayer::of(&captured).ok()??;
     let path = ip.path()?;
     let server = match packet.direction {
@@ -173,7 +259,7 @@ fn packet_of_flow(servers: &[u16], packet: &HopPacket) -> Option<(usize, Path, I
     let flow = servers.iter().position(|port| *port == server.port())?;
     let packet = IpPacket::parse(&captured)?;
     let has_ports = !matches!(packet.transport, Transport::Other { .. });
-    has_ports.then_some((flow, path, packet))
+    has_ports.then_some((flow, Some(path), packet))
 }
 
 fn fidelity(report: &Report) -> Fidelity {
@@ -245,7 +331,7 @@ mod tests {
         encapsulate(&mut udp, ends, 2, 0, b"quic");
         let captured = [&udp, &tcp(PORT), &tcp(80), &ip(58, &[0; 8])];
         let captured = captured.map(|it| packet(it, Some(1), Some(2), Known::Delivered));
-        let found = packets(&[PORT], captured.iter());
+        let found = packets(|it| packet_of_flow(&[PORT], it), captured.iter());
         let transports: Vec<(u8, u64, u32)> = found
             .iter()
             .map(|it| {
@@ -256,6 +342,68 @@ mod tests {
         assert_eq!(transports, [(17, 4, 52), (6, 2, 62)]);
         assert!(found.iter().all(|it| it.ip.version == IpVersion::V6));
         assert!(found.iter().all(|it| it.ip.ecn == 2));
+    }
+
+    #[test]
+    fn a_syn_is_known_by_more_than_its_options() {
+        let syn = |segment_size: u8| {
+            let mut segment = vec![0; 24];
+            segment[2..4].copy_from_slice(&PORT.to_be_bytes());
+            segment[12..14].copy_from_slice(&[6 << 4, 2]);
+            segment[16] = segment_size; // and so the checksum
+            segment[20..].copy_from_slice(&[2, 4, 5, segment_size]);
+            ip(TCP, &segment)
+        };
+        let captured = [
+            packet(&syn(180), Some(1), None, Known::Unknown),
+            packet(&syn(80), None, Some(2), Known::Unknown),
+        ];
+        let found = packets(|it| packet_of_flow(&[PORT], it), captured.iter());
+        let at = Time::from_nanos(2);
+        let fates: Vec<Fate> = found.iter().map(|it| it.fate).collect();
+        assert_eq!(fates, [Fate::Delivered { at }]);
+    }
+
+    #[test]
+    fn what_a_tunnel_lost_is_not_what_was_sent_again() {
+        let (alike, other) = (
+            tcp(PORT),
+            ip(TCP, &[&[0, 0], &PORT.to_be_bytes()[..], &[1; 16]].concat()),
+        );
+        let seen = |ip: &[u8], sent, arrived| packet(ip, sent, arrived, Known::Unknown);
+        let captured = [
+            seen(&alike, Some(1), None),
+            seen(&other, Some(2), None),
+            seen(&other, None, Some(12)),
+            seen(&alike, Some(13), None),
+            seen(&alike, None, Some(23)),
+        ];
+        let found = packets(|it| packet_of_flow(&[PORT], it), captured.iter());
+        let fates: Vec<(u64, Fate)> = found
+            .iter()
+            .map(|it| (it.sent.as_nanos(), it.fate))
+            .collect();
+        let at = |nanos| Fate::Delivered {
+            at: Time::from_nanos(nanos),
+        };
+        assert_eq!(fates, [(1, Fate::Loss), (2, at(12)), (13, at(23))]);
+    }
+
+    #[test]
+    fn of_a_tunnel_all_counts_that_was_sent_since_it_was_ready() {
+        let other = ip(58, &[0; 8]);
+        let captured = [
+            packet(&other, Some(1), Some(5), Known::Delivered),
+            packet(&other, Some(3), None, Known::QueueDrop),
+            packet(&tcp(80), Some(4), Some(6), Known::Delivered),
+        ];
+        let found = packets(any_packet, captured.iter());
+        let [[forward, back]] = counters_since(Time::from_nanos(3), &[found])[..] else {
+            panic!("of one hop");
+        };
+        assert_eq!(forward, Counters::default());
+        assert_eq!((back.packets, back.bytes), (2, 48 + 62));
+        assert_eq!((back.delivered, back.queue_drops), (1, 1));
     }
 
     #[test]
@@ -270,7 +418,7 @@ mod tests {
             packet(&alike, None, Some(12), Known::Delivered),
             packet(&alike, None, Some(13), Known::Delivered),
         ];
-        let found = packets(&[PORT], captured.iter());
+        let found = packets(|it| packet_of_flow(&[PORT], it), captured.iter());
         let fates: Vec<(u64, Fate)> = found
             .iter()
             .map(|it| (it.sent.as_nanos(), it.fate))

@@ -2,13 +2,14 @@
 //!
 //! The job is that of virtual time, and so is all that is made of what the trial leaves (`crates/trial`). Programs are told their part by
 //! the environment (`endpoints/CONTRACT.md`, section 3). Every flow has the same two hosts; the port of its server tells it from
-//! others. Where there are proxies, they run on the hosts between. A trial whose packets came out late, or were dropped by the kernel, is `invalid`.
+//! others. Where there are proxies, they run on the hosts between. A tunnel is there before the clients. A trial whose packets came out late, or were dropped by the kernel, is `invalid`.
 
 mod check;
 mod flow;
 mod instructions;
 mod log;
 mod program;
+mod tunnel;
 
 use std::error::Error;
 use std::io::{Write, read_to_string, stdin, stdout};
@@ -25,6 +26,7 @@ use bentpipe_trial::{
 use self::flow::{Ended, FlowRun, Trouble};
 use self::log::observation;
 use self::program::after;
+use self::tunnel::{Carried, Tunnel};
 
 /// Reads a job from standard input, runs it and prints its result.
 pub fn from_standard_input() -> Result<(), Box<dyn Error>> {
@@ -54,10 +56,13 @@ fn run(job: &Job) -> Result<TrialResult, Box<dyn Error>> {
 /// From the start of all programs to the end of all. Time is zero when all servers listen.
 fn run_programs(job: &Job, setups: &[FlowSetup]) -> Result<FinishedTrial, Box<dyn Error>> {
     let topology = Topology::build(&job.scenario)?;
+    if let Some(asked) = &job.tunnel {
+        topology.add_tunnel(&tunnel::plan(job, asked))?;
+    }
     let mut flows = open_all(job, setups, &topology).map_err(plain)?;
     let options = Options {
         keep_packets: true,
-        stops: job.proxies.iter().map(|proxy| proxy.place).collect(),
+        stops: job.stops(),
         ..Options::default()
     };
     // The devices are in the emulator's namespace, and looked for by the thread that starts to forward.
@@ -66,10 +71,20 @@ fn run_programs(job: &Job, setups: &[FlowSetup]) -> Result<FinishedTrial, Box<dy
         .within(|| Forwarder::start(topology.segments(), &job.scenario, job.seed.0, &options))?;
     let deadline = after(job.silence());
     for flow in &mut flows {
-        flow.open_proxies(deadline, &running).map_err(plain)?;
+        flow.open_proxies(deadline).map_err(plain)?;
+    }
+    let asked = job.tunnel.as_ref();
+    let open = |asked| Tunnel::open(job, asked, &topology, &running);
+    let tunnel = asked.map(open).transpose().map_err(plain)?;
+    if tunnel.is_some() || !job.proxies.is_empty() {
+        let now = running.now();
+        for flow in &mut flows {
+            flow.begins_at(now);
+        }
     }
     let ended = run_all(flows, &running, drain(&job.scenario)).map_err(plain)?;
-    let observation = end(setups, &ended, running)?;
+    let carried = tunnel.map(Tunnel::close).transpose().map_err(plain)?;
+    let observation = end(setups, &ended, running, carried)?;
     let flows = setups.iter().zip(ended);
     let flows = flows.map(|(setup, ended)| {
         FinishedFlow::new(setup, ended.verdict, Some(ended.ready), ended.exits)
@@ -117,10 +132,11 @@ fn end(
     setups: &[FlowSetup],
     ended: &[Ended],
     running: Running,
+    carried: Option<Carried>,
 ) -> Result<TestbedObservation, Box<dyn Error>> {
     let now = running.now();
     let report = running.stop()?;
-    let mut observation = observation(setups, &report);
+    let mut observation = observation(setups, &report, carried);
     for (flow, ended) in observation.flows.iter_mut().zip(ended) {
         flow.end = ended.at;
     }

@@ -1,0 +1,256 @@
+//! The tunnel of a trial: its devices, the programs at its ends, and when it carries.
+//!
+//! It is there before the first flow begins. Keys are made for it alone, and are in no file. What it takes and gives is seen
+//! by a tap; what it makes of that is what the links carry.
+
+mod openvpn;
+mod wireguard;
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::time::Duration;
+
+use bentpipe_emulator::{EmulatorError, HostName, Running, Tap, TapReport, Topology, TunnelPlan};
+use bentpipe_trial::{Job, Network, ProgramExit, TunnelJob, TunnelKind, address};
+use bentpipe_units::{Span, Time};
+
+use super::flow::Trouble;
+use super::program::{Instructions, NoProgram, Program, after, pause};
+
+/// How long a tunnel may take until it carries.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often is tried whether it does, and how often is looked.
+const TRY: Duration = Duration::from_millis(250);
+const LOOK: Duration = Duration::from_millis(5);
+
+/// A tunnel under way.
+pub struct Tunnel {
+    /// The client's first.
+    programs: [Program; 2],
+    setup: Span,
+    begun: Time,
+    congestion_control: String,
+    tap: Tap,
+}
+
+/// The account of a tunnel that has ended.
+pub struct Carried {
+    /// What went through it.
+    pub report: TapReport,
+    /// From the start of its programs until it carried.
+    pub setup: Span,
+    /// When it was ready for flows.
+    pub begun: Time,
+    /// That of its own connection; empty if it has none.
+    pub congestion_control: String,
+    /// The client's program first.
+    pub exits: [ProgramExit; 2],
+}
+
+/// The ends of a tunnel outside: where the client's program is, and where it finds the other one.
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    client: IpAddr,
+    far: SocketAddr,
+}
+
+/// The devices that a job's tunnel needs.
+pub fn plan(job: &Job, tunnel: &TunnelJob) -> TunnelPlan {
+    let inside = [1, 2].map(|number| address(job.ip, Network::Tunnel, number));
+    TunnelPlan {
+        to: tunnel.to,
+        addresses: inside,
+        server: match tunnel.to {
+            HostName::Server => inside[1],
+            _ => address(job.ip, Network::Ground, 1),
+        },
+        mtu: tunnel.mtu_bytes,
+        is_tcp: tunnel.kind == TunnelKind::OpenvpnTcp,
+    }
+}
+
+/// Where the client's end finds the other one: proxies on the way are told of nothing else.
+pub fn far_end(job: &Job, tunnel: &TunnelJob) -> IpAddr {
+    ends(job, tunnel).far.ip()
+}
+
+fn ends(job: &Job, tunnel: &TunnelJob) -> Ends {
+    let far = match tunnel.to {
+        HostName::Server => address(job.ip, Network::Ground, 1),
+        _ => address(job.ip, Network::Satellite, 2),
+    };
+    let port = match tunnel.kind {
+        TunnelKind::Wireguard => 51820,
+        TunnelKind::OpenvpnUdp => 1194,
+        // The port that passes firewalls, and that proxies look at.
+        TunnelKind::OpenvpnTcp => 443,
+    };
+    Ends {
+        client: address(job.ip, Network::Access, 1),
+        far: SocketAddr::new(far, port),
+    }
+}
+
+impl Tunnel {
+    /// Starts its ends, and waits until a packet has gone through and another one back. They are killed when the thread that calls this
+    /// ends.
+    pub fn open(
+        job: &Job,
+        tunnel: &TunnelJob,
+        topology: &Topology,
+        running: &Running,
+    ) -> Result<Self, Trouble> {
+        let start = running.now();
+        let inputs = match tunnel.kind {
+            TunnelKind::Wireguard => wireguard::inputs(&tunnel.command, ends(job, tunnel))?,
+            TunnelKind::OpenvpnUdp | TunnelKind::OpenvpnTcp => {
+                openvpn::inputs(tunnel, ends(job, tunnel))?
+            }
+        };
+        let mut command = tunnel.command.clone();
+        command.extend(match tunnel.kind {
+            TunnelKind::Wireguard => wireguard::arguments(),
+            _ => openvpn::arguments(),
+        });
+        let [client, far] = inputs;
+        let far = start_end(topology, tunnel.to, &command, far)?;
+        let client = start_end(topology, HostName::Client, &command, client)?;
+        let mut programs = [client, far];
+        let plan = plan(job, tunnel);
+        wait_until_it_carries(topology, &plan, &mut programs)?;
+        let setup = running.now() - start;
+        let tap = Tap::start(topology, &plan, running)?;
+        Ok(Self {
+            programs,
+            setup,
+            begun: running.now(),
+            congestion_control: if plan.is_tcp {
+                topology.congestion_control(tunnel.to)?
+            } else {
+                String::new()
+            },
+            tap,
+        })
+    }
+
+    /// Ends it. A program that is gone already has failed.
+    pub fn close(self) -> Result<Carried, Trouble> {
+        let report = self.tap.stop()?;
+        let mut programs = self.programs;
+        said_if_ended(&mut programs)?;
+        for program in &programs {
+            program.terminate();
+        }
+        for program in &mut programs {
+            // One that does not end is killed.
+            let _ = program.wait_end(after(Duration::from_secs(1)));
+        }
+        Ok(Carried {
+            report,
+            setup: self.setup,
+            begun: self.begun,
+            congestion_control: self.congestion_control,
+            exits: programs.map(|mut program| program.exit()),
+        })
+    }
+}
+
+fn start_end(
+    topology: &Topology,
+    host: HostName,
+    command: &[String],
+    input: String,
+) -> Result<Program, Trouble> {
+    let instructions = Instructions {
+        variables: Vec::new(),
+        input: Some(input.into_bytes()),
+    };
+    let started = Program::start(topology.host(host), command, &instructions);
+    started.map_err(|error| match error {
+        NoProgram::Start(error) | NoProgram::System(error) => {
+            format!("the tunnel: starting {} on the {host}: {error}", command[0]).into()
+        }
+        NoProgram::Emulator(error) => error.into(),
+    })
+}
+
+fn wait_until_it_carries(
+    topology: &Topology,
+    plan: &TunnelPlan,
+    programs: &mut [Program; 2],
+) -> Result<(), Trouble> {
+    let client = socket(topology, HostName::Client, plan.addresses[0])?;
+    let server = socket(topology, HostName::Server, plan.server)?;
+    let to = server.local_addr()?;
+    let deadline = after(PATIENCE);
+    let mut sent_at = Vec::new();
+    // When it carries: by then nothing of what was sent is under way any more.
+    let mut settled = None;
+    loop {
+        let now = after(Duration::ZERO);
+        if settled.is_some_and(|it| it <= now) {
+            return Ok(());
+        }
+        if now >= deadline {
+            break;
+        }
+        said_if_ended(programs)?;
+        let is_due = sent_at.last().is_none_or(|last| *last + TRY <= now);
+        if settled.is_none() && is_due {
+            let number = u16::try_from(sent_at.len()).expect("some hundred within the patience");
+            sent_at.push(now);
+            // Until the tunnel carries, there may be no way.
+            let _ = client.send_to(&number.to_le_bytes(), to);
+        }
+        let mut number = [0; 2];
+        while let Ok((_, from)) = server.recv_from(&mut number) {
+            let _ = server.send_to(&number, from);
+        }
+        while client.recv(&mut number).is_ok() {
+            let first = sent_at.get(usize::from(u16::from_le_bytes(number)));
+            if let (Some(first), Some(last)) = (first, sent_at.last()) {
+                settled.get_or_insert(*last + (now - *first) * 2);
+            }
+        }
+        pause(LOOK);
+    }
+    let seconds = PATIENCE.as_secs();
+    Err(failed(
+        &format!("carried no packet within {seconds} s"),
+        programs,
+    ))
+}
+
+fn socket(topology: &Topology, host: HostName, at: IpAddr) -> Result<UdpSocket, EmulatorError> {
+    let bound = || -> io::Result<UdpSocket> {
+        let socket = UdpSocket::bind((at, 0))?;
+        socket.set_nonblocking(true)?;
+        Ok(socket)
+    };
+    topology.host(host).network().within(|| {
+        bound().map_err(|error| EmulatorError::System {
+            what: format!("making a socket at {at} of the {host}"),
+            error,
+        })
+    })
+}
+
+/// An error if one of its programs is gone.
+fn said_if_ended(programs: &mut [Program; 2]) -> Result<(), Trouble> {
+    if !programs.iter().any(Program::has_ended) {
+        return Ok(());
+    }
+    Err(failed("ended by itself", programs))
+}
+
+fn failed(what: &str, programs: &mut [Program; 2]) -> Trouble {
+    let said = ["client", "far end"].into_iter().zip(programs);
+    let said = said.map(|(end, program)| {
+        let line = program.last_line().or_else(|| program.last_said());
+        format!(
+            "; at its {end}: {}",
+            line.unwrap_or_else(|| "nothing said".to_owned())
+        )
+    });
+    format!("the tunnel {what}{}", said.collect::<String>()).into()
+}
