@@ -6,11 +6,12 @@
 mod command;
 mod listening;
 mod printed;
+mod setup;
 mod surround;
+mod version;
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader};
-use std::net::IpAddr;
+use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
@@ -19,8 +20,6 @@ use std::thread;
 use std::time::Duration;
 
 use bentpipe_endpoint::EndpointError;
-use bentpipe_netlink::{Netlink, Prefix};
-use rustix::mount::{MountFlags, mount};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use rustix::system::{RebootCommand, reboot};
 use rustix::time::{ClockId, Timespec, clock_gettime, clock_settime};
@@ -31,11 +30,6 @@ use crate::task::{LAST_LINE, Part, REPORT, Report, TASK, Task, VERSION, read, wr
 
 /// Where the folder is mounted that both sides see.
 pub const SHARED: &str = "/run/guest";
-/// Its place on the host, by the kernel's working directory: the same words in each guest.
-const SHARED_OUTSIDE: &str = "/proc/self/cwd";
-const DEVICE: &str = "tt0";
-/// A proxy's device towards the server.
-const SERVER_SIDE: &str = "tt1";
 /// Less urgent messages of the kernel are printed.
 const LOUDEST: &str = "/proc/sys/kernel/printk";
 const BEGIN: &str = "/sys/module/ttnet/parameters/begin";
@@ -49,9 +43,6 @@ const IS_DONE: &str = "1";
 const WHEN_UNUSED: &str = "2";
 /// A program that was told to end gets so much virtual time.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// Virtual time for a program to end that has said its version.
-const A_MOMENT: Duration = Duration::from_millis(100);
-const UNKNOWN: &str = "of a version that it does not say";
 /// Virtual time for a server that does not say `ready`, and for a program that does not say its version.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -79,18 +70,18 @@ pub fn first_process() -> ExitCode {
 }
 
 fn live() -> Result<(), EndpointError> {
-    mount_all()?;
+    setup::mount_all()?;
     let shared = Path::new(SHARED);
     let task: Task = read(&shared.join(TASK))?.ok_or(EndpointError::Field {
         field: TASK,
         value: String::new(),
         problem: "there is no such file in the shared folder".to_owned(),
     })?;
-    configure()?;
-    connect(&task).map_err(EndpointError::io("setting up the guest's device"))?;
+    setup::configure()?;
+    setup::connect(&task).map_err(EndpointError::io("setting up the guest's device"))?;
     let version = match &task.surroundings {
         Some(around) => surround::surround(around).map(|()| String::new())?,
-        None => version(&task),
+        None => version::ask(&task.command),
     };
     fs::write(shared.join(VERSION), version).map_err(EndpointError::file(shared))?;
     let events = events()?;
@@ -276,38 +267,6 @@ fn ended(program: &mut Child) -> Result<Option<ExitStatus>, EndpointError> {
         .map_err(EndpointError::io("waiting for the program"))
 }
 
-/// What the program says of itself when it is asked (contract, "Guests"). One that does not know
-/// `--version` may start in place of an answer, and is ended.
-fn version(task: &Task) -> String {
-    let (program, arguments) = task.command.split_first().expect("there is one");
-    let mut question = Command::new(program);
-    question.args(arguments).arg("--version").env_clear();
-    question
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null());
-    let Ok(mut asked) = question.spawn() else {
-        return UNKNOWN.to_owned();
-    };
-    let output = asked.stdout.take().expect("it is piped");
-    let (said, line) = channel();
-    thread::spawn(move || {
-        let mut line = String::new();
-        let _ = BufReader::new(output).read_line(&mut line); // what is no text is no version
-        let _ = said.send(line); // it came too late
-    });
-    let line = line.recv_timeout(PATIENCE).unwrap_or_default();
-    wait(A_MOMENT);
-    let _ = asked.kill(); // most have ended by now
-    let succeeded = asked.wait().is_ok_and(|status| status.success());
-    let line = line.trim();
-    if succeeded && !line.is_empty() {
-        line.to_owned()
-    } else {
-        UNKNOWN.to_owned()
-    }
-}
-
 /// Whether time zero has come.
 fn has_begun() -> bool {
     fs::read_to_string(BEGIN).is_ok_and(|text| text.trim() == "1")
@@ -323,87 +282,6 @@ fn now() -> Duration {
     let Timespec { tv_sec, tv_nsec } = clock_gettime(ClockId::Monotonic);
     let seconds = u64::try_from(tv_sec).unwrap_or_default();
     Duration::new(seconds, u32::try_from(tv_nsec).unwrap_or_default())
-}
-
-fn mount_all() -> Result<(), EndpointError> {
-    for (kind, place) in [
-        ("proc", "/proc"),
-        ("sysfs", "/sys"),
-        ("devtmpfs", "/dev"),
-        ("tmpfs", "/run"),
-    ] {
-        mount_one(kind, kind, place, None)?;
-    }
-    for place in [SHARED, "/run/home", "/run/tmp", "/dev/shm"] {
-        fs::create_dir_all(place).map_err(EndpointError::file(place))?;
-    }
-    mount_one("tmpfs", "tmpfs", "/dev/shm", None)?;
-    mount_one("hostfs", "none", SHARED, Some(SHARED_OUTSIDE))
-}
-
-fn mount_one(
-    kind: &str,
-    what: &str,
-    place: &str,
-    words: Option<&str>,
-) -> Result<(), EndpointError> {
-    let words = words.map(|words| std::ffi::CString::new(words).expect("no zero in it"));
-    mount(what, place, kind, MountFlags::empty(), words.as_deref())
-        .map_err(|error| EndpointError::file(place)(error.into()))
-}
-
-/// Settings of the kernel that every program needs.
-fn configure() -> Result<(), EndpointError> {
-    for device in ["default", DEVICE, SERVER_SIDE] {
-        let place = format!("/proc/sys/net/ipv6/conf/{device}");
-        for (setting, value) in [
-            ("accept_dad", "0"),
-            ("accept_ra", "0"),
-            ("router_solicitations", "0"),
-            ("addr_gen_mode", "1"),
-        ] {
-            if Path::new(&place).exists() {
-                set(&format!("{place}/{setting}"), value)?;
-            }
-        }
-    }
-    for (setting, value) in [
-        // Of this kernel alone, and by its memory unless they are set: a window must not be bound by that.
-        ("net/ipv4/tcp_mem", "786432 1048576 1572864"),
-        ("net/ipv4/udp_mem", "786432 1048576 1572864"),
-        // By the guest's memory its kernel would allow some hundred.
-        ("kernel/threads-max", "65536"),
-        // A frame of the link brings many packets at one instant.
-        ("net/core/netdev_max_backlog", "1000000"),
-        // The packets of a run come in one interrupt, in which nothing can be given back.
-        ("vm/min_free_kbytes", "65536"),
-        // What is stored leaves the memory while the program waits for more, and nobody waits for that:
-        // a writer that is held up sleeps, and with it virtual time goes on.
-        ("vm/dirty_background_bytes", "1048576"),
-        ("vm/dirty_bytes", "67108864"),
-    ] {
-        set(&format!("/proc/sys/{setting}"), value)?;
-    }
-    Ok(())
-}
-
-/// Gives the guest its address, and sends all packets to the coordinator.
-fn connect(task: &Task) -> io::Result<()> {
-    let mut netlink = Netlink::open()?;
-    netlink.set_up("lo")?;
-    netlink.set_up(DEVICE)?;
-    if let Part::Proxy { client, .. } = task.part {
-        netlink.set_up(SERVER_SIDE)?;
-        netlink.add_device_route(only(client), DEVICE)?;
-        return netlink.add_device_route(Prefix::everything(client), SERVER_SIDE);
-    }
-    netlink.add_address(DEVICE, only(task.local))?;
-    netlink.add_device_route(Prefix::everything(task.local), DEVICE)
-}
-
-fn only(address: IpAddr) -> Prefix {
-    let length = if address.is_ipv4() { 32 } else { 128 };
-    Prefix { address, length }
 }
 
 fn set(file: &str, value: &str) -> Result<(), EndpointError> {

@@ -11,4 +11,7 @@ mod socket;
 
 pub use limits::raise_descriptors;
 pub use namespace::{NamespaceSettings, WINDOWS};
-pub use socket::{SocketKind, congestion_control};
+pub use socket::{
+    Instruction, SocketKind, UNBOUNDED, attach_filter, congestion_control, detach_filter, set_mark,
+    set_pacing,
+};

@@ -26,7 +26,16 @@ pub struct SocketKind {
     pub transparent: bool,
     /// Whether calls answer at once when there is nothing to do yet.
     pub nonblocking: bool,
+    /// Bytes per second that the kernel paces packets to at most (`SO_MAX_PACING_RATE`); with
+    /// [`UNBOUNDED`] it paces at a rate of its own. None: it paces if the congestion control asks.
+    pub pacing: Option<u64>,
+    /// Whether a SYN carries what is written first, where the namespace allows it
+    /// ([`NamespaceSettings::fast_open`](crate::NamespaceSettings::fast_open)).
+    pub fast_open: bool,
 }
+
+/// A bound of pacing that is none. The kernel takes one more for no wish to be paced.
+pub const UNBOUNDED: u64 = u64::MAX - 1;
 
 impl SocketKind {
     /// A socket of the version of IP of `address`.
@@ -44,6 +53,14 @@ impl SocketKind {
         set_tcp_nodelay(&socket, true).map_err(failed("making a socket"))?;
         if self.transparent {
             set_transparent(&socket, address).map_err(failed("taking other addresses"))?;
+        }
+        if let Some(rate) = self.pacing {
+            set_pacing(&socket, rate).map_err(failed("pacing"))?;
+        }
+        if self.fast_open {
+            let on: libc::c_int = 1;
+            set_option(&socket, (libc::SOL_TCP, libc::TCP_FASTOPEN_CONNECT), on)
+                .map_err(failed("opening fast"))?;
         }
         Ok(socket)
     }
@@ -80,21 +97,66 @@ pub fn congestion_control(name: &str) -> Result<String, EndpointError> {
     )))
 }
 
-#[expect(unsafe_code, reason = "no crate here knows IPV6_TRANSPARENT")]
 fn set_transparent(socket: &OwnedFd, address: SocketAddr) -> Result<(), Errno> {
-    let (level, name) = match address {
+    let option = match address {
         SocketAddr::V4(_) => (libc::SOL_IP, libc::IP_TRANSPARENT),
         SocketAddr::V6(_) => (libc::SOL_IPV6, libc::IPV6_TRANSPARENT),
     };
     let on: libc::c_int = 1;
-    let length = libc::socklen_t::try_from(size_of_val(&on)).expect("four bytes");
-    // SAFETY: the value is an int, and lives until the call returns.
+    set_option(socket, option, on)
+}
+
+/// Has a connection send no more than so many bytes per second (`SO_MAX_PACING_RATE`, socket(7)).
+pub fn set_pacing(socket: &OwnedFd, rate: u64) -> Result<(), Errno> {
+    set_option(socket, (libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE), rate)
+}
+
+/// Marks what leaves by a socket, for rules of routing (`SO_MARK`, socket(7)).
+pub fn set_mark(socket: &OwnedFd, mark: u32) -> Result<(), Errno> {
+    set_option(socket, (libc::SOL_SOCKET, libc::SO_MARK), mark)
+}
+
+/// An instruction of a filter: code, jumps if it holds and if not, and its number (linux/filter.h).
+pub type Instruction = (u32, u8, u8, u32);
+
+/// Lets a socket have only packets that a program of the classic packet filter returns not 0 for
+/// (`SO_ATTACH_FILTER`, socket(7)).
+pub fn attach_filter(socket: &OwnedFd, program: &[Instruction]) -> Result<(), Errno> {
+    let step = |&(code, jt, jf, k): &Instruction| libc::sock_filter {
+        code: u16::try_from(code).expect("codes are of 16 bits"),
+        jt,
+        jf,
+        k,
+    };
+    let steps: Vec<_> = program.iter().map(step).collect();
+    let program = libc::sock_fprog {
+        len: u16::try_from(steps.len()).expect("a short program"),
+        filter: steps.as_ptr().cast_mut(), // which the kernel copies
+    };
+    set_option(socket, (libc::SOL_SOCKET, libc::SO_ATTACH_FILTER), program)
+}
+
+/// Takes the filter off again.
+pub fn detach_filter(socket: &OwnedFd) -> Result<(), Errno> {
+    let nothing: libc::c_int = 0;
+    set_option(socket, (libc::SOL_SOCKET, libc::SO_DETACH_FILTER), nothing)
+}
+
+/// An option of a socket, by its level and name, of which the kernel reads a `T`.
+#[expect(unsafe_code, reason = "no crate here knows these options")]
+fn set_option<T: Copy>(
+    socket: &OwnedFd,
+    (level, name): (libc::c_int, libc::c_int),
+    value: T,
+) -> Result<(), Errno> {
+    let length = libc::socklen_t::try_from(size_of_val(&value)).expect("a few bytes");
+    // SAFETY: the value has this length, and lives until the call returns.
     let result = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
             level,
             name,
-            std::ptr::from_ref(&on).cast(),
+            std::ptr::from_ref(&value).cast(),
             length,
         )
     };

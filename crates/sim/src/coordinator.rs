@@ -109,6 +109,7 @@ impl Coordinator {
         TestbedObservation {
             flows: flows.collect(),
             hops: hops.collect(),
+            tunnel: None,
             end: self.now,
             epochs: self.epochs,
             fidelity: Fidelity::default(),

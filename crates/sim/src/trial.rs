@@ -45,6 +45,9 @@ struct GreetedFlow {
 
 impl<'a> Trial<'a> {
     fn new(job: &'a Job) -> Result<Self, Box<dyn Error>> {
+        if job.tunnel.is_some() {
+            return Err("a tunnel carries packets in real time alone: bentpipe-emu".into());
+        }
         check_delays(&job.hops())?;
         let scratch = tempfile::Builder::new().prefix("bentpipe-").tempdir()?;
         let setups = flow_setups(job, scratch.path())?;

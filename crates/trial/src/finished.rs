@@ -11,7 +11,8 @@ use bentpipe_units::Time;
 use bentpipe_wire::KeyLog;
 
 use crate::evidence::{
-    HopDecoder, HopObservation, HopPackets, HopTrace, PacketLog, ProgramExit, TestbedObservation,
+    DecodedConnection, HopDecoder, HopObservation, HopPackets, HopTrace, PacketLog, ProgramExit,
+    TestbedObservation,
 };
 use crate::job::{Job, TestCaseFacts};
 use crate::schema::Outcome;
@@ -121,11 +122,11 @@ impl FinishedFlow {
 
     /// Looks at the files that arrived, and at what each hop observed of this flow.
     fn examine(&mut self, setup: &FlowSetup, hops: &[HopPackets]) -> Result<(), Box<dyn Error>> {
-        self.check_files(setup)?;
         self.hops = (0..)
             .zip(hops)
             .map(|(hop, it)| observe(setup, hop, &it.log))
             .collect();
+        self.check_files(setup)?;
         let is_connected = self.hops[0].is_connected();
         self.verdict.take_handshake_into_account(is_connected);
         if setup.flow().duration_ns.is_some() {
@@ -149,7 +150,7 @@ impl FinishedFlow {
             let wrong = verifier(setup.flow(), setup.number())?.arrived(setup)?;
             verdict.take_files_into_account(wrong);
         }
-        if verdict.outcome == Outcome::Ok && setup.job().trace && !has_secrets(setup, 0) {
+        if verdict.outcome == Outcome::Ok && setup.job().trace && !self.hops[0].is_readable {
             verdict.outcome = Outcome::NoSecrets;
             "client wrote no TLS secrets, so the trace cannot be decrypted"
                 .clone_into(&mut verdict.detail);
@@ -199,9 +200,11 @@ fn observe(setup: &FlowSetup, hop: usize, log: &PacketLog) -> HopObservation {
         key_log: key_log.as_bytes(),
         ends: setup.addresses(hop),
     };
+    let connections = decoder.connections();
+    let is_clear = connections.iter().any(DecodedConnection::is_clear);
     HopObservation {
-        connections: decoder.connections(),
-        has_secrets: has_secrets(setup, hop),
+        is_readable: is_clear || has_secrets(setup, hop),
+        connections,
     }
 }
 

@@ -28,11 +28,12 @@ mod verdict;
 
 pub use evidence::{
     DecodedConnection, FlowLifetime, HopObservation, HopPackets, HopTrace, IpPacket, Packet,
-    PacketLog, ProcessExit, ProgramExit, TestbedObservation, Transport,
+    PacketLog, ProcessExit, ProgramExit, TestbedObservation, Transport, TunnelObservation,
 };
 pub use finished::{FinishedFlow, FinishedTrial};
 pub use job::{
-    Carries, EPOCH_UNIX_S, FLOW_LIMIT, FlowJob, Job, ProxyJob, Role, Seed, TestCaseFacts, Variant,
+    Carries, EPOCH_UNIX_S, FLOW_LIMIT, FlowJob, Job, ProxyJob, Role, Seed, TestCaseFacts,
+    TunnelJob, TunnelKind, Variant,
 };
 pub use preparation::flow_setups;
 pub use record::{path_facts, result};

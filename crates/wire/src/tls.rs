@@ -46,6 +46,8 @@ pub struct TlsRecords {
     pub client_finished: Option<u64>,
     /// What the server's messages showed.
     pub handshake: Handshake,
+    /// Bytes of application data that the client sent as early data (RFC 8446 section 4.2.10).
+    pub early_bytes: u64,
     /// Whether both streams could be decrypted, up to where they were read, beyond the handshake.
     pub readable: bool,
 }
@@ -86,6 +88,8 @@ struct Side {
     hello: Vec<u8>,
     rest: Vec<u8>,
     application: Vec<Range<u64>>,
+    /// How many of these were early data.
+    early: usize,
     finished: Option<u64>,
     /// It is no TLS, or cannot be decrypted.
     failed: bool,
@@ -133,13 +137,20 @@ impl<'k> TlsReader<'k> {
     #[must_use]
     pub fn finish(self) -> Option<TlsRecords> {
         self.client_random?;
-        let [client, server] = self.sides;
+        let [mut client, server] = self.sides;
+        let early = client.application[..client.early].iter();
+        let early_bytes = early.map(|it| it.end - it.start).sum();
+        if self.handshake.early_data == Some(false) {
+            // Nobody took it: it is sent again.
+            client.application.drain(..client.early);
+        }
         let is_read = |side: &Side| !side.failed && side.phase == Phase::Application;
         Some(TlsRecords {
             readable: is_read(&client) && is_read(&server),
             read_to: [client.offset, server.offset],
             application: [client.application, server.application],
             client_finished: client.finished,
+            early_bytes,
             handshake: self.handshake,
         })
     }
@@ -235,6 +246,9 @@ impl<'k> TlsReader<'k> {
             let first = start + HEADER as u64;
             let side = &mut self.sides[sender as usize];
             side.application.push(first..first + content.len() as u64);
+            if side.phase == Phase::Early {
+                side.early += 1;
+            }
         } else if of_type == HANDSHAKE {
             self.message(sender, content, start + record.len() as u64);
         }

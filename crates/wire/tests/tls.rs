@@ -160,12 +160,32 @@ fn a_handshake_and_one_with_its_ticket() {
         (handshake.took_ticket, handshake.certificate),
         (Some(true), Some(false))
     );
-    assert_eq!(handshake.early_data, Some(true));
+    assert_eq!(
+        (handshake.early_data, records.early_bytes),
+        (Some(true), 12)
+    );
     let early = &records.application[0][0];
     assert!(
         early.end < records.client_finished.unwrap(),
         "early data come first"
     );
+}
+
+#[test]
+fn early_data_that_the_server_does_not_take_is_counted_and_is_no_data() {
+    let mut laboratory = Laboratory::new();
+    laboratory.connection(1000);
+    let mut refusing = (*laboratory.server).clone();
+    refusing.max_early_data_size = 0;
+    laboratory.server = Arc::new(refusing);
+    let sent = laboratory.connection(1000);
+    let records = read(&laboratory.key_log(), &sent);
+    assert_eq!(records.handshake.took_ticket, Some(true));
+    assert_eq!(
+        (records.handshake.early_data, records.early_bytes),
+        (Some(false), 12)
+    );
+    assert_eq!(bytes_of(&records), [0, 1000], "it was not sent again");
 }
 
 #[test]

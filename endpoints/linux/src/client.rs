@@ -4,67 +4,77 @@
 //! fail, after all others have ended.
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use bentpipe_endpoint::{EndpointError, Setup, TestCase};
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, StreamOwned};
+use rustls::{ClientConfig, ClientConnection};
 
 use crate::kernel::Kernel;
+use crate::stream::Stream;
 use crate::{ALPN, STACK_BYTES, files};
 
-/// All requests of the setup, so many at once; in `resumption` the second after the first, with its
-/// ticket.
+/// All requests of the setup, so many at once; in test cases of two connections the second after the
+/// first, with its ticket.
 pub fn run(setup: &Setup, kernel: &Kernel, parallel: usize) -> Result<(), EndpointError> {
-    let is_resumption = setup.test_case == TestCase::Resumption;
-    if is_resumption && setup.requests.len() != 2 {
-        let count = setup.requests.len();
-        let what = format!("resumption of {count} requests; over TCP there are 2");
+    let takes_ticket = matches!(setup.test_case, TestCase::Resumption | TestCase::ZeroRtt);
+    if takes_ticket && setup.requests.len() != 2 {
+        let (name, count) = (setup.test_case.name(), setup.requests.len());
+        let what = format!("{name} of {count} requests; over TCP there are 2");
         return Err(EndpointError::Unsupported(what));
     }
-    let mut tls = setup.client_tls()?;
-    tls.alpn_protocols = vec![ALPN.to_vec()];
     let client = Client {
         setup,
         kernel,
-        tls: Arc::new(tls),
+        tls: kernel.is_tls().then(|| tls(setup)).transpose()?,
         remote: setup.remote.expect("a client is told"),
         parallel,
     };
-    if is_resumption || setup.requests.len() == 1 {
+    if takes_ticket || setup.requests.len() == 1 {
         return setup.requests.iter().try_for_each(|url| client.ask(url));
     }
     client.ask_all(&setup.requests)
 }
 
-type TlsStream = StreamOwned<ClientConnection, TcpStream>;
+fn tls(setup: &Setup) -> Result<Arc<ClientConfig>, EndpointError> {
+    let mut tls = setup.client_tls()?;
+    tls.alpn_protocols = vec![ALPN.to_vec()];
+    tls.enable_early_data = setup.test_case == TestCase::ZeroRtt;
+    Ok(Arc::new(tls))
+}
 
 struct Client<'a> {
     setup: &'a Setup,
     kernel: &'a Kernel,
-    tls: Arc<ClientConfig>,
+    /// None: in the clear.
+    tls: Option<Arc<ClientConfig>>,
     remote: SocketAddr,
     parallel: usize,
 }
 
 impl Client<'_> {
-    /// The secrets are there as soon as the handshake is complete: a client may be ended at any time.
-    fn connect(&self) -> Result<TlsStream, EndpointError> {
+    /// A connection with `request` sent. The secrets are there as soon as the handshake is complete: a
+    /// client may be ended at any time.
+    fn connect(&self, request: &[u8]) -> Result<Stream, EndpointError> {
+        let socket = self.kernel.connect(self.remote)?;
+        let Some(tls) = &self.tls else {
+            let mut stream = Stream::clear(socket);
+            stream
+                .write_all(request)
+                .map_err(EndpointError::io("asking"))?;
+            return Ok(stream);
+        };
         let name = ServerName::try_from("server").expect("it is a name");
-        let mut tls = ClientConnection::new(self.tls.clone(), name)
+        let tls = ClientConnection::new(tls.clone(), name)
             .map_err(|error| EndpointError::Tls(error.to_string()))?;
-        let mut stream = self.kernel.connect(self.remote)?;
-        while tls.is_handshaking() {
-            tls.complete_io(&mut stream)
-                .map_err(EndpointError::io("the handshake"))?;
-        }
+        let stream = Stream::client(socket, tls, request)?;
         if let Some(keylog) = &self.setup.keylog {
             keylog.complete()?;
         }
-        Ok(StreamOwned::new(tls, stream))
+        Ok(stream)
     }
 
     /// As many at once as are allowed, each in a thread; when one has ended, the next one begins.
@@ -94,11 +104,10 @@ impl Client<'_> {
 
     fn ask(&self, url: &str) -> Result<(), EndpointError> {
         let path = path_of(url)?;
-        let mut stream = self.connect()?;
         let ended = if self.setup.test_case == TestCase::Upload {
-            self.send(path, &mut stream)
+            self.send(path)
         } else {
-            self.fetch(path, &mut stream)
+            self.fetch(path)
         };
         match ended {
             Err(error) if files::is_refusal(&error) => {
@@ -110,19 +119,19 @@ impl Client<'_> {
     }
 
     /// What could not be stored is asked for too: whether there is such a path, the server says.
-    fn fetch(&self, path: &str, stream: &mut TlsStream) -> Result<(), EndpointError> {
+    fn fetch(&self, path: &str) -> Result<(), EndpointError> {
         let folder = self.setup.downloads.as_deref();
-        say(stream, "GET", path)?;
+        let mut stream = self.connect(format!("GET {path}\r\n").as_bytes())?;
         let Some(file) = folder.and_then(|folder| files::below(folder, path)) else {
-            io::copy(stream, &mut io::sink()).map_err(EndpointError::io("reading"))?;
+            io::copy(&mut stream, &mut io::sink()).map_err(EndpointError::io("reading"))?;
             let what = format!("{path}: the server has it, but it is not below DOWNLOADS");
             return Err(EndpointError::Failed(what));
         };
-        files::store(stream, &file)?;
-        end(stream)
+        files::store(&mut stream, &file)?;
+        stream.end()
     }
 
-    fn send(&self, path: &str, stream: &mut TlsStream) -> Result<(), EndpointError> {
+    fn send(&self, path: &str) -> Result<(), EndpointError> {
         let folder = self.setup.www.as_deref();
         let mut file = folder
             .and_then(|folder| files::open(folder, path))
@@ -131,9 +140,9 @@ impl Client<'_> {
                 value: path.to_owned(),
                 problem: "it names no file of WWW".to_owned(),
             })?;
-        say(stream, "PUT", path)?;
-        files::send(&mut file, stream)?;
-        end(stream)?;
+        let mut stream = self.connect(format!("PUT {path}\r\n").as_bytes())?;
+        files::send(&mut file, &mut stream)?;
+        stream.end()?;
         let answer = stream.read(&mut [0]);
         match answer.map_err(EndpointError::io("waiting for the answer"))? {
             0 => Ok(()),
@@ -142,22 +151,6 @@ impl Client<'_> {
             ))),
         }
     }
-}
-
-fn say(stream: &mut impl Write, verb: &str, path: &str) -> Result<(), EndpointError> {
-    let line = format!("{verb} {path}\r\n");
-    stream
-        .write_all(line.as_bytes())
-        .map_err(EndpointError::io("asking"))
-}
-
-/// Nothing more is sent.
-fn end(stream: &mut TlsStream) -> Result<(), EndpointError> {
-    stream.conn.send_close_notify();
-    stream.flush().map_err(EndpointError::io("closing"))?;
-    // The other end may have gone already.
-    let _ = stream.sock.shutdown(Shutdown::Write);
-    Ok(())
 }
 
 fn path_of(url: &str) -> Result<&str, EndpointError> {

@@ -4,7 +4,7 @@ use std::fs;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
 use bentpipe_endpoint::{EndpointError, Options};
-use bentpipe_linux_tcp::{NamespaceSettings, SocketKind, WINDOWS, congestion_control};
+use bentpipe_linux_tcp::{NamespaceSettings, SocketKind, UNBOUNDED, WINDOWS, congestion_control};
 use rustix::net::connect;
 
 const RELEASE: &str = "/proc/sys/kernel/osrelease";
@@ -13,6 +13,7 @@ const RELEASE: &str = "/proc/sys/kernel/osrelease";
 pub struct Kernel {
     sockets: SocketKind,
     settings: NamespaceSettings,
+    is_tls: bool,
 }
 
 impl Kernel {
@@ -31,25 +32,30 @@ impl Kernel {
             ("timestamps", "ipv4/tcp_timestamps"),
             ("ecn", "ipv4/tcp_ecn"),
         ] {
-            let value = match options.take(option).as_deref() {
-                None => continue,
-                Some("on") => "1",
-                Some("off") => "0",
-                Some(other) => {
-                    let what = format!("option {option} = {other:?}: write on or off");
-                    return Err(EndpointError::Unsupported(what));
-                }
-            };
-            settings.change(setting, value.to_owned())?;
+            if let Some(is_on) = take_switch(options, option)? {
+                settings.change(setting, u8::from(is_on).to_string())?;
+            }
+        }
+        let fast_open = take_switch(options, "fastopen")? == Some(true);
+        if fast_open {
+            settings.fast_open()?;
         }
         Ok(Self {
             sockets: SocketKind {
+                pacing: pacing(options, &congestion)?,
                 congestion,
                 transparent: false,
                 nonblocking: false,
+                fast_open,
             },
             settings,
+            is_tls: take_switch(options, "tls")? != Some(false),
         })
+    }
+
+    /// Whether TLS is spoken.
+    pub fn is_tls(&self) -> bool {
+        self.is_tls
     }
 
     /// Sets up the network namespace, if it is the trial's own.
@@ -70,6 +76,30 @@ impl Kernel {
     /// What accepts connections to `local`.
     pub fn listen(&self, local: SocketAddr) -> Result<TcpListener, EndpointError> {
         self.sockets.listen(local).map(TcpListener::from)
+    }
+}
+
+/// The bound of pacing.
+fn pacing(options: &mut Options, congestion: &str) -> Result<Option<u64>, EndpointError> {
+    match take_switch(options, "pacing")? {
+        Some(false) if congestion == "bbr" => {
+            let what = "option pacing = \"off\": bbr paces, and has no way not to";
+            Err(EndpointError::Unsupported(what.to_owned()))
+        }
+        Some(true) => Ok(Some(UNBOUNDED)),
+        _ => Ok(None),
+    }
+}
+
+fn take_switch(options: &mut Options, option: &str) -> Result<Option<bool>, EndpointError> {
+    match options.take(option).as_deref() {
+        None => Ok(None),
+        Some("on") => Ok(Some(true)),
+        Some("off") => Ok(Some(false)),
+        Some(other) => {
+            let what = format!("option {option} = {other:?}: write on or off");
+            Err(EndpointError::Unsupported(what))
+        }
     }
 }
 

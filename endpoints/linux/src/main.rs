@@ -1,13 +1,14 @@
 //! Linux's TCP with TLS 1.3 as an endpoint program (`endpoints/CONTRACT.md`), in socket mode.
 //!
-//! HTTP/0.9 over TLS: a connection for each request, `GET /path` or `PUT /path`, whose ends say
-//! `close_notify` and FIN. Congestion control and all else of TCP is the kernel's; `kernel` says
-//! what of it is set.
+//! HTTP/0.9 over TLS, or in the clear: a connection for each request, `GET /path` or `PUT /path`,
+//! whose ends say `close_notify` and FIN. Congestion control and all else of TCP is the kernel's;
+//! `kernel` says what of it is set.
 
 mod client;
 mod files;
 mod kernel;
 mod server;
+mod stream;
 
 use std::env;
 use std::process::ExitCode;
@@ -56,10 +57,6 @@ fn run() -> Result<(), EndpointError> {
         return Err(EndpointError::Unsupported(what));
     }
     let setup = Setup::from_environment()?;
-    if setup.test_case == TestCase::ZeroRtt {
-        let what = format!("test case {:?}", setup.test_case.name());
-        return Err(EndpointError::Unsupported(what));
-    }
     let mut options = Options::new(setup.options.clone());
     let kernel = Kernel::take(&mut options)?;
     let parallel = match setup.role {
@@ -68,6 +65,11 @@ fn run() -> Result<(), EndpointError> {
     };
     let parallel = parallel.map_or(PARALLEL, |it| usize::try_from(it).expect("it is small"));
     options.finish()?;
+    let needs_tls = matches!(setup.test_case, TestCase::Resumption | TestCase::ZeroRtt);
+    if needs_tls && !kernel.is_tls() {
+        let what = format!("test case {:?} with tls=off", setup.test_case.name());
+        return Err(EndpointError::Unsupported(what));
+    }
     kernel.apply()?;
     bentpipe_linux_tcp::raise_descriptors();
     match setup.role {

@@ -1,28 +1,33 @@
 //! The server: a thread for each connection, each with one request.
 
-use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::io::Read;
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process;
 use std::sync::Arc;
 use std::thread;
 
 use bentpipe_endpoint::{EndpointError, Setup, TestCase};
-use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use rustls::{ServerConfig, ServerConnection};
 use signal_hook::consts::SIGTERM;
 use signal_hook::iterator::Signals;
 
 use crate::kernel::Kernel;
+use crate::stream::Stream;
 use crate::{ALPN, STACK_BYTES, files};
-
-type Stream = StreamOwned<ServerConnection, TcpStream>;
 
 /// A request line that is longer is none.
 const LONGEST_LINE: usize = 4096;
+/// Bytes of early data of a connection: a request, not a file to store.
+const MOST_EARLY: u32 = 1 << 14;
+
+/// The type of a record with a `ClientHello` (RFC 8446, section 5.1); no request begins so.
+const HANDSHAKE: u8 = 22;
 
 /// What every connection is answered by.
 struct Server {
-    tls: Arc<ServerConfig>,
+    /// None: in the clear.
+    tls: Option<Arc<ServerConfig>>,
     /// To serve from, or to store in.
     folder: PathBuf,
     stores: bool,
@@ -32,11 +37,8 @@ struct Server {
 pub fn run(setup: &Setup, kernel: &Kernel) -> Result<(), EndpointError> {
     let stores = setup.test_case == TestCase::Upload;
     let folder = if stores { &setup.downloads } else { &setup.www };
-    let mut tls = setup.server_tls()?;
-    tls.alpn_protocols = vec![ALPN.to_vec()];
-    tls.max_early_data_size = 0;
     let server = Arc::new(Server {
-        tls: Arc::new(tls),
+        tls: kernel.is_tls().then(|| tls(setup)).transpose()?,
         folder: folder.clone().ok_or_else(|| EndpointError::Field {
             field: if stores { "DOWNLOADS" } else { "WWW" },
             value: String::new(),
@@ -78,14 +80,46 @@ pub fn run(setup: &Setup, kernel: &Kernel) -> Result<(), EndpointError> {
     Ok(())
 }
 
+/// Early data is taken where it is tested, and answered at once.
+fn tls(setup: &Setup) -> Result<Arc<ServerConfig>, EndpointError> {
+    let is_early = setup.test_case == TestCase::ZeroRtt;
+    let mut tls = setup.server_tls()?;
+    tls.alpn_protocols = vec![ALPN.to_vec()];
+    tls.max_early_data_size = if is_early { MOST_EARLY } else { 0 };
+    tls.send_half_rtt_data = is_early;
+    Ok(Arc::new(tls))
+}
+
 impl Server {
-    fn answer(&self, stream: TcpStream) -> Result<(), EndpointError> {
-        stream
+    fn stream(&self, socket: TcpStream) -> Result<Stream, EndpointError> {
+        socket
             .set_nodelay(true)
             .map_err(EndpointError::io("accepting"))?;
-        let tls = ServerConnection::new(self.tls.clone())
+        let mut first = [0];
+        let count = socket
+            .peek(&mut first)
+            .map_err(EndpointError::io("waiting for a request"))?;
+        let says_hello = count == 1 && first == [HANDSHAKE];
+        if count == 1 && says_hello != self.tls.is_some() {
+            Stream::clear(socket).refuse();
+            let (its, own) = if says_hello {
+                ("on", "off")
+            } else {
+                ("off", "on")
+            };
+            let what = format!("a client with tls={its}, and this server has tls={own}");
+            return Err(EndpointError::Failed(what));
+        }
+        let Some(tls) = &self.tls else {
+            return Ok(Stream::clear(socket));
+        };
+        let tls = ServerConnection::new(tls.clone())
             .map_err(|error| EndpointError::Tls(error.to_string()))?;
-        let mut stream = StreamOwned::new(tls, stream);
+        Ok(Stream::server(socket, tls))
+    }
+
+    fn answer(&self, socket: TcpStream) -> Result<(), EndpointError> {
+        let mut stream = self.stream(socket)?;
         let line = request_line(&mut stream)?;
         match line.split_once(' ') {
             Some(("GET", path)) if !self.stores => {
@@ -102,16 +136,14 @@ impl Server {
             }
             _ => return refuse(&line, stream),
         }
-        end(&mut stream)
+        stream.end()?;
+        stream.wait_for_end();
+        Ok(())
     }
 }
 
-/// The connection ends without `close_notify`, which tells the client. What it sends all the same is
-/// read, so that the kernel sends no reset.
 fn refuse(line: &str, stream: Stream) -> Result<(), EndpointError> {
-    let mut socket = stream.sock;
-    let _ = socket.shutdown(Shutdown::Write);
-    let _ = io::copy(&mut socket, &mut io::sink());
+    stream.refuse();
     Err(EndpointError::Failed(format!("{line:?}: refused")))
 }
 
@@ -132,13 +164,4 @@ fn request_line(stream: &mut impl Read) -> Result<String, EndpointError> {
     line.truncate(line.len() - 2);
     String::from_utf8(line)
         .map_err(|_| EndpointError::Failed("a request that is no text".to_owned()))
-}
-
-/// Nothing more is sent; waits until the client ends too, so that the kernel sends no reset.
-fn end(stream: &mut Stream) -> Result<(), EndpointError> {
-    stream.conn.send_close_notify();
-    stream.flush().map_err(EndpointError::io("closing"))?;
-    let _ = stream.sock.shutdown(Shutdown::Write);
-    let _ = stream.sock.read(&mut [0; 1024]);
-    Ok(())
 }

@@ -8,7 +8,8 @@ use bentpipe_endpoint::EndpointError;
 use rustix::mount::mount_bind;
 use rustix::system::sethostname;
 
-use super::{SHARED, mount_one};
+use super::SHARED;
+use super::setup::mount_one;
 use crate::task::Surroundings;
 
 /// What covers files of the host's.

@@ -21,7 +21,7 @@ fn all() -> BTreeMap<String, Scenario> {
 #[test]
 fn every_file_loads_says_where_it_is_from_and_comes_back_from_json() {
     let all = all();
-    assert_eq!(all.len(), 21);
+    assert_eq!(all.len(), 25);
     for (name, scenario) in all {
         assert!(
             scenario.source.len() > 10 && !scenario.title.is_empty(),
@@ -50,16 +50,20 @@ fn rates_delays_and_losses_are_the_published_ones() {
         ("4sat-medium", 50_000, 10_000, 650, 0),
         ("4sat-small", 10_000, 2_000, 650, 0),
         ("astra", 20_000, 2_000, 600, 10),
+        ("astra-connect", 20_000, 2_000, 600, 0),
+        ("bigblu", 16_000, 3_000, 600, 0),
         ("cnes-250-3-loss1", 250_000, 3_000, 600, 100),
         ("cnes-50-10", 50_000, 10_000, 600, 0),
         ("eutelsat", 50_000, 5_000, 600, 10),
         ("geo-tum", 19_600, 5_200, 580, 0),
         ("goodput", 10_000, 10_000, 30, 0),
         ("inflight", 1_890, 1_890, 760, 600),
+        ("konnect-zen", 50_000, 5_000, 600, 0),
         ("leo-tum", 19_600, 5_200, 112, 0),
         ("longrtt", 10_000, 10_000, 1500, 0),
         ("sat", 20_000, 2_000, 600, 0),
         ("satloss", 20_000, 2_000, 600, 100),
+        ("skydsl", 50_000, 6_000, 600, 0),
         ("viasat", 150_000, 150_000, 600, 0),
     ];
     let changing = [

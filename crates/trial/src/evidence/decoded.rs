@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use bentpipe_analysis::connection::{self, CaptureInfo, Connection, Kind, Recorder};
+use bentpipe_analysis::connection::{self, CaptureInfo, Connection, Kind, Protocol, Recorder};
 use bentpipe_analysis::{Establishment, LedgerEntry, tcp};
 use bentpipe_link::{Direction, Fate};
 use bentpipe_units::Time;
@@ -50,11 +50,21 @@ impl DecodedConnection {
         }
     }
 
-    /// Whether its streams could be decrypted.
+    /// Whether it is of TCP without TLS: its bytes can be read by everybody.
+    #[must_use]
+    pub fn is_clear(&self) -> bool {
+        let has_data = self.entries.iter().any(|it| it.stream_bytes > 0);
+        self.connection.protocol == Protocol::Tcp && self.connection.tls.is_none() && has_data
+    }
+
+    /// Whether its streams can be read.
     #[must_use]
     pub fn is_readable(&self) -> bool {
         if let Some(tls) = &self.connection.tls {
             return tls.readable;
+        }
+        if self.connection.protocol == Protocol::Tcp {
+            return self.is_clear();
         }
         let one_rtt = Kind::Quic(PacketType::OneRtt);
         let mut packets = self.connection.packets.iter();

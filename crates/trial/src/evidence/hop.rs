@@ -15,7 +15,7 @@ pub struct HopObservation {
     /// The connections that could be made out.
     pub connections: Vec<DecodedConnection>,
     /// Whether their streams can be read.
-    pub has_secrets: bool,
+    pub is_readable: bool,
 }
 
 impl HopObservation {
@@ -63,7 +63,7 @@ impl HopObservation {
 
     /// When bytes of streams arrived that had not been there before, and how many, in order. None if they cannot be read.
     pub(crate) fn arrivals(&self, facts: TestCaseFacts) -> Option<Vec<(Time, u64)>> {
-        if !self.has_secrets {
+        if !self.is_readable {
             return None;
         }
         let of = |seen: &DecodedConnection| {

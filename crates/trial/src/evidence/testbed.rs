@@ -1,9 +1,10 @@
 //! What a testbed observed of a trial.
 
 use bentpipe_link::Counters;
-use bentpipe_units::Time;
+use bentpipe_units::{Span, Time};
 use sha2::{Digest, Sha256};
 
+use super::ProgramExit;
 use super::packet_log::{PacketLog, hex};
 use crate::schema::Fidelity;
 
@@ -27,13 +28,28 @@ pub struct HopPackets {
     pub back: Counters,
 }
 
+/// The observation of a tunnel. What went through it is the hop of the flows.
+#[derive(Debug)]
+pub struct TunnelObservation {
+    /// Of each hop of links, what became of the packets towards the clients and towards the servers.
+    pub links: Vec<[Counters; 2]>,
+    /// From the start of its ends until a packet had gone through and another one back.
+    pub setup: Span,
+    /// The congestion control of its own connection, of one over TCP; else empty.
+    pub congestion_control: String,
+    /// What is known of the programs at its ends, the client's first.
+    pub exits: [ProgramExit; 2],
+}
+
 /// The observation of a trial by its testbed. All times count from its start.
 #[derive(Debug)]
 pub struct TestbedObservation {
     /// Of each flow of the job.
     pub flows: Vec<FlowLifetime>,
-    /// Of each hop, from the client to the server.
+    /// Of each hop of the flows, from the client to the server.
     pub hops: Vec<HopPackets>,
+    /// The tunnel that the flows went through, if there was one.
+    pub tunnel: Option<TunnelObservation>,
     /// When the last flow had ended.
     pub end: Time,
     /// Epochs of virtual time; 0 in real time.
@@ -45,6 +61,16 @@ pub struct TestbedObservation {
 }
 
 impl TestbedObservation {
+    /// What became of the packets of each hop of links, towards the clients and towards the servers. In a trial with a
+    /// tunnel these are its own.
+    #[must_use]
+    pub fn on_links(&self) -> Vec<[Counters; 2]> {
+        match &self.tunnel {
+            Some(tunnel) => tunnel.links.clone(),
+            None => self.hops.iter().map(|it| [it.forward, it.back]).collect(),
+        }
+    }
+
     /// SHA-256 over the packets: of one hop that of its log, of several that over the hashes of their logs.
     #[must_use]
     pub fn sha256(&self) -> String {

@@ -62,6 +62,12 @@ impl Job {
     /// Whether client and server speak to each other's addresses, whatever stands between them.
     #[must_use]
     pub fn is_transparent(&self) -> bool {
+        self.tunnel.is_some() || self.are_transparent()
+    }
+
+    /// Whether all proxies take what is addressed to others.
+    #[must_use]
+    pub fn are_transparent(&self) -> bool {
         self.proxies.iter().all(|proxy| proxy.transparent)
     }
 
@@ -77,29 +83,47 @@ impl Job {
             .collect()
     }
 
-    /// What lies between them, from the client to the server.
+    /// What lies between the programs of a flow, from the client to the server. Of a flow in a tunnel, which passes
+    /// proxies unseen, that is the whole path.
     #[must_use]
     pub fn hops(&self) -> Vec<Hop<'_>> {
-        let hosts = self.hosts();
+        if self.tunnel.is_some() {
+            return vec![self.scenario.whole()];
+        }
+        self.link_hops()
+    }
+
+    /// What lies between the hosts where a program takes the packets of links.
+    #[must_use]
+    pub fn link_hops(&self) -> Vec<Hop<'_>> {
+        let mut hosts = vec![HostName::Client];
+        hosts.extend(self.stops());
+        hosts.push(HostName::Server);
         let pairs = hosts.windows(2);
         pairs
             .map(|pair| self.scenario.hop(pair[0], pair[1]))
             .collect()
     }
 
-    /// The number of the hop that the satellite is part of.
+    /// The number of the flow's hop that the satellite is part of.
     #[must_use]
     pub fn satellite_hop(&self) -> usize {
+        self.satellite_link_hop().min(self.hops().len() - 1)
+    }
+
+    /// The number of the hop of links that the satellite is part of.
+    #[must_use]
+    pub fn satellite_link_hop(&self) -> usize {
         let behind = |proxy: &&ProxyJob| proxy.place == HostName::Terminal;
         self.proxies.iter().filter(behind).count()
     }
 
-    /// The number of the hop at whose end the files arrive.
+    /// The number of the flow's hop at whose end the files arrive.
     #[must_use]
     pub fn last_hop(&self, facts: TestCaseFacts) -> usize {
         match facts.direction() {
             Direction::Forward => 0,
-            Direction::Return => self.proxies.len(),
+            Direction::Return => self.hops().len() - 1,
         }
     }
 
@@ -129,7 +153,7 @@ impl Job {
                 "proxies at {places}: write one at the terminal, one at the gateway, or one at each, in this order"
             ));
         }
-        Ok(())
+        self.check_tunnel()
     }
 }
 
@@ -142,6 +166,10 @@ mod tests {
     use crate::job::Role;
 
     fn job(proxies: &Value) -> Result<Job, String> {
+        job_with(proxies, &Value::Null)
+    }
+
+    fn job_with(proxies: &Value, tunnel: &Value) -> Result<Job, String> {
         let program = json!({"name": "noq", "command": ["noq"]});
         let delay = json!({"delay": "250 ms"});
         let job = json!({
@@ -151,9 +179,9 @@ mod tests {
             },
             "flows": [{
                 "testcase": "transfer", "requests": ["/1"], "client": program, "server": program,
-                "testcase_facts": {"sender": "server", "connections": 1, "round_trips": 2},
+                "testcase_facts": {"sender": "server", "connections": 1, "round_trips": 2, "saved_round_trips": 0},
             }],
-            "proxies": proxies,
+            "proxies": proxies, "tunnel": tunnel,
             "www": "/", "certs": "/", "seed": "0000000000000001", "folder": "/", "trace": false, "qlog": false,
         });
         Job::read(&job.to_string())
@@ -201,6 +229,56 @@ mod tests {
             };
             assert_eq!(job.last_hop(download), 0);
             assert_eq!(job.last_hop(upload), hosts.len() - 2);
+        }
+    }
+
+    #[test]
+    fn a_flow_in_a_tunnel_has_one_hop_whatever_links_have() {
+        let none = json!({});
+        let [terminal, gateway] = ["terminal", "gateway"].map(|place| proxy(place, &none));
+        let with = |proxies: Value, to: &str| {
+            let tunnel = json!({
+                "kind": "openvpn-udp", "to": to, "command": ["openvpn"], "version": "2", "mtu_bytes": 1500,
+            });
+            job_with(&proxies, &tunnel)
+        };
+        let cases = [
+            (json!([]), "server", vec![Client, Server], "500 ms"),
+            (
+                json!([]),
+                "gateway",
+                vec![Client, Gateway, Server],
+                "500.2 ms",
+            ),
+            (
+                json!([terminal]),
+                "gateway",
+                vec![Client, Terminal, Gateway, Server],
+                "500.4 ms",
+            ),
+            (
+                json!([terminal, gateway]),
+                "server",
+                vec![Client, Terminal, Gateway, Server],
+                "500.4 ms",
+            ),
+        ];
+        for (proxies, to, hosts, rtt) in cases {
+            let job = with(proxies, to).unwrap();
+            let links = job.link_hops();
+            let ends: Vec<_> = links.iter().map(|hop| (hop.from, hop.to)).collect();
+            let expected: Vec<_> = hosts.windows(2).map(|it| (it[0], it[1])).collect();
+            assert_eq!(ends, expected);
+            let hops = job.hops();
+            assert_eq!((hops.len(), hops[0].from, hops[0].to), (1, Client, Server));
+            assert_eq!(job.scenario.rtt().to_string(), rtt);
+            assert!(job.is_transparent());
+        }
+        for (proxies, to, problem) in [
+            (json!([]), "terminal", "a tunnel to the terminal"),
+            (json!([gateway]), "gateway", "where a proxy is"),
+        ] {
+            assert!(with(proxies, to).unwrap_err().contains(problem), "{to}");
         }
     }
 

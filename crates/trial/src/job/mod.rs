@@ -4,6 +4,7 @@
 
 mod chain;
 mod testcase;
+mod tunnel;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Deserializer};
 
 pub use self::chain::ProxyJob;
 pub use self::testcase::TestCaseFacts;
+pub use self::tunnel::{TunnelJob, TunnelKind};
 
 /// The wall-clock time of virtual time zero: 1 January 2000, where Go's bubbles begin.
 pub const EPOCH_UNIX_S: u64 = 946_684_800;
@@ -159,6 +161,9 @@ pub struct Job {
     /// What stands between the ends of every flow, from the client to the server; each flow has programs of its own.
     #[serde(default)]
     pub proxies: Vec<ProxyJob>,
+    /// What all flows go through, between the client and another host. Proxies see nothing but it.
+    #[serde(default)]
+    pub tunnel: Option<TunnelJob>,
     /// The version of IP that programs speak.
     #[serde(default, deserialize_with = "ip_version")]
     pub ip: IpVersion,
@@ -200,7 +205,7 @@ fn default_silence_s() -> u64 {
 }
 
 impl Job {
-    /// Reads a job, and lays the cables that its proxies need.
+    /// Reads a job, and lays the cables that its proxies, and a tunnel that ends at the gateway, need.
     pub fn read(text: &str) -> Result<Self, String> {
         let wrong = |error| format!("the job: {error}");
         // First of all: a job of another format has other keys.
@@ -212,8 +217,8 @@ impl Job {
         }
         let mut job: Self = serde_json::from_str(text).map_err(wrong)?;
         job.check()?;
-        let places: Vec<HostName> = job.proxies.iter().map(|proxy| proxy.place).collect();
-        job.scenario = job.scenario.with_cables(&places);
+        let stops = job.stops();
+        job.scenario = job.scenario.with_cables(&stops);
         Ok(job)
     }
 

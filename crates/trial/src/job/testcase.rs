@@ -17,6 +17,8 @@ pub struct TestCaseFacts {
     pub connections: u8,
     /// Round trips that an ideal sender needs beside the time that the files take on the link.
     pub round_trips: u64,
+    /// Those that options of both ends save, which are not among them.
+    pub saved_round_trips: u64,
 }
 
 impl TestCaseFacts {

@@ -31,25 +31,38 @@ pub fn proxies(job: &Job, flow: &FinishedFlow) -> Vec<ProxyResult> {
     proxies.map(result).collect()
 }
 
-/// The hops; none where there are no proxies, and of a trial that did not begin.
+/// The hops; none where there is only one, and of a trial that did not begin.
 pub fn hops(
     job: &Job,
     observation: Option<&TestbedObservation>,
     flow: &FinishedFlow,
     files: MeasuredFiles,
 ) -> Vec<HopResult> {
-    let Some(observation) = observation.filter(|_| !job.proxies.is_empty()) else {
+    let hops = job.link_hops();
+    let Some(observation) = observation.filter(|_| hops.len() > 1) else {
         return Vec::new();
     };
-    let seen = job
-        .hops()
-        .into_iter()
-        .zip(&observation.hops)
-        .zip(&flow.hops);
-    seen.map(|((hop, passed), observed)| {
-        result(hop, [passed.forward, passed.back], observed, files)
-    })
-    .collect()
+    let passed = hops.into_iter().zip(observation.on_links());
+    if job.tunnel.is_some() {
+        return passed.map(|(hop, passed)| unread(hop, passed)).collect();
+    }
+    let seen = passed.zip(&flow.hops);
+    seen.map(|((hop, passed), observed)| result(hop, passed, observed, files))
+        .collect()
+}
+
+/// A hop that a tunnel leads over: nothing is known of the flow there.
+fn unread(hop: Hop, passed: [Counters; 2]) -> HopResult {
+    HopResult {
+        from: hop.from,
+        to: hop.to,
+        links: LinkCounts::from(passed),
+        connections: None,
+        rtt_min_ms: None,
+        rtt_median_ms: None,
+        retransmitted_share: None,
+        findings: Vec::new(),
+    }
 }
 
 fn result(
@@ -60,7 +73,7 @@ fn result(
 ) -> HopResult {
     let facts = link_facts(hop, files);
     let readable = observed
-        .has_secrets
+        .is_readable
         .then(|| observed.of_hop(files.testcase));
     let seen = readable.and_then(|all| on_wire(&all, &facts));
     let (metrics, findings) = seen.unzip();

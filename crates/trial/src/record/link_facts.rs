@@ -4,7 +4,7 @@ use bentpipe_analysis::LinkFacts;
 use bentpipe_link::{Direction, Hop, Ideal, Scenario};
 use bentpipe_units::{Rate, Size, Time};
 
-use crate::job::TestCaseFacts;
+use crate::job::{Job, TestCaseFacts};
 
 /// The largest IP packet that a stack may count on: nothing is dropped for its size, but programs say what they send over
 /// is Ethernet.
@@ -21,6 +21,15 @@ pub struct MeasuredFiles {
     pub seed: u64,
     /// When the connection that is measured begins.
     pub start: Time,
+}
+
+/// The facts of the client's hop and of files that are moved over it. What is in a tunnel has its MTU.
+pub fn client_facts(job: &Job, files: MeasuredFiles) -> LinkFacts {
+    let mut facts = link_facts(job.hops()[0], files);
+    if let Some(tunnel) = &job.tunnel {
+        facts.mtu_bytes = Some(u64::from(tunnel.mtu_bytes));
+    }
+    facts
 }
 
 /// The facts of a hop and of files that are moved over it. The ideal sender's time is that of the whole path.

@@ -8,6 +8,7 @@ mod link_facts;
 mod numbers;
 mod times;
 mod transfer;
+mod tunnel;
 
 use std::time::Duration;
 
@@ -18,10 +19,11 @@ use bentpipe_units::Time;
 
 use self::flows::{detail, fairness, outcome};
 use self::hops::{hops, proxies, sent};
-use self::link_facts::{MeasuredFiles, link_facts};
+use self::link_facts::{MeasuredFiles, client_facts};
 use self::numbers::seconds;
 use self::times::times;
 use self::transfer::{goodput, moved, rate_bps, received};
+use self::tunnel::tunnel;
 use crate::evidence::{
     DecodedConnection, FlowLifetime, HopObservation, TestbedObservation, on_wire,
 };
@@ -48,7 +50,7 @@ fn start(
 fn is_readable(here: &HopObservation, measured: &[&DecodedConnection]) -> bool {
     let is_sealed =
         |it: &&DecodedConnection| it.connection.protocol == Protocol::Tcp && !it.is_readable();
-    here.has_secrets && !measured.iter().any(is_sealed)
+    here.is_readable && !measured.iter().any(is_sealed)
 }
 
 /// Puts together what was measured.
@@ -67,7 +69,7 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
         seed: job.seed.0,
         start: start.unwrap_or(Time::ZERO),
     };
-    let facts = link_facts(job.hops()[0], files);
+    let facts = client_facts(job, files);
     let seen = is_readable(here, &measured).then(|| on_wire(&measured, &facts));
     let (metrics, findings) = seen.flatten().unzip();
     let mut times = times(job, finished, metrics.as_ref(), start);
@@ -78,8 +80,7 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
     let limit_s = facts.limit_s;
     let connections = here.completed();
     let second = connections.as_ref().and_then(|all| all.get(1));
-    let satellite = observation.map(|it| &it.hops[job.satellite_hop()]);
-    let passed = satellite.map(|it| [it.forward, it.back]);
+    let passed = observation.map(|it| it.on_links()[job.satellite_link_hop()]);
     let (step, received_bytes) = received(job, observation.zip(start));
     let (jain_index, flows) = fairness(job, finished, start, step);
     let [client, server] = [0, job.proxies.len() + 1];
@@ -106,6 +107,7 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
         goodput_bps,
         efficiency,
         limit_s,
+        saved_round_trips: testcase.saved_round_trips,
         share_of_limit: limit_s
             .zip(times.completion_s)
             .map(|(limit, completion)| limit / completion),
@@ -143,6 +145,7 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
         flows,
         proxies: proxies(job, flow),
         hops: hops(job, observation, flow, files),
+        tunnel: tunnel(job, observation),
         client_statistics: statistics(HostName::Client),
         server_statistics: statistics(HostName::Server),
         packet_log_sha256: observation.map(TestbedObservation::sha256),

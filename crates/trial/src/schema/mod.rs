@@ -2,4 +2,6 @@
 
 mod record;
 
-pub use record::{Fidelity, FlowResult, HopResult, LinkCounts, Outcome, ProxyResult, TrialResult};
+pub use record::{
+    Fidelity, FlowResult, HopResult, LinkCounts, Outcome, ProxyResult, TrialResult, TunnelResult,
+};

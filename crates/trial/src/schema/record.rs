@@ -104,6 +104,10 @@ pub struct TrialResult {
     /// asks for all with the first byte. Delays count with their smallest values; frames and jitter
     /// do not count. Proxies do not change it.
     pub limit_s: Option<f64>,
+    /// Round trips that options of both ends save before the first byte, so that `limit_s` does not
+    /// count them: those that `saves` of the `stack.toml` names, as of `linux` that of TLS with
+    /// `tls=off` and that of TCP with `fastopen=on`.
+    pub saved_round_trips: u64,
     /// `limit_s` / `completion_s`. With proxies it may exceed 1.
     pub share_of_limit: Option<f64>,
     /// That completed a handshake; over TCP there is one for each request. Null: where none could
@@ -112,8 +116,8 @@ pub struct TrialResult {
     /// Whether the server took the ticket, by its ServerHello. Null: where there was no second
     /// connection.
     pub resumed: Option<bool>,
-    /// The client's stream data in 0-RTT packets of the connection that is measured, accepted or
-    /// not. Null: where these could not be decrypted.
+    /// The client's stream data in 0-RTT packets of the connection that is measured, over TCP in
+    /// TLS's early data, accepted or not. Null: where these could not be decrypted.
     pub zero_rtt_bytes: Option<u64>,
     /// How long the trial took: in virtual time its time at the end of the last epoch, so up to one
     /// lookahead after both sides were done. It includes the drain.
@@ -185,8 +189,13 @@ pub struct TrialResult {
     pub flows: Vec<FlowResult>,
     /// Those of the flow that is measured, from client to server; empty without.
     pub proxies: Vec<ProxyResult>,
-    /// What lies between client, proxies and server; empty without proxies.
+    /// What lies between client, proxies, a tunnel's end at the gateway, and server; empty where
+    /// nothing stands between client and server. In a trial with a tunnel only what its links did
+    /// is known.
     pub hops: Vec<HopResult>,
+    /// The tunnel that all flows went through ([what measures mean then](../design/vpn.md)). Null:
+    /// without one.
+    pub tunnel: Option<TunnelResult>,
     /// Over flow, direction, times, fate, ECN bits and bytes of every packet: the same seed gives
     /// the same hash. With proxies it is over the hashes of the hops.
     pub packet_log_sha256: Option<String>,
@@ -272,6 +281,46 @@ pub struct HopResult {
     pub retransmitted_share: Option<f64>,
     /// The rules that found something wrong on this hop.
     pub findings: Vec<&'static str>,
+}
+
+/// A tunnel: what went through it, counted where it enters and leaves, and what that took on the
+/// link of the satellite (`forward_bytes` and `return_bytes` of the record). Both count from the
+/// moment at which all flows may begin: what set it up is not in them.
+#[derive(Debug, Serialize)]
+pub struct TunnelResult {
+    /// `wireguard`, `openvpn-udp` or `openvpn-tcp`.
+    pub kind: String,
+    /// Where it ended, from the client: `gateway` or `server`.
+    pub to: HostName,
+    /// Of its program.
+    pub version: String,
+    /// The largest IP packet that it took.
+    pub mtu_bytes: u64,
+    /// Of its own connection, of a tunnel over TCP; else empty.
+    pub congestion_control: String,
+    /// From the start of its programs until a packet had gone through and another one back.
+    pub setup_s: f64,
+    /// IP packets of the flows towards the client, as they were given to the tunnel, or to the path
+    /// behind it.
+    pub forward_packets: u64,
+    /// Their bytes.
+    pub forward_bytes: u64,
+    /// The same towards the server.
+    pub return_packets: u64,
+    /// Their bytes.
+    pub return_bytes: u64,
+    /// Of these, both ways, what did not come out at the other end: dropped or lost by the link, or
+    /// dropped by the tunnel's own programs and devices.
+    pub lost_packets: u64,
+    /// Bytes on the link that were not those of packets inside: headers, padding, and what the
+    /// tunnel says or repeats of itself. Negative where it dropped more than that before the link.
+    pub overhead_bytes: i64,
+    /// The same as a share of all bytes on the link. Null: where there were none.
+    pub overhead_share: Option<f64>,
+    /// CPU time of its program on the client.
+    pub cpu_client_s: f64,
+    /// CPU time of its program at the other end.
+    pub cpu_far_s: f64,
 }
 
 /// The counts of what the links of a hop did to packets.

@@ -1,5 +1,6 @@
 //! The addresses of trials: for documentation (RFC 5737, RFC 3849), so they are nobody's, also in
-//! traces. Clients and servers have hosts of their own, proxies ports.
+//! traces. Clients and servers have hosts of their own, proxies ports. In IPv4 all three networks for documentation are
+//! taken, so that what is in a tunnel has addresses for benchmarks (RFC 2544).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -14,6 +15,8 @@ pub enum Network {
     Satellite,
     /// Between gateway and server.
     Ground,
+    /// In a tunnel.
+    Tunnel,
 }
 
 /// The address of the host with that number in a network.
@@ -25,6 +28,7 @@ pub fn address(version: IpVersion, network: Network, number: u8) -> IpAddr {
                 Network::Access => [192, 0, 2],
                 Network::Satellite => [203, 0, 113],
                 Network::Ground => [198, 51, 100],
+                Network::Tunnel => [198, 18, 0],
             };
             Ipv4Addr::new(a, b, c, number).into()
         }
@@ -33,6 +37,7 @@ pub fn address(version: IpVersion, network: Network, number: u8) -> IpAddr {
                 Network::Access => 1,
                 Network::Satellite => 3,
                 Network::Ground => 2,
+                Network::Tunnel => 4,
             };
             Ipv6Addr::new(0x2001, 0xdb8, network, 0, 0, 0, 0, u16::from(number)).into()
         }

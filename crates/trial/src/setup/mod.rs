@@ -65,7 +65,17 @@ impl<'a> FlowSetup<'a> {
     /// Addresses at both ends of a hop, that towards the client first.
     #[must_use]
     pub fn addresses(&self, hop: usize) -> [SocketAddr; 2] {
-        let hosts = if self.job.is_transparent() {
+        self.ends(self.job.is_transparent(), hop)
+    }
+
+    /// The same as proxies have it, which know of no tunnel.
+    #[must_use]
+    pub fn proxy_addresses(&self, hop: usize) -> [SocketAddr; 2] {
+        self.ends(self.job.are_transparent(), hop)
+    }
+
+    fn ends(&self, is_transparent: bool, hop: usize) -> [SocketAddr; 2] {
+        let hosts = if is_transparent {
             vec![HostName::Client, HostName::Server]
         } else {
             self.job.hosts()
@@ -87,9 +97,13 @@ impl<'a> FlowSetup<'a> {
         [near, far]
     }
 
-    /// The address of the host that has all servers in real time.
+    /// The address at which clients find the host that has all servers in real time.
     #[must_use]
     pub fn server_host(&self) -> IpAddr {
+        let tunnel = self.job.tunnel.as_ref();
+        if tunnel.is_some_and(|tunnel| tunnel.to == HostName::Server) {
+            return address(self.job.ip, Network::Tunnel, 2);
+        }
         address(self.job.ip, Network::Ground, 1)
     }
 

@@ -192,19 +192,18 @@ fn early(second: &DecodedConnection) -> Result<(), ProofFailure> {
     let it = &second.establishment;
     match (it.zero_rtt_bytes, it.zero_rtt_accepted) {
         (Some(1..), Some(true)) => Ok(()),
-        (Some(0), _) => other(
-            "expected stream data in 0-RTT packets; saw a resumed connection without any"
-                .to_owned(),
-        ),
+        (Some(0), _) => {
+            other("expected stream data in 0-RTT; saw a resumed connection without any".to_owned())
+        }
         (Some(bytes), Some(false)) => other(format!(
-            "expected 0-RTT packets that the server accepts; saw {bytes} stream bytes in such packets, \
+            "expected 0-RTT that the server accepts; saw {bytes} stream bytes in it, \
              but neither an acknowledgement nor early_data in the server's answer: the server did not accept 0-RTT"
         )),
         (None, _) => Err(ProofFailure::Sealed(
-            "the 0-RTT packets could not be decrypted",
+            "what was sent in 0-RTT could not be decrypted",
         )),
         (_, None) => Err(ProofFailure::Sealed(
-            "no 0-RTT packet was acknowledged, and the server's answer to them could not be decrypted",
+            "nothing of 0-RTT was acknowledged, and the server's answer to it could not be decrypted",
         )),
     }
 }

@@ -221,7 +221,7 @@ fn early_data_has_to_be_there_and_taken() {
     };
     assert_eq!(
         zerortt(sealed),
-        "sealed: the 0-RTT packets could not be decrypted"
+        "sealed: what was sent in 0-RTT could not be decrypted"
     );
 }
 
