@@ -7,7 +7,7 @@
 # make wheel   the package in dist/, with programs and two stacks inside, to be installed where no compiler is
 # make wheel-check   installs it into a fresh environment, runs, and says how long that took
 # make bench   what a trial costs, beside the same stacks over loopback UDP; decoding, beside tshark;
-#              congestion controllers, beside noq's; bentpipe perf, beside noq and iperf3, and through the proxy;
+#              congestion controllers, beside noq's; bentpipe perf, beside noq and iperf3, and through the proxies;
 #              how exact real time is, beside this machine's timer
 # make schemas what is generated: from the definitions of file formats in schemas/, types and reference
 #              pages; from rules, scenarios, stacks and commands, parts of the reference
@@ -50,6 +50,7 @@ bench: setup
 	cargo bench --quiet -p bentpipe-benches
 	$(BIN)/python benches/perf.py
 	$(BIN)/python benches/pep.py
+	$(BIN)/python benches/tcp_pep.py
 	cargo run --quiet --release -p bentpipe-emulator -- bench
 
 lint:
@@ -59,7 +60,7 @@ lint:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	@! command -v gofmt >/dev/null || test -z "$$(gofmt -l endpoints | tee -a /dev/stderr)"
+	@! command -v gofmt >/dev/null || test -z "$$(gofmt -l endpoints tunnels | tee -a /dev/stderr)"
 
 schemas:
 	$(BIN)/python tools/schemas/generate.py

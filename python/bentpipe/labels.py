@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 
+VPN = "vpn"  # the treatment that is a tunnel
+OVER = "+"  # before the proxies that a tunnel leads through
 _QUEUE = "forward.queue"
 
 
@@ -56,10 +58,18 @@ class ScenarioLabel:
 
 @dataclass(frozen=True)
 class TreatmentLabel:
-    """The label of a treatment, `direct` or `quic-pep terminal:iw=100,gateway`."""
+    """The label of a treatment: `direct`, `quic-pep terminal:iw=9,gateway`, `vpn server+tcp-pep gateway`."""
 
     kind: str
-    chain: str  # of proxies; "" of `direct`
+    chain: str  # of proxies, or a tunnel's end and what it leads through; "" of `direct`
+
+    @property
+    def as_option(self) -> str:
+        """As `--treatment` takes it."""
+        if not self.chain:
+            return self.kind
+        first, plus, under = self.chain.partition(OVER) if self.kind == VPN else (self.chain, "", "")
+        return f"{self.kind}={first}{plus}{under.replace(' ', '=', 1)}"
 
 
 @cache

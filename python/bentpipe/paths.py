@@ -134,6 +134,10 @@ def proxies() -> Path:
     return root() / "proxies"
 
 
+def tunnels() -> Path:
+    return root() / "tunnels"
+
+
 def certs() -> Path:
     """The certificates of virtual time, whose signatures always have the same length."""
     return endpoints() / "certs"

@@ -259,6 +259,7 @@ def _record(label: str, link: Link, pair: tuple[str, str], iteration: int) -> Re
         flows=[],
         proxies=[],
         hops=[],
+        tunnel=None,
         packet_log_sha256=f"{draw.getrandbits(256):064x}" if course else None,
         release_error_p50_ms=None,
         release_error_p99_ms=None,

@@ -39,8 +39,21 @@ ALLOWED = {
     "bentpipe-netlink": set(),
     "bentpipe-guest": {"bentpipe-endpoint", "bentpipe-netlink"},
     "bentpipe-linux-tcp": {"bentpipe-endpoint", "bentpipe-netlink"},
-    "bentpipe-tcp-pep": {"bentpipe-endpoint", "bentpipe-linux-tcp", "bentpipe-netlink"},
-    "bentpipe-pep": {"bentpipe-endpoint", "bentpipe-noq-options", "bentpipe-noq-proto", "bentpipe-units"},
+    "bentpipe-tcp-pep": {
+        "bentpipe-endpoint",
+        "bentpipe-linux-tcp",
+        "bentpipe-netlink",
+        "bentpipe-service",
+        "bentpipe-units",
+    },
+    "bentpipe-service": {"bentpipe-units"},
+    "bentpipe-pep": {
+        "bentpipe-endpoint",
+        "bentpipe-noq-options",
+        "bentpipe-noq-proto",
+        "bentpipe-service",
+        "bentpipe-units",
+    },
     "bentpipe-perf": {
         "bentpipe-endpoint",
         "bentpipe-noq-adapter",

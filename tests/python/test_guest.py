@@ -101,6 +101,49 @@ def test_several_connections_are_measured_together_as_tshark_reads_them(bentpipe
     assert len(sizes) == record["forward_packets"]
 
 
+@pytest.mark.parametrize(
+    ("workload", "variant", "handshake", "left"),
+    [
+        ("transfer:10kB", "linux", 2, 3),
+        ("transfer:10kB", "linux:tls=off", 1, 2),
+        ("zerortt:2x10kB", "linux", 2, 2),
+        ("transfer:10kB", "linux:fastopen=on:tls=off", 1, 1),
+        ("zerortt:2x10kB", "linux:fastopen=on", 1, 1),
+    ],
+)
+def test_each_round_trip_can_be_saved_and_is_not_counted_then(
+    bentpipe: Command, workload: str, variant: str, handshake: int, left: int
+) -> None:
+    """Over a round trip of 600 ms, and a few milliseconds that packets take on the links."""
+    ends = ("--client", variant, "--server", variant)
+    (record,) = run(bentpipe, "--scenario", "sat", *ends, "--workload", workload, "--trace", "all")
+    assert (record["outcome"], record["detail"], record["measured_from"]) == ("ok", "", "wire")
+    assert record["saved_round_trips"] == variant.count("tls=off") + variant.count("fastopen=on")
+    assert record["limit_s"] == pytest.approx(left * 0.6 + 10_000 * 8 * 1.05 / 20e6)
+    assert left * 0.6 < record["ttfb_s"] < left * 0.6 + 0.01
+    assert handshake * 0.6 < record["handshake_s"] < handshake * 0.6 + 0.01
+    is_early = workload.startswith("zerortt")
+    assert record["zero_rtt_bytes"] == (len("GET /10000-2\r\n") if is_early else 0)
+    assert 0.9 < record["share_of_limit"] <= 1
+
+
+def test_what_is_sent_in_the_clear_is_read_without_secrets(bentpipe: Command) -> None:
+    words = ["--scenario", "goodput", "--client", "linux:tls=off", "--server", "linux:tls=off"]
+    cases = "upload:200kB,multiplexing:30x1kB,duration:2s"
+    records = run(bentpipe, *words, "--trace", "all", "--workload", cases)
+    assert [(one["outcome"], one["detail"]) for one in records] == [("ok", "")] * 3
+    assert [one["measured_from"] for one in records] == ["wire"] * 3
+    assert all(one["goodput_bps"] > 100_000 for one in records)
+
+
+def test_paced_packets_leave_one_by_one(bentpipe: Command) -> None:
+    """CUBIC paces with the option alone; a short queue drops of what comes in bursts."""
+    words = ["--scenario", "sat", "--set", "forward.queue=18 packets", "--bytes", "200kB"]
+    bursts, paced = run(bentpipe, *words, "--server", "linux,linux:pacing=on")
+    assert (bursts["outcome"], paced["outcome"]) == ("ok", "ok")
+    assert bursts["forward_queue_drops"] > 0 == paced["forward_queue_drops"]
+
+
 def test_a_large_window_fits_into_one_run(bentpipe: Command) -> None:
     """More departures than a piece of the kernel's memory holds."""
     words = [

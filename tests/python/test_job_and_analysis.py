@@ -23,7 +23,7 @@ from bentpipe.errors import BentpipeError
 from bentpipe.execution.jobs import LocalFlow, LocalTrial
 from bentpipe.plan import scenarios, treatments
 from bentpipe.schema import analysis, job
-from bentpipe.stacks import catalogue
+from bentpipe.stacks import catalogue, tunnels
 
 SECRETS = 0x0A  # the block of pcapng that holds them
 TCP = "crates/analysis/tests/captures-tcp/client.pcap"
@@ -34,8 +34,10 @@ def schema(name: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def told(tmp_path: Path) -> dict[str, Any]:
+def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """A job with everything in it, as it is written."""
+    monkeypatch.setattr(tunnels.TunnelProgram, "command", lambda _: ["tunnel"])
+    monkeypatch.setattr(tunnels.TunnelProgram, "version", "tunnel 1")
     noq = catalogue.variant("noq", catalogue.discover())
     flow = LocalFlow("transfer", ("/1",), noq, noq, duration_ns=10**9, versions=("noq 1", None))
     trial = LocalTrial(
@@ -44,7 +46,7 @@ def told(tmp_path: Path) -> dict[str, Any]:
         www=tmp_path,
         seed="0" * 16,
         folder=tmp_path / "trial",
-        treatment=treatments.parse("quic-pep terminal:mode=warm,gateway", "here"),
+        treatment=treatments.parse("vpn server:kind=wireguard+quic-pep terminal:mode=warm,gateway", "here"),
     )
     return dict(msgspec.to_builtins(trial.job()))
 
@@ -62,6 +64,7 @@ def test_python_writes_jobs_as_they_are_defined(told: dict[str, Any]) -> None:
         ("JobFlow", lambda job: job["flows"][0]),
         ("Program", lambda job: job["flows"][0]["server"]),
         ("JobProxy", lambda job: job["proxies"][1]),
+        ("JobTunnel", lambda job: job["tunnel"]),
     ],
 )
 def test_programs_read_jobs_as_they_are_defined(

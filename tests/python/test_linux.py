@@ -74,5 +74,9 @@ def test_what_cannot_be_is_unsupported_and_says_why(bentpipe: Command) -> None:
     assert mixed["outcome"] == "unsupported" and "no common protocol" in mixed["detail"]
     (two,) = run(bentpipe, "--bytes", "1kB", "--out", "D", "--flow", "server=linux", server="linux:sack=off")
     assert two["outcome"] == "unsupported" and "other settings of TCP at the server" in two["detail"]
+    _, clear = run(bentpipe, "--workload", "zerortt:2x1kB", "--out", "E", "--client", "linux:tls=off")
+    assert clear["outcome"] == "unsupported" and '"zerortt" with tls=off' in clear["detail"]
+    (bursts,) = run(bentpipe, "--bytes", "1kB", "--out", "F", server="linux:cc=bbr:pacing=off")
+    assert bursts["outcome"] == "unsupported" and "no way not to" in bursts["detail"]
     (split,) = run(bentpipe, "--bytes", "1kB", "--out", "C", "--treatment", "quic-pep")
     assert split["outcome"] == "unsupported" and "quic-pep ends connections of quic" in split["detail"]

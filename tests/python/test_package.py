@@ -94,7 +94,9 @@ def below(folder: Path) -> dict[str, bytes]:
     return {str(file.relative_to(folder)): file.read_bytes() for file in files}
 
 
-@pytest.mark.parametrize("name", ["scenarios", "campaigns", "docs", "proxies", "studies", "endpoints/certs"])
+@pytest.mark.parametrize(
+    "name", ["scenarios", "campaigns", "docs", "proxies", "studies", "tunnels", "endpoints/certs"]
+)
 def test_it_has_what_the_checkout_has(package: Package, name: str) -> None:
     assert below(package.data / name) == below(ROOT / name) != {}
 

@@ -63,6 +63,17 @@ def test_a_study_runs_and_writes_its_page(bentpipe: Command, mine: Path) -> None
     assert len(Path("out/mine.md").read_text().splitlines()) == 2
 
 
+def test_a_run_that_is_not_needed_is_carried_out_and_may_be_left_away(bentpipe: Command, mine: Path) -> None:
+    file = mine / "study.toml"
+    file.write_text(file.read_text().replace("optional = true", "needed = false"))
+    done = bentpipe("study", "mine", "-o", "out")
+    assert done.code == 0 and len(Path("out/mine.md").read_text().splitlines()) == 2
+    alone = bentpipe("study", "mine", "--run", "runs/study-mine-1-mine", "-o", "out")
+    assert alone.code == 0 and len(Path("out/mine.md").read_text().splitlines()) == 1
+    many = bentpipe("study", "mine", *["--run", "runs/study-mine-1-mine"] * 3, "-o", "out")
+    assert many.code == 0 and len(Path("out/mine.md").read_text().splitlines()) == 3
+
+
 def test_a_study_does_not_go_on_with_another_plan(bentpipe: Command, mine: Path) -> None:
     """Else its page would be of runs that its campaign does not describe."""
     assert bentpipe("study", "mine", "-o", "out").code == 0

@@ -13,7 +13,7 @@ from bentpipe.cli.commands import cli
 
 WIDTH = 100
 # Their programs have options, and a --help, of their own.
-PROGRAMS = ("bentpipe perf", "bentpipe pep")
+PROGRAMS = ("bentpipe perf", "bentpipe pep", "bentpipe tcp-pep")
 
 
 def write(_root: Path) -> str:

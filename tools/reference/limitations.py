@@ -23,7 +23,12 @@ GROUPS = {
         "docs/design/packet-trains.md",
         "docs/design/careful-resume.md",
     ),
-    "Proxies": ("docs/design/proxies.md", "docs/design/tcp-pep.md"),
+    "Proxies and tunnels": (
+        "docs/design/proxies.md",
+        "docs/design/tcp-pep.md",
+        "docs/reference/tcp-pep.md",
+        "docs/design/vpn.md",
+    ),
     "Installation": ("docs/how-to/install.md",),
 }
 STACKS = "endpoints/*/README.md"

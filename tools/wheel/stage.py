@@ -39,6 +39,7 @@ FOLDERS = (
     "proxies",
     "scenarios",
     "studies",
+    "tunnels",
 )
 # As `bentpipe.stacks.inputs` leaves them out of a stack's hash.
 LEFTOVERS = shutil.ignore_patterns(".*", "target", "__pycache__", "node_modules")

@@ -12,7 +12,7 @@ use crate::ledger::LedgerEntry;
 use crate::metrics::Milestones;
 use bentpipe_wire::quic::{End, PacketType};
 
-/// The beginning of a QUIC connection.
+/// The beginning of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Establishment {
     /// Whether the client completed the handshake.
@@ -27,12 +27,12 @@ pub struct Establishment {
     pub resumed: Option<bool>,
     /// Whether the server sent a Certificate. None: not seen, or not decrypted.
     pub certificate: Option<bool>,
-    /// Bytes of stream data in 0-RTT packets of the client. None: some of these could not be
-    /// decrypted.
+    /// Bytes of stream data in 0-RTT packets of the client; of TCP, in records of early data. None:
+    /// some of these could not be decrypted.
     pub zero_rtt_bytes: Option<u64>,
     /// Whether the server took the 0-RTT packets with stream data: it acknowledged one of them, or
     /// said in its handshake that it takes them. None: there are no such packets, or they could not
-    /// be decrypted.
+    /// be decrypted. Of TCP, it is the word of the handshake alone.
     pub zero_rtt_accepted: Option<bool>,
 }
 
@@ -64,13 +64,22 @@ struct Early {
 }
 
 impl Early {
+    /// Of TCP; without TLS there is none.
+    fn of_records(connection: &Connection) -> Self {
+        let bytes = match &connection.tls {
+            None => Some(0),
+            Some(tls) => tls.readable.then_some(tls.early_bytes),
+        };
+        let accepted = connection.handshake.early_data;
+        Self {
+            bytes,
+            accepted: accepted.filter(|_| bytes > Some(0)),
+        }
+    }
+
     fn of(connection: &Connection, entries: &[LedgerEntry]) -> Self {
         if connection.protocol == Protocol::Tcp {
-            // Among what TLS carries they are not told apart.
-            return Self {
-                bytes: None,
-                accepted: None,
-            };
+            return Self::of_records(connection);
         }
         let of_kind = |packet: &Packet| packet.kind == Kind::Quic(PacketType::ZeroRtt);
         let all = connection.packets.iter().zip(entries);

@@ -29,10 +29,13 @@ class LinkFacts:
     limit_s: float | None = None  # completion time of an ideal sender
     size_bytes: int | None = None  # of the files that were asked for
     sender: str | None = None  # who sends them: client or server
+    saved_round_trips: int = 0  # that the client's options spare the ideal sender; for figures alone
 
     def known(self) -> dict[str, Any]:
         """The facts that are known, as --link takes them."""
-        return {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
+        facts = dataclasses.asdict(self)
+        del facts["saved_round_trips"]
+        return {name: value for name, value in facts.items() if value is not None}
 
     @property
     def bdp_bytes(self) -> int | None:
@@ -49,10 +52,13 @@ def of_trial(summary: dict[str, Any], record: Record) -> LinkFacts:
     known = {
         name: value for name, value in summary.items() if name in names and (whole or name == "mtu_bytes")
     }
+    if record.tunnel is not None:
+        known["mtu_bytes"] = record.tunnel.mtu_bytes
     of_files = workload.parse(record.workload, record.trial)
     return LinkFacts(
         **known,
         limit_s=record.limit_s if whole else None,
         size_bytes=None if of_files.duration_ms is not None else of_files.measured_bytes,
         sender=workload.TESTCASES[of_files.testcase].sender,
+        saved_round_trips=record.saved_round_trips,
     )

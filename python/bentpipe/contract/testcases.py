@@ -58,6 +58,7 @@ CASES = {
         "0-RTT packets with stream data that the server accepts",
         "the ticket allows early data, the client remembers the server's transport parameters and sends the "
         "requests before the handshake is complete, and the server accepts them",
+        shown_by_tcp="early data that the server accepts",
     ),
     "upload": CaseCheck(
         "upload:100000",

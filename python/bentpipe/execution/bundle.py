@@ -7,6 +7,7 @@ Not compared are proxies of the user's own.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,10 +15,10 @@ from pathlib import Path
 from bentpipe import __version__
 from bentpipe.errors import BentpipeError, one_of
 from bentpipe.execution.jobs import LocalFlow, LocalTrial
-from bentpipe.plan.treatments import Proxy, Treatment
+from bentpipe.plan.treatments import Proxy, Treatment, Tunnel
 from bentpipe.plan.trial import IP_VERSIONS
-from bentpipe.schema.bundle import Bundle, BundleFlow, BundleProxy, BundleStack
-from bentpipe.stacks import installed, proxies
+from bentpipe.schema.bundle import Bundle, BundleFlow, BundleProxy, BundleStack, BundleTunnel
+from bentpipe.stacks import installed, proxies, tunnels
 from bentpipe.stacks.model import Stack, Variant
 from bentpipe.testbed import TESTBEDS
 from bentpipe.workload import TESTCASES
@@ -50,6 +51,14 @@ def of_treatment(treatment: Treatment) -> list[BundleProxy]:
         BundleProxy(kind=treatment.kind, place=one.place, name=str(one), options=dict(one.options))
         for one in treatment.proxies
     ]
+
+
+def of_tunnel(tunnel: Tunnel | None) -> BundleTunnel | None:
+    """A tunnel as bundles name it."""
+    if tunnel is None:
+        return None
+    mtu = tunnel.mtu_bytes or tunnels.kinds()[tunnel.kind].mtu_bytes
+    return BundleTunnel(kind=tunnel.kind, to=tunnel.to, mtu_bytes=mtu)
 
 
 def resolve(bundle: Bundle, known: Mapping[str, Stack], www: Path, folder: Path) -> LocalTrial:
@@ -101,6 +110,26 @@ def _check(bundle: Bundle) -> None:
 
 
 def _treatment(bundle: Bundle) -> Treatment:
+    return dataclasses.replace(_proxies(bundle), tunnel=_tunnel(bundle))
+
+
+def _tunnel(bundle: Bundle) -> Tunnel | None:
+    said = bundle.tunnel
+    if said is None:
+        return None
+    for key, value, known in (
+        ("kind", said.kind, tunnels.kinds()),
+        ("to", said.to, tunnels.PLACES),
+    ):
+        if value not in known:
+            raise BentpipeError(f'tunnel: {key}: "{value}" is not valid', one_of(value, known, "one of"))
+    if said.mtu_bytes not in tunnels.MTUS:
+        least, most = tunnels.MTUS[0], tunnels.MTUS[-1]
+        raise BentpipeError(f"tunnel: mtu_bytes: {said.mtu_bytes} is not valid", f"{least} to {most}")
+    return Tunnel(said.kind, said.to, said.mtu_bytes)
+
+
+def _proxies(bundle: Bundle) -> Treatment:
     if not bundle.proxies:
         return Treatment()
     kinds = {one.kind for one in bundle.proxies}

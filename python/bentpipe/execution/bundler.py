@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bentpipe import __version__
-from bentpipe.execution.bundle import of_stack, of_treatment
+from bentpipe.execution.bundle import of_stack, of_treatment, of_tunnel
 from bentpipe.plan import flows
 from bentpipe.plan.campaign import PlanVariants
 from bentpipe.plan.trial import Trial
@@ -64,6 +64,7 @@ class Bundler:
             scenario=self._manifest.scenarios[trial.scenario].scenario,
             flows=[self._flow(one) for one in planned],
             proxies=of_treatment(self._treatments[trial.treatment]),
+            tunnel=of_tunnel(self._treatments[trial.treatment].tunnel),
             files=_files([flow.workload for flow in planned]),
             seed=trial.seed,
             trace=self._plan.trace != "none",
@@ -90,7 +91,9 @@ class Bundler:
         another transport. What is promised and not kept shows in the trial.
         """
         treatment = self._treatments[trial.treatment]
-        ends = proxies.discover()[treatment.kind].transport if treatment.proxies else None
+        # What is in a tunnel no proxy ends.
+        splits = treatment.proxies and treatment.tunnel is None
+        ends = proxies.discover()[treatment.kind].transport if splits else None
         for flow in self._flows(trial):
             testcase = flow.workload.testcase
             for role, variant in (("client", flow.client), ("server", flow.server)):

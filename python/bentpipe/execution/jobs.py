@@ -23,8 +23,8 @@ import msgspec
 
 from bentpipe import paths
 from bentpipe.plan.treatments import Treatment
-from bentpipe.schema.job import FORMAT, Job, JobFlow, JobProxy
-from bentpipe.stacks import proxies
+from bentpipe.schema.job import FORMAT, Job, JobFlow, JobProxy, JobTunnel
+from bentpipe.stacks import proxies, tunnels
 from bentpipe.stacks.model import PROTOCOLS, Variant
 from bentpipe.testbed import SIM, Testbed
 from bentpipe.workload import TESTCASES
@@ -60,7 +60,9 @@ class LocalFlow:
         client, server = self.versions
         return JobFlow(
             testcase=self.testcase,
-            testcase_facts=TESTCASES[self.testcase].facts(self.client.stack.transport),
+            testcase_facts=TESTCASES[self.testcase].facts(
+                self.client.stack.transport, self.client.saved_round_trips(self.server)
+            ),
             transport=self.client.stack.transport,
             alpn=self.alpn,
             requests=list(self.requests),
@@ -88,12 +90,14 @@ class LocalTrial:
     treatment: Treatment = field(default_factory=Treatment)
 
     def job(self) -> Job:
-        """What the testbed's program is started with. BentpipeError if the program of a proxy is missing."""
+        """What the testbed's program is started with. BentpipeError if the program of a proxy or a tunnel is
+        missing."""
         return Job(
             format=FORMAT,
             scenario=dict(self.scenario),
             flows=[flow.of_job(self.testbed.mode) for flow in self.flows],
             proxies=self._proxies(),
+            tunnel=self._tunnel(),
             ip=self.ip,
             www=str(self.www),
             certs=str(self.testbed.certificates()),
@@ -102,6 +106,19 @@ class LocalTrial:
             trace=self.trace,
             qlog=self.qlog,
             silence_s=self.silence_s,
+        )
+
+    def _tunnel(self) -> JobTunnel | None:
+        asked = self.treatment.tunnel
+        if asked is None:
+            return None
+        program = tunnels.kinds()[asked.kind]
+        return JobTunnel(
+            kind=asked.kind,
+            to=asked.to,
+            command=program.command(),
+            version=program.version,
+            mtu_bytes=asked.mtu_bytes or program.mtu_bytes,
         )
 
     def _proxies(self) -> list[JobProxy]:

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from bentpipe import labels, paths, strict, workload
 from bentpipe.errors import UsageError, one_of
+from bentpipe.labels import VPN
 from bentpipe.plan import flows, scenarios, treatments
 from bentpipe.plan.flows import AND
 from bentpipe.plan.treatments import DIRECT, QUIC_PEP, Treatment
@@ -210,7 +211,7 @@ def _treatments(found: CampaignFile, file: Path) -> dict[str, Any]:
     said: dict[str, Any] = {}
     if found.treatments is not None:
         if not found.treatments:
-            wanted = f"at least one of {', '.join((DIRECT, *proxies.discover()))}"
+            wanted = f"at least one of {', '.join((DIRECT, *proxies.discover(), VPN))}"
             raise strict.wrong(file, "treatments", [], wanted)
         said["treatments"] = treatments.named(found.treatments, f"{file}: treatments")
     if found.pep:

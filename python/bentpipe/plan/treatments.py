@@ -6,17 +6,23 @@ terminal:iw=100,gateway:iw=100:cc=newreno`: places in the order in which a reque
 the options of its proxy behind it. The canonical form has the options in order of name; it is what records,
 seeds and manifests have. Which options there are is for the proxy to know: it refuses what it does not
 know, as endpoints do.
+
+`vpn` is a tunnel from the client to the server or the gateway, as in `vpn server:kind=openvpn-udp`. It may
+lead through proxies, which stand behind a plus: `vpn server:kind=wireguard+tcp-pep terminal,gateway`.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bentpipe.errors import UsageError, one_of
+from bentpipe.labels import OVER, VPN
 from bentpipe.labels import treatment as treatment_label
 from bentpipe.stacks import proxies as catalogue
+from bentpipe.stacks import tunnels
 from bentpipe.stacks.proxies import PLACES, ProxyKind
 
 DIRECT = "direct"
@@ -35,15 +41,34 @@ class Proxy:
 
 
 @dataclass(frozen=True)
+class Tunnel:
+    """A tunnel from the client."""
+
+    kind: str
+    to: str  # the host where it ends
+    mtu_bytes: int | None = None  # None: what its program has by itself
+
+    def __str__(self) -> str:
+        mtu = "" if self.mtu_bytes is None else f":mtu={self.mtu_bytes}"
+        return f"{self.to}:kind={self.kind}{mtu}"
+
+
+@dataclass(frozen=True)
 class Treatment:
-    """The proxies between client and server, and of what kind they are; none: `direct`."""
+    """The proxies between client and server, and of what kind they are, and a tunnel through them; neither:
+    `direct`.
+    """
 
     proxies: tuple[Proxy, ...] = ()
     kind: str = QUIC_PEP
+    tunnel: Tunnel | None = None
 
     def __str__(self) -> str:
         """The canonical form."""
-        return f"{self.kind} {self.chain}" if self.proxies else DIRECT
+        under = f"{self.kind} {self.chain}" if self.proxies else ""
+        if self.tunnel is None:
+            return under or DIRECT
+        return f"{VPN} {self.tunnel}{OVER}{under}" if under else f"{VPN} {self.tunnel}"
 
     @property
     def chain(self) -> str:
@@ -56,10 +81,13 @@ def parse(text: str, where: str) -> Treatment:
     named = treatment_label(text.strip())
     if named.kind == DIRECT and not named.chain:
         return Treatment()
+    if named.kind == VPN and named.chain:
+        end, plus, under = named.chain.partition(OVER)
+        return _through(_tunnel(end, where), parse(under, where) if plus else Treatment(), where)
     if named.kind == DIRECT or not named.chain:
         raise UsageError(
             f'{where}: "{text}" is no treatment',
-            f"write {DIRECT}, or one of {', '.join(catalogue.discover())} and a chain",
+            f"write {DIRECT}, or one of {', '.join([*catalogue.discover(), VPN])} and a chain",
         )
     return chain(named.chain, where, named.kind)
 
@@ -83,6 +111,13 @@ def chain(text: str, where: str, name: str = QUIC_PEP) -> Treatment:
             f'{where}: "{text}" has the gateway before the terminal',
             f"a request passes the terminal first: {right}",
         )
+    for option in kind.together:
+        having = [one.place for one in proxies if option in one.options]
+        if having and having != list(kind.places):
+            raise UsageError(
+                f'{where}: "{text}": the option "{option}" is at the {having[0]} alone',
+                f"it is between proxies at {' and '.join(kind.places)}: give it to both",
+            )
     return Treatment(tuple(proxies), name)
 
 
@@ -114,6 +149,54 @@ def _proxy(part: str, text: str, where: str, kind: ProxyKind) -> Proxy:
     return Proxy(place, options)
 
 
+def _tunnel(text: str, where: str) -> Tunnel:
+    """The tunnel that `text` names, as in `server:kind=openvpn-udp`. UsageError that names `where`
+    otherwise.
+    """
+    example = f"{VPN}=server:kind=openvpn-udp"
+    to, *settings = (piece.strip() for piece in text.split(":"))
+    if to not in tunnels.PLACES:
+        hint = f"as in {example}" if "=" in to else one_of(to, tunnels.PLACES, "ends")
+        raise UsageError(f'{where}: "{text}": a tunnel cannot end at "{to}"', hint)
+    options = dict(setting.partition("=")[::2] for setting in settings)
+    if len(options) < len(settings):
+        raise UsageError(f'{where}: "{text}": an option is given twice', "give each once")
+    kind, mtu = options.pop("kind", tunnels.DEFAULT_KIND), options.pop("mtu", None)
+    if options:
+        raise UsageError(
+            f'{where}: "{text}": {VPN} has no option "{next(iter(options))}"',
+            f"kind and mtu, as in {example}",
+        )
+    if kind not in tunnels.kinds():
+        raise UsageError(f'{where}: kind: "{kind}" is not valid', one_of(kind, tunnels.kinds(), "kinds"))
+    if mtu is not None and not (mtu.isascii() and mtu.isdigit() and int(mtu) in tunnels.MTUS):
+        least, most = tunnels.MTUS[0], tunnels.MTUS[-1]
+        raise UsageError(f'{where}: mtu: "{mtu}" is not valid', f"a number of bytes, {least} to {most}")
+    return Tunnel(kind, to, None if mtu is None else int(mtu))
+
+
+def _through(tunnel: Tunnel, under: Treatment, where: str) -> Treatment:
+    """The treatment of a tunnel through proxies."""
+    text = str(dataclasses.replace(under, tunnel=tunnel))
+    if under.tunnel is not None:
+        raise UsageError(f'{where}: "{text}" is a tunnel in a tunnel', f"write proxies behind the {OVER}")
+    if any(one.place == tunnel.to for one in under.proxies):
+        what = f"has a proxy at the {tunnel.to}, where the tunnel ends"
+        raise UsageError(f'{where}: "{text}" {what}', "let it end at the server")
+    return dataclasses.replace(under, tunnel=tunnel)
+
+
+def _named_tunnel(text: str, where: str) -> str | None:
+    """A tunnel as plans name it, in full; None if `text` names none."""
+    end, plus, under = (part.strip() for part in text.partition(OVER))
+    name, equals, spec = (part.strip() for part in end.partition("="))
+    if name != VPN:
+        return None
+    tunnel = _tunnel(spec if equals else "server", where)
+    (one,) = labels(in_full(named([under], where), ()), ()) if plus else (DIRECT,)
+    return treatment_label(str(_through(tunnel, parse(one, where), where))).as_option
+
+
 def specs(texts: Iterable[str], where: str) -> tuple[str, ...]:
     """Chains of `quic-pep` in canonical form, each once."""
     return tuple(dict.fromkeys(chain(text, where).chain for text in texts))
@@ -125,8 +208,11 @@ def named(texts: Iterable[str], where: str) -> tuple[str, ...]:
     """
     found = []
     for text in texts:
+        if tunnel := _named_tunnel(text, where):
+            found.append(tunnel)
+            continue
         name, equals, spec = (part.strip() for part in text.partition("="))
-        known = (DIRECT, *catalogue.discover())
+        known = (DIRECT, *catalogue.discover(), VPN)
         if name not in known or (name == DIRECT and equals):
             wrong = text if equals and name in known else name
             raise UsageError(f'{where}: unknown treatment "{wrong}"', _hint(name, known))
@@ -162,7 +248,8 @@ def labels(names: Sequence[str], chains: Sequence[str]) -> list[str]:
         if text == QUIC_PEP:
             found += [f"{QUIC_PEP} {one}" for one in chains]
         else:
-            found.append(text.replace("=", " ", 1))
+            parts = text.split(OVER, 1) if text.startswith(f"{VPN}=") else [text]
+            found.append(OVER.join(part.replace("=", " ", 1) for part in parts))
     return list(dict.fromkeys(found))
 
 

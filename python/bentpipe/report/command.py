@@ -42,7 +42,7 @@ def reproduce(cell: Cell, manifest: Manifest) -> str:
         words += ["--flow", flow]
     between = key.treatment_label
     if between.chain:
-        words += ["--treatment", f"{between.kind}={between.chain}"]
+        words += ["--treatment", between.as_option]
     words += ["--seed", str(plan.seed)]
     if key.testbed != SIM.name:
         words += ["--testbed", key.testbed]

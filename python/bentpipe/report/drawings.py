@@ -85,7 +85,9 @@ class Plots:
         rate, size = self._rate_bps(self.data), self.link.size_bytes
         if rate is None or size is None or not self.rtt_s:
             return None
-        before, _ = ideal_sender.round_trips("transfer", self.connection.protocol)
+        before, _ = ideal_sender.round_trips(
+            "transfer", self.connection.protocol, self.link.saved_round_trips
+        )
         begin = before * self.rtt_s - self.before_client_s
         times = np.array([0, begin, begin + size * ideal_sender.HEADERS * 8 / rate])
         return self._line("ideal sender", "signal", times, np.array([0, 0, size]), mark="guide")

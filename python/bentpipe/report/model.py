@@ -179,7 +179,7 @@ def cell_data(model: RunModel, slug: str) -> dict[str, Any]:
         "receiver": "server" if upload else "client",
         "rate_bps": _number(summary, "return_rate_bps" if upload else "forward_rate_bps"),
         "limit_s": limit_s,
-        "ideal": _ideal(moved, limit_s, _number(summary, "rtt_ms"), first.transport),
+        "ideal": _ideal(moved, limit_s, _number(summary, "rtt_ms"), first),
         "median": median.iteration if median and median.ok else None,
         "command": reproduce(cell, model.manifest),
         "endpoints": [
@@ -216,12 +216,13 @@ def cell_data(model: RunModel, slug: str) -> dict[str, Any]:
 
 
 def _ideal(
-    moved: Workload, limit_s: float | None, rtt_ms: float | None, transport: str
+    moved: Workload, limit_s: float | None, rtt_ms: float | None, record: Record
 ) -> list[tuple[float, float]] | None:
     """The course of an ideal sender, (seconds, bytes received); None where the path is not known."""
     if limit_s is None or rtt_ms is None:
         return None
-    return ideal_sender.curve(moved.testcase, moved.measured_bytes, limit_s, rtt_ms / 1e3, transport)
+    saved, transport = record.saved_round_trips, record.transport
+    return ideal_sender.curve(moved.testcase, moved.measured_bytes, limit_s, rtt_ms / 1e3, transport, saved)
 
 
 def _iteration(model: RunModel, record: Record) -> dict[str, Any]:

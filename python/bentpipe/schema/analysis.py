@@ -149,11 +149,11 @@ class Establishment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     resumed: bool | None
     # Whether the server sent a Certificate; null not seen, or not decrypted.
     certificate: bool | None
-    # Of stream data in 0-RTT packets of the client, retransmissions included; null some of these could not be
-    # decrypted.
+    # Of stream data in 0-RTT packets of the client, retransmissions included; over TCP in TLS's early data,
+    # without these; null some of these could not be decrypted.
     zero_rtt_bytes: int | None
-    # Whether the server acknowledged one of these packets, or its EncryptedExtensions have `early_data`; null
-    # there are no such packets, or they could not be decrypted.
+    # Whether the server acknowledged one of these packets, or its EncryptedExtensions have `early_data`; over
+    # TCP the latter; null there are no such packets, or they could not be decrypted.
     zero_rtt_accepted: bool | None
 
 

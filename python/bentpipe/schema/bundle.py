@@ -59,6 +59,17 @@ class BundleProxy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     options: dict[str, str]
 
 
+class BundleTunnel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A tunnel."""
+
+    # `wireguard`, `openvpn-udp` or `openvpn-tcp`.
+    kind: str
+    # Where it ends: `gateway` or `server`.
+    to: str
+    # The largest IP packet that it takes.
+    mtu_bytes: int
+
+
 class BundleAnswer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What came of a bundle."""
 
@@ -92,6 +103,8 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     flows: list[BundleFlow]
     # What stands between the ends of every flow, from the client to the server.
     proxies: list[BundleProxy]
+    # What all flows go through, from the client to another host; null nothing.
+    tunnel: BundleTunnel | None = None
     # The files that are served, by their names, and how many bytes they have.
     files: dict[str, int]
     # 64 bits in hexadecimal: all that is random in the trial comes from it.

@@ -42,6 +42,8 @@ class TestCaseFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     connections: int
     # Round trips that an ideal sender needs beside the time that the files take on the link.
     round_trips: int
+    # Those that options of both ends save, which are not among them, as that of TLS where it is left out.
+    saved_round_trips: int
 
 
 class JobProxy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -79,6 +81,21 @@ class Program(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     carries: str = "udp"
 
 
+class JobTunnel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A tunnel."""
+
+    # `wireguard`, `openvpn-udp` or `openvpn-tcp`.
+    kind: str
+    # Where it ends: `gateway` or `server`.
+    to: str
+    # The program of both its ends and its arguments.
+    command: list[str]
+    # Of the program.
+    version: str
+    # The largest IP packet that it takes.
+    mtu_bytes: int
+
+
 class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything that a trial depends on, on this machine."""
 
@@ -91,6 +108,9 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     # What stands between the ends of every flow, from the client to the server; each flow has programs of its
     # own.
     proxies: list[JobProxy] = []
+    # What all flows go through, from the client to another host; proxies see nothing but it. In real time
+    # alone; null nothing.
+    tunnel: JobTunnel | None = None
     # The version of IP that the programs speak: 4 or 6. Addresses, headers and sizes are of that.
     ip: int = 4
     # The folder with the files that are served.

@@ -128,6 +128,46 @@ class HopResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     findings: list[str]
 
 
+class TunnelResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A tunnel: what went through it, counted where it enters and leaves, and what that took on the link of
+    the satellite (`forward_bytes` and `return_bytes` of the record). Both count from the moment at which
+    all flows may begin: what set it up is not in them.
+    """
+
+    # `wireguard`, `openvpn-udp` or `openvpn-tcp`.
+    kind: str
+    # Where it ended, from the client: `gateway` or `server`.
+    to: str
+    # Of its program.
+    version: str
+    # The largest IP packet that it took.
+    mtu_bytes: int
+    # Of its own connection, of a tunnel over TCP; else empty.
+    congestion_control: str
+    # From the start of its programs until a packet had gone through and another one back.
+    setup_s: float
+    # IP packets of the flows towards the client, as they were given to the tunnel, or to the path behind it.
+    forward_packets: int
+    # Their bytes.
+    forward_bytes: int
+    # The same towards the server.
+    return_packets: int
+    # Their bytes.
+    return_bytes: int
+    # Of these, both ways, what did not come out at the other end: dropped or lost by the link, or dropped by
+    # the tunnel's own programs and devices.
+    lost_packets: int
+    # Bytes on the link that were not those of packets inside: headers, padding, and what the tunnel says or
+    # repeats of itself. Negative where it dropped more than that before the link.
+    overhead_bytes: int
+    # The same as a share of all bytes on the link; null where there were none, share.
+    overhead_share: float | None
+    # CPU time of its program on the client.
+    cpu_client_s: float
+    # CPU time of its program at the other end.
+    cpu_far_s: float
+
+
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One trial: which it was, how it ended, what was measured."""
 
@@ -190,14 +230,18 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # access that assigns capacity on demand it asks for all with the first byte. Delays count with their
     # smallest values; frames and jitter do not count. Proxies do not change it.
     limit_s: float | None = None
+    # Round trips that options of both ends save before the first byte, so that `limit_s` does not count them:
+    # those that `saves` of the `stack.toml` names, as of `linux` that of TLS with `tls=off` and that of TCP
+    # with `fastopen=on`.
+    saved_round_trips: int = 0
     # `limit_s` / `completion_s`. With proxies it may exceed 1, share.
     share_of_limit: float | None = None
     # That completed a handshake; over TCP there is one for each request; null where none could be made out.
     connections: int | None = None
     # Whether the server took the ticket, by its ServerHello; null where there was no second connection.
     resumed: bool | None = None
-    # The client's stream data in 0-RTT packets of the connection that is measured, accepted or not; null
-    # where these could not be decrypted.
+    # The client's stream data in 0-RTT packets of the connection that is measured, over TCP in TLS's early
+    # data, accepted or not; null where these could not be decrypted.
     zero_rtt_bytes: int | None = None
     # How long the trial took: in virtual time its time at the end of the last epoch, so up to one lookahead
     # after both sides were done. It includes the drain.
@@ -280,8 +324,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     flows: list[FlowResult] = []
     # Those of the flow that is measured, from client to server; empty without.
     proxies: list[ProxyResult] = []
-    # What lies between client, proxies and server; empty without proxies.
+    # What lies between client, proxies, a tunnel's end at the gateway, and server; empty where nothing stands
+    # between client and server. In a trial with a tunnel only what its links did is known.
     hops: list[HopResult] = []
+    # The tunnel that all flows went through ([what measures mean then](../design/vpn.md)); null without one.
+    tunnel: TunnelResult | None = None
     # Over flow, direction, times, fate, ECN bits and bytes of every packet: the same seed gives the same
     # hash. With proxies it is over the hashes of the hops.
     packet_log_sha256: str | None = None
@@ -318,6 +365,7 @@ MEASURED = frozenset(
         "goodput_bps",
         "efficiency",
         "limit_s",
+        "saved_round_trips",
         "share_of_limit",
         "connections",
         "resumed",
@@ -360,6 +408,7 @@ MEASURED = frozenset(
         "flows",
         "proxies",
         "hops",
+        "tunnel",
         "packet_log_sha256",
         "release_error_p50_ms",
         "release_error_p99_ms",
@@ -507,6 +556,7 @@ TYPES: dict[str, dict[str, str]] = {
         "goodput_bps": "number?",
         "efficiency": "number?",
         "limit_s": "number?",
+        "saved_round_trips": "integer",
         "share_of_limit": "number?",
         "connections": "integer?",
         "resumed": "boolean?",
@@ -549,6 +599,7 @@ TYPES: dict[str, dict[str, str]] = {
         "flows": "[FlowResult]",
         "proxies": "[ProxyResult]",
         "hops": "[HopResult]",
+        "tunnel": "TunnelResult?",
         "packet_log_sha256": "text?",
         "release_error_p50_ms": "number?",
         "release_error_p99_ms": "number?",
@@ -599,5 +650,22 @@ TYPES: dict[str, dict[str, str]] = {
         "rtt_median_ms": "number?",
         "retransmitted_share": "number?",
         "findings": "[text]",
+    },
+    "TunnelResult": {
+        "kind": "text",
+        "to": "text",
+        "version": "text",
+        "mtu_bytes": "integer",
+        "congestion_control": "text",
+        "setup_s": "number",
+        "forward_packets": "integer",
+        "forward_bytes": "integer",
+        "return_packets": "integer",
+        "return_bytes": "integer",
+        "lost_packets": "integer",
+        "overhead_bytes": "integer",
+        "overhead_share": "number?",
+        "cpu_client_s": "number",
+        "cpu_far_s": "number",
     },
 }

@@ -33,7 +33,8 @@ class PlannedRun:
     campaign: Path
     options: tuple[str, ...]  # of `bentpipe run`, besides
     about: str
-    optional: bool  # the page may be written without it
+    optional: bool  # carried out when all are asked for
+    needed: bool  # the page cannot be written without it
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ class RunTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     options: tuple[str, ...] = ()
     about: str
     optional: bool = False
+    needed: bool = True
 
 
 class StudyFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -100,7 +102,9 @@ def _run(said: RunTable, number: int, file: Path) -> PlannedRun:
     if not campaign.is_file():
         wanted = f"the name of a file in {file.parent}"
         raise strict.wrong(file, f"runs {number}: campaign", said.campaign, wanted)
-    return PlannedRun(campaign.resolve(), said.options, said.about, said.optional)
+    return PlannedRun(
+        campaign.resolve(), said.options, said.about, said.optional, said.needed and not said.optional
+    )
 
 
 def discover() -> Mapping[str, Study]:

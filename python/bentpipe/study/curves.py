@@ -40,7 +40,8 @@ class Distribution:
     number: int = 0
 
 
-def _look(number: int) -> tuple[str, object]:
+def look(number: int) -> tuple[str, object]:
+    """Colour and dashes of a series by its number."""
     return _LOOKS[number % len(_LOOKS)]
 
 
@@ -95,13 +96,13 @@ def _distribution(axes: Axes, series: Distribution, span: tuple[float, float]) -
     if not series.values:
         return
     heights = (below + np.arange(len(known) + 1)) / len(series.values)
-    colour, dashes = _look(series.number)
+    colour, dashes = look(series.number)
     x, y = [span[0], *known, span[1]], [*heights, heights[-1]]
     axes.step(x, y, where="post", color=colour, ls=dashes, lw=1, zorder=3)
 
 
 def _legend(made: Figure, drawn: Sequence[Distribution | MeanCurve], lines: Sequence[Line]) -> None:
-    looks = {one.name: _look(one.number) for one in drawn}
+    looks = {one.name: look(one.number) for one in drawn}
     handles = [
         Line2D([], [], color=colour, ls=dashes, lw=1, label=name) for name, (colour, dashes) in looks.items()
     ]
@@ -127,7 +128,7 @@ def quartiles(curves: Sequence[MeanCurve], labels: tuple[str, str], path: Path) 
         made = Figure((0.7 * WIDTH_MM * MM, (_HEIGHT_MM + _LEGEND_MM) * MM), layout="constrained")
         axes = made.subplots()
         for curve in curves:
-            colour, dashes = _look(curve.number)
+            colour, dashes = look(curve.number)
             low, middle, high = (
                 np.array([_finite(quantile(_known(values), share)) for values in curve.values])
                 for share in (0.25, 0.5, 0.75)
@@ -147,7 +148,7 @@ def differences(curves: Sequence[MeanCurve], labels: tuple[str, str], path: Path
         axes = made.subplots()
         axes.axhline(0, color=GREY, lw=0.6, zorder=1)
         for curve in curves:
-            colour, dashes = _look(curve.number)
+            colour, dashes = look(curve.number)
             low, middle, high = (np.array([_finite(v[place]) for v in curve.values]) for place in range(3))
             axes.plot(curve.x, middle, color=colour, ls=dashes, lw=1, zorder=4)
             axes.fill_between(curve.x, low, high, color=colour, alpha=0.12, lw=0, zorder=2)

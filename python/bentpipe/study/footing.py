@@ -107,8 +107,15 @@ def limits(real_links: Sequence[str]) -> list[str]:
     return ["## What virtual time cannot show", "\n".join(lines)]
 
 
-def made(source: Source, sources: Mapping[str, str]) -> list[str]:
-    """The section on how the page was made."""
+def of_all(sources: Sequence[Source], published: Mapping[str, str] | None = None) -> list[str]:
+    """The sections on failures and on how the page was made, of a page that is made from several runs."""
+    parts = failures([record for one in sources for record in one.records])
+    parts += made(sources[0], published or {}, sources[1:])
+    return parts
+
+
+def made(source: Source, sources: Mapping[str, str], further: Sequence[Source] = ()) -> list[str]:
+    """The section on how the page was made; `further` are its runs beside the first."""
     manifest = source.manifest
     versions = {key: value for key, value in manifest.versions.items() if key != "stacks"}
     facts = [
@@ -119,14 +126,26 @@ def made(source: Source, sources: Mapping[str, str]) -> list[str]:
         ("host", f"{manifest.host.get('cpu', '')}, {manifest.host.get('cores', '?')} cores, "
                  f"{manifest.host.get('system', '')} {manifest.host.get('kernel', '')}"),
     ]  # fmt: skip
-    stacks = manifest.versions.get("stacks", {})
+    stacks = {
+        name: text
+        for one in (source, *further)
+        for name, text in one.manifest.versions.get("stacks", {}).items()
+    }
     parts = [
         "## How this page was made",
-        code(f"{manifest.command}\n{source.command}"),
+        code("\n".join([manifest.command, *(one.manifest.command for one in further), source.command])),
         table(["made with", ""], [[name, literal(text)] for name, text in facts], left=2),
         "Stacks, as they say themselves:",
         table(["stack", "version"], [[name, literal(text)] for name, text in stacks.items()], left=2),
     ]
+    if further:
+        listed = "; ".join(
+            f"{literal(one.manifest.campaign)}, {several(len(one.records), 'trial')}, "
+            f"{one.manifest.started} to {one.manifest.finished or 'not finished'}, seed "
+            f"{one.manifest.plan.seed}, {several(one.manifest.plan.iterations, 'iteration')}"
+            for one in further
+        )
+        parts.insert(3, f"Further runs: {listed}.")
     if manifest.left_out:
         parts.append("Left out: " + "; ".join(literal(why) for why in manifest.left_out.values()) + ".")
     if sources:

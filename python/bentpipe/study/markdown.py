@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
+from bentpipe import labels
 from bentpipe.analysis.cells import Cell
 from bentpipe.study.source import without_folders
 
@@ -59,8 +60,12 @@ def literal(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """A command in a block of its own."""
-    return f"```sh\n{without_folders(text)}\n```"
+    """Commands in a block of their own, a long one over several lines."""
+    lines = [
+        " \\\n  ".join(textwrap.wrap(line, WIDTH - 4, break_long_words=False, break_on_hyphens=False))
+        for line in without_folders(text).splitlines()
+    ]
+    return "\n".join(["```sh", *lines, "```"])
 
 
 def mbit(bps: float | None) -> str:
@@ -86,3 +91,23 @@ def pair(cell: Cell | None) -> str:
 def several(count: int, one: str) -> str:
     """`1 trial`, `2 trials`."""
     return f"{count} {one}" if count == 1 else f"{count} {one}s"
+
+
+def trials(counts: Collection[int]) -> str:
+    """How many trials there are of each of several: `3 trials`, `3 to 5 trials`."""
+    least, most = min(counts), max(counts)
+    return several(most, "trial") if least == most else f"{least} to {most} trials"
+
+
+def bytes_as(count: int) -> str:
+    """Bytes as `100 kB`, `10 MB`."""
+    for unit, factor in (("MB", 1_000_000), ("kB", 1000)):
+        if count >= factor:
+            return f"{count / factor:g} {unit}"
+    return f"{count} B"
+
+
+def path(scenario: str) -> str:
+    """The label of a scenario in words: `sat, queue 1 BDP`."""
+    named = labels.scenario(scenario)
+    return literal(str(named.without_queue)) + (f", queue {named.queue}" if named.queue else "")

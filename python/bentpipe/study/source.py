@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -49,6 +50,19 @@ class Source:
             return (*known, one.iteration)
 
         return sorted(self.records, key=place)
+
+    @property
+    def is_real_time(self) -> bool:
+        return self.manifest.plan.testbed == "emu"
+
+
+def pooled(sources: Iterable[Source]) -> list[Record]:
+    """The records of several runs; a trial that is in more than one of them, once."""
+    found: dict[tuple[str, ...], Record] = {}
+    for one in (record for source in sources for record in source.in_order):
+        setting = (one.testbed, one.scenario, one.workload, one.treatment, one.client, one.server)
+        found.setdefault((*setting, one.seed), one)
+    return list(found.values())
 
 
 def without_folders(text: str) -> str:

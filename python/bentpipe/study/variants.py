@@ -14,12 +14,14 @@ def slow_start(label: str) -> str:
 
 
 def short_names(variants: Sequence[str]) -> dict[str, str]:
-    """Label → its slow start, its congestion avoidance and what else it chooses, without what all have
-    in common; the label itself where this would name two of them alike.
+    """Label → its slow start, its congestion avoidance and what else it chooses, without what all of its
+    stack have in common; the label itself where this would name two of them alike.
     """
-    chosen = [set(labels.variant(label).options.items()) for label in variants]
-    common = set.intersection(*chosen) if chosen else set()
-    names = {label: _short(labels.variant(label), dict(common)) for label in variants}
+    names = {}
+    for label in variants:
+        same = [one for one in map(labels.variant, variants) if one.stack == labels.variant(label).stack]
+        common = set.intersection(*(set(one.options.items()) for one in same))
+        names[label] = _short(labels.variant(label), dict(common))
     taken = list(names.values())
     return {label: name if taken.count(name) == 1 else label for label, name in names.items()}
 

@@ -21,12 +21,19 @@ class TestCase:
     after: float = 0.0
     in_h3: bool = False  # else it needs hq-interop
 
-    def before_first(self, transport: str) -> float:
-        """`before`; TCP needs one more, for its own handshake before that of TLS."""
-        return self.before + (transport == "tcp")
+    def before_first(self, transport: str, saved: int = 0) -> float:
+        """`before`; TCP needs one more, for its own handshake before that of TLS. `saved` are those that a
+        stack's options save.
+        """
+        return self.before + (transport == "tcp") - saved
 
-    def facts(self, transport: str = "quic") -> TestCaseFacts:
+    def facts(self, transport: str = "quic", saved: int = 0) -> TestCaseFacts:
         """What a job says of it."""
-        round_trips = self.before_first(transport) + self.after
+        round_trips = self.before_first(transport, saved) + self.after
         assert round_trips.is_integer(), "an ideal sender's last byte comes with an answer"
-        return TestCaseFacts(sender=self.sender, connections=self.connections, round_trips=int(round_trips))
+        return TestCaseFacts(
+            sender=self.sender,
+            connections=self.connections,
+            round_trips=int(round_trips),
+            saved_round_trips=saved,
+        )

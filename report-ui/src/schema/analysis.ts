@@ -104,9 +104,9 @@ export type Establishment = {
   resumed: boolean | null;
   /** Whether the server sent a Certificate. Null not seen, or not decrypted. */
   certificate: boolean | null;
-  /** Of stream data in 0-RTT packets of the client, retransmissions included. Null some of these could not be decrypted. */
+  /** Of stream data in 0-RTT packets of the client, retransmissions included; over TCP in TLS's early data, without these. Null some of these could not be decrypted. */
   zero_rtt_bytes: number | null;
-  /** Whether the server acknowledged one of these packets, or its EncryptedExtensions have `early_data`. Null there are no such packets, or they could not be decrypted. */
+  /** Whether the server acknowledged one of these packets, or its EncryptedExtensions have `early_data`; over TCP the latter. Null there are no such packets, or they could not be decrypted. */
   zero_rtt_accepted: boolean | null;
 };
 

@@ -66,13 +66,15 @@ export type TrialRecord = {
   efficiency: number | null;
   /** The completion time of an ideal sender on this path: a round trip for the handshake, over TCP two, one for the request, and then the files at the forward rate with 5 % for headers; in `zerortt` without the round trip for the handshake. Where a rate changes, it integrates, from the moment at which the request reaches the sender, the rate that the slowest link had in this trial when the bytes were there; of an access that assigns capacity on demand it asks for all with the first byte. Delays count with their smallest values; frames and jitter do not count. Proxies do not change it. */
   limit_s: number | null;
+  /** Round trips that options of both ends save before the first byte, so that `limit_s` does not count them: those that `saves` of the `stack.toml` names, as of `linux` that of TLS with `tls=off` and that of TCP with `fastopen=on`. */
+  saved_round_trips: number;
   /** `limit_s` / `completion_s`. With proxies it may exceed 1. */
   share_of_limit: number | null;
   /** That completed a handshake; over TCP there is one for each request. Null where none could be made out. */
   connections: number | null;
   /** Whether the server took the ticket, by its ServerHello. Null where there was no second connection. */
   resumed: boolean | null;
-  /** The client's stream data in 0-RTT packets of the connection that is measured, accepted or not. Null where these could not be decrypted. */
+  /** The client's stream data in 0-RTT packets of the connection that is measured, over TCP in TLS's early data, accepted or not. Null where these could not be decrypted. */
   zero_rtt_bytes: number | null;
   /** How long the trial took: in virtual time its time at the end of the last epoch, so up to one lookahead after both sides were done. It includes the drain. */
   virtual_s: number;
@@ -148,8 +150,10 @@ export type TrialRecord = {
   flows: FlowResult[];
   /** Those of the flow that is measured, from client to server; empty without. */
   proxies: ProxyResult[];
-  /** What lies between client, proxies and server; empty without proxies. */
+  /** What lies between client, proxies, a tunnel's end at the gateway, and server; empty where nothing stands between client and server. In a trial with a tunnel only what its links did is known. */
   hops: HopResult[];
+  /** The tunnel that all flows went through ([what measures mean then](../design/vpn.md)). Null without one. */
+  tunnel: TunnelResult | null;
   /** Over flow, direction, times, fate, ECN bits and bytes of every packet: the same seed gives the same hash. With proxies it is over the hashes of the hops. */
   packet_log_sha256: string | null;
   /** By how much packets came out of the emulated links later than these said: what half of them did not exceed. Null in virtual time. */
@@ -250,6 +254,40 @@ export type HopResult = {
   retransmitted_share: number | null;
   /** The rules that found something wrong on this hop. */
   findings: string[];
+};
+
+/** A tunnel: what went through it, counted where it enters and leaves, and what that took on the link of the satellite (`forward_bytes` and `return_bytes` of the record). Both count from the moment at which all flows may begin: what set it up is not in them. */
+export type TunnelResult = {
+  /** `wireguard`, `openvpn-udp` or `openvpn-tcp`. */
+  kind: string;
+  /** Where it ended, from the client: `gateway` or `server`. */
+  to: string;
+  /** Of its program. */
+  version: string;
+  /** The largest IP packet that it took. */
+  mtu_bytes: number;
+  /** Of its own connection, of a tunnel over TCP; else empty. */
+  congestion_control: string;
+  /** From the start of its programs until a packet had gone through and another one back. */
+  setup_s: number;
+  /** IP packets of the flows towards the client, as they were given to the tunnel, or to the path behind it. */
+  forward_packets: number;
+  /** Their bytes. */
+  forward_bytes: number;
+  /** The same towards the server. */
+  return_packets: number;
+  /** Their bytes. */
+  return_bytes: number;
+  /** Of these, both ways, what did not come out at the other end: dropped or lost by the link, or dropped by the tunnel's own programs and devices. */
+  lost_packets: number;
+  /** Bytes on the link that were not those of packets inside: headers, padding, and what the tunnel says or repeats of itself. Negative where it dropped more than that before the link. */
+  overhead_bytes: number;
+  /** The same as a share of all bytes on the link. Null where there were none. */
+  overhead_share: number | null;
+  /** CPU time of its program on the client. */
+  cpu_client_s: number;
+  /** CPU time of its program at the other end. */
+  cpu_far_s: number;
 };
 
 /** What the page of a cell shows of each iteration. */

@@ -178,7 +178,8 @@ def _limit(subject: FigureSubject, panel: Panel) -> None:
     rate, rtt_s = subject.rate_bps, subject.rtt_s
     if rate is None or rtt_s is None:
         return
-    before, _ = ideal_sender.round_trips("transfer", "tcp" if subject.is_tcp else "quic")
+    transport = "tcp" if subject.is_tcp else "quic"
+    before, _ = ideal_sender.round_trips("transfer", transport, subject.link.saved_round_trips)
     begin = before * rtt_s - (rtt_s / 2 if subject.at_sender else 0)
     reach = max(panel.end_s, begin)
     sent = (reach - begin) * rate / 8 / ideal_sender.HEADERS
