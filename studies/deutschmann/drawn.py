@@ -32,6 +32,7 @@ def draw(panels: Sequence[tuple[str, dict[str, Curve]]], path: Path) -> None:
     names = list(dict.fromkeys(name for _, curves in panels for name in curves))
     across = min(_ACROSS, len(panels))
     down = -(-len(panels) // across)
+    sizes = sorted({size for _, curves in panels for curve in curves.values() for size in curve.sizes})
     with style():
         made = Figure((WIDTH_MM * MM, (_PANEL_MM * down + _LEGEND_MM) * MM), layout="constrained")
         grid = made.subplots(down, across, squeeze=False, sharex=True, sharey=True)
@@ -47,8 +48,8 @@ def draw(panels: Sequence[tuple[str, dict[str, Curve]]], path: Path) -> None:
                 axes.plot(curve.sizes[0] / 2, curve.set_up_s[0], ">", color=colour, ms=3, mew=0, zorder=4)
             axes.set_xscale("log")
             axes.set_yscale("log")
-            axes.set_xlim(curve.sizes[0] / 3, 1.3 * curve.sizes[-1])
-            axes.set_xticks(curve.sizes)
+            axes.set_xlim(sizes[0] / 3, 1.3 * sizes[-1])
+            axes.set_xticks(sizes)
             axes.set_yticks(_TICKS_S)
             axes.xaxis.set_minor_locator(NullLocator())
             axes.yaxis.set_minor_locator(NullLocator())

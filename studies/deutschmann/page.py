@@ -35,19 +35,23 @@ _DIFFERS = """- **The links** are nominal: rates that the slides state, 600 ms o
 _HOW = """Seconds since the client's first packet: the median over the trials, where one failed how many did.
 *Set-up* ends when the client sends its Finished. In **bold** the least of a column, and what is within 2 % of
 it; nothing where trials of one sender differ by more than that, or each is the only one."""
+_REAL = """With real programs, sockets and clock, and so with a VPN: OpenVPN over UDP and over TCP, from client
+to server, set up before the trial begins. The kernel's TCP is this machine's, not a guest's."""
 _NEAR = 1.02
 
 
 @dataclass(frozen=True)
 class Page:
-    """What the page is written from."""
+    """What the page is written from, in one of the testbeds."""
 
     sources: tuple[Source, ...]
+    testbed: str
 
     @cached_property
     def cells(self) -> list[Cell]:
-        known = [one for one in cells(pooled(self.sources)) if one.key.workload.startswith("transfer:")]
-        return [one for one in known if "x" not in one.key.workload]
+        known = [one for one in cells(pooled(self.sources)) if one.key.testbed == self.testbed]
+        transfers = [one for one in known if one.key.workload.startswith("transfer:")]
+        return [one for one in transfers if "x" not in one.key.workload]
 
     @cached_property
     def links(self) -> list[str]:
@@ -88,11 +92,11 @@ class Page:
 
 
 def sender(cell: Cell) -> str:
-    """`TCP`, `TCP, tcp-pep terminal:config=D`, `QUIC, noq`; what real time measured says so."""
+    """`TCP`, `TCP, tcp-pep terminal:config=D`, `QUIC, noq`."""
     transport = "TCP" if _is_tcp(cell) else "QUIC"
     stack = "" if cell.key.server == "linux" else f", {cell.key.server}"
     between = "" if cell.key.treatment == DIRECT else f", {_between(cell)}"
-    return f"{transport}{stack}{between}{', real time' if cell.key.testbed == 'emu' else ''}"
+    return f"{transport}{stack}{between}"
 
 
 def _between(cell: Cell) -> str:
@@ -108,17 +112,17 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     """Write the page and its figure to `folder`; the files, the page first. BentpipeError if the runs have
     no transfers of one file in several sizes.
     """
-    page = Page(tuple(runs))
+    page, real = Page(tuple(runs), "sim"), Page(tuple(runs), "emu")
     if len(page.sizes) < 2:
         raise BentpipeError(
-            f"{runs[0].folder}: wanted are transfers of one file, in several sizes",
+            f"{runs[0].folder}: wanted are transfers of one file in virtual time, in several sizes",
             "make such a run with: bentpipe run deutschmann",
         )
     figure = folder / "deutschmann.svg"
     panels = [(labels.scenario(link).name, _curves(page, link)) for link in page.links]
     drawn.draw(panels, figure)
     file = folder / "deutschmann.md"
-    file.write_text(markdown.page(_sections(page, figure.name)))
+    file.write_text(markdown.page(_sections(page, real, figure.name)))
     return [file, figure]
 
 
@@ -133,7 +137,7 @@ def _curves(page: Page, link: str) -> dict[str, drawn.Curve]:
     return found
 
 
-def _sections(page: Page, figure: str) -> list[str]:
+def _sections(page: Page, real: Page, figure: str) -> list[str]:
     known = published.load()
     parts = [
         "# Object size against set-up and download time",
@@ -147,9 +151,18 @@ def _sections(page: Page, figure: str) -> list[str]:
         "Lines are download times, with set-up in them; marks at the left are set-up alone.",
         _HOW,
     ]
+    parts += _links(page)
+    if real.cells:
+        parts += ["## In real time", _REAL, *_links(real)]
+    return [*parts, *footing.of_all(page.sources, {"slides": known.source})]
+
+
+def _links(page: Page) -> list[str]:
+    """A table of each link."""
+    parts = []
     for link in page.links:
         parts += [f"### {labels.scenario(link).name}", f"{literal(page.title(link))}.", _times(page, link)]
-    return [*parts, *footing.of_all(page.sources, {"slides": known.source})]
+    return parts
 
 
 def _glance(page: Page, known: Slides) -> str:
