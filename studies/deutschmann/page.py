@@ -35,8 +35,9 @@ _DIFFERS = """- **The links** are nominal: rates that the slides state, 600 ms o
 _HOW = """Seconds since the client's first packet: the median over the trials, where one failed how many did.
 *Set-up* ends when the client sends its Finished. In **bold** the least of a column, and what is within 2 % of
 it; nothing where trials of one sender differ by more than that, or each is the only one."""
-_REAL = """With real programs, sockets and clock, and so with a VPN: OpenVPN over UDP and over TCP, from client
-to server, set up before the trial begins. The kernel's TCP is this machine's, not a guest's."""
+
+_REAL = """With real programs, sockets and clock, and so with a VPN: OpenVPN over UDP and over TCP, from the
+client to the server, set up before a trial begins. The kernel's TCP is this machine's, not a guest's."""
 _NEAR = 1.02
 
 
