@@ -16,7 +16,7 @@ import msgspec
 from msgspec import inspect
 
 from bentpipe.errors import UsageError, one_of
-from bentpipe.schema.reading import Fault, Place, fault, shown, value_at
+from bentpipe.schema.reading import Fault, Place, fault, prepared, shown, value_at
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ def load(path: Path) -> dict[str, Any]:
 def convert(values: dict[str, Any], kind: type[T], file: str) -> T:
     """The values of `file` as a `kind`; UsageError if they are none."""
     try:
-        return msgspec.convert(values, kind)
+        return msgspec.convert(values, prepared(kind))
     except msgspec.ValidationError as error:
         try:
             found = _in_words(fault(error, values, kind), values, inspect.type_info(kind), file)
@@ -90,6 +90,8 @@ def _described(found: Fault, top: inspect.Type) -> tuple[Place, inspect.Type, st
 
 
 def _description(kind: inspect.Type) -> str:
+    if isinstance(kind, inspect.UnionType):
+        return next((found for one in kind.types if (found := _description(one))), "")
     schema = kind.extra_json_schema if isinstance(kind, inspect.Metadata) else None
     return str((schema or {}).get("description", ""))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -93,3 +95,27 @@ def test_an_error_in_a_map_names_its_key(values: dict[str, Any], said: str) -> N
     with pytest.raises(ValueError) as caught:
         reading.convert(values, Manifest, 1)
     assert str(caught.value).startswith(said)
+
+
+def test_a_class_may_be_read_first_by_several_threads_at_once() -> None:
+    """Without `prepared` msgspec 0.22 crashes within some of these rounds."""
+    program = """
+import sys, threading
+import msgspec
+from bentpipe import strict
+sys.setswitchinterval(1e-6)
+for _ in range(100):
+    inner = msgspec.defstruct("Inner", [("a", int, 0), ("b", float | None, None), ("c", dict[str, int], {})])
+    outer = msgspec.defstruct("Outer", [("x", int), ("y", inner), ("z", tuple[inner, ...])])
+    values = {"x": 1, "y": {"a": 2, "b": 1.0}, "z": [{"c": {"d": 3}}]}
+    together, read = threading.Barrier(8), []
+    def go():
+        together.wait()
+        read.append(strict.convert(values, outer, "some.toml"))
+    threads = [threading.Thread(target=go) for _ in range(8)]
+    for one in threads: one.start()
+    for one in threads: one.join()
+    assert len(read) == 8, read
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
@@ -16,6 +17,21 @@ _SAID = re.compile(r"(?P<what>.+?)(?: - at (?P<of_key>`key` in )?`\$(?P<path>.*)
 _ABSENT = re.compile(r"Object (?P<how>missing required|contains unknown) field `(?P<key>.+)`", re.DOTALL)
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
 _LONGEST = 100  # characters of a value that is shown
+
+
+_PREPARED: set[Any] = set()
+_PREPARING = threading.Lock()
+
+
+def prepared(kind: type[T]) -> type[T]:
+    """`kind`, which from now on may be read in several threads at once. What msgspec (0.22) knows of a class it
+    collects when it first reads one, with other threads in between, which crash on what is missing yet.
+    """
+    with _PREPARING:
+        if kind not in _PREPARED:
+            msgspec.json.Decoder(kind)
+            _PREPARED.add(kind)
+    return kind
 
 
 @dataclass(frozen=True)
@@ -43,7 +59,7 @@ def convert(values: Any, kind: type[T], newest: int, numbered: bool = False) -> 
     check_format(values, newest)
     current = values | {"format": newest}
     try:
-        return msgspec.convert(current, kind)
+        return msgspec.convert(current, prepared(kind))
     except msgspec.ValidationError as error:
         try:
             words = _in_words(fault(error, current, kind), values)
