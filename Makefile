@@ -51,6 +51,7 @@ bench: setup
 	$(BIN)/python benches/perf.py
 	$(BIN)/python benches/pep.py
 	$(BIN)/python benches/tcp_pep.py
+	$(BIN)/python benches/iperf3.py
 	cargo run --quiet --release -p bentpipe-emulator -- bench
 
 lint:
