@@ -1,5 +1,5 @@
 """Where things are: Bentpipe's own files, its programs, the cache of installed stacks, the folders of
-scenarios, campaigns and stacks.
+scenarios, campaigns, pages and stacks.
 
 Bentpipe's own files are those of the checkout (`make setup`), or those of an installed package (`make
 wheel`), where the folder `data` beside this file mirrors the checkout and has programs besides:
@@ -7,7 +7,7 @@ wheel`), where the folder `data` beside this file mirrors the checkout and has p
     wheel.json      what the package was made from (`bentpipe.origin`); only a package has it
     bin/            Bentpipe's own programs
     installed/      stacks that come with it, each as in the cache (`bentpipe.stacks.installed`)
-    scenarios/ campaigns/ endpoints/ crates/ … Cargo.toml Cargo.lock
+    scenarios/ campaigns/ pages/ endpoints/ crates/ … Cargo.toml Cargo.lock
 
 Nothing is ever written there. `BENTPIPE_ROOT` names another checkout, `BENTPIPE_BIN` another folder of its
 own programs, and `BENTPIPE_CACHE` another cache.
@@ -107,6 +107,10 @@ def shipped() -> Path:
 
 def scenarios() -> Path:
     return root() / "scenarios"
+
+
+def pages() -> Path:
+    return root() / "pages"
 
 
 def campaigns() -> dict[str, Path]:

@@ -16,7 +16,11 @@ GROUPS = {
         "docs/how-to/run-any-program-in-virtual-time.md",
         "docs/design/real-time.md",
     ),
-    "Paths and workloads": ("docs/how-to/write-a-scenario.md", "docs/reference/campaigns.md"),
+    "Paths and workloads": (
+        "docs/how-to/write-a-scenario.md",
+        "docs/reference/campaigns.md",
+        "docs/reference/pages.md",
+    ),
     "Measurements and traces": ("docs/design/traces.md",),
     "Congestion control": (
         "docs/how-to/choose-congestion-control.md",

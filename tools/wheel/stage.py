@@ -38,6 +38,7 @@ FOLDERS = (
     "guest",
     "proxies",
     "scenarios",
+    "pages",
     "studies",
     "tunnels",
 )

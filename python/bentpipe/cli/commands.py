@@ -18,6 +18,7 @@ import bentpipe
 from bentpipe import paths
 from bentpipe.cli.compare import compare
 from bentpipe.cli.doctor import doctor
+from bentpipe.cli.page import page
 from bentpipe.cli.plot import plot
 from bentpipe.cli.programs import PROGRAMS
 from bentpipe.cli.qlog import qlog
@@ -37,7 +38,7 @@ from bentpipe.errors import BentpipeError, UsageError
 )
 @click.version_option(bentpipe.__version__, prog_name="bentpipe")
 def cli() -> None:
-    """The laboratory for QUIC over satellite links.
+    """The laboratory for transport over satellite links.
 
     \b
     Examples:
@@ -45,7 +46,7 @@ def cli() -> None:
       bentpipe run --scenario sat --client quinn --server quic-go
       bentpipe shell sat -- ping server             any command behind a satellite link
       bentpipe scenarios                            which paths there are
-      bentpipe stacks                               which QUIC implementations there are
+      bentpipe stacks                               which implementations of QUIC and TCP there are
       bentpipe perf server                          an iperf3 for QUIC, with `bentpipe perf client`
       bentpipe pep --config pep.toml                a proxy for QUIC over satellites
       bentpipe tcp-pep --config tcp-pep.toml        a proxy for TCP over satellites
@@ -71,6 +72,7 @@ for command in (
     shell,
     doctor,
     scenarios,
+    page,
     stacks,
     report,
     study,

@@ -1,0 +1,141 @@
+"""`bentpipe page`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import msgspec
+
+from bentpipe.errors import UsageError
+from bentpipe.workload import page as pages
+from bentpipe.workload.page import Page, Resource, har, toml
+
+WIDTH = 100
+
+
+@click.group(invoke_without_command=True)
+@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
+@click.pass_context
+def page(context: click.Context, as_json: bool) -> None:
+    """List the pages, show one, or make one of a recorded visit.
+
+    \b
+    Examples:
+      bentpipe page
+      bentpipe page show kosek
+      bentpipe page import visit.har -o visit.toml
+    """
+    if context.invoked_subcommand is not None:
+        return
+    known = {name: pages.load(name) for name in pages.names()}
+    if as_json:
+        listed = [
+            {"name": name, "title": one.title, "resources": len(one.resource), "bytes": one.size_bytes}
+            for name, one in known.items()
+        ]
+        click.echo(json.dumps(listed, indent=1))
+        return
+    column = max(map(len, known), default=4)
+    click.echo(f"{'name':<{column}}  {'resources':>9}  {'size':>8}  title")
+    for name, one in known.items():
+        click.echo(_cut(f"{name:<{column}}  {len(one.resource):>9}  {_size(one.size_bytes):>8}  {one.title}"))
+    click.echo("More: bentpipe page show NAME")
+
+
+@page.command()
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True, help="Print the page in full as JSON.")
+def show(name: str, as_json: bool) -> None:
+    """Show a page: what it consists of, and what leads to what. NAME may be a path to a .toml file.
+
+    \b
+    Examples:
+      bentpipe page show kosek
+      bentpipe page show visit.toml --json
+    """
+    one = pages.load(name)
+    if as_json:
+        click.echo(json.dumps(msgspec.to_builtins(one), indent=1))
+        return
+    click.echo(f"{Path(name).stem if name.endswith('.toml') else name}: {one.title}")
+    for heading, text in (("source", one.source), ("notes", one.notes), *_facts(one)):
+        if text:
+            click.echo(
+                textwrap.fill(text, WIDTH, initial_indent=f"  {heading:<8} ", subsequent_indent=" " * 11)
+            )
+    click.echo(f"{'urgency':>7}  {'size':>8}  {'found':<18} resource")
+    for line in _tree(one):
+        click.echo(_cut(line))
+
+
+@page.command("import")
+@click.argument("file", metavar="FILE.har", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.toml",
+              help="Where the page goes (default: FILE.toml in the current folder).")  # fmt: skip
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+def import_(file: Path, out: Path | None, force: bool) -> None:
+    """Make a page of a recorded visit: an HTTP Archive (HAR), as a browser's developer tools save it.
+
+    \b
+    Example:
+      bentpipe page import visit.har -o visit.toml && bentpipe page show visit.toml
+    """
+    out = out or Path(file.stem).with_suffix(".toml")
+    if out.suffix != ".toml":
+        raise UsageError(f"-o: {out} does not end with .toml", "a page is known by that: -o visit.toml")
+    if out.exists() and not force:
+        raise UsageError(
+            f"{out}: is there already", "choose another name with -o, or replace it with --force"
+        )
+    found = har.read(file)
+    out.write_text(toml.text(found.page))
+    click.echo(f"{out}: {len(found.page.resource)} resources, {_size(found.page.size_bytes)}")
+    for reason, count in sorted(found.left_out.items()):
+        click.echo(f"  left out, {reason}: {count}", err=True)
+
+
+def _facts(one: Page) -> Iterator[tuple[str, str]]:
+    yield "size", f"{len(one.resource)} resources, {_size(one.size_bytes)}"
+    parts = (f"{count} {kind} ({_size(total)})" for kind, (count, total) in one.by_type.items())
+    yield "of that", ", ".join(parts)
+    chain = one.longest_chain
+    yield "longest", f"{len(chain)} requests one after the other: {' → '.join(chain)}"
+
+
+def _tree(one: Page) -> Iterator[str]:
+    """A line for each resource, below and right of its initiator."""
+    below: dict[str, list[Resource]] = {}
+    for each in one.resource:
+        below.setdefault(each.initiator, []).append(each)
+    waiting = list(reversed(below.get("", [])))
+    while waiting:
+        each = waiting.pop()
+        waiting += reversed(below.get(each.path, []))
+        indent = "  " * (one.depth[each.path] - 1)
+        columns = f"{each.asked_with:>7}  {_size(each.bytes):>8}  {_found(each):<18}"
+        yield f"{columns} {indent}{each.path}  {each.type}"
+
+
+def _found(one: Resource) -> str:
+    """When it is found, and how long after that it is asked for: `at 25 %`, `at its end + 20 ms`."""
+    if not one.initiator:
+        return ""
+    when = "at its end" if one.found_after == 1 else f"at {100 * one.found_after:.0f} %"
+    return f"{when} + {one.wait_ms} ms" if one.wait_ms else when
+
+
+def _size(count: int) -> str:
+    for unit, factor in (("MB", 10**6), ("kB", 10**3)):
+        if count >= factor:
+            return f"{count / factor:.1f} {unit}"
+    return f"{count} B"
+
+
+def _cut(line: str) -> str:
+    width = min(shutil.get_terminal_size().columns, WIDTH)
+    return line if len(line) <= width else f"{line[: width - 1]}…"

@@ -1,0 +1,83 @@
+"""What a page is: its resources, and which of them leads to which others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cached_property
+from typing import Annotated, Literal, get_args
+
+import msgspec
+from msgspec import Meta
+
+ResourceType = Literal["document", "stylesheet", "script", "font", "image", "media", "fetch", "other"]
+TYPES: tuple[ResourceType, ...] = get_args(ResourceType)
+# Of RFC 9218, as Chromium asks for each type: VeryHigh, High and Low of its developer tools are 0, 1 and 3.
+URGENCY: dict[ResourceType, int] = {
+    "document": 0, "stylesheet": 0, "script": 1, "font": 0, "image": 3, "media": 3, "fetch": 1, "other": 3,
+}  # fmt: skip
+MOST_RESOURCES = 10_000
+MOST_BYTES = 10**12
+
+
+class Resource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One thing that a page consists of, as a request gets it."""
+
+    path: Annotated[str, Meta(pattern="^/[!-~]*$", description='a path from the root, as in "/style.css"')]
+    type: ResourceType
+    # Of the body, as it is transferred.
+    bytes: Annotated[int, Meta(ge=0, le=MOST_BYTES)]
+    # The path of the resource that leads to it; the first resource has none.
+    initiator: str = ""
+    # The share of the initiator's bytes that has come when it is found.
+    found_after: Annotated[float, Meta(ge=0, le=1, description="a number from 0 to 1")] = 1.0
+    # From then until it is asked for: parsing, running a script, a timer.
+    wait_ms: Annotated[int, Meta(ge=0, le=3_600_000, description="a whole number from 0 to 3600000")] = 0
+    # Of RFC 9218; None: what a browser gives its type.
+    urgency: Annotated[int, Meta(ge=0, le=7, description="a whole number from 0 to 7")] | None = None
+
+    @property
+    def asked_with(self) -> int:
+        """The urgency that it is asked for with."""
+        return URGENCY[self.type] if self.urgency is None else self.urgency
+
+
+class Page(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, dict=True):
+    """A page: its document first, and each resource behind its initiator."""
+
+    title: str
+    source: str
+    resource: tuple[Resource, ...]
+    notes: str = ""
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all bodies."""
+        return sum(one.bytes for one in self.resource)
+
+    @property
+    def by_type(self) -> dict[ResourceType, tuple[int, int]]:
+        """How many resources there are of each type, and their bytes; types without any are left out."""
+        count = Counter(one.type for one in self.resource)
+        total = Counter[ResourceType]()
+        for one in self.resource:
+            total[one.type] += one.bytes
+        return {kind: (count[kind], total[kind]) for kind in TYPES if kind in count}
+
+    @cached_property
+    def depth(self) -> dict[str, int]:
+        """By path, how many requests come one after the other until it is there: 1 for the document."""
+        found: dict[str, int] = {}
+        for one in self.resource:
+            found[one.path] = found.get(one.initiator, 0) + 1
+        return found
+
+    @property
+    def longest_chain(self) -> list[str]:
+        """Paths of the resources that must come one after the other: the most there are."""
+        initiators = {one.path: one.initiator for one in self.resource}
+        path = max(self.depth, key=lambda one: self.depth[one])
+        chain = []
+        while path:
+            chain.append(path)
+            path = initiators[path]
+        return chain[::-1]
