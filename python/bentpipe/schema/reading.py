@@ -24,8 +24,8 @@ _PREPARING = threading.Lock()
 
 
 def prepared(kind: type[T]) -> type[T]:
-    """`kind`, which from now on may be read in several threads at once. What msgspec (0.22) knows of a class it
-    collects when it first reads one, with other threads in between, which crash on what is missing yet.
+    """`kind`, which from now on may be read in several threads at once. What msgspec (0.22) knows of a class
+    it collects when it first reads one; other threads that do so meanwhile crash on what is missing yet.
     """
     with _PREPARING:
         if kind not in _PREPARED:
