@@ -58,8 +58,9 @@ RECIPES = {
         20241001,
         {"document": (2, 18_000), "stylesheet": (8, 78_000), "script": (24, 613_000), "font": (4, 131_000),
          "image": (18, 1_054_000), "media": (1, 194_000), "fetch": (14, 564_000)},
-        "The source states medians: of requests and bytes of each type, and of both of whole pages. What "
-        f"types leave to the whole page counts here as what scripts fetch. {DRAWN}",
+        "The source states medians: of requests of each type, of its bytes on home pages, of a video's "
+        "bytes, and of requests and bytes of whole pages. What types leave to the whole page counts here "
+        f"as what scripts fetch. {DRAWN}",
     ),
     "httparchive-p90": Recipe(
         "90th percentile of the web's pages, 176 requests, 12 MB",
@@ -67,10 +68,10 @@ RECIPES = {
         20241002,
         {"document": (12, 100_000), "stylesheet": (26, 269_000), "script": (57, 1_834_000),
          "font": (11, 360_000), "image": (60, 6_526_000), "media": (1, 2_835_000), "fetch": (9, 100_000)},
-        "The source states 90th percentiles: of requests of whole pages and of most types, and of bytes of "
-        "stylesheets, scripts, images and videos. A page that has all of them at once is heavier than one in "
-        "ten. Chosen here: bytes of documents and fonts, and the number of scripts, which is what the others "
-        f"leave of 176. {DRAWN}",
+        "The source states 90th percentiles: of requests of whole pages and of most types, of bytes of "
+        "stylesheets, scripts and images of a page, and of a video's. A page that has all of them at once is "
+        "heavier than one in ten. Chosen here: bytes of documents and fonts, and the number of scripts, "
+        f"which is what the others leave of 176. {DRAWN}",
     ),
 }  # fmt: skip
 

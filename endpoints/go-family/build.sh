@@ -2,8 +2,8 @@
 # build.sh PROGRAM WORK: builds the stack in the current folder; what it makes on the way is in the folder WORK.
 #
 # Go takes the processor from a goroutine that has kept it for 10 ms of wall time, at an arbitrary point, and others
-# overtake it. On a busy machine these are soon over, and packets do not repeat. There is no setting for it: the
-# programs have a copy of runtime/proc.go in which the time is longer than any trial.
+# overtake it. On a busy machine these are soon over, and packets do not repeat. So the programs have a copy of
+# runtime/proc.go in which the time is longer than any trial.
 set -eu
 program=$1 work=$2
 runtime=$(go env GOROOT)/src/runtime/proc.go

@@ -195,6 +195,13 @@ def test_what_is_no_visit_is_said(bentpipe: Command, text: str, wrong: str) -> N
     assert not Path("visit.toml").exists()
 
 
+def test_a_name_keeps_its_dots(bentpipe: Command) -> None:
+    Path("example.org.har").write_text(
+        json.dumps({"log": {"entries": [entry("https://a/", 0, mime="text/html")]}})
+    )
+    assert bentpipe("page", "import", "example.org.har").code == 0 and Path("example.org.toml").exists()
+
+
 def test_nothing_is_replaced_unasked(bentpipe: Command) -> None:
     Path("visit.har").write_text(json.dumps({"log": {"entries": [entry("https://a/", 0, mime="text/html")]}}))
     assert bentpipe("page", "import", "visit.har").code == 0

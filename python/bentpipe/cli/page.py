@@ -85,7 +85,7 @@ def import_(file: Path, out: Path | None, force: bool) -> None:
     Example:
       bentpipe page import visit.har -o visit.toml && bentpipe page show visit.toml
     """
-    out = out or Path(file.stem).with_suffix(".toml")
+    out = out or Path(f"{file.stem}.toml")
     if out.suffix != ".toml":
         raise UsageError(f"-o: {out} does not end with .toml", "a page is known by that: -o visit.toml")
     if out.exists() and not force:

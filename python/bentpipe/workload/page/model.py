@@ -11,7 +11,7 @@ from msgspec import Meta
 
 ResourceType = Literal["document", "stylesheet", "script", "font", "image", "media", "fetch", "other"]
 TYPES: tuple[ResourceType, ...] = get_args(ResourceType)
-# Of RFC 9218, as Chromium asks for each type: VeryHigh, High and Low of its developer tools are 0, 1 and 3.
+# Of RFC 9218. Chosen here: what rendering waits for, then scripts and what they fetch; 3 is its default.
 URGENCY: dict[ResourceType, int] = {
     "document": 0, "stylesheet": 0, "script": 1, "font": 0, "image": 3, "media": 3, "fetch": 1, "other": 3,
 }  # fmt: skip
@@ -32,7 +32,7 @@ class Resource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     found_after: Annotated[float, Meta(ge=0, le=1, description="a number from 0 to 1")] = 1.0
     # From then until it is asked for: parsing, running a script, a timer.
     wait_ms: Annotated[int, Meta(ge=0, le=3_600_000, description="a whole number from 0 to 3600000")] = 0
-    # Of RFC 9218; None: what a browser gives its type.
+    # Of RFC 9218; None: that of its type.
     urgency: Annotated[int, Meta(ge=0, le=7, description="a whole number from 0 to 7")] | None = None
 
     @property
