@@ -12,8 +12,8 @@ from bentpipe.workload import www_file
 
 pytestmark = pytest.mark.real_time
 
-CLIENTS = ("aioquic", "quic-go", "curl")
-SERVERS = ("aioquic", "quic-go", "nginx")
+CLIENTS = ("aioquic", "quic-go", "curl", "noq")
+SERVERS = ("aioquic", "quic-go", "nginx", "noq")
 SIZES = (1000, 300_000)
 
 

@@ -17,7 +17,7 @@ import msgspec
 import pytest
 from conftest import Command, installed_or_skip
 
-from bentpipe import paths
+from bentpipe import paths, workload
 from bentpipe.analysis import traces
 from bentpipe.errors import BentpipeError
 from bentpipe.execution.jobs import LocalFlow, LocalTrial
@@ -39,7 +39,8 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     monkeypatch.setattr(tunnels.TunnelProgram, "command", lambda _: ["tunnel"])
     monkeypatch.setattr(tunnels.TunnelProgram, "version", "tunnel 1")
     noq = catalogue.variant("noq", catalogue.discover())
-    flow = LocalFlow("transfer", ("/1",), noq, noq, duration_ns=10**9, versions=("noq 1", None))
+    page = workload.parse("page:kuhn-b", "here").resources
+    flow = LocalFlow("transfer", ("/1",), noq, noq, duration_ns=10**9, versions=("noq 1", None), page=page)
     trial = LocalTrial(
         scenario=scenarios.resolve("sat").scenario,
         flows=(flow,),
@@ -62,6 +63,7 @@ def test_python_writes_jobs_as_they_are_defined(told: dict[str, Any]) -> None:
     [
         ("", lambda job: job),
         ("JobFlow", lambda job: job["flows"][0]),
+        ("PageResource", lambda job: job["flows"][0]["page"][0]),
         ("Program", lambda job: job["flows"][0]["server"]),
         ("JobProxy", lambda job: job["proxies"][1]),
         ("JobTunnel", lambda job: job["tunnel"]),

@@ -145,6 +145,12 @@ impl Running {
         self.clock.now()
     }
 
+    /// When it started, in nanoseconds since the Unix epoch.
+    #[must_use]
+    pub fn start_unix_ns(&self) -> u64 {
+        self.clock.unix()
+    }
+
     /// What tells it.
     pub(crate) fn clock(&self) -> TrialClock {
         self.clock

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 
 use bentpipe_endpoint::contract::{
-    Arrival, BYE, Bye, FINISH, HELLO, Hello, RAN, READY, Ran, encode_frame, encode_run,
+    Arrival, BYE, Bye, FINISH, HELLO, Hello, RAN, READY, Ran, encode_frame, encode_run, hq_interop,
 };
 use bentpipe_endpoint::driver::Pipes;
 use bytes::Bytes;
@@ -57,6 +57,8 @@ pub fn hello(role: &str, folder: &Path) -> Hello {
         certs: certs(),
         keylog: None,
         qlog: None,
+        alpn: hq_interop(),
+        page: Vec::new(),
     }
 }
 

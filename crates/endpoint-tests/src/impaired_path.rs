@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bentpipe_endpoint::contract::Hello;
+use bentpipe_endpoint::contract::{Hello, hq_interop};
 use bentpipe_endpoint::{
     Closing, Event, Options, Read, Received, Resume, Setup, Stack, StreamKey, Transmit,
     seed_entropy_of_thread,
@@ -119,6 +119,8 @@ fn hello(role: &str) -> Hello {
         certs,
         keylog: None,
         qlog: None,
+        alpn: hq_interop(),
+        page: Vec::new(),
     }
 }
 

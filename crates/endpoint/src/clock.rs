@@ -83,6 +83,12 @@ impl Clock {
         instant.saturating_duration_since(self.origin)
     }
 
+    /// The wall-clock time of the start of the trial, since 1970.
+    #[must_use]
+    pub fn start_unix(&self) -> Duration {
+        self.epoch_unix
+    }
+
     /// The wall-clock time, since 1970.
     #[must_use]
     pub fn unix(&self) -> Duration {

@@ -11,15 +11,19 @@ mod memory;
 pub use self::memory::keep_freed_memory;
 
 mod any_certificate;
+mod application;
 mod clock;
 pub mod driver;
 mod entropy;
 mod error;
+mod files;
+mod h3;
 pub mod hq;
 #[cfg(feature = "interposed-clock")]
 mod interposed_clock;
 mod log_file;
 mod options;
+mod page;
 mod program;
 mod reassembly;
 mod setup;
@@ -27,14 +31,17 @@ mod stack;
 mod test_case;
 mod tickets;
 mod tls;
+mod words;
 
 pub use self::{
     any_certificate::AnyCertificate,
+    application::Application,
     clock::Clock,
     entropy::seed_thread as seed_entropy_of_thread,
     error::EndpointError,
     log_file::{LogFile, LogFolder},
     options::Options,
+    page::{PageLoad, Resource, browser_headers},
     program::{run, seed_entropy},
     reassembly::{Reassembly, ReassemblyError},
     setup::{Role, Setup, Surroundings},

@@ -3,15 +3,16 @@
 use std::env;
 use std::process::ExitCode;
 
-use crate::contract::{HELLO, Hello, READY, Ready, encode_frame, frame_name};
+use crate::application::Application;
+use crate::contract::{H3, HELLO, Hello, READY, Ready, encode_frame, frame_name};
 use crate::driver::{Endpoint, Pipes, Sockets, VirtualTime};
 use crate::entropy;
 use crate::error::EndpointError;
-use crate::hq::Application;
 use crate::memory::keep_freed_memory;
 use crate::options::Options;
 use crate::setup::{Role, Setup};
 use crate::stack::Stack;
+use crate::test_case::TestCase;
 
 /// Runs the program around `S`: virtual time with the argument `--virtual-time`, sockets with none.
 #[must_use]
@@ -65,7 +66,11 @@ fn run_virtual_time<S: Stack>() -> Result<(), EndpointError> {
 fn run_sockets<S: Stack>() -> Result<(), EndpointError> {
     let setup = Setup::from_environment()?;
     let endpoint = new_endpoint::<S>(&setup)?;
+    let start = setup.clock.start_unix();
     let bye = Sockets::new(endpoint, &setup)?.run()?;
+    if let Some(file) = &setup.report {
+        bye.clone().later(start).write(file)?;
+    }
     match bye.error {
         Some(words) if setup.role == Role::Client => Err(EndpointError::Failed(words)),
         _ => Ok(()),
@@ -77,6 +82,11 @@ fn new_endpoint<S: Stack>(setup: &Setup) -> Result<Endpoint<S>, EndpointError> {
     if !S::TEST_CASES.contains(&setup.test_case) {
         let what = format!("test case {:?}", setup.test_case.name());
         return Err(EndpointError::Unsupported(what));
+    }
+    if setup.alpn == H3 && !S::TEST_CASES.contains(&TestCase::Page) {
+        return Err(EndpointError::Unsupported(format!(
+            "application protocol {H3:?}"
+        )));
     }
     let mut options = Options::new(setup.options.clone());
     let stack = S::new(setup, &mut options)?;

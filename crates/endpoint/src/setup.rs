@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::env;
+use std::fs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::clock::Clock;
-use crate::contract::{CONTRACT, Hello};
+use crate::contract::{CONTRACT, Hello, hq_interop};
 use crate::error::EndpointError;
 use crate::log_file::{LogFile, LogFolder};
 use crate::options::Options;
+use crate::page::Resource;
 use crate::test_case::TestCase;
 
 /// The side that the program plays.
@@ -63,6 +65,12 @@ pub struct Setup {
     pub test_case: TestCase,
     /// A client's URLs.
     pub requests: Vec<String>,
+    /// The application protocol.
+    pub alpn: String,
+    /// In `page`, of a client: when each request is asked for.
+    pub page: Vec<Resource>,
+    /// In `page`, of a client in socket mode: the file for its BYE.
+    pub report: Option<PathBuf>,
     /// The variant's options.
     pub options: BTreeMap<String, String>,
     /// Its own address; in socket mode a client's port is 0, any.
@@ -101,6 +109,9 @@ impl Setup {
             role,
             test_case,
             requests: hello.requests,
+            alpn: hello.alpn,
+            page: hello.page,
+            report: None,
             options: hello.options,
             local: parse_address("local", &hello.local)?,
             remote: Some(parse_address("remote", &hello.remote)?),
@@ -146,6 +157,9 @@ impl Setup {
             role,
             test_case,
             requests,
+            alpn: env::var("BENTPIPE_ALPN").unwrap_or_else(|_| hq_interop()),
+            page: page_of(folder("PAGE"))?,
+            report: folder("REPORT"),
             options: Options::parse(&env::var("BENTPIPE_OPTIONS").unwrap_or_default())?.into_map(),
             local,
             remote,
@@ -172,6 +186,15 @@ impl Setup {
             clock: self.clock.clone(),
         }
     }
+}
+
+/// The page that a file holds, as HELLO has it.
+fn page_of(file: Option<PathBuf>) -> Result<Vec<Resource>, EndpointError> {
+    let Some(file) = file else {
+        return Ok(Vec::new());
+    };
+    let text = fs::read(&file).map_err(EndpointError::file(&file))?;
+    Ok(serde_json::from_slice(&text)?)
 }
 
 fn variable(name: &'static str) -> Result<String, EndpointError> {

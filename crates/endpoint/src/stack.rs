@@ -76,6 +76,8 @@ pub enum Event {
     MoreStreams(ConnectionKey),
     /// The peer opened a bidirectional stream, which may be readable already.
     Opened(ConnectionKey, StreamKey),
+    /// The peer opened a unidirectional stream, which may be readable already.
+    OpenedOneWay(ConnectionKey, StreamKey),
     /// There are data, an end or an error to be read.
     Readable(ConnectionKey, StreamKey),
     /// A write that was blocked may go on.
@@ -94,6 +96,7 @@ impl Event {
             | Self::EarlyDataRejected(connection)
             | Self::MoreStreams(connection)
             | Self::Opened(connection, _)
+            | Self::OpenedOneWay(connection, _)
             | Self::Readable(connection, _)
             | Self::Writable(connection, _)
             | Self::Closed(connection, _) => connection,
@@ -185,6 +188,13 @@ pub trait Stack: Sized {
 
     /// Opens a bidirectional stream; `None` while the peer allows no more.
     fn open(&mut self, connection: ConnectionKey) -> Option<StreamKey>;
+
+    /// Opens a unidirectional stream; `None` while the peer allows no more.
+    /// HTTP/3 needs it: a stack that lists [`TestCase::Page`] has it.
+    fn open_one_way(&mut self, connection: ConnectionKey) -> Option<StreamKey> {
+        let _ = connection;
+        None
+    }
 
     /// Writes as much of `data` as fits, and takes that off its front.
     fn write(

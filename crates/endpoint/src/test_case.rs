@@ -19,11 +19,25 @@ pub enum TestCase {
     ZeroRtt,
     /// The client sends files.
     Upload,
+    /// What one reply holds leads to further requests.
+    Page,
 }
 
 impl TestCase {
     /// All of them, in the contract's order.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
+        Self::Transfer,
+        Self::Handshake,
+        Self::LongRtt,
+        Self::Multiplexing,
+        Self::Resumption,
+        Self::ZeroRtt,
+        Self::Upload,
+        Self::Page,
+    ];
+
+    /// Those of `hq-interop`: all but `page`.
+    pub const OF_FILES: [Self; 7] = [
         Self::Transfer,
         Self::Handshake,
         Self::LongRtt,
@@ -50,6 +64,7 @@ impl TestCase {
             Self::Resumption => "resumption",
             Self::ZeroRtt => "zerortt",
             Self::Upload => "upload",
+            Self::Page => "page",
         }
     }
 }

@@ -13,8 +13,6 @@ use crate::error::EndpointError;
 use crate::log_file::LogFile;
 use crate::setup::Setup;
 
-const ALPN: &[u8] = b"hq-interop";
-
 /// The part of a setup that TLS needs.
 #[derive(Debug, Clone, Copy)]
 pub struct Tls<'a> {
@@ -22,12 +20,14 @@ pub struct Tls<'a> {
     pub certs: &'a Path,
     /// The time.
     pub clock: &'a Clock,
+    /// The application protocol.
+    pub alpn: &'a str,
     /// For secrets.
     pub keylog: Option<&'a LogFile>,
 }
 
 impl Tls<'_> {
-    /// A client's TLS: trusts `ca.pem`, speaks `hq-interop`.
+    /// A client's TLS: trusts `ca.pem`, speaks the trial's application protocol.
     pub fn client(self) -> Result<ClientConfig, EndpointError> {
         let mut roots = RootCertStore::empty();
         for certificate in certificates(&self.certs.join("ca.pem"))? {
@@ -39,14 +39,14 @@ impl Tls<'_> {
             .map_err(tls_error)?
             .with_root_certificates(roots)
             .with_no_client_auth();
-        config.alpn_protocols = vec![ALPN.to_vec()];
+        config.alpn_protocols = vec![self.alpn.as_bytes().to_vec()];
         if let Some(keylog) = self.keylog {
             config.key_log = Arc::new(keylog.clone());
         }
         Ok(config)
     }
 
-    /// A server's TLS: shows `cert.pem`, speaks `hq-interop`.
+    /// A server's TLS: shows `cert.pem`, speaks the trial's application protocol.
     pub fn server(self) -> Result<ServerConfig, EndpointError> {
         let chain = certificates(&self.certs.join("cert.pem"))?;
         let path = self.certs.join("priv.key");
@@ -58,7 +58,7 @@ impl Tls<'_> {
             .with_no_client_auth()
             .with_single_cert(chain, key)
             .map_err(tls_error)?;
-        config.alpn_protocols = vec![ALPN.to_vec()];
+        config.alpn_protocols = vec![self.alpn.as_bytes().to_vec()];
         // QUIC allows no other value than this and 0 (RFC 9001, section 4.6.1).
         config.max_early_data_size = u32::MAX;
         if let Some(keylog) = self.keylog {
@@ -73,6 +73,7 @@ impl Setup {
         Tls {
             certs: &self.certs,
             clock: &self.clock,
+            alpn: &self.alpn,
             keylog: self.keylog.as_ref(),
         }
     }

@@ -58,7 +58,7 @@ fn definition() -> clap::Command {
             Arg::new("alpn")
                 .long("alpn")
                 .value_name("PROTOCOL")
-                .help("The application protocol that the program is asked for")
+                .help("The application protocol of a HELLO that names none")
                 .default_value("hq-interop"),
         )
         .arg(

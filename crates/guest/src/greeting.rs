@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use bentpipe_endpoint::EndpointError;
-use bentpipe_endpoint::contract::{CONTRACT, Hello, ProxyHello};
+use bentpipe_endpoint::contract::{CONTRACT, HQ_INTEROP, Hello, ProxyHello};
+use bentpipe_endpoint::{EndpointError, Resource};
 use serde::Deserialize;
 
 use crate::cli::Wanted;
 use crate::inside::SHARED;
 use crate::surroundings;
-use crate::task::{DOWNLOADS, KEYLOG, Part, QLOG, Task};
+use crate::task::{BYE, DOWNLOADS, KEYLOG, PAGE, Part, QLOG, Task};
 
 /// A greeting: HELLO, to an endpoint or to a proxy.
 #[derive(Debug)]
@@ -66,6 +66,14 @@ impl Greeting {
         wanted
             .filter_map(|(name, place)| Some((name, place.as_deref()?)))
             .collect()
+    }
+
+    /// The page that the program is to load; nothing for any other test case.
+    pub fn page(&self) -> &[Resource] {
+        match self {
+            Self::Endpoint(hello) => &hello.page,
+            Self::Proxy(_) => &[],
+        }
     }
 
     /// Refuses what lies in folders of the host that a guest has its own of.
@@ -137,6 +145,11 @@ impl Greeting {
         alpn: &str,
     ) -> Result<Vec<(&'static str, String)>, EndpointError> {
         let remote = address("remote", &hello.remote)?;
+        let alpn = if hello.alpn == HQ_INTEROP {
+            alpn // it names none
+        } else {
+            &hello.alpn
+        };
         let of_remote = |url: &String| url.replacen("server:443", &remote.to_string(), 1);
         let requests: Vec<String> = hello.requests.iter().map(of_remote).collect();
         let options = hello.options.iter();
@@ -156,6 +169,10 @@ impl Greeting {
         } else {
             ("REQUESTS", requests.join(" "))
         });
+        if !hello.page.is_empty() {
+            given.push(("PAGE", format!("{SHARED}/{PAGE}")));
+            given.push(("REPORT", format!("{SHARED}/{BYE}")));
+        }
         if let Some(www) = &hello.www {
             given.push(("WWW", text(www)));
         }

@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use bentpipe_endpoint::EndpointError;
 use bentpipe_endpoint::contract::{
@@ -19,7 +20,9 @@ use crate::cli::Wanted;
 use crate::greeting::Greeting;
 use crate::machine::{self, Machine};
 use crate::printed::Printed;
-use crate::task::{self, CommandReport, DOWNLOADS, LAST_LINE, QLOG, REPORT, Report, TASK, VERSION};
+use crate::task::{
+    self, CommandReport, DOWNLOADS, LAST_LINE, PAGE, QLOG, REPORT, Report, TASK, VERSION,
+};
 
 /// How long the body of RAN is before its datagrams, and where it counts them.
 const RAN_HEAD: usize = 13;
@@ -49,6 +52,7 @@ pub fn run(wanted: &Wanted) -> Result<ExitCode, EndpointError> {
         fs::create_dir(folder.path().join(name)).map_err(EndpointError::file(name))?;
     }
     task::write(&folder.path().join(TASK), &greeting.task(wanted)?)?;
+    task::write(&folder.path().join(PAGE), &greeting.page())?;
     let mut guest = Guest {
         machine: Machine::start(wanted, folder.path(), &greeting)?,
         greeting,
@@ -199,6 +203,9 @@ impl Guest {
         for (name, place) in self.greeting.outputs() {
             hand_over(&self.folder.path().join(name), place)?;
         }
+        let said = self.folder.path().join(task::BYE);
+        let said = said.exists().then(|| Bye::read(&said)).transpose()?;
+        let said = said.map(|it| it.earlier(Duration::from_secs(hello.epoch_unix_s)));
         let ended = report.filter(|it| it.code == Some(0));
         let requests = hello.requests.iter().map(|url| {
             let path = url.strip_prefix("https://server:443").unwrap_or(url);
@@ -208,6 +215,7 @@ impl Guest {
             let file = stored.map(|folder| folder.join(path.trim_start_matches('/')));
             RequestReport {
                 path: path.to_owned(),
+                asked_ns: None,
                 bytes: file.map_or(0, |it| fs::metadata(it).map_or(0, |it| it.len())),
                 first_byte_ns: None,
                 last_byte_ns: ended.and_then(|it| it.ended_ns),
@@ -215,7 +223,7 @@ impl Guest {
         });
         Ok(Bye {
             handshake_ns: None,
-            requests: requests.collect(),
+            requests: said.map_or_else(|| requests.collect(), |it| it.requests),
             error: match report {
                 Some(report) => failure(report),
                 None if has_left => Some("the guest ended without a report".to_owned()),

@@ -17,6 +17,10 @@ pub const VERSION: &str = "version";
 pub const LAST_LINE: &str = "last-line";
 /// The file of the report.
 pub const REPORT: &str = "report.json";
+/// The file of the page that a client is to load.
+pub const PAGE: &str = "page.json";
+/// The file of what a client says of its requests.
+pub const BYE: &str = "bye.json";
 /// The folder that the program stores in.
 pub const DOWNLOADS: &str = "downloads";
 /// The folder for its qlog.

@@ -193,6 +193,11 @@ impl<L: Library> Stack for Adapter<L> {
         Some(StreamKey(id.into()))
     }
 
+    fn open_one_way(&mut self, connection: ConnectionKey) -> Option<StreamKey> {
+        let id = self.connection(connection)?.streams().open(Dir::Uni)?;
+        Some(StreamKey(id.into()))
+    }
+
     fn write(
         &mut self,
         connection: ConnectionKey,
@@ -381,6 +386,11 @@ fn collect(
                 events.push_back(Event::Opened(key, StreamKey(id.into())));
             }
         }
+        proto::Event::Stream(StreamEvent::Opened { dir: Dir::Uni }) => {
+            while let Some(id) = connection.streams().accept(Dir::Uni) {
+                events.push_back(Event::OpenedOneWay(key, StreamKey(id.into())));
+            }
+        }
         proto::Event::Stream(StreamEvent::Readable { id }) => {
             events.push_back(Event::Readable(key, StreamKey(id.into())));
         }
@@ -388,10 +398,10 @@ fn collect(
         proto::Event::Stream(StreamEvent::Writable { id } | StreamEvent::Stopped { id, .. }) => {
             events.push_back(Event::Writable(key, StreamKey(id.into())));
         }
-        proto::Event::Stream(StreamEvent::Available { dir: Dir::Bi }) => {
+        proto::Event::Stream(StreamEvent::Available { .. }) => {
             events.push_back(Event::MoreStreams(key));
         }
-        // Unidirectional streams, datagrams and paths are not part of the test case.
+        // Datagrams and paths are not part of any test case.
         _ => {}
     }
 }

@@ -1,9 +1,10 @@
 //! The programs of a flow, in virtual time: what they are told, and what they say.
 
-use bentpipe_endpoint::contract::{self, Bye, Hello, ProxyBye, ProxyHello, Ready, RequestReport};
+use bentpipe_endpoint::contract::{self, Bye, Hello, ProxyBye, ProxyHello, Ready};
 use bentpipe_link::HostName;
 use bentpipe_trial::{
-    Carries, EPOCH_UNIX_S, FlowEnd, FlowSetup, Outcome, ProgramExit, Role, Variant, Verdict,
+    Carries, EPOCH_UNIX_S, FlowEnd, FlowSetup, Outcome, PageResource, ProgramExit, Role, Variant,
+    Verdict,
 };
 use bentpipe_units::{Span, Time};
 use sha2::{Digest, Sha256};
@@ -122,6 +123,11 @@ fn hello(setup: &FlowSetup, role: Role) -> Hello {
         certs: job.certs.clone(),
         keylog: (role == Role::Client).then(|| setup.key_log(HostName::Client)),
         qlog: setup.qlog_of(role.host()),
+        alpn: flow.alpn.clone(),
+        page: match role {
+            Role::Client => flow.page.iter().map(PageResource::discovery).collect(),
+            Role::Server => Vec::new(),
+        },
     }
 }
 
@@ -181,7 +187,7 @@ fn client_bye(setup: &FlowSetup, body: &[u8], child: &Child) -> Result<Bye, Chil
         return Err(child.rubbish(format!("BYE reports {said} requests of {asked}")));
     }
     let zero = Span::from_nanos(setup.flow().start_ns) + setup.job().lead();
-    Ok(since(zero, bye))
+    Ok(bye.later(std::time::Duration::from_nanos(zero.as_nanos())))
 }
 
 /// READY from all programs.
@@ -193,21 +199,6 @@ pub fn await_ready(children: &mut [Child]) -> Result<Vec<Ready>, ChildError> {
     // All are heard, so that it is the first of those that failed which is named.
     let answers: Vec<Result<Ready, ChildError>> = answers.collect();
     answers.into_iter().collect()
-}
-
-/// A client's report, whose times count from `zero`, with those of the trial.
-fn since(zero: Span, bye: Bye) -> Bye {
-    let later = |time: Option<u64>| time.map(|time| time.saturating_add(zero.as_nanos()));
-    let requests = bye.requests.into_iter().map(|request| RequestReport {
-        first_byte_ns: later(request.first_byte_ns),
-        last_byte_ns: later(request.last_byte_ns),
-        ..request
-    });
-    Bye {
-        handshake_ns: later(bye.handshake_ns),
-        requests: requests.collect(),
-        ..bye
-    }
 }
 
 /// The seed of one program of a flow: each draws from a stream of its own.

@@ -32,8 +32,8 @@ pub use evidence::{
 };
 pub use finished::{FinishedFlow, FinishedTrial};
 pub use job::{
-    Carries, EPOCH_UNIX_S, FLOW_LIMIT, FlowJob, Job, ProxyJob, Role, Seed, TestCaseFacts,
-    TunnelJob, TunnelKind, Variant,
+    Carries, EPOCH_UNIX_S, FLOW_LIMIT, FlowJob, Job, PageResource, ProxyJob, Role, Seed,
+    TestCaseFacts, TunnelJob, TunnelKind, Variant,
 };
 pub use preparation::flow_setups;
 pub use record::{path_facts, result};

@@ -15,7 +15,7 @@ use rustls::{ClientConfig, ClientConnection};
 
 use crate::kernel::Kernel;
 use crate::stream::Stream;
-use crate::{ALPN, STACK_BYTES, files};
+use crate::{STACK_BYTES, alpn, files};
 
 /// All requests of the setup, so many at once; in test cases of two connections the second after the
 /// first, with its ticket.
@@ -29,7 +29,7 @@ pub fn run(setup: &Setup, kernel: &Kernel, parallel: usize) -> Result<(), Endpoi
     let client = Client {
         setup,
         kernel,
-        tls: kernel.is_tls().then(|| tls(setup)).transpose()?,
+        tls: kernel.is_tls().then(|| tls(setup, kernel)).transpose()?,
         remote: setup.remote.expect("a client is told"),
         parallel,
     };
@@ -39,9 +39,10 @@ pub fn run(setup: &Setup, kernel: &Kernel, parallel: usize) -> Result<(), Endpoi
     client.ask_all(&setup.requests)
 }
 
-fn tls(setup: &Setup) -> Result<Arc<ClientConfig>, EndpointError> {
+pub fn tls(setup: &Setup, kernel: &Kernel) -> Result<Arc<ClientConfig>, EndpointError> {
     let mut tls = setup.client_tls()?;
-    tls.alpn_protocols = vec![ALPN.to_vec()];
+    tls.max_fragment_size = kernel.record();
+    tls.alpn_protocols = vec![alpn(setup)];
     tls.enable_early_data = setup.test_case == TestCase::ZeroRtt;
     Ok(Arc::new(tls))
 }

@@ -14,7 +14,13 @@ pub struct Kernel {
     sockets: SocketKind,
     settings: NamespaceSettings,
     is_tls: bool,
+    record: Option<usize>,
 }
+
+/// Bytes of the largest TLS record that can be asked for (RFC 8446, section 5.1).
+const MOST_RECORD: u64 = 1 << 14;
+/// Bytes of the smallest: the head of a record is a small part of it then.
+const LEAST_RECORD: u64 = 512;
 
 impl Kernel {
     /// Takes the options.
@@ -50,6 +56,9 @@ impl Kernel {
             },
             settings,
             is_tls: take_switch(options, "tls")? != Some(false),
+            record: options
+                .take_number("record", LEAST_RECORD..=MOST_RECORD)?
+                .map(|it| usize::try_from(it).expect("it is small")),
         })
     }
 
@@ -58,9 +67,22 @@ impl Kernel {
         self.is_tls
     }
 
+    /// Bytes of the largest TLS record, head included; none: as rustls has them, 16 KiB.
+    pub fn record(&self) -> Option<usize> {
+        self.record
+    }
+
     /// Sets up the network namespace, if it is the trial's own.
     pub fn apply(&self) -> Result<(), EndpointError> {
         self.settings.apply()
+    }
+
+    /// Its sockets, with calls that do not block.
+    pub fn nonblocking(&self) -> SocketKind {
+        SocketKind {
+            nonblocking: true,
+            ..self.sockets.clone()
+        }
     }
 
     /// A connection to `remote`.

@@ -2,10 +2,11 @@
 //!
 //! HTTP/0.9 over TLS, or in the clear: a connection for each request, `GET /path` or `PUT /path`,
 //! whose ends say `close_notify` and FIN. Congestion control and all else of TCP is the kernel's;
-//! `kernel` says what of it is set.
+//! `kernel` says what of it is set. Pages are loaded over HTTP/1.1 and HTTP/2 (`http`).
 
 mod client;
 mod files;
+mod http;
 mod kernel;
 mod server;
 mod stream;
@@ -18,7 +19,7 @@ use bentpipe_endpoint::{EndpointError, Options, Role, Setup, TestCase};
 use crate::kernel::Kernel;
 
 /// The application protocol, as IANA registered it.
-const ALPN: &[u8] = b"http/0.9";
+const ALPN: &str = "http/0.9";
 /// What a thread gets for its stack: there may be thousands of them.
 const STACK_BYTES: usize = 256 << 10;
 /// Connections of a client at one time, unless the option says otherwise: as many as a connection of
@@ -51,12 +52,14 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), EndpointError> {
-    let protocol = env::var("BENTPIPE_ALPN").unwrap_or_default();
-    if protocol.as_bytes() != ALPN {
-        let what = format!("application protocol {protocol:?}; over TCP there is http/0.9");
+    let setup = Setup::from_environment()?;
+    let is_page = setup.test_case == TestCase::Page;
+    let spoken = if is_page { http::ALPN } else { &[ALPN] };
+    if !spoken.contains(&setup.alpn.as_str()) {
+        let (alpn, case, spoken) = (&setup.alpn, setup.test_case.name(), spoken.join(", "));
+        let what = format!("application protocol {alpn:?}; in {case} there is {spoken} over TCP");
         return Err(EndpointError::Unsupported(what));
     }
-    let setup = Setup::from_environment()?;
     let mut options = Options::new(setup.options.clone());
     let kernel = Kernel::take(&mut options)?;
     let parallel = match setup.role {
@@ -66,14 +69,21 @@ fn run() -> Result<(), EndpointError> {
     let parallel = parallel.map_or(PARALLEL, |it| usize::try_from(it).expect("it is small"));
     options.finish()?;
     let needs_tls = matches!(setup.test_case, TestCase::Resumption | TestCase::ZeroRtt);
-    if needs_tls && !kernel.is_tls() {
+    if (needs_tls || setup.alpn == http::H2) && !kernel.is_tls() {
         let what = format!("test case {:?} with tls=off", setup.test_case.name());
         return Err(EndpointError::Unsupported(what));
     }
     kernel.apply()?;
     bentpipe_linux_tcp::raise_descriptors();
     match setup.role {
+        Role::Client if is_page => http::load(&setup, &kernel),
+        Role::Server if is_page => http::serve(&setup, &kernel),
         Role::Client => client::run(&setup, &kernel, parallel),
         Role::Server => server::run(&setup, &kernel),
     }
+}
+
+/// The application protocol of connections.
+fn alpn(setup: &Setup) -> Vec<u8> {
+    setup.alpn.as_bytes().to_vec()
 }

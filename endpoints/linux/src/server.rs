@@ -14,7 +14,7 @@ use signal_hook::iterator::Signals;
 
 use crate::kernel::Kernel;
 use crate::stream::Stream;
-use crate::{ALPN, STACK_BYTES, files};
+use crate::{STACK_BYTES, alpn, files};
 
 /// A request line that is longer is none.
 const LONGEST_LINE: usize = 4096;
@@ -38,7 +38,7 @@ pub fn run(setup: &Setup, kernel: &Kernel) -> Result<(), EndpointError> {
     let stores = setup.test_case == TestCase::Upload;
     let folder = if stores { &setup.downloads } else { &setup.www };
     let server = Arc::new(Server {
-        tls: kernel.is_tls().then(|| tls(setup)).transpose()?,
+        tls: kernel.is_tls().then(|| tls(setup, kernel)).transpose()?,
         folder: folder.clone().ok_or_else(|| EndpointError::Field {
             field: if stores { "DOWNLOADS" } else { "WWW" },
             value: String::new(),
@@ -47,16 +47,7 @@ pub fn run(setup: &Setup, kernel: &Kernel) -> Result<(), EndpointError> {
         stores,
     });
     let listener = kernel.listen(setup.local)?;
-    let mut signals = Signals::new([SIGTERM]).map_err(EndpointError::io("waiting for SIGTERM"))?;
-    let keylog = setup.keylog.clone();
-    thread::spawn(move || {
-        signals.forever().next();
-        let written = keylog.map_or(Ok(()), |keylog| keylog.complete());
-        if let Err(error) = &written {
-            eprintln!("bentpipe-endpoint-linux: {error}");
-        }
-        process::exit(i32::from(written.is_err()));
-    });
+    end_on_signal(setup)?;
     println!("ready");
     for stream in listener.incoming() {
         let stream = match stream {
@@ -80,11 +71,27 @@ pub fn run(setup: &Setup, kernel: &Kernel) -> Result<(), EndpointError> {
     Ok(())
 }
 
+/// Ends the program when it is told to, with its secrets written.
+pub fn end_on_signal(setup: &Setup) -> Result<(), EndpointError> {
+    let mut signals = Signals::new([SIGTERM]).map_err(EndpointError::io("waiting for SIGTERM"))?;
+    let keylog = setup.keylog.clone();
+    thread::spawn(move || {
+        signals.forever().next();
+        let written = keylog.map_or(Ok(()), |keylog| keylog.complete());
+        if let Err(error) = &written {
+            eprintln!("bentpipe-endpoint-linux: {error}");
+        }
+        process::exit(i32::from(written.is_err()));
+    });
+    Ok(())
+}
+
 /// Early data is taken where it is tested, and answered at once.
-fn tls(setup: &Setup) -> Result<Arc<ServerConfig>, EndpointError> {
+pub fn tls(setup: &Setup, kernel: &Kernel) -> Result<Arc<ServerConfig>, EndpointError> {
     let is_early = setup.test_case == TestCase::ZeroRtt;
     let mut tls = setup.server_tls()?;
-    tls.alpn_protocols = vec![ALPN.to_vec()];
+    tls.max_fragment_size = kernel.record();
+    tls.alpn_protocols = vec![alpn(setup)];
     tls.max_early_data_size = if is_early { MOST_EARLY } else { 0 };
     tls.send_half_rtt_data = is_early;
     Ok(Arc::new(tls))

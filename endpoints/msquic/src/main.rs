@@ -12,8 +12,7 @@ use std::process::ExitCode;
 use std::sync::mpsc::Sender;
 use std::thread;
 
-use bentpipe_endpoint::hq::Application;
-use bentpipe_endpoint::{EndpointError, Options, Role, Setup, Stack, keep_freed_memory};
+use bentpipe_endpoint::{Application, EndpointError, Options, Role, Setup, Stack, keep_freed_memory};
 use signal_hook::consts::SIGTERM;
 use signal_hook::iterator::Signals;
 

@@ -45,7 +45,7 @@ impl Stack for Quiche {
     const VERSION: &'static str = "quiche 0.30.0";
     const POLLING: &'static str = "; quiche acknowledges in every poll, and with bbr2 is not polled before its pacer \
         lets the next packet go";
-    const TEST_CASES: &'static [TestCase] = &TestCase::ALL;
+    const TEST_CASES: &'static [TestCase] = &TestCase::OF_FILES;
 
     fn new(setup: &Setup, options: &mut Options) -> Result<Self, EndpointError> {
         let (config, mtu) = configure(setup, options)?;

@@ -50,7 +50,7 @@ impl Stack for Adapter {
     const NAME: &'static str = "tquic";
     const VERSION: &'static str = "tquic 1.6.0";
     const POLLING: &'static str = "; tquic's timers wait whole milliseconds, rounded up";
-    const TEST_CASES: &'static [TestCase] = &TestCase::ALL;
+    const TEST_CASES: &'static [TestCase] = &TestCase::OF_FILES;
 
     fn new(setup: &Setup, options: &mut Options) -> Result<Self, EndpointError> {
         let config = config::new(setup, options)?;

@@ -39,6 +39,8 @@ from bentpipe.stacks.patience import silence_s
 from bentpipe.testbed import EMU, TESTBEDS
 
 DEFAULT_CAMPAIGN = "demo"
+# Who loads pages, by their ALPN, where nobody is named.
+PAGE_STACKS = {"h3": "noq", "h2": "linux", "http/1.1": "linux"}
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,7 @@ def run(
       bentpipe run --scenario geo-tum --client noq --server noq --treatment direct,quic-pep
       bentpipe run --scenario geo-tum --client noq --server noq --treatment direct,quic-pep \\
         --pep terminal:iw=100:cc=newreno,gateway:iw=100:cc=newreno --iterations 5
+      bentpipe run --scenario geo-tum --workload page:kosek --protocol h1,h2,h3 --iterations 5
       bentpipe run --testbed emu --scenario sat --client quinn --server noq,quic-go --iterations 3
       bentpipe run --testbed emu --scenario sat --client linux,quinn --server linux,quinn \\
         --pairs self --treatment direct,vpn,vpn+tcp-pep --treatment vpn=server:kind=openvpn-udp
@@ -199,6 +202,8 @@ def _prepare(asked: RunRequest) -> tuple[manifest.Manifest, PlanVariants]:
     plan = campaign.load(DEFAULT_CAMPAIGN if asked.name is None else asked.name).changed(changes)
     if asked.name is None and not changes.keys().isdisjoint(run_options.LISTS.values()):
         plan = replace(plan, name="run", title="")  # it is the demo no longer
+    if asked.name is None and changes.keys().isdisjoint({"clients", "servers", "pairs"}):
+        plan = _with_http(plan)
     if asked.name is None and changes and "trace" not in changes:
         # Who changes something wants to look closely; and in real time no capture can be had again.
         plan = replace(plan, trace="median")
@@ -215,6 +220,15 @@ def _prepare(asked: RunRequest) -> tuple[manifest.Manifest, PlanVariants]:
     resolved = _resolve(plan, asked)
     _check_times(plan, resolved, asked)
     return manifest.new(plan, resolved, variants, _stack_folders(asked.extra)), variants
+
+
+def _with_http(plan: campaign.Plan) -> campaign.Plan:
+    """A plan whose pages are loaded by stacks that speak HTTP, each from its own server."""
+    spoken = [one.alpn for one in plan.parsed_workloads]
+    if any(alpn is None for alpn in spoken):
+        return plan
+    speak = campaign.unique([PAGE_STACKS[alpn] for alpn in spoken if alpn])
+    return replace(plan, clients=speak, servers=speak, pairs="self")
 
 
 def _check_treatments(plan: campaign.Plan, asked: RunRequest) -> None:

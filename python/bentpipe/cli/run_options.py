@@ -96,7 +96,15 @@ PLAN = _options(
         callback=split,
         metavar="WHAT,…",
         help="TESTCASE:SIZE or TESTCASE:COUNTxSIZE, as in transfer:10MiB, upload:1MiB or "
-        "multiplexing:2000x32B, or duration:TIME, as in duration:30s; comma-separated, can be repeated.",
+        "multiplexing:2000x32B, duration:TIME, as in duration:30s, or page:NAME or page:FILE.toml, as in "
+        "page:kosek (bentpipe page lists them); comma-separated, can be repeated.",
+    ),
+    click.option(
+        "--protocol",
+        multiple=True,
+        callback=split,
+        metavar="HTTP,…",
+        help="Versions of HTTP that pages are loaded over: h1, h2, h3 (default); comma-separated.",
     ),
     click.option(
         "--flow",
@@ -214,6 +222,8 @@ def changed_keys(given: dict[str, Any]) -> dict[str, Any]:
             "--workload and --bytes cannot both be given",
             "--bytes SIZE is short for --workload transfer:SIZE",
         )
+    if given["protocol"]:
+        given["workload"] = workload.with_http(given["workload"], given["protocol"], "--protocol")
     if given["workload"]:
         changes["workloads"] = workload.canonical(given["workload"], "--workload")
     if given["size"] is not None:

@@ -19,6 +19,8 @@ _LOGS = {"keylog": "TLS secrets are written", "qlog": "qlog is written"}
 
 def checks(stack: Stack, folder: Path) -> Iterator[Check]:
     for alpn in stack.alpn:
+        if alpn not in TESTCASES["transfer"].protocols:
+            continue
         place = folder / f"sockets-{alpn}"
         yield from _transfers(
             stack, loopback.Transfer(folder / "www", (f"/{SIZE}",), place, logs=True, alpn=alpn)
@@ -88,7 +90,7 @@ def _testcases(client: Stack, server: Stack, transfer: loopback.Transfer) -> Ite
     for name in ("multiplexing", "upload"):
         if name not in client.testcases or name not in server.testcases:
             continue
-        if transfer.alpn == "h3" and not TESTCASES[name].in_h3:
+        if transfer.alpn not in TESTCASES[name].protocols:
             continue
         work = workload.parse(CASES[name].workload, name)
         workload.write_files(transfer.www, work)

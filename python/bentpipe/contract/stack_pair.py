@@ -17,8 +17,9 @@ from bentpipe import paths
 from bentpipe.contract.check import SIZE, Check
 from bentpipe.execution.jobs import LocalFlow, LocalTrial, TrialProcesses
 from bentpipe.plan import scenarios
+from bentpipe.schema.bundle import BundleResource
 from bentpipe.schema.job import Program
-from bentpipe.stacks.model import Stack, Variant
+from bentpipe.stacks.model import PROTOCOLS, Stack, Variant
 from bentpipe.stacks.patience import silence_s
 
 SCENARIO = "goodput"
@@ -42,6 +43,8 @@ class TrialRequest:
     settings: tuple[str, ...] = ()  # of the scenario
     testcase: str = "transfer"
     requests: tuple[str, ...] = (f"/{SIZE}",)
+    alpn: str = PROTOCOLS[0]
+    page: tuple[BundleResource, ...] = ()  # for each request of a page, what leads to it
     logs: bool = False
     aside: Path | None = None  # a file that is not there while the server runs
 
@@ -92,7 +95,11 @@ class StackPair:
         client = Variant(self.client.name, self.client, {})
         trial = LocalTrial(
             scenario=scenarios.resolve(SCENARIO, request.settings).scenario,
-            flows=(LocalFlow(request.testcase, request.requests, client, server),),
+            flows=(
+                LocalFlow(
+                    request.testcase, request.requests, client, server, alpn=request.alpn, page=request.page
+                ),
+            ),
             www=self.folder / "www",
             seed=f"{request.seed:016x}",
             folder=self.left(request),

@@ -11,7 +11,9 @@ from pathlib import Path
 from bentpipe import workload
 from bentpipe.contract.check import Check, partner_of
 from bentpipe.contract.stack_pair import StackPair, TrialRequest
-from bentpipe.stacks.model import Stack
+from bentpipe.stacks.model import PROTOCOLS, Stack
+from bentpipe.workload import Workload
+from bentpipe.workload.page.visit import HTTP
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,11 @@ CASES = {
         "data that go from client to server",
         "the client sends PUT /path, the bytes of www/path and FIN; the server answers with FIN at the end",
     ),
+    "page": CaseCheck(
+        "page:kosek",
+        "as many connections as its version of HTTP has",
+        "resources are asked for as they are found, over one connection, or up to six of HTTP/1.1",
+    ),
 }
 
 
@@ -72,20 +79,33 @@ def checks(stack: Stack, folder: Path) -> Iterator[Check]:
     """A trial of every test case that the stack lists beside `transfer`, twice."""
     for name, case in CASES.items():
         if name in stack.testcases:
-            yield from _case(stack, folder, name, case)
+            for work in _workloads(stack, name, case):
+                yield from _case(stack, folder, work, case)
 
 
-def _case(stack: Stack, folder: Path, name: str, case: CaseCheck) -> Iterator[Check]:
+def _workloads(stack: Stack, name: str, case: CaseCheck) -> list[Workload]:
+    """What the check moves; of a page once for each version of HTTP that the stack speaks."""
+    if name != "page":
+        return [workload.parse(case.workload, name)]
+    pages = (workload.parse(f"{case.workload}:{http}", name) for http in HTTP)
+    return [page for page in pages if page.alpn in stack.alpn]
+
+
+def _case(stack: Stack, folder: Path, work: Workload, case: CaseCheck) -> Iterator[Check]:
+    name = f"{work.testcase} over {work.alpn}" if work.alpn else work.testcase
     partner, shown = partner_of(stack), case.shown_by(stack.transport)
-    if partner is None or name not in partner.testcases:
+    if partner is None or work.testcase not in partner.testcases:
         yield Check(f"{name}: {shown}", None, "there is no stack for the other role that knows it")
         return
     client = stack if "client" in stack.roles else partner
     server = stack if "server" in stack.roles else partner
     pair = StackPair(client, server, folder)
-    work = workload.parse(case.workload, name)
     workload.write_files(folder / "www", work)
-    request = TrialRequest(name, settings=case.settings, testcase=name, requests=work.requests)
+    label = name.replace("/", "-")
+    request = TrialRequest(
+        label, settings=case.settings, testcase=work.testcase, requests=work.requests,
+        alpn=work.alpn or PROTOCOLS[0], page=work.resources,
+    )  # fmt: skip
     result = pair.trial(request)
     title = f"{name}: every file arrives, and the wire shows {shown}, {pair.title}"
     if result["outcome"] != "ok":
@@ -93,7 +113,7 @@ def _case(stack: Stack, folder: Path, name: str, case: CaseCheck) -> Iterator[Ch
         return
     yield Check(title, True)
     if client.deterministic and server.deterministic:
-        again = pair.trial(replace(request, label=f"{name}-again"))
+        again = pair.trial(replace(request, label=f"{label}-again"))
         same = again.get("packet_log_sha256") == result.get("packet_log_sha256")
         yield Check(
             f"{name}: the same seed gives the same packets",

@@ -151,6 +151,7 @@ def _flow(flow: BundleFlow, known: Mapping[str, Stack], mode: str) -> LocalFlow:
         start_ns=flow.start_ns,
         duration_ns=flow.duration_ns,
         alpn=flow.alpn,
+        page=tuple(flow.page),
         versions=(flow.client.version, flow.server.version),
     )
 

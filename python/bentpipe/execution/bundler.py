@@ -104,7 +104,7 @@ class Bundler:
             if ends is not None and ends != client.transport:
                 what = f"{treatment.kind} ends connections of {ends}"
                 return f"{what}, and {client.name} is of {client.transport}; not started"
-            if lack := protocol.lack(flow.client.stack, flow.server.stack, testcase):
+            if lack := protocol.lack(client, flow.server.stack, testcase, flow.workload.alpn):
                 return f"{lack}; not started"
         for role in ROLES if self._testbed.flows_share_hosts else ():
             asked = {_settings(flow, role) for flow in self._flows(trial)} - {None}
@@ -127,12 +127,13 @@ class Bundler:
 
     def _flow(self, flow: PlannedFlow) -> BundleFlow:
         client, server, moved = flow.client, flow.server, flow.workload
-        common = protocol.common(client.stack, server.stack, moved.testcase)
+        common = protocol.common(client.stack, server.stack, moved.testcase, moved.alpn)
         lasts_ms = moved.duration_ms
         return BundleFlow(
             testcase=moved.testcase,
             alpn=common or PROTOCOLS[0],
             requests=list(moved.requests),
+            page=list(moved.resources),
             start_ns=flow.start_ms * _NS_PER_MS,
             duration_ns=None if lasts_ms is None else lasts_ms * _NS_PER_MS,
             client=of_stack(client, self._versions.get(client.stack.name)),

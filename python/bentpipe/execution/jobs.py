@@ -23,7 +23,8 @@ import msgspec
 
 from bentpipe import paths
 from bentpipe.plan.treatments import Treatment
-from bentpipe.schema.job import FORMAT, Job, JobFlow, JobProxy, JobTunnel
+from bentpipe.schema.bundle import BundleResource
+from bentpipe.schema.job import FORMAT, Job, JobFlow, JobProxy, JobTunnel, PageResource
 from bentpipe.stacks import proxies, tunnels
 from bentpipe.stacks.model import PROTOCOLS, Variant
 from bentpipe.testbed import SIM, Testbed
@@ -53,6 +54,7 @@ class LocalFlow:
     start_ns: int = 0
     duration_ns: int | None = None
     alpn: str = PROTOCOLS[0]
+    page: tuple[BundleResource, ...] = ()  # for each request of a page, what leads to it
     versions: tuple[str | None, str | None] = (None, None)  # of client and server, as far as they are known
 
     def of_job(self, mode: str) -> JobFlow:
@@ -66,6 +68,7 @@ class LocalFlow:
             transport=self.client.stack.transport,
             alpn=self.alpn,
             requests=list(self.requests),
+            page=[PageResource(**msgspec.structs.asdict(one)) for one in self.page],
             start_ns=self.start_ns,
             duration_ns=self.duration_ns,
             client=self.client.program(mode, client),

@@ -18,6 +18,8 @@ class BundleFlow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     alpn: str
     # Paths of files, each with a leading slash.
     requests: list[str]
+    # What the page consists of, if it is one: a resource for each request.
+    page: list[BundleResource] = []
     # When it begins, ns.
     start_ns: int
     # How long it lasts; null until its files have arrived, ns.
@@ -26,6 +28,25 @@ class BundleFlow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     client: BundleStack
     # The stack that accepts it.
     server: BundleStack
+
+
+class BundleResource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A resource of a page, in the order of the requests."""
+
+    # What it is: a word of [pages](pages.md).
+    type: str
+    # Of its body.
+    bytes: int
+    # The number of the resource that leads to it, from 0; null the page begins with it.
+    initiator: int | None
+    # Bytes of the initiator that must have come before it is found; null all, with their end.
+    found_after_bytes: int | None
+    # From then until it is asked for.
+    wait_ms: int
+    # 0 to 7, the lowest first (RFC 9218, section 4.1).
+    urgency: int
+    # Whether it is of use before all of it is there (RFC 9218, section 4.2).
+    incremental: bool
 
 
 class BundleStack(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -22,6 +22,8 @@ class JobFlow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     alpn: str = "hq-interop"
     # Paths below `www`, each with a leading slash.
     requests: list[str]
+    # What the page consists of, if it is one: a resource for each request.
+    page: list[PageResource] = []
     # When it begins, ns.
     start_ns: int = 0
     # How long it lasts: it is cut then, and its file is made by the testbed, too large to go through before;
@@ -44,6 +46,25 @@ class TestCaseFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     round_trips: int
     # Those that options of both ends save, which are not among them, as that of TLS where it is left out.
     saved_round_trips: int
+
+
+class PageResource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A resource of a page, in the order of the requests."""
+
+    # What it is: a word of [pages](pages.md).
+    type: str
+    # Of its body.
+    bytes: int
+    # The number of the resource that leads to it, from 0; null the page begins with it.
+    initiator: int | None
+    # Bytes of the initiator that must have come before it is found; null all, with their end.
+    found_after_bytes: int | None
+    # From then until it is asked for.
+    wait_ms: int
+    # 0 to 7, the lowest first (RFC 9218, section 4.1).
+    urgency: int
+    # Whether it is of use before all of it is there (RFC 9218, section 4.2).
+    incremental: bool
 
 
 class JobProxy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -213,7 +213,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     handshake_s: float | None = None
     # Until the first packet with data of the reply arrives.
     ttfb_s: float | None = None
-    # Until no byte of the reply is missing.
+    # Until no byte of the reply is missing; of a page `plt_s`.
     completion_s: float | None = None
     # From that first packet to that last byte.
     transfer_s: float | None = None
@@ -236,6 +236,19 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     saved_round_trips: int = 0
     # `limit_s` / `completion_s`. With proxies it may exceed 1, share.
     share_of_limit: float | None = None
+    # Response start (RS): until the response to the request for the document begins; null where no page was
+    # loaded.
+    rs_s: float | None = None
+    # First contentful paint (FCP): until the document has begun to come, and all of what blocks rendering is
+    # there: the stylesheets and scripts that its first tenth leads to; null where no page was loaded.
+    fcp_s: float | None = None
+    # DOM content loaded (DCL): until the document, and the stylesheets and scripts that it leads to, are
+    # there; null where no page was loaded.
+    dcl_s: float | None = None
+    # Page load time (PLT): until every resource is there; null where no page was loaded.
+    plt_s: float | None = None
+    # The most requests that were under way at one time; null where no page was loaded.
+    requests_at_once: int | None = None
     # That completed a handshake; over TCP there is one for each request; null where none could be made out.
     connections: int | None = None
     # Whether the server took the ticket, by its ServerHello; null where there was no second connection.
@@ -367,6 +380,11 @@ MEASURED = frozenset(
         "limit_s",
         "saved_round_trips",
         "share_of_limit",
+        "rs_s",
+        "fcp_s",
+        "dcl_s",
+        "plt_s",
+        "requests_at_once",
         "connections",
         "resumed",
         "zero_rtt_bytes",
@@ -434,6 +452,10 @@ SHOWN = (
     "goodput_bps",
     "efficiency",
     "share_of_limit",
+    "rs_s",
+    "fcp_s",
+    "dcl_s",
+    "plt_s",
     "virtual_s",
     "wall_s",
     "cpu_client_s",
@@ -558,6 +580,11 @@ TYPES: dict[str, dict[str, str]] = {
         "limit_s": "number?",
         "saved_round_trips": "integer",
         "share_of_limit": "number?",
+        "rs_s": "number?",
+        "fcp_s": "number?",
+        "dcl_s": "number?",
+        "plt_s": "number?",
+        "requests_at_once": "integer?",
         "connections": "integer?",
         "resumed": "boolean?",
         "zero_rtt_bytes": "integer?",

@@ -78,7 +78,7 @@ def load(folder: Path) -> Stack:
     if not said.testcases or not set(said.testcases) <= set(TESTCASES):
         raise strict.wrong(file, "testcases", list(said.testcases), f"some of {', '.join(TESTCASES)}")
     if "virtual-time" in said.commands and over[0] not in said.alpn:
-        raise strict.wrong(file, "alpn", list(said.alpn), f"{over[0]} too: virtual time has nothing else")
+        raise strict.wrong(file, "alpn", list(said.alpn), f"{over[0]} too: all in virtual time speak it")
     if any(TRANSPORTS[one] != said.transport for one in said.alpn):
         raise strict.wrong(file, "alpn", list(said.alpn), f"over {said.transport}: {', '.join(over)}")
     if not said.commands or not all(said.commands.values()):

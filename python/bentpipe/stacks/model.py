@@ -15,13 +15,15 @@ from bentpipe.stacks.installable import PLACE, Installable
 
 Role = Literal["client", "server"]
 Mode = Literal["virtual-time", "sockets"]
-Protocol = Literal["hq-interop", "h3", "http/0.9"]
+Protocol = Literal["hq-interop", "h3", "http/0.9", "http/1.1", "h2"]
 Transport = Literal["quic", "tcp"]
 Carries = Literal["udp", "ip"]
 Log = Literal["keylog", "qlog"]
-# Application protocols by their ALPN; what comes first is preferred. The last is that of TCP.
-PROTOCOLS: tuple[Protocol, ...] = ("hq-interop", "h3", "http/0.9")
-TRANSPORTS: dict[Protocol, Transport] = {"hq-interop": "quic", "h3": "quic", "http/0.9": "tcp"}
+# Application protocols by their ALPN, and what they are over; of a transport what comes first is preferred.
+TRANSPORTS: dict[Protocol, Transport] = {
+    "hq-interop": "quic", "h3": "quic", "http/0.9": "tcp", "http/1.1": "tcp", "h2": "tcp",
+}  # fmt: skip
+PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 MODES: tuple[Mode, ...] = get_args(Mode)
 ROLES: tuple[Role, ...] = get_args(Role)
 LOGS: tuple[Log, ...] = ("keylog", "qlog")

@@ -1,9 +1,9 @@
 """What is transferred: workloads, of several kinds, and the test cases of `endpoints/CONTRACT.md`.
 
 A workload is written `TESTCASE:SIZE` or `TESTCASE:COUNTxSIZE`, as in `transfer:10MiB` or
-`multiplexing:2000x32B`, where SIZE is that of each file, or `duration:30s`. The canonical form, in bytes and
-with the count unless it is 1, is what records hold and what seeds come from. Where further flows share the
-path, they stand behind it (`bentpipe.plan.flows`).
+`multiplexing:2000x32B`, where SIZE is that of each file, `duration:30s`, or `page:NAME:HTTP`. The canonical
+form, in bytes and with the count unless it is 1, is what records hold and what seeds come from. Where further
+flows share the path, they stand behind it (`bentpipe.plan.flows`).
 
 A new kind is a module with a class of `Workload` and its `KIND`, and a word in `_KINDS`; what proves that it
 came, a word in `crates/trial/src/verdict/verifier.rs`.
@@ -18,16 +18,19 @@ from bentpipe.workload import duration, files
 from bentpipe.workload.duration import DURATION
 from bentpipe.workload.files import FileTransfer
 from bentpipe.workload.model import AND, Workload
+from bentpipe.workload.page import visit
+from bentpipe.workload.page.visit import with_http
 from bentpipe.workload.served import check_room, write_files, www_file
 from bentpipe.workload.testcase import TestCase
 from bentpipe.workload.units import milliseconds, shown_size, shown_time, size
 
 __all__ = [
     "AND", "DURATION", "TESTCASES", "FileTransfer", "TestCase", "Workload", "canonical", "check_room",
-    "known", "milliseconds", "parse", "shown_size", "shown_time", "size", "title", "write_files", "www_file",
+    "known", "milliseconds", "parse", "shown_size", "shown_time", "size", "title", "with_http", "write_files",
+    "www_file",
 ]  # fmt: skip
 
-_KINDS = (files.KIND, duration.KIND)
+_KINDS = (files.KIND, duration.KIND, visit.KIND)
 TESTCASES = {name: case for kind in _KINDS for name, case in kind.testcases.items()}
 _NAMES = tuple(name for kind in _KINDS for name in kind.names)
 

@@ -11,11 +11,12 @@ from bentpipe.workload.model import Kind, Workload, on_disk
 from bentpipe.workload.testcase import TestCase
 from bentpipe.workload.units import shown_size, size
 
+_IN_H3 = ("hq-interop", "h3", "http/0.9")
 TESTCASES = {
-    "transfer": TestCase(in_h3=True),
-    "handshake": TestCase(in_h3=True),
-    "longrtt": TestCase(in_h3=True),
-    "multiplexing": TestCase(least=2, default=None, in_h3=True),
+    "transfer": TestCase(protocols=_IN_H3),
+    "handshake": TestCase(protocols=_IN_H3),
+    "longrtt": TestCase(protocols=_IN_H3),
+    "multiplexing": TestCase(least=2, default=None, protocols=_IN_H3),
     "resumption": TestCase(least=2, default=2, connections=2),
     # The request goes with the client's first packets.
     "zerortt": TestCase(least=2, default=2, connections=2, before=1.0),

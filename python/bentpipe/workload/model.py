@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from bentpipe.schema.bundle import BundleResource
 from bentpipe.workload.testcase import TestCase
 
 AND = " + "  # between a workload and further flows
@@ -62,6 +63,16 @@ class Workload(abc.ABC):
     @abc.abstractmethod
     def measured_bytes(self) -> int:
         """Bytes of what measures are of; 0 where nobody knows them beforehand."""
+
+    @property
+    def alpn(self) -> str | None:
+        """The application protocol; None: one that both ends have."""
+        return None
+
+    @property
+    def resources(self) -> tuple[BundleResource, ...]:
+        """For each request of a page, what leads to it; else none."""
+        return ()
 
     @property
     def duration_ms(self) -> int | None:

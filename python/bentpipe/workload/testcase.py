@@ -19,7 +19,8 @@ class TestCase:
     # one for the answer to what was sent to the server.
     before: float = 2.0
     after: float = 0.0
-    in_h3: bool = False  # else it needs hq-interop
+    # The application protocols that have it, by their ALPN.
+    protocols: tuple[str, ...] = ("hq-interop", "http/0.9")
 
     def before_first(self, transport: str, saved: int = 0) -> float:
         """`before`; TCP needs one more, for its own handshake before that of TLS. `saved` are those that a

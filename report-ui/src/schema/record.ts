@@ -56,7 +56,7 @@ export type TrialRecord = {
   handshake_s: number | null;
   /** Until the first packet with data of the reply arrives. */
   ttfb_s: number | null;
-  /** Until no byte of the reply is missing. */
+  /** Until no byte of the reply is missing; of a page `plt_s`. */
   completion_s: number | null;
   /** From that first packet to that last byte. */
   transfer_s: number | null;
@@ -70,6 +70,16 @@ export type TrialRecord = {
   saved_round_trips: number;
   /** `limit_s` / `completion_s`. With proxies it may exceed 1. */
   share_of_limit: number | null;
+  /** Response start (RS): until the response to the request for the document begins. Null where no page was loaded. */
+  rs_s: number | null;
+  /** First contentful paint (FCP): until the document has begun to come, and all of what blocks rendering is there: the stylesheets and scripts that its first tenth leads to. Null where no page was loaded. */
+  fcp_s: number | null;
+  /** DOM content loaded (DCL): until the document, and the stylesheets and scripts that it leads to, are there. Null where no page was loaded. */
+  dcl_s: number | null;
+  /** Page load time (PLT): until every resource is there. Null where no page was loaded. */
+  plt_s: number | null;
+  /** The most requests that were under way at one time. Null where no page was loaded. */
+  requests_at_once: number | null;
   /** That completed a handshake; over TCP there is one for each request. Null where none could be made out. */
   connections: number | null;
   /** Whether the server took the ticket, by its ServerHello. Null where there was no second connection. */
@@ -305,6 +315,10 @@ export type ShownRecord = Pick<
   | "goodput_bps"
   | "efficiency"
   | "share_of_limit"
+  | "rs_s"
+  | "fcp_s"
+  | "dcl_s"
+  | "plt_s"
   | "virtual_s"
   | "wall_s"
   | "cpu_client_s"

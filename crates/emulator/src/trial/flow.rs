@@ -125,8 +125,10 @@ impl<'a> FlowRun<'a> {
             }
             Some(code) => Some(words(client).unwrap_or_else(|| format!("exit code {code}"))),
         };
+        let said = reported(self.setup, running);
         let client = Bye {
             error,
+            requests: said.map(|it| it.requests).unwrap_or_default(),
             ..Bye::default()
         };
         Ok(Some(Verdict::of_end(FlowEnd::Done, client, now)))
@@ -287,10 +289,17 @@ impl<'a> FlowRun<'a> {
     }
 }
 
+/// What a client says of the page that it has loaded, if it says anything, in the time of the trial.
+fn reported(setup: &FlowSetup, running: &Running) -> Option<Bye> {
+    let said = Bye::read(&setup.report()?).ok()?;
+    Some(said.earlier(Duration::from_nanos(running.start_unix_ns())))
+}
+
 /// What a client that was cut would report: the bytes that are there.
 fn arrived(setup: &FlowSetup) -> Bye {
     let report = |path: &String| RequestReport {
         path: path.clone(),
+        asked_ns: None,
         bytes: fs::metadata(setup.downloads().join(path.trim_start_matches('/')))
             .map_or(0, |file| file.len()),
         first_byte_ns: None,

@@ -58,6 +58,8 @@ fn endpoint(setup: &FlowSetup, role: Role) -> Instructions {
         ("BENTPIPE_OPTIONS", Some(options.join(" "))),
         ("BENTPIPE_LISTEN", Some(address).filter(|_| !is_client)),
         ("REQUESTS", Some(urls).filter(|_| is_client)),
+        ("PAGE", folder(setup.page().filter(|_| is_client))),
+        ("REPORT", folder(setup.report().filter(|_| is_client))),
         ("CERTS", folder(Some(job.certs.clone()))),
         ("WWW", folder(setup.www_of(role).map(Into::into))),
         ("DOWNLOADS", folder(setup.downloads_of(role))),

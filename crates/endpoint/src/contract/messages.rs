@@ -1,14 +1,23 @@
 //! The JSON of HELLO, READY and BYE (contract, section 4).
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::statistics::Statistics;
+use crate::error::EndpointError;
+use crate::page::Resource;
 
 /// The version of the contract that this module speaks.
 pub const CONTRACT: u32 = 1;
+
+/// HTTP/0.9 over QUIC.
+pub const HQ_INTEROP: &str = "hq-interop";
+/// HTTP/3 (RFC 9114).
+pub const H3: &str = "h3";
 
 /// The first message of the coordinator, HELLO.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +50,22 @@ pub struct Hello {
     pub keylog: Option<PathBuf>,
     /// The folder for qlog files.
     pub qlog: Option<PathBuf>,
+    /// The application protocol; absent: `hq-interop`.
+    #[serde(default = "hq_interop", skip_serializing_if = "is_hq_interop")]
+    pub alpn: String,
+    /// In `page`, for a client: for each of its requests, when it is asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub page: Vec<Resource>,
+}
+
+/// The application protocol of a trial that names none.
+#[must_use]
+pub fn hq_interop() -> String {
+    HQ_INTEROP.to_owned()
+}
+
+fn is_hq_interop(alpn: &str) -> bool {
+    alpn == HQ_INTEROP
 }
 
 /// A program's answer to HELLO.
@@ -68,6 +93,48 @@ pub struct Bye {
     /// What else the program says of itself; absent: nothing.
     #[serde(default, skip_serializing_if = "Statistics::is_empty")]
     pub statistics: Statistics,
+}
+
+impl Bye {
+    /// With every time counted from another zero, which is `shift` earlier.
+    #[must_use]
+    pub fn later(mut self, shift: Duration) -> Self {
+        self.map_times(|time| Duration::from_nanos(time).checked_add(shift));
+        self
+    }
+
+    /// With every time counted from another zero, which is `shift` later; 0 for what was before.
+    #[must_use]
+    pub fn earlier(mut self, shift: Duration) -> Self {
+        self.map_times(|time| Some(Duration::from_nanos(time).saturating_sub(shift)));
+        self
+    }
+
+    fn map_times(&mut self, map: impl Fn(u64) -> Option<Duration>) {
+        let requests = self.requests.iter_mut();
+        let of_requests = requests.flat_map(|it| {
+            [
+                &mut it.asked_ns,
+                &mut it.first_byte_ns,
+                &mut it.last_byte_ns,
+            ]
+        });
+        for time in of_requests.chain([&mut self.handshake_ns]) {
+            let nanos = time.and_then(&map).map(|it| it.as_nanos());
+            *time = nanos.and_then(|it| u64::try_from(it).ok());
+        }
+    }
+
+    /// Leaves it in a file, as JSON: what `REPORT` asks for in socket mode.
+    pub fn write(&self, file: &Path) -> Result<(), EndpointError> {
+        fs::write(file, serde_json::to_vec(self)?).map_err(EndpointError::file(file))
+    }
+
+    /// Reads such a file.
+    pub fn read(file: &Path) -> Result<Self, EndpointError> {
+        let text = fs::read(file).map_err(EndpointError::file(file))?;
+        Ok(serde_json::from_slice(&text)?)
+    }
 }
 
 /// The first message to a proxy: in virtual time the JSON of HELLO, in socket mode its standard
@@ -126,6 +193,9 @@ pub struct ProxyBye {
 pub struct RequestReport {
     /// The path, with its leading slash.
     pub path: String,
+    /// In `page`: when it was asked for, in nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_ns: Option<u64>,
     /// Bytes of the reply received so far.
     pub bytes: u64,
     /// When the first of them came, in nanoseconds.

@@ -12,5 +12,7 @@ pub use frames::{
     PAYLOAD_LIMIT, RAN, READY, RUN, Ran, RanFrame, Run, SERVER_SIDE, decode_header, encode_frame,
     encode_run, frame_name,
 };
-pub use messages::{Bye, CONTRACT, Hello, ProxyBye, ProxyHello, Ready, RequestReport};
+pub use messages::{
+    Bye, CONTRACT, H3, HQ_INTEROP, Hello, ProxyBye, ProxyHello, Ready, RequestReport, hq_interop,
+};
 pub use statistics::{STATISTICS_LIMIT, Statistics};

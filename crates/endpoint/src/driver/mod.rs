@@ -7,9 +7,9 @@ mod virtual_time;
 
 use std::time::Duration;
 
+use crate::application::Application;
 use crate::contract::Bye;
 use crate::error::EndpointError;
-use crate::hq::Application;
 use crate::log_file::{LogFile, LogFolder};
 use crate::stack::{Stack, Transmit};
 
@@ -23,7 +23,6 @@ pub use virtual_time::VirtualTime;
 pub const MAX_DATAGRAMS: usize = 10;
 
 /// A stack and the application on top of it.
-#[derive(Debug)]
 pub struct Endpoint<S> {
     /// The QUIC implementation.
     pub stack: S,
@@ -40,6 +39,14 @@ impl<S: Stack> Endpoint<S> {
     fn handle_events(&mut self, now: Duration) -> Result<(), EndpointError> {
         while let Some(event) = self.stack.poll_event() {
             self.application.handle(&mut self.stack, now, &event)?;
+        }
+        Ok(())
+    }
+
+    /// Lets the application act if that is due.
+    fn wake_application(&mut self, now: Duration) -> Result<(), EndpointError> {
+        if self.application.next_wake().is_some_and(|time| time <= now) {
+            self.application.wake(&mut self.stack, now)?;
         }
         Ok(())
     }

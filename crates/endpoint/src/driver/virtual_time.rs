@@ -17,7 +17,6 @@ use super::{Endpoint, MAX_DATAGRAMS, Pipes};
 const TIMER_RESOLUTION: Duration = Duration::from_micros(1);
 
 /// The driver of virtual time.
-#[derive(Debug)]
 pub struct VirtualTime<S> {
     endpoint: Endpoint<S>,
     clock: Clock,
@@ -130,8 +129,11 @@ impl<S: Stack> VirtualTime<S> {
         if self.idle {
             return Some(self.now);
         }
-        let timeout = self.endpoint.stack.next_timeout()?;
-        Some(timeout.max(self.timer_floor).max(self.now))
+        let timeout = self.endpoint.stack.next_timeout();
+        let timeout = timeout.map(|time| time.max(self.timer_floor));
+        let wake = self.endpoint.application.next_wake();
+        let earliest = timeout.into_iter().chain(wake).min()?;
+        Some(earliest.max(self.now))
     }
 
     fn arrive(&mut self, ecn: u8, payload: &[u8]) {
@@ -158,6 +160,7 @@ impl<S: Stack> VirtualTime<S> {
             self.timer_floor = self.now + TIMER_RESOLUTION;
         }
         self.endpoint.handle_events(self.now)?;
+        self.endpoint.wake_application(self.now)?;
         while let Some(transmit) =
             self.endpoint
                 .poll_transmit(self.now, MAX_DATAGRAMS, &mut self.buffer)

@@ -12,8 +12,9 @@ use crate::setup::Setup;
 use crate::stack::{ConnectionKey, Event, Resume, Stack, StreamKey};
 use crate::test_case::TestCase;
 
+use super::REFUSED;
 use super::request::Request;
-use super::{REFUSED, describe, missing, nanos};
+use crate::words::{describe, missing, nanos};
 
 /// A client and its requests.
 #[derive(Debug)]
@@ -135,6 +136,7 @@ impl Client {
                 stack.stop(connection, stream, REFUSED);
                 stack.reset(connection, stream, REFUSED);
             }
+            Event::OpenedOneWay(connection, stream) => stack.stop(connection, stream, REFUSED),
             Event::Closed(_, ref closing) => {
                 self.fail(describe(closing));
                 self.done = true;

@@ -10,8 +10,9 @@ use crate::setup::Setup;
 use crate::stack::{ConnectionKey, Read, Stack, StreamEnd, StreamKey};
 use crate::test_case::TestCase;
 
-use super::files::{Download, ServedFolder};
-use super::{REFUSED, missing, nanos};
+use super::REFUSED;
+use crate::files::{Download, ServedFolder};
+use crate::words::{missing, nanos, path_of, wrong_request};
 
 /// A request and what became of it.
 #[derive(Debug)]
@@ -49,7 +50,7 @@ impl Request {
                     let file = path.and_then(|path| Some((path, www.load(&path[1..])?)));
                     let (path, unsent) = file.ok_or_else(|| {
                         let problem = "its path must name a file within the www folder";
-                        wrong(url, problem)
+                        wrong_request(url, problem)
                     })?;
                     let answered = 0;
                     Ok(Self::new("PUT", path, Payload::File { unsent, answered }))
@@ -63,7 +64,7 @@ impl Request {
                 let file = path.and_then(|path| Some((path, Download::new(folder, &path[1..])?)));
                 let (path, download) = file.ok_or_else(|| {
                     let problem = "its path must name a file within the downloads folder";
-                    wrong(url, problem)
+                    wrong_request(url, problem)
                 })?;
                 Ok(Self::new("GET", path, Payload::Reply(download)))
             })
@@ -195,19 +196,5 @@ impl Request {
             download.close()?;
         }
         Ok(self.report)
-    }
-}
-
-/// The path of a URL, with its leading slash.
-fn path_of(url: &str) -> Option<&str> {
-    let rest = url.strip_prefix("https://")?;
-    rest.find('/').map(|start| &rest[start..])
-}
-
-fn wrong(url: &str, problem: &str) -> EndpointError {
-    EndpointError::Field {
-        field: "requests",
-        value: url.to_owned(),
-        problem: format!("write a URL such as https://server:443/1024; {problem}"),
     }
 }

@@ -9,13 +9,14 @@ use bytes::Bytes;
 
 use crate::contract::{Bye, Statistics};
 use crate::error::EndpointError;
+use crate::files::ServedFolder;
 use crate::setup::Setup;
 use crate::stack::{Closing, ConnectionKey, Event, Read, Stack, StreamKey};
 use crate::test_case::TestCase;
+use crate::words::{describe, missing, nanos};
 
-use super::files::ServedFolder;
+use super::REFUSED;
 use super::upload::Upload;
-use super::{REFUSED, describe, missing, nanos};
 
 /// A question longer than this is none.
 pub(super) const LONGEST_QUESTION: usize = 4096;
@@ -105,6 +106,7 @@ impl Server {
             Event::Readable(connection, stream) => self.listen(stack, connection, stream)?,
             Event::Writable(connection, stream) => self.answer(stack, connection, stream),
             Event::Closed(connection, ref closing) => self.close(connection, closing),
+            Event::OpenedOneWay(connection, stream) => stack.stop(connection, stream, REFUSED),
             Event::Ticket(_) | Event::EarlyDataRejected(_) | Event::MoreStreams(_) => {}
         }
         Ok(())

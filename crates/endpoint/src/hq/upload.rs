@@ -4,8 +4,8 @@ use std::path::Path;
 
 use crate::error::EndpointError;
 
-use super::files::Download;
 use super::server::LONGEST_QUESTION;
+use crate::files::Download;
 
 /// An upload that a server receives, from the first byte of its PUT.
 #[derive(Debug)]

@@ -5,11 +5,10 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use bentpipe_endpoint::contract::Hello;
-use bentpipe_endpoint::hq::Application;
+use bentpipe_endpoint::contract::{Hello, hq_interop};
 use bentpipe_endpoint::{
-    ConnectionKey, EndpointError, Event, Options, Read, Received, Resume, Setup, Stack, StreamEnd,
-    StreamKey, TestCase, Transmit,
+    Application, ConnectionKey, EndpointError, Event, Options, Read, Received, Resume, Setup,
+    Stack, StreamEnd, StreamKey, TestCase, Transmit,
 };
 use bytes::Bytes;
 
@@ -35,7 +34,7 @@ pub struct Fake {
 impl Stack for Fake {
     const NAME: &'static str = "fake";
     const VERSION: &'static str = "fake 1";
-    const TEST_CASES: &'static [TestCase] = &TestCase::ALL;
+    const TEST_CASES: &'static [TestCase] = &TestCase::OF_FILES;
 
     fn new(_: &Setup, _: &mut Options) -> Result<Self, EndpointError> {
         Ok(Self {
@@ -142,6 +141,8 @@ impl Side {
             certs: folder.to_owned(),
             keylog: None,
             qlog: None,
+            alpn: hq_interop(),
+            page: Vec::new(),
         })?;
         let mut application = Application::new(&setup)?;
         let mut stack = Fake::new(&setup, &mut Options::new(BTreeMap::new()))?;

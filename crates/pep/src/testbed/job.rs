@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use bentpipe_endpoint::contract::{CONTRACT, ProxyBye, ProxyHello, Statistics};
+use bentpipe_endpoint::contract::{CONTRACT, HQ_INTEROP, ProxyBye, ProxyHello, Statistics};
 use bentpipe_endpoint::{Clock, EndpointError, LogFile, LogFolder, Tls};
 use bentpipe_noq_options::Report;
 use bentpipe_pep::{Config, ConfigContext, Limits, NextHop, Place, Proxy};
@@ -40,6 +40,7 @@ impl Job {
         let tls = |keylog| Tls {
             certs: &hello.certs,
             clock,
+            alpn: HQ_INTEROP, // a connection has those that its client offers
             keylog,
         };
         let context = ConfigContext {

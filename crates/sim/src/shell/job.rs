@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bentpipe_endpoint::contract::{CONTRACT, Hello};
+use bentpipe_endpoint::contract::{CONTRACT, Hello, hq_interop};
 use bentpipe_link::{HostName, Scenario};
 use bentpipe_trial::{EPOCH_UNIX_S, Network, Role, Seed, address};
 use bentpipe_wire::IpVersion;
@@ -94,6 +94,8 @@ impl ShellJob {
             certs: PathBuf::new(),
             keylog: None,
             qlog: None,
+            alpn: hq_interop(),
+            page: Vec::new(),
         }
     }
 }

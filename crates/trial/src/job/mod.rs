@@ -3,6 +3,7 @@
 //! It says all that a trial depends on, and knows nothing of how trials are run.
 
 mod chain;
+mod page;
 mod testcase;
 mod tunnel;
 
@@ -17,6 +18,9 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 pub use self::chain::ProxyJob;
+pub use self::page::PageResource;
+#[cfg(test)]
+pub use self::page::ResourceType;
 pub use self::testcase::TestCaseFacts;
 pub use self::tunnel::{TunnelJob, TunnelKind};
 
@@ -111,6 +115,9 @@ pub struct FlowJob {
     pub alpn: String,
     /// Paths below `www`, each with a leading slash.
     pub requests: Vec<String>,
+    /// What the page consists of, if it is one: a resource for each request.
+    #[serde(default)]
+    pub page: Vec<PageResource>,
     /// When it begins.
     #[serde(default)]
     pub start_ns: u64,

@@ -17,7 +17,6 @@ pub fn proxies(job: &Job, flow: &FinishedFlow) -> Vec<ProxyResult> {
         let program = index + 1; // behind the client
         let ready = flow.ready.as_ref().map(|ready| &ready[program]);
         let exit = &flow.exits[program];
-        let statistics = flow.verdict.statistics.get(&proxy.place);
         ProxyResult {
             place: proxy.place,
             name: proxy.variant.name.clone(),
@@ -25,7 +24,7 @@ pub fn proxies(job: &Job, flow: &FinishedFlow) -> Vec<ProxyResult> {
             driver: ready.map(|it| it.driver.clone()).unwrap_or_default(),
             cpu_s: exit.cpu.as_secs_f64(),
             memory_bytes: exit.peak_memory_bytes,
-            statistics: statistics.cloned().unwrap_or_default(),
+            statistics: flow.verdict.statistics_of(proxy.place),
         }
     };
     proxies.map(result).collect()

@@ -6,6 +6,7 @@ mod flows;
 mod hops;
 mod link_facts;
 mod numbers;
+mod page;
 mod times;
 mod transfer;
 mod tunnel;
@@ -21,6 +22,7 @@ use self::flows::{detail, fairness, outcome};
 use self::hops::{hops, proxies, sent};
 use self::link_facts::{MeasuredFiles, client_facts};
 use self::numbers::seconds;
+use self::page::PageTimes;
 use self::times::times;
 use self::transfer::{goodput, moved, rate_bps, received};
 use self::tunnel::tunnel;
@@ -72,7 +74,11 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
     let facts = client_facts(job, files);
     let seen = is_readable(here, &measured).then(|| on_wire(&measured, &facts));
     let (metrics, findings) = seen.flatten().unzip();
+    let said = &flow.verdict.client.requests;
+    let page = PageTimes::new(&job.measured().page, said, start.unwrap_or(Time::ZERO));
     let mut times = times(job, finished, metrics.as_ref(), start);
+    // HTTP over TCP ends no stream with a reply, so that the wire does not say.
+    times.completion_s = page.plt_s.or(times.completion_s);
     let (bytes, end) = moved(job, finished, files, &mut times);
     let sent = metrics.as_ref().map(|it: &Metrics| sent(it, testcase));
     let rate = rate_bps(job, files, end, times.transfer_s);
@@ -87,13 +93,6 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
     let ready = |program: usize| flow.ready.as_ref().map(|ready| &ready[program]);
     let version = |it| ready(it).map(|it| it.version.clone()).unwrap_or_default();
     let driver = |it| ready(it).map(|it| it.driver.clone()).unwrap_or_default();
-    let statistics = |host| {
-        flow.verdict
-            .statistics
-            .get(&host)
-            .cloned()
-            .unwrap_or_default()
-    };
     TrialResult {
         outcome: outcome(finished),
         detail: detail(job, finished),
@@ -111,6 +110,11 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
         share_of_limit: limit_s
             .zip(times.completion_s)
             .map(|(limit, completion)| limit / completion),
+        rs_s: page.rs_s,
+        fcp_s: page.fcp_s,
+        dcl_s: page.dcl_s,
+        plt_s: page.plt_s,
+        requests_at_once: page.requests_at_once,
         connections: connections.as_ref().map(|all| all.len() as u64),
         resumed: second.and_then(|it| it.establishment.resumed),
         zero_rtt_bytes: measured
@@ -146,8 +150,8 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
         proxies: proxies(job, flow),
         hops: hops(job, observation, flow, files),
         tunnel: tunnel(job, observation),
-        client_statistics: statistics(HostName::Client),
-        server_statistics: statistics(HostName::Server),
+        client_statistics: flow.verdict.statistics_of(HostName::Client),
+        server_statistics: flow.verdict.statistics_of(HostName::Server),
         packet_log_sha256: observation.map(TestbedObservation::sha256),
         fidelity: observation
             .map(|it| it.fidelity.clone())

@@ -107,6 +107,7 @@ mod tests {
     fn report(first: Option<u64>, last: Option<u64>) -> RequestReport {
         RequestReport {
             path: "/file".to_owned(),
+            asked_ns: None,
             bytes: 1,
             first_byte_ns: first,
             last_byte_ns: last,

@@ -86,7 +86,7 @@ pub struct TrialResult {
     pub handshake_s: Option<f64>,
     /// Until the first packet with data of the reply arrives.
     pub ttfb_s: Option<f64>,
-    /// Until no byte of the reply is missing.
+    /// Until no byte of the reply is missing; of a page `plt_s`.
     pub completion_s: Option<f64>,
     /// From that first packet to that last byte.
     pub transfer_s: Option<f64>,
@@ -110,6 +110,20 @@ pub struct TrialResult {
     pub saved_round_trips: u64,
     /// `limit_s` / `completion_s`. With proxies it may exceed 1.
     pub share_of_limit: Option<f64>,
+    /// Response start (RS): until the response to the request for the document begins. Null: where
+    /// no page was loaded.
+    pub rs_s: Option<f64>,
+    /// First contentful paint (FCP): until the document has begun to come, and all of what blocks
+    /// rendering is there: the stylesheets and scripts that its first tenth leads to. Null: where
+    /// no page was loaded.
+    pub fcp_s: Option<f64>,
+    /// DOM content loaded (DCL): until the document, and the stylesheets and scripts that it leads
+    /// to, are there. Null: where no page was loaded.
+    pub dcl_s: Option<f64>,
+    /// Page load time (PLT): until every resource is there. Null: where no page was loaded.
+    pub plt_s: Option<f64>,
+    /// The most requests that were under way at one time. Null: where no page was loaded.
+    pub requests_at_once: Option<u64>,
     /// That completed a handshake; over TCP there is one for each request. Null: where none could
     /// be made out.
     pub connections: Option<u64>,

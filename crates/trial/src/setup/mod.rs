@@ -16,7 +16,10 @@ use bentpipe_link::HostName;
 use bentpipe_units::Span;
 
 pub use self::addresses::{Network, address};
-use crate::job::{EPOCH_UNIX_S, FlowJob, Job, Role, Variant};
+use crate::job::{EPOCH_UNIX_S, FlowJob, Job, PageResource, Role, Variant};
+
+const PAGE: &str = "page.json";
+const REPORT: &str = "report.json";
 
 /// The files, folders and addresses of a flow of a job. The first flow is the one that is measured.
 pub struct FlowSetup<'a> {
@@ -59,7 +62,23 @@ impl<'a> FlowSetup<'a> {
             let measured = flow.testcase_facts.measured(&flow.requests);
             setup.measured_bytes = served_files::size_of(&setup.www, measured)?;
         }
+        if !flow.page.is_empty() {
+            let page: Vec<_> = flow.page.iter().map(PageResource::discovery).collect();
+            fs::write(setup.scratch.join(PAGE), serde_json::to_vec(&page)?)?;
+        }
         Ok(setup)
+    }
+
+    /// The file of the page that a client in socket mode is to load; none for any other workload.
+    #[must_use]
+    pub fn page(&self) -> Option<PathBuf> {
+        (!self.flow.page.is_empty()).then(|| self.scratch.join(PAGE))
+    }
+
+    /// The file that a client in socket mode leaves its report of a page in.
+    #[must_use]
+    pub fn report(&self) -> Option<PathBuf> {
+        (!self.flow.page.is_empty()).then(|| self.scratch.join(REPORT))
     }
 
     /// Addresses at both ends of a hop, that towards the client first.

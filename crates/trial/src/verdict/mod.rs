@@ -2,6 +2,7 @@
 //! `schemas/record.toml`), by its end, the files that arrived, and what the wire shows.
 
 mod files;
+mod page;
 mod verifier;
 
 use std::collections::BTreeMap;
@@ -82,6 +83,12 @@ impl Verdict {
             client,
             culprit: None,
         }
+    }
+
+    /// What the program of a host said of itself; nothing, if it said nothing.
+    #[must_use]
+    pub fn statistics_of(&self, host: HostName) -> Statistics {
+        self.statistics.get(&host).cloned().unwrap_or_default()
     }
 
     /// Adds what a proxy or the server says of itself and, where the trial did not come to a good end, of that.

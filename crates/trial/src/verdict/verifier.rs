@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::files;
+use super::{files, page};
 use crate::evidence::DecodedConnection;
 use crate::job::{FlowJob, TestCaseFacts};
 use crate::schema::Outcome;
@@ -14,7 +14,7 @@ pub(crate) struct Kind {
     pub verifiers: &'static [(&'static str, &'static dyn Verifier)],
 }
 
-const KINDS: [Kind; 1] = [files::KIND];
+const KINDS: [Kind; 2] = [files::KIND, page::KIND];
 
 /// The reason why nothing was proved.
 #[derive(Debug, PartialEq, Eq)]

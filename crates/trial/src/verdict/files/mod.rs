@@ -38,6 +38,11 @@ pub const KIND: Kind = Kind {
     ],
 };
 
+/// What is wrong with the files that were asked for, if anything.
+pub fn arrived(setup: &FlowSetup) -> io::Result<Option<(Outcome, String)>> {
+    stored::verify(&setup.flow().requests, setup.www(), &setup.downloads())
+}
+
 impl Verifier for TestCase {
     fn agrees(&self, facts: TestCaseFacts) -> bool {
         let sender = match self {
@@ -52,7 +57,7 @@ impl Verifier for TestCase {
     }
 
     fn arrived(&self, setup: &FlowSetup) -> io::Result<Option<(Outcome, String)>> {
-        stored::verify(&setup.flow().requests, setup.www(), &setup.downloads())
+        arrived(setup)
     }
 
     fn shown(&self, setup: &FlowSetup, seen: &[DecodedConnection]) -> Result<(), ProofFailure> {

@@ -1,0 +1,206 @@
+//! The client: loads a page over one connection. Files that are all asked for at once are a page
+//! without initiators.
+
+use std::cell::RefCell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::{Buf, Bytes};
+use futures_util::task::LocalSpawnExt;
+use h3::client::SendRequest;
+use http::{Method, Request};
+
+use super::NO_ERROR;
+use super::transport::{Session, Transport};
+use crate::contract::{Bye, Statistics};
+use crate::error::EndpointError;
+use crate::page::{PageLoad, browser_headers};
+use crate::setup::Setup;
+use crate::stack::{Event, Resume, Stack};
+use crate::words::{describe, missing, nanos};
+
+/// The library's end of the connection that asks.
+type Asker = SendRequest<Transport, Bytes>;
+
+/// A client and its page.
+pub struct Client {
+    remote: SocketAddr,
+    load: Rc<RefCell<PageLoad>>,
+    session: Option<Session>,
+    asker: Rc<RefCell<Option<Asker>>>,
+    connected_at: Option<Duration>,
+    error: Option<String>,
+    done: bool,
+}
+
+impl Client {
+    /// A client with the requests of `setup`.
+    pub fn new(setup: &Setup) -> Result<Self, EndpointError> {
+        Ok(Self {
+            remote: setup.remote.ok_or_else(|| missing("remote"))?,
+            load: Rc::new(RefCell::new(PageLoad::new(setup, usize::MAX)?)),
+            session: None,
+            asker: Rc::default(),
+            connected_at: None,
+            error: None,
+            done: false,
+        })
+    }
+
+    /// Starts the connection.
+    pub fn start(&mut self, stack: &mut impl Stack, now: Duration) -> Result<(), EndpointError> {
+        let connection = stack.connect(now, self.remote, Resume::Nothing)?;
+        self.load.borrow_mut().start(now);
+        let session = Session::new(connection);
+        let asker = self.asker.clone();
+        let transport = session.transport();
+        let spawner = session.spawner();
+        spawn(&session, async move {
+            let mut builder = h3::client::builder();
+            // What is drawn at random would not repeat.
+            builder.send_grease(false);
+            if let Ok((mut driver, sender)) = builder.build::<_, _, Bytes>(transport).await {
+                *asker.borrow_mut() = Some(sender);
+                let _ = spawner.spawn_local(async move {
+                    driver.wait_idle().await;
+                });
+            }
+        });
+        self.session = Some(session);
+        Ok(())
+    }
+
+    /// Tells it what happened at `now`.
+    pub fn handle(
+        &mut self,
+        stack: &mut impl Stack,
+        now: Duration,
+        event: &Event,
+    ) -> Result<(), EndpointError> {
+        let Some(session) = self.session.as_mut() else {
+            return Ok(());
+        };
+        if session.connection() != event.connection() {
+            return Ok(());
+        }
+        session.handle(stack, event);
+        match event {
+            Event::Connected(_) => {
+                self.connected_at.get_or_insert(now);
+            }
+            Event::Closed(_, closing) => {
+                self.error.get_or_insert_with(|| describe(closing));
+                self.done = true;
+            }
+            _ => {}
+        }
+        self.advance(stack, now)
+    }
+
+    /// When [`Client::advance`] is to be called next, though nothing happens.
+    #[must_use]
+    pub fn next_wake(&self) -> Option<Duration> {
+        // Before there is a connection nothing can be asked for.
+        let can_ask = !self.done && self.asker.borrow().is_some();
+        self.load.borrow().next_wake().filter(|_| can_ask)
+    }
+
+    /// Goes as far as it can: asks for what is to be asked for, and closes the connection when all
+    /// has come.
+    pub fn advance(&mut self, stack: &mut impl Stack, now: Duration) -> Result<(), EndpointError> {
+        let Some(mut session) = self.session.take() else {
+            return Ok(());
+        };
+        self.load.borrow_mut().set_time(now);
+        session.pump(stack);
+        while let Some((number, asker)) = self.next() {
+            spawn(&session, fetch(self.load.clone(), number, asker));
+            session.pump(stack);
+        }
+        self.load.borrow_mut().check()?;
+        if !self.done {
+            self.close(stack, now, &session);
+        }
+        self.session = Some(session);
+        Ok(())
+    }
+
+    /// The next resource to be asked for, if there is one, and what asks.
+    fn next(&self) -> Option<(usize, Asker)> {
+        self.connected_at?;
+        let asker = self.asker.borrow().clone()?;
+        Some((self.load.borrow_mut().ask()?, asker))
+    }
+
+    fn close(&mut self, stack: &mut impl Stack, now: Duration, session: &Session) {
+        let connection = session.connection();
+        if let Some(code) = session.wants_to_close() {
+            let words = format!("HTTP/3: closed with error {code:#x}");
+            self.error.get_or_insert(words);
+            stack.close(now, connection, code);
+            self.done = true;
+        } else if self.connected_at.is_some() && self.load.borrow().is_done() {
+            stack.close(now, connection, NO_ERROR);
+            self.done = true;
+        }
+    }
+
+    /// Whether all that could be asked for has ended and the connection is closed.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.done
+    }
+
+    /// Completes the files and says what happened.
+    pub fn finish(self) -> Result<Bye, EndpointError> {
+        let (requests, failure) = self.load.borrow_mut().finish()?;
+        Ok(Bye {
+            handshake_ns: self.connected_at.map(nanos),
+            requests,
+            error: self.error.or(failure),
+            statistics: Statistics::default(),
+        })
+    }
+}
+
+fn spawn(session: &Session, task: impl Future<Output = ()> + 'static) {
+    let spawned = session.spawner().spawn_local(task);
+    spawned.expect("the pool is there");
+}
+
+/// Asks for a resource and stores what comes.
+async fn fetch(load: Rc<RefCell<PageLoad>>, number: usize, mut asker: Asker) {
+    let ended = exchange(&load, number, &mut asker).await;
+    load.borrow_mut().ended(number, &ended);
+}
+
+async fn exchange(
+    load: &RefCell<PageLoad>,
+    number: usize,
+    asker: &mut Asker,
+) -> Result<(), String> {
+    let request = request(&load.borrow(), number)?;
+    let words = |error: h3::error::StreamError| error.to_string();
+    let mut stream = asker.send_request(request).await.map_err(words)?;
+    stream.finish().await.map_err(words)?;
+    let response = stream.recv_response().await.map_err(words)?;
+    load.borrow_mut().answered(number);
+    if response.status() != http::StatusCode::OK {
+        return Err(format!("answered with status {}", response.status()));
+    }
+    while let Some(mut data) = stream.recv_data().await.map_err(words)? {
+        let bytes = data.copy_to_bytes(data.remaining());
+        load.borrow_mut().arrived(number, &bytes);
+    }
+    Ok(())
+}
+
+fn request(load: &PageLoad, number: usize) -> Result<Request<()>, String> {
+    let uri = format!("https://server{}", load.path(number));
+    let mut request = Request::builder().method(Method::GET).uri(uri);
+    for (name, value) in browser_headers(load.priority(number)) {
+        request = request.header(name, value);
+    }
+    request.body(()).map_err(|error| error.to_string())
+}

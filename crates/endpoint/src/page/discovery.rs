@@ -1,0 +1,189 @@
+//! Which of a page's resources are found, and which of those is asked for next.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::Resource;
+
+/// The discovery of a page: what was found of it, and what is under way.
+#[derive(Debug)]
+pub struct Discovery {
+    resources: Vec<Resource>,
+    /// By initiator, what it leads to and was not found yet.
+    hidden: Vec<Vec<usize>>,
+    /// Found, and to be asked for at a time.
+    waiting: BTreeSet<(Duration, usize)>,
+    /// To be asked for, by urgency.
+    ready: BTreeSet<(u8, usize)>,
+    under_way: usize,
+    at_once: usize,
+}
+
+impl Discovery {
+    /// Nothing of the page was asked for. `at_once` requests may be under way.
+    #[must_use]
+    pub fn new(resources: Vec<Resource>, at_once: usize) -> Self {
+        let mut hidden = vec![Vec::new(); resources.len()];
+        for (number, resource) in resources.iter().enumerate() {
+            if let Some(initiator) = resource.initiator {
+                hidden[initiator].push(number);
+            }
+        }
+        Self {
+            resources,
+            hidden,
+            waiting: BTreeSet::new(),
+            ready: BTreeSet::new(),
+            under_way: 0,
+            at_once,
+        }
+    }
+
+    /// Finds what has no initiator.
+    pub fn start(&mut self, now: Duration) {
+        for number in 0..self.resources.len() {
+            if self.resources[number].initiator.is_none() {
+                self.find(now, number);
+            }
+        }
+    }
+
+    /// The next resource to be asked for at once: it is under way then.
+    pub fn ask(&mut self, now: Duration) -> Option<usize> {
+        while let Some(&(due, number)) = self.waiting.first()
+            && due <= now
+        {
+            self.waiting.pop_first();
+            self.ready.insert((self.resources[number].urgency, number));
+        }
+        if self.under_way == self.at_once {
+            return None;
+        }
+        let (_, number) = self.ready.pop_first()?;
+        self.under_way += 1;
+        Some(number)
+    }
+
+    /// So many bytes of a resource have come.
+    pub fn arrived(&mut self, now: Duration, number: usize, bytes: u64) {
+        let resources = &self.resources;
+        let reached = |it: &usize| {
+            let after = resources[*it].found_after_bytes;
+            after.is_some_and(|after| after <= bytes)
+        };
+        for found in self.hidden[number]
+            .extract_if(.., |it| reached(it))
+            .collect::<Vec<_>>()
+        {
+            self.find(now, found);
+        }
+    }
+
+    /// A resource has come to its end, `whole` or not: one that is not leads to nothing more.
+    pub fn ended(&mut self, now: Duration, number: usize, whole: bool) {
+        self.under_way -= 1;
+        let hidden = std::mem::take(&mut self.hidden[number]);
+        if whole {
+            for found in hidden {
+                self.find(now, found);
+            }
+        }
+    }
+
+    /// When [`Discovery::ask`] is to be called next, though nothing comes.
+    #[must_use]
+    pub fn next_wake(&self) -> Option<Duration> {
+        self.waiting.first().map(|(due, _)| *due)
+    }
+
+    /// Whether all that was found has ended.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.under_way == 0 && self.ready.is_empty() && self.waiting.is_empty()
+    }
+
+    fn find(&mut self, now: Duration, number: usize) {
+        let wait = Duration::from_millis(self.resources[number].wait_ms);
+        self.waiting.insert((now + wait, number));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resource(
+        initiator: Option<usize>,
+        after: Option<u64>,
+        wait_ms: u64,
+        urgency: u8,
+    ) -> Resource {
+        Resource {
+            initiator,
+            found_after_bytes: after,
+            wait_ms,
+            urgency,
+            incremental: false,
+        }
+    }
+
+    fn all(discovery: &mut Discovery, now: Duration) -> Vec<usize> {
+        std::iter::from_fn(|| discovery.ask(now)).collect()
+    }
+
+    #[test]
+    fn resources_are_found_as_their_initiators_come_and_asked_for_by_urgency() {
+        let page = vec![
+            resource(None, None, 0, 0),
+            resource(Some(0), Some(100), 0, 3),
+            resource(Some(0), Some(100), 0, 1),
+            resource(Some(0), None, 20, 0),
+            resource(Some(2), Some(0), 0, 3),
+        ];
+        let at = Duration::from_millis;
+        let mut discovery = Discovery::new(page, 100);
+        assert!(discovery.is_done() && all(&mut discovery, at(0)).is_empty());
+        discovery.start(at(0));
+        assert_eq!(all(&mut discovery, at(0)), [0]);
+        discovery.arrived(at(10), 0, 99);
+        assert!(all(&mut discovery, at(10)).is_empty());
+        discovery.arrived(at(11), 0, 100);
+        assert_eq!(all(&mut discovery, at(11)), [2, 1]);
+        discovery.arrived(at(12), 2, 1);
+        assert_eq!(all(&mut discovery, at(12)), [4]);
+        discovery.ended(at(13), 0, true);
+        assert_eq!(
+            (discovery.next_wake(), all(&mut discovery, at(32))),
+            (Some(at(33)), vec![])
+        );
+        assert_eq!(all(&mut discovery, at(33)), [3]);
+        for number in [1, 2, 3] {
+            discovery.ended(at(40), number, true);
+            assert!(!discovery.is_done());
+        }
+        discovery.ended(at(41), 4, false);
+        assert!(discovery.is_done());
+    }
+
+    #[test]
+    fn so_many_are_under_way_and_what_failed_leads_to_nothing() {
+        let mut page = vec![resource(None, None, 0, 0)];
+        page.extend((0..5).map(|_| resource(Some(0), Some(1), 0, 3)));
+        page.push(resource(Some(1), None, 0, 0));
+        let now = Duration::ZERO;
+        let mut discovery = Discovery::new(page, 3);
+        discovery.start(now);
+        assert_eq!(all(&mut discovery, now), [0]);
+        discovery.arrived(now, 0, 7);
+        assert_eq!(all(&mut discovery, now), [1, 2]);
+        discovery.ended(now, 1, false);
+        assert_eq!(all(&mut discovery, now), [3]);
+        discovery.ended(now, 0, true);
+        discovery.ended(now, 2, true);
+        assert_eq!(all(&mut discovery, now), [4, 5]);
+        for number in 3..6 {
+            discovery.ended(now, number, true);
+        }
+        assert!(discovery.is_done());
+    }
+}

@@ -1,0 +1,127 @@
+"""Trials that load pages, in virtual time: that all came, in which order of times, and that it repeats."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Command, installed_or_skip
+
+from bentpipe import workload
+from bentpipe.errors import UsageError
+from bentpipe.workload.page import visit
+
+PAGE = """title = "A document, a style, a font that this leads to, and what a script asks for later"
+source = "made up"
+resource = [
+    { path = "/", type = "document", bytes = 40_000 },
+    { path = "/a.css", type = "stylesheet", bytes = 12_000, initiator = "/", found_after = 0.05 },
+    { path = "/a.js", type = "script", bytes = 0, initiator = "/", found_after = 0.9 },
+    { path = "/a.woff2", type = "font", bytes = 30_000, initiator = "/a.css", wait_ms = 20 },
+    { path = "/late?a=1", type = "fetch", bytes = 1, initiator = "/a.js", wait_ms = 3000 },
+]
+"""
+
+
+def run(bentpipe: Command, *arguments: str) -> list[dict[str, Any]]:
+    words = ["--iterations", "1", "--no-report", "--json", "--trace", "none", *arguments]
+    done = bentpipe("run", *words, "--scenario", "goodput")
+    assert done.code == 0, done.err
+    return done.records()
+
+
+@pytest.mark.virtual_time
+def test_a_page_is_loaded_over_http3_and_repeats(bentpipe: Command) -> None:
+    installed_or_skip("noq")
+    installed_or_skip("quinn")
+    pair = ["--client", "noq,quinn", "--server", "noq,quinn"]
+    records = run(bentpipe, "--workload", "page:kosek", *pair, "--out", "A")
+    again = run(bentpipe, "--workload", "page:kosek:h3", *pair, "--out", "B")
+    assert len(records) == 4
+    for one, other in zip(records, again, strict=True):
+        assert (one["outcome"], one["detail"], one["alpn"], one["connections"]) == ("ok", "", "h3", 1)
+        assert one["ttfb_s"] <= one["rs_s"] <= one["fcp_s"] <= one["dcl_s"] <= one["plt_s"]
+        assert one["requests_at_once"] > 6
+        assert one["packet_log_sha256"] == other["packet_log_sha256"]
+
+
+@pytest.mark.virtual_time
+def test_a_page_is_loaded_over_tcp_and_repeats(bentpipe: Command) -> None:
+    installed_or_skip("linux")
+    words = ["--workload", "page:kosek", "--protocol", "h1,h2"]
+    first, second = run(bentpipe, *words, "--out", "A"), run(bentpipe, *words, "--out", "B")
+    facts = [(one["outcome"], one["alpn"], one["connections"]) for one in first]
+    assert facts == [("ok", "http/1.1", 6), ("ok", "h2", 1)]
+    assert first[0]["requests_at_once"] == 6 < first[1]["requests_at_once"]
+    assert [one["packet_log_sha256"] for one in first] == [one["packet_log_sha256"] for one in second]
+    for one in first:
+        assert one["rs_s"] <= one["fcp_s"] <= one["dcl_s"] <= one["plt_s"]
+    (clear,) = run(bentpipe, "--workload", "page:api:h1", "--client", "linux:tls=off", "--server",
+                   "linux:tls=off", "--out", "C")  # fmt: skip
+    assert clear["outcome"] == "ok"
+    (refused,) = run(bentpipe, "--workload", "page:api:h2", "--client", "linux:tls=off", "--server",
+                     "linux:tls=off", "--out", "D")  # fmt: skip
+    assert refused["outcome"] == "unsupported"
+
+
+@pytest.mark.virtual_time
+def test_resources_are_asked_for_when_they_are_found(bentpipe: Command) -> None:
+    installed_or_skip("noq")
+    Path("p.toml").write_text(PAGE)
+    (record,) = run(bentpipe, "--workload", "page:p.toml", "--client", "noq", "--server", "noq", "--out", "A")
+    assert record["outcome"] == "ok" and record["workload"].startswith("page:p.toml#")
+    # The last one 3 s after the script, which is a part of the DOM's content.
+    assert 3.03 < record["plt_s"] - record["dcl_s"] < 3.2
+    # The stylesheet is in the head: one round trip after the document begins.
+    assert 0.03 <= record["fcp_s"] - record["rs_s"] < 0.1
+
+
+@pytest.mark.virtual_time
+def test_a_stack_that_does_not_speak_a_version_of_http_is_not_started(bentpipe: Command) -> None:
+    installed_or_skip("noq")
+    (record,) = run(bentpipe, "--workload", "page:api:h2", "--client", "noq", "--server", "noq", "--out", "A")
+    assert record["outcome"] == "unsupported"
+    assert "noq does not speak h2, but hq-interop and h3" in record["detail"]
+
+
+@pytest.mark.parametrize(
+    ("words", "wrong", "hint"),
+    [
+        (["--workload", "page:kosek", "--protocol", "h4"], 'unknown version of HTTP "h4"', "h3"),
+        (["--protocol", "h3"], "no workload is a page", "--workload page:"),
+        (["--workload", "page:kosek:h2", "--protocol", "h3"], "no workload is a page without", "--workload"),
+        (["--workload", "page:kepler"], 'unknown page "kepler"', "kosek"),
+        (["--workload", "page:"], "names no page", "page:"),
+        (["--workload", "page:absent.toml"], "there is no such page", "kosek"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_named(words: list[str], wrong: str, hint: str, bentpipe: Command) -> None:
+    done = bentpipe("run", *words)
+    assert done.code == 2
+    assert wrong in done.err and hint in done.err
+
+
+def test_a_workload_knows_the_file_of_its_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("p.toml").write_text(PAGE)
+    one = workload.parse("page:p.toml:h2", "w")
+    assert isinstance(one, visit.PageVisit)
+    assert workload.parse(str(one), "again") == one and one.alpn == "h2"
+    assert list(one.files.values()) == [40_000, 12_000, 0, 30_000, 1]
+    shown = [(it.initiator, it.found_after_bytes, it.wait_ms, it.urgency) for it in one.resources]
+    assert shown == [
+        (None, None, 0, 0), (0, 2000, 0, 0), (0, 36_000, 0, 1), (1, None, 20, 0), (2, None, 3000, 1),
+    ]  # fmt: skip
+    Path("p.toml").write_text(PAGE.replace("3000", "3001"))
+    with pytest.raises(UsageError, match="not what it was"):
+        workload.parse(str(one), "again")
+
+
+def test_names_of_protocols_are_in_the_bundle(bentpipe: Command) -> None:
+    installed_or_skip("noq")
+    pair = ["--client", "noq", "--server", "noq", "--scenario", "goodput"]
+    done = bentpipe("run", "--workload", "page:api", *pair, "--iterations", "1", "--bundles", "B")
+    assert done.code == 0, done.err
+    (file,) = Path("B").glob("*.json")
+    (flow,) = json.loads(file.read_text())["flows"]
+    assert flow["alpn"] == "h3" and len(flow["page"]) == len(flow["requests"]) == 102
