@@ -16,7 +16,7 @@ from bentpipe.plan.campaign import Plan
 from bentpipe.plan.trial import Trial
 from bentpipe.runs.records import MEASURED, measured, unmeasured
 from bentpipe.stacks import catalogue
-from bentpipe.workload import TESTCASES
+from bentpipe.workload import TESTCASES, files
 
 FILE = """
 title = "A test"
@@ -219,7 +219,8 @@ def test_the_reference_has_every_workload_and_its_count() -> None:
         examples = [workload.parse(one, "docs") for one in re.findall(r"`([^`]+)`", row[1])]
         counts[examples[0].testcase] = row[3].strip()
     assert counts.keys() == TESTCASES.keys()
-    for name, known in TESTCASES.items():
+    assert counts.pop("page") == "the page's"
+    for name, known in files.KIND.testcases.items():
         default = "must be given" if known.default is None else str(known.default)
         assert counts[name] == default + (f", at least {known.least}" if known.least > 1 else "")
 

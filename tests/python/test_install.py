@@ -443,7 +443,9 @@ def test_inputs_name_all_that_a_stack_is_built_from(name: str) -> None:
 def reached_from(file: Path, folder: Path) -> Iterator[Path]:
     text = file.read_text()
     for going_up, family in REACHES.findall(text):
-        yield (file.parent / going_up).resolve() if going_up else folder.parent / family
+        reached = (file.parent / going_up).resolve() if going_up else folder.parent / family
+        if reached.exists():  # else it is a path in the text of a test
+            yield reached
     if file.name == "Cargo.toml":
         # What tests alone depend on is no part of what is built.
         text = re.sub(r"^\[dev-dependencies\]$.*?(?=^\[|\Z)", "", text, flags=re.MULTILINE | re.DOTALL)

@@ -89,7 +89,8 @@ def test_a_stack_that_does_not_speak_a_version_of_http_is_not_started(bentpipe: 
     [
         (["--workload", "page:kosek", "--protocol", "h4"], 'unknown version of HTTP "h4"', "h3"),
         (["--protocol", "h3"], "no workload is a page", "--workload page:"),
-        (["--workload", "page:kosek:h2", "--protocol", "h3"], "no workload is a page without", "--workload"),
+        (["--workload", "page:kosek,transfer:1MB"], "pages and files are of different stacks", "--client"),
+        (["--workload", "page:kosek#12345678"], 'unknown page "kosek#12345678"', "kosek"),
         (["--workload", "page:kepler"], 'unknown page "kepler"', "kosek"),
         (["--workload", "page:"], "names no page", "page:"),
         (["--workload", "page:absent.toml"], "there is no such page", "kosek"),
@@ -113,8 +114,60 @@ def test_a_workload_knows_the_file_of_its_page(tmp_path: Path, monkeypatch: pyte
         (None, None, 0, 0), (0, 2000, 0, 0), (0, 36_000, 0, 1), (1, None, 20, 0), (2, None, 3000, 1),
     ]  # fmt: skip
     Path("p.toml").write_text(PAGE.replace("3000", "3001"))
+    later = workload.parse(str(one), "again")
+    assert (later.title, later.measured_of(82_001)) == (one.title, 82_001), "a record can be read"
     with pytest.raises(UsageError, match="not what it was"):
-        workload.parse(str(one), "again")
+        _ = later.files
+    Path("p.toml").unlink()
+    with pytest.raises(UsageError, match="No such file"):
+        _ = workload.parse(str(one), "again").files
+
+
+def test_odd_names_of_files_are_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("my page.toml", "a#b.toml", "x:y.toml", "q?a=1.toml"):
+        Path(name).write_text(PAGE)
+        for version in ("", ":h1"):
+            one = workload.parse(f"page:{name}{version}", "w")
+            assert isinstance(one, visit.PageVisit) and one.name == name
+            assert one.http == (version[1:] or "h3") and workload.parse(str(one), "again") == one
+            assert one.requests[0] == "/0-40000.html", "what programs are told is plain"
+
+
+def test_a_campaign_names_pages_from_where_it_is(bentpipe: Command) -> None:
+    installed_or_skip("noq")
+    Path("deep").mkdir()
+    Path("deep/p.toml").write_text(PAGE)
+    lines = 'scenarios = ["goodput"]\nclients = ["noq"]\nservers = ["noq"]\nworkloads = ["page:p.toml"]\n'
+    Path("deep/mine.toml").write_text(lines)
+    words = ["--protocol", "h2,h3", "--iterations", "1", "--bundles", "B"]
+    done = bentpipe("run", "deep/mine.toml", *words)
+    assert done.code == 0 and "h2" in done.err, "noq does not speak it"
+    (file,) = Path("B").glob("*.json")
+    assert json.loads(file.read_text())["flows"][0]["alpn"] == "h3"
+
+
+@pytest.mark.virtual_time
+def test_pages_of_one_name_are_not_mixed_up(bentpipe: Command) -> None:
+    installed_or_skip("noq")
+    for folder, size in (("a", "40_000"), ("b", "50_000")):
+        Path(folder).mkdir()
+        Path(folder, "p.toml").write_text(PAGE.replace("40_000", size))
+    pages = ["--workload", "page:a/p.toml,page:b/p.toml", "--client", "noq", "--server", "noq"]
+    first, second = run(bentpipe, *pages, "--out", "A")
+    assert (first["outcome"], second["outcome"]) == ("ok", "ok")
+    assert second["size_bytes"] - first["size_bytes"] == 10_000
+    assert second["forward_bytes"] - first["forward_bytes"] > 9000
+
+
+@pytest.mark.virtual_time
+def test_a_page_that_is_cut_has_no_load_time(bentpipe: Command) -> None:
+    installed_or_skip("noq")
+    pair = ["--client", "noq", "--server", "noq", "--set", "timeout=2 s"]
+    (record,) = run(bentpipe, "--workload", "page:kuhn-a", *pair, "--out", "A")
+    assert record["outcome"] == "transfer_timeout"
+    assert record["rs_s"] is not None
+    assert [record[name] for name in ("plt_s", "completion_s", "share_of_limit", "transfer_s")] == [None] * 4
 
 
 def test_names_of_protocols_are_in_the_bundle(bentpipe: Command) -> None:

@@ -13,7 +13,7 @@ from rich.console import Console
 from bentpipe import workload
 from bentpipe.cli import summary
 from bentpipe.errors import UsageError
-from bentpipe.workload import TESTCASES, www_file
+from bentpipe.workload import files, www_file
 
 pytestmark = pytest.mark.usefixtures("fake_sim")
 
@@ -58,7 +58,7 @@ def test_a_workload_has_one_form(text: str, canonical: str, files: tuple[str, ..
     assert one.requests == tuple(f"/{name}" for name in files)
 
 
-@pytest.mark.parametrize("text", TESTCASES)
+@pytest.mark.parametrize("text", files.KIND.testcases)
 def test_every_workload_with_a_count_can_be_read_again(text: str) -> None:
     for count in range(2, 5):
         one = workload.parse(f"{text}:{count}x1500", "--workload")

@@ -47,8 +47,8 @@ def _parts(one: dict[str, Any]) -> Iterator[str]:
         says.append(f"{notes[0].upper()}{notes[1:]}.")
     if when := one.get("repeats_except"):
         says.append(f"It does not repeat {when}.")
-    if "h3" in one.get("alpn", []):
-        says.append(f"Application protocols in real time: {', '.join(one['alpn'])}.")
+    if one.get("alpn", ["hq-interop"]) != ["hq-interop"]:
+        says.append(f"Application protocols: {', '.join(one['alpn'])}.")
     yield textwrap.fill(" ".join(says), WIDTH, break_long_words=False, break_on_hyphens=False)
     if options := one.get("options"):
         rows = [f"| `{option}` | {meaning} |" for option, meaning in options.items()]

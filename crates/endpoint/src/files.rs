@@ -9,6 +9,7 @@ use bytes::Bytes;
 use memmap2::Mmap;
 
 use crate::error::EndpointError;
+use crate::words::{path_of, wrong_request};
 
 const BUFFER_BYTES: usize = 1 << 18;
 
@@ -80,6 +81,15 @@ impl Download {
         }
         let names_a_file = file != folder && !path.ends_with('/');
         names_a_file.then_some(Self { file, writer: None })
+    }
+
+    /// The path of a request's URL, with its leading slash, and the file within `folder` that its
+    /// reply goes to.
+    pub fn of_url<'a>(folder: &Path, url: &'a str) -> Result<(&'a str, Self), EndpointError> {
+        let path = path_of(url);
+        let file = path.and_then(|path| Some((path, Self::new(folder, &path[1..])?)));
+        let problem = "its path must name a file within the downloads folder";
+        file.ok_or_else(|| wrong_request(url, problem))
     }
 
     /// Makes the file, unless that was done.

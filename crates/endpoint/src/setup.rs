@@ -194,7 +194,11 @@ fn page_of(file: Option<PathBuf>) -> Result<Vec<Resource>, EndpointError> {
         return Ok(Vec::new());
     };
     let text = fs::read(&file).map_err(EndpointError::file(&file))?;
-    Ok(serde_json::from_slice(&text)?)
+    serde_json::from_slice(&text).map_err(|error| EndpointError::Field {
+        field: "PAGE",
+        value: file.display().to_string(),
+        problem: format!("it is no page as endpoints/CONTRACT.md has them: {error}"),
+    })
 }
 
 fn variable(name: &'static str) -> Result<String, EndpointError> {

@@ -147,8 +147,9 @@ impl FinishedFlow {
         if setup.flow().duration_ns.is_some() {
             verdict.take_duration_into_account();
         } else {
-            let wrong = verifier(setup.flow(), setup.number())?.arrived(setup)?;
-            verdict.take_files_into_account(wrong);
+            let verifier = verifier(setup.flow(), setup.number())?;
+            let is_told = verifier.is_told(&verdict.client.requests);
+            verdict.take_files_into_account(verifier.arrived(setup)?, is_told);
         }
         if verdict.outcome == Outcome::Ok && setup.job().trace && !self.hops[0].is_readable {
             verdict.outcome = Outcome::NoSecrets;

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use bentpipe_endpoint::{EndpointError, Setup, TestCase};
+use rustls::client::Resumption;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
 
@@ -44,6 +45,9 @@ pub fn tls(setup: &Setup, kernel: &Kernel) -> Result<Arc<ClientConfig>, Endpoint
     tls.max_fragment_size = kernel.record();
     tls.alpn_protocols = vec![alpn(setup)];
     tls.enable_early_data = setup.test_case == TestCase::ZeroRtt;
+    if setup.test_case == TestCase::Page {
+        tls.resumption = Resumption::disabled(); // all connections of a page are new ones
+    }
     Ok(Arc::new(tls))
 }
 

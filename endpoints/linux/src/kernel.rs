@@ -17,9 +17,11 @@ pub struct Kernel {
     record: Option<usize>,
 }
 
-/// Bytes of the largest TLS record that can be asked for (RFC 8446, section 5.1).
+/// Bytes of the head of a TLS record (RFC 8446, section 5.1).
+const RECORD_HEAD: usize = 5;
+/// Bytes that the largest TLS record holds (RFC 8446, section 5.1).
 const MOST_RECORD: u64 = 1 << 14;
-/// Bytes of the smallest: the head of a record is a small part of it then.
+/// Bytes of the smallest that can be asked for: its head is a small part of it then.
 const LEAST_RECORD: u64 = 512;
 
 impl Kernel {
@@ -67,9 +69,9 @@ impl Kernel {
         self.is_tls
     }
 
-    /// Bytes of the largest TLS record, head included; none: as rustls has them, 16 KiB.
+    /// Bytes of the largest TLS record, head included, as rustls counts; none: as it has them, 16 KiB.
     pub fn record(&self) -> Option<usize> {
-        self.record
+        self.record.map(|it| it + RECORD_HEAD)
     }
 
     /// Sets up the network namespace, if it is the trial's own.

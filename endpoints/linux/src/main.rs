@@ -14,7 +14,7 @@ mod stream;
 use std::env;
 use std::process::ExitCode;
 
-use bentpipe_endpoint::{EndpointError, Options, Role, Setup, TestCase};
+use bentpipe_endpoint::{EndpointError, HTTP1_CONNECTIONS, Options, Role, Setup, TestCase};
 
 use crate::kernel::Kernel;
 
@@ -62,25 +62,46 @@ fn run() -> Result<(), EndpointError> {
     }
     let mut options = Options::new(setup.options.clone());
     let kernel = Kernel::take(&mut options)?;
-    let parallel = match setup.role {
-        Role::Client => options.take_number("parallel", 1..=MOST_PARALLEL)?,
-        Role::Server => None, // it takes any number, and refuses the option
-    };
-    let parallel = parallel.map_or(PARALLEL, |it| usize::try_from(it).expect("it is small"));
+    let parallel = parallel(&setup, &mut options)?;
     options.finish()?;
-    let needs_tls = matches!(setup.test_case, TestCase::Resumption | TestCase::ZeroRtt);
-    if (needs_tls || setup.alpn == http::H2) && !kernel.is_tls() {
-        let what = format!("test case {:?} with tls=off", setup.test_case.name());
-        return Err(EndpointError::Unsupported(what));
+    if !kernel.is_tls()
+        && let Some(what) = needs_tls(&setup, &kernel)
+    {
+        return Err(EndpointError::Unsupported(format!("{what} with tls=off")));
     }
     kernel.apply()?;
     bentpipe_linux_tcp::raise_descriptors();
     match setup.role {
-        Role::Client if is_page => http::load(&setup, &kernel),
+        Role::Client if is_page => http::load(&setup, &kernel, parallel),
         Role::Server if is_page => http::serve(&setup, &kernel),
         Role::Client => client::run(&setup, &kernel, parallel),
         Role::Server => server::run(&setup, &kernel),
     }
+}
+
+/// How many connections a client has at one time. A server takes any number, and a client of HTTP/2
+/// has one: both refuse the option.
+fn parallel(setup: &Setup, options: &mut Options) -> Result<usize, EndpointError> {
+    let (most, default) = match (setup.role, setup.test_case) {
+        (Role::Server, _) => return Ok(1),
+        (Role::Client, TestCase::Page) if setup.alpn == http::H2 => return Ok(1),
+        (Role::Client, TestCase::Page) => (HTTP1_CONNECTIONS as u64, HTTP1_CONNECTIONS),
+        (Role::Client, _) => (MOST_PARALLEL, PARALLEL),
+    };
+    let asked = options.take_number("parallel", 1..=most)?;
+    Ok(asked.map_or(default, |it| usize::try_from(it).expect("it is small")))
+}
+
+/// What there is in TLS alone, of what is asked for.
+fn needs_tls(setup: &Setup, kernel: &Kernel) -> Option<String> {
+    let case = setup.test_case;
+    if matches!(case, TestCase::Resumption | TestCase::ZeroRtt) {
+        return Some(format!("test case {:?}", case.name()));
+    }
+    if setup.alpn == http::H2 {
+        return Some(format!("application protocol {:?}", setup.alpn));
+    }
+    kernel.record().map(|_| "option record".to_owned())
 }
 
 /// The application protocol of connections.

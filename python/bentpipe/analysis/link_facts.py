@@ -58,7 +58,7 @@ def of_trial(summary: dict[str, Any], record: Record) -> LinkFacts:
     return LinkFacts(
         **known,
         limit_s=record.limit_s if whole else None,
-        size_bytes=None if of_files.duration_ms is not None else of_files.measured_bytes,
+        size_bytes=None if of_files.duration_ms is not None else of_files.measured_of(record.size_bytes),
         sender=workload.TESTCASES[of_files.testcase].sender,
         saved_round_trips=record.saved_round_trips,
     )

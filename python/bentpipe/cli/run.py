@@ -51,6 +51,7 @@ class RunRequest:
     changes: dict[str, Any]  # keys of a plan
     extra: tuple[Path, ...]  # --stacks
     short: bool = False  # the workload was given as --bytes
+    protocols: tuple[str, ...] = ()  # --protocol: versions of HTTP
 
     def where(self, key: str, option: str) -> str:
         """Where the value of `key` was given, for errors: the option, or the campaign file."""
@@ -125,7 +126,13 @@ def run(
         silence_s=silence_s(),
         awake=is_virtual_machine() if awake is None else awake,
     )
-    asked = RunRequest(name, run_options.changed_keys(given), extra, short=given["size"] is not None)
+    asked = RunRequest(
+        name,
+        run_options.changed_keys(given),
+        extra,
+        short=given["size"] is not None,
+        protocols=given["protocol"],
+    )
     if bundles is not None:
         if resume is not None or out is not None:
             raise UsageError("--bundles: nothing is run", "leave out --out and --resume")
@@ -199,7 +206,7 @@ def _write_bundles(folder: Path, asked: RunRequest, settings: Settings) -> int:
 def _prepare(asked: RunRequest) -> tuple[manifest.Manifest, PlanVariants]:
     """What is to be run, checked, and by whom; nothing is written yet."""
     changes = asked.changes
-    plan = campaign.load(DEFAULT_CAMPAIGN if asked.name is None else asked.name).changed(changes)
+    plan = _planned(asked, campaign.load(DEFAULT_CAMPAIGN if asked.name is None else asked.name))
     if asked.name is None and not changes.keys().isdisjoint(run_options.LISTS.values()):
         plan = replace(plan, name="run", title="")  # it is the demo no longer
     if asked.name is None and changes.keys().isdisjoint({"clients", "servers", "pairs"}):
@@ -222,11 +229,22 @@ def _prepare(asked: RunRequest) -> tuple[manifest.Manifest, PlanVariants]:
     return manifest.new(plan, resolved, variants, _stack_folders(asked.extra)), variants
 
 
+def _planned(asked: RunRequest, plan: campaign.Plan) -> campaign.Plan:
+    """A plan, changed as the command line says."""
+    changed = plan.changed(asked.changes)
+    return changed.over(asked.protocols, "--protocol") if asked.protocols else changed
+
+
 def _with_http(plan: campaign.Plan) -> campaign.Plan:
     """A plan whose pages are loaded by stacks that speak HTTP, each from its own server."""
     spoken = [one.alpn for one in plan.parsed_workloads]
-    if any(alpn is None for alpn in spoken):
+    if not any(spoken):
         return plan
+    if not all(spoken):
+        raise UsageError(
+            "--workload: pages and files are of different stacks",
+            "name those that are to have them: --client noq,linux --server noq,linux",
+        )
     speak = campaign.unique([PAGE_STACKS[alpn] for alpn in spoken if alpn])
     return replace(plan, clients=speak, servers=speak, pairs="self")
 
@@ -301,7 +319,7 @@ def _resume(path: Path, asked: RunRequest, jobs: int | None) -> PreparedRun:
     try:
         plan = values.plan
         new = plan if asked.name is None else campaign.load(asked.name)
-        differs = campaign.difference(plan, new.changed(asked.changes))
+        differs = campaign.difference(plan, _planned(asked, new))
         if differs:
             raise UsageError(
                 f"--resume {path}: another campaign: {differs}",

@@ -222,8 +222,6 @@ def changed_keys(given: dict[str, Any]) -> dict[str, Any]:
             "--workload and --bytes cannot both be given",
             "--bytes SIZE is short for --workload transfer:SIZE",
         )
-    if given["protocol"]:
-        given["workload"] = workload.with_http(given["workload"], given["protocol"], "--protocol")
     if given["workload"]:
         changes["workloads"] = workload.canonical(given["workload"], "--workload")
     if given["size"] is not None:

@@ -13,7 +13,7 @@ from bentpipe.contract.check import Check, partner_of
 from bentpipe.contract.stack_pair import StackPair, TrialRequest
 from bentpipe.stacks.model import PROTOCOLS, Stack
 from bentpipe.workload import Workload
-from bentpipe.workload.page.visit import HTTP
+from bentpipe.workload.page.visit import VERSIONS
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def _workloads(stack: Stack, name: str, case: CaseCheck) -> list[Workload]:
     """What the check moves; of a page once for each version of HTTP that the stack speaks."""
     if name != "page":
         return [workload.parse(case.workload, name)]
-    pages = (workload.parse(f"{case.workload}:{http}", name) for http in HTTP)
+    pages = (workload.parse(f"{case.workload}:{http}", name) for http in VERSIONS)
     return [page for page in pages if page.alpn in stack.alpn]
 
 

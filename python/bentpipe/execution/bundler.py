@@ -142,7 +142,7 @@ class Bundler:
 
 
 # Options of TCP that are of a socket or of a program.
-_NOT_OF_THE_HOST = ("cc", "parallel")
+_NOT_OF_THE_HOST = ("cc", "parallel", "record", "tls")
 
 
 def _settings(flow: PlannedFlow, role: str) -> tuple[tuple[str, str], ...] | None:

@@ -94,6 +94,11 @@ class Plan(Options, frozen=True, kw_only=True, forbid_unknown_fields=True):
             for beside in self.flows or ("",)
         ]
 
+    def over(self, versions: Sequence[str], where: str) -> Plan:
+        """The plan, its pages over these versions of HTTP. UsageError, naming `where`, if it has none."""
+        own = [workload.parse(one, "workloads") for one in self.workloads]
+        return replace(self, workloads=unique([str(one) for one in workload.over(own, versions, where)]))
+
     @property
     def in_full(self) -> Plan:
         """The plan with the chains in it that kinds of proxies have by default: these may change."""
@@ -188,7 +193,8 @@ def load(argument: str) -> Plan:
         said[key] = unique(said[key])
     said["scenarios"] = unique([_from(file.parent, name) for name in found.scenarios])
     if found.workloads:
-        said["workloads"] = workload.canonical(found.workloads, f"{file}: workloads")
+        paths_from_here = [workload.from_folder(file.parent, one) for one in found.workloads]
+        said["workloads"] = workload.canonical(paths_from_here, f"{file}: workloads")
     if "flows" in values:
         said["flows"] = flows.from_table(found.flows, f"{file}: flows")
     if found.testbed not in TESTBEDS:

@@ -175,7 +175,7 @@ def cell_data(model: RunModel, slug: str) -> dict[str, Any]:
     data = {
         **cell.key._asdict(),
         "slug": slug,
-        "measured_bytes": moved.measured_bytes,
+        "measured_bytes": moved.measured_of(first.size_bytes),
         "receiver": "server" if upload else "client",
         "rate_bps": _number(summary, "return_rate_bps" if upload else "forward_rate_bps"),
         "limit_s": limit_s,
@@ -222,7 +222,8 @@ def _ideal(
     if limit_s is None or rtt_ms is None:
         return None
     saved, transport = record.saved_round_trips, record.transport
-    return ideal_sender.curve(moved.testcase, moved.measured_bytes, limit_s, rtt_ms / 1e3, transport, saved)
+    size = moved.measured_of(record.size_bytes)
+    return ideal_sender.curve(moved.testcase, size, limit_s, rtt_ms / 1e3, transport, saved)
 
 
 def _iteration(model: RunModel, record: Record) -> dict[str, Any]:

@@ -202,9 +202,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # The transport protocol: `quic` or `tcp`; empty where nothing was started, and in runs of the first
     # format.
     transport: str = ""
-    # The application protocol: `hq-interop`, in real time perhaps `h3`, over TCP `http/0.9`; empty where
-    # nothing was started. HTTP/3 adds what hq-interop has not, so where results stand side by side those of
-    # `h3` are marked.
+    # The application protocol: `hq-interop` or `h3`, over TCP `http/0.9`, of pages `http/1.1` or `h2`; empty
+    # where nothing was started. HTTP/3 adds what hq-interop has not, so where results stand side by side
+    # those of `h3` are marked.
     alpn: str = ""
     # What times and rates come from: `wire`, or `client`, its own report, where the wire could not be
     # decoded.
@@ -215,7 +215,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ttfb_s: float | None = None
     # Until no byte of the reply is missing; of a page `plt_s`.
     completion_s: float | None = None
-    # From that first packet to that last byte.
+    # From that first packet to that last byte; null also of pages, whose resources wait for one another.
     transfer_s: float | None = None
     # 8 · size / `transfer_s`, the definition of the papers; null also where it would exceed the forward rate:
     # a file that fits into one flight.
@@ -249,7 +249,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     plt_s: float | None = None
     # The most requests that were under way at one time; null where no page was loaded.
     requests_at_once: int | None = None
-    # That completed a handshake; over TCP there is one for each request; null where none could be made out.
+    # That completed a handshake; over TCP there is one for each request but of pages; null where none could
+    # be made out.
     connections: int | None = None
     # Whether the server took the ticket, by its ServerHello; null where there was no second connection.
     resumed: bool | None = None

@@ -19,15 +19,15 @@ from bentpipe.workload.duration import DURATION
 from bentpipe.workload.files import FileTransfer
 from bentpipe.workload.model import AND, Workload
 from bentpipe.workload.page import visit
-from bentpipe.workload.page.visit import with_http
+from bentpipe.workload.page.visit import from_folder, over
 from bentpipe.workload.served import check_room, write_files, www_file
 from bentpipe.workload.testcase import TestCase
 from bentpipe.workload.units import milliseconds, shown_size, shown_time, size
 
 __all__ = [
     "AND", "DURATION", "TESTCASES", "FileTransfer", "TestCase", "Workload", "canonical", "check_room",
-    "known", "milliseconds", "parse", "shown_size", "shown_time", "size", "title", "with_http", "write_files",
-    "www_file",
+    "from_folder", "known", "milliseconds", "over", "parse", "shown_size", "shown_time", "size", "title",
+    "write_files", "www_file",
 ]  # fmt: skip
 
 _KINDS = (files.KIND, duration.KIND, visit.KIND)

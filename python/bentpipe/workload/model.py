@@ -64,6 +64,10 @@ class Workload(abc.ABC):
     def measured_bytes(self) -> int:
         """Bytes of what measures are of; 0 where nobody knows them beforehand."""
 
+    def measured_of(self, size_bytes: int) -> int:
+        """The same of a record, which says how many bytes all files had."""
+        return self.measured_bytes
+
     @property
     def alpn(self) -> str | None:
         """The application protocol; None: one that both ends have."""

@@ -48,7 +48,7 @@ export type TrialRecord = {
   detail: string;
   /** The transport protocol: `quic` or `tcp`; empty where nothing was started, and in runs of the first format. */
   transport: string;
-  /** The application protocol: `hq-interop`, in real time perhaps `h3`, over TCP `http/0.9`; empty where nothing was started. HTTP/3 adds what hq-interop has not, so where results stand side by side those of `h3` are marked. */
+  /** The application protocol: `hq-interop` or `h3`, over TCP `http/0.9`, of pages `http/1.1` or `h2`; empty where nothing was started. HTTP/3 adds what hq-interop has not, so where results stand side by side those of `h3` are marked. */
   alpn: string;
   /** What times and rates come from: `wire`, or `client`, its own report, where the wire could not be decoded. */
   measured_from: string;
@@ -58,7 +58,7 @@ export type TrialRecord = {
   ttfb_s: number | null;
   /** Until no byte of the reply is missing; of a page `plt_s`. */
   completion_s: number | null;
-  /** From that first packet to that last byte. */
+  /** From that first packet to that last byte. Null also of pages, whose resources wait for one another. */
   transfer_s: number | null;
   /** 8 · size / `transfer_s`, the definition of the papers. Null also where it would exceed the forward rate: a file that fits into one flight. */
   goodput_bps: number | null;
@@ -80,7 +80,7 @@ export type TrialRecord = {
   plt_s: number | null;
   /** The most requests that were under way at one time. Null where no page was loaded. */
   requests_at_once: number | null;
-  /** That completed a handshake; over TCP there is one for each request. Null where none could be made out. */
+  /** That completed a handshake; over TCP there is one for each request but of pages. Null where none could be made out. */
   connections: number | null;
   /** Whether the server took the ticket, by its ServerHello. Null where there was no second connection. */
   resumed: boolean | null;

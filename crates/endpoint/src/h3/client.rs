@@ -39,7 +39,7 @@ impl Client {
     pub fn new(setup: &Setup) -> Result<Self, EndpointError> {
         Ok(Self {
             remote: setup.remote.ok_or_else(|| missing("remote"))?,
-            load: Rc::new(RefCell::new(PageLoad::new(setup, usize::MAX)?)),
+            load: Rc::new(RefCell::new(PageLoad::new(setup)?)),
             session: None,
             asker: Rc::default(),
             connected_at: None,
@@ -114,7 +114,9 @@ impl Client {
         };
         self.load.borrow_mut().set_time(now);
         session.pump(stack);
-        while let Some((number, asker)) = self.next() {
+        while !session.waits_for_streams()
+            && let Some((number, asker)) = self.next()
+        {
             spawn(&session, fetch(self.load.clone(), number, asker));
             session.pump(stack);
         }

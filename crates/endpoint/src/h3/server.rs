@@ -1,7 +1,7 @@
 //! The server: answers each request with the file that its path names.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -25,6 +25,8 @@ use crate::words::{describe, missing, nanos};
 pub struct Server {
     www: Rc<RefCell<ServedFolder>>,
     sessions: BTreeMap<ConnectionKey, Session>,
+    /// Connections that this side has closed: what was still to be told of them is not heard.
+    closed: BTreeSet<ConnectionKey>,
     connected_at: Option<Duration>,
     had_any: bool,
     error: Option<String>,
@@ -37,6 +39,7 @@ impl Server {
         Ok(Self {
             www: Rc::new(RefCell::new(ServedFolder::new(www)?)),
             sessions: BTreeMap::new(),
+            closed: BTreeSet::new(),
             connected_at: None,
             had_any: false,
             error: None,
@@ -46,6 +49,9 @@ impl Server {
     /// Tells it what happened at `now`.
     pub fn handle(&mut self, stack: &mut impl Stack, now: Duration, event: &Event) {
         let key = event.connection();
+        if self.closed.contains(&key) {
+            return;
+        }
         match event {
             Event::Closed(_, closing) => {
                 self.had_any = true;
@@ -66,6 +72,7 @@ impl Server {
         if let Some(code) = session.wants_to_close() {
             stack.close(now, key, code);
             self.sessions.remove(&key);
+            self.closed.insert(key);
             let words = || format!("HTTP/3: closed with error {code:#x}");
             self.error.get_or_insert_with(words);
         }

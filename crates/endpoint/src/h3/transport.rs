@@ -77,6 +77,11 @@ impl Session {
         }
     }
 
+    /// Whether a request waits until the peer allows one more stream.
+    pub fn waits_for_streams(&self) -> bool {
+        !self.transport.lock().wanted.is_empty()
+    }
+
     /// The error code with which the library wants to close the connection, if it does.
     pub fn wants_to_close(&self) -> Option<u32> {
         let code = self.transport.lock().close?;

@@ -41,34 +41,26 @@ pub type Ending = Result<(), String>;
 impl Request {
     /// The requests of `setup`, in their order.
     pub fn all(setup: &Setup) -> Result<Vec<Self>, EndpointError> {
-        let paths = setup.requests.iter().map(|url| (url, path_of(url)));
         if setup.test_case == TestCase::Upload {
             let www = setup.www.as_deref().ok_or_else(|| missing("www"))?;
             let mut www = ServedFolder::new(www)?;
-            return paths
-                .map(|(url, path)| {
-                    let file = path.and_then(|path| Some((path, www.load(&path[1..])?)));
-                    let (path, unsent) = file.ok_or_else(|| {
-                        let problem = "its path must name a file within the www folder";
-                        wrong_request(url, problem)
-                    })?;
-                    let answered = 0;
-                    Ok(Self::new("PUT", path, Payload::File { unsent, answered }))
-                })
-                .collect();
+            let upload = |url: &String| {
+                let path = path_of(url);
+                let file = path.and_then(|path| Some((path, www.load(&path[1..])?)));
+                let problem = "its path must name a file within the www folder";
+                let (path, unsent) = file.ok_or_else(|| wrong_request(url, problem))?;
+                let answered = 0;
+                Ok(Self::new("PUT", path, Payload::File { unsent, answered }))
+            };
+            return setup.requests.iter().map(upload).collect();
         }
         let folder = setup.downloads.as_deref();
         let folder = folder.ok_or_else(|| missing("downloads"))?;
-        paths
-            .map(|(url, path)| {
-                let file = path.and_then(|path| Some((path, Download::new(folder, &path[1..])?)));
-                let (path, download) = file.ok_or_else(|| {
-                    let problem = "its path must name a file within the downloads folder";
-                    wrong_request(url, problem)
-                })?;
-                Ok(Self::new("GET", path, Payload::Reply(download)))
-            })
-            .collect()
+        let reply = |url: &String| {
+            let (path, download) = Download::of_url(folder, url)?;
+            Ok(Self::new("GET", path, Payload::Reply(download)))
+        };
+        setup.requests.iter().map(reply).collect()
     }
 
     fn new(method: &str, path: &str, payload: Payload) -> Self {

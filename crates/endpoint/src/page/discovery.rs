@@ -16,13 +16,12 @@ pub struct Discovery {
     /// To be asked for, by urgency.
     ready: BTreeSet<(u8, usize)>,
     under_way: usize,
-    at_once: usize,
 }
 
 impl Discovery {
-    /// Nothing of the page was asked for. `at_once` requests may be under way.
+    /// Nothing of the page was asked for.
     #[must_use]
-    pub fn new(resources: Vec<Resource>, at_once: usize) -> Self {
+    pub fn new(resources: Vec<Resource>) -> Self {
         let mut hidden = vec![Vec::new(); resources.len()];
         for (number, resource) in resources.iter().enumerate() {
             if let Some(initiator) = resource.initiator {
@@ -35,7 +34,6 @@ impl Discovery {
             waiting: BTreeSet::new(),
             ready: BTreeSet::new(),
             under_way: 0,
-            at_once,
         }
     }
 
@@ -48,20 +46,33 @@ impl Discovery {
         }
     }
 
-    /// The next resource to be asked for at once: it is under way then.
+    /// The next resource to be asked for: it is under way then.
     pub fn ask(&mut self, now: Duration) -> Option<usize> {
+        self.advance(now);
+        let (_, number) = self.ready.pop_first()?;
+        self.under_way += 1;
+        Some(number)
+    }
+
+    /// How many are to be asked for as soon as that can be.
+    pub fn ready(&mut self, now: Duration) -> usize {
+        self.advance(now);
+        self.ready.len()
+    }
+
+    /// How many were asked for and have not ended.
+    #[must_use]
+    pub fn under_way(&self) -> usize {
+        self.under_way
+    }
+
+    fn advance(&mut self, now: Duration) {
         while let Some(&(due, number)) = self.waiting.first()
             && due <= now
         {
             self.waiting.pop_first();
             self.ready.insert((self.resources[number].urgency, number));
         }
-        if self.under_way == self.at_once {
-            return None;
-        }
-        let (_, number) = self.ready.pop_first()?;
-        self.under_way += 1;
-        Some(number)
     }
 
     /// So many bytes of a resource have come.
@@ -90,7 +101,7 @@ impl Discovery {
         }
     }
 
-    /// When [`Discovery::ask`] is to be called next, though nothing comes.
+    /// When there is more to be asked for, though nothing comes.
     #[must_use]
     pub fn next_wake(&self) -> Option<Duration> {
         self.waiting.first().map(|(due, _)| *due)
@@ -141,7 +152,7 @@ mod tests {
             resource(Some(2), Some(0), 0, 3),
         ];
         let at = Duration::from_millis;
-        let mut discovery = Discovery::new(page, 100);
+        let mut discovery = Discovery::new(page);
         assert!(discovery.is_done() && all(&mut discovery, at(0)).is_empty());
         discovery.start(at(0));
         assert_eq!(all(&mut discovery, at(0)), [0]);
@@ -166,22 +177,26 @@ mod tests {
     }
 
     #[test]
-    fn so_many_are_under_way_and_what_failed_leads_to_nothing() {
+    fn what_waits_is_asked_for_by_urgency_and_what_failed_leads_to_nothing() {
         let mut page = vec![resource(None, None, 0, 0)];
-        page.extend((0..5).map(|_| resource(Some(0), Some(1), 0, 3)));
+        page.extend((0..3).map(|_| resource(Some(0), Some(1), 0, 3)));
         page.push(resource(Some(1), None, 0, 0));
+        page.push(resource(Some(0), None, 0, 1));
         let now = Duration::ZERO;
-        let mut discovery = Discovery::new(page, 3);
+        let mut discovery = Discovery::new(page);
         discovery.start(now);
         assert_eq!(all(&mut discovery, now), [0]);
         discovery.arrived(now, 0, 7);
-        assert_eq!(all(&mut discovery, now), [1, 2]);
+        assert_eq!((discovery.ready(now), discovery.under_way()), (3, 1));
+        assert_eq!(discovery.ask(now), Some(1));
         discovery.ended(now, 1, false);
-        assert_eq!(all(&mut discovery, now), [3]);
         discovery.ended(now, 0, true);
-        discovery.ended(now, 2, true);
-        assert_eq!(all(&mut discovery, now), [4, 5]);
-        for number in 3..6 {
+        assert_eq!(
+            all(&mut discovery, now),
+            [5, 2, 3],
+            "the last to be found is urgent"
+        );
+        for number in [2, 3, 5] {
             discovery.ended(now, number, true);
         }
         assert!(discovery.is_done());

@@ -8,7 +8,8 @@ use crate::contract::RequestReport;
 use crate::error::EndpointError;
 use crate::files::Download;
 use crate::setup::Setup;
-use crate::words::{missing, nanos, path_of, wrong_request};
+use crate::test_case::TestCase;
+use crate::words::{missing, nanos};
 
 /// The load of a page. It has no connection: whoever has tells it what comes.
 #[derive(Debug)]
@@ -25,15 +26,11 @@ pub struct PageLoad {
 
 impl PageLoad {
     /// The page of a client's `setup`; its requests alone are one in which nothing leads to anything.
-    /// So many requests may be under way at once.
-    pub fn new(setup: &Setup, at_once: usize) -> Result<Self, EndpointError> {
+    pub fn new(setup: &Setup) -> Result<Self, EndpointError> {
         let folder = setup.downloads.as_deref();
         let folder = folder.ok_or_else(|| missing("downloads"))?;
         let request = |url: &String| {
-            let path = path_of(url);
-            let file = path.and_then(|path| Some((path, Download::new(folder, &path[1..])?)));
-            let problem = "its path must name a file within the downloads folder";
-            let (path, download) = file.ok_or_else(|| wrong_request(url, problem))?;
+            let (path, download) = Download::of_url(folder, url)?;
             let report = RequestReport {
                 path: path.to_owned(),
                 ..RequestReport::default()
@@ -45,7 +42,7 @@ impl PageLoad {
         let resources = resources(setup)?;
         Ok(Self {
             now: Duration::ZERO,
-            discovery: Discovery::new(resources.clone(), at_once),
+            discovery: Discovery::new(resources.clone()),
             resources,
             requests,
             failure: None,
@@ -64,11 +61,23 @@ impl PageLoad {
         self.now = now;
     }
 
-    /// The number of the next resource to be asked for, if one is to be now: it is under way then.
+    /// The number of the next resource to be asked for, if one is to be now: it is under way then. A
+    /// connection must be there that takes the request.
     pub fn ask(&mut self) -> Option<usize> {
         let number = self.discovery.ask(self.now)?;
         self.requests[number].1.asked_ns = Some(nanos(self.now));
         Some(number)
+    }
+
+    /// How many are to be asked for as soon as that can be.
+    pub fn ready(&mut self) -> usize {
+        self.discovery.ready(self.now)
+    }
+
+    /// How many were asked for and have not ended.
+    #[must_use]
+    pub fn under_way(&self) -> usize {
+        self.discovery.under_way()
     }
 
     /// The path of a resource, with its leading slash.
@@ -121,7 +130,7 @@ impl PageLoad {
         self.discovery.ended(self.now, number, ended.is_ok());
     }
 
-    /// When [`PageLoad::ask`] is to be called next, though nothing comes.
+    /// When there is more to be asked for, though nothing comes.
     #[must_use]
     pub fn next_wake(&self) -> Option<Duration> {
         self.discovery.next_wake()
@@ -150,20 +159,47 @@ impl PageLoad {
     }
 }
 
+/// A resource that waits for longer is none.
+const MOST_WAIT_MS: u64 = 3_600_000;
+/// The last of urgencies (RFC 9218, section 4.1).
+const MOST_URGENCY: u8 = 7;
+
 /// What is known of each request.
 fn resources(setup: &Setup) -> Result<Vec<Resource>, EndpointError> {
-    if setup.page.is_empty() {
+    if setup.test_case != TestCase::Page && setup.page.is_empty() {
         return Ok(vec![Resource::FIRST; setup.requests.len()]);
     }
-    let initiators = setup.page.iter().map(|it| it.initiator).enumerate();
-    let is_behind =
-        |(number, initiator): (usize, Option<usize>)| initiator.is_none_or(|it| it < number);
-    if setup.page.len() != setup.requests.len() || !initiators.clone().all(is_behind) {
-        return Err(EndpointError::Field {
+    match problem(setup) {
+        None => Ok(setup.page.clone()),
+        Some(problem) => Err(EndpointError::Field {
             field: "page",
             value: format!("{} resources", setup.page.len()),
-            problem: "there must be one for each request, each behind its initiator".to_owned(),
-        });
+            problem,
+        }),
     }
-    Ok(setup.page.clone())
+}
+
+/// What is wrong with a page.
+fn problem(setup: &Setup) -> Option<String> {
+    let case = setup.test_case;
+    if case != TestCase::Page {
+        return Some(format!("there is none in test case {:?}", case.name()));
+    }
+    if setup.page.len() != setup.requests.len() {
+        let requests = setup.requests.len();
+        return Some(format!("there must be one for each of {requests} requests"));
+    }
+    let wrong = |(number, it): (usize, &Resource)| {
+        let what = if it.initiator.is_some_and(|it| it >= number) {
+            "it must stand behind its initiator".to_owned()
+        } else if it.urgency > MOST_URGENCY {
+            format!("urgency: it is {MOST_URGENCY} at most")
+        } else if it.wait_ms > MOST_WAIT_MS {
+            format!("wait_ms: it is {MOST_WAIT_MS} at most")
+        } else {
+            return None;
+        };
+        Some(format!("resource {number}: {what}"))
+    };
+    setup.page.iter().enumerate().find_map(wrong)
 }

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 
 pub use self::load::PageLoad;
 
+/// As many connections browsers have to a server over HTTP/1.1.
+pub const HTTP1_CONNECTIONS: usize = 6;
+
 /// A resource of a page, as far as a client has to know of it before it is there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resource {

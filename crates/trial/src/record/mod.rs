@@ -77,8 +77,9 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
     let said = &flow.verdict.client.requests;
     let page = PageTimes::new(&job.measured().page, said, start.unwrap_or(Time::ZERO));
     let mut times = times(job, finished, metrics.as_ref(), start);
-    // HTTP over TCP ends no stream with a reply, so that the wire does not say.
-    times.completion_s = page.plt_s.or(times.completion_s);
+    if !job.measured().page.is_empty() {
+        times = times.of_page(page.plt_s);
+    }
     let (bytes, end) = moved(job, finished, files, &mut times);
     let sent = metrics.as_ref().map(|it: &Metrics| sent(it, testcase));
     let rate = rate_bps(job, files, end, times.transfer_s);

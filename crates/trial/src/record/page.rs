@@ -6,8 +6,8 @@ use bentpipe_units::Time;
 use super::numbers::seconds;
 use crate::job::PageResource;
 
-/// The share of the document that is its head: what that leads to blocks rendering.
-const HEAD: f64 = 0.1;
+/// The part of the document that is its head, a tenth: what that leads to blocks rendering.
+const HEAD: u64 = 10;
 
 /// The times of a page, in seconds from the client's first packet; null where no page was loaded, or
 /// not to there.
@@ -30,38 +30,35 @@ impl PageTimes {
         let since = |time: u64| seconds(time.saturating_sub(start.as_nanos()));
         let all = || page.iter().zip(requests);
         let of_document = || all().filter(|(it, _)| it.is_of_document());
-        let head = |it: &PageResource| {
-            let after = it.found_after_bytes;
-            after.is_some_and(|after| is_in_head(after, page[0].bytes))
-        };
-        let document = &requests[0];
-        let blocking = of_document().filter(|(it, _)| head(it));
-        let painted = last(blocking.map(|(_, it)| it.last_byte_ns));
-        let parsed = last(of_document().map(|(_, it)| it.last_byte_ns));
+        let head = page[0].bytes.div_ceil(HEAD);
+        let is_in_head = |it: &PageResource| it.found_after_bytes.is_some_and(|it| it <= head);
+        let blocking = of_document().filter(|(it, _)| is_in_head(it));
+        let [painted, parsed] = [last(blocking), last(of_document())];
         let later = |a: Option<u64>, b: Option<u64>| Some(a?.max(b?));
+        let begun = requests[0].first_byte_ns;
         Self {
-            rs_s: document.first_byte_ns.map(since),
-            fcp_s: later(document.first_byte_ns, painted).map(since),
-            dcl_s: later(document.last_byte_ns, parsed).map(since),
-            plt_s: last(requests.iter().map(|it| it.last_byte_ns)).map(since),
-            requests_at_once: Some(at_once(requests)),
+            rs_s: begun.map(since),
+            fcp_s: later(begun, painted).map(since),
+            dcl_s: later(end((&page[0], &requests[0])), parsed).map(since),
+            plt_s: last(all()).map(since),
+            requests_at_once: at_once(requests),
         }
     }
 }
 
-/// Whether what so many bytes of a document lead to is found in its head.
-#[expect(clippy::cast_precision_loss, reason = "a share of a document")]
-fn is_in_head(after: u64, document: u64) -> bool {
-    after as f64 <= HEAD * document as f64
+/// When all of a resource was there. None: it is not.
+fn end((resource, said): (&PageResource, &RequestReport)) -> Option<u64> {
+    said.last_byte_ns.filter(|_| said.bytes == resource.bytes)
 }
 
-/// The last of some times; 0 of none at all. None if one of them never came.
-fn last(mut times: impl Iterator<Item = Option<u64>>) -> Option<u64> {
-    times.try_fold(0, |last: u64, time| Some(last.max(time?)))
+/// When the last of some resources was there; 0 of none at all. None if one of them is not.
+fn last<'a>(mut all: impl Iterator<Item = (&'a PageResource, &'a RequestReport)>) -> Option<u64> {
+    all.try_fold(0, |last: u64, one| Some(last.max(end(one)?)))
 }
 
-/// The most requests that were under way at one time. One that never ended is to the end.
-fn at_once(requests: &[RequestReport]) -> u64 {
+/// The most requests that were under way at one time. One that never ended is to the end. None if
+/// it is not known when any was asked for.
+fn at_once(requests: &[RequestReport]) -> Option<u64> {
     let begun = requests.iter().filter_map(|it| Some((it.asked_ns?, 1)));
     let ended = requests.iter().filter(|it| it.asked_ns.is_some());
     let ended = ended.map(|it| (it.last_byte_ns.unwrap_or(u64::MAX), -1));
@@ -72,7 +69,7 @@ fn at_once(requests: &[RequestReport]) -> u64 {
         under_way += change;
         under_way
     });
-    u64::try_from(counts.max().unwrap_or(0)).expect("no more end than begin")
+    Some(u64::try_from(counts.max()?).expect("no more end than begin"))
 }
 
 #[cfg(test)]
@@ -96,6 +93,7 @@ mod tests {
         let [asked, first, last] = times.map(|time| Some(time * 1_000_000_000));
         RequestReport {
             asked_ns: asked,
+            bytes: 1000,
             first_byte_ns: first,
             last_byte_ns: last,
             ..RequestReport::default()
@@ -128,7 +126,7 @@ mod tests {
             requests_at_once: Some(4),
         };
         assert_eq!(times, expected);
-        requests[2].last_byte_ns = None;
+        requests[2].bytes = 999;
         let unfinished = PageTimes::new(&page, &requests, Time::from_nanos(1_000_000_000));
         assert_eq!(
             (unfinished.fcp_s, unfinished.dcl_s, unfinished.plt_s),

@@ -29,6 +29,16 @@ impl Times {
         }
     }
 
+    /// Those of a page. It is complete when it is loaded: HTTP over TCP ends no stream with a reply, so
+    /// that the wire does not say. Nor is it one transfer: its resources wait for one another.
+    pub fn of_page(self, plt_s: Option<f64>) -> Self {
+        Self {
+            completion_s: plt_s,
+            transfer_s: None,
+            ..self
+        }
+    }
+
     /// Reads the client's report. Completion and transfer need every reply to have ended. `reply` is when the first packet
     /// of a reply arrived: where that packet was not the first of its stream, because that one was lost, the application
     /// got its first byte later.

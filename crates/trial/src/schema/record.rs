@@ -75,9 +75,9 @@ pub struct TrialResult {
     /// The transport protocol: `quic` or `tcp`; empty where nothing was started, and in runs of the
     /// first format.
     pub transport: String,
-    /// The application protocol: `hq-interop`, in real time perhaps `h3`, over TCP `http/0.9`;
-    /// empty where nothing was started. HTTP/3 adds what hq-interop has not, so where results stand
-    /// side by side those of `h3` are marked.
+    /// The application protocol: `hq-interop` or `h3`, over TCP `http/0.9`, of pages `http/1.1` or
+    /// `h2`; empty where nothing was started. HTTP/3 adds what hq-interop has not, so where results
+    /// stand side by side those of `h3` are marked.
     pub alpn: String,
     /// What times and rates come from: `wire`, or `client`, its own report, where the wire could
     /// not be decoded.
@@ -88,7 +88,8 @@ pub struct TrialResult {
     pub ttfb_s: Option<f64>,
     /// Until no byte of the reply is missing; of a page `plt_s`.
     pub completion_s: Option<f64>,
-    /// From that first packet to that last byte.
+    /// From that first packet to that last byte. Null: also of pages, whose resources wait for one
+    /// another.
     pub transfer_s: Option<f64>,
     /// 8 · size / `transfer_s`, the definition of the papers. Null: also where it would exceed the
     /// forward rate: a file that fits into one flight.
@@ -124,8 +125,8 @@ pub struct TrialResult {
     pub plt_s: Option<f64>,
     /// The most requests that were under way at one time. Null: where no page was loaded.
     pub requests_at_once: Option<u64>,
-    /// That completed a handshake; over TCP there is one for each request. Null: where none could
-    /// be made out.
+    /// That completed a handshake; over TCP there is one for each request but of pages. Null: where
+    /// none could be made out.
     pub connections: Option<u64>,
     /// Whether the server took the ticket, by its ServerHello. Null: where there was no second
     /// connection.

@@ -111,19 +111,15 @@ impl Verdict {
         }
     }
 
-    /// Lets what arrived decide; `wrong` is what is wrong with it.
-    pub fn take_files_into_account(&mut self, wrong: Option<(Outcome, String)>) {
-        let timed = self
-            .client
-            .requests
-            .iter()
-            .all(|request| request.last_byte_ns.is_some());
+    /// Lets what arrived decide; `wrong` is what is wrong with it, and `is_told` whether the client
+    /// reports when it came.
+    pub fn take_files_into_account(&mut self, wrong: Option<(Outcome, String)>, is_told: bool) {
         match wrong {
-            None if timed => self.outcome = Outcome::Ok,
+            None if is_told => self.outcome = Outcome::Ok,
             None => {
                 self.outcome = Outcome::Crashed;
                 self.culprit = Some(HostName::Client);
-                "every byte arrived, but the client reports no time for the last"
+                "every byte arrived, but the client does not report when"
                     .clone_into(&mut self.detail);
             }
             Some((outcome, what)) => {
@@ -198,9 +194,8 @@ mod tests {
 
     fn outcome(end: FlowEnd, client: Bye, wrong: Option<Outcome>) -> (Outcome, String) {
         let mut verdict = Verdict::of_end(end, client, Time::from_nanos(5_000_000_000));
-        verdict.take_files_into_account(
-            wrong.map(|outcome| (outcome, "/file: 1 of 2 bytes".to_owned())),
-        );
+        let wrong = wrong.map(|outcome| (outcome, "/file: 1 of 2 bytes".to_owned()));
+        verdict.take_files_into_account(wrong, true);
         (verdict.outcome, verdict.detail)
     }
 

@@ -2,15 +2,15 @@
 
 use std::io;
 
+use bentpipe_endpoint::HTTP1_CONNECTIONS;
+use bentpipe_endpoint::contract::RequestReport;
+
 use super::files;
 use super::verifier::{Kind, ProofFailure, Verifier};
 use crate::evidence::DecodedConnection;
 use crate::job::{Role, TestCaseFacts};
 use crate::schema::Outcome;
 use crate::setup::FlowSetup;
-
-/// As many connections browsers have to a server over HTTP/1.1.
-pub const HTTP1_CONNECTIONS: usize = 6;
 
 /// What one reply holds leads to further requests.
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +28,15 @@ impl Verifier for Page {
 
     fn arrived(&self, setup: &FlowSetup) -> io::Result<Option<(Outcome, String)>> {
         files::arrived(setup)
+    }
+
+    fn is_told(&self, requests: &[RequestReport]) -> bool {
+        let is_timed = |it: &RequestReport| {
+            [it.asked_ns, it.first_byte_ns, it.last_byte_ns]
+                .iter()
+                .all(Option::is_some)
+        };
+        !requests.is_empty() && requests.iter().all(is_timed)
     }
 
     fn shown(&self, setup: &FlowSetup, seen: &[DecodedConnection]) -> Result<(), ProofFailure> {

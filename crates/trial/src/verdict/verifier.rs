@@ -2,6 +2,8 @@
 
 use std::io;
 
+use bentpipe_endpoint::contract::RequestReport;
+
 use super::{files, page};
 use crate::evidence::DecodedConnection;
 use crate::job::{FlowJob, TestCaseFacts};
@@ -32,6 +34,11 @@ pub(crate) trait Verifier: Sync {
 
     /// What is wrong with what arrived, if anything: an outcome and a detail.
     fn arrived(&self, setup: &FlowSetup) -> io::Result<Option<(Outcome, String)>>;
+
+    /// Whether the client reports when what it asked for arrived, as far as measures need it.
+    fn is_told(&self, requests: &[RequestReport]) -> bool {
+        requests.iter().all(|it| it.last_byte_ns.is_some())
+    }
 
     /// Whether the wire of the client's hop shows what the test case asks for. All has arrived when
     /// this is asked.

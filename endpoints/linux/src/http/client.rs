@@ -10,38 +10,35 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode};
-use tokio::sync::{Notify, OnceCell};
+use tokio::sync::Notify;
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::timeout;
 
-use super::connection::{Connector, Http2};
-use super::pool::{MOST, Pool};
+use super::connection::Connector;
+use super::pool::{Asker, Pool};
 use super::{H2, runtime};
 use crate::kernel::Kernel;
 
 /// A client with nothing to wait for looks again after this.
 const LONG: Duration = Duration::from_secs(3600);
 
-/// Loads the page, and leaves its report.
-pub fn load(setup: &Setup, kernel: &Kernel) -> Result<(), EndpointError> {
+/// Loads the page over so many connections of HTTP/1.1 at most, or one of HTTP/2, and leaves its
+/// report.
+pub fn load(setup: &Setup, kernel: &Kernel, parallel: usize) -> Result<(), EndpointError> {
     let is_http2 = setup.alpn == H2;
-    let at_once = if is_http2 { usize::MAX } else { MOST };
-    let connector = Rc::new(Connector {
-        sockets: kernel.nonblocking(),
-        tls: kernel
-            .is_tls()
-            .then(|| crate::client::tls(setup, kernel))
-            .transpose()?,
-        remote: setup.remote.expect("a client is told"),
-        keylog: setup.keylog.clone(),
-    });
+    let tls = || crate::client::tls(setup, kernel);
     let client = Rc::new(Client {
         clock: setup.clock.clone(),
-        load: RefCell::new(PageLoad::new(setup, at_once)?),
+        load: RefCell::new(PageLoad::new(setup)?),
         news: Notify::new(),
-        pool: Rc::new(Pool::new(connector.clone())),
-        http2: is_http2.then(OnceCell::new),
-        connector,
+        pool: RefCell::new(Pool::new(if is_http2 { 1 } else { parallel })),
+        is_http2,
+        connector: Connector {
+            sockets: kernel.nonblocking(),
+            tls: kernel.is_tls().then(tls).transpose()?,
+            remote: setup.remote.expect("a client is told"),
+            keylog: setup.keylog.clone(),
+        },
     });
     let start = setup.clock.start_unix();
     let tasks = LocalSet::new();
@@ -62,27 +59,64 @@ struct Client {
     load: RefCell<PageLoad>,
     /// Something has come.
     news: Notify,
-    pool: Rc<Pool>,
-    /// The connection of HTTP/2; none with HTTP/1.1.
-    http2: Option<OnceCell<Http2>>,
-    connector: Rc<Connector>,
+    pool: RefCell<Pool>,
+    is_http2: bool,
+    connector: Connector,
 }
 
 impl Client {
     async fn run(self: Rc<Self>) {
         self.load.borrow_mut().start(self.now());
         loop {
-            let next = self.with_load(PageLoad::ask);
-            if let Some(number) = next {
-                spawn_local(self.clone().fetch(number));
-                continue;
-            }
+            self.ask();
             let wake = self.load.borrow().next_wake();
             if self.load.borrow().is_done() {
                 return;
             }
             let left = wake.map_or(LONG, |it| it.saturating_sub(self.now()));
             let _ = timeout(left, self.news.notified()).await;
+        }
+    }
+
+    /// Asks for what is to be asked for, on connections that are free, and opens more for the rest.
+    fn ask(self: &Rc<Self>) {
+        let mut pool = self.pool.borrow_mut();
+        while let Some(asker) = pool.take() {
+            let Some(number) = self.with_load(PageLoad::ask) else {
+                pool.give(asker);
+                break;
+            };
+            if let Asker::Http2(shared) = &asker {
+                pool.give(Asker::Http2(shared.clone()));
+            }
+            spawn_local(self.clone().fetch(number, asker));
+        }
+        for _ in 0..pool.open(self.with_load(PageLoad::ready)) {
+            spawn_local(self.clone().open());
+        }
+    }
+
+    async fn open(self: Rc<Self>) {
+        let made = if self.is_http2 {
+            self.connector.http2().await.map(Asker::Http2)
+        } else {
+            self.connector.http1().await.map(Asker::Http1)
+        };
+        match made {
+            Ok(asker) => self.pool.borrow_mut().opened(asker),
+            Err(error) => {
+                if self.pool.borrow_mut().failed() {
+                    self.fail(&error.to_string());
+                }
+            }
+        }
+        self.news.notify_one();
+    }
+
+    /// All that waits fails: there is no connection.
+    fn fail(&self, why: &str) {
+        while let Some(number) = self.with_load(PageLoad::ask) {
+            self.with_load(|load| load.ended(number, &Err(why.to_owned())));
         }
     }
 
@@ -97,42 +131,32 @@ impl Client {
         act(&mut load)
     }
 
-    async fn fetch(self: Rc<Self>, number: usize) {
-        let ended = match &self.http2 {
-            Some(connection) => self.over_http2(connection, number).await,
-            None => self.over_http1(number).await,
+    async fn fetch(self: Rc<Self>, number: usize, mut asker: Asker) {
+        let ended = match (self.request(number), &mut asker) {
+            (Err(why), _) => Err(why),
+            (Ok(it), Asker::Http1(asker)) => self.store(number, asker.send_request(it).await).await,
+            (Ok(it), Asker::Http2(asker)) => self.store(number, asker.send_request(it).await).await,
         };
         self.with_load(|load| load.ended(number, &ended));
         self.news.notify_one();
-    }
-
-    async fn over_http2(&self, connection: &OnceCell<Http2>, number: usize) -> Result<(), String> {
-        let connected = connection.get_or_try_init(|| self.connector.http2());
-        let connected = connected.await.map_err(|error| error.to_string())?;
-        let response = connected.clone().send_request(self.request(number)?).await;
-        self.store(number, response).await
-    }
-
-    /// A connection is free when the response has ended as it should.
-    async fn over_http1(&self, number: usize) -> Result<(), String> {
-        let mut asker = self.pool.take().await?;
-        let ended = match self.request(number) {
-            Ok(request) => self.store(number, asker.send_request(request).await).await,
-            Err(why) => Err(why),
-        };
-        if ended.is_ok() && asker.ready().await.is_ok() {
-            self.pool.give(asker);
-        } else {
-            self.pool.lose();
+        if let Asker::Http1(mut connection) = asker {
+            // It is free when the response has ended as it should.
+            let is_free = ended.is_ok() && connection.ready().await.is_ok();
+            let mut pool = self.pool.borrow_mut();
+            if is_free {
+                pool.give(Asker::Http1(connection));
+            } else {
+                pool.lose();
+            }
+            self.news.notify_one();
         }
-        ended
     }
 
     fn request(&self, number: usize) -> Result<Request<Empty<Bytes>>, String> {
         let load = self.load.borrow();
         let path = load.path(number);
         let mut request = Request::builder();
-        if self.http2.is_some() {
+        if self.is_http2 {
             request = request.uri(format!("https://server{path}"));
         } else {
             request = request.uri(path).header("host", "server");

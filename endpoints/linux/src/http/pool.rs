@@ -1,88 +1,71 @@
-//! The connections of HTTP/1.1: a request takes the first that is free, be it new or used.
+//! The connections of a client: how many there are, and which of them take a request.
 
-use std::cell::RefCell;
-use std::collections::VecDeque;
-use std::rc::Rc;
+use super::connection::{Http1, Http2};
 
-use tokio::sync::oneshot;
-use tokio::task::spawn_local;
-
-use super::connection::{Connector, Http1};
-
-/// As many connections browsers have to a server.
-pub const MOST: usize = 6;
-
-/// The connections of a client.
-pub struct Pool {
-    connector: Rc<Connector>,
-    connections: RefCell<Connections>,
+/// A connection that takes a request.
+pub enum Asker {
+    /// Of HTTP/1.1: one request at a time.
+    Http1(Http1),
+    /// Of HTTP/2: any number; clones are of the same connection.
+    Http2(Http2),
 }
 
-#[derive(Default)]
-struct Connections {
-    free: Vec<Http1>,
-    waiting: VecDeque<oneshot::Sender<Result<Http1, String>>>,
-    /// Those that are there or are being made.
+/// The connections of a client. A request gets one when that is free, and not before, so that the
+/// most urgent of those that wait is the next.
+pub struct Pool {
+    free: Vec<Asker>,
+    /// Those that are being made.
+    opening: usize,
+    /// All of them, those among them.
     count: usize,
+    most: usize,
 }
 
 impl Pool {
-    pub fn new(connector: Rc<Connector>) -> Self {
+    /// None; `most` is how many there may be.
+    pub fn new(most: usize) -> Self {
         Self {
-            connector,
-            connections: RefCell::default(),
+            free: Vec::new(),
+            opening: 0,
+            count: 0,
+            most,
         }
     }
 
-    /// A connection for a request. One more is opened if none is free; which of them this request
-    /// takes is open until then.
-    pub async fn take(self: &Rc<Self>) -> Result<Http1, String> {
-        let (tell, told) = oneshot::channel();
-        let opens = {
-            let mut all = self.connections.borrow_mut();
-            if let Some(free) = all.free.pop() {
-                return Ok(free);
-            }
-            all.waiting.push_back(tell);
-            let opens = all.count < MOST;
-            all.count += usize::from(opens);
-            opens
-        };
-        if opens {
-            let pool = self.clone();
-            spawn_local(async move { pool.open().await });
-        }
-        told.await.map_err(|_| "no connection is left".to_owned())?
-    }
-
-    async fn open(&self) {
-        match self.connector.http1().await {
-            Ok(made) => self.give(made),
-            Err(error) => {
-                self.lose();
-                let waiting = self.connections.borrow_mut().waiting.pop_front();
-                if let Some(waiting) = waiting {
-                    let _ = waiting.send(Err(error.to_string())); // or it has ended
-                }
-            }
-        }
+    /// A connection that is free: a request's, if there is one.
+    pub fn take(&mut self) -> Option<Asker> {
+        self.free.pop()
     }
 
     /// A connection is free.
-    pub fn give(&self, mut asker: Http1) {
-        let mut all = self.connections.borrow_mut();
-        while let Some(waiting) = all.waiting.pop_front() {
-            match waiting.send(Ok(asker)) {
-                Ok(()) => return,
-                Err(Ok(back)) => asker = back, // its request has ended
-                Err(Err(_)) => unreachable!("it was a connection"),
-            }
-        }
-        all.free.push(asker);
+    pub fn give(&mut self, asker: Asker) {
+        self.free.push(asker);
+    }
+
+    /// How many connections are to be made for so many requests that wait: they are being made then.
+    pub fn open(&mut self, waiting: usize) -> usize {
+        let lacking = waiting.saturating_sub(self.opening);
+        let opened = lacking.min(self.most - self.count);
+        self.opening += opened;
+        self.count += opened;
+        opened
+    }
+
+    /// One that was being made is there and free.
+    pub fn opened(&mut self, asker: Asker) {
+        self.opening -= 1;
+        self.give(asker);
+    }
+
+    /// One that was being made is not to be had. Whether no other one is there, either.
+    pub fn failed(&mut self) -> bool {
+        self.opening -= 1;
+        self.lose();
+        self.count == 0
     }
 
     /// A connection is no more.
-    pub fn lose(&self) {
-        self.connections.borrow_mut().count -= 1;
+    pub fn lose(&mut self) {
+        self.count -= 1;
     }
 }

@@ -1,14 +1,12 @@
 //! The server: answers each request with the file that its path names.
 
+use std::cell::RefCell;
 use std::convert::Infallible;
-use std::fs;
-use std::io::Read;
 use std::net::TcpListener as Listener;
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use bentpipe_endpoint::{EndpointError, Setup};
+use bentpipe_endpoint::{EndpointError, ServedFolder, Setup};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -23,7 +21,6 @@ use tokio::task::{LocalSet, spawn_local};
 use tokio_rustls::TlsAcceptor;
 
 use super::{H2, Here, runtime};
-use crate::files;
 use crate::kernel::Kernel;
 use crate::server::end_on_signal;
 
@@ -31,19 +28,19 @@ use crate::server::end_on_signal;
 struct Server {
     /// None: in the clear.
     tls: Option<Arc<ServerConfig>>,
-    www: PathBuf,
+    www: RefCell<ServedFolder>,
     is_http2: bool,
 }
 
 /// Serves until SIGTERM.
 pub fn serve(setup: &Setup, kernel: &Kernel) -> Result<(), EndpointError> {
-    let www = fs::canonicalize(setup.www.as_deref().unwrap_or("".as_ref()));
+    let www = ServedFolder::new(setup.www.as_deref().unwrap_or("".as_ref()))?;
     let server = Rc::new(Server {
         tls: kernel
             .is_tls()
             .then(|| crate::server::tls(setup, kernel))
             .transpose()?,
-        www: www.map_err(EndpointError::file("WWW"))?,
+        www: RefCell::new(www),
         is_http2: setup.alpn == H2,
     });
     let listener = kernel.listen(setup.local)?;
@@ -93,14 +90,14 @@ impl Server {
     }
 
     fn respond(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
-        let file = files::open(&self.www, request.uri().path());
+        let path = request.uri().path().trim_start_matches('/');
+        let file = self.www.borrow_mut().load(path);
         let file = file.filter(|_| request.method() == Method::GET);
-        let mut body = Vec::new();
-        let is_there = file.is_some_and(|mut file| file.read_to_end(&mut body).is_ok());
-        let mut response = Response::new(Full::from(body));
-        if !is_there {
-            *response.status_mut() = StatusCode::NOT_FOUND;
-        }
+        let status = file
+            .as_ref()
+            .map_or(StatusCode::NOT_FOUND, |_| StatusCode::OK);
+        let mut response = Response::new(Full::from(file.unwrap_or_default()));
+        *response.status_mut() = status;
         response
     }
 }

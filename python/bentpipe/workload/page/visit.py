@@ -1,15 +1,18 @@
 """Workloads that are pages: `page:kosek:h3`, `page:visit.toml:h2`.
 
 The canonical form of one that is a file has a digest of it behind the path, `page:visit.toml#1a2b3c4d:h2`:
-what was loaded is known by it, and a run does not go on with another.
+what was loaded is known by it, and a run does not go on with another. The file itself is read when that is
+asked for what is in it, so that records can be read where it is no more.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from bentpipe.errors import UsageError, one_of
@@ -20,9 +23,9 @@ from bentpipe.workload.page.model import Page, Resource, ResourceType
 from bentpipe.workload.testcase import TestCase
 
 TESTCASE = "page"
-# What users call versions of HTTP, and their ALPN.
-HTTP = {"h1": "http/1.1", "h2": "h2", "h3": "h3"}
-DEFAULT = "h3"
+# Versions of HTTP as users call them, and their ALPN.
+VERSIONS = {"h1": "http/1.1", "h2": "h2", "h3": "h3"}
+DEFAULT_VERSION = "h3"
 _ENDING: dict[ResourceType, str] = {
     "document": "html", "stylesheet": "css", "script": "js", "font": "woff2", "image": "png", "media": "mp4",
     "fetch": "json", "other": "bin",
@@ -35,13 +38,24 @@ _INCREMENTAL: tuple[ResourceType, ...] = ("document", "image", "media")
 class PageVisit(Workload):
     """A page that is loaded once, over a version of HTTP."""
 
-    name: str  # of the page, or the path and digest of its file
-    http: str  # a key of HTTP
-    page: Page = field(compare=False)
+    name: str  # of the page, or the path of its file
+    http: str  # a key of VERSIONS
+    digest: str = ""  # of the file
+
+    @cached_property
+    def page(self) -> Page:
+        """What it consists of. UsageError if its file is not there any more, or is not what it was."""
+        if self.digest and (now := _digest(self.name)) != self.digest:
+            raise UsageError(
+                f"{self.name} is not what it was: its digest is {now}, not {self.digest}",
+                "start a new run, or restore it",
+            )
+        return catalogue.load(self.name)
 
     @property
     def own(self) -> str:
-        return f"{TESTCASE}:{self.name}:{self.http}"
+        digest = self.digest and f"#{self.digest}"
+        return f"{TESTCASE}:{self.name}{digest}:{self.http}"
 
     @property
     def own_title(self) -> str:
@@ -53,13 +67,14 @@ class PageVisit(Workload):
 
     @property
     def alpn(self) -> str:
-        return HTTP[self.http]
+        return VERSIONS[self.http]
 
     @property
     def _names(self) -> list[str]:
-        """What the files of its resources are called: paths as they were may name none."""
-        stem = Path(self.name.partition("#")[0]).stem
-        return [f"{stem}-{n}.{_ENDING[one.type]}" for n, one in enumerate(self.page.resource)]
+        """What the files of its resources are called: by what decides their bytes. Paths as they were may
+        name none.
+        """
+        return [f"{number}-{one.bytes}.{_ENDING[one.type]}" for number, one in enumerate(self.page.resource)]
 
     @property
     def requests(self) -> tuple[str, ...]:
@@ -72,6 +87,9 @@ class PageVisit(Workload):
     @property
     def measured_bytes(self) -> int:
         return self.page.size_bytes
+
+    def measured_of(self, size_bytes: int) -> int:
+        return size_bytes
 
     @property
     def resources(self) -> tuple[BundleResource, ...]:
@@ -101,40 +119,67 @@ def parse(name: str, value: str, where: str, flows: tuple[str, ...]) -> PageVisi
     """The workload `name:value`, if it is of this kind."""
     if name != TESTCASE:
         return None
+    page, http = _split(value, where)
+    if canonical := re.fullmatch(r"(.+\.toml)#([0-9a-f]{8})", page):
+        return PageVisit(canonical[1], http, canonical[2], flows=flows)
+    catalogue.load(page)
+    return PageVisit(page, http, _digest(page) if page.endswith(".toml") else "", flows=flows)
+
+
+def _split(value: str, where: str) -> tuple[str, str]:
+    """Page and version of HTTP. Paths may have a colon in them."""
     page, colon, http = (part.strip() for part in value.rpartition(":"))
-    if not colon:
-        page, http = http, DEFAULT
+    if not colon or "." in http or "/" in http:
+        page, http = value.strip(), DEFAULT_VERSION
     if not page:
-        raise UsageError(f"{where} names no page", f"write {TESTCASE}:{catalogue.names()[0]}:{DEFAULT}")
-    if http not in HTTP:
-        raise UsageError(f'{where}: unknown version of HTTP "{http}"', one_of(http, HTTP, "versions"))
-    path, _, digest = page.partition("#")
-    found = catalogue.load(path)
-    if path.endswith(".toml"):
-        now = hashlib.sha256(Path(path).read_bytes()).hexdigest()[:8]
-        if digest not in ("", now):
-            raise UsageError(
-                f"{where}: {path} is not what it was: its digest is {now}", "start a new run, or restore it"
-            )
-        page = f"{path}#{now}"
-    return PageVisit(page, http, found, flows=flows)
+        raise UsageError(
+            f"{where} names no page", f"write {TESTCASE}:{catalogue.names()[0]}:{DEFAULT_VERSION}"
+        )
+    _check(http, where)
+    return page, http
 
 
-def with_http(texts: tuple[str, ...], versions: tuple[str, ...], where: str) -> tuple[str, ...]:
-    """Workloads, of which the pages are loaded over each of these versions. UsageError, naming `where` they
-    were given, for one that there is not, and where no workload is a page that leaves it open."""
+def _check(http: str, where: str) -> None:
+    if http not in VERSIONS:
+        raise UsageError(f'{where}: unknown version of HTTP "{http}"', one_of(http, VERSIONS, "versions"))
+
+
+def _digest(file: str) -> str:
+    try:
+        return hashlib.sha256(Path(file).read_bytes()).hexdigest()[:8]
+    except OSError as error:
+        raise UsageError(
+            f"{file}: {error.strerror}", "the page of this run was there when it began"
+        ) from None
+
+
+def over(workloads: Sequence[Workload], versions: Sequence[str], where: str) -> list[Workload]:
+    """Workloads, of which each page is loaded over these versions of HTTP. UsageError, naming `where` these
+    were given, for one that there is not, and where no workload is a page.
+    """
     for http in versions:
-        if http not in HTTP:
-            raise UsageError(f'{where}: unknown version of HTTP "{http}"', one_of(http, HTTP, "versions"))
-    is_open = [text.strip().startswith(f"{TESTCASE}:") and text.count(":") == 1 for text in texts]
-    if not any(is_open):
-        hint = f"add --workload {TESTCASE}:{catalogue.names()[0]}"
-        raise UsageError(f"{where}: no workload is a page without a version of its own", hint)
-    return tuple(
-        one
-        for text, opens in zip(texts, is_open, strict=True)
-        for one in ([f"{text.strip()}:{http}" for http in versions] if opens else [text])
-    )
+        _check(http, where)
+    if not any(isinstance(one, PageVisit) for one in workloads):
+        raise UsageError(
+            f"{where}: no workload is a page", f"add --workload {TESTCASE}:{catalogue.names()[0]}"
+        )
+    return [
+        other
+        for one in workloads
+        for other in (
+            [PageVisit(one.name, http, one.digest, flows=one.flows) for http in versions]
+            if isinstance(one, PageVisit)
+            else [one]
+        )
+    ]
 
 
-KIND = Kind((TESTCASE,), parse, {TESTCASE: TestCase(protocols=tuple(HTTP.values()))})
+def from_folder(folder: Path, text: str) -> str:
+    """A workload as a file in `folder` names it: the path of a page counts from there."""
+    name, colon, value = text.partition(":")
+    if name.strip() != TESTCASE or ".toml" not in value:
+        return text
+    return f"{name}{colon}{folder / value.strip()}"
+
+
+KIND = Kind((TESTCASE,), parse, {TESTCASE: TestCase(protocols=tuple(VERSIONS.values()))})
