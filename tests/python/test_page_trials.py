@@ -178,3 +178,21 @@ def test_names_of_protocols_are_in_the_bundle(bentpipe: Command) -> None:
     (file,) = Path("B").glob("*.json")
     (flow,) = json.loads(file.read_text())["flows"]
     assert flow["alpn"] == "h3" and len(flow["page"]) == len(flow["requests"]) == 102
+
+
+@pytest.mark.virtual_time
+def test_a_run_of_pages_ends_with_their_times(bentpipe: Command) -> None:
+    installed_or_skip("noq")
+    installed_or_skip("linux")
+    words = ["--workload", "page:api", "--protocol", "h2,h3", "--treatment", "direct,quic-pep"]
+    done = bentpipe("run", "--scenario", "leo-tum", *words, "--iterations", "1", "--no-report", "--out", "A")
+    assert done.code == 0, done.err
+    (head,) = [line for line in done.out.splitlines() if line.startswith("HTTP")]
+    assert "RS FCP DOM PLT at once" in " ".join(head.split())
+    rows = [line.split() for line in done.out.splitlines() if line[:2] in ("2 ", "3 ")]
+    assert [row[:5] for row in rows] == [
+        ["2", "linux", "→", "linux", "direct"],
+        ["3", "noq", "→", "noq", "direct"],
+        ["3", "noq", "→", "noq", "quic-pep"],
+    ], "what cannot be is no line"
+    assert "2 settings: noq → noq: 2 unsupported: noq does not speak h2" in done.out

@@ -18,6 +18,7 @@ from rich.table import Table
 
 from bentpipe import workload
 from bentpipe.analysis.cells import Cell, Matrix, MatrixKey, matrices
+from bentpipe.cli import page_summary
 from bentpipe.plan import treatments
 from bentpipe.runs.records import Record
 from bentpipe.schema.manifest import ScenarioState
@@ -44,17 +45,24 @@ _LETTERS = {
 
 
 def show(records: Sequence[Record], scenarios: Mapping[str, ScenarioState], console: Console) -> None:
-    """Print the matrix of every scenario and workload, then the failures in words."""
-    shown = matrices(records)
+    """Print the matrix of every scenario and workload, of pages a table, then the failures in words."""
+    pages = [one for one in records if page_summary.is_page(one.workload)]
+    for scenario, page, table in page_summary.tables(pages):
+        summary = scenarios[scenario].summary if scenario in scenarios else {}
+        title = f"{_named(scenario, summary)}, {page}"
+        console.print(title, style="bold", markup=False, soft_wrap=True)
+        console.print(table)
+    if pages:
+        console.print(page_summary.LEGEND, markup=False)
+    shown = matrices([one for one in records if one not in pages])
     for matrix in shown:
         known = scenarios.get(matrix.key.scenario)
-        title = _title(matrix, known.summary if known else {}) + _apart(
-            matrix.key, [one.key for one in shown]
-        )
+        title = _named(matrix.key.scenario, known.summary if known else {})
+        title += _apart(matrix.key, [one.key for one in shown])
         console.print(title, style="bold", markup=False, soft_wrap=True)
         for table in _tables(matrix):
             console.print(table)
-    if records:
+    if shown:
         console.print(_legend(shown), markup=False)
     lines = failures(records)
     for line in lines[:_LINES]:
@@ -72,13 +80,21 @@ def counts(records: Sequence[Record]) -> str:
 
 def failures(records: Sequence[Record]) -> list[str]:
     """One line per scenario, workload, treatment, outcome other than ok and reason, with how often, in which
-    pairs, and the first detail. Reasons that differ in numbers alone are the same.
+    pairs, and the first detail. Reasons that differ in numbers alone are the same. What is unsupported for
+    one reason has one line.
     """
     groups: dict[tuple[str, str, str], list[Record]] = {}
+    settings: dict[str, dict[str, None]] = {}
+    for record in records:
+        if record.outcome == "unsupported":
+            setting = record.scenario + _apart(record, records)
+            settings.setdefault(record.detail, {})[setting] = None
     for record in records:
         if not record.ok:
             setting = record.scenario + _apart(record, records)
             reason = re.sub(r"\d+", "#", record.detail)
+            if record.outcome == "unsupported" and len(settings[record.detail]) > 1:
+                setting, reason = f"{len(settings[record.detail])} settings", record.detail
             groups.setdefault((setting, record.outcome, reason), []).append(record)
     return [
         f"  {setting}: {_pairs(group)}: {len(group)} {outcome}: {group[0].detail}"
@@ -93,8 +109,8 @@ def _pairs(group: Sequence[Record]) -> str:
     return ", ".join(pairs[:_NAMED]) + more
 
 
-def _title(matrix: Matrix, summary: Mapping[str, Any]) -> str:
-    label, title = matrix.key.scenario, summary.get("title", "")
+def _named(label: str, summary: Mapping[str, Any]) -> str:
+    title = summary.get("title", "")
     if title:
         title = f": changed from {title}" if "," in label else f": {title}"
     return f"{label}{title}"
