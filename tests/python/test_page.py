@@ -1,4 +1,4 @@
-"""Pages: what files of them may say, those that come along, and those made of recorded visits."""
+"""Pages: what files of them may say, and those that come along."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -15,9 +14,8 @@ from conftest import ROOT, Command
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bentpipe.errors import UsageError
 from bentpipe.workload import page as pages
-from bentpipe.workload.page import Page, Resource, har, toml
+from bentpipe.workload.page import Page, Resource, toml
 
 DOCUMENT = '[[resource]]\npath = "/"\ntype = "document"\nbytes = 9000\n'
 STYLE = '[[resource]]\npath = "/a.css"\ntype = "stylesheet"\nbytes = 100\ninitiator = "/"\n'
@@ -95,9 +93,14 @@ RESOURCES = st.lists(
     max_size=5,
 )
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), max_size=30)
+# What TOML, JSON or the breaking of lines might take for something else.
+WORD = st.text(st.sampled_from('\\"nru0-.a\x7f\u2028'), min_size=1, max_size=30)
 
 
-@given(RESOURCES, TEXT, st.sampled_from(["", "two words", 'a "quoted" \\ word ' * 20]))
+@given(RESOURCES, TEXT, TEXT | st.lists(WORD, max_size=40).map(" ".join))
+@example([], "", r"C:\new")
+@example([], "", "a " + " ".join(["well-known"] * 20))
+@example([], "", "x" * 300)
 def test_what_is_written_is_read_again(resources: list[Resource], title: str, notes: str) -> None:
     numbered = (msgspec.structs.replace(one, path=f"/{n}") for n, one in enumerate(resources))
     made = Page(title, "s", (Resource("/", "document", 1), *numbered), notes)
@@ -107,148 +110,3 @@ def test_what_is_written_is_read_again(resources: list[Resource], title: str, no
         found = pages.load(str(file))
     assert (found.title, found.resource) == (made.title, made.resource)
     assert found.notes.split() == made.notes.split()
-
-
-def entry(url: str, at_ms: int, **values: Any) -> dict[str, Any]:
-    """As HAR 1.2 has it, and no more: it came within 100 ms, its first byte after 60."""
-    response = {"status": values.pop("status", 200), "bodySize": values.pop("size", 1000), "headersSize": 300,
-                "content": {"size": 4000, "mimeType": values.pop("mime", "image/png")}}  # fmt: skip
-    return {
-        "startedDateTime": f"2026-11-24T10:00:{at_ms // 1000:02}.{at_ms % 1000:03}+01:00",
-        "time": 100,
-        "request": {"url": url, "headers": values.pop("headers", [])},
-        "response": response | values.pop("response", {}),
-        "timings": {"blocked": -1, "dns": 10, "connect": 20, "send": 0, "wait": 30, "receive": 40},
-    } | values
-
-
-def imported(bentpipe: Command, *entries: dict[str, Any]) -> tuple[Page, str]:
-    Path("visit.har").write_text(json.dumps({"log": {"version": "1.2", "entries": entries}}))
-    done = bentpipe("page", "import", "visit.har", "-o", "visit.toml", "--force")
-    assert done.code == 0, done.err
-    return pages.load("visit.toml"), done.err
-
-
-def test_a_visit_becomes_a_page(bentpipe: Command) -> None:
-    """As Firefox saves it: types by what servers say, initiators by Referer."""
-    referer = {"name": "Referer", "value": "https://example.org/s.css"}
-    found, _ = imported(
-        bentpipe,
-        entry("https://example.org/", 0, mime="text/html; charset=utf-8", size=5000),
-        entry("https://example.org/s.css", 80, mime="text/css"),
-        entry("https://cdn.example.net/f?x=1", 200, mime="font/woff2", headers=[referer]),
-        entry("https://example.org/app.js", 60, mime="text/javascript"),
-    )
-    assert [(one.path, one.type) for one in found.resource] == [
-        ("/0", "document"), ("/1-app.js", "script"), ("/2-s.css", "stylesheet"), ("/3-f", "font"),
-    ]  # fmt: skip
-    style, font = found.resource[2:]
-    # 20 of the 40 ms in which the document came had passed.
-    assert (style.initiator, style.found_after, style.wait_ms) == ("/0", 0.5, 0)
-    assert (font.initiator, font.found_after, font.wait_ms) == ("/2-s.css", 1.0, 20)
-    assert found.resource[0].bytes == 5000 and found.title == "example.org, 4 resources"
-
-
-def test_chromium_says_who_asked(bentpipe: Command) -> None:
-    stack = {"type": "script", "stack": {"callFrames": [{"url": "https://example.org/app.js"}]}}
-    sizes = {"bodySize": -1, "_transferSize": 1500}
-    found, _ = imported(
-        bentpipe,
-        entry("https://example.org/", 0, _resourceType="document"),
-        entry("https://example.org/app.js", 50, _resourceType="script", _initiator={"url": "https://example.org/"}),
-        entry("https://example.org/v1", 300, _resourceType="xhr", _initiator=stack, response=sizes),
-    )  # fmt: skip
-    asked = found.resource[2]
-    assert (asked.type, asked.initiator, asked.wait_ms, asked.bytes) == ("fetch", "/1-app.js", 150, 1200)
-
-
-def test_what_is_left_out_is_said(bentpipe: Command) -> None:
-    found, said = imported(
-        bentpipe,
-        entry("http://example.org/", 0, status=301, mime="text/html"),
-        entry("https://example.org/", 50, mime="text/html"),
-        entry("data:image/png;base64,AA", 60),
-        entry("https://example.org/a.png", 70),
-        entry("https://example.org/a.png", 80),
-        entry("https://ads.example.net/", 90, status=0),
-    )
-    assert [one.path for one in found.resource] == ["/0", "/1-a.png"]
-    for reason in ("redirected, or not modified: 1", "not of HTTP: 1", "asked for again: 1",
-                   "without an answer: 1"):  # fmt: skip
-        assert reason in said
-
-
-@pytest.mark.parametrize(
-    ("text", "wrong"),
-    [
-        ("{}", "missing required field `log`"),
-        ('{"log": {"entries": [{}]}}', "$.log.entries[0]"),
-        ("[", "not a HAR"),
-        ('{"log": {"entries": []}}', "no document came in this visit"),
-        (json.dumps({"log": {"entries": [entry("https://example.org/a.png", 0)]}}), "no document came"),
-    ],
-)
-def test_what_is_no_visit_is_said(bentpipe: Command, text: str, wrong: str) -> None:
-    Path("visit.har").write_text(text)
-    done = bentpipe("page", "import", "visit.har")
-    assert done.code == 2 and "visit.har" in done.err and wrong in done.err
-    assert not Path("visit.toml").exists()
-
-
-def test_a_name_keeps_its_dots(bentpipe: Command) -> None:
-    Path("example.org.har").write_text(
-        json.dumps({"log": {"entries": [entry("https://a/", 0, mime="text/html")]}})
-    )
-    assert bentpipe("page", "import", "example.org.har").code == 0 and Path("example.org.toml").exists()
-
-
-def test_nothing_is_replaced_unasked(bentpipe: Command) -> None:
-    Path("visit.har").write_text(json.dumps({"log": {"entries": [entry("https://a/", 0, mime="text/html")]}}))
-    assert bentpipe("page", "import", "visit.har").code == 0
-    again = bentpipe("page", "import", "visit.har")
-    assert again.code == 2 and "visit.toml: is there already" in again.err
-    assert bentpipe("page", "import", "visit.har", "-o", "visit.json").code == 2
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
-    max_leaves=6,
-)
-PLACES = st.sampled_from(
-    [("startedDateTime",), ("time",), ("request", "url"), ("request", "headers"), ("response", "status"),
-     ("response", "bodySize"), ("response", "_transferSize"), ("response", "content"), ("timings",),
-     ("timings", "wait"), ("_initiator",), ("_resourceType",)]
-)  # fmt: skip
-TIMES = st.sampled_from(
-    ["0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59.999999-12:00", "1970-01-01T00:00:00Z"]
-)
-URLS = st.sampled_from(
-    ["https://[::1", "https:///", "http://a/%00\u202e\ud800", "https://a/b\n", "https://b:x/"]
-)
-
-
-@given(st.lists(st.tuples(st.integers(0, 2), PLACES, JSON | TIMES | URLS), min_size=1, max_size=4))
-@example([(0, ("time",), 1e308), (0, ("timings", "wait"), 1e308)])
-@example([(1, ("startedDateTime",), "0001-01-01T00:00:00+01:00")])
-def test_no_file_makes_it_stumble(changes: list[tuple[int, tuple[str, ...], Any]]) -> None:
-    """It is a page that can be read again, or an error of the user's."""
-    entries = [
-        entry("https://a/", 0, mime="text/html"),
-        entry("https://a/b.css", 50, mime="text/css"),
-        entry("https://a/c", 70),
-    ]
-    for number, place, value in changes:
-        table: Any = entries[number]
-        for key in place[:-1]:
-            table = table[key] if isinstance(table.get(key), dict) else {}
-        table[place[-1]] = value
-    with tempfile.TemporaryDirectory() as folder:
-        file, out = Path(folder, "visit.har"), Path(folder, "visit.toml")
-        file.write_text(json.dumps({"log": {"entries": entries}}))
-        try:
-            made = har.read(file).page
-        except UsageError:
-            return
-        out.write_text(toml.text(made))
-        assert pages.load(str(out)) == made

@@ -88,12 +88,17 @@ def import_(file: Path, out: Path | None, force: bool) -> None:
     out = out or Path(f"{file.stem}.toml")
     if out.suffix != ".toml":
         raise UsageError(f"-o: {out} does not end with .toml", "a page is known by that: -o visit.toml")
+    if not out.parent.is_dir():
+        raise UsageError(f"-o: {out}: there is no folder {out.parent}", "make it first, or name another")
     if out.exists() and not force:
         raise UsageError(
             f"{out}: is there already", "choose another name with -o, or replace it with --force"
         )
     found = har.read(file)
-    out.write_text(toml.text(found.page))
+    try:
+        out.write_text(toml.text(found.page))
+    except OSError as error:
+        raise UsageError(f"-o: {out}: cannot be written: {error.strerror}", "name another file") from error
     click.echo(f"{out}: {len(found.page.resource)} resources, {_size(found.page.size_bytes)}")
     for reason, count in sorted(found.left_out.items()):
         click.echo(f"  left out, {reason}: {count}", err=True)

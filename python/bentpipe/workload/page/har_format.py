@@ -1,16 +1,23 @@
-"""HTTP Archives (HAR 1.2), as far as a page is made of them.
+"""HTTP Archives (HAR 1.2), as far as a page is made of them, and reading them.
 
-Keys that begin with `_` are those of Chromium's developer tools.
+Sources: the HAR 1.2 specification (softwareishard.com/blog/har-12-spec); what writes them in Chromium's
+developer tools (front_end/models/har/Log.ts), in Firefox (devtools/client/netmonitor/src/har/har-builder.js)
+and in Playwright (server/har/harTracer.ts). Keys that begin with `_` are no part of HAR 1.2. Writers leave
+keys out, set them to null or to -1 where they do not know, and write whole numbers with a fraction.
 """
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Annotated
+from datetime import UTC, datetime
+from pathlib import Path
 
 import msgspec
 
-Aware = Annotated[datetime, msgspec.Meta(tz=True)]
+from bentpipe.errors import UsageError
+
+MOST_FILE_BYTES = 2**28
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_PACKED = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip"}
 
 
 class Part(msgspec.Struct, rename="camel"):
@@ -18,27 +25,34 @@ class Part(msgspec.Struct, rename="camel"):
 
 
 class Header(Part):
-    name: str
-    value: str
+    name: str | None = None
+    value: str | None = None
 
 
 class Request(Part):
     url: str
-    headers: list[Header] = []
+    method: str | None = None
+    headers: list[Header] | None = None
+
+    def header(self, name: str) -> str:
+        """The value of the header of that name, in lower case; empty if there is none."""
+        found = (one.value for one in self.headers or () if (one.name or "").lower() == name)
+        return next(found, None) or ""
 
 
 class Content(Part):
-    size: int = 0
-    mime_type: str = ""
-    compression: int = 0
+    size: float | None = None
+    mime_type: str | None = None
+    compression: float | None = None
 
 
 class Response(Part):
-    status: int
-    content: Content = msgspec.field(default_factory=Content)
-    headers_size: int = -1
-    body_size: int = -1
-    transfer_size: int | None = msgspec.field(default=None, name="_transferSize")
+    status: float | None = None
+    content: Content | None = None
+    headers_size: float | None = None
+    body_size: float | None = None
+    transfer_size: float | None = msgspec.field(default=None, name="_transferSize")
+    redirect_url: str | None = msgspec.field(default=None, name="redirectURL")
 
 
 class Timings(Part):
@@ -47,36 +61,104 @@ class Timings(Part):
     blocked: float | None = None
     dns: float | None = None
     connect: float | None = None
+    ssl: float | None = None
     send: float | None = None
     wait: float | None = None
+    receive: float | None = None
 
 
 class CallFrame(Part):
-    url: str = ""
+    url: str | None = None
 
 
 class CallStack(Part):
-    call_frames: list[CallFrame] = []
+    """The innermost frame first; `parent`: what the first of these calls was scheduled by."""
+
+    call_frames: list[CallFrame] | None = None
+    parent: CallStack | None = None
 
 
 class Initiator(Part):
-    url: str = ""
+    url: str | None = None
     stack: CallStack | None = None
+
+    @property
+    def frames(self) -> list[str]:
+        """URLs of the scripts that had called each other, the innermost first."""
+        stack, urls = self.stack, []
+        while stack is not None:
+            urls += [frame.url for frame in stack.call_frames or () if frame.url]
+            stack = stack.parent
+        return urls
 
 
 class Entry(Part):
-    started_date_time: Aware
+    started_date_time: datetime
     request: Request
     response: Response
-    time: float = 0.0
-    timings: Timings = msgspec.field(default_factory=Timings)
-    initiator: Initiator | None = msgspec.field(default=None, name="_initiator")
-    resource_type: str = msgspec.field(default="", name="_resourceType")
+    time: float | None = None
+    timings: Timings | None = None
+    pageref: str | None = None
+    initiator: Initiator | str | None = msgspec.field(default=None, name="_initiator")
+    resource_type: str | None = msgspec.field(default=None, name="_resourceType")
+
+    @property
+    def url(self) -> str:
+        """Without a fragment, which is never sent."""
+        return without_fragment(self.request.url)
+
+    @property
+    def method(self) -> str:
+        return (self.request.method or "GET").upper()
+
+    @property
+    def started(self) -> datetime:
+        """Times without a zone are read as UTC."""
+        time = self.started_date_time
+        return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+class Writer(Part):
+    name: str | None = None
 
 
 class Log(Part):
     entries: list[Entry]
+    creator: Writer | None = None
+    browser: Writer | None = None
+
+    @property
+    def is_of_firefox(self) -> bool:
+        """Whether Firefox wrote it, or Browsertime let Firefox write it. Playwright writes its own of every
+        browser.
+        """
+        creator, browser = (one.name if one else None for one in (self.creator, self.browser))
+        return creator == "Firefox" or (creator == "Browsertime" and (browser or "").lower() == "firefox")
 
 
 class Har(Part):
     log: Log
+
+
+def without_fragment(url: str) -> str:
+    return url.partition("#")[0]
+
+
+def log_of(file: Path) -> Log:
+    """What the file holds. UsageError, naming the file and what is wrong, if it is not a HAR."""
+    try:
+        if file.stat().st_size > MOST_FILE_BYTES:
+            raise UsageError(f"{file}: larger than 256 MiB", "save it without the contents of responses")
+        data = file.read_bytes()
+    except FileNotFoundError:
+        raise UsageError(f"{file}: there is no such file", "give the path of a HAR") from None
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror}", "give the path of a HAR") from error
+    for magic, packer in _PACKED.items():
+        if data.startswith(magic):
+            raise UsageError(f"{file}: is packed by {packer}", "unpack it first: a HAR is JSON")
+    try:
+        return msgspec.json.decode(data.removeprefix(_BYTE_ORDER_MARK), type=Har).log
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        hint = "a HAR is what the network panel of a browser's developer tools saves"
+        raise UsageError(f"{file}: not a HAR: {error}", hint) from None

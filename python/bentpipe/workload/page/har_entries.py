@@ -1,0 +1,164 @@
+"""Which entries of a HAR are resources of its page, and which are left out, and why.
+
+A log may hold several visits, preflights, redirections, and what was asked for again. The page is that of the
+first document. What was redirected counts as asked for when its first redirection was.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import takewhile
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urljoin, urlsplit
+
+from bentpipe.errors import UsageError
+from bentpipe.workload.page.har_answer import bytes_of, came_ms, type_of
+from bentpipe.workload.page.har_format import Entry, Log, without_fragment
+from bentpipe.workload.page.model import ResourceType
+
+_PREFLIGHTS = "preflights"
+_REDIRECTED = "redirected"
+_REDIRECTIONS = (301, 302, 303, 307, 308)
+_PARTIAL = 206
+
+
+class Asked(NamedTuple):
+    """An entry, and when it was asked for, which is before it was started if it was redirected."""
+
+    entry: Entry
+    when: datetime
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An entry that is a resource of the page. Times are in milliseconds since the document was started."""
+
+    entry: Entry
+    type: ResourceType
+    bytes: int
+    asked_ms: float
+    first_ms: float
+    last_ms: float
+
+    @property
+    def url(self) -> str:
+        return self.entry.url
+
+
+def kept_of(log: Log, file: Path) -> tuple[list[Kept], Counter[str]]:
+    """The resources in the order in which they were asked for, the document first, and how many entries are
+    left out for which reason. UsageError, naming `file`, if there is no document or its size is not known.
+    """
+    answers, left_out = _answers(log.entries)
+    visit = _visit(answers, left_out)
+    if not visit:
+        raise UsageError(f"{file}: no document came in this visit", "record it from the page's start")
+    document = visit[0].entry
+    if bytes_of(document, log.is_of_firefox) is None:
+        where = f"{file}: log.entries[{log.entries.index(document)}].response"
+        raise UsageError(
+            f"{where}: the size of the document is not known: neither bodySize nor content.size says it",
+            'record it with sizes (in Playwright with the mode "full") and with an empty cache',
+        )
+    kept: list[Kept] = []
+    whole: set[str] = set()
+    for entry, asked in visit:
+        size = bytes_of(entry, log.is_of_firefox)
+        is_whole = _asks_for_the_whole(entry)
+        if size is None:
+            left_out["of unknown size"] += 1
+        elif is_whole and entry.url in whole:
+            left_out["asked for again"] += 1
+        else:
+            kept.append(_kept(entry, size, asked - document.started, document, log.is_of_firefox))
+            if is_whole:
+                whole.add(entry.url)
+    return [kept[0], *sorted(kept[1:], key=lambda one: one.asked_ms)], +left_out
+
+
+def _visit(answers: list[Asked], left_out: Counter[str]) -> list[Asked]:
+    """Those of the first document's page, which ends where the browser goes to another: Firefox gives both
+    the same `pageref`. Empty: there is no document.
+    """
+    is_document = [type_of(entry) == "document" for entry, _ in answers]
+    if not any(is_document):
+        return []
+    before = is_document.index(True)
+    first, *rest = answers[before:]
+    until = list(takewhile(lambda one: not _goes_on(one.entry, first.entry), rest))
+    visit = [first, *(one for one in until if _is_of_one_page(one.entry, first.entry))]
+    left_out["before the document"] += before
+    left_out["of another page"] += 1 + len(rest) - len(visit)
+    return visit
+
+
+def _is_of_one_page(entry: Entry, document: Entry) -> bool:
+    return not (entry.pageref and document.pageref) or entry.pageref == document.pageref
+
+
+def _goes_on(entry: Entry, document: Entry) -> bool:
+    """Whether it is the next document of the page's tab, and not fetched in advance."""
+    request = entry.request
+    goes = request.header("sec-fetch-dest") == "document" and not request.header("sec-purpose")
+    return goes and _is_of_one_page(entry, document)
+
+
+def _answers(entries: list[Entry]) -> tuple[list[Asked], Counter[str]]:
+    """What came, by its start; and how much else there is."""
+    answers: list[Asked] = []
+    left_out: Counter[str] = Counter()
+    first_asked: dict[str, datetime] = {}  # by the URL that was redirected to
+    for entry in sorted(entries, key=lambda one: one.started):
+        reason = _reason(entry)
+        is_preflight = reason == _PREFLIGHTS
+        asked = entry.started if is_preflight else first_asked.pop(entry.url, entry.started)
+        if reason == _REDIRECTED:
+            first_asked.setdefault(_target(entry), asked)
+        if reason:
+            left_out[reason] += 1
+        else:
+            answers.append(Asked(entry, asked))
+    return answers, left_out
+
+
+def _reason(entry: Entry) -> str:
+    """Why an entry is no resource of any page; empty: it may be one."""
+    try:
+        scheme = urlsplit(entry.url).scheme
+    except ValueError:
+        return "not a URL"
+    if scheme not in ("http", "https"):
+        return "not of HTTP"
+    if entry.method == "OPTIONS":
+        return _PREFLIGHTS
+    if entry.response.status in _REDIRECTIONS:
+        return _REDIRECTED
+    return "" if 200 <= (entry.response.status or 0) < 600 else "without an answer"
+
+
+def _target(entry: Entry) -> str:
+    """The URL that it was redirected to; empty: not known."""
+    try:
+        target = urljoin(entry.url, entry.response.redirect_url or "")
+    except ValueError:
+        return ""
+    return without_fragment(target) if entry.response.redirect_url else ""
+
+
+def _asks_for_the_whole(entry: Entry) -> bool:
+    """Whether it is a plain GET: of another method or of a range, each may get something else."""
+    is_of_a_range = entry.response.status == _PARTIAL or entry.request.header("range")
+    return entry.method == "GET" and not is_of_a_range
+
+
+def _kept(entry: Entry, size: int, asked: timedelta, document: Entry, is_of_firefox: bool) -> Kept:
+    started_ms = _ms(entry.started - document.started)
+    first_ms, last_ms = came_ms(entry, is_of_firefox)
+    return Kept(entry, type_of(entry), size, _ms(asked), started_ms + first_ms, started_ms + last_ms)
+
+
+def _ms(since: timedelta) -> float:
+    return since.total_seconds() * 1000
