@@ -25,7 +25,7 @@ _REDIRECTIONS = (301, 302, 303, 307, 308)
 _PARTIAL = 206
 
 
-class Asked(NamedTuple):
+class RequestedEntry(NamedTuple):
     """An entry, and when it was asked for, which is before it was started if it was redirected."""
 
     entry: Entry
@@ -79,7 +79,7 @@ def kept_of(log: Log, file: Path) -> tuple[list[Kept], Counter[str]]:
     return [kept[0], *sorted(kept[1:], key=lambda one: one.asked_ms)], +left_out
 
 
-def _visit(answers: list[Asked], left_out: Counter[str]) -> list[Asked]:
+def _visit(answers: list[RequestedEntry], left_out: Counter[str]) -> list[RequestedEntry]:
     """Those of the first document's page, which ends where the browser goes to another: Firefox gives both
     the same `pageref`. Empty: there is no document.
     """
@@ -106,9 +106,9 @@ def _goes_on(entry: Entry, document: Entry) -> bool:
     return goes and _is_of_one_page(entry, document)
 
 
-def _answers(entries: list[Entry]) -> tuple[list[Asked], Counter[str]]:
+def _answers(entries: list[Entry]) -> tuple[list[RequestedEntry], Counter[str]]:
     """What came, by its start; and how much else there is."""
-    answers: list[Asked] = []
+    answers: list[RequestedEntry] = []
     left_out: Counter[str] = Counter()
     first_asked: dict[str, datetime] = {}  # by the URL that was redirected to
     for entry in sorted(entries, key=lambda one: one.started):
@@ -120,7 +120,7 @@ def _answers(entries: list[Entry]) -> tuple[list[Asked], Counter[str]]:
         if reason:
             left_out[reason] += 1
         else:
-            answers.append(Asked(entry, asked))
+            answers.append(RequestedEntry(entry, asked))
     return answers, left_out
 
 
