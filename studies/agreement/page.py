@@ -122,23 +122,44 @@ class Page:
 
 
 def write(runs: Sequence[Source], folder: Path) -> list[Path]:
-    """Write the page to `folder`. BentpipeError unless the runs are of virtual and of real time, and share
-    cells.
+    """Write to `folder` the page of the runs of QUIC, and that of those of TCP, as far as they are there.
+    BentpipeError unless those of a page are of virtual and of real time, and share cells.
     """
-    virtual, real = runs
-    for source, wanted in ((virtual, "sim"), (real, "emu")):
+    files = []
+    for name, is_tcp in (("agreement", False), ("agreement-tcp", True)):
+        mine = [one for one in runs if _is_tcp(one) == is_tcp]
+        if not mine:
+            continue
+        virtual, real = _both(mine)
+        file = folder / f"{name}.md"
+        file.write_text(markdown.page(_sections(Page(virtual, real, explanations()))))
+        files.append(file)
+    return files
+
+
+def _is_tcp(source: Source) -> bool:
+    return all(one.transport == "tcp" for one in source.records)
+
+
+def _both(mine: Sequence[Source]) -> tuple[Source, Source]:
+    """The runs in virtual and in real time that a page is of; BentpipeError if these are not two such."""
+    wanted = ("sim", "emu")
+    for source, testbed in zip(mine, wanted, strict=False):
         found = sorted({one.testbed for one in source.records})
-        if found != [wanted]:
+        if found != [testbed]:
             raise BentpipeError(
-                f'{source.folder}: wanted is a run on the testbed "{wanted}", not on {", ".join(found)}',
-                f"virtual time comes first; make such a run with: bentpipe run agreement --testbed {wanted}",
+                f'{source.folder}: wanted is a run on the testbed "{testbed}", not on {", ".join(found)}',
+                "virtual time comes first; make such a run with: "
+                f"bentpipe run {source.manifest.campaign} --testbed {testbed}",
             )
-    page = Page(virtual, real, explanations())
-    text = markdown.page(_sections(page))
-    is_tcp = all(one.transport == "tcp" for one in virtual.records)
-    file = folder / ("agreement-tcp.md" if is_tcp else "agreement.md")
-    file.write_text(text)
-    return [file]
+    if len(mine) != len(wanted):
+        listed = ", ".join(str(one.folder) for one in mine)
+        raise BentpipeError(
+            f"{listed}: wanted are two runs of one transport protocol, in virtual and in real time",
+            "give --run twice for those of QUIC, and twice for those of TCP",
+        )
+    virtual, real = mine
+    return virtual, real
 
 
 def _sections(page: Page) -> list[str]:
