@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::contract::{Bye, H3, HQ_INTEROP};
 use crate::error::EndpointError;
+use crate::options::Options;
 use crate::setup::{Role, Setup};
 use crate::stack::{Event, Stack};
 use crate::test_case::TestCase;
@@ -22,11 +23,11 @@ pub enum Application {
 }
 
 impl Application {
-    /// The side that `setup` asks for.
-    pub fn new(setup: &Setup) -> Result<Self, EndpointError> {
+    /// The side that `setup` asks for; takes those of the options that are its own.
+    pub fn new(setup: &Setup, options: &mut Options) -> Result<Self, EndpointError> {
         check(setup)?;
         Ok(match (setup.role, setup.alpn.as_str()) {
-            (Role::Client, H3) => Self::H3Client(h3::Client::new(setup)?),
+            (Role::Client, H3) => Self::H3Client(h3::Client::new(setup, options)?),
             (Role::Server, H3) => Self::H3Server(h3::Server::new(setup)?),
             (Role::Client, _) => Self::HqClient(hq::Client::new(setup)?),
             (Role::Server, _) => Self::HqServer(hq::Server::new(setup)?),

@@ -90,8 +90,8 @@ fn new_endpoint<S: Stack>(setup: &Setup) -> Result<Endpoint<S>, EndpointError> {
     }
     let mut options = Options::new(setup.options.clone());
     let stack = S::new(setup, &mut options)?;
+    let application = Application::new(setup, &mut options)?;
     options.finish()?;
-    let application = Application::new(setup)?;
     Ok(Endpoint {
         stack,
         application,

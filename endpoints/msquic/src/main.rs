@@ -71,8 +71,9 @@ fn prepare(setup: &Setup) -> Result<(MsQuic, Application), EndpointError> {
     }
     let mut options = Options::new(setup.options.clone());
     let stack = MsQuic::new(setup, &mut options)?;
+    let application = Application::new(setup, &mut options)?;
     options.finish()?;
-    Ok((stack, Application::new(setup)?))
+    Ok((stack, application))
 }
 
 /// Hands what `MsQuic`'s threads tell to the application, until a client is done or a server is told to terminate.

@@ -15,10 +15,14 @@ use super::NO_ERROR;
 use super::transport::{Session, Transport};
 use crate::contract::{Bye, Statistics};
 use crate::error::EndpointError;
+use crate::options::Options;
 use crate::page::{PageLoad, browser_headers};
 use crate::setup::Setup;
 use crate::stack::{Event, Resume, Stack};
 use crate::words::{describe, missing, nanos};
+
+/// More than that no client has.
+const MOST_PARALLEL: u64 = 100_000;
 
 /// The library's end of the connection that asks.
 type Asker = SendRequest<Transport, Bytes>;
@@ -29,19 +33,23 @@ pub struct Client {
     load: Rc<RefCell<PageLoad>>,
     session: Option<Session>,
     asker: Rc<RefCell<Option<Asker>>>,
+    /// The most requests that are under way at one time.
+    most: usize,
     connected_at: Option<Duration>,
     error: Option<String>,
     done: bool,
 }
 
 impl Client {
-    /// A client with the requests of `setup`.
-    pub fn new(setup: &Setup) -> Result<Self, EndpointError> {
+    /// A client with the requests of `setup`; takes the option `parallel`.
+    pub fn new(setup: &Setup, options: &mut Options) -> Result<Self, EndpointError> {
+        let most = options.take_number("parallel", 1..=MOST_PARALLEL)?;
         Ok(Self {
             remote: setup.remote.ok_or_else(|| missing("remote"))?,
             load: Rc::new(RefCell::new(PageLoad::new(setup)?)),
             session: None,
             asker: Rc::default(),
+            most: most.map_or(usize::MAX, |it| usize::try_from(it).expect("it is small")),
             connected_at: None,
             error: None,
             done: false,
@@ -101,8 +109,7 @@ impl Client {
     /// When [`Client::advance`] is to be called next, though nothing happens.
     #[must_use]
     pub fn next_wake(&self) -> Option<Duration> {
-        // Before there is a connection nothing can be asked for.
-        let can_ask = !self.done && self.asker.borrow().is_some();
+        let can_ask = !self.done && self.session.as_ref().is_some_and(|it| self.can_ask(it));
         self.load.borrow().next_wake().filter(|_| can_ask)
     }
 
@@ -114,7 +121,7 @@ impl Client {
         };
         self.load.borrow_mut().set_time(now);
         session.pump(stack);
-        while !session.waits_for_streams()
+        while self.can_ask(&session)
             && let Some((number, asker)) = self.next()
         {
             spawn(&session, fetch(self.load.clone(), number, asker));
@@ -128,9 +135,14 @@ impl Client {
         Ok(())
     }
 
+    /// Whether there is a connection that takes one request more.
+    fn can_ask(&self, session: &Session) -> bool {
+        let is_there = self.connected_at.is_some() && self.asker.borrow().is_some();
+        is_there && !session.waits_for_streams() && self.load.borrow().under_way() < self.most
+    }
+
     /// The next resource to be asked for, if there is one, and what asks.
     fn next(&self) -> Option<(usize, Asker)> {
-        self.connected_at?;
         let asker = self.asker.borrow().clone()?;
         Some((self.load.borrow_mut().ask()?, asker))
     }

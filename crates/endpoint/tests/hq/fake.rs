@@ -144,8 +144,9 @@ impl Side {
             alpn: hq_interop(),
             page: Vec::new(),
         })?;
-        let mut application = Application::new(&setup)?;
-        let mut stack = Fake::new(&setup, &mut Options::new(BTreeMap::new()))?;
+        let mut options = Options::new(BTreeMap::new());
+        let mut application = Application::new(&setup, &mut options)?;
+        let mut stack = Fake::new(&setup, &mut options)?;
         stack.streams_allowed = 100;
         application.start(&mut stack, Duration::ZERO)?;
         Ok(Self {
