@@ -196,3 +196,13 @@ def test_a_run_of_pages_ends_with_their_times(bentpipe: Command) -> None:
         ["3", "noq", "→", "noq", "quic-pep"],
     ], "what cannot be is no line"
     assert "2 settings: noq → noq: 2 unsupported: noq does not speak h2" in done.out
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("stack", ["noq", "quinn"])
+def test_a_client_has_no_more_requests_under_way_than_it_is_to(stack: str, bentpipe: Command) -> None:
+    """Nor does it wake for what it may not ask for, which would never end."""
+    installed_or_skip(stack)
+    pair = ["--client", f"{stack}:parallel=3", "--server", stack]
+    (record,) = run(bentpipe, "--workload", "page:httparchive-median", *pair, "--out", "A")
+    assert (record["outcome"], record["requests_at_once"]) == ("ok", 3)
