@@ -1,0 +1,102 @@
+"""What the page's runs came to, by what its tables ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from bentpipe import labels
+from bentpipe.analysis.cells import Cell, cells
+from bentpipe.errors import BentpipeError
+from bentpipe.plan.treatments import DIRECT
+from bentpipe.study.quantiles import median, quantile
+from bentpipe.study.source import Source, pooled
+
+# The campaigns, as their files are called.
+H3, H1, PARALLEL, QUIC, TCP = "pages-h3", "pages-h1", "pages-parallel", "pages-quic", "pages-tcp"
+OPERATORS = ("pages-operators-tcp", "pages-operators-quic")
+_LOSS = "forward.loss"
+NONE = "0%"
+VERSIONS = {"h1": "HTTP/1.1", "h2": "HTTP/2", "h3": "HTTP/3"}
+_FAR = 1.02  # quartiles that differ by more are shown
+
+
+def loss(cell: Cell) -> str:
+    """That of the satellite, as labels have it; where a campaign sets none there is none."""
+    return labels.scenario(cell.key.scenario).values.get(_LOSS, NONE)
+
+
+def orbit(cell: Cell) -> str:
+    return labels.scenario(cell.key.scenario).name
+
+
+def http(cell: Cell) -> str:
+    """The version of HTTP, as it is written."""
+    return VERSIONS[cell.key.workload.rpartition(":")[2]]
+
+
+def has_proxies(cell: Cell) -> bool:
+    return cell.key.treatment != DIRECT
+
+
+def known_s(cell: Cell, column: str) -> list[float]:
+    """The times of the trials that succeeded."""
+    return [known for one in cell.ok if (known := getattr(one, column)) is not None]
+
+
+def seconds(cell: Cell, column: str) -> str:
+    """The median over the trials that succeeded, the quartiles where they differ, and how many failed."""
+    values = known_s(cell, column)
+    middle, low, high = median(values), quantile(values, 0.25), quantile(values, 0.75)
+    if middle is None or low is None or high is None:
+        text = "-"
+    else:
+        text = f"{middle:.2f}" + (f" ({low:.2f} to {high:.2f})" if high > _FAR * low else "")
+    failed = sum(cell.failures.values())
+    return f"{text}, {failed} failed" if failed else text
+
+
+@dataclass(frozen=True)
+class PageRuns:
+    """The runs, by the names of their campaigns."""
+
+    sources: tuple[Source, ...]
+
+    @classmethod
+    def of(cls, sources: Sequence[Source]) -> PageRuns:
+        """BentpipeError if one is of another campaign, or those of the paper's table are not there."""
+        wanted = (H3, H1, PARALLEL, QUIC, TCP, *OPERATORS)
+        for one in sources:
+            if one.manifest.campaign not in wanted:
+                raise BentpipeError(
+                    f"{one.folder}: a run of {one.manifest.campaign}, which is no campaign of this study",
+                    f"these are: {', '.join(wanted)}",
+                )
+        here = {one.manifest.campaign for one in sources}
+        if not {H3, H1} <= here:
+            raise BentpipeError(
+                f"{sources[0].folder}: wanted are the runs of the paper's table, {H3} and {H1}",
+                "make all runs with: bentpipe study pages",
+            )
+        return cls(tuple(sources))
+
+    @cached_property
+    def by_campaign(self) -> dict[str, list[Cell]]:
+        found: dict[str, list[Source]] = {}
+        for one in self.sources:
+            found.setdefault(one.manifest.campaign, []).append(one)
+        return {name: cells(pooled(mine)) for name, mine in found.items()}
+
+    def of_campaign(self, name: str) -> list[Cell]:
+        """Those of a campaign; none if it did not run."""
+        return self.by_campaign.get(name, [])
+
+    def of_table(self, scenario: str, version: str, proxies: bool, at: str) -> Cell | None:
+        """The cell beside an entry of the paper's table."""
+        name = H3 if version == "h3" else H1
+        for one in self.of_campaign(name):
+            key = (orbit(one), http(one), has_proxies(one), loss(one))
+            if key == (scenario, VERSIONS[version], proxies, at):
+                return one
+        return None
