@@ -7,10 +7,12 @@ import { anchor, brand, setting } from "./header";
 import { hops } from "./hops";
 import { miniature } from "./matrix";
 import type { Cell, CellDetail, Iteration, Matrix, Run } from "./model";
+import { page, TIMES } from "./page";
 import { pathFacts } from "./path";
 import { courses, omission, spans } from "./received";
 import { traceSection } from "./trace/section";
 import { fragment } from "./trace/window";
+import { pageSection } from "./waterfall";
 
 export function cellPage(root: HTMLElement, run: Run, detail: CellDetail): void {
   const matrix = run.matrices.find((one) => one.cells.some((cell) => cell.slug === detail.slug));
@@ -39,7 +41,7 @@ export function cellPage(root: HTMLElement, run: Run, detail: CellDetail): void 
         h(
           "p",
           { class: "subtitle" },
-          `${setting(detail)}, ${cell.h3 ? "with HTTP/3, " : ""}over ${detail.scenario}`,
+          `${setting(detail)}, ${cell.h3 && !page(detail.workload) ? "with HTTP/3, " : ""}over ${detail.scenario}`,
           typeof matrix.summary.title === "string" && `: ${matrix.summary.title}`,
         ),
         otherTreatments(run, matrix, detail),
@@ -50,6 +52,7 @@ export function cellPage(root: HTMLElement, run: Run, detail: CellDetail): void 
       "main",
       {},
       keyFigures(cell, detail),
+      pageSection(cell, detail),
       h(
         "section",
         {},
@@ -123,14 +126,18 @@ function keyFigures(cell: Cell, detail: CellDetail): HTMLElement {
       : meanAndDeviation(cell.goodput_mean_bps, cell.goodput_deviation_bps);
   const silent = cell.goodput_mean_bps === null && failed < cell.trials.length;
   const reasons = cell.failures.map(([outcome, count]) => `${count}× ${outcome}`).join(", ");
+  const median = completion_s ? duration(completion_s.median) : "–";
+  const ofFiles: [string, Child][] = [
+    ["goodput, Mbit/s", h("b", { title: silent && NO_GOODPUT }, mean)],
+    [
+      "efficiency",
+      h("b", { title: silent && NO_GOODPUT }, cell.efficiency === null ? "–" : percent(cell.efficiency)),
+    ],
+    ["median completion", h("b", {}, median)],
+  ];
   return facts(
     [
-      ["goodput, Mbit/s", h("b", { title: silent && NO_GOODPUT }, mean)],
-      [
-        "efficiency",
-        h("b", { title: silent && NO_GOODPUT }, cell.efficiency === null ? "–" : percent(cell.efficiency)),
-      ],
-      ["median completion", h("b", {}, completion_s ? duration(completion_s.median) : "–")],
+      ...(page(detail.workload) ? [["median page load", h("b", {}, median)] as [string, Child]] : ofFiles),
       ["ideal completion", h("b", {}, maybe(detail.limit_s, duration))],
       ["share of limit", h("b", {}, share_of_limit ? percent(share_of_limit.median) : "–")],
       ["median handshake", h("b", {}, handshake_s ? duration(handshake_s.median) : "–")],
@@ -230,10 +237,21 @@ function files(one: Iteration): HTMLElement {
   return h("span", { class: "files" }, plots, ...one.files.map(({ label, href }) => h("a", { href }, label)));
 }
 
+/** Of a page its times stand in place of these. */
+const OF_FILES = ["goodput", "efficiency", "first byte", "completion"];
+
+const OF_PAGES: Column[] = [
+  ...TIMES.map(([column, name]): Column => [name, (one) => maybe(one[column], duration)]),
+  ["at once", (one) => maybe(one.requests_at_once, String)],
+];
+
 /** How even flows shared is shown where there are several. */
 function columns(detail: CellDetail): Column[] {
   const shared = detail.iterations.some((one) => one.jain_index !== null);
-  return COLUMNS.filter(([heading]) => shared || heading !== JAIN);
+  const all = COLUMNS.filter(([heading]) => shared || heading !== JAIN);
+  if (!page(detail.workload)) return all;
+  const [outcome, files, ...rest] = all.filter(([heading]) => !OF_FILES.includes(heading));
+  return [outcome!, files!, ...OF_PAGES, ...rest];
 }
 
 function iterationTable(detail: CellDetail, figures: Figure[]): HTMLElement {

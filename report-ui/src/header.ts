@@ -3,6 +3,7 @@
 import { h, svg } from "./dom";
 import { bytes } from "./format";
 import type { Matrix, Run } from "./model";
+import { page } from "./page";
 
 /** The name of the project behind its sign: a path up to the satellite and down again. */
 export function brand(href: string): HTMLElement {
@@ -31,6 +32,8 @@ export function setting(of: Setting): string {
 type Setting = { workload: string; treatment: string; testbed: string };
 
 function workload(of: Setting): string {
+  const loads = page(of.workload);
+  if (loads) return `page ${loads.name} over HTTP/${loads.http}${loads.beside}`;
   const [, name, count, size] = of.workload.match(/^(\w+):(?:(\d+)x)?(\d+)$/) ?? [];
   const files = count ? `${count} files of ` : "";
   return name && size ? `${name} of ${files}${bytes(Number(size))}` : of.workload;

@@ -2,6 +2,7 @@
 
 import "./report.css";
 import "./trace/trace.css";
+import "./waterfall.css";
 import { cellPage } from "./cellPage";
 import { h } from "./dom";
 import { indexPage } from "./indexPage";

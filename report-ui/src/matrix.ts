@@ -4,12 +4,20 @@ import { properties } from "./colour";
 import { breakable, h, type Child } from "./dom";
 import { decimals, duration, mbits, NO_GOODPUT, percent } from "./format";
 import type { Cell, Margin, Matrix } from "./model";
+import { loadTime, page } from "./page";
 import { attach } from "./tooltip";
 
 export type Order = "name" | "efficiency";
 
+const OF_FILES = `Goodput in Mbit/s, mean ± standard deviation over the iterations that succeeded, with
+  efficiency (goodput / forward rate); where a file is too small for one, the median time until all has arrived.`;
+
+const OF_PAGES =
+  "Page load time (PLT): from the client's first packet until every resource is there, the median over the iterations that succeeded.";
+
 /** The table, inside the box that it scrolls in, with its caption below the box. */
 export function matrixTable(matrix: Matrix, order: Order): HTMLElement {
+  const margins = page(matrix.workload) === null;
   const [clients, servers] = [sorted(matrix.clients, order), sorted(matrix.servers, order)];
   const cells = new Map(matrix.cells.map((cell) => [pair(cell.client, cell.server), cell]));
   const head = h(
@@ -17,7 +25,7 @@ export function matrixTable(matrix: Matrix, order: Order): HTMLElement {
     {},
     h("th", { class: "corner" }, h("span", {}, "server →"), h("span", {}, "client ↓")),
     ...servers.map((server) => h("th", { scope: "col" }, breakable(server.name))),
-    h("th", { scope: "col", class: "margin" }, "client mean"),
+    margins && h("th", { scope: "col", class: "margin" }, "client mean"),
   );
   const rows = clients.map((client) =>
     h(
@@ -25,7 +33,7 @@ export function matrixTable(matrix: Matrix, order: Order): HTMLElement {
       {},
       h("th", { scope: "row" }, breakable(client.name)),
       ...servers.map((server) => h("td", {}, cellLink(cells.get(pair(client.name, server.name))))),
-      h("td", { class: "margin" }, marginValue(client)),
+      margins && h("td", { class: "margin" }, marginValue(client)),
     ),
   );
   const foot = h(
@@ -39,8 +47,8 @@ export function matrixTable(matrix: Matrix, order: Order): HTMLElement {
   const caption = h(
     "p",
     { class: "note" },
-    `Goodput in Mbit/s, mean ± standard deviation over the iterations that succeeded, with
-    efficiency (goodput / forward rate); where a file is too small for one, the median time until all has arrived. Select a cell to see its iterations.`,
+    margins ? OF_FILES : OF_PAGES,
+    " Select a cell to see its iterations.",
     matrix.total.cells_h3 > 0 && " h3: over HTTP/3; cells without this mark are over hq-interop.",
   );
   const table = h(
@@ -48,7 +56,7 @@ export function matrixTable(matrix: Matrix, order: Order): HTMLElement {
     { class: size },
     h("thead", {}, head),
     h("tbody", {}, ...rows),
-    h("tfoot", {}, foot),
+    margins && h("tfoot", {}, foot),
   );
   const box = h(
     "div",
@@ -92,7 +100,11 @@ function values(cell: Cell): Child[] {
   const places = decimals((mean ?? 0) / 1e6);
   const goodput =
     mean === null
-      ? h("span", { class: "goodput", title: NO_GOODPUT }, h("b", {}, time(cell)))
+      ? h(
+          "span",
+          { class: "goodput", title: loadTime(cell) === null ? NO_GOODPUT : "page load time" },
+          h("b", {}, time(cell)),
+        )
       : h(
           "span",
           { class: "goodput" },
@@ -109,8 +121,8 @@ function values(cell: Cell): Child[] {
 
 /** Where there is no goodput: the median time until all has arrived. */
 function time(cell: Cell): string {
-  const { completion_s } = cell.spreads;
-  return completion_s ? duration(completion_s.median) : "–";
+  const median = loadTime(cell) ?? cell.spreads.completion_s?.median;
+  return median === undefined ? "–" : duration(median);
 }
 
 function failed(cell: Cell): number {
@@ -178,9 +190,14 @@ export function miniature(matrix: Matrix, here: string): HTMLElement {
   );
 }
 
+/** What is said of a cell without a goodput. */
+function unrated(cell: Cell): string {
+  return loadTime(cell) === null ? "no goodput" : `page load time ${time(cell)}`;
+}
+
 function square(cell: Cell | undefined, here: string): Child {
   if (!cell) return null;
-  const missing = kind(cell) === "measured" ? "no goodput" : kind(cell);
+  const missing = kind(cell) === "measured" ? unrated(cell) : kind(cell);
   const value = cell.efficiency === null ? missing : percent(cell.efficiency);
   const name = `${cell.client} client, ${cell.server} server: ${value}`;
   return h("a", {

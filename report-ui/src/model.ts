@@ -1,7 +1,9 @@
 // The data of the pages, as `python/bentpipe/report/model.py` writes it. Keys carry their unit; ratios are 0 to 1.
 
 import type { Manifest } from "./schema/manifest";
+import type { PageTime } from "./page";
 import type { HopResult, ProxyResult, ShownRecord } from "./schema/record";
+import type { PageRequest } from "./schema/requests";
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
@@ -32,7 +34,10 @@ export interface Cell {
   h3: boolean;
   /** Outcome and how often, of the iterations that failed. */
   failures: [string, number][];
-  spreads: Record<"goodput_bps" | "completion_s" | "handshake_s" | "share_of_limit", Spread | null>;
+  spreads: Record<
+    "goodput_bps" | "completion_s" | "handshake_s" | "share_of_limit" | PageTime,
+    Spread | null
+  >;
   trials: Trial[];
   /** Rules that found something wrong in its trials, and in how many of them. */
   findings: [string, number][];
@@ -83,6 +88,14 @@ export interface Iteration extends ShownRecord {
   trace: { script: string | null; failure: string | null } | null;
 }
 
+/** What an iteration asked for, in the order of asking. */
+export interface Waterfall {
+  iteration: number;
+  requests: PageRequest[];
+  /** Why it cannot be shown; null if it can. */
+  failure: string | null;
+}
+
 export interface CellDetail {
   scenario: string;
   workload: string;
@@ -103,6 +116,8 @@ export interface CellDetail {
   /** The iteration that stands for the cell; null if none succeeded. */
   median: number | null;
   command: string;
+  /** Of the iteration that stands for the cell; null of anything but pages, and where it was not kept. */
+  waterfall: Waterfall | null;
   /** Between client, proxies and server; empty without proxies. */
   hops: HopResult[];
   proxies: Pick<ProxyResult, "place" | "cpu_s" | "memory_bytes">[];

@@ -1,19 +1,20 @@
 // All scenarios of a run in one table, and all failures in another.
 
 import { breakable, h, type Child } from "./dom";
-import { goodput, percent } from "./format";
+import { duration, goodput, percent } from "./format";
 import { anchor, name } from "./header";
-import type { Margin, Run } from "./model";
+import type { Margin, Matrix, Run } from "./model";
+import { loadTime, page } from "./page";
 
 /** The scenarios side by side: mean and maximum over the means of cells. */
 export function overview(run: Run): HTMLElement {
+  const isPage = ({ workload }: Matrix) => page(workload) !== null;
+  const [pages, files] = [run.matrices.some(isPage), !run.matrices.every(isPage)];
   const heads = [
     "scenario",
     "path",
-    "mean goodput",
-    "mean efficiency",
-    "best goodput",
-    "best efficiency",
+    ...(files ? ["mean goodput", "mean efficiency", "best goodput", "best efficiency"] : []),
+    ...(pages ? ["mean page load", "best page load"] : []),
     "cells without success",
     "failed trials",
   ];
@@ -23,7 +24,9 @@ export function overview(run: Run): HTMLElement {
       {},
       h("th", { scope: "row" }, h("a", { href: `#${anchor(run, matrix)}` }, name(run, matrix))),
       h("td", { class: "words" }, String(matrix.summary.title ?? "")),
-      ...totals(matrix.total),
+      ...(files ? rates(matrix.total) : []),
+      ...(pages ? loadTimes(matrix) : []),
+      ...failures(matrix.total),
     ),
   );
   const table = h(
@@ -35,7 +38,7 @@ export function overview(run: Run): HTMLElement {
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Overview" }, table);
 }
 
-function totals(total: Margin): HTMLElement[] {
+function rates(total: Margin): HTMLElement[] {
   const mbit = (bps: number | null) => (bps === null ? "–" : goodput(bps));
   const share = (ratio: number | null) => (ratio === null ? "–" : percent(ratio));
   const bar = h("span", { class: "bar", style: `--share:${total.efficiency ?? 0}`, "aria-hidden": "true" });
@@ -44,6 +47,18 @@ function totals(total: Margin): HTMLElement[] {
     h("td", {}, bar, share(total.efficiency)),
     h("td", {}, mbit(total.goodput_max_bps)),
     h("td", {}, share(total.efficiency_max)),
+  ];
+}
+
+/** Mean and least of the median page load times of cells. */
+function loadTimes({ cells }: Matrix): HTMLElement[] {
+  const known = cells.flatMap((cell) => loadTime(cell) ?? []);
+  const mean = known.reduce((sum, time) => sum + time, 0) / known.length;
+  return [mean, Math.min(...known)].map((time) => h("td", {}, known.length ? duration(time) : "–"));
+}
+
+function failures(total: Margin): HTMLElement[] {
+  return [
     h("td", {}, `${total.cells_failed} of ${total.cells}`),
     h("td", { class: total.failed ? "failure" : "" }, `${total.failed} of ${total.trials}`),
   ];

@@ -7,6 +7,7 @@ import { flaws } from "./flaws";
 import { anchor, name } from "./header";
 import { matrixTable, scale, type Order } from "./matrix";
 import type { Matrix, Run } from "./model";
+import { page } from "./page";
 import { pathFacts } from "./path";
 
 /** The section, and what draws its charts once it is in the page. */
@@ -22,6 +23,7 @@ export function scenario(run: Run, matrix: Matrix): { element: HTMLElement; star
   });
   roles.onChange(groupBy);
   const { source, notes, ...summary } = matrix.summary;
+  const rated = page(matrix.workload) === null; // pages have no goodput
   const element = h(
     "section",
     { id: anchor(run, matrix), class: "scenario" },
@@ -29,14 +31,15 @@ export function scenario(run: Run, matrix: Matrix): { element: HTMLElement; star
     facts(pathFacts(summary), "facts inline"),
     typeof notes === "string" && notes !== "" && h("p", { class: "note source" }, notes),
     typeof source === "string" && source !== "" && h("p", { class: "note source" }, `Source: ${source}`),
-    h("div", { class: "controls" }, scale(), orders.element),
+    rated && h("div", { class: "controls" }, scale(), orders.element),
     table,
     flaws(matrix),
-    h("div", { class: "controls" }, h("h3", {}, "Distribution"), nothing === null && roles.element),
-    nothing !== null && h("p", {}, nothing),
-    h("div", { class: "pair-of-charts" }, ...figures.map((figure) => figure.element)),
+    rated && h("div", { class: "controls" }, h("h3", {}, "Distribution"), nothing === null && roles.element),
+    rated && nothing !== null && h("p", {}, nothing),
+    rated && h("div", { class: "pair-of-charts" }, ...figures.map((figure) => figure.element)),
   );
   const start = () => {
+    if (!rated) return;
     for (const figure of figures) figure.start();
     if (figures[1]) followDots(figures[1]);
   };

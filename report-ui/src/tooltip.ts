@@ -3,6 +3,7 @@
 import { breakable, h } from "./dom";
 import { duration, goodput, NO_GOODPUT, percent } from "./format";
 import type { Cell, Spread } from "./model";
+import { TIMES } from "./page";
 
 const ID = "cell-tooltip";
 
@@ -39,14 +40,17 @@ function show(anchor: HTMLElement, cell: Cell): void {
 
 function content(cell: Cell): Node[] {
   const { goodput_bps, completion_s, handshake_s, share_of_limit } = cell.spreads;
+  const isPage = cell.spreads.plt_s !== null;
+  const times = isPage
+    ? TIMES.map(([column, name]) => row(name, cell.spreads[column], duration))
+    : [row("goodput", goodput_bps, goodput), row("completion", completion_s, duration)];
   const rows = [
-    row("goodput", goodput_bps, goodput),
-    row("completion", completion_s, duration),
+    ...times,
     row("handshake", handshake_s, duration),
     row("share of limit", share_of_limit, percent),
   ];
   const succeeded = cell.trials.filter((trial) => trial.outcome === "ok").length;
-  const silent = succeeded > 0 && goodput_bps === null;
+  const silent = succeeded > 0 && goodput_bps === null && !isPage;
   const heads = ["", "min", "median", "max"].map((text) => h("th", { scope: "col" }, text));
   return [
     h(

@@ -26,8 +26,8 @@ ROOT = Path(__file__).resolve().parents[2]
 IN_RUST = {"Record": "TrialResult"}
 IN_TYPESCRIPT = {"Record": "TrialRecord"}
 # Which definitions the report and the testbeds know.
-TYPESCRIPT = ("record", "manifest", "analysis")
-RUST = {"record": "crates/trial/src/schema/record.rs"}
+TYPESCRIPT = ("record", "manifest", "analysis", "requests")
+RUST = {name: f"crates/trial/src/schema/{name}.rs" for name in ("record", "requests")}
 REFERENCE = {"record": "records"}  # pages that are called otherwise than their definition
 
 

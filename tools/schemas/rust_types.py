@@ -9,10 +9,13 @@ from definition import Definition, Field, Kind, Type, Words
 
 WIDTH = 100
 PLAIN = {"text": "String", "integer": "u64", "number": "f64", "boolean": "bool", "object": "Value"}
+# Names of fields that are words of the language.
+KEYWORDS = ("type",)
 LIST, MAP, NULLABLE = "Vec<{}>", "BTreeMap<String, {}>", "Option<{}>"
 # Where types come from that a definition names in `rust`.
 FOREIGN = {
     "HostName": "bentpipe_link::HostName",
+    "ResourceType": "crate::job::ResourceType",
     "Statistics": "bentpipe_endpoint::contract::Statistics",
     "Value": "serde_json::Value",
 }
@@ -47,7 +50,8 @@ def _struct(one: Type, names: dict[str, str]) -> str:
         if field.by == "testbed":
             lines += [f"    {line}" for line in _comment(_meaning(field), width=WIDTH - 4)]
             lines += ["    #[serde(flatten)]"] if field.flatten else []
-            lines.append(f"    pub {field.name}: {field.rust or _kind(field.kind)},")
+            name = f"r#{field.name}" if field.name in KEYWORDS else field.name
+            lines.append(f"    pub {name}: {field.rust or _kind(field.kind)},")
     return "\n".join([*lines, "}"])
 
 

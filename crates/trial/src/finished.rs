@@ -15,9 +15,12 @@ use crate::evidence::{
     TestbedObservation,
 };
 use crate::job::{Job, TestCaseFacts};
-use crate::schema::Outcome;
+use crate::schema::{Outcome, PageRequests};
 use crate::setup::FlowSetup;
 use crate::verdict::{Verdict, verifier};
+
+/// The file with the requests of a page.
+const REQUESTS: &str = "requests.json";
 
 /// A trial that has run.
 pub struct FinishedTrial {
@@ -55,8 +58,9 @@ impl FinishedTrial {
         Ok(())
     }
 
-    /// Leaves in the trial's folder its trace, if that is wanted, and what is needed to find out
-    /// why programs failed. `program` is the testbed's, which the trace names.
+    /// Leaves in the trial's folder its trace with the requests of its page, if that is wanted, and
+    /// what is needed to find out why programs failed. `program` is the testbed's, which the trace
+    /// names.
     pub fn leave_files(
         &self,
         setups: &[FlowSetup],
@@ -78,6 +82,11 @@ impl FinishedTrial {
                     ends: setups.iter().map(|setup| setup.addresses(number)).collect(),
                 };
                 trace.write(&job.folder.join(trace_name(number, hop)))?;
+            }
+            let start = observation.flows[0].first_sent.unwrap_or(Time::ZERO);
+            let said = &self.measured().verdict.client.requests;
+            if let Some(requests) = PageRequests::new(job.measured(), said, start) {
+                requests.write(&job.folder.join(REQUESTS))?;
             }
         }
         for (setup, flow) in setups.iter().zip(&self.flows) {

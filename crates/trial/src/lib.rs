@@ -20,6 +20,7 @@
 mod evidence;
 mod finished;
 mod job;
+mod numbers;
 mod preparation;
 mod record;
 mod schema;

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from bentpipe.analysis import page_har
 from bentpipe.errors import UsageError
 from bentpipe.workload import page as pages
 from bentpipe.workload.page import Page, Resource, har, toml
@@ -22,13 +23,14 @@ WIDTH = 100
 @click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
 @click.pass_context
 def page(context: click.Context, as_json: bool) -> None:
-    """List the pages, show one, or make one of a recorded visit.
+    """List the pages, show one, make one of a recorded visit, or write what a trial did.
 
     \b
     Examples:
       bentpipe page
       bentpipe page show kosek
       bentpipe page import visit.har -o visit.toml
+      bentpipe page har RUN/trials/ID -o out.har
     """
     if context.invoked_subcommand is not None:
         return
@@ -88,20 +90,50 @@ def import_(file: Path, out: Path | None, force: bool) -> None:
     out = out or Path(f"{file.stem}.toml")
     if out.suffix != ".toml":
         raise UsageError(f"-o: {out} does not end with .toml", "a page is known by that: -o visit.toml")
+    _check_out(out, force)
+    found = har.read(file)
+    _write(out, toml.text(found.page))
+    click.echo(f"{out}: {len(found.page.resource)} resources, {_size(found.page.size_bytes)}")
+    for reason, count in sorted(found.left_out.items()):
+        click.echo(f"  left out, {reason}: {count}", err=True)
+
+
+@page.command("har")
+@click.argument("trial", metavar="RUN/trials/ID", type=click.Path(path_type=Path))
+@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.har",
+              help="Where it goes (default: ID.har in the current folder).")  # fmt: skip
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+def har_(trial: Path, out: Path | None, force: bool) -> None:
+    """Write what a trial did with its page as an HTTP Archive (HAR), which other tools open.
+
+    Runs keep what it is made of with the traces of their trials.
+
+    \b
+    Example:
+      bentpipe page har runs/kosek/trials/geo-tum_noq_noq_1-0a1b2c3d -o out.har
+    """
+    archive = page_har.of_trial(trial)
+    out = out or Path(f"{trial.resolve().name}.har")
+    _check_out(out, force)
+    _write(out, json.dumps(archive, indent=1) + "\n")
+    click.echo(f"{out}: {len(archive['log']['entries'])} entries")
+
+
+def _check_out(out: Path, force: bool) -> None:
+    """UsageError if a file of this name cannot be written, or is there and not to be replaced."""
     if not out.parent.is_dir():
         raise UsageError(f"-o: {out}: there is no folder {out.parent}", "make it first, or name another")
     if out.exists() and not force:
         raise UsageError(
             f"{out}: is there already", "choose another name with -o, or replace it with --force"
         )
-    found = har.read(file)
+
+
+def _write(out: Path, text: str) -> None:
     try:
-        out.write_text(toml.text(found.page))
+        out.write_text(text)
     except OSError as error:
         raise UsageError(f"-o: {out}: cannot be written: {error.strerror}", "name another file") from error
-    click.echo(f"{out}: {len(found.page.resource)} resources, {_size(found.page.size_bytes)}")
-    for reason, count in sorted(found.left_out.items()):
-        click.echo(f"  left out, {reason}: {count}", err=True)
 
 
 def _facts(one: Page) -> Iterator[tuple[str, str]]:

@@ -11,7 +11,7 @@ from bentpipe import workload
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.plan import treatments
 from bentpipe.runs.records import Record
-from bentpipe.workload.page.visit import PageVisit
+from bentpipe.workload.page.visit import TITLES, PageVisit
 
 LEGEND = (
     "seconds from the client's first packet, medians of successful trials:\n"
@@ -42,7 +42,7 @@ def tables(records: Sequence[Record]) -> Iterator[tuple[str, str, Table]]:
             if (one.key.scenario, _page(one).name) == (scenario, page):
                 through = [treatments.short(one.key.treatment, between)] if len(between) > 1 else []
                 pair = f"{one.key.client} → {one.key.server}"
-                table.add_row(_page(one).http.removeprefix("h"), pair, *through, *_times(one))
+                table.add_row(TITLES[_page(one).http].removeprefix("HTTP/"), pair, *through, *_times(one))
         yield scenario, f"page {page}", table
 
 

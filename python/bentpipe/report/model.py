@@ -25,15 +25,19 @@ from bentpipe.plan import treatments
 from bentpipe.report import slugs
 from bentpipe.report.analyses import ReadTrace
 from bentpipe.report.command import reproduce
+from bentpipe.report.waterfall import waterfall
 from bentpipe.runs.manifest import Manifest
 from bentpipe.runs.records import Record
-from bentpipe.runs.trial_files import HOP_TRACES
+from bentpipe.runs.trial_files import HOP_TRACES, REQUESTS
 from bentpipe.schema.record import SHOWN
 from bentpipe.workload import TESTCASES, Workload
 
 # What `bentpipe run` calls a run that is no campaign.
 _UNNAMED = "run"
 _NAMED = 4  # names that a heading lists before it counts them
+_SPREADS = (
+    "goodput_bps", "completion_s", "handshake_s", "share_of_limit", "rs_s", "fcp_s", "dcl_s", "plt_s",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -137,7 +141,6 @@ def _margin(name: str, group: tuple[Cell, ...]) -> dict[str, Any]:
 
 def _cell(cell: Cell, slug: str) -> dict[str, Any]:
     measured = sum(record.goodput_bps is not None for record in cell.ok)
-    spreads = ("goodput_bps", "completion_s", "handshake_s", "share_of_limit")
     return {
         "slug": slug,
         "client": cell.key.client,
@@ -147,7 +150,7 @@ def _cell(cell: Cell, slug: str) -> dict[str, Any]:
         "efficiency": cell.efficiency_mean,
         "h3": cell.h3,
         "failures": cell.failures.most_common(),
-        "spreads": {name: _spread(cell, name) for name in spreads},
+        "spreads": {name: _spread(cell, name) for name in _SPREADS},
         "trials": [
             {"iteration": r.iteration, "outcome": r.outcome, "detail": r.detail, "efficiency": r.efficiency}
             for r in cell.records
@@ -205,6 +208,7 @@ def cell_data(model: RunModel, slug: str) -> dict[str, Any]:
                 for one in first.proxies
             ),
         ],
+        "waterfall": waterfall(model.run, median),
         "hops": msgspec.to_builtins(median.hops) if median else [],
         "proxies": [
             {"place": one.place, "cpu_s": one.cpu_s, "memory_bytes": one.memory_bytes}
@@ -239,6 +243,7 @@ def _files(run: Path, trial: str) -> list[dict[str, str]]:
     folder = run / "trials" / trial
     wanted = [
         ("trace", "trace.pcapng"),
+        ("requests", REQUESTS),
         ("qlog", "qlog"),
         ("client's output", "client.log"),
         ("server's output", "server.log"),

@@ -17,7 +17,7 @@ from pathlib import Path
 from bentpipe.errors import BentpipeError, UsageError, is_full
 from bentpipe.runs import manifest
 from bentpipe.runs.records import Record, read_jsonl
-from bentpipe.runs.trial_files import HOP_TRACES, PACKETS, SUMMARY, TRACE, UNFINISHED, is_traced
+from bentpipe.runs.trial_files import HOP_TRACES, PACKETS, REQUESTS, SUMMARY, TRACE, UNFINISHED, is_traced
 from bentpipe.schema.reading import FormatError
 
 RECORDS = "records.jsonl"
@@ -145,10 +145,10 @@ class RunFolder:
         return is_traced(self.trial(trial))
 
     def forget_trace(self, trial: str) -> None:
-        """Remove a trial's trace, its analysis and qlogs; what explains a failure stays."""
+        """Remove a trial's trace, its analysis, requests and qlogs; what explains a failure stays."""
         folder = self.trial(trial)
         hops = [path.name for path in folder.glob(HOP_TRACES)]
-        for name in (TRACE, *hops, PACKETS, SUMMARY):
+        for name in (TRACE, *hops, PACKETS, SUMMARY, REQUESTS):
             (folder / name).unlink(missing_ok=True)
         shutil.rmtree(folder / "qlog", ignore_errors=True)
         if folder.exists() and not any(folder.iterdir()):

@@ -7,6 +7,7 @@ from pathlib import Path
 TRACE = "trace.pcapng"  # with proxies, of the hop at the client
 HOP_TRACES = "trace-*.pcapng"  # with proxies, of the other hops: trace-terminal-gateway.pcapng
 PACKETS = "packets.parquet"
+REQUESTS = "requests.json"  # of a page that its client reports on
 SUMMARY = "analysis.json"
 UNFINISHED = ".analysis-"  # how the folder begins that an analysis is made in
 

@@ -130,7 +130,7 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     files: dict[str, int]
     # 64 bits in hexadecimal: all that is random in the trial comes from it.
     seed: str
-    # Leave `trace.pcapng`.
+    # Leave `trace.pcapng`, and of a page [`requests.json`](requests.md).
     trace: bool
     # Leave the endpoints' qlogs.
     qlog: bool

@@ -142,7 +142,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     seed: str
     # Where the trial leaves its files, if it has any; made only then.
     folder: str
-    # Leave `trace.pcapng` there, with the TLS secrets inside.
+    # Leave `trace.pcapng` there, with the TLS secrets inside, and of a page [`requests.json`](requests.md).
     trace: bool
     # Leave `qlog/client/` and `qlog/server/` there. Writing them costs some stacks half as much again.
     qlog: bool

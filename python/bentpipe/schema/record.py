@@ -457,6 +457,7 @@ SHOWN = (
     "fcp_s",
     "dcl_s",
     "plt_s",
+    "requests_at_once",
     "virtual_s",
     "wall_s",
     "cpu_client_s",

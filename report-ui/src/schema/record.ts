@@ -319,6 +319,7 @@ export type ShownRecord = Pick<
   | "fcp_s"
   | "dcl_s"
   | "plt_s"
+  | "requests_at_once"
   | "virtual_s"
   | "wall_s"
   | "cpu_client_s"

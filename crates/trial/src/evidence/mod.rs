@@ -7,6 +7,7 @@ mod hop;
 mod packet;
 mod packet_log;
 mod program;
+mod requests;
 mod testbed;
 mod trace;
 

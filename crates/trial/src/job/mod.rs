@@ -18,9 +18,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 pub use self::chain::ProxyJob;
-pub use self::page::PageResource;
-#[cfg(test)]
-pub use self::page::ResourceType;
+pub use self::page::{PageResource, ResourceType};
 pub use self::testcase::TestCaseFacts;
 pub use self::tunnel::{TunnelJob, TunnelKind};
 

@@ -1,10 +1,10 @@
 //! Pages, as a job has them.
 
 use bentpipe_endpoint::Resource;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// The type of a resource.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ResourceType {
     /// The page itself.

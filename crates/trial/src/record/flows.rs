@@ -7,10 +7,10 @@
 use bentpipe_link::{Direction, Fate};
 use bentpipe_units::Time;
 
-use super::numbers::{float, seconds};
 use crate::evidence::{HopPackets, TestbedObservation};
 use crate::finished::{FinishedFlow, FinishedTrial};
 use crate::job::{FlowJob, Job};
+use crate::numbers::{float, seconds};
 use crate::schema::{FlowResult, Outcome};
 
 /// How a trial ended: as the flow that is measured, unless a program of another one failed, so that the trial was not the one

@@ -5,7 +5,6 @@
 mod flows;
 mod hops;
 mod link_facts;
-mod numbers;
 mod page;
 mod times;
 mod transfer;
@@ -21,7 +20,6 @@ use bentpipe_units::Time;
 use self::flows::{detail, fairness, outcome};
 use self::hops::{hops, proxies, sent};
 use self::link_facts::{MeasuredFiles, client_facts};
-use self::numbers::seconds;
 use self::page::PageTimes;
 use self::times::times;
 use self::transfer::{goodput, moved, rate_bps, received};
@@ -31,6 +29,7 @@ use crate::evidence::{
 };
 use crate::finished::FinishedTrial;
 use crate::job::{Job, TestCaseFacts};
+use crate::numbers::seconds;
 use crate::schema::{LinkCounts, TrialResult};
 
 pub use self::link_facts::path_facts;

@@ -3,8 +3,8 @@
 use bentpipe_endpoint::contract::RequestReport;
 use bentpipe_units::Time;
 
-use super::numbers::seconds;
 use crate::job::PageResource;
+use crate::numbers::seconds;
 
 /// The part of the document that is its head, a tenth: what that leads to blocks rendering.
 const HEAD: u64 = 10;

@@ -4,11 +4,11 @@ use bentpipe_link::{Direction, Ideal};
 use bentpipe_units::{Span, Time};
 
 use super::link_facts::{MeasuredFiles, link_facts};
-use super::numbers::{float, nanos};
 use super::times::Times;
 use crate::evidence::{TestbedObservation, on_wire};
 use crate::finished::{FinishedFlow, FinishedTrial};
 use crate::job::Job;
+use crate::numbers::{float, nanos};
 use crate::schema::Outcome;
 
 /// 8 · size / transfer, and its share of the rate of the link. None where that says nothing: the files came in one packet, or

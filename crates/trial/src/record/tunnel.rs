@@ -2,9 +2,9 @@
 
 use bentpipe_link::Counters;
 
-use super::numbers::float;
 use crate::evidence::TestbedObservation;
 use crate::job::Job;
+use crate::numbers::float;
 use crate::schema::TunnelResult;
 
 /// The tunnel; None where there is none, and of a trial that did not begin.

@@ -26,6 +26,8 @@ TESTCASE = "page"
 # Versions of HTTP as users call them, and their ALPN.
 VERSIONS = {"h1": "http/1.1", "h2": "h2", "h3": "h3"}
 DEFAULT_VERSION = "h3"
+# As they are written.
+TITLES = {"h1": "HTTP/1.1", "h2": "HTTP/2", "h3": "HTTP/3"}
 _ENDING: dict[ResourceType, str] = {
     "document": "html", "stylesheet": "css", "script": "js", "font": "woff2", "image": "png", "media": "mp4",
     "fetch": "json", "other": "bin",
@@ -59,7 +61,7 @@ class PageVisit(Workload):
 
     @property
     def own_title(self) -> str:
-        return f"page {self.name} over HTTP/{self.http.removeprefix('h')}"
+        return f"page {self.name} over {TITLES[self.http]}"
 
     @property
     def testcase(self) -> str:

@@ -1,4 +1,4 @@
-//! Integers of a trial as the floating-point numbers of its record.
+//! Integers of a trial as the floating-point numbers of its files.
 
 use bentpipe_units::Span;
 

@@ -1,0 +1,39 @@
+//! Requests of a page: generated from schemas/requests.toml by `make schemas`.
+
+#![allow(
+    clippy::doc_markdown,
+    reason = "the words are those of the reference page"
+)]
+
+use crate::job::ResourceType;
+use serde::Serialize;
+
+/// The requests of a page in a trial.
+#[derive(Debug, Serialize)]
+pub struct PageRequests {
+    /// Of what format this file is: the number at the top of this page.
+    pub format: u64,
+    /// One for each resource, in the order of the page, its document first.
+    pub requests: Vec<PageRequest>,
+}
+
+/// The request of a resource.
+#[derive(Debug, Serialize)]
+pub struct PageRequest {
+    /// What it was asked for by: a number, the size and the type, as in `/3-12000.css`.
+    pub path: String,
+    /// What it is: a word of [pages](pages.md).
+    pub r#type: ResourceType,
+    /// Of its body, when all of it is there.
+    pub bytes: u64,
+    /// The path of the resource that led to it. Null: the page begins with it.
+    pub initiator: Option<String>,
+    /// 0 to 7, the lowest first (RFC 9218, section 4.1).
+    pub urgency: u8,
+    /// When a connection took the request. Null: none did.
+    pub asked_s: Option<f64>,
+    /// When the response began, its head included. Null: it never did.
+    pub first_byte_s: Option<f64>,
+    /// When the response ended, all of the body being there. Null: not all of it came.
+    pub last_byte_s: Option<f64>,
+}

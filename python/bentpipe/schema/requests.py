@@ -1,0 +1,37 @@
+"""Requests of a page: generated from schemas/requests.toml by `make schemas`."""
+
+from __future__ import annotations
+
+import msgspec
+
+FORMAT = 1
+
+
+class PageRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The request of a resource."""
+
+    # What it was asked for by: a number, the size and the type, as in `/3-12000.css`.
+    path: str
+    # What it is: a word of [pages](pages.md).
+    type: str
+    # Of its body, when all of it is there, bytes.
+    bytes: int
+    # The path of the resource that led to it; null the page begins with it.
+    initiator: str | None
+    # 0 to 7, the lowest first (RFC 9218, section 4.1).
+    urgency: int
+    # When a connection took the request; null none did.
+    asked_s: float | None
+    # When the response began, its head included; null it never did.
+    first_byte_s: float | None
+    # When the response ended, all of the body being there; null not all of it came.
+    last_byte_s: float | None
+
+
+class PageRequests(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The requests of a page in a trial."""
+
+    # Of what format this file is: the number at the top of this page.
+    format: int
+    # One for each resource, in the order of the page, its document first.
+    requests: list[PageRequest]

@@ -1,0 +1,24 @@
+// What a page is to the report: its four times, and what cells and matrices of pages are called.
+
+import type { Cell } from "./model";
+
+export type PageTime = "rs_s" | "fcp_s" | "dcl_s" | "plt_s";
+
+/** The times in their order: the column of records, what it is called, until when it lasts. */
+export const TIMES: [column: PageTime, name: string, until: string][] = [
+  ["rs_s", "RS", "response start: the response to the first request begins"],
+  ["fcp_s", "FCP", "first contentful paint: what blocks rendering is there"],
+  ["dcl_s", "DOM", "DOM content: the document is there, and its stylesheets and scripts"],
+  ["plt_s", "PLT", "page load time: every resource is there"],
+];
+
+/** The page of a workload, its version of HTTP and further flows, as in `page:kosek:h3`; null for any other workload. */
+export function page(workload: string): { name: string; http: string; beside: string } | null {
+  const [, name, http, beside = ""] = workload.match(/^page:(.+?):h([123])( \+ .*)?$/) ?? [];
+  return name && http ? { name: name.replace(/#[0-9a-f]{8}$/, ""), http, beside } : null;
+}
+
+/** The median page load time of a cell; null if it has none. */
+export function loadTime(cell: Cell): number | null {
+  return cell.spreads.plt_s?.median ?? null;
+}

@@ -1,0 +1,29 @@
+// Requests of a page: generated from schemas/requests.toml by `make schemas`.
+
+/** The requests of a page in a trial. */
+export type PageRequests = {
+  /** Of what format this file is: the number at the top of this page. */
+  format: number;
+  /** One for each resource, in the order of the page, its document first. */
+  requests: PageRequest[];
+};
+
+/** The request of a resource. */
+export type PageRequest = {
+  /** What it was asked for by: a number, the size and the type, as in `/3-12000.css`. */
+  path: string;
+  /** What it is: a word of [pages](pages.md). */
+  type: string;
+  /** Of its body, when all of it is there. */
+  bytes: number;
+  /** The path of the resource that led to it. Null the page begins with it. */
+  initiator: string | null;
+  /** 0 to 7, the lowest first (RFC 9218, section 4.1). */
+  urgency: number;
+  /** When a connection took the request. Null none did. */
+  asked_s: number | null;
+  /** When the response began, its head included. Null it never did. */
+  first_byte_s: number | null;
+  /** When the response ended, all of the body being there. Null not all of it came. */
+  last_byte_s: number | null;
+};
