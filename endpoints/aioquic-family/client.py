@@ -23,14 +23,16 @@ from dialect import (
     StreamReset,
 )
 from failures import Failed
-from job import HQ, ZERORTT, Job
+from job import HQ, PAGE, ZERORTT, Job
 
 
 class Request:
     """A request and what came of it; times in ns, None: never."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, number: int, path: str) -> None:
+        self.number = number
         self.path = path
+        self.asked_ns: int | None = None  # of a page
         self.size = 0  # bytes received; in an upload: handed to the stack
         self.first_byte_ns: int | None = None
         self.last_byte_ns: int | None = None
@@ -39,8 +41,10 @@ class Request:
 
     def report(self) -> dict[str, object]:
         """What BYE says of it."""
+        asked = {} if self.asked_ns is None else {"asked_ns": self.asked_ns}
         return {
             "path": self.path,
+            **asked,
             "bytes": self.size,
             "first_byte_ns": self.first_byte_ns,
             "last_byte_ns": self.last_byte_ns,
@@ -51,7 +55,7 @@ class Client:
     """What a client does in a trial: one connection, or one that gets a ticket and one that uses it."""
 
     def __init__(self, job: Job, configuration: QuicConfiguration) -> None:
-        self.requests = [Request(path) for path in job.requests]
+        self.requests = [Request(number, path) for number, path in enumerate(job.requests)]
         self.sessions: list[ClientSession] = []
         self._job = job
         self._configuration = configuration
@@ -87,6 +91,10 @@ class Client:
 def _session_class(job: Job) -> type[ClientSession]:
     if job.alpn == HQ:
         return ClientSession
+    if job.testcase == PAGE:
+        import page
+
+        return page.PageSession
     import h3
 
     return h3.H3ClientSession
@@ -117,6 +125,11 @@ class ClientSession:
         self._by_stream: dict[int, Request] = {}
 
     @property
+    def wake_ns(self) -> int | None:
+        """When `proceed` is to be called, though nothing comes; None: never."""
+        return None
+
+    @property
     def ended(self) -> bool:
         """True if nothing is left for this connection to do."""
         return self._is_answered and not (self._wants_ticket and self.ticket is None)
@@ -141,7 +154,7 @@ class ClientSession:
         elif isinstance(event, StreamReset):
             request = self._by_stream[event.stream_id]
             self._error = self._error or f"{request.path}: reset by peer: code {event.error_code}"
-            self._finish(request)
+            self._finish(request, now_ns, is_whole=False)
         elif isinstance(event, ConnectionTerminated):
             self.close_files()
 
@@ -169,10 +182,12 @@ class ClientSession:
 
     def _ask(self, now_ns: int) -> None:
         while self._unasked and dialect.may_open_stream(self.connection):
-            request = self._unasked.popleft()
-            stream = self.connection.get_next_available_stream_id()
-            self._by_stream[stream] = request
-            self._question(stream, request, now_ns)
+            self._ask_for(self._unasked.popleft(), now_ns)
+
+    def _ask_for(self, request: Request, now_ns: int) -> None:
+        stream = self.connection.get_next_available_stream_id()
+        self._by_stream[stream] = request
+        self._question(stream, request, now_ns)
 
     def _question(self, stream: int, request: Request, now_ns: int) -> None:
         question = f"{'PUT' if self._upload else 'GET'} {request.path}\r\n".encode()
@@ -189,7 +204,7 @@ class ClientSession:
         if self._upload:
             if is_end:
                 request.last_byte_ns = now_ns
-                self._finish(request)
+                self._finish(request, now_ns, is_whole=True)
             return
         if request.store is None:
             request.store = files.create(self._folder, request.path)
@@ -201,10 +216,14 @@ class ClientSession:
             request.last_byte_ns = now_ns
             request.size += len(data)
             request.store.write(data)
+            self._arrived(request, now_ns)
         if is_end:
-            self._finish(request)
+            self._finish(request, now_ns, is_whole=True)
 
-    def _finish(self, request: Request) -> None:
+    def _arrived(self, request: Request, now_ns: int) -> None:
+        """Called when bytes of a reply have come."""
+
+    def _finish(self, request: Request, now_ns: int, *, is_whole: bool) -> None:
         request.finished = True
         if request.store is not None:
             request.store.close()

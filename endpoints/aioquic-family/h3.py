@@ -1,6 +1,6 @@
-"""Both ends of HTTP/3 (RFC 9114) in place of `hq-interop`, for sockets; without socket or clock.
+"""Both ends of HTTP/3 (RFC 9114) in place of `hq-interop`, without socket or clock.
 
-It is apart from `client` and `server`, because virtual time needs none of it, and its imports take time.
+It is apart from `client` and `server`, because most trials need none of it, and its imports take time.
 Source: `endpoints/CONTRACT.md`, section 3.
 """
 
@@ -42,9 +42,14 @@ class H3ClientSession(ClientSession):
                 (b":scheme", b"https"),
                 (b":authority", SERVER_NAME.encode()),
                 (b":path", request.path.encode()),
+                *self._headers(request),
             ],
             end_stream=True,
         )
+
+    def _headers(self, request: Request) -> list[tuple[bytes, bytes]]:
+        """Further headers of a request."""
+        return []
 
     def _receive_headers(self, said: HeadersReceived, now_ns: int) -> None:
         status = dict(said.headers).get(b":status")
@@ -53,7 +58,7 @@ class H3ClientSession(ClientSession):
             self._receive(said.stream_id, b"", said.stream_ended, now_ns)
         elif status is not None and not request.finished:  # trailers have no status
             self._error = self._error or f"{request.path}: status {status.decode()}"
-            self._finish(request)
+            self._finish(request, now_ns, is_whole=False)
 
 
 class H3ServerSession(ServerSession):

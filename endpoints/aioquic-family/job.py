@@ -3,13 +3,18 @@
 Source: `endpoints/CONTRACT.md`, sections 2 to 4.
 """
 
+# Paths are plain strings in this endpoint.
+# ruff: noqa: PTH123
+
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
 import dialect
+import discovery
 from failures import Failed, Unsupported
 from options import Options, parse
 
@@ -17,8 +22,9 @@ ROLES = ("client", "server")
 # Those in which a second connection begins with a ticket from the first.
 RESUMPTION, ZERORTT = "resumption", "zerortt"
 UPLOAD = "upload"
-HQ, H3 = "hq-interop", "h3"  # application protocols; virtual time has the first alone
-TESTCASES = ("transfer", "handshake", "longrtt", "multiplexing", RESUMPTION, ZERORTT, UPLOAD)
+PAGE = "page"
+HQ, H3 = "hq-interop", "h3"  # application protocols
+TESTCASES = ("transfer", "handshake", "longrtt", "multiplexing", RESUMPTION, ZERORTT, UPLOAD, PAGE)
 
 
 class Job(NamedTuple):
@@ -33,6 +39,8 @@ class Job(NamedTuple):
     keylog: str | None
     qlog: str | None
     alpn: str = HQ
+    page: tuple[discovery.Resource, ...] = ()  # of a client, for each request
+    report: str | None = None  # in socket mode the file for a page's BYE
 
     @property
     def tickets(self) -> bool:
@@ -59,6 +67,7 @@ def from_hello(hello: Mapping[str, object]) -> Job:
     assert isinstance(requests, list)
     role, testcase = str(hello["role"]), str(hello["testcase"])
     _check(role, testcase)
+    alpn = _alpn(hello.get("alpn"), testcase)
     name = folder_name(role, testcase)
     folder = hello.get(name)
     if not isinstance(folder, str):
@@ -72,6 +81,8 @@ def from_hello(hello: Mapping[str, object]) -> Job:
         certs=str(hello["certs"]),
         keylog=_text(hello.get("keylog")),
         qlog=_text(hello.get("qlog")),
+        alpn=alpn,
+        page=_page(hello.get("page"), role, testcase, len(requests)),
     )
 
 
@@ -79,20 +90,24 @@ def from_environment() -> Job:
     """The job that the variables of socket mode describe."""
     role, testcase = os.environ.get("ROLE", ""), os.environ.get("TESTCASE", "")
     _check(role, testcase)
+    alpn = _alpn(os.environ.get("BENTPIPE_ALPN"), testcase)
     options: dict[str, str] = {}
     for pair in os.environ.get("BENTPIPE_OPTIONS", "").split():
         name, _, value = pair.partition("=")
         options[name] = value
+    requests = tuple(path_of(url) for url in os.environ.get("REQUESTS", "").split())
     return Job(
         role=role,
         testcase=testcase,
-        requests=tuple(path_of(url) for url in os.environ.get("REQUESTS", "").split()),
+        requests=requests,
         options=parse(options, dialect.OPTIONS),
         folder=os.environ.get(folder_name(role, testcase).upper(), ""),
         certs=os.environ.get("CERTS", ""),
         keylog=os.environ.get("SSLKEYLOGFILE") or None,
         qlog=os.environ.get("QLOGDIR") or None,
-        alpn=_alpn(testcase),
+        alpn=alpn,
+        page=_page(_page_file(os.environ.get("PAGE")), role, testcase, len(requests)),
+        report=os.environ.get("REPORT") or None,
     )
 
 
@@ -113,13 +128,34 @@ def _check(role: str, testcase: str) -> None:
         raise Unsupported(f"test case {testcase!r}: not supported; known are {', '.join(TESTCASES)}")
 
 
-def _alpn(testcase: str) -> str:
-    alpn = os.environ.get("BENTPIPE_ALPN") or HQ
+def _alpn(given: object, testcase: str) -> str:
+    alpn = str(given or HQ)
     if alpn not in dialect.ALPN:
         raise Unsupported(f"application protocol {alpn!r}: unknown; known are {', '.join(dialect.ALPN)}")
-    if alpn == H3 and testcase in (RESUMPTION, ZERORTT, UPLOAD):
-        raise Unsupported(f"test case {testcase!r}: not supported in h3")
+    if alpn == (HQ if testcase == PAGE else H3) and testcase in (RESUMPTION, ZERORTT, UPLOAD, PAGE):
+        raise Unsupported(f"test case {testcase!r}: not supported in {alpn}")
     return alpn
+
+
+def _page_file(name: str | None) -> object:
+    """What the file of a page holds; None: there is none."""
+    if not name:
+        return None
+    try:
+        with open(name, "rb") as file:
+            return json.load(file)
+    except ValueError as error:
+        raise Failed(f"PAGE: {name}: {error}") from error
+
+
+def _page(given: object, role: str, testcase: str, requests: int) -> tuple[discovery.Resource, ...]:
+    """The resources of a client's page."""
+    page = () if given is None else discovery.resources(given)
+    if testcase != PAGE and page:
+        raise Failed(f'page "{len(page)} resources": there is none in test case "{testcase}"')
+    if testcase == PAGE and role == "client":
+        discovery.check(page, requests)
+    return page
 
 
 def _text(value: object) -> str | None:

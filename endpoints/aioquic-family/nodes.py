@@ -107,6 +107,9 @@ class Peer:
         while events:  # connection ids that have just been sent
             node.handle(self, events.popleft(), now_ns)
         self.wake_ns = nanos(connection.get_timer())
+        wake_ns = self.session.wake_ns
+        if wake_ns is not None and not self.ended:
+            self.wake_ns = min(self.wake_ns, wake_ns)
         if not self.ended and dialect.has_ended(connection):
             self.ended, self.session.reason = True, stack.reason(connection)
             node.after_end(now_ns)

@@ -60,6 +60,8 @@ def _session_class(job: Job) -> type[ServerSession]:
 class ServerSession:
     """One connection: answers its requests from a folder, or stores in it what is sent."""
 
+    wake_ns: int | None = None  # a server has nothing to say unasked
+
     def __init__(self, job: Job, connection: QuicConnection) -> None:
         self.connection = connection
         self.reason: str | None = None

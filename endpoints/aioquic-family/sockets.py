@@ -1,14 +1,16 @@
 """Socket mode: real UDP in real time, on the library's asyncio layer (`endpoints/CONTRACT.md`, section 3)."""
 
 # Paths are plain strings in this endpoint.
-# ruff: noqa: PTH112
+# ruff: noqa: PTH112, PTH123
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import socket
+import time
 from functools import partial
 from typing import Any
 
@@ -30,6 +32,7 @@ class SessionProtocol(QuicConnectionProtocol):
         super().__init__(session.connection)
         self.ended = asyncio.Event()
         self._session = session
+        self._waking: asyncio.TimerHandle | None = None
 
     def quic_event_received(self, event: QuicEvent) -> None:
         self._session.handle(event, int(self._loop.time() * NANOS))
@@ -37,9 +40,18 @@ class SessionProtocol(QuicConnectionProtocol):
     def transmit(self) -> None:
         self._session.proceed(int(self._loop.time() * NANOS))
         super().transmit()
+        self._wake()
         if not self.ended.is_set() and dialect.has_ended(self._session.connection):
             self._session.reason = stack.reason(self._session.connection)
             self.ended.set()
+
+    def _wake(self) -> None:
+        """Has the session proceed when it wants to, though nothing comes."""
+        if self._waking is not None:
+            self._waking.cancel()
+            self._waking = None
+        if self._session.wake_ns is not None:
+            self._waking = self._loop.call_at(self._session.wake_ns / NANOS, self.transmit)
 
 
 def main() -> int:
@@ -63,8 +75,25 @@ async def _client(job: Job) -> None:
     client.close_files()
     stack.finish_logs(configuration)
     why = client.explain()
+    if job.report is not None:
+        _write_report(job.report, client, why)
     if why is not None:
         raise Failed(f"{url}: {why}")
+
+
+def _write_report(name: str, client: Client, error: str | None) -> None:
+    """Leaves the BYE of a page in a file, with times since 1970."""
+    earlier = time.time_ns() - int(asyncio.get_running_loop().time() * NANOS)
+    requests = [_later(each.report(), earlier) for each in client.requests]
+    handshake = _later({"handshake_ns": client.handshake_ns}, earlier)
+    with open(name, "w") as file:
+        json.dump({**handshake, "requests": requests, "error": error}, file)
+
+
+def _later(report: dict[str, Any], by_ns: int) -> dict[str, Any]:
+    """The same with later times."""
+    is_time = {key: key.endswith("_ns") and value is not None for key, value in report.items()}
+    return {key: value + by_ns if is_time[key] else value for key, value in report.items()}
 
 
 async def _converse(session: ClientSession, family: int, address: Any) -> None:

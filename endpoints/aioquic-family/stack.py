@@ -37,6 +37,10 @@ class Session(Protocol):
     connection: QuicConnection
     reason: str | None  # why it ended early, once it has
 
+    @property
+    def wake_ns(self) -> int | None:
+        """When `proceed` is to be called, though nothing comes; None: never."""
+
     def handle(self, event: QuicEvent, now_ns: int) -> None:
         """Takes an event that the connection gave out at `now_ns`."""
 

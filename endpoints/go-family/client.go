@@ -26,6 +26,7 @@ type Stream interface {
 type Client struct {
 	Environment
 	requests  []*Request
+	page      *page // nil: not in the test case page
 	live      func()
 	handshake *uint64
 	err       error
@@ -48,6 +49,12 @@ func newClient(env Environment) (*Client, error) {
 			return nil, fmt.Errorf("request %q: %w", text, err)
 		}
 		c.requests = append(c.requests, r)
+	}
+	if err := env.Hello.checkPage(); err != nil {
+		return nil, err
+	}
+	if env.Hello.Loads() {
+		c.page = newPage(&env)
 	}
 	c.live, err = env.stack.NewClient(c)
 	return c, err
@@ -120,6 +127,9 @@ func (c *Client) Ask(open func() (Stream, error), requests []*Request) {
 }
 
 func (c *Client) start() error {
+	if c.page != nil {
+		c.page.start(c.Now())
+	}
 	go func() {
 		defer close(c.ended)
 		c.live()
@@ -192,6 +202,8 @@ type Request struct {
 	body   []byte  // PUT: the file
 	reply  *stored // GET: where the reply goes
 	ended  bool    // answered to its end
+
+	arrived func(bytes uint64) // of a page: so many of its bytes have come
 }
 
 // exchange sends the body, if there is one, and receives the reply to its end.
@@ -237,10 +249,13 @@ func (r *Request) receive(b []byte) error {
 		return fmt.Errorf("the answer to a PUT has %d bytes or more, want none", len(b))
 	}
 	r.answer.LastByteNS = new(r.now())
-	if r.answer.Bytes == 0 {
+	if r.answer.FirstByteNS == nil {
 		r.answer.FirstByteNS = r.answer.LastByteNS
 	}
 	r.answer.Bytes += uint64(len(b))
+	if r.arrived != nil {
+		r.arrived(r.answer.Bytes)
+	}
 	return r.reply.write(b)
 }
 

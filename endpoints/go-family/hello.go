@@ -12,11 +12,14 @@ import (
 // bubbleEpoch is the wall-clock time at which every synctest bubble starts, in Unix seconds: 1 January 2000.
 const bubbleEpoch = 946684800
 
-// The application protocols. Virtual time has the first alone.
+// The application protocols.
 const (
 	HQ = "hq-interop"
 	H3 = "h3"
 )
+
+// pageTestcase is the test case in which replies lead to further requests.
+const pageTestcase = "page"
 
 // Unsupported is a role, test case, option or option value that the program does not offer: exit code 127.
 type Unsupported struct{ What string }
@@ -50,7 +53,9 @@ type Hello struct {
 	Certs     string            `json:"certs"`
 	Keylog    string            `json:"keylog"`
 	Qlog      string            `json:"qlog"`
-	ALPN      string            `json:"-"` // in virtual time HQ
+	ALPN      string            `json:"alpn"`
+	Page      []Resource        `json:"page"`
+	Report    string            `json:"-"` // in socket mode a file for BYE
 }
 
 // Ready is the body of READY.
@@ -71,9 +76,27 @@ type Bye struct {
 // Answer is what has come of a request so far.
 type Answer struct {
 	Path        string  `json:"path"`
+	AskedNS     *uint64 `json:"asked_ns,omitempty"` // in page
 	Bytes       uint64  `json:"bytes"`
 	FirstByteNS *uint64 `json:"first_byte_ns"`
 	LastByteNS  *uint64 `json:"last_byte_ns"`
+}
+
+// later is the BYE with times that count from earlier, by so many ns.
+func (b Bye) later(ns uint64) Bye {
+	shift := func(time *uint64) *uint64 {
+		if time == nil {
+			return nil
+		}
+		return new(*time + ns)
+	}
+	b.HandshakeNS = shift(b.HandshakeNS)
+	b.Requests = slices.Clone(b.Requests)
+	for i := range b.Requests {
+		r := &b.Requests[i]
+		r.AskedNS, r.FirstByteNS, r.LastByteNS = shift(r.AskedNS), shift(r.FirstByteNS), shift(r.LastByteNS)
+	}
+	return b
 }
 
 // parseHello reads HELLO, with its seed, and checks what matters in virtual time only.
@@ -109,6 +132,9 @@ func (h *Hello) check(stack *Stack) error {
 	if h.ALPN == H3 && (h.Resumes() || h.uploads()) {
 		return Unsupported{fmt.Sprintf("test case %s in h3: it is of hq-interop", h.Testcase)}
 	}
+	if h.ALPN == HQ && h.Loads() {
+		return Unsupported{"test case page in hq-interop: it is of h3"}
+	}
 	for name, value := range h.Options {
 		if err := stack.CheckOption(name, value); err != nil {
 			return err
@@ -119,6 +145,9 @@ func (h *Hello) check(stack *Stack) error {
 
 // Resumes is true in the test cases that have two connections, of which the second resumes the session of the first.
 func (h *Hello) Resumes() bool { return h.Testcase == "resumption" || h.Testcase == "zerortt" }
+
+// Loads is true in the test case page.
+func (h *Hello) Loads() bool { return h.Testcase == pageTestcase }
 
 func (h *Hello) uploads() bool { return h.Testcase == "upload" }
 

@@ -2,6 +2,7 @@ package family
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -26,6 +27,10 @@ func socketHello() (*Hello, error) {
 		Keylog:    os.Getenv("SSLKEYLOGFILE"),
 		Qlog:      os.Getenv("QLOGDIR"),
 		ALPN:      cmp.Or(os.Getenv("BENTPIPE_ALPN"), HQ),
+		Report:    os.Getenv("REPORT"),
+	}
+	if err := h.readPage(os.Getenv("PAGE")); err != nil {
+		return nil, err
 	}
 	for _, pair := range strings.Fields(os.Getenv("BENTPIPE_OPTIONS")) {
 		name, value, ok := strings.Cut(pair, "=")
@@ -35,6 +40,21 @@ func socketHello() (*Hello, error) {
 		h.Options[name] = value
 	}
 	return h, nil
+}
+
+// readPage reads the resources of a page from a file, as HELLO has them; without a name there are none.
+func (h *Hello) readPage(name string) error {
+	if name == "" {
+		return nil
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return fmt.Errorf("PAGE: %w", err)
+	}
+	if err := json.Unmarshal(text, &h.Page); err != nil {
+		return fmt.Errorf("PAGE %q: it is no page as endpoints/CONTRACT.md has them: %w", name, err)
+	}
+	return nil
 }
 
 // runSockets is the program in socket mode.
@@ -53,14 +73,14 @@ func (stack *Stack) runSockets() error {
 		return err
 	}
 	if h.Role == "client" {
-		err = socketClient(env)
+		err = socketClient(env, start)
 	} else {
 		err = socketServer(env)
 	}
 	return errors.Join(err, env.Logs.write())
 }
 
-func socketClient(env Environment) error {
+func socketClient(env Environment, start time.Time) error {
 	if len(env.Hello.Requests) == 0 {
 		return errors.New("REQUESTS is empty: want URLs")
 	}
@@ -86,8 +106,26 @@ func socketClient(env Environment) error {
 		return err
 	}
 	<-c.ended
+	if err := c.writeReport(start); err != nil {
+		return err
+	}
 	if why := c.why(); why != nil {
 		return errors.New(*why)
+	}
+	return nil
+}
+
+// writeReport leaves the BYE of a page in the file that the trial asks for, with times since 1970.
+func (c *Client) writeReport(start time.Time) error {
+	if c.Hello.Report == "" {
+		return nil
+	}
+	text, err := json.Marshal(c.report().later(uint64(start.UnixNano())))
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(c.Hello.Report, text, 0o644); err != nil {
+		return fmt.Errorf("REPORT: %w", err)
 	}
 	return nil
 }

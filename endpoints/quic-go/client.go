@@ -88,7 +88,12 @@ func (c *client) ask(conn *quic.Conn, requests []*family.Request) {
 		return stream{s}, err
 	}
 	if c.Hello.ALPN == family.H3 {
-		open = openH3(conn)
+		openHTTP := openH3(conn)
+		if c.Hello.Loads() {
+			c.Load(openHTTP, conn.Context().Done())
+			return
+		}
+		open = func() (family.Stream, error) { return openHTTP() }
 	}
 	c.Ask(open, requests)
 	for _, r := range requests {

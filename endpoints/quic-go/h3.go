@@ -15,9 +15,9 @@ import (
 )
 
 // openH3 starts HTTP/3 on a connection, and returns how a request stream of it is opened.
-func openH3(conn *quic.Conn) func() (family.Stream, error) {
+func openH3(conn *quic.Conn) func() (family.HTTPStream, error) {
 	session := (&http3.Transport{DisableCompression: true}).NewClientConn(conn)
-	return func() (family.Stream, error) {
+	return func() (family.HTTPStream, error) {
 		s, err := session.OpenRequestStream(context.Background())
 		return &requestStream{RequestStream: s}, err
 	}
@@ -26,29 +26,46 @@ func openH3(conn *quic.Conn) func() (family.Stream, error) {
 // requestStream takes the question of hq-interop and asks it in HTTP/3; what is read from it is the content of a reply.
 type requestStream struct {
 	*http3.RequestStream
-	answered bool
+	status int // 0: there is no answer yet
 }
 
 func (s *requestStream) Write(question []byte) (int, error) {
 	method, path, _ := strings.Cut(strings.TrimSuffix(string(question), "\r\n"), " ")
-	request := &http.Request{Method: method, URL: &url.URL{Scheme: "https", Host: serverName, Path: path}, Host: serverName}
-	if err := s.SendRequestHeader(request); err != nil {
-		return 0, err
-	}
-	return len(question), nil
+	return len(question), s.ask(method, path, nil)
 }
 
-func (s *requestStream) Read(b []byte) (int, error) {
-	if !s.answered {
+func (s *requestStream) Get(path string, headers [][2]string) error {
+	fields := http.Header{}
+	for _, field := range headers {
+		fields[field[0]] = []string{field[1]}
+	}
+	return s.ask(http.MethodGet, path, fields)
+}
+
+func (s *requestStream) ask(method, path string, fields http.Header) error {
+	address := &url.URL{Scheme: "https", Host: serverName, Path: path}
+	return s.SendRequestHeader(&http.Request{Method: method, URL: address, Host: serverName, Header: fields})
+}
+
+func (s *requestStream) Status() (int, error) {
+	if s.status == 0 {
 		reply, err := s.ReadResponse()
 		if err != nil {
 			return 0, err
 		}
-		if reply.StatusCode != http.StatusOK {
-			s.Refuse()
-			return 0, fmt.Errorf("status %d", reply.StatusCode)
-		}
-		s.answered = true
+		s.status = reply.StatusCode
+	}
+	return s.status, nil
+}
+
+func (s *requestStream) Read(b []byte) (int, error) {
+	status, err := s.Status()
+	if err != nil {
+		return 0, err
+	}
+	if status != http.StatusOK {
+		s.Refuse()
+		return 0, fmt.Errorf("status %d", status)
 	}
 	return s.RequestStream.Read(b)
 }

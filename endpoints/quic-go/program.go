@@ -24,7 +24,7 @@ var goMod string
 var program = &family.Stack{
 	Name:        "quic-go",
 	Version:     "quic-go " + family.Version(goMod, "github.com/quic-go/quic-go"),
-	Testcases:   []string{"transfer", "handshake", "longrtt", "multiplexing", "resumption", "zerortt", "upload"},
+	Testcases:   []string{"transfer", "handshake", "longrtt", "multiplexing", "resumption", "zerortt", "upload", "page"},
 	ALPN:        []string{family.H3},
 	CheckOption: func(name, value string) error { return setOption(&quic.Config{}, name, value) },
 	NewClient:   newClient,

@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from conftest import Command, installed_or_skip
+from laboratory import Lab, Outcome
 
 from bentpipe import paths
 from bentpipe.stacks import catalogue
@@ -57,6 +59,29 @@ def test_a_stack_repeats(bentpipe: Command, name: str) -> None:
     first, again = (hashes(bentpipe, clients, servers, out) for out in "AB")
     assert first == again
     assert len(set(first.values())) == len(first) == 2 * len(clients) * len(servers)
+
+
+@pytest.mark.parametrize("testcase", ["transfer", "handshake", "longrtt", "multiplexing"])
+@pytest.mark.parametrize("name", ["aioquic", "quic-go", "noq"])
+def test_a_stack_repeats_over_http3(name: str, testcase: str, tmp_path: Path) -> None:
+    """Files over HTTP/3, which no trial of two stacks with hq-interop is of."""
+    stack = installed_or_skip(name)
+    lab = Lab(tmp_path, stack.command("virtual-time"), lose_every=50)
+    count = 150 if testcase == "multiplexing" else 3  # more than a server allows at first
+    paths = [f"small-{i}" for i in range(count)]
+    for path in paths:
+        (tmp_path / "www" / path).write_bytes(path.encode() * 100)
+
+    def trial() -> Outcome:
+        asked = {"testcase": testcase, "alpn": "h3"}
+        requests = [f"https://server:443/{path}" for path in ["file", *paths]]
+        return lab.trial(client={**asked, "requests": requests}, server=asked)
+
+    outcome = trial()
+    assert [bye["error"] for bye in outcome.byes] == [None, None]
+    for path in ["file", *paths]:
+        assert (tmp_path / "downloads" / path).read_bytes() == (tmp_path / "www" / path).read_bytes()
+    assert trial().hash == outcome.hash
 
 
 def test_bentpipe_stacks_says_which_do_not_repeat(bentpipe: Command) -> None:

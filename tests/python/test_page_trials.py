@@ -31,10 +31,11 @@ def run(bentpipe: Command, *arguments: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.virtual_time
-def test_a_page_is_loaded_over_http3_and_repeats(bentpipe: Command) -> None:
+@pytest.mark.parametrize("stack", ["quinn", "quic-go", "aioquic"])
+def test_a_page_is_loaded_over_http3_and_repeats(stack: str, bentpipe: Command) -> None:
     installed_or_skip("noq")
-    installed_or_skip("quinn")
-    pair = ["--client", "noq,quinn", "--server", "noq,quinn"]
+    installed_or_skip(stack)
+    pair = ["--client", f"noq,{stack}", "--server", f"noq,{stack}"]
     records = run(bentpipe, "--workload", "page:kosek", *pair, "--out", "A")
     again = run(bentpipe, "--workload", "page:kosek:h3", *pair, "--out", "B")
     assert len(records) == 4
@@ -65,10 +66,12 @@ def test_a_page_is_loaded_over_tcp_and_repeats(bentpipe: Command) -> None:
 
 
 @pytest.mark.virtual_time
-def test_resources_are_asked_for_when_they_are_found(bentpipe: Command) -> None:
-    installed_or_skip("noq")
+@pytest.mark.parametrize("stack", ["noq", "quic-go", "aioquic"])
+def test_resources_are_asked_for_when_they_are_found(stack: str, bentpipe: Command) -> None:
+    installed_or_skip(stack)
     Path("p.toml").write_text(PAGE)
-    (record,) = run(bentpipe, "--workload", "page:p.toml", "--client", "noq", "--server", "noq", "--out", "A")
+    pair = ["--client", stack, "--server", stack]
+    (record,) = run(bentpipe, "--workload", "page:p.toml", *pair, "--out", "A")
     assert record["outcome"] == "ok" and record["workload"].startswith("page:p.toml#")
     # The last one 3 s after the script, which is a part of the DOM's content.
     assert 3.03 < record["plt_s"] - record["dcl_s"] < 3.2
