@@ -9,17 +9,20 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import test_times
 
 ROOT = test_times.ROOT
 PYTHON = str(ROOT / ".venv" / "bin" / "python")
+WORK = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
 RUST = ["cargo", "test", "--workspace", "--release", "--locked"]
 # Takes the place of the C library's clock, so it is a program of its own, with a feature of its own.
 CLOCK = [*RUST, "--features", "bentpipe-endpoint/interposed-clock", "--test", "interposed_clock"]
@@ -44,10 +47,14 @@ def parts(shuffle: str | None) -> Iterator[Part]:
         "compiling the Rust tests", "building", [[*RUST, "--no-run", "-q"], [*CLOCK, "--no-run", "-q"]]
     )
     yield Part("Rust", "Rust", [[*RUST, "--", "--quiet"], CLOCK])
-    vet, test = ["go", "vet", "./..."], ["go", "test", "./..."]
+    vet = ["go", "vet", "./..."]
     # An older Go, which cannot fetch the one that go.mod asks for, cannot even list.
     listing = ("go", "list", "./...")
-    for name, commands in (("go-family", [vet, test]), ("quic-go", [vet, test]), ("x-net", [vet])):
+    for name, commands in (
+        ("go-family", [vet, go_test("go-family")]),
+        ("quic-go", [vet, go_test("quic-go")]),
+        ("x-net", [vet]),
+    ):
         yield Part(f"Go, {name}", "Go", commands, f"endpoints/{name}", listing, "https://go.dev/dl")
     checks = [[*NPM, check] for check in ("check-types", "check-format", "test", "check-bundle")]
     site = [["npm", "ci", "--silent"], *checks]
@@ -55,6 +62,12 @@ def parts(shuffle: str | None) -> Iterator[Part]:
     side_by_side = ["-n", str(len(os.sched_getaffinity(0))), "--dist", "worksteal"]
     yield pytest("Python, side by side", "not emulated", side_by_side, shuffle)
     yield pytest("Python, emulated links", "emulated", [], shuffle)
+
+
+def go_test(name: str) -> list[str]:
+    """The tests of a folder of Go, with the library that its program is built with."""
+    overlay = f'"$(sh ../go-family/overlay.sh {shlex.quote(str(WORK / "stacks" / name))})"'
+    return ["sh", "-c", f"go test -overlay {overlay} ./..."]
 
 
 def pytest(title: str, marks: str, further: list[str], shuffle: str | None) -> Part:

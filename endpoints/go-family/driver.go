@@ -7,7 +7,6 @@ import (
 	"math"
 	"net"
 	"net/netip"
-	"runtime"
 	"testing/synctest"
 	"time"
 )
@@ -151,7 +150,4 @@ func (d *driver) sleepUntil(t uint64) {
 // settle waits until the stack and the role have nothing left to do at this instant.
 func settle() {
 	synctest.Wait()
-	// Going through the run queue starts a new time slice. The scheduler would otherwise, after 10 ms of wall time, take
-	// the processor from a goroutine at an arbitrary point.
-	runtime.Gosched()
 }
