@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from bentpipe import labels
 from bentpipe.analysis.cells import Cell
 from bentpipe.study.quantiles import median
+from bentpipe.workload.page.visit import TITLES
 
 from .published import Published
-from .runs import NONE, OPERATORS, PARALLEL, QUIC, VERSIONS, PageRuns, has_proxies, http, known_s, loss, orbit
+from .runs import NONE, OPERATORS, PARALLEL, QUIC, PageRuns, has_proxies, http, known_s, loss, orbit, seconds
 
 _GEO = "geo-tum"
 
@@ -22,9 +23,9 @@ def section(runs: PageRuns, said: Published) -> Iterator[str]:
 
 
 def plt_s(cell: Cell | None) -> str:
-    """The median page load time."""
-    value = None if cell is None else median(known_s(cell, "plt_s"))
-    return "-" if value is None else f"{value:.2f} s"
+    """The median page load time, and the quartiles where they differ."""
+    middle, space, quartiles = ("-" if cell is None else seconds(cell, "plt_s")).partition(" ")
+    return f"{middle} s{space}{quartiles}"
 
 
 def _as_published(runs: PageRuns, said: Published) -> Iterator[str]:
@@ -32,7 +33,7 @@ def _as_published(runs: PageRuns, said: Published) -> Iterator[str]:
         if row.scenario == _GEO and not row.proxies:
             here = runs.of_table(_GEO, row.http, False, NONE)
             yield (
-                f"Over GEO without losses or proxies the page is there over {VERSIONS[row.http]} after "
+                f"Over GEO without losses or proxies the page is there over {TITLES[row.http]} after "
                 f"{plt_s(here)}; published are {row.plt[0] / 1000:.2f} s."
             )
 
@@ -79,7 +80,7 @@ def _operators(runs: PageRuns) -> Iterator[str]:
 
 def _is_of(cell: Cell, proxies: bool) -> bool:
     """QUIC goes past proxies of TCP."""
-    return http(cell) == VERSIONS["h3"] or has_proxies(cell) == proxies
+    return http(cell) == TITLES["h3"] or has_proxies(cell) == proxies
 
 
 def _order(cells: Iterable[Cell]) -> str:

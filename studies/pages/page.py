@@ -13,17 +13,18 @@ from bentpipe.study import footing, markdown
 from bentpipe.study.markdown import literal, table, trials
 from bentpipe.study.quantiles import median
 from bentpipe.study.source import Source
+from bentpipe.workload.page.visit import TITLES
 
 from . import glance, published
 from .published import Published, TableRow
 from .runs import (
     H1,
     H3,
+    LOSS,
     OPERATORS,
     PARALLEL,
     QUIC,
     TCP,
-    VERSIONS,
     PageRuns,
     has_proxies,
     http,
@@ -62,6 +63,7 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     found, said = PageRuns.of(runs), published.load()
     parts = ["# Pages over satellites", _TEXT, *glance.section(found, said), *_table_two(found, said)]
     parts += _at_once(found, said)
+    parts += _at_loss(found, said)
     parts += _others(found, QUIC, "Other senders and proxies of QUIC")
     parts += _others(found, TCP, "HTTP/1.1 and HTTP/2 over TLS")
     parts += _operators(found)
@@ -86,7 +88,7 @@ def _table_two(runs: PageRuns, said: Published) -> Iterator[str]:
 
 
 def _row_title(row: TableRow) -> str:
-    return f"{row.scenario}, {VERSIONS[row.http]}{', proxies' if row.proxies else ''}"
+    return f"{row.scenario}, {TITLES[row.http]}{', proxies' if row.proxies else ''}"
 
 
 def _row(runs: PageRuns, said: Published, row: TableRow, column: str) -> Iterator[str]:
@@ -117,6 +119,31 @@ def _at_once(runs: PageRuns, said: Published) -> Iterator[str]:
         rows.append(["published", *theirs * len(servers)])
         yield table(head, rows)
         yield _nearest(scenario, mine, row)
+
+
+def _at_loss(runs: PageRuns, said: Published) -> Iterator[str]:
+    here = runs.of_campaign(LOSS)
+    if not here:
+        return
+    yield "## Proxies at 1 % of loss"
+    direct, proxies = (
+        next(one for one in said.table if (one.scenario, one.http, one.proxies) == ("geo-tum", "h3", has))
+        for has in (False, True)
+    )
+    without, through = (f"{one.plt[-1] / 1000:.2f} s" for one in (direct, proxies))
+    yield (
+        f"Over GEO with 1 % of loss the source's proxies bring the page sooner: after {without} without, "
+        f"after {through} with them. Here those with NewReno do not. Which of two things that differ turns "
+        "it: what the client has under way at once, or the congestion control of the proxies? Medians and "
+        f"quartiles in seconds, of {trials({len(one.records) for one in here})} of each."
+    )
+    rows = []
+    for one in here:
+        chain = labels.treatment(one.key.treatment).chain
+        options = labels.variant(chain.partition(",")[0]).options if chain else {}
+        name = f"proxies with {options.get('cc', '')}" if options else "direct"
+        rows.append([_most(one.key.client), name, seconds(one, "fcp_s"), seconds(one, "plt_s")])
+    yield table(["requests at once", "", "FCP", "PLT"], rows, left=2)
 
 
 def _window(server: str) -> str:
@@ -177,7 +204,7 @@ def _operators(runs: PageRuns) -> Iterator[str]:
 
 
 def _way(cell: Cell) -> str:
-    if http(cell) == VERSIONS["h3"]:
+    if http(cell) == TITLES["h3"]:
         return f"{http(cell)}, {literal(cell.key.server)}"
     return f"{http(cell)}, {'proxies' if has_proxies(cell) else 'direct'}"
 

@@ -12,13 +12,14 @@ from bentpipe.errors import BentpipeError
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.study.quantiles import median, quantile
 from bentpipe.study.source import Source, pooled
+from bentpipe.workload.page.visit import TITLES
 
 # The campaigns, as their files are called.
-H3, H1, PARALLEL, QUIC, TCP = "pages-h3", "pages-h1", "pages-parallel", "pages-quic", "pages-tcp"
+H3, H1, PARALLEL, LOSS = "pages-h3", "pages-h1", "pages-parallel", "pages-loss"
+QUIC, TCP = "pages-quic", "pages-tcp"
 OPERATORS = ("pages-operators-tcp", "pages-operators-quic")
 _LOSS = "forward.loss"
 NONE = "0%"
-VERSIONS = {"h1": "HTTP/1.1", "h2": "HTTP/2", "h3": "HTTP/3"}
 _FAR = 1.02  # quartiles that differ by more are shown
 
 
@@ -33,7 +34,7 @@ def orbit(cell: Cell) -> str:
 
 def http(cell: Cell) -> str:
     """The version of HTTP, as it is written."""
-    return VERSIONS[cell.key.workload.rpartition(":")[2]]
+    return TITLES[cell.key.workload.rpartition(":")[2]]
 
 
 def has_proxies(cell: Cell) -> bool:
@@ -66,7 +67,7 @@ class PageRuns:
     @classmethod
     def of(cls, sources: Sequence[Source]) -> PageRuns:
         """BentpipeError if one is of another campaign, or those of the paper's table are not there."""
-        wanted = (H3, H1, PARALLEL, QUIC, TCP, *OPERATORS)
+        wanted = (H3, H1, PARALLEL, LOSS, QUIC, TCP, *OPERATORS)
         for one in sources:
             if one.manifest.campaign not in wanted:
                 raise BentpipeError(
@@ -97,6 +98,6 @@ class PageRuns:
         name = H3 if version == "h3" else H1
         for one in self.of_campaign(name):
             key = (orbit(one), http(one), has_proxies(one), loss(one))
-            if key == (scenario, VERSIONS[version], proxies, at):
+            if key == (scenario, TITLES[version], proxies, at):
                 return one
         return None
