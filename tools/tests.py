@@ -66,8 +66,8 @@ def parts(shuffle: str | None) -> Iterator[Part]:
 
 def go_test(name: str) -> list[str]:
     """The tests of a folder of Go, with the library that its program is built with."""
-    overlay = f'"$(sh ../go-family/overlay.sh {shlex.quote(str(WORK / "stacks" / name))})"'
-    return ["sh", "-c", f"go test -overlay {overlay} ./..."]
+    work = shlex.quote(str(WORK / "stacks" / name))
+    return ["sh", "-c", f'overlay=$(sh ../go-family/overlay.sh {work}) && go test -overlay "$overlay" ./...']
 
 
 def pytest(title: str, marks: str, further: list[str], shuffle: str | None) -> Part:

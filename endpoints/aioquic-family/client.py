@@ -153,8 +153,9 @@ class ClientSession:
             self._close_if_ended()
         elif isinstance(event, StreamReset):
             request = self._by_stream[event.stream_id]
-            self._error = self._error or f"{request.path}: reset by peer: code {event.error_code}"
-            self._finish(request, now_ns, is_whole=False)
+            if not request.finished:
+                self._error = self._error or f"{request.path}: reset by peer: code {event.error_code}"
+                self._finish(request, now_ns, is_whole=False)
         elif isinstance(event, ConnectionTerminated):
             self.close_files()
 

@@ -56,7 +56,8 @@ class H3ClientSession(ClientSession):
         request = self._by_stream[said.stream_id]
         if status == OK:
             self._receive(said.stream_id, b"", said.stream_ended, now_ns)
-        elif status is not None and not request.finished:  # trailers have no status
+        # Trailers have no status, and what is informational comes before the answer.
+        elif status is not None and not status.startswith(b"1") and not request.finished:
             self._error = self._error or f"{request.path}: status {status.decode()}"
             self._finish(request, now_ns, is_whole=False)
 

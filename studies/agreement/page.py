@@ -125,20 +125,18 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     """Write to `folder` the page of the runs of QUIC, and that of those of TCP, as far as they are there.
     BentpipeError unless those of a page are of virtual and of real time, and share cells.
     """
-    files = []
-    for name, is_tcp in (("agreement", False), ("agreement-tcp", True)):
-        mine = [one for one in runs if _is_tcp(one) == is_tcp]
-        if not mine:
-            continue
-        virtual, real = _both(mine)
-        file = folder / f"{name}.md"
-        file.write_text(markdown.page(_sections(Page(virtual, real, explanations()))))
-        files.append(file)
-    return files
+    pages = {
+        name: Page(*_both(mine), explanations())
+        for name, is_tcp in (("agreement", False), ("agreement-tcp", True))
+        if (mine := [one for one in runs if _is_tcp(one) == is_tcp])
+    }
+    for name, page in pages.items():
+        (folder / f"{name}.md").write_text(markdown.page(_sections(page)))
+    return [folder / f"{name}.md" for name in pages]
 
 
 def _is_tcp(source: Source) -> bool:
-    return all(one.transport == "tcp" for one in source.records)
+    return bool(source.records) and all(one.transport == "tcp" for one in source.records)
 
 
 def _both(mine: Sequence[Source]) -> tuple[Source, Source]:

@@ -46,16 +46,22 @@ def known_s(cell: Cell, column: str) -> list[float]:
     return [known for one in cell.ok if (known := getattr(one, column)) is not None]
 
 
-def seconds(cell: Cell, column: str) -> str:
-    """The median over the trials that succeeded, the quartiles where they differ, and how many failed."""
+def seconds(cell: Cell, column: str, unit: str = "") -> str:
+    """The median over the trials that succeeded, the quartiles where they differ by more than 2 %, and how
+    many failed.
+    """
     values = known_s(cell, column)
     middle, low, high = median(values), quantile(values, 0.25), quantile(values, 0.75)
     if middle is None or low is None or high is None:
         text = "-"
     else:
-        text = f"{middle:.2f}" + (f" ({low:.2f} to {high:.2f})" if high > _FAR * low else "")
+        text = f"{middle:.2f}{unit}" + (f" ({low:.2f} to {high:.2f})" if high > _FAR * low else "")
     failed = sum(cell.failures.values())
     return f"{text}, {failed} failed" if failed else text
+
+
+def shown_loss(at: str) -> str:
+    return at.replace("%", " %")
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ def of_trial(folder: Path) -> dict[str, Any]:
     read.
     """
     record, run = _record(folder)
-    if not page_requests.is_page(record):
+    if not workload.is_page(record.workload):
         raise UsageError(
             f"{folder}: loaded no page, but {workload.title(record.workload)}",
             "give a trial of a page, as of --workload page:kosek",

@@ -18,11 +18,6 @@ from bentpipe.schema.requests import PageRequests
 from bentpipe.workload.page.visit import PageVisit
 
 
-def is_page(record: Record) -> bool:
-    """Whether the trial loaded a page."""
-    return isinstance(workload.known(record.workload), PageVisit)
-
-
 def of_trial(folder: Path, record: Record) -> PageRequests:
     """Those of the trial in RUN/trials/ID. Errors are those of `requests.read`."""
     found = requests.read(folder)

@@ -16,13 +16,8 @@ from bentpipe.workload.page.visit import TITLES, PageVisit
 LEGEND = (
     "seconds from the client's first packet, medians of successful trials:\n"
     "response start, first contentful paint, DOM content, page load time;\n"
-    "and the most requests at once"
+    "and the most requests at once, likewise; (n!): n trials failed"
 )
-
-
-def is_page(text: str) -> bool:
-    """Whether a record's workload is a page."""
-    return isinstance(workload.known(text), PageVisit)
 
 
 def tables(records: Sequence[Record]) -> Iterator[tuple[str, str, Table]]:
@@ -30,20 +25,25 @@ def tables(records: Sequence[Record]) -> Iterator[tuple[str, str, Table]]:
     no line.
     """
     started = [one for one in cells(records) if set(one.failures) != {"unsupported"} or one.ok]
-    keys = dict.fromkeys((one.key.scenario, _page(one).name) for one in started)
     between = {one.key.treatment for one in started}
-    for scenario, page in keys:
+    for key in dict.fromkeys(map(_key, started)):
         table = Table(box=None, pad_edge=False, padding=(0, 1))
         for name in ("HTTP", "client → server", *(["treatment"] if len(between) > 1 else [])):
             table.add_column(name, overflow="fold")
         for name in ("RS", "FCP", "DOM", "PLT", "at once"):
             table.add_column(name, justify="right")
         for one in started:
-            if (one.key.scenario, _page(one).name) == (scenario, page):
+            if _key(one) == key:
                 through = [treatments.short(one.key.treatment, between)] if len(between) > 1 else []
                 pair = f"{one.key.client} → {one.key.server}"
                 table.add_row(TITLES[_page(one).http].removeprefix("HTTP/"), pair, *through, *_times(one))
-        yield scenario, f"page {page}", table
+        scenario, page, flows = key
+        yield scenario, f"page {page}{''.join(f' beside {one}' for one in flows)}", table
+
+
+def _key(one: Cell) -> tuple[str, str, tuple[str, ...]]:
+    """What has a table: scenario, page, and the flows beside it."""
+    return one.key.scenario, _page(one).name, _page(one).flows
 
 
 def _page(one: Cell) -> PageVisit:

@@ -46,15 +46,16 @@ _LETTERS = {
 
 def show(records: Sequence[Record], scenarios: Mapping[str, ScenarioState], console: Console) -> None:
     """Print the matrix of every scenario and workload, of pages a table, then the failures in words."""
-    pages = [one for one in records if page_summary.is_page(one.workload)]
-    for scenario, page, table in page_summary.tables(pages):
+    pages = [one for one in records if workload.is_page(one.workload)]
+    tables = list(page_summary.tables(pages))
+    for scenario, page, table in tables:
         summary = scenarios[scenario].summary if scenario in scenarios else {}
         title = f"{_named(scenario, summary)}, {page}"
         console.print(title, style="bold", markup=False, soft_wrap=True)
         console.print(table)
-    if pages:
+    if tables:
         console.print(page_summary.LEGEND, markup=False)
-    shown = matrices([one for one in records if one not in pages])
+    shown = matrices(one for one in records if not workload.is_page(one.workload))
     for matrix in shown:
         known = scenarios.get(matrix.key.scenario)
         title = _named(matrix.key.scenario, known.summary if known else {})

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from bentpipe import workload
 from bentpipe.analysis import page_requests
 from bentpipe.errors import BentpipeError
 from bentpipe.runs.records import Record
@@ -19,7 +20,7 @@ def waterfall(run: Path, record: Record | None) -> dict[str, Any] | None:
     """Of the trial that stands for its cell, in the order of asking, or why it cannot be shown. None if it
     loaded no page, or kept no requests.
     """
-    if record is None or not page_requests.is_page(record):
+    if record is None or not workload.is_page(record.workload):
         return None
     try:
         found = page_requests.of_trial(run / "trials" / record.trial, record)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 
+from bentpipe import paths
 from bentpipe.runs.manifest import Manifest
 from bentpipe.runs.records import Record
 from bentpipe.study import compare
@@ -114,6 +116,14 @@ def of_all(sources: Sequence[Source], published: Mapping[str, str] | None = None
     return parts
 
 
+def _command(manifest: Manifest) -> str:
+    """The run's command. A campaign that comes along is known by its name, wherever its file was."""
+    words = manifest.command.split(" ")
+    names = {word: Path(word).stem for word in words if word.endswith(".toml")}
+    known = paths.campaigns()
+    return " ".join(names[word] if names.get(word) in known else word for word in words)
+
+
 def made(source: Source, sources: Mapping[str, str], further: Sequence[Source] = ()) -> list[str]:
     """The section on how the page was made; `further` are its runs beside the first."""
     manifest = source.manifest
@@ -133,7 +143,7 @@ def made(source: Source, sources: Mapping[str, str], further: Sequence[Source] =
     }
     parts = [
         "## How this page was made",
-        code("\n".join([manifest.command, *(one.manifest.command for one in further), source.command])),
+        code("\n".join([*(_command(one.manifest) for one in (source, *further)), source.command])),
         table(["made with", ""], [[name, literal(text)] for name, text in facts], left=2),
         "Stacks, as they say themselves:",
         table(["stack", "version"], [[name, literal(text)] for name, text in stacks.items()], left=2),

@@ -26,8 +26,8 @@ from bentpipe.workload.units import milliseconds, shown_size, shown_time, size
 
 __all__ = [
     "AND", "DURATION", "TESTCASES", "FileTransfer", "TestCase", "Workload", "canonical", "check_room",
-    "from_folder", "known", "milliseconds", "over", "parse", "shown_size", "shown_time", "size", "title",
-    "write_files", "www_file",
+    "from_folder", "is_page", "known", "milliseconds", "over", "parse", "shown_size", "shown_time", "size",
+    "title", "write_files", "www_file",
 ]  # fmt: skip
 
 _KINDS = (files.KIND, duration.KIND, visit.KIND)
@@ -60,6 +60,11 @@ def title(text: str) -> str:
     """A record's workload in words; one that this version does not know as it is written."""
     found = known(text)
     return found.title if found else text
+
+
+def is_page(text: str) -> bool:
+    """Whether a record's workload is a page."""
+    return isinstance(known(text), visit.PageVisit)
 
 
 def known(text: str) -> Workload | None:
