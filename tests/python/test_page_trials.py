@@ -202,6 +202,33 @@ def test_a_run_of_pages_ends_with_their_times(bentpipe: Command) -> None:
 
 
 @pytest.mark.virtual_time
+def test_long_treatments_and_flows_beside_pages_can_be_told_apart(bentpipe: Command) -> None:
+    installed_or_skip("noq")
+    chain = "terminal:cc=newreno:iw=100,gateway:cc=newreno:iw=100"
+    words = [
+        "--workload",
+        "page:kuhn-b",
+        "--client",
+        "noq",
+        "--server",
+        "noq",
+        "--iterations",
+        "1",
+        "--no-report",
+    ]
+    treatments = ["--treatment", "direct", "--treatment", f"quic-pep={chain}"]
+    done = bentpipe(
+        "run", "--scenario", "leo-tum", *words, *treatments, "--treatment", "quic-pep", "--out", "A"
+    )
+    assert f"quic-pep (1): quic-pep {chain}" in done.out and "quic-pep (2): " in done.out, done.out
+    assert [line.split()[4:6] for line in done.out.splitlines() if line.startswith("3  ")][1:] == [
+        ["quic-pep", "(1)"], ["quic-pep", "(2)"],
+    ]  # fmt: skip
+    beside = bentpipe("run", "--scenario", "leo-tum", *words, "--flow", "start=1s", "--out", "B")
+    assert "page kuhn-b beside start=1s" in beside.out, beside.out
+
+
+@pytest.mark.virtual_time
 @pytest.mark.parametrize("stack", ["noq", "quinn"])
 def test_a_client_has_no_more_requests_under_way_than_it_is_to(stack: str, bentpipe: Command) -> None:
     """Nor does it wake for what it may not ask for, which would never end."""

@@ -18,7 +18,7 @@ from rich.table import Table
 
 from bentpipe import workload
 from bentpipe.analysis.cells import Cell, Matrix, MatrixKey, matrices
-from bentpipe.cli import page_summary
+from bentpipe.cli.page_summary import PageTables
 from bentpipe.plan import treatments
 from bentpipe.runs.records import Record
 from bentpipe.schema.manifest import ScenarioState
@@ -46,15 +46,14 @@ _LETTERS = {
 
 def show(records: Sequence[Record], scenarios: Mapping[str, ScenarioState], console: Console) -> None:
     """Print the matrix of every scenario and workload, of pages a table, then the failures in words."""
-    pages = [one for one in records if workload.is_page(one.workload)]
-    tables = list(page_summary.tables(pages))
-    for scenario, page, table in tables:
+    pages = PageTables.of(records)
+    for scenario, page, table in pages:
         summary = scenarios[scenario].summary if scenario in scenarios else {}
         title = f"{_named(scenario, summary)}, {page}"
         console.print(title, style="bold", markup=False, soft_wrap=True)
         console.print(table)
-    if tables:
-        console.print(page_summary.LEGEND, markup=False)
+    if pages.legend:
+        console.print(pages.legend, markup=False, soft_wrap=True)
     shown = matrices(one for one in records if not workload.is_page(one.workload))
     for matrix in shown:
         known = scenarios.get(matrix.key.scenario)
