@@ -12,7 +12,9 @@ use std::process::ExitCode;
 use std::sync::mpsc::Sender;
 use std::thread;
 
-use bentpipe_endpoint::{Application, EndpointError, Options, Role, Setup, Stack, keep_freed_memory};
+use bentpipe_endpoint::{
+    Application, EndpointError, Options, Role, Setup, Stack, keep_freed_memory,
+};
 use signal_hook::consts::SIGTERM;
 use signal_hook::iterator::Signals;
 
