@@ -29,8 +29,9 @@ _DIFFERS = """- **The page.** The source's is the ETSI Kepler reference page: 75
   PEPsal. Here these are noq, Bentpipe's proxies, and Linux 6.12's TCP. HTTP/1.1 is in the clear in both.
 - **The link.** The source's satellite is OpenSAND, here it is a model with the same rates, one
   bandwidth-delay product of queue, and losses that are independent from packet to packet.
-- **A browser's own work** is in the source's times. Its response over HTTP/3 begins 0.2 s later over LEO than
-  two round trips take, and with proxies 1.2 s later, before anything of the page matters."""
+- **More than the path** is in the source's times: over LEO its response over HTTP/3 begins 0.2 s later than
+  two round trips take, and with proxies 1.2 s later, before anything of the page matters. What takes them was
+  not tried here."""
 
 
 def write(runs: Sequence[Source], folder: Path) -> list[Path]:
