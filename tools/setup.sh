@@ -6,8 +6,10 @@ set -eu
 cd "$(dirname "$0")/.."
 python=${1:-python3}
 case ${2:-} in
-demo) programs="--package bentpipe-sim --package bentpipe-trace --package bentpipe-endpoint-noq --package bentpipe-endpoint-quinn" ;;
-*) programs="--workspace" ;;
+# Of the whole workspace, and not by `--package`: features of dependencies would be others than those that stacks are built
+# with (crates/endpoint/build.sh), and noq's and quinn's dependencies compiled twice.
+demo) programs="--bin bentpipe-sim --bin bentpipe-trace --bin bentpipe-endpoint-noq --bin bentpipe-endpoint-quinn" ;;
+*) programs= ;;
 esac
 
 need() { # need PROGRAM WHAT HOW
@@ -45,6 +47,6 @@ fi
 
 echo "setup: programs (cargo build; a few minutes the first time)"
 # shellcheck disable=SC2086 # several words
-cargo build --release --quiet --locked $programs
+cargo build --release --quiet --locked --workspace $programs
 .venv/bin/bentpipe stacks install noq quinn aioquic quic-go || echo "setup: what could not be installed is left out" >&2
 echo "setup: more stacks: .venv/bin/bentpipe stacks install --all"
