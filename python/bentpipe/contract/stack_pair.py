@@ -19,6 +19,7 @@ from bentpipe.execution.jobs import LocalFlow, LocalTrial, TrialProcesses
 from bentpipe.plan import scenarios
 from bentpipe.schema.bundle import BundleResource
 from bentpipe.schema.job import Program
+from bentpipe.stacks import protocol
 from bentpipe.stacks.model import PROTOCOLS, Stack, Variant
 from bentpipe.stacks.patience import silence_s
 
@@ -43,7 +44,7 @@ class TrialRequest:
     settings: tuple[str, ...] = ()  # of the scenario
     testcase: str = "transfer"
     requests: tuple[str, ...] = (f"/{SIZE}",)
-    alpn: str = PROTOCOLS[0]
+    alpn: str | None = None  # the application protocol; None: the first that both ends have
     page: tuple[BundleResource, ...] = ()  # for each request of a page, what leads to it
     logs: bool = False
     aside: Path | None = None  # a file that is not there while the server runs
@@ -93,11 +94,17 @@ class StackPair:
             command = ("/bin/sh", "-c", _ASIDE, "sh", str(request.aside), *own)
             server = _Shimmed(server.label, server.stack, {}, command)
         client = Variant(self.client.name, self.client, {})
+        common = protocol.common(self.client, self.server, request.testcase)
         trial = LocalTrial(
             scenario=scenarios.resolve(SCENARIO, request.settings).scenario,
             flows=(
                 LocalFlow(
-                    request.testcase, request.requests, client, server, alpn=request.alpn, page=request.page
+                    request.testcase,
+                    request.requests,
+                    client,
+                    server,
+                    alpn=request.alpn or common or PROTOCOLS[0],
+                    page=request.page,
                 ),
             ),
             www=self.folder / "www",

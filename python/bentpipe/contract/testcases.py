@@ -11,7 +11,7 @@ from pathlib import Path
 from bentpipe import workload
 from bentpipe.contract.check import Check, partner_of
 from bentpipe.contract.stack_pair import StackPair, TrialRequest
-from bentpipe.stacks.model import PROTOCOLS, Stack
+from bentpipe.stacks.model import TRANSPORTS, Stack
 from bentpipe.workload import Workload
 from bentpipe.workload.page.visit import VERSIONS
 
@@ -93,7 +93,7 @@ def _workloads(stack: Stack, name: str, case: CaseCheck) -> list[Workload]:
 
 def _case(stack: Stack, folder: Path, work: Workload, case: CaseCheck) -> Iterator[Check]:
     name = f"{work.testcase} over {work.alpn}" if work.alpn else work.testcase
-    partner, shown = partner_of(stack), case.shown_by(stack.transport)
+    partner, shown = partner_of(stack), case.shown_by(TRANSPORTS[work.alpn or stack.alpn[0]])
     if partner is None or work.testcase not in partner.testcases:
         yield Check(f"{name}: {shown}", None, "there is no stack for the other role that knows it")
         return
@@ -104,7 +104,7 @@ def _case(stack: Stack, folder: Path, work: Workload, case: CaseCheck) -> Iterat
     label = name.replace("/", "-")
     request = TrialRequest(
         label, settings=case.settings, testcase=work.testcase, requests=work.requests,
-        alpn=work.alpn or PROTOCOLS[0], page=work.resources,
+        alpn=work.alpn, page=work.resources,
     )  # fmt: skip
     result = pair.trial(request)
     title = f"{name}: every file arrives, and the wire shows {shown}, {pair.title}"

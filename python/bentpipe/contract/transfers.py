@@ -67,7 +67,7 @@ def _refused_paths(pair: StackPair) -> Iterator[Check]:
 def _leading_out(pair: StackPair, requests: tuple[str, ...]) -> Check:
     name = "a path that leads out of www"
     for client in (pair.client, catalogue.discover().get(_UNCHECKED)):
-        if client is None or client.missing("virtual-time") or client.transport != pair.server.transport:
+        if client is None or client.missing("virtual-time") or not set(client.alpn) & set(pair.server.alpn):
             continue
         request = TrialRequest(f"outside-{client.name}", requests=requests)
         other = replace(pair, client=client)

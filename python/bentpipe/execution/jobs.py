@@ -26,7 +26,7 @@ from bentpipe.plan.treatments import Treatment
 from bentpipe.schema.bundle import BundleResource
 from bentpipe.schema.job import FORMAT, Job, JobFlow, JobProxy, JobTunnel, PageResource
 from bentpipe.stacks import proxies, tunnels
-from bentpipe.stacks.model import PROTOCOLS, Variant
+from bentpipe.stacks.model import PROTOCOLS, TRANSPORTS, Variant
 from bentpipe.testbed import SIM, Testbed
 from bentpipe.workload import TESTCASES
 
@@ -63,9 +63,9 @@ class LocalFlow:
         return JobFlow(
             testcase=self.testcase,
             testcase_facts=TESTCASES[self.testcase].facts(
-                self.client.stack.transport, self.client.saved_round_trips(self.server)
+                TRANSPORTS[self.alpn], self.client.saved_round_trips(self.server)
             ),
-            transport=self.client.stack.transport,
+            transport=TRANSPORTS[self.alpn],
             alpn=self.alpn,
             requests=list(self.requests),
             page=[PageResource(**msgspec.structs.asdict(one)) for one in self.page],

@@ -70,7 +70,7 @@ def of(stack: Stack) -> StackStatus:
     if why_not is None:
         found = installed.read(stack.entry.folder)
         version = found.version if found else None
-        if stack.transport == "tcp":
+        if stack.transports == ("tcp",):
             version = _version(stack)  # the kernel's, which may be another one since
         return StackStatus(stack, version, None, found, _no_guest(stack))
     return StackStatus(stack, None, needs.what_is_missing(stack) or why_not, None)
