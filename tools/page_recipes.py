@@ -80,6 +80,8 @@ def drawn(recipe: Recipe) -> Page:
     """The page of a recipe."""
     chance = random.Random(recipe.seed)
     sized = {kind: list(_sizes(chance, *parts)) for kind, parts in recipe.types.items()}
+    # What frames hold is smaller than the page that they are in, which has to name all that it leads to.
+    sized["document"].sort(reverse=True)
     resources = [Resource("/", "document", sized["document"].pop(0))]
     for kind in ("stylesheet", "script", "font", "image", "media", "document", "fetch", "other"):
         for number, size in enumerate(sized.get(kind, []), start=1):

@@ -13,7 +13,7 @@ from bentpipe.plan.trial import Trial
 from bentpipe.runs.manifest import Manifest
 from bentpipe.schema.bundle import FORMAT, Bundle, BundleFlow
 from bentpipe.stacks import protocol, proxies, state
-from bentpipe.stacks.model import PROTOCOLS, ROLES, Variant
+from bentpipe.stacks.model import PROTOCOLS, ROLES, TRANSPORTS, Transport, Variant
 from bentpipe.testbed import TESTBEDS
 from bentpipe.workload import Workload
 
@@ -49,8 +49,18 @@ class Bundler:
     @property
     def files(self) -> dict[str, int]:
         """The files of all trials, by name, and their sizes."""
+        return _files(self._moved)
+
+    @property
+    def contents(self) -> dict[str, bytes]:
+        """What is in those of them that have a content of their own."""
+        return {name: content for one in self._moved for name, content in one.contents.items()}
+
+    @property
+    def _moved(self) -> list[Workload]:
+        """The workloads of all trials, and of all flows beside theirs."""
         further = [flow.workload for flow in flows.every(self._workloads.values()) if flow.workload]
-        return _files([*self._workloads.values(), *further])
+        return [*self._workloads.values(), *further]
 
     def bundle(self, trial: Trial) -> Bundle:
         """All that a trial depends on."""
@@ -100,12 +110,13 @@ class Bundler:
                 if testcase not in variant.stack.testcases:
                     name = variant.stack.name
                     return f"{name} as {role}: its stack.toml does not list {testcase}; not started"
-            client = flow.client.stack
-            if ends is not None and ends != client.transport:
-                what = f"{treatment.kind} ends connections of {ends}"
-                return f"{what}, and {client.name} is of {client.transport}; not started"
-            if lack := protocol.lack(client, flow.server.stack, testcase, flow.workload.alpn):
+            if flow.client.stack.browser and (why := flow.workload.misfit):
+                return f"{flow.client.stack.name} cannot load {flow.workload.title}: {why}; not started"
+            if lack := protocol.lack(flow.client.stack, flow.server.stack, testcase, flow.workload.alpn):
                 return f"{lack}; not started"
+            if ends is not None and ends != _transport(flow):
+                what = f"{treatment.kind} ends connections of {ends}"
+                return f"{what}, and {flow.client.stack.name} speaks {_protocol(flow)}; not started"
         for role in ROLES if self._testbed.flows_share_hosts else ():
             asked = {_settings(flow, role) for flow in self._flows(trial)} - {None}
             if len(asked) > 1:
@@ -127,11 +138,10 @@ class Bundler:
 
     def _flow(self, flow: PlannedFlow) -> BundleFlow:
         client, server, moved = flow.client, flow.server, flow.workload
-        common = protocol.common(client.stack, server.stack, moved.testcase, moved.alpn)
         lasts_ms = moved.duration_ms
         return BundleFlow(
             testcase=moved.testcase,
-            alpn=common or PROTOCOLS[0],
+            alpn=_protocol(flow) or PROTOCOLS[0],
             requests=list(moved.requests),
             page=list(moved.resources),
             start_ns=flow.start_ms * _NS_PER_MS,
@@ -141,6 +151,18 @@ class Bundler:
         )
 
 
+def _protocol(flow: PlannedFlow) -> str | None:
+    """The application protocol of a flow; None if its ends have none in common."""
+    moved = flow.workload
+    return protocol.common(flow.client.stack, flow.server.stack, moved.testcase, moved.alpn)
+
+
+def _transport(flow: PlannedFlow) -> Transport | None:
+    """What that is over."""
+    spoken = _protocol(flow)
+    return TRANSPORTS[spoken] if spoken else None
+
+
 # Options of TCP that are of a socket or of a program.
 _NOT_OF_THE_HOST = ("cc", "parallel", "record", "tls")
 
@@ -148,7 +170,7 @@ _NOT_OF_THE_HOST = ("cc", "parallel", "record", "tls")
 def _settings(flow: PlannedFlow, role: str) -> tuple[tuple[str, str], ...] | None:
     """What a flow's program sets for its whole host; None for none."""
     variant = flow.client if role == "client" else flow.server
-    if variant.stack.transport != "tcp":
+    if _transport(flow) != "tcp":
         return None
     options = dict(variant.options).items()
     return tuple(sorted((name, value) for name, value in options if name not in _NOT_OF_THE_HOST))

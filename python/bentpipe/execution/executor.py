@@ -14,6 +14,7 @@ from bentpipe.execution.jobs import Answer, TrialProcesses
 from bentpipe.schema.bundle import Bundle
 from bentpipe.stacks.model import Stack
 from bentpipe.workload import www_file
+from bentpipe.workload.page.content import PageContent
 
 
 class Executor(Protocol):
@@ -50,15 +51,16 @@ class LocalExecutor:
         self._made: set[str] = set()  # files in www
         self._killed = False
 
-    def prepare(self, files: Mapping[str, int]) -> None:
-        """Make these files, by name and size, before the trials that are served them. OSError if there is no
-        room. Where trials need the processors in time, nothing of it is left for later.
+    def prepare(self, files: Mapping[str, int], contents: Mapping[str, bytes]) -> None:
+        """Make these files, by name and size, before the trials that are served them; `contents` are those of
+        some of them. OSError if there is no room. Where trials need the processors in time, nothing of it is
+        left for later.
         """
         with self._making:
             self._www.mkdir(exist_ok=True)
             for name, size in files.items():
                 if name not in self._made and not self._gives_up():
-                    www_file(self._www, size, self._gives_up, name)
+                    www_file(self._www, size, self._gives_up, name, contents.get(name))
                     self._made.add(name)
 
     def submit(self, bundle: Bundle, folder: Path) -> Future[Answer]:
@@ -69,7 +71,8 @@ class LocalExecutor:
         self._processes.kill()
 
     def _run(self, bundle: Bundle, folder: Path) -> Answer:
-        self.prepare(bundle.files)
+        if not self._made.issuperset(bundle.files):
+            self.prepare(bundle.files, _contents(bundle))
         if self._gives_up():
             return Answer(None, killed=True)
         try:
@@ -80,3 +83,13 @@ class LocalExecutor:
 
     def _gives_up(self) -> bool:
         return self._killed or self._stopped()
+
+
+def _contents(bundle: Bundle) -> dict[str, bytes]:
+    """What is in the files of its pages."""
+    found: dict[str, bytes] = {}
+    for flow in bundle.flows:
+        if flow.page:
+            names = [path.removeprefix("/") for path in flow.requests]
+            found |= PageContent(names, flow.page).files
+    return found

@@ -123,7 +123,7 @@ class Scheduler:
         self._scratch = scratch
         self._bundler.ask_versions()
         executor = LocalExecutor(self.variants.stacks, scratch, pool, lambda: self._stop)
-        executor.prepare(self._bundler.files)
+        executor.prepare(self._bundler.files, self._bundler.contents)
         if self._stop:
             return
         self._check_contract(

@@ -60,6 +60,16 @@ class Workload(abc.ABC):
         """The files that are served, by their names, and their bytes; none where the testbed makes them."""
 
     @property
+    def contents(self) -> Mapping[str, bytes]:
+        """What is in those of its files that have a content of their own."""
+        return {}
+
+    @property
+    def misfit(self) -> str | None:
+        """Why what is in its files cannot lead a browser from one to the next, in words; None if it can."""
+        return None
+
+    @property
     @abc.abstractmethod
     def measured_bytes(self) -> int:
         """Bytes of what measures are of; 0 where nobody knows them beforehand."""

@@ -32,20 +32,27 @@ def check_room(scratch: Path, workloads: Iterable[Workload], where: str, trials:
 
 
 def write_files(folder: Path, workload: Workload) -> None:
-    """The files of a workload, as `www_file` makes them; each has bytes of its own."""
+    """The files of a workload."""
     for name, size in workload.files.items():
-        www_file(folder, size, name=name)
+        www_file(folder, size, name=name, content=workload.contents.get(name))
 
 
 def www_file(
-    folder: Path, size: int, stopped: Callable[[], bool] = lambda: False, name: str | None = None
+    folder: Path,
+    size: int,
+    stopped: Callable[[], bool] = lambda: False,
+    name: str | None = None,
+    content: bytes | None = None,
 ) -> Path:
-    """A file that is served: `size` bytes that do not compress, always the same ones for its name, which is
-    its size unless given. OSError if it has no room. Once `stopped` says so, what is missing of it is not
-    written any more.
+    """A file that is served: its content, or `size` bytes that do not compress, always the same ones for its
+    name, which is its size unless given. OSError if it has no room. Once `stopped` says so, what is missing
+    of it is not written any more.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / (name or str(size))
+    if content is not None:
+        path.write_bytes(content)
+        return path
     with path.open("wb") as file:
         for start in range(0, size, _CHUNK):
             if stopped():

@@ -15,10 +15,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import msgspec
+
 from bentpipe.errors import UsageError, one_of
 from bentpipe.schema.bundle import BundleResource
 from bentpipe.workload.model import Kind, Workload
 from bentpipe.workload.page import catalogue
+from bentpipe.workload.page.content import NAMING, PageContent
 from bentpipe.workload.page.model import Page, Resource, ResourceType
 from bentpipe.workload.testcase import TestCase
 
@@ -71,12 +74,29 @@ class PageVisit(Workload):
     def alpn(self) -> str:
         return VERSIONS[self.http]
 
-    @property
+    @cached_property
     def _names(self) -> list[str]:
-        """What the files of its resources are called: by what decides their bytes. Paths as they were may
-        name none.
+        """What the files of its resources are called: by what decides their bytes, in some all that the page
+        is. Paths as they were may name none.
         """
-        return [f"{number}-{one.bytes}.{_ENDING[one.type]}" for number, one in enumerate(self.page.resource)]
+        page = hashlib.sha256(msgspec.json.encode(self.resources)).hexdigest()[:6]
+        return [
+            f"{number}-{one.bytes}{f'-{page}' if one.type in NAMING else ''}.{_ENDING[one.type]}"
+            for number, one in enumerate(self.page.resource)
+        ]
+
+    @cached_property
+    def content(self) -> PageContent:
+        """What is in its files."""
+        return PageContent(self._names, self.resources)
+
+    @property
+    def contents(self) -> Mapping[str, bytes]:
+        return self.content.files
+
+    @property
+    def misfit(self) -> str | None:
+        return self.content.misfit
 
     @property
     def requests(self) -> tuple[str, ...]:
@@ -93,7 +113,7 @@ class PageVisit(Workload):
     def measured_of(self, size_bytes: int) -> int:
         return size_bytes
 
-    @property
+    @cached_property
     def resources(self) -> tuple[BundleResource, ...]:
         numbers = {one.path: number for number, one in enumerate(self.page.resource)}
         return tuple(_resource(one, numbers, self.page) for one in self.page.resource)
