@@ -1,0 +1,111 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig"
+	_ "github.com/caddyserver/caddy/v2/modules/caddyfs" // lets file systems be named
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp/fileserver"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp/headers"
+	"github.com/caddyserver/caddy/v2/modules/caddytls"
+)
+
+// served is what the configuration calls the folder that is served.
+const served = "www"
+
+// named is the name that clients ask for (endpoints/CONTRACT.md, section 2). Whoever asks for none, or for another one,
+// is taken to have asked for it.
+const named = "server"
+
+// protocols are what Caddy calls the application protocols.
+var protocols = map[string]string{http1: "h1", http2: "h2", http3: "h3"}
+
+// configure is Caddy's configuration for what is asked for: one server on one socket, and nothing else that Caddy does
+// where it is not told to leave it.
+func (asked *settings) configure(at *socket) (*caddy.Config, error) {
+	encryption := &caddytls.TLS{DisableOCSPStapling: true, DisableStorageCheck: true, DisableStorageClean: true}
+	if !asked.inTheClear {
+		certificate, key, err := asked.certificate()
+		if err != nil {
+			return nil, err
+		}
+		pair := caddytls.CertKeyPEMPair{CertificatePEM: certificate, KeyPEM: key}
+		encryption.CertificatesRaw = caddy.ModuleMap{"load_pem": encoded(caddytls.PEMLoader{pair})}
+	}
+	files := map[string]any{"name": served, "file_system": module(&folder{Path: asked.www}, "backend", "bentpipe")}
+	// A client that was killed leaves connections, which would keep it from ending.
+	web := &caddyhttp.App{GracePeriod: caddy.Duration(time.Second), Servers: map[string]*caddyhttp.Server{"bentpipe": asked.server(at)}}
+	return &caddy.Config{
+		Admin: &caddy.AdminConfig{Disabled: true, Config: &caddy.ConfigSettings{Persist: new(false)}},
+		Logging: &caddy.Logging{Logs: map[string]*caddy.CustomLog{
+			// The administration warns that it is off.
+			"default": {BaseLog: caddy.BaseLog{Level: "WARN"}, Exclude: []string{"admin"}},
+		}},
+		AppsRaw: caddy.ModuleMap{
+			"http":              encoded(web),
+			"tls":               encoded(encryption),
+			"caddy.filesystems": encoded(map[string]any{"filesystems": []any{files}}),
+		},
+	}, nil
+}
+
+// server is that of the application protocol, on a socket.
+func (asked *settings) server(at *socket) *caddyhttp.Server {
+	network := "fd"
+	if !asked.overTCP() {
+		network = "fdgram"
+	}
+	server := &caddyhttp.Server{
+		Listen:    []string{fmt.Sprintf("%s/%d", network, at.file.Fd())},
+		Protocols: []string{protocols[asked.protocol]},
+		AutoHTTPS: &caddyhttp.AutoHTTPSConfig{Disabled: true},
+		Routes:    caddyhttp.RouteList{{HandlersRaw: asked.handlers(at.address)}},
+	}
+	if !asked.inTheClear {
+		server.TLSConnPolicies = caddytls.ConnectionPolicies{{
+			ALPN:        []string{asked.protocol},
+			ProtocolMin: "tls1.3",
+			DefaultSNI:  named,
+			FallbackSNI: named,
+		}}
+	}
+	return server
+}
+
+// handlers answer requests with files, always with the whole of them.
+func (asked *settings) handlers(address net.Addr) []json.RawMessage {
+	whole := &headers.Handler{
+		Request: &headers.HeaderOps{Delete: []string{"If-*", "Range"}},
+		Response: &headers.RespHeaderOps{
+			Deferred:  true, // the file server sets them
+			HeaderOps: &headers.HeaderOps{Delete: []string{"Accept-Ranges", "Etag", "Last-Modified"}},
+		},
+	}
+	files := &fileserver.FileServer{FileSystem: served, Root: "."}
+	handlers := []json.RawMessage{
+		module(whole, "handler", "headers"),
+		module(files, "handler", "file_server"),
+	}
+	if asked.overTCP() || !asked.altSvc {
+		return handlers
+	}
+	alternative := fmt.Sprintf(`h3=":%d"`, address.(*net.UDPAddr).Port)
+	advertised := &headers.Handler{Response: &headers.RespHeaderOps{
+		HeaderOps: &headers.HeaderOps{Set: http.Header{"Alt-Svc": {alternative}}},
+	}}
+	return append([]json.RawMessage{module(advertised, "handler", "headers")}, handlers...)
+}
+
+// encoded is a part of the configuration as Caddy reads it.
+func encoded(part any) json.RawMessage { return caddyconfig.JSON(part, nil) }
+
+// module is one that the key says which it is.
+func module(part any, key, name string) json.RawMessage {
+	return caddyconfig.JSONModuleObject(part, key, name, nil)
+}
