@@ -186,6 +186,10 @@ impl FinishedFlow {
             return Ok(());
         }
         let prefix = setup.prefix();
+        if let Some(picture) = setup.picture().filter(|it| it.is_file()) {
+            fs::create_dir_all(folder)?;
+            fs::copy(picture, folder.join(format!("{prefix}page.png")))?;
+        }
         for (host, exit) in setup.job().hosts().into_iter().zip(&self.exits) {
             if !exit.log.is_empty() {
                 fs::create_dir_all(folder)?;

@@ -28,8 +28,8 @@ mod setup;
 mod verdict;
 
 pub use evidence::{
-    DecodedConnection, FlowLifetime, HopObservation, HopPackets, HopTrace, IpPacket, Packet,
-    PacketLog, ProcessExit, ProgramExit, TestbedObservation, Transport, TunnelObservation,
+    DecodedConnection, FlowLifetime, HopObservation, HopPackets, HopTrace, IpPacket, Moments,
+    Packet, PacketLog, ProcessExit, ProgramExit, TestbedObservation, Transport, TunnelObservation,
 };
 pub use finished::{FinishedFlow, FinishedTrial};
 pub use job::{

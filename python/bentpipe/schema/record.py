@@ -240,10 +240,13 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # loaded.
     rs_s: float | None = None
     # First contentful paint (FCP): until the document has begun to come, and all of what blocks rendering is
-    # there: the stylesheets and scripts that its first tenth leads to; null where no page was loaded.
+    # there: the stylesheets and scripts that its first tenth leads to. Of a browser, its own; null where no
+    # page was loaded.
     fcp_s: float | None = None
+    # Largest contentful paint (LCP), of a browser; null where no browser loaded a page.
+    lcp_s: float | None = None
     # DOM content loaded (DCL): until the document, and the stylesheets and scripts that it leads to, are
-    # there; null where no page was loaded.
+    # there. Of a browser, its own; null where no page was loaded.
     dcl_s: float | None = None
     # Page load time (PLT): until every resource is there; null where no page was loaded.
     plt_s: float | None = None
@@ -359,6 +362,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     release_error_limit_ms: float | None = None
     # That the kernel dropped on the way to the emulator or from it; null in virtual time, packets.
     kernel_drops: int | None = None
+    # Of TCP and UDP on the links that are of no flow: what programs said to others than their peers; null in
+    # virtual time, and through a tunnel, packets.
+    stray_packets: int | None = None
     # Of the time in which some task of this machine waited for a processor; null in virtual time, and with
     # `--awake`, share.
     cpu_pressure: float | None = None
@@ -383,6 +389,7 @@ MEASURED = frozenset(
         "share_of_limit",
         "rs_s",
         "fcp_s",
+        "lcp_s",
         "dcl_s",
         "plt_s",
         "requests_at_once",
@@ -435,6 +442,7 @@ MEASURED = frozenset(
         "release_error_max_ms",
         "release_error_limit_ms",
         "kernel_drops",
+        "stray_packets",
         "cpu_pressure",
     )
 )
@@ -455,6 +463,7 @@ SHOWN = (
     "share_of_limit",
     "rs_s",
     "fcp_s",
+    "lcp_s",
     "dcl_s",
     "plt_s",
     "requests_at_once",
@@ -584,6 +593,7 @@ TYPES: dict[str, dict[str, str]] = {
         "share_of_limit": "number?",
         "rs_s": "number?",
         "fcp_s": "number?",
+        "lcp_s": "number?",
         "dcl_s": "number?",
         "plt_s": "number?",
         "requests_at_once": "integer?",
@@ -636,6 +646,7 @@ TYPES: dict[str, dict[str, str]] = {
         "release_error_max_ms": "number?",
         "release_error_limit_ms": "number?",
         "kernel_drops": "integer?",
+        "stray_packets": "integer?",
         "cpu_pressure": "number?",
     },
     "FlowResult": {

@@ -72,9 +72,11 @@ export type TrialRecord = {
   share_of_limit: number | null;
   /** Response start (RS): until the response to the request for the document begins. Null where no page was loaded. */
   rs_s: number | null;
-  /** First contentful paint (FCP): until the document has begun to come, and all of what blocks rendering is there: the stylesheets and scripts that its first tenth leads to. Null where no page was loaded. */
+  /** First contentful paint (FCP): until the document has begun to come, and all of what blocks rendering is there: the stylesheets and scripts that its first tenth leads to. Of a browser, its own. Null where no page was loaded. */
   fcp_s: number | null;
-  /** DOM content loaded (DCL): until the document, and the stylesheets and scripts that it leads to, are there. Null where no page was loaded. */
+  /** Largest contentful paint (LCP), of a browser. Null where no browser loaded a page. */
+  lcp_s: number | null;
+  /** DOM content loaded (DCL): until the document, and the stylesheets and scripts that it leads to, are there. Of a browser, its own. Null where no page was loaded. */
   dcl_s: number | null;
   /** Page load time (PLT): until every resource is there. Null where no page was loaded. */
   plt_s: number | null;
@@ -178,6 +180,8 @@ export type TrialRecord = {
   release_error_limit_ms: number | null;
   /** That the kernel dropped on the way to the emulator or from it. Null in virtual time. */
   kernel_drops: number | null;
+  /** Of TCP and UDP on the links that are of no flow: what programs said to others than their peers. Null in virtual time, and through a tunnel. */
+  stray_packets: number | null;
   /** Of the time in which some task of this machine waited for a processor. Null in virtual time, and with `--awake`. */
   cpu_pressure: number | null;
 };
@@ -317,6 +321,7 @@ export type ShownRecord = Pick<
   | "share_of_limit"
   | "rs_s"
   | "fcp_s"
+  | "lcp_s"
   | "dcl_s"
   | "plt_s"
   | "requests_at_once"

@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use bentpipe_emulator::{HostName, Running, Topology};
 use bentpipe_endpoint::contract::{Bye, ProxyBye, Ready, RequestReport};
-use bentpipe_trial::{FlowEnd, FlowSetup, Outcome, ProgramExit, Verdict};
+use bentpipe_trial::{FlowEnd, FlowSetup, Moments, Outcome, ProgramExit, Verdict};
 use bentpipe_units::{Span, Time};
 
 use super::instructions::instructions;
 use super::program::{Event, NoProgram, Program, after, pause};
 
 /// How long a client may take to end when the flow's time is over.
-const CUT_PATIENCE: Duration = Duration::from_secs(1);
+const CUT_PATIENCE: Duration = Duration::from_secs(3);
 /// How long another program may take to end when it is told to.
 const END_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -93,9 +93,14 @@ impl<'a> FlowRun<'a> {
         }
         let start = self.zero() + Span::from_nanos(self.setup.flow().start_ns);
         pause(span(start - running.now().min(start)));
-        let verdict = self.fetch(running)?;
+        let mut verdict = self.fetch(running)?;
         let at = running.now();
         self.part(drain);
+        // A client that was cut says of a page what has come, too.
+        if let (Some(verdict), Some(said)) = (&mut verdict, reported(self.setup, running)) {
+            verdict.client.requests = said.requests;
+            verdict.moments = drawn(self.setup, running);
+        }
         Ok(self.end(verdict, at))
     }
 
@@ -125,10 +130,8 @@ impl<'a> FlowRun<'a> {
             }
             Some(code) => Some(words(client).unwrap_or_else(|| format!("exit code {code}"))),
         };
-        let said = reported(self.setup, running);
         let client = Bye {
             error,
-            requests: said.map(|it| it.requests).unwrap_or_default(),
             ..Bye::default()
         };
         Ok(Some(Verdict::of_end(FlowEnd::Done, client, now)))
@@ -155,7 +158,7 @@ impl<'a> FlowRun<'a> {
         if let Some(client) = &mut self.programs[0]
             && !client.has_ended()
         {
-            client.terminate(); // so that it may write its logs
+            client.terminate(); // so that it may write its logs, or draw what it has
             let _ = client.wait_end(after(CUT_PATIENCE));
             client.status();
         }
@@ -293,6 +296,13 @@ impl<'a> FlowRun<'a> {
 fn reported(setup: &FlowSetup, running: &Running) -> Option<Bye> {
     let said = Bye::read(&setup.report()?).ok()?;
     Some(said.earlier(Duration::from_nanos(running.start_unix_ns())))
+}
+
+/// What a browser says of how it drew its page, in the time of the trial.
+fn drawn(setup: &FlowSetup, running: &Running) -> Moments {
+    let zero = Duration::from_nanos(running.start_unix_ns());
+    let said = setup.report().map(|report| Moments::read(&report, zero));
+    said.and_then(Result::ok).unwrap_or_default()
 }
 
 /// What a client that was cut would report: the bytes that are there.

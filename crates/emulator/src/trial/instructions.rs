@@ -27,7 +27,7 @@ pub fn instructions(setup: &FlowSetup, number: usize) -> Instructions {
 }
 
 /// Where what stands behind a hop accepts connections.
-fn behind(setup: &FlowSetup, hop: usize) -> SocketAddr {
+pub fn behind(setup: &FlowSetup, hop: usize) -> SocketAddr {
     let [_, far] = setup.addresses(hop);
     if hop == setup.job().hops().len() - 1 || setup.job().is_transparent() {
         return SocketAddr::new(setup.server_host(), server_port(setup));
@@ -60,6 +60,7 @@ fn endpoint(setup: &FlowSetup, role: Role) -> Instructions {
         ("REQUESTS", Some(urls).filter(|_| is_client)),
         ("PAGE", folder(setup.page().filter(|_| is_client))),
         ("REPORT", folder(setup.report().filter(|_| is_client))),
+        ("PICTURE", folder(setup.picture().filter(|_| is_client))),
         ("CERTS", folder(Some(job.certs.clone()))),
         ("WWW", folder(setup.www_of(role).map(Into::into))),
         ("DOWNLOADS", folder(setup.downloads_of(role))),

@@ -6,7 +6,8 @@
 //! dropped or lost. One that is not heard of again was lost between the segments, which
 //! [`super::check`] does not let pass.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::net::SocketAddr;
 use std::ops::Range;
 
 use bentpipe_analysis::connection::Fate as Known;
@@ -21,7 +22,7 @@ use bentpipe_wire::capture::CapturedPacket;
 use bentpipe_wire::{IpLayer, Path};
 
 use super::check;
-use super::instructions::server_port;
+use super::instructions::{behind, server_port};
 use super::tunnel::Carried;
 
 /// The link type of bare IP packets.
@@ -54,6 +55,7 @@ pub fn observation(
         reasons.extend(wrong.map(|what| format!("{name}{what}")));
         on_links.push(packets);
     }
+    let stray_packets = carried.is_none().then(|| strays(setups, report));
     let course = |packets| hop_course(packets, setups.len(), report.start_unix_ns);
     let (hops, tunnel) = match carried {
         None => (on_links.into_iter().map(course).collect(), None),
@@ -79,7 +81,7 @@ pub fn observation(
         tunnel,
         end: Time::ZERO,
         epochs: 0,
-        fidelity: fidelity(report),
+        fidelity: fidelity(report, stray_packets),
         unfaithful: [report.fidelity.reasons.clone(), reasons].concat(),
     }
 }
@@ -100,6 +102,32 @@ fn counters_since(begun: Time, hops: &[Vec<Packet>]) -> Vec<[Counters; 2]> {
         both
     };
     hops.iter().map(of).collect()
+}
+
+/// Packets with ports that are of no flow.
+fn strays(setups: &[FlowSetup], report: &Report) -> u64 {
+    let hops = setups[0].job().hops().len();
+    let ends = setups
+        .iter()
+        .flat_map(|it| (0..hops).map(move |hop| behind(it, hop)));
+    let servers: HashSet<SocketAddr> = ends.collect();
+    let sent = report.packets.iter().filter(|it| it.sent.is_some());
+    let stray =
+        sent.filter(|it| path_of(it).is_some_and(|path| !servers.contains(&server_of(it, path))));
+    stray.count() as u64
+}
+
+/// The path of a packet, if it has ports.
+fn path_of(packet: &HopPacket) -> Option<Path> {
+    IpLayer::of(&captured(packet)).ok()??.path()
+}
+
+/// The end of a packet's path that is a server's.
+fn server_of(packet: &HopPacket, path: Path) -> SocketAddr {
+    match packet.direction {
+        Direction::Forward => path.source,
+        Direction::Return => path.destination,
+    }
 }
 
 /// When a client sent its first packet.
@@ -252,17 +280,14 @@ fn packet_of_flow(servers: &[u16], packet: &HopPacket) -> Option<Read> {
     let captured = captured(packet);
     let ip = IpLayer::of(&captured).ok()??;
     let path = ip.path()?;
-    let server = match packet.direction {
-        Direction::Forward => path.source,
-        Direction::Return => path.destination,
-    };
+    let server = server_of(packet, path);
     let flow = servers.iter().position(|port| *port == server.port())?;
     let packet = IpPacket::parse(&captured)?;
     let has_ports = !matches!(packet.transport, Transport::Other { .. });
     has_ports.then_some((flow, Some(path), packet))
 }
 
-fn fidelity(report: &Report) -> Fidelity {
+fn fidelity(report: &Report, stray_packets: Option<u64>) -> Fidelity {
     let (seen, late) = (&report.fidelity, &report.fidelity.release_error);
     Fidelity {
         release_error_p50_ms: Some(late.p50_ms),
@@ -271,6 +296,7 @@ fn fidelity(report: &Report) -> Fidelity {
         release_error_max_ms: Some(late.max_ms),
         release_error_limit_ms: Some(seen.most_late_ms),
         kernel_drops: Some(seen.kernel_drops),
+        stray_packets,
         cpu_pressure: seen.cpu_pressure_some,
     }
 }

@@ -4,6 +4,7 @@
 
 mod decoded;
 mod hop;
+mod moments;
 mod packet;
 mod packet_log;
 mod program;
@@ -15,6 +16,7 @@ pub use self::decoded::DecodedConnection;
 pub(crate) use self::decoded::HopDecoder;
 pub use self::hop::HopObservation;
 pub(crate) use self::hop::on_wire;
+pub use self::moments::Moments;
 pub use self::packet::{IpPacket, Packet, Transport};
 pub use self::packet_log::PacketLog;
 pub use self::program::{ProcessExit, ProgramExit};

@@ -73,8 +73,12 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
     let facts = client_facts(job, files);
     let seen = is_readable(here, &measured).then(|| on_wire(&measured, &facts));
     let (metrics, findings) = seen.flatten().unzip();
-    let said = &flow.verdict.client.requests;
-    let page = PageTimes::new(&job.measured().page, said, start.unwrap_or(Time::ZERO));
+    let page = PageTimes::new(
+        &job.measured().page,
+        &flow.verdict.client.requests,
+        flow.verdict.moments,
+        start.unwrap_or(Time::ZERO),
+    );
     let mut times = times(job, finished, metrics.as_ref(), start);
     if !job.measured().page.is_empty() {
         times = times.of_page(page.plt_s);
@@ -112,6 +116,7 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
             .map(|(limit, completion)| limit / completion),
         rs_s: page.rs_s,
         fcp_s: page.fcp_s,
+        lcp_s: page.lcp_s,
         dcl_s: page.dcl_s,
         plt_s: page.plt_s,
         requests_at_once: page.requests_at_once,

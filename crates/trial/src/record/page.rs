@@ -3,6 +3,7 @@
 use bentpipe_endpoint::contract::RequestReport;
 use bentpipe_units::Time;
 
+use crate::evidence::Moments;
 use crate::job::PageResource;
 use crate::numbers::seconds;
 
@@ -15,6 +16,7 @@ const HEAD: u64 = 10;
 pub struct PageTimes {
     pub rs_s: Option<f64>,
     pub fcp_s: Option<f64>,
+    pub lcp_s: Option<f64>,
     pub dcl_s: Option<f64>,
     pub plt_s: Option<f64>,
     pub requests_at_once: Option<u64>,
@@ -22,8 +24,13 @@ pub struct PageTimes {
 
 impl PageTimes {
     /// Those of a page whose client reports `requests`, one for each resource; of any other
-    /// workload there are none.
-    pub fn new(page: &[PageResource], requests: &[RequestReport], start: Time) -> Self {
+    /// workload there are none. Where a browser says when it drew what, that counts.
+    pub fn new(
+        page: &[PageResource],
+        requests: &[RequestReport],
+        moments: Moments,
+        start: Time,
+    ) -> Self {
         if page.is_empty() || page.len() != requests.len() {
             return Self::default();
         }
@@ -36,10 +43,18 @@ impl PageTimes {
         let [painted, parsed] = [last(blocking), last(of_document())];
         let later = |a: Option<u64>, b: Option<u64>| Some(a?.max(b?));
         let begun = requests[0].first_byte_ns;
+        let of_browser = |said: Option<u64>, computed: Option<u64>| {
+            let known = if moments.are_said() { said } else { computed };
+            known.map(since)
+        };
         Self {
             rs_s: begun.map(since),
-            fcp_s: later(begun, painted).map(since),
-            dcl_s: later(end((&page[0], &requests[0])), parsed).map(since),
+            fcp_s: of_browser(moments.first_paint_ns, later(begun, painted)),
+            lcp_s: moments.largest_paint_ns.map(since),
+            dcl_s: of_browser(
+                moments.content_loaded_ns,
+                later(end((&page[0], &requests[0])), parsed),
+            ),
             plt_s: last(all()).map(since),
             requests_at_once: at_once(requests),
         }
@@ -117,23 +132,37 @@ mod tests {
             request([2, 3, 9]),
             request([6, 7, 8]),
         ];
-        let times = PageTimes::new(&page, &requests, Time::from_nanos(1_000_000_000));
+        let start = Time::from_nanos(1_000_000_000);
+        let times =
+            |requests: &[RequestReport], moments| PageTimes::new(&page, requests, moments, start);
+        let said = Moments::default();
         let expected = PageTimes {
             rs_s: Some(1.0),
             fcp_s: Some(3.0),
+            lcp_s: None,
             dcl_s: Some(5.0),
             plt_s: Some(8.0),
             requests_at_once: Some(4),
         };
-        assert_eq!(times, expected);
+        assert_eq!(times(&requests, said), expected);
+        let drawn = Moments {
+            first_paint_ns: Some(4_500_000_000),
+            largest_paint_ns: Some(5_500_000_000),
+            ..said
+        };
+        let of_browser = times(&requests, drawn);
+        assert_eq!(
+            (of_browser.fcp_s, of_browser.lcp_s, of_browser.dcl_s),
+            (Some(3.5), Some(4.5), None)
+        );
         requests[2].bytes = 999;
-        let unfinished = PageTimes::new(&page, &requests, Time::from_nanos(1_000_000_000));
+        let unfinished = times(&requests, said);
         assert_eq!(
             (unfinished.fcp_s, unfinished.dcl_s, unfinished.plt_s),
             (Some(3.0), None, None)
         );
         assert_eq!(
-            PageTimes::new(&[], &requests, Time::ZERO),
+            PageTimes::new(&[], &requests, said, Time::ZERO),
             PageTimes::default()
         );
     }

@@ -115,11 +115,13 @@ pub struct TrialResult {
     /// no page was loaded.
     pub rs_s: Option<f64>,
     /// First contentful paint (FCP): until the document has begun to come, and all of what blocks
-    /// rendering is there: the stylesheets and scripts that its first tenth leads to. Null: where
-    /// no page was loaded.
+    /// rendering is there: the stylesheets and scripts that its first tenth leads to. Of a browser,
+    /// its own. Null: where no page was loaded.
     pub fcp_s: Option<f64>,
+    /// Largest contentful paint (LCP), of a browser. Null: where no browser loaded a page.
+    pub lcp_s: Option<f64>,
     /// DOM content loaded (DCL): until the document, and the stylesheets and scripts that it leads
-    /// to, are there. Null: where no page was loaded.
+    /// to, are there. Of a browser, its own. Null: where no page was loaded.
     pub dcl_s: Option<f64>,
     /// Page load time (PLT): until every resource is there. Null: where no page was loaded.
     pub plt_s: Option<f64>,
@@ -376,6 +378,9 @@ pub struct Fidelity {
     pub release_error_limit_ms: Option<f64>,
     /// That the kernel dropped on the way to the emulator or from it.
     pub kernel_drops: Option<u64>,
+    /// Of TCP and UDP on the links that are of no flow: what programs said to others than their
+    /// peers. Null: through a tunnel.
+    pub stray_packets: Option<u64>,
     /// Of the time in which some task of this machine waited for a processor. Null: with `--awake`.
     pub cpu_pressure: Option<f64>,
 }

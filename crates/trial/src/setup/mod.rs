@@ -20,6 +20,7 @@ use crate::job::{EPOCH_UNIX_S, FlowJob, Job, PageResource, Role, Variant};
 
 const PAGE: &str = "page.json";
 const REPORT: &str = "report.json";
+const PICTURE: &str = "page.png";
 
 /// The files, folders and addresses of a flow of a job. The first flow is the one that is measured.
 pub struct FlowSetup<'a> {
@@ -79,6 +80,12 @@ impl<'a> FlowSetup<'a> {
     #[must_use]
     pub fn report(&self) -> Option<PathBuf> {
         (!self.flow.page.is_empty()).then(|| self.scratch.join(REPORT))
+    }
+
+    /// The file that a browser leaves a picture in of a page that did not come whole.
+    #[must_use]
+    pub fn picture(&self) -> Option<PathBuf> {
+        (!self.flow.page.is_empty()).then(|| self.scratch.join(PICTURE))
     }
 
     /// Addresses at both ends of a hop, that towards the client first.

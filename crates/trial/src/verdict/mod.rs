@@ -11,6 +11,7 @@ use bentpipe_endpoint::contract::{Bye, Statistics};
 use bentpipe_link::HostName;
 use bentpipe_units::Time;
 
+use crate::evidence::Moments;
 use crate::schema::Outcome;
 
 pub use self::verifier::ProofFailure;
@@ -43,6 +44,8 @@ pub struct Verdict {
     pub end: Option<FlowEnd>,
     /// The client's last words; empty if it had none.
     pub client: Bye,
+    /// What a browser says of how it drew its page.
+    pub moments: Moments,
     /// What programs say of themselves.
     pub statistics: BTreeMap<HostName, Statistics>,
     /// The host whose program failed, if one did.
@@ -81,6 +84,7 @@ impl Verdict {
             end: Some(end),
             statistics: BTreeMap::from([(HostName::Client, client.statistics.clone())]),
             client,
+            moments: Moments::default(),
             culprit: None,
         }
     }
