@@ -12,7 +12,7 @@ from bentpipe.study.markdown import table, trials
 from bentpipe.study.source import Source
 from bentpipe.workload.page.visit import TITLES
 
-from . import experiments, glance, published, senders
+from . import browsers, experiments, glance, published, senders
 from .published import Published, TableRow
 from .runs import H1, H3, QUIC, TCP, PageRuns, seconds
 
@@ -43,6 +43,7 @@ def write(runs: Sequence[Source], folder: Path) -> list[Path]:
     parts += senders.section(found, QUIC, "Other senders and proxies of QUIC")
     parts += senders.section(found, TCP, "HTTP/1.1 and HTTP/2 over TLS")
     parts += senders.operators(found)
+    parts += browsers.section(found)
     parts += footing.of_all(runs, {"Kosek": said.source, "Deutschmann": said.slides})
     file = folder / "pages.md"
     file.write_text(markdown.page(parts))

@@ -17,6 +17,7 @@ from bentpipe.workload.page.visit import TITLES
 # The campaigns, as their files are called.
 H3, H1, PARALLEL, LOSS = "pages-h3", "pages-h1", "pages-parallel", "pages-loss"
 QUIC, TCP = "pages-quic", "pages-tcp"
+BROWSERS, BESIDE = "pages-browsers", "pages-beside-browsers"
 OPERATORS = ("pages-operators-tcp", "pages-operators-quic")
 _LOSS = "forward.loss"
 NONE = "0%"
@@ -73,7 +74,7 @@ class PageRuns:
     @classmethod
     def of(cls, sources: Sequence[Source]) -> PageRuns:
         """BentpipeError if one is of another campaign, or those of the paper's table are not there."""
-        wanted = (H3, H1, PARALLEL, LOSS, QUIC, TCP, *OPERATORS)
+        wanted = (H3, H1, PARALLEL, LOSS, QUIC, TCP, *OPERATORS, BROWSERS, BESIDE)
         for one in sources:
             if one.manifest.campaign not in wanted:
                 raise BentpipeError(

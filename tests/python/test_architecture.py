@@ -105,6 +105,7 @@ SHARED_BY_STACKS = ("crates/congestion", "crates/endpoint", "crates/units", "end
 # Folders beside the stacks' own, for code that these stacks are run with, and no other.
 FAMILIES = {
     "aioquic-family": {"aioquic", "qh3"},
+    "browser-family": {"chromium", "firefox"},
     "debian-family": {"curl", "nginx"},
     "go-family": {"quic-go", "x-net"},
 }
@@ -191,7 +192,8 @@ def brings_in(stack: Path, family: str) -> int:
         return script.read_text().count(f"sh ../{family}/")
     if (module := stack / "go.mod").exists():
         return f"=> ../{family}\n" in module.read_text()
-    return [file.name for file in sources(stack) if "sys.path" in file.read_text()].count("endpoint.py")
+    found = [file.name for file in sources(stack) if "sys.path" in file.read_text()]
+    return sum(found.count(name) for name in ("endpoint.py", f"load_in_{stack.name}.py"))
 
 
 def assert_names_none(folder: Path, others: list[str]) -> None:

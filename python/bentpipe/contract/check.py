@@ -13,7 +13,7 @@ from bentpipe.stacks.model import ROLES, Stack
 
 SIZE = 100_000  # bytes of the file that is moved
 SMALLER = (1000, 30_000)  # of the files that are moved beside it
-PARTNERS = ("quinn", "noq", "aioquic")  # for stacks with one role only
+PARTNERS = ("quinn", "noq", "aioquic", "linux")  # for stacks with one role only
 UNKNOWN = "bentpipe-unknown"
 
 

@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from bentpipe import workload
-from bentpipe.contract.check import SIZE, UNKNOWN, Check, ContractBreach, attempt, partner_of
+from bentpipe.contract.check import SIZE, UNKNOWN, Check, ContractBreach, attempt, partner_of, shown
 from bentpipe.contract.testcases import CASES
 from bentpipe.stacks import loopback
 from bentpipe.stacks.model import Stack
 from bentpipe.workload import TESTCASES
+from bentpipe.workload.page.visit import VERSIONS
 
 _LOGS = {"keylog": "TLS secrets are written", "qlog": "qlog is written"}
 
 
 def checks(stack: Stack, folder: Path) -> Iterator[Check]:
     for alpn in stack.alpn:
-        if alpn not in TESTCASES["transfer"].protocols:
+        if "transfer" not in stack.testcases or alpn not in TESTCASES["transfer"].protocols:
             continue
         place = folder / f"sockets-{alpn}"
         yield from _transfers(
             stack, loopback.Transfer(folder / "www", (f"/{SIZE}",), place, logs=True, alpn=alpn)
         )
+    yield from _pages(stack, folder)
     yield from _refusals(stack, loopback.Transfer(folder / "www", (f"/{SIZE}",), folder / "refused"))
     if "virtual-time" not in stack.commands:
         yield attempt(
@@ -63,6 +66,44 @@ def _transfers(stack: Stack, transfer: loopback.Transfer) -> Iterator[Check]:
             )
 
 
+def _pages(stack: Stack, folder: Path) -> Iterator[Check]:
+    """A page over each version of HTTP; where there is virtual time, it is loaded there."""
+    if "page" not in stack.testcases or "virtual-time" in stack.commands:
+        return
+    for version, alpn in VERSIONS.items():
+        if alpn not in stack.alpn:
+            continue
+        title = f"sockets, {alpn}: every resource of a page arrives whole, and the client says when"
+        partner = partner_of(stack, "sockets", alpn)
+        if partner is None:
+            yield Check(title, None, "there is no stack for the other role that speaks it")
+            continue
+        client = stack if "client" in stack.roles else partner
+        server = stack if "server" in stack.roles else partner
+        work = workload.parse(f"{CASES['page'].workload}:{version}", "page")
+        workload.write_files(folder / "www", work)
+        place = folder / f"sockets-page-{version}"
+        visit = loopback.Transfer(
+            folder / "www", work.requests, place, testcase="page", alpn=alpn, page=work.resources
+        )
+        yield attempt(
+            f"{title}, {client.name} → {server.name}",
+            lambda visit=visit, client=client, server=server: _visit(client, server, visit),  # type: ignore[misc]
+            f"{CASES['page'].hint} (section 2; a browser: section 3)",
+        )
+
+
+def _visit(client: Stack, server: Stack, visit: loopback.Transfer) -> None:
+    loopback.run(client, server, visit)
+    said = json.loads((visit.folder / loopback.REPORT).read_text())["requests"]
+    for path, one in zip(visit.requests, said, strict=True):
+        times = [one["asked_ns"], one["first_byte_ns"], one["last_byte_ns"]]
+        if None in times or times != sorted(times):
+            raise ContractBreach(
+                f"of {path} the client says that it was asked for and came at {shown(times)}"
+            )
+
+
 def _refusals(stack: Stack, transfer: loopback.Transfer) -> Iterator[Check]:
     for role in stack.roles:
         unlisted = [case for case in TESTCASES if case not in stack.testcases]
@@ -71,7 +112,10 @@ def _refusals(stack: Stack, transfer: loopback.Transfer) -> Iterator[Check]:
             ("an unknown test case", {"testcase": UNKNOWN}),
             ("an unknown option", {"options": {UNKNOWN: "1"}}),
         ]
-        if "h3" in stack.alpn:
+        known = stack.testcases[0]
+        protocol = next((one for one in TESTCASES[known].protocols if one in stack.alpn), stack.alpn[0])
+        listed = dataclasses.replace(transfer, testcase=known, alpn=protocol)
+        if len(stack.alpn) > 1:
             refused.append(("an unknown application protocol", {"alpn": UNKNOWN}))
         if "virtual-time" not in stack.commands:  # there it is checked
             refused += [
@@ -80,7 +124,7 @@ def _refusals(stack: Stack, transfer: loopback.Transfer) -> Iterator[Check]:
         for what, changed in refused:
             yield attempt(
                 f"sockets, {role}: {what} is refused with exit code 127",
-                _refused(stack, role, dataclasses.replace(transfer, **({"alpn": stack.alpn[0]} | changed))),
+                _refused(stack, role, dataclasses.replace(listed, **changed)),
                 "exit with 127 before the first packet (section 2)",
             )
 

@@ -12,7 +12,7 @@ import platform
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -20,6 +20,7 @@ from typing import Any, Literal
 from bentpipe import paths
 from bentpipe.errors import BentpipeError
 from bentpipe.stacks import catalogue
+from bentpipe.stacks.model import Stack
 
 Status = Literal["ok", "warn", "fail"]
 
@@ -29,7 +30,6 @@ TOOLS = {
     "iperf3": "iperf3",
     "tshark": "tshark",
     "curl": "curl",
-    "chromium": "chromium",
 }
 # Fast stacks ask for sockets' buffers of this size; the kernel gives no more than its limits.
 BUFFER_BYTES = 2 * 1024 * 1024
@@ -60,7 +60,9 @@ def checks() -> Iterator[MachineCheck]:
     yield _pressure()
     yield from _buffers()
     yield from _tools()
-    yield from _stacks()
+    known = list(catalogue.discover().values())
+    yield from _browsers(known)
+    yield _stacks([one for one in known if not one.browser])
 
 
 def _kernel() -> MachineCheck:
@@ -177,16 +179,22 @@ def _tools() -> Iterator[MachineCheck]:
             yield MachineCheck(tool, "ok", path)
 
 
-def _stacks() -> Iterator[MachineCheck]:
-    known = catalogue.discover()
-    absent = [name for name, stack in known.items() if stack.not_installed() is not None]
+def _browsers(known: Iterable[Stack]) -> Iterator[MachineCheck]:
+    """Those that load pages, and in which reports are looked at in tests."""
+    for stack in known:
+        if stack.browser:
+            path = stack.browser_path()
+            if path is None:
+                yield MachineCheck(stack.name, "warn", "not on the PATH", stack.how_to_get_browser)
+            else:
+                yield MachineCheck(stack.name, "ok", path)
+
+
+def _stacks(known: Sequence[Stack]) -> MachineCheck:
+    """Those that are built."""
+    absent = [stack.name for stack in known if stack.not_installed() is not None]
     found = f"{len(known) - len(absent)} of {len(known)} installed"
     if absent:
-        yield MachineCheck(
-            "stacks",
-            "warn",
-            f"{found}; absent: {', '.join(absent)}",
-            "bentpipe stacks install NAME, or --all",
-        )
-    else:
-        yield MachineCheck("stacks", "ok", found)
+        said = f"{found}; absent: {', '.join(absent)}"
+        return MachineCheck("stacks", "warn", said, "bentpipe stacks install NAME, or --all")
+    return MachineCheck("stacks", "ok", found)

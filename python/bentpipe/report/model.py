@@ -28,7 +28,7 @@ from bentpipe.report.command import reproduce
 from bentpipe.report.waterfall import waterfall
 from bentpipe.runs.manifest import Manifest
 from bentpipe.runs.records import Record
-from bentpipe.runs.trial_files import HOP_TRACES, REQUESTS
+from bentpipe.runs.trial_files import HOP_TRACES, PICTURE, REQUESTS
 from bentpipe.schema.record import SHOWN
 from bentpipe.workload import TESTCASES, Workload
 
@@ -244,6 +244,7 @@ def _files(run: Path, trial: str) -> list[dict[str, str]]:
     wanted = [
         ("trace", "trace.pcapng"),
         ("requests", REQUESTS),
+        ("picture", PICTURE),
         ("qlog", "qlog"),
         ("client's output", "client.log"),
         ("server's output", "server.log"),

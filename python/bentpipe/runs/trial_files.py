@@ -8,6 +8,7 @@ TRACE = "trace.pcapng"  # with proxies, of the hop at the client
 HOP_TRACES = "trace-*.pcapng"  # with proxies, of the other hops: trace-terminal-gateway.pcapng
 PACKETS = "packets.parquet"
 REQUESTS = "requests.json"  # of a page that its client reports on
+PICTURE = "page.png"  # what a browser shows of a page that did not come whole
 SUMMARY = "analysis.json"
 UNFINISHED = ".analysis-"  # how the folder begins that an analysis is made in
 

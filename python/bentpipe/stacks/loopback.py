@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import itertools
+import json
 import os
 import selectors
 import signal
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import IO
 
 from bentpipe import paths
+from bentpipe.schema.bundle import BundleResource
 from bentpipe.stacks.model import Stack
 from bentpipe.stacks.patience import SOCKETS_S
 
@@ -29,8 +31,10 @@ from bentpipe.stacks.patience import SOCKETS_S
 _VARIABLES = (
     *("ROLE", "TESTCASE", "REQUESTS", "BENTPIPE_LISTEN", "BENTPIPE_ALPN", "BENTPIPE_OPTIONS"),
     "BENTPIPE_OWN_NAMESPACE",
-    *("WWW", "DOWNLOADS", "CERTS", "SSLKEYLOGFILE", "QLOGDIR"),
+    *("WWW", "DOWNLOADS", "CERTS", "SSLKEYLOGFILE", "QLOGDIR", "PAGE", "REPORT", "PICTURE"),
 )
+_PAGE = "page.json"
+REPORT = "report.json"  # in the transfer's folder, of a page's client
 
 
 class LoopbackError(Exception):
@@ -47,7 +51,8 @@ class Transfer:
     testcase: str = "transfer"
     options: Mapping[str, str] = field(default_factory=dict)
     logs: bool = False  # whether TLS secrets and qlog shall be written
-    alpn: str = "hq-interop"  # or "h3"
+    alpn: str = "hq-interop"
+    page: tuple[BundleResource, ...] = ()  # what leads to each of the requests, if they are a page's
 
 
 @dataclass(frozen=True)
@@ -148,6 +153,9 @@ def environment(role: str, transfer: Transfer, port: int) -> dict[str, str]:
         values["BENTPIPE_LISTEN"] = f"127.0.0.1:{port}"
     else:
         values["REQUESTS"] = " ".join(f"https://127.0.0.1:{port}{path}" for path in transfer.requests)
+        if transfer.page:
+            values["PAGE"] = str(transfer.folder / _PAGE)
+            values["REPORT"] = str(transfer.folder / REPORT)
     if transfer.logs:
         values["SSLKEYLOGFILE"] = str(transfer.folder / f"keys-{role}.log")
         values["QLOGDIR"] = str(transfer.folder / f"qlog-{role}")
@@ -255,3 +263,7 @@ def _folders(transfer: Transfer) -> None:
     names = ["downloads"] + (["qlog-client", "qlog-server"] if transfer.logs else [])
     for name in names:
         (transfer.folder / name).mkdir(parents=True, exist_ok=True)
+    if transfer.page:
+        told = ("initiator", "found_after_bytes", "wait_ms", "urgency", "incremental")
+        page = [{name: getattr(one, name) for name in told} for one in transfer.page]
+        (transfer.folder / _PAGE).write_text(json.dumps(page))

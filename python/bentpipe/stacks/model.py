@@ -19,8 +19,8 @@ Protocol = Literal["hq-interop", "h3", "http/0.9", "http/1.1", "h2"]
 Transport = Literal["quic", "tcp"]
 Carries = Literal["udp", "ip"]
 Log = Literal["keylog", "qlog"]
-# Application protocols by their ALPN, and what they are over; of a transport what comes first is preferred.
-TRANSPORTS: dict[Protocol, Transport] = {
+# Application protocols by their ALPN, and what they are over; what comes first is preferred.
+TRANSPORTS: dict[str, Transport] = {
     "hq-interop": "quic", "h3": "quic", "http/0.9": "tcp", "http/1.1": "tcp", "h2": "tcp",
 }  # fmt: skip
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
@@ -46,9 +46,9 @@ class Stack(Installable):
     commands: Mapping[str, tuple[str, ...]]  # mode → arguments, with placeholders
     repeats_except: str = ""  # when a deterministic one does not repeat all the same
     packages: tuple[str, ...] = ()  # Python packages of Bentpipe's own environment that it runs with
-    alpn: tuple[str, ...] = PROTOCOLS[:1]  # application protocols in socket mode, of PROTOCOLS
+    browser: tuple[str, ...] = ()  # names of the browser that it starts, of which one is on the PATH
+    alpn: tuple[str, ...] = PROTOCOLS[:1]  # application protocols
     logs: tuple[str, ...] = LOGS  # those that it writes when it is asked to
-    transport: Transport = "quic"  # what its protocols are over
     carries: Carries = "udp"  # what its datagrams are in virtual time
     # Settings of both ends, as `tls=off`, with which a client waits for so many round trips less.
     saves: Mapping[str, int] = field(default_factory=dict)
@@ -66,7 +66,15 @@ class Stack(Installable):
         if self.build is not None:
             return super().not_installed()
         absent = [name for name, version in installed.packages_of(self.packages).items() if version is None]
-        return f"the Python package {absent[0]} is missing" if absent else None
+        if absent:
+            return f"the Python package {absent[0]} is missing"
+        if self.browser and self.browser_path() is None:
+            return f"there is no program {' or '.join(self.browser)} on the PATH"
+        return None
+
+    def browser_path(self) -> str | None:
+        """The browser that it starts; None if it starts none, or there is none here."""
+        return next((found for name in self.browser if (found := shutil.which(name))), None)
 
     def missing(self, mode: str) -> str | None:
         """Why the stack cannot be started in `mode`, in words; None if it can."""
@@ -92,7 +100,13 @@ class Stack(Installable):
             return paths.repair()
         if self.build is not None:
             return f"install it with `bentpipe stacks install {self.name}`"
+        if self.browser and self.browser_path() is None:
+            return self.how_to_get_browser
         return paths.repair() if self.not_installed() else f"correct [commands] in {self.file}"
+
+    @property
+    def how_to_get_browser(self) -> str:
+        return f"install {self.title}: apt install {self.browser[0]}"
 
     @property
     def version_mode(self) -> Mode:
@@ -101,6 +115,11 @@ class Stack(Installable):
         """
         lives = "virtual-time" not in self.commands or self.lives_in_guest("virtual-time")
         return "sockets" if lives and "sockets" in self.commands else "virtual-time"
+
+    @property
+    def transports(self) -> tuple[Transport, ...]:
+        """What its application protocols are over."""
+        return tuple(dict.fromkeys(TRANSPORTS[one] for one in PROTOCOLS if one in self.alpn))
 
     def programs(self) -> list[str]:
         words = [word for command in self.commands.values() for word in command]

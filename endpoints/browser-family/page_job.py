@@ -1,0 +1,113 @@
+"""What a browser is to load: the environment of socket mode (`endpoints/CONTRACT.md`, sections 2 and 3)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+UNSUPPORTED = 127
+PROTOCOLS = ("http/1.1", "h2", "h3")
+HOST = "server"  # what the certificate is for
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+# Options and their values.
+OPTIONS = {"tls": ("on", "off")}
+
+
+class Refusal(Exception):
+    """What the browser does not do: a role, a test case, a protocol, an option or its value."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A page to load."""
+
+    address: str  # of the server
+    port: int
+    paths: list[str]  # of the resources, the document first
+    alpn: str
+    options: Mapping[str, str]
+    downloads: Path
+    certificates: Path
+    longest_wait_s: float  # of the page's resources, until a script asks for one
+    report: Path | None
+    picture: Path | None  # the file for what is to be seen of a page that does not come whole
+
+    @property
+    def scheme(self) -> str:
+        return "http" if self.options.get("tls") == "off" else "https"
+
+    @property
+    def origin(self) -> str:
+        """The server as URLs name it."""
+        is_default = self.port == _DEFAULT_PORTS[self.scheme]
+        return f"{self.scheme}://{HOST}" + ("" if is_default else f":{self.port}")
+
+    @property
+    def url(self) -> str:
+        """That of the page."""
+        return self.origin + self.paths[0]
+
+    def number_of(self, url: str) -> int | None:
+        """The number of the resource that a URL names; None: it is none of the page."""
+        found = urlsplit(url)
+        port = found.port or _DEFAULT_PORTS.get(found.scheme)
+        if (found.hostname, port) != (HOST, self.port) or found.path not in self.paths:
+            return None
+        return self.paths.index(found.path)
+
+
+def read() -> Job:
+    """What the environment asks for; Refusal for what there is not."""
+    said = os.environ
+    if said.get("ROLE") != "client":
+        raise Refusal(f"ROLE={said.get('ROLE', '')}: a browser is a client")
+    if said.get("TESTCASE") != "page":
+        raise Refusal(f"TESTCASE={said.get('TESTCASE', '')}: a browser loads pages alone: page")
+    alpn = said.get("BENTPIPE_ALPN", "")
+    if alpn not in PROTOCOLS:
+        raise Refusal(f"BENTPIPE_ALPN={alpn}: want one of {', '.join(PROTOCOLS)}")
+    options = _options(said.get("BENTPIPE_OPTIONS", ""))
+    if options.get("tls") == "off" and alpn != "http/1.1":
+        raise Refusal(f"tls=off: there is {alpn} over TLS alone in browsers")
+    for name in ("REQUESTS", "DOWNLOADS", "CERTS"):
+        if not said.get(name):
+            raise Refusal(f"{name} is not set")
+    urls = [urlsplit(url) for url in said["REQUESTS"].split()]
+    return Job(
+        address=urls[0].hostname or "",
+        port=urls[0].port or 443,
+        paths=[url.path for url in urls],
+        alpn=alpn,
+        options=options,
+        downloads=Path(said["DOWNLOADS"]),
+        certificates=Path(said["CERTS"]),
+        longest_wait_s=_longest_wait_s(),
+        report=_file("REPORT"),
+        picture=_file("PICTURE"),
+    )
+
+
+def _longest_wait_s() -> float:
+    file = _file("PAGE")
+    page = json.loads(file.read_text()) if file is not None else []
+    return max((one["wait_ms"] for one in page), default=0) / 1e3
+
+
+def _file(name: str) -> Path | None:
+    named = os.environ.get(name)
+    return Path(named) if named else None
+
+
+def _options(text: str) -> dict[str, str]:
+    found = {}
+    for setting in text.split():
+        name, _, value = setting.partition("=")
+        if value not in OPTIONS.get(name, ()):
+            options = ", ".join(f"{one}={'|'.join(values)}" for one, values in OPTIONS.items())
+            raise Refusal(f"option {setting}: want {options}")
+        found[name] = value
+    return found

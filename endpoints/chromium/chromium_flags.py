@@ -1,0 +1,48 @@
+"""Chromium's command line: one page over one protocol, from a server of ours, and nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import ipaddress
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from page_job import HOST, Job
+
+# What a browser does by itself: updates, lists, metrics, guesses.
+_QUIET = (
+    "--no-first-run", "--no-default-browser-check", "--no-pings", "--disable-background-networking",
+    "--disable-client-side-phishing-detection", "--disable-component-update", "--disable-default-apps",
+    "--disable-domain-reliability", "--disable-extensions", "--disable-sync", "--metrics-recording-only",
+    "--disable-breakpad",
+    "--disable-features=OptimizationHints,MediaRouter,Translate,NetworkTimeServiceQuerying",
+    "--no-proxy-server", "--disable-dev-shm-usage", "--disable-gpu", "--mute-audio",
+)  # fmt: skip
+
+
+def flags(job: Job, profile: Path) -> list[str]:
+    """The arguments with which Chromium loads the page of `job`."""
+    address = ipaddress.ip_address(job.address)
+    shown = f"[{address}]" if address.version == 6 else str(address)
+    quic = ["--enable-quic", f"--origin-to-force-quic-on={HOST}:{job.port}"]
+    return [
+        "--headless",
+        # As root, or in a user namespace, there is no sandbox; the page is our own.
+        "--no-sandbox",
+        "--remote-debugging-pipe",
+        f"--user-data-dir={profile}",
+        f"--host-resolver-rules=MAP {HOST} {shown}, MAP * ~NOTFOUND",
+        f"--ignore-certificate-errors-spki-list={_key_digest(job.certificates)}",
+        *_QUIET,
+        *(quic if job.alpn == "h3" else ["--disable-quic"]),
+        "about:blank",
+    ]
+
+
+def _key_digest(certificates: Path) -> str:
+    """SHA-256 of the public key of the server's certificate, as Chromium wants it."""
+    found = x509.load_pem_x509_certificate((certificates / "cert.pem").read_bytes())
+    key = found.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return base64.b64encode(hashlib.sha256(key).digest()).decode()

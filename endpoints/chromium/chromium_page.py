@@ -1,0 +1,109 @@
+"""A page in Chromium: what its network domain says of each request, what the page itself says of paints."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+
+from browser_endpoint import environment
+from browser_process import BrowserFailure
+from chromium_flags import flags
+from devtools import Devtools
+from page_job import Job
+from page_load import PageLoad
+from visit import MOMENTS, OBSERVE
+
+_BUFFER = 1 << 30  # bytes of replies that the browser keeps until they are asked for
+
+
+class Chromium:
+    """Chromium, and the page that it loads."""
+
+    def __init__(self, program: str, job: Job, profile: Path) -> None:
+        self._browser = Devtools([program, *flags(job, profile)], environment(profile))
+        self._job = job
+        self.page = PageLoad(job)
+        self._zero_s = 0.0  # seconds since 1970 when the browser's clock was 0
+        self._session = ""
+
+    def load(self) -> None:
+        """Load the page, to the end of all that it asks for."""
+        target = self._browser.ask("Target.createTarget", url="about:blank")["targetId"]
+        said = self._browser.ask("Target.attachToTarget", targetId=target, flatten=True)
+        self._session = said["sessionId"]
+        for domain in ("Page", "Inspector"):
+            self._ask(f"{domain}.enable")
+        self._ask("Network.enable", maxTotalBufferSize=_BUFFER, maxResourceBufferSize=_BUFFER)
+        self._ask("Page.addScriptToEvaluateOnNewDocument", source=OBSERVE)
+        said = self._ask("Page.navigate", url=self._job.url, within_s=600)
+        if said.get("errorText"):
+            self.page.visit.resources[0].error = said["errorText"]
+        while event := self._browser.event(self.page.patience_s()):
+            self._take(event)
+
+    def fetch_bodies(self) -> None:
+        """Take what has come out of the browser."""
+        for name, one in self.page.came():
+            said = self._ask("Network.getResponseBody", requestId=name)
+            one.body = base64.b64decode(said["body"]) if said["base64Encoded"] else said["body"].encode()
+
+    def take_moments(self) -> None:
+        """Take from the page when it was drawn."""
+        said = self._ask("Runtime.evaluate", expression=MOMENTS, awaitPromise=True)
+        self.page.visit.take_moments(said["result"]["value"])
+
+    def picture(self, within_s: float) -> bytes:
+        """What is to be seen of it, as a PNG."""
+        said = self._ask("Page.captureScreenshot", within_s=within_s, format="png")
+        return base64.b64decode(said["data"])
+
+    def close(self) -> None:
+        """Ask it to end, if it does not kill it."""
+        try:
+            self._browser.ask("Browser.close", within_s=5)
+            self._browser.process.wait(5)
+        except BrowserFailure:
+            pass  # it has ended, or does not
+        self.kill()
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._browser.process.kill()
+
+    def _ask(self, method: str, within_s: float = 30, **parameters: Any) -> dict[str, Any]:
+        return self._browser.ask(method, self._session or None, within_s=within_s, **parameters)
+
+    def _take(self, event: dict[str, Any]) -> None:
+        said = event.get("params", {})
+        match event.get("method"):
+            case "Network.requestWillBeSent":
+                if self.page.begin(said["requestId"], said["request"]["url"]) and not self._zero_s:
+                    self._zero_s = said["wallTime"] - said["timestamp"]
+            case "Network.responseReceived":
+                self._respond(said["requestId"], said["response"])
+            case "Network.loadingFinished":
+                self.page.finish(said["requestId"], self._ns(said["timestamp"]))
+            case "Network.loadingFailed":
+                self.page.fail(said["requestId"], said["errorText"])
+            case "Page.loadEventFired":
+                self.page.loaded()
+            case "Inspector.targetCrashed":
+                raise BrowserFailure("the page crashed")
+
+    def _respond(self, name: str, answer: dict[str, Any]) -> None:
+        one = self.page.of(name)
+        if one is None:
+            return
+        if answer["status"] != 200:
+            one.error = f"status {answer['status']}"
+        if (timing := answer.get("timing")) is not None:
+            begun = timing["requestTime"]
+            one.asked_ns = self._ns(begun + timing["sendStart"] / 1e3)
+            first_ms = timing.get("receiveHeadersStart", 0)
+            one.first_byte_ns = self._ns(
+                begun + (first_ms if first_ms > 0 else timing["receiveHeadersEnd"]) / 1e3
+            )
+
+    def _ns(self, clock_s: float) -> int:
+        return round((self._zero_s + clock_s) * 1e9)

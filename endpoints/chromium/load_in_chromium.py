@@ -1,0 +1,12 @@
+"""Chromium behind Bentpipe's endpoint contract (`endpoints/CONTRACT.md`): a client that loads pages."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "browser-family"))
+
+from browser_endpoint import main
+from chromium_page import Chromium
+
+if __name__ == "__main__":
+    sys.exit(main(Path(__file__).resolve().parent, Chromium))

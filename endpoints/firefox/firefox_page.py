@@ -1,0 +1,140 @@
+"""A page in Firefox: what WebDriver BiDi says of each request, what the page itself says of paints."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import firefox_profile
+from bidi import Bidi
+from browser_endpoint import environment
+from browser_process import BrowserFailure
+from page_job import Job
+from page_load import PageLoad
+from visit import MOMENTS, OBSERVE
+
+_EVENTS = (
+    "network.beforeRequestSent", "network.responseStarted", "network.responseCompleted", "network.fetchError",
+    "browsingContext.load", "browsingContext.contextDestroyed",
+)  # fmt: skip
+
+
+class Firefox:
+    """Firefox, and the page that it loads."""
+
+    def __init__(self, program: str, job: Job, profile: Path) -> None:
+        firefox_profile.write(job, profile)
+        command = [program, "--headless", "--no-remote", "--profile", str(profile)]
+        self._browser = Bidi(
+            [*command, "--remote-debugging-port", "0"],
+            {**environment(profile), **firefox_profile.ENVIRONMENT},
+        )
+        self._job = job
+        self.page = PageLoad(job)
+        self._context = ""
+
+    def load(self) -> None:
+        """Load the page, to the end of all that it asks for."""
+        self._browser.open()
+        self._context = self._browser.ask("browsingContext.getTree")["contexts"][0]["context"]
+        self._browser.ask("session.subscribe", events=list(_EVENTS), contexts=[self._context])
+        self._browser.ask(
+            "network.addDataCollector",
+            dataTypes=["response"],
+            maxEncodedDataSize=firefox_profile.BODY_BYTES,
+        )
+        self._browser.ask("script.addPreloadScript", functionDeclaration=f"()=>{{{OBSERVE}}}")
+        if self._job.alpn == "h3":
+            self._learn_alternatives()
+        self._navigate(self._job.url)
+        while event := self._browser.event(self.page.patience_s()):
+            self._take(event)
+
+    def fetch_bodies(self) -> None:
+        """Take what has come out of the browser."""
+        for name, one in self.page.came():
+            found = self._browser.ask("network.getData", dataType="response", request=name)["bytes"]
+            value = found["value"]
+            one.body = base64.b64decode(value) if found["type"] == "base64" else value.encode()
+
+    def take_moments(self) -> None:
+        """Take from the page when it was drawn."""
+        said = self._browser.ask(
+            "script.evaluate", expression=MOMENTS, target={"context": self._context}, awaitPromise=True
+        )
+        self.page.visit.take_moments(said["result"]["value"])
+
+    def picture(self, within_s: float) -> bytes:
+        """What is to be seen of it, as a PNG."""
+        said = self._browser.ask(
+            "browsingContext.captureScreenshot", within_s=within_s, context=self._context
+        )
+        return base64.b64decode(said["data"])
+
+    def close(self) -> None:
+        """Ask it to end, if it does not kill it."""
+        try:
+            self._browser.ask("browser.close", within_s=5)
+            self._browser.process.wait(5)
+        except BrowserFailure:
+            pass  # it has ended, or does not
+        self.kill()
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._browser.process.kill()
+
+    def _learn_alternatives(self) -> None:
+        """Have Firefox read what it knows of servers' alternatives, HTTP/3 among them. It begins to when it
+        is first asked for anything, and does without until it has.
+        """
+        with contextlib.suppress(BrowserFailure):
+            self._navigate("https://127.0.0.1:60001/")
+
+    def _navigate(self, url: str) -> None:
+        said = {"context": self._context, "url": url, "wait": "none"}
+        self._browser.ask("browsingContext.navigate", within_s=600, **said)
+
+    def _take(self, event: dict[str, Any]) -> None:
+        said = event.get("params", {})
+        match event.get("method"):
+            case "network.beforeRequestSent":
+                self.page.begin(said["request"]["request"], said["request"]["url"])
+            case "network.responseStarted":
+                self._respond(said)
+            case "network.responseCompleted":
+                self._finish(said["request"], said["response"]["status"])
+            case "network.fetchError":
+                self.page.fail(said["request"]["request"], said["errorText"])
+            case "browsingContext.load" if said["url"] == self._job.url:
+                self.page.loaded()
+            case "browsingContext.contextDestroyed" if said["context"] == self._context:
+                raise BrowserFailure("the page crashed")
+
+    def _respond(self, said: dict[str, Any]) -> None:
+        """Over TLS and HTTP/1.1, Firefox's own time of the first byte was 8 µs behind the request on a new
+        connection, over a path of 580 ms. So there it is that of the event, in whole milliseconds.
+        """
+        one = self.page.of(said["request"]["request"])
+        if one is not None and (self._job.alpn, self._job.scheme) == ("http/1.1", "https"):
+            one.first_byte_ns = said["timestamp"] * 1_000_000
+
+    def _finish(self, request: dict[str, Any], status: int) -> None:
+        name, timing = request["request"], request["timings"]
+        one = self.page.of(name)
+        if one is None:
+            return
+        if status != 200:
+            one.error = f"status {status}"
+        one.asked_ns, first, last = (
+            # Firefox says 0 of what it does not know.
+            round((timing["timeOrigin"] + timing[moment]) * 1e6) if timing[moment] else None
+            for moment in ("requestStart", "responseStart", "responseEnd")
+        )
+        if one.first_byte_ns is None:
+            one.first_byte_ns = first
+        elif last is not None:
+            one.first_byte_ns = min(one.first_byte_ns, last)
+        self.page.finish(name, last)

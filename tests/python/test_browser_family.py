@@ -1,0 +1,134 @@
+"""What browsers share: what the environment asks for, and when a page is over. No browser is started."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "endpoints" / "browser-family"))
+
+from page_job import Refusal, read
+from page_load import QUIET_S, PageLoad
+
+FOUR = {"/0.html": None, "/1.css": 0, "/2.js": 0, "/3.json": 2}
+
+
+@pytest.fixture
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """The environment of a page of four resources, one of which a script asks for half a second later."""
+    page = [
+        {"initiator": initiator, "found_after_bytes": None, "wait_ms": 500 if initiator == 2 else 0}
+        for initiator in FOUR.values()
+    ]
+    (tmp_path / "page.json").write_text(json.dumps(page))
+    for name, value in {
+        "ROLE": "client",
+        "TESTCASE": "page",
+        "BENTPIPE_ALPN": "h3",
+        "REQUESTS": " ".join(f"https://[2001:db8::1]:443{path}" for path in FOUR),
+        "DOWNLOADS": str(tmp_path),
+        "CERTS": str(tmp_path),
+        "PAGE": str(tmp_path / "page.json"),
+        "REPORT": str(tmp_path / "report.json"),
+    }.items():
+        monkeypatch.setenv(name, value)
+    return monkeypatch
+
+
+def test_urls_name_the_server_and_its_resources(asked: pytest.MonkeyPatch) -> None:
+    job = read()
+    assert (job.address, job.port, job.url) == ("2001:db8::1", 443, "https://server/0.html")
+    numbers = ["https://server/1.css", "https://server:443/3.json", "https://server/favicon.ico"]
+    assert [job.number_of(url) for url in numbers] == [1, 3, None]
+    assert job.number_of("https://example.org/1.css") is None
+    asked.setenv("BENTPIPE_ALPN", "http/1.1")
+    asked.setenv("BENTPIPE_OPTIONS", "tls=off")
+    assert read().url == "http://server:443/0.html"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("ROLE", "server", "a browser is a client"),
+        ("TESTCASE", "transfer", "a browser loads pages alone"),
+        ("BENTPIPE_ALPN", "hq-interop", "want one of http/1.1, h2, h3"),
+        ("BENTPIPE_OPTIONS", "cc=cubic", "want tls=on|off"),
+        ("BENTPIPE_OPTIONS", "tls=off", "there is h3 over TLS alone"),
+        ("REQUESTS", "", "REQUESTS is not set"),
+    ],
+)
+def test_what_there_is_not_is_refused(asked: pytest.MonkeyPatch, name: str, value: str, why: str) -> None:
+    asked.setenv(name, value)
+    with pytest.raises(Refusal, match=why.replace("|", r"\|")):
+        read()
+
+
+def load(*paths: str) -> PageLoad:
+    """A page of which these resources have been asked for."""
+    found = PageLoad(read())
+    for path in paths:
+        assert found.begin(path, f"https://server{path}")
+    return found
+
+
+@pytest.mark.usefixtures("asked")
+def test_a_page_is_over_when_all_has_come() -> None:
+    page = load("/0.html", "/1.css", "/2.js")
+    assert page.patience_s() == math.inf
+    page.loaded()
+    for path in ("/0.html", "/1.css", "/2.js"):
+        assert page.patience_s() == math.inf, "something is under way"
+        page.finish(path, 1000)
+    assert page.patience_s() == QUIET_S + 0.5, "a script may be about to ask for the last"
+    assert page.begin("/3.json", "https://server/3.json")
+    assert page.patience_s() == math.inf, "it asked, and that may take its time"
+    page.finish("/3.json", 2000)
+    assert page.patience_s() == 0 and page.visit.flaw == ""
+    assert [name for name, _ in page.came()] == list(FOUR)
+
+
+@pytest.mark.usefixtures("asked")
+def test_the_empty_page_before_it_is_another() -> None:
+    page = PageLoad(read())
+    page.loaded()
+    page.begin("a", "https://server/0.html")
+    page.finish("a", 1000)
+    assert page.patience_s() == math.inf
+
+
+@pytest.mark.usefixtures("asked")
+def test_the_first_request_for_a_resource_counts() -> None:
+    page = load("/0.html")
+    assert not page.begin("again", "https://server/0.html")
+    assert not page.begin("other", "https://server/favicon.ico")
+    page.fail("again", "cancelled")
+    page.finish("/0.html", 1000)
+    assert page.visit.resources[0].last_byte_ns == 1000 and not page.visit.resources[0].error
+
+
+@pytest.mark.usefixtures("asked")
+def test_what_failed_has_not_come(tmp_path: Path) -> None:
+    page = load("/0.html", "/1.css")
+    page.finish("/0.html", 1000)
+    page.visit.resources[0].body = b"markup"
+    page.fail("/1.css", "connection reset")
+    page.finish("/1.css", 2000)
+    assert page.visit.flaw == "/1.css: connection reset"
+    page.visit.take_moments('{"first_paint_ns": 1795603730660.5, "largest_paint_ns": null}')
+    page.visit.leave()
+    said = json.loads((tmp_path / "report.json").read_text())
+    assert [one["bytes"] for one in said["requests"]] == [6, 0, 0, 0]
+    assert said["requests"][1]["last_byte_ns"] is None
+    assert said["moments"] == {"first_paint_ns": pytest.approx(1795603730660500000, abs=1000)}
+    assert (tmp_path / "0.html").read_bytes() == b"markup" and not (tmp_path / "1.css").exists()
+
+
+@pytest.mark.usefixtures("asked")
+def test_a_document_that_fails_is_the_end() -> None:
+    page = load("/0.html")
+    page.fail("/0.html", "net::ERR_CONNECTION_REFUSED")
+    assert page.patience_s() == 0
