@@ -27,7 +27,7 @@ def load(bentpipe: Command, browser: str, *arguments: str) -> list[dict[str, Any
 
 
 def names_asked_for(trace: Path) -> set[str]:
-    """The servers' names in the ClientHellos of a trace, as tshark reads them; `server` where it is not there."""
+    """The servers' names in the ClientHellos of a trace, as tshark reads them; without it, `server`."""
     if TSHARK is None:
         return {"server"}
     name = "tls.handshake.extensions_server_name"

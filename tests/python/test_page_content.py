@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -50,6 +51,8 @@ def test_pages_that_come_along_lead_browsers_through_them(name: str, tmp_path: P
         assert len(body) == expected.bytes
         if expected.type == "image":
             Image.open(io.BytesIO(body)).load()
+        if expected.type == "fetch":
+            json.loads(body)
         if number:
             leader = one.resources[expected.initiator or 0]
             whole = {one.contents[file] for file in one.contents if file.startswith(f"{expected.initiator}-")}
