@@ -5,8 +5,6 @@ use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use bentpipe_endpoint::EndpointError;
 use bentpipe_endpoint::driver::Pipes;
@@ -18,9 +16,6 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use crate::cli::Wanted;
 use crate::greeting::Greeting;
 
-/// Wall time that a guest gets to switch itself off.
-const PATIENCE: Duration = Duration::from_secs(5);
-const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
 /// A guest that runs.
 pub struct Machine {
@@ -116,21 +111,12 @@ impl Machine {
         self.from.receive()
     }
 
-    /// Waits until it has switched itself off; says whether it did.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a guest that does not end is waited for in wall time"
-    )]
-    pub fn leave(&mut self) -> Result<bool, EndpointError> {
-        let deadline = now() + PATIENCE;
-        let failed = || EndpointError::io("waiting for the guest");
-        while now() < deadline {
-            if self.process.try_wait().map_err(failed())?.is_some() {
-                return Ok(true);
-            }
-            thread::sleep(LOOK_AGAIN);
-        }
-        Ok(false)
+    /// Waits until it has switched itself off. How long that may take on a busy machine the coordinator knows, which
+    /// ends this process, and the guest with it.
+    pub fn leave(&mut self) -> Result<(), EndpointError> {
+        let failed = EndpointError::io("waiting for the guest");
+        self.process.wait().map_err(failed)?;
+        Ok(())
     }
 }
 
@@ -140,14 +126,6 @@ impl Drop for Machine {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a guest that does not end is waited for in wall time"
-)]
-fn now() -> Instant {
-    Instant::now()
 }
 
 /// Has this process end with the one that started it.

@@ -135,9 +135,9 @@ impl Guest {
                 }
                 FINISH => {
                     self.machine.send(&encode_frame(FINISH, &[]))?;
-                    let has_left = self.machine.leave()?;
+                    self.machine.leave()?;
                     self.hand_on()?;
-                    return pipes.send(&encode_frame(BYE, &self.last_words(has_left)?));
+                    return pipes.send(&encode_frame(BYE, &self.last_words()?));
                 }
                 other => {
                     let what = format!("{} in place of RUN or FINISH", frame_name(other));
@@ -162,10 +162,10 @@ impl Guest {
     }
 
     /// BYE, as JSON.
-    fn last_words(&self, has_left: bool) -> Result<Vec<u8>, EndpointError> {
+    fn last_words(&self) -> Result<Vec<u8>, EndpointError> {
         Ok(match (&self.greeting, &self.printed) {
             (_, Some(_)) => serde_json::to_vec(&self.bye_of_command()?)?,
-            (Greeting::Endpoint(hello), None) => serde_json::to_vec(&self.bye(hello, has_left)?)?,
+            (Greeting::Endpoint(hello), None) => serde_json::to_vec(&self.bye(hello)?)?,
             (Greeting::Proxy(_), None) => serde_json::to_vec(&self.bye_of_proxy())?,
         })
     }
@@ -198,7 +198,7 @@ impl Guest {
     }
 
     /// Puts the program's files where HELLO wants them, and says what is known of its requests.
-    fn bye(&self, hello: &Hello, has_left: bool) -> Result<Bye, EndpointError> {
+    fn bye(&self, hello: &Hello) -> Result<Bye, EndpointError> {
         let report = self.report()?;
         for (name, place) in self.greeting.outputs() {
             hand_over(&self.folder.path().join(name), place)?;
@@ -226,8 +226,7 @@ impl Guest {
             requests: said.map_or_else(|| requests.collect(), |it| it.requests),
             error: match report {
                 Some(report) => failure(report),
-                None if has_left => Some("the guest ended without a report".to_owned()),
-                None => Some("the guest did not switch itself off".to_owned()),
+                None => Some("the guest ended without a report".to_owned()),
             },
             ..Bye::default()
         })
