@@ -89,7 +89,7 @@ def result(job: dict[str, Any]) -> dict[str, Any]:
         "in_flight_max_bytes": 10**6, "findings": [],
         "handshake_s": 0.6, "ttfb_s": 1.2, "completion_s": 1.2 + transfer_s, "transfer_s": transfer_s,
         "goodput_bps": None if flaky else goodput, "efficiency": None if flaky else goodput / 20e6,
-        "rs_s": None, "fcp_s": None, "dcl_s": None, "plt_s": None, "requests_at_once": None,
+        "rs_s": None, "fcp_s": None, "lcp_s": None, "dcl_s": None, "plt_s": None, "requests_at_once": None,
         "connections": 1, "resumed": None, "zero_rtt_bytes": None,
         "limit_s": 5.6, "saved_round_trips": 0, "share_of_limit": None if flaky else 0.6,
         "virtual_s": 2.0 + transfer_s,
@@ -104,7 +104,7 @@ def result(job: dict[str, Any]) -> dict[str, Any]:
         "packet_log_sha256": hashlib.sha256(job["seed"].encode()).hexdigest(),
         "release_error_p50_ms": None, "release_error_p99_ms": None, "release_error_p999_ms": None,
         "release_error_max_ms": None, "release_error_limit_ms": None, "kernel_drops": None,
-        "cpu_pressure": None,
+        "stray_packets": None, "cpu_pressure": None,
     }  # fmt: skip
 
 

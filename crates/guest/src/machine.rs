@@ -16,7 +16,6 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use crate::cli::Wanted;
 use crate::greeting::Greeting;
 
-
 /// A guest that runs.
 pub struct Machine {
     process: Child,

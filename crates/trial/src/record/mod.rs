@@ -73,12 +73,7 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
     let facts = client_facts(job, files);
     let seen = is_readable(here, &measured).then(|| on_wire(&measured, &facts));
     let (metrics, findings) = seen.flatten().unzip();
-    let page = PageTimes::new(
-        &job.measured().page,
-        &flow.verdict.client.requests,
-        flow.verdict.moments,
-        start.unwrap_or(Time::ZERO),
-    );
+    let page = PageTimes::of(job.measured(), &flow.verdict, files.start);
     let mut times = times(job, finished, metrics.as_ref(), start);
     if !job.measured().page.is_empty() {
         times = times.of_page(page.plt_s);

@@ -4,8 +4,9 @@ use bentpipe_endpoint::contract::RequestReport;
 use bentpipe_units::Time;
 
 use crate::evidence::Moments;
-use crate::job::PageResource;
+use crate::job::{FlowJob, PageResource};
 use crate::numbers::seconds;
+use crate::verdict::Verdict;
 
 /// The part of the document that is its head, a tenth: what that leads to blocks rendering.
 const HEAD: u64 = 10;
@@ -23,9 +24,15 @@ pub struct PageTimes {
 }
 
 impl PageTimes {
+    /// Those of a flow that began at `start`.
+    pub fn of(flow: &FlowJob, verdict: &Verdict, start: Time) -> Self {
+        let requests = &verdict.client.requests;
+        Self::new(&flow.page, requests, verdict.moments, start)
+    }
+
     /// Those of a page whose client reports `requests`, one for each resource; of any other
     /// workload there are none. Where a browser says when it drew what, that counts.
-    pub fn new(
+    fn new(
         page: &[PageResource],
         requests: &[RequestReport],
         moments: Moments,
