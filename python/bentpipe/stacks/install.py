@@ -85,7 +85,8 @@ def _without_build(stack: Installable, force: bool) -> BuildResult | None:
     """The result for a stack that need not or cannot be built; None if it is to be."""
     if stack.build is None:
         why = stack.not_installed()
-        return BuildResult(stack.name, left_out=f"{stack.name}: {why}; {paths.repair()}" if why else None)
+        left_out = f"{stack.name}: {why}; {stack.how_to_install}" if why else None
+        return BuildResult(stack.name, left_out=left_out)
     if stack.entry.why_not() is None and not force:
         found = installed.read(stack.entry.folder)
         return BuildResult(stack.name, found.version if found else None)

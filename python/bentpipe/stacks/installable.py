@@ -54,6 +54,11 @@ class Installable:
         places = self._places() | {"{bin}": lambda: bin_folder or self.entry.folder}
         return [PLACE.sub(lambda found: str(places[found[0]]()), argument) for argument in arguments]
 
+    @property
+    def how_to_install(self) -> str:
+        """What to do if it is not there."""
+        return f"install it with `bentpipe stacks install {self.name}`"
+
     def _places(self) -> dict[str, Callable[[], str | Path]]:
         return {
             "{python}": lambda: sys.executable,

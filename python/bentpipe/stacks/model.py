@@ -99,7 +99,7 @@ class Stack(Installable):
         if not all(Path(word).is_file() for word in self.fill(first)):
             return paths.repair()
         if self.build is not None:
-            return f"install it with `bentpipe stacks install {self.name}`"
+            return super().how_to_install
         if self.browser and self.browser_path() is None:
             return self.how_to_get_browser
         return paths.repair() if self.not_installed() else f"correct [commands] in {self.file}"

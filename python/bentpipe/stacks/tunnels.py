@@ -79,7 +79,7 @@ class TunnelProgram(Installable):
         """The command that brings it."""
         if self.build is None:
             return f"install it with: sudo apt install {self.package}"
-        return f"install it with `bentpipe stacks install {self.name}`"
+        return super().how_to_install
 
     def command(self) -> list[str]:
         """The argument list that starts it. BentpipeError if it is not there."""
