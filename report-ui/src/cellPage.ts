@@ -7,7 +7,7 @@ import { anchor, brand, setting } from "./header";
 import { hops } from "./hops";
 import { miniature } from "./matrix";
 import type { Cell, CellDetail, Iteration, Matrix, Run } from "./model";
-import { page, TIMES } from "./page";
+import { page, timesOf } from "./page";
 import { pathFacts } from "./path";
 import { courses, omission, spans } from "./received";
 import { traceSection } from "./trace/section";
@@ -240,10 +240,12 @@ function files(one: Iteration): HTMLElement {
 /** Of a page its times stand in place of these. */
 const OF_FILES = ["goodput", "efficiency", "first byte", "completion"];
 
-const OF_PAGES: Column[] = [
-  ...TIMES.map(([column, name]): Column => [name, (one) => maybe(one[column], duration)]),
-  ["at once", (one) => maybe(one.requests_at_once, String)],
-];
+function ofPages(paints: boolean): Column[] {
+  return [
+    ...timesOf(paints).map(([column, name]): Column => [name, (one) => maybe(one[column], duration)]),
+    ["at once", (one) => maybe(one.requests_at_once, String)],
+  ];
+}
 
 /** How even flows shared is shown where there are several. */
 function columns(detail: CellDetail): Column[] {
@@ -251,7 +253,8 @@ function columns(detail: CellDetail): Column[] {
   const all = COLUMNS.filter(([heading]) => shared || heading !== JAIN);
   if (!page(detail.workload)) return all;
   const [outcome, files, ...rest] = all.filter(([heading]) => !OF_FILES.includes(heading));
-  return [outcome!, files!, ...OF_PAGES, ...rest];
+  const paints = detail.iterations.some((one) => one.lcp_s !== null);
+  return [outcome!, files!, ...ofPages(paints), ...rest];
 }
 
 function iterationTable(detail: CellDetail, figures: Figure[]): HTMLElement {

@@ -1,16 +1,22 @@
-// What a page is to the report: its four times, and what cells and matrices of pages are called.
+// What a page is to the report: its times, and what cells and matrices of pages are called.
 
 import type { Cell } from "./model";
 
-export type PageTime = "rs_s" | "fcp_s" | "dcl_s" | "plt_s";
+export type PageTime = "rs_s" | "fcp_s" | "lcp_s" | "dcl_s" | "plt_s";
 
 /** The times in their order: the column of records, what it is called, until when it lasts. */
 export const TIMES: [column: PageTime, name: string, until: string][] = [
   ["rs_s", "RS", "response start: the response to the first request begins"],
   ["fcp_s", "FCP", "first contentful paint: what blocks rendering is there"],
+  ["lcp_s", "LCP", "largest contentful paint: the largest picture or text is drawn"],
   ["dcl_s", "DOM", "DOM content: the document is there, and its stylesheets and scripts"],
   ["plt_s", "PLT", "page load time: every resource is there"],
 ];
+
+/** Those that a client knows: one that is no browser paints nothing. */
+export function timesOf(paints: boolean): typeof TIMES {
+  return TIMES.filter(([column]) => paints || column !== "lcp_s");
+}
 
 /** The page of a workload, its version of HTTP and further flows, as in `page:kosek:h3`; null for any other workload. */
 export function page(workload: string): { name: string; http: string; beside: string } | null {

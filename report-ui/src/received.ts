@@ -99,14 +99,20 @@ function rateFigure(cell: CellDetail, until: () => number): Figure {
   const line =
     cell.rate_bps === null
       ? ""
-      : ` The line is the ${direction(cell)} rate, which also carries IP and UDP headers.`;
+      : ` The line is the ${direction(cell)} rate, which also carries IP and ${layers(cell).transport} headers.`;
   const window = duration(rateWindow(spans(cell.iterations).ok));
   return figure(
     "Receive rate",
     `${fileName(cell)}-rate`,
     drawing,
-    h("p", { class: "note" }, `UDP payload, mean over ${window} or more.${line}`),
+    h("p", { class: "note" }, `${layers(cell).transport} payload, mean over ${window} or more.${line}`),
   );
+}
+
+/** What the received bytes are the payload of, and whose headers are in it. */
+function layers(cell: CellDetail): { transport: string; above: string } {
+  const isTcp = cell.iterations.some((one) => one.transport === "tcp");
+  return isTcp ? { transport: "TCP", above: "TLS" } : { transport: "UDP", above: "QUIC" };
 }
 
 function direction({ receiver }: CellDetail): string {
@@ -123,7 +129,8 @@ function legend(hasIdeal: boolean, cell: CellDetail): HTMLElement {
   const others = cell.iterations.some((one) => one.outcome === "ok" && one.iteration !== cell.median);
   const median = cell.iterations.find((one) => one.iteration === cell.median);
   const hint =
-    "Received counts UDP payload, with QUIC headers and retransmissions: a complete transfer ends above the file size." +
+    `Received counts ${layers(cell).transport} payload, with ${layers(cell).above} headers and retransmissions: ` +
+    "a complete transfer ends above the file size." +
     (hasIdeal ? " The ideal sender retransmits nothing and adds 5\u202f% for headers." : "");
   return h(
     "p",
@@ -186,7 +193,7 @@ function receivedOption(cell: CellDetail, until: number, theme: Theme): Option {
   const names: Named[] = all.map(({ one, course }) => [label(cell, one), course]);
   if (perfect) names.push(["ideal sender, with headers", perfect]);
   return {
-    ...frame("UDP payload received, MB", until, theme, (value) => String(value / 1e6)),
+    ...frame(`${layers(cell).transport} payload received, MB`, until, theme, (value) => String(value / 1e6)),
     tooltip: readings(names, (value) => `${(value / 1e6).toFixed(2)}\u202fMB`, theme),
     series: [
       ...all.map(({ one, course }) => line(cell, one, course, theme)),

@@ -3,7 +3,7 @@
 import { breakable, h } from "./dom";
 import { duration, goodput, NO_GOODPUT, percent } from "./format";
 import type { Cell, Spread } from "./model";
-import { TIMES } from "./page";
+import { timesOf } from "./page";
 
 const ID = "cell-tooltip";
 
@@ -42,7 +42,7 @@ function content(cell: Cell): Node[] {
   const { goodput_bps, completion_s, handshake_s, share_of_limit } = cell.spreads;
   const isPage = cell.spreads.plt_s !== null;
   const times = isPage
-    ? TIMES.map(([column, name]) => row(name, cell.spreads[column], duration))
+    ? timesOf(cell.spreads.lcp_s !== null).map(([column, name]) => row(name, cell.spreads[column], duration))
     : [row("goodput", goodput_bps, goodput), row("completion", completion_s, duration)];
   const rows = [
     ...times,

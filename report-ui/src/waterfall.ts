@@ -6,7 +6,7 @@
 import { h, type Child } from "./dom";
 import { bytes, duration } from "./format";
 import type { Cell, CellDetail, Iteration, Waterfall } from "./model";
-import { page, TIMES } from "./page";
+import { page, timesOf } from "./page";
 import type { PageRequest } from "./schema/requests";
 
 /** As many rows are drawn: a page may have thousands. */
@@ -20,12 +20,12 @@ export function pageSection(cell: Cell, detail: CellDetail): Child {
   return h("section", { id: "page" }, h("h2", {}, "Page"), timesTable(cell, detail), ...waterfall(detail));
 }
 
-/** Least, median and largest of the four times; of a single success the times themselves. */
+/** Least, median and largest of the times; of a single success the times themselves. */
 function timesTable(cell: Cell, detail: CellDetail): Child {
   const succeeded = detail.iterations.filter((one) => one.outcome === "ok");
   if (succeeded.length === 0) return h("p", {}, "No iteration loaded the page.");
   const spread = succeeded.length > 1;
-  const rows = TIMES.map(([column, name, until]) => {
+  const rows = timesOf(cell.spreads.lcp_s !== null).map(([column, name, until]) => {
     const { min, median, max } = cell.spreads[column] ?? { min: null, median: null, max: null };
     const values = (spread ? [min, median, max] : [median]).map((value) =>
       h("td", {}, value === null ? "–" : duration(value)),
@@ -83,7 +83,7 @@ function waterfall(detail: CellDetail): Child[] {
 function drawn({ requests }: Waterfall, trial: Iteration): HTMLElement {
   const until = end(requests, trial);
   const step = tickStep(until, TICKS);
-  const marks = TIMES.flatMap(([column, name]) => {
+  const marks = timesOf(false).flatMap(([column, name]) => {
     const at = trial[column];
     return at === null ? [] : [{ name, at, share: at / until }];
   });

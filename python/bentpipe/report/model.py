@@ -36,7 +36,8 @@ from bentpipe.workload import TESTCASES, Workload
 _UNNAMED = "run"
 _NAMED = 4  # names that a heading lists before it counts them
 _SPREADS = (
-    "goodput_bps", "completion_s", "handshake_s", "share_of_limit", "rs_s", "fcp_s", "dcl_s", "plt_s",
+    "goodput_bps", "completion_s", "handshake_s", "share_of_limit", "rs_s", "fcp_s", "lcp_s",
+    "dcl_s", "plt_s",
 )  # fmt: skip
 
 

@@ -454,6 +454,7 @@ SHOWN = (
     "seed",
     "outcome",
     "detail",
+    "transport",
     "handshake_s",
     "ttfb_s",
     "completion_s",

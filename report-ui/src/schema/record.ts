@@ -312,6 +312,7 @@ export type ShownRecord = Pick<
   | "seed"
   | "outcome"
   | "detail"
+  | "transport"
   | "handshake_s"
   | "ttfb_s"
   | "completion_s"
