@@ -125,6 +125,22 @@ def test_senders_have_a_line_for_each_and_failures_are_said(bentpipe: Command, t
     assert "soonest first" not in page(bentpipe, *table, both[0]), "without HTTP/3 there is no order"
 
 
+def test_browsers_stand_beside_virtual_time(bentpipe: Command, table: list[Path]) -> None:
+    def times(client: str, **plt_s: float) -> list[Record]:
+        return [trial("geo-tum", http, time, client=client, server="caddy") for http, time in plt_s.items()]
+
+    real = times("chromium", h1=11, h2=6, h3=4.5) + times("firefox", h1=12, h2=5, h3=5.5)
+    virtual = write("pages-beside-browsers", times("noq", h1=10, h2=5, h3=4.5))
+    text = page(bentpipe, *table, write("pages-browsers", real), virtual)
+    (row,) = [line for line in text.splitlines() if line.startswith("| kosek, HTTP/2 |")]
+    assert row == "| kosek, HTTP/2 | 1.00 | 1.00 | 1.00 | 2.50 | 3.00 | 2.50 | 5.00 | 6.00 | 5.00 |"
+    said = " ".join(text.split())
+    of = "over geo-tum: page load times are {} times those of virtual time, and the versions of HTTP come in"
+    assert f"chromium {of.format('1.00 to 1.20')} the same order for 1 of 1 pages" in said
+    assert f"firefox {of.format('1.00 to 1.22')} the same order for 0 of 1 pages" in said
+    assert "Beside browsers" not in page(bentpipe, *table, virtual)
+
+
 def test_runs_that_are_not_of_the_study_are_refused(bentpipe: Command, table: list[Path]) -> None:
     other = write("demo", [trial("geo-tum", "h3", 5.0)])
     cases = [
