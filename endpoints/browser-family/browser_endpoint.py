@@ -102,7 +102,7 @@ def _visit(start: Start, program: str, job: Job, profile: Path) -> str:
         except BrowserFailure as failure:
             flaw = str(failure)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        return _leave(browser, job, flaw, _LAST_PICTURE_S if is_cut else _PICTURE_S)
+        return _leave(browser, job, flaw, is_cut)
     finally:
         browser.kill() if is_cut else browser.close()
 
@@ -112,12 +112,14 @@ def _cut(*_: object) -> None:
     raise Cut
 
 
-def _leave(browser: Browser, job: Job, flaw: str, within_s: float) -> str:
+def _leave(browser: Browser, job: Job, flaw: str, is_cut: bool) -> str:
     """Leave what has come, and of what did not come whole a picture. What went wrong, in words."""
-    visit = browser.page.visit
+    visit, within_s = browser.page.visit, _LAST_PICTURE_S if is_cut else _PICTURE_S
+    is_alive = is_cut or not flaw
     try:
         browser.fetch_bodies()
-        browser.take_moments()
+        if is_alive:  # a page that crashed answers nothing
+            browser.take_moments()
     except BrowserFailure as failure:
         flaw = flaw or str(failure)
     visit.leave()
