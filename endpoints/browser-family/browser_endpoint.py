@@ -17,7 +17,7 @@ from browser_process import BrowserFailure
 from page_job import UNSUPPORTED, Job, Refusal, read
 from page_load import PageLoad
 
-# Who ends this program waits some seconds before it kills it.
+# Who ends this program waits some seconds before it kills it, and a page that crashed answers nothing.
 _LAST_PICTURE_S = 1.5
 _PICTURE_S = 30
 
@@ -114,11 +114,10 @@ def _cut(*_: object) -> None:
 
 def _leave(browser: Browser, job: Job, flaw: str, is_cut: bool) -> str:
     """Leave what has come, and of what did not come whole a picture. What went wrong, in words."""
-    visit, within_s = browser.page.visit, _LAST_PICTURE_S if is_cut else _PICTURE_S
-    is_alive = is_cut or not flaw
+    visit, within_s = browser.page.visit, _LAST_PICTURE_S if flaw else _PICTURE_S
     try:
-        browser.fetch_bodies()
-        if is_alive:  # a page that crashed answers nothing
+        if is_cut or not flaw:  # a page that crashed answers nothing
+            browser.fetch_bodies()
             browser.take_moments()
     except BrowserFailure as failure:
         flaw = flaw or str(failure)
