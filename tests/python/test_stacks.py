@@ -48,7 +48,6 @@ def test_a_stack_is_read() -> None:
         ("[commands]", '[build]\ncommand = ["x"]\ninputs = ["../x"]\n[commands]', "build.inputs: ['../x']"),
         ('testcases = ["transfer"]', 'testcases = ["transfers"]', "testcases: ['transfers']"),
         ("deterministic = true", 'deterministic = true\nalpn = ["h2"]', "alpn: ['h2']"),
-        ("deterministic = true", 'deterministic = true\nalpn = ["h3"]', "alpn: ['h3']"),
         ("deterministic = true", 'deterministic = true\nlogs = ["pcap"]', "logs: ['pcap']"),
         ('"{folder}/endpoint.py"', '"{bin}/endpoint.py"', "commands: {bin} is of stacks that are built"),
     ],

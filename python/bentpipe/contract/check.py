@@ -59,8 +59,8 @@ def shown(value: object) -> str:
     return text if len(text) <= 200 else f"{text[:200]}…"
 
 
-def partner_of(stack: Stack, mode: str = "virtual-time", alpn: str = "hq-interop") -> Stack | None:
-    """The stack itself if it has both roles, else one that comes with Bentpipe and is built."""
+def partner_of(stack: Stack, mode: str, alpn: str) -> Stack | None:
+    """The stack itself if it has both roles, else one of Bentpipe's own that is built and speaks `alpn`."""
     if set(stack.roles) == set(ROLES):
         return stack
     known = catalogue.discover()
@@ -68,7 +68,7 @@ def partner_of(stack: Stack, mode: str = "virtual-time", alpn: str = "hq-interop
     return next((partner for partner in speak if not partner.missing(mode)), None)
 
 
-def hello(role: str, folder: Path, testcase: str = "transfer") -> dict[str, Any]:
+def hello(stack: Stack, role: str, folder: Path, testcase: str = "transfer") -> dict[str, Any]:
     for name in ("www", "downloads"):
         (folder / name).mkdir(exist_ok=True)
-    return pipe.hello(role, testcase, {}, folder)
+    return pipe.hello(role, testcase, {}, folder, stack.file_protocol)

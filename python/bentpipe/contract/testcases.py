@@ -93,7 +93,8 @@ def _workloads(stack: Stack, name: str, case: CaseCheck) -> list[Workload]:
 
 def _case(stack: Stack, folder: Path, work: Workload, case: CaseCheck) -> Iterator[Check]:
     name = f"{work.testcase} over {work.alpn}" if work.alpn else work.testcase
-    partner, shown = partner_of(stack), case.shown_by(TRANSPORTS[work.alpn or stack.alpn[0]])
+    alpn = work.alpn or stack.file_protocol
+    partner, shown = partner_of(stack, "virtual-time", alpn), case.shown_by(TRANSPORTS[alpn])
     if partner is None or work.testcase not in partner.testcases:
         yield Check(f"{name}: {shown}", None, "there is no stack for the other role that knows it")
         return

@@ -17,7 +17,7 @@ _MS = 1_000_000
 def checks(stack: Stack, role: str, folder: Path) -> Iterator[Check]:
     """Whether it greets, refuses what it must refuse, runs and ends. The first one decides on the others."""
     command = stack.command("virtual-time")
-    if pipe.refusal(command, hello(role, folder)) is None:
+    if pipe.refusal(command, hello(stack, role, folder)) is None:
         yield Check(
             PLAIN.format(role=role),
             False,
@@ -27,31 +27,33 @@ def checks(stack: Stack, role: str, folder: Path) -> Iterator[Check]:
         return
     yield attempt(
         f"{role}: READY is sane",
-        lambda: _ready(command, role, folder),
+        lambda: _ready(stack, role, folder),
         'READY is JSON with the texts "stack", "version" and "driver", and "next_wake": a time in ns or null',
     )
     yield from _refusals(stack, role, folder)
     yield attempt(
         f"{role}: an empty RUN is answered by a sane RAN",
-        lambda: _empty_run(command, role, folder),
+        lambda: _empty_run(stack, role, folder),
         "departures lie in [now, until) in order of time, next_wake is at least until, done is 0 or 1",
     )
     yield attempt(
         f"{role}: FINISH is answered by BYE and exit code 0",
-        lambda: _finish(command, role, folder),
+        lambda: _finish(stack, role, folder),
         'BYE is JSON with "handshake_ns", "requests" and "error"; FINISH may come at any time',
     )
     yield attempt(
         f"{role}: it exits when its coordinator goes away",
-        lambda: _goes_away(command, role, folder),
+        lambda: _goes_away(stack, role, folder),
         "end of file on descriptor 3 means: exit",
     )
 
 
 def _refusals(stack: Stack, role: str, folder: Path) -> Iterator[Check]:
-    command, good = stack.command("virtual-time"), hello(role, folder)
+    command, good = stack.command("virtual-time"), hello(stack, role, folder)
     unlisted = [case for case in TESTCASES if case not in stack.testcases]
-    cases = [(f"test case that is not listed, {case},", hello(role, folder, case)) for case in unlisted]
+    cases = [
+        (f"test case that is not listed, {case},", hello(stack, role, folder, case)) for case in unlisted
+    ]
     cases += [
         ("unknown test case", good | {"testcase": UNKNOWN}),
         ("unknown role", good | {"role": UNKNOWN}),
@@ -70,9 +72,9 @@ def _refusals(stack: Stack, role: str, folder: Path) -> Iterator[Check]:
         )
 
 
-def _ready(command: list[str], role: str, folder: Path) -> None:
-    with pipe.PipeProgram(command) as program:
-        ready = program.ready(hello(role, folder))
+def _ready(stack: Stack, role: str, folder: Path) -> None:
+    with pipe.PipeProgram(stack.command("virtual-time")) as program:
+        ready = program.ready(hello(stack, role, folder))
     if not isinstance(ready, dict):
         raise ContractBreach(f"it is {shown(ready)}")
     for key in ("stack", "version", "driver"):
@@ -89,9 +91,9 @@ def _ready(command: list[str], role: str, folder: Path) -> None:
         raise ContractBreach(f'"next_wake" is {shown(wake)}, but a client wants to start at 0')
 
 
-def _empty_run(command: list[str], role: str, folder: Path) -> None:
-    with pipe.PipeProgram(command) as program:
-        program.ready(hello(role, folder))
+def _empty_run(stack: Stack, role: str, folder: Path) -> None:
+    with pipe.PipeProgram(stack.command("virtual-time")) as program:
+        program.ready(hello(stack, role, folder))
         now = 0
         for until in (_MS, 2 * _MS):
             ran = program.run(until)
@@ -113,9 +115,9 @@ def _empty_run(command: list[str], role: str, folder: Path) -> None:
             now = until
 
 
-def _finish(command: list[str], role: str, folder: Path) -> None:
-    with pipe.PipeProgram(command) as program:
-        program.ready(hello(role, folder))
+def _finish(stack: Stack, role: str, folder: Path) -> None:
+    with pipe.PipeProgram(stack.command("virtual-time")) as program:
+        program.ready(hello(stack, role, folder))
         bye = program.finish()
         code = program.exit_code()
     if not isinstance(bye, dict):
@@ -133,9 +135,9 @@ def _finish(command: list[str], role: str, folder: Path) -> None:
         )
 
 
-def _goes_away(command: list[str], role: str, folder: Path) -> None:
-    with pipe.PipeProgram(command) as program:
-        program.ready(hello(role, folder))
+def _goes_away(stack: Stack, role: str, folder: Path) -> None:
+    with pipe.PipeProgram(stack.command("virtual-time")) as program:
+        program.ready(hello(stack, role, folder))
         program.hang_up()
         if program.exit_code() is None:
             raise ContractBreach(f"it still runs after {program.patience_s:g} s")

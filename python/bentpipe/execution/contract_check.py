@@ -41,5 +41,5 @@ class ContractCheck:
             www.mkdir(exist_ok=True)
             asked = loopback.Transfer(www, ("/1000",), folder, testcase=word, alpn=stack.alpn[0])
             return loopback.refusal(stack, role, asked)
-        greeting = pipe.hello(role, word, {}, self.scratch)
+        greeting = pipe.hello(role, word, {}, self.scratch, stack.file_protocol)
         return pipe.refusal(stack.command("virtual-time"), greeting, self.silence_s)

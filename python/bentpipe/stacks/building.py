@@ -206,7 +206,9 @@ def _version(wanted: Installable, place: Path) -> str | None:
     assert isinstance(wanted, Stack), wanted
     mode = wanted.version_mode
     command = wanted.fill(wanted.commands[mode], place)
-    return loopback.version(command) if mode == "sockets" else pipe.version(command, wanted.roles[0])
+    if mode == "sockets":
+        return loopback.version(command)
+    return pipe.version(command, wanted.roles[0], wanted.file_protocol)
 
 
 def describe(wanted: Installable, place: Path, version: str | None, seconds: float) -> installed.Installation:

@@ -30,8 +30,6 @@ from bentpipe.stacks.model import (
 )
 from bentpipe.workload import TESTCASES
 
-# What files are asked for by over QUIC and over TCP.
-_PLAIN: tuple[Protocol, ...] = ("hq-interop", "http/0.9")
 _OPTION = re.compile(r"[A-Za-z0-9_.-]+")
 
 
@@ -74,8 +72,9 @@ def load(folder: Path) -> Stack:
     said = strict.read(file, StackFile)
     if not said.testcases or not set(said.testcases) <= set(TESTCASES):
         raise strict.wrong(file, "testcases", list(said.testcases), f"some of {', '.join(TESTCASES)}")
-    if "virtual-time" in said.commands and not set(_PLAIN) & set(said.alpn):
-        wanted = f"{' or '.join(_PLAIN)} too: all in virtual time speak one of them"
+    plain = TESTCASES["transfer"].protocols
+    if "virtual-time" in said.commands and not set(plain) & set(said.alpn):
+        wanted = f"{' or '.join(plain)} too: all in virtual time are asked for a file"
         raise strict.wrong(file, "alpn", list(said.alpn), wanted)
     if not said.commands or not all(said.commands.values()):
         raise UsageError(f"{file}: commands: no command", "give `virtual-time` or `sockets` an argument list")

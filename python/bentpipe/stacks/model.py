@@ -12,6 +12,7 @@ from bentpipe import paths
 from bentpipe.schema.job import Program
 from bentpipe.stacks import guest, installed
 from bentpipe.stacks.installable import PLACE, Installable
+from bentpipe.workload import TESTCASES
 
 Role = Literal["client", "server"]
 Mode = Literal["virtual-time", "sockets"]
@@ -120,6 +121,12 @@ class Stack(Installable):
     def transports(self) -> tuple[Transport, ...]:
         """What its application protocols are over."""
         return tuple(dict.fromkeys(TRANSPORTS[one] for one in PROTOCOLS if one in self.alpn))
+
+    @property
+    def file_protocol(self) -> str:
+        """The application protocol that it is asked for a single file over, if nothing else is said."""
+        files: tuple[str, ...] = TESTCASES["transfer"].protocols
+        return next((one for one in files if one in self.alpn), self.alpn[0])
 
     def programs(self) -> list[str]:
         words = [word for command in self.commands.values() for word in command]

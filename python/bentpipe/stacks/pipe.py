@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import IO, Any
 
 from bentpipe import paths
+from bentpipe.stacks.model import PROTOCOLS
 from bentpipe.stacks.patience import silence_s
 from bentpipe.workload import TESTCASES
 
@@ -47,7 +48,9 @@ class RanFrame:
     departures: tuple[tuple[int, int], ...]
 
 
-def hello(role: str, testcase: str, options: Mapping[str, str], folder: Path) -> dict[str, Any]:
+def hello(
+    role: str, testcase: str, options: Mapping[str, str], folder: Path, alpn: str = PROTOCOLS[0]
+) -> dict[str, Any]:
     """A HELLO for an endpoint that shall fetch or serve one file of 1000 bytes below `folder`; in `upload`,
     send or store it.
     """
@@ -69,6 +72,7 @@ def hello(role: str, testcase: str, options: Mapping[str, str], folder: Path) ->
         "certs": str(paths.certs()),
         "keylog": None,
         "qlog": None,
+        **({} if alpn == PROTOCOLS[0] else {"alpn": alpn}),
     }
 
 
@@ -201,14 +205,14 @@ def refusal(
         return f"it cannot be started: {error.strerror}"
 
 
-def version(command: Sequence[str], role: str) -> str:
+def version(command: Sequence[str], role: str, alpn: str) -> str:
     """The version of the stack that the program gives when it is greeted. PipeError or OSError if it gives
     none.
     """
     with tempfile.TemporaryDirectory() as folder, PipeProgram(command) as program:
         for name in ("www", "downloads"):
             Path(folder, name).mkdir()
-        ready = program.ready(hello(role, "transfer", {}, Path(folder)))
+        ready = program.ready(hello(role, "transfer", {}, Path(folder), alpn))
         if not isinstance(ready, dict) or not isinstance(ready.get("version"), str):
             raise PipeError("its READY gives no version")
         return str(ready["version"])

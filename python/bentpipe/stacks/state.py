@@ -107,6 +107,8 @@ def _version(stack: Stack) -> str | None:
     try:
         mode = stack.version_mode
         command = stack.command(mode)
-        return loopback.version(command) if mode == "sockets" else pipe.version(command, stack.roles[0])
+        if mode == "sockets":
+            return loopback.version(command)
+        return pipe.version(command, stack.roles[0], stack.file_protocol)
     except (OSError, pipe.PipeError, loopback.LoopbackError):
         return None
