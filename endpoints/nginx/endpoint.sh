@@ -12,22 +12,43 @@ fail() { # EXIT-CODE TEXT
     exit "$1"
 }
 
+# The congestion control of the host's TCP, by the contract's name of it.
+choose_congestion_control() {
+    kernel=/proc/sys/net/ipv4
+    name=$(echo "$1" | sed 's/^newreno$/reno/')
+    there=$(cat $kernel/tcp_available_congestion_control)
+    case " $there " in
+        *" $name "*) ;;
+        *) fail 127 "option cc=$1: this kernel has $(echo "$there" | sed 's/\<reno\>/newreno/; s/ /, /g') (hint: sudo modprobe tcp_$1 loads one more)" ;;
+    esac
+    [ "${BENTPIPE_OWN_NAMESPACE-}" = 1 ] ||
+        fail 127 "option cc=$1: it is the whole host's, and this network namespace is not the trial's own"
+    (echo "$name" >$kernel/tcp_congestion_control) 2>/dev/null ||
+        fail 127 "option cc=$1: without CAP_NET_ADMIN there is $(cat $kernel/tcp_allowed_congestion_control)"
+}
+
 if [ "${1-}" = --version ]; then
     nginx -v 2>&1 | sed 's/.*: //; s,/, ,'
     exit
 fi
 
 [ "${ROLE-}" = server ] || fail 127 "ROLE=${ROLE-}: nginx is a server"
-case ${TESTCASE-} in
-    transfer | handshake | longrtt | multiplexing | resumption) ;;
-    *) fail 127 "TESTCASE=${TESTCASE-}: want transfer, handshake, longrtt, multiplexing or resumption" ;;
+alpn=${BENTPIPE_ALPN-hq-interop} testcase=${TESTCASE-}
+case $alpn in
+    hq-interop) over=quic protocol="http3 off; http3_hq on;" ;;
+    h3) over=quic protocol="http3 on; http3_hq off;" ;;
+    h2) over=tcp protocol="http2 on;" ;;
+    http/1.1) over=tcp protocol="http2 off;" ;;
+    *) fail 127 "BENTPIPE_ALPN=$alpn: want hq-interop, h3, h2 or http/1.1" ;;
 esac
-case ${BENTPIPE_ALPN-hq-interop} in
-    hq-interop) protocol="http3 off; http3_hq on;" ;;
-    h3) protocol="http3 on; http3_hq off;" ;;
-    *) fail 127 "BENTPIPE_ALPN=$BENTPIPE_ALPN: want hq-interop or h3" ;;
+case $over:$testcase in
+    quic:transfer | quic:handshake | quic:longrtt | quic:multiplexing | quic:resumption) ;;
+    tcp:page | quic:page) [ "$alpn" != hq-interop ] || fail 127 "TESTCASE=page: pages are of HTTP, not of hq-interop" ;;
+    quic:*) fail 127 "TESTCASE=$testcase: want transfer, handshake, longrtt, multiplexing, resumption or page" ;;
+    tcp:*) fail 127 "TESTCASE=$testcase: over $alpn there is page alone" ;;
 esac
-settings=
+
+settings='' cc='' tls=on altsvc=on
 for option in ${BENTPIPE_OPTIONS-}; do
     value=${option#*=}
     case $option in
@@ -38,14 +59,30 @@ for option in ${BENTPIPE_OPTIONS-}; do
             settings="$settings http3_stream_buffer_size $value;"
             ;;
         gso=on | gso=off) settings="$settings quic_gso $value;" ;;
-        *) fail 127 "option $option: nginx takes window=BYTES, gso=on and gso=off" ;;
+        cc=?*) cc=$value ;;
+        tls=on | tls=off) tls=$value ;;
+        altsvc=on | altsvc=off) altsvc=$value ;;
+        *) fail 127 "option $option: nginx takes window=BYTES, gso=on|off, cc=NAME, tls=on|off and altsvc=on|off" ;;
+    esac
+    case $option:$over:$alpn in
+        window=*:quic:* | gso=*:quic:* | cc=*:tcp:* | tls=on:* | tls=off:tcp:http/1.1 | altsvc=*:h3) ;;
+        *) fail 127 "option $option: it is not of $alpn (window and gso are of QUIC, cc of TCP, tls=off of http/1.1, altsvc of h3)" ;;
     esac
 done
+[ -z "$cc" ] || choose_congestion_control "$cc"
+
 for folder in "$WWW" "$CERTS"; do
     case $folder in
         *[\"\$\\]*) fail 1 "$folder: a name with \", \$ or \\ cannot stand in nginx's configuration" ;;
     esac
 done
+case $over:$tls in
+    quic:*) listen="$BENTPIPE_LISTEN quic" ;;
+    tcp:on) listen="$BENTPIPE_LISTEN ssl" ;;
+    tcp:off) listen=$BENTPIPE_LISTEN ;;
+esac
+# Chromium has fewer requests under way unless responses name HTTP/3 at their port.
+[ "$alpn:$altsvc" != h3:on ] || settings="$settings add_header Alt-Svc 'h3=\":${BENTPIPE_LISTEN##*:}\"';"
 
 scratch=$(mktemp -d)
 pid=
@@ -53,6 +90,7 @@ trap 'rm -rf "$scratch"' EXIT
 trap '[ -n "$pid" ] || exit 1; kill -TERM "$pid" 2>/dev/null || true' TERM INT
 
 # One process: as root of a user namespace of one user, nginx's master could not start workers of another user.
+# Files are answered with the whole of them, whatever a client has.
 cat >"$scratch/nginx.conf" <<END
 daemon off;
 master_process off;
@@ -66,12 +104,17 @@ http {
     fastcgi_temp_path "$scratch/fastcgi";
     uwsgi_temp_path "$scratch/uwsgi";
     scgi_temp_path "$scratch/scgi";
-    default_type application/octet-stream;
+    include "$here/types.conf";
     sendfile on;
+    etag off;
+    if_modified_since off;
+    max_ranges 0;
     server {
-        listen $BENTPIPE_LISTEN quic;
+        listen $listen;
         $protocol
         $settings
+        add_header Last-Modified ""; # when a file was made is the machine's, and does not repeat
+        ssl_protocols TLSv1.3;
         ssl_certificate "$CERTS/cert.pem";
         ssl_certificate_key "$CERTS/priv.key";
         root "$WWW";

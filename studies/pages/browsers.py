@@ -12,9 +12,9 @@ from bentpipe.study.quantiles import median
 from .runs import BESIDE, BROWSERS, PageRuns, http, known_s, orbit, seconds
 
 _TEXT = """The same pages in real time, in browsers that ask Caddy for them over emulated links: medians of
-{}, in brackets the quartiles where they differ by more than 2 %. Virtual time has servers like Caddy:
-quic-go, whose library it has too, and Linux's TCP with CUBIC and TLS records of 1369 bytes; its clients are
-noq and Linux's TCP. A browser's FCP is when it painted, that of virtual time when it could have."""
+{}, in brackets the quartiles where they differ by more than 2 %. Virtual time has the same Caddy, in a
+guest; its clients are noq over HTTP/3 and Linux's TCP. A browser's FCP is when it painted, that of virtual
+time when it could have."""
 _COLUMNS = {"rs_s": "RS", "fcp_s": "FCP", "plt_s": "PLT"}
 
 Row = tuple[str, str]  # page and version of HTTP

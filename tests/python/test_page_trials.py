@@ -67,6 +67,25 @@ def test_a_page_is_loaded_over_tcp_and_repeats(bentpipe: Command) -> None:
 
 
 @pytest.mark.virtual_time
+@pytest.mark.parametrize("server", ["caddy", "nginx"])
+def test_web_servers_in_guests_serve_pages_and_repeat(server: str, bentpipe: Command) -> None:
+    for name in ("noq", "linux", server):
+        installed_or_skip(name)
+    words = ["--workload", "page:kosek", "--protocol", "h1,h2,h3", "--client", "noq,linux",
+             "--server", server, "--set", "forward.loss=2%", "--ip", "6"]  # fmt: skip
+    first, second = (
+        [one for one in run(bentpipe, *words, "--out", out) if one["outcome"] != "unsupported"]
+        for out in ("A", "B")
+    )
+    assert [one["alpn"] for one in first if one["outcome"] == "ok"] == ["http/1.1", "h2", "h3"]
+    assert [one["packet_log_sha256"] for one in first] == [one["packet_log_sha256"] for one in second]
+    assert all(one["forward_losses"] > 0 for one in first)
+    pair = ["--client", "linux:tls=off", "--server", f"{server}:tls=off"]
+    clear, refused = run(bentpipe, "--workload", "page:api", "--protocol", "h1,h2", *pair, "--out", "C")
+    assert (clear["outcome"], refused["outcome"]) == ("ok", "unsupported")
+
+
+@pytest.mark.virtual_time
 @pytest.mark.parametrize("stack", ["noq", "quic-go", "aioquic"])
 def test_resources_are_asked_for_when_they_are_found(stack: str, bentpipe: Command) -> None:
     installed_or_skip(stack)
