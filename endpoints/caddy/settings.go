@@ -14,8 +14,8 @@ const (
 	http3 = "h3"
 )
 
-// page is the test case that there is over TCP, too.
-const page = "page"
+// ofHTTP are the test cases that there are over TCP, too.
+var ofHTTP = []string{"page", "live"}
 
 // settings is what the variables of socket mode ask for (endpoints/CONTRACT.md, section 3).
 type settings struct {
@@ -47,7 +47,7 @@ func readSettings(variable func(string) string) (settings, error) {
 	if !slices.Contains(protocols, asked.protocol) {
 		return asked, notOneOf("BENTPIPE_ALPN", asked.protocol, protocols)
 	}
-	testcases := []string{page}
+	testcases := slices.Clone(ofHTTP)
 	if !asked.overTCP() {
 		testcases = append(testcases, "transfer", "handshake", "longrtt", "multiplexing")
 	}

@@ -43,9 +43,9 @@ case $alpn in
 esac
 case $over:$testcase in
     quic:transfer | quic:handshake | quic:longrtt | quic:multiplexing | quic:resumption) ;;
-    tcp:page | quic:page) [ "$alpn" != hq-interop ] || fail 127 "TESTCASE=page: pages are of HTTP, not of hq-interop" ;;
-    quic:*) fail 127 "TESTCASE=$testcase: want transfer, handshake, longrtt, multiplexing, resumption or page" ;;
-    tcp:*) fail 127 "TESTCASE=$testcase: over $alpn there is page alone" ;;
+    *:page | *:live) [ "$alpn" != hq-interop ] || fail 127 "TESTCASE=$testcase: it is of HTTP, not of hq-interop" ;;
+    quic:*) fail 127 "TESTCASE=$testcase: want transfer, handshake, longrtt, multiplexing, resumption, page or live" ;;
+    tcp:*) fail 127 "TESTCASE=$testcase: over $alpn there is page and live alone" ;;
 esac
 
 settings='' cc='' tls=on altsvc=on

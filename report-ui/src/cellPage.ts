@@ -7,6 +7,7 @@ import { anchor, brand, setting } from "./header";
 import { hops } from "./hops";
 import { miniature } from "./matrix";
 import type { Cell, CellDetail, Iteration, Matrix, Run } from "./model";
+import { live, MEASURES, played } from "./live";
 import { page, timesOf } from "./page";
 import { pathFacts } from "./path";
 import { courses, omission, spans } from "./received";
@@ -41,7 +42,7 @@ export function cellPage(root: HTMLElement, run: Run, detail: CellDetail): void 
         h(
           "p",
           { class: "subtitle" },
-          `${setting(detail)}, ${cell.h3 && !page(detail.workload) ? "with HTTP/3, " : ""}over ${detail.scenario}`,
+          `${setting(detail)}, ${cell.h3 && !page(detail.workload) && !live(detail.workload) ? "with HTTP/3, " : ""}over ${detail.scenario}`,
           typeof matrix.summary.title === "string" && `: ${matrix.summary.title}`,
         ),
         otherTreatments(run, matrix, detail),
@@ -135,9 +136,17 @@ function keyFigures(cell: Cell, detail: CellDetail): HTMLElement {
     ],
     ["median completion", h("b", {}, median)],
   ];
+  const own: [string, Child][] = page(detail.workload)
+    ? [["median page load", h("b", {}, median)]]
+    : live(detail.workload)
+      ? [
+          ["played", h("b", {}, played(cell)?.rate ?? "–")],
+          ["stalls", h("b", {}, played(cell)?.stalls ?? "–")],
+        ]
+      : ofFiles;
   return facts(
     [
-      ...(page(detail.workload) ? [["median page load", h("b", {}, median)] as [string, Child]] : ofFiles),
+      ...own,
       ["ideal completion", h("b", {}, maybe(detail.limit_s, duration))],
       ["share of limit", h("b", {}, share_of_limit ? percent(share_of_limit.median) : "–")],
       ["median handshake", h("b", {}, handshake_s ? duration(handshake_s.median) : "–")],
@@ -237,7 +246,7 @@ function files(one: Iteration): HTMLElement {
   return h("span", { class: "files" }, plots, ...one.files.map(({ label, href }) => h("a", { href }, label)));
 }
 
-/** Of a page its times stand in place of these. */
+/** Of a page or a live stream its measures stand in place of these. */
 const OF_FILES = ["goodput", "efficiency", "first byte", "completion"];
 
 function ofPages(paints: boolean): Column[] {
@@ -247,14 +256,19 @@ function ofPages(paints: boolean): Column[] {
   ];
 }
 
+function ofStreams(): Column[] {
+  return MEASURES.map(([column, name, show]): Column => [name, (one) => maybe(one[column], show)]);
+}
+
 /** How even flows shared is shown where there are several. */
 function columns(detail: CellDetail): Column[] {
   const shared = detail.iterations.some((one) => one.jain_index !== null);
   const all = COLUMNS.filter(([heading]) => shared || heading !== JAIN);
-  if (!page(detail.workload)) return all;
+  const isLive = live(detail.workload) !== null;
+  if (!page(detail.workload) && !isLive) return all;
   const [outcome, files, ...rest] = all.filter(([heading]) => !OF_FILES.includes(heading));
   const paints = detail.iterations.some((one) => one.lcp_s !== null);
-  return [outcome!, files!, ...ofPages(paints), ...rest];
+  return [outcome!, files!, ...(isLive ? ofStreams() : ofPages(paints)), ...rest];
 }
 
 function iterationTable(detail: CellDetail, figures: Figure[]): HTMLElement {

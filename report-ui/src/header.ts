@@ -3,6 +3,7 @@
 import { h, svg } from "./dom";
 import { bytes } from "./format";
 import type { Matrix, Run } from "./model";
+import { live } from "./live";
 import { page } from "./page";
 
 /** The name of the project behind its sign: a path up to the satellite and down again. */
@@ -34,6 +35,8 @@ type Setting = { workload: string; treatment: string; testbed: string };
 function workload(of: Setting): string {
   const loads = page(of.workload);
   if (loads) return `page ${loads.name} over HTTP/${loads.http}${loads.beside}`;
+  const watches = live(of.workload);
+  if (watches) return `live stream of ${watches.time} over HTTP/${watches.http}${watches.beside}`;
   const [, name, count, size] = of.workload.match(/^(\w+):(?:(\d+)x)?(\d+)$/) ?? [];
   const files = count ? `${count} files of ` : "";
   return name && size ? `${name} of ${files}${bytes(Number(size))}` : of.workload;

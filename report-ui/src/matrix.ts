@@ -4,6 +4,7 @@ import { properties } from "./colour";
 import { breakable, h, type Child } from "./dom";
 import { decimals, duration, mbits, NO_GOODPUT, percent } from "./format";
 import type { Cell, Margin, Matrix } from "./model";
+import { live, played } from "./live";
 import { loadTime, page } from "./page";
 import { attach } from "./tooltip";
 
@@ -15,9 +16,12 @@ const OF_FILES = `Goodput in Mbit/s, mean ± standard deviation over the iterati
 const OF_PAGES =
   "Page load time (PLT): from the client's first packet until every resource is there, the median over the iterations that succeeded.";
 
+const OF_STREAMS =
+  "The mean rate of what was played, and for how long nothing was, medians over the iterations that succeeded.";
+
 /** The table, inside the box that it scrolls in, with its caption below the box. */
 export function matrixTable(matrix: Matrix, order: Order): HTMLElement {
-  const margins = page(matrix.workload) === null;
+  const margins = hasGoodput(matrix.workload);
   const [clients, servers] = [sorted(matrix.clients, order), sorted(matrix.servers, order)];
   const cells = new Map(matrix.cells.map((cell) => [pair(cell.client, cell.server), cell]));
   const head = h(
@@ -47,7 +51,7 @@ export function matrixTable(matrix: Matrix, order: Order): HTMLElement {
   const caption = h(
     "p",
     { class: "note" },
-    margins ? OF_FILES : OF_PAGES,
+    margins ? OF_FILES : live(matrix.workload) ? OF_STREAMS : OF_PAGES,
     " Select a cell to see its iterations.",
     matrix.total.cells_h3 > 0 && " h3: over HTTP/3; cells without this mark are over hq-interop.",
   );
@@ -100,27 +104,38 @@ function values(cell: Cell): Child[] {
   const places = decimals((mean ?? 0) / 1e6);
   const goodput =
     mean === null
-      ? h(
-          "span",
-          { class: "goodput", title: loadTime(cell) === null ? NO_GOODPUT : "page load time" },
-          h("b", {}, time(cell)),
-        )
+      ? h("span", { class: "goodput", title: what(cell) ?? NO_GOODPUT }, h("b", {}, time(cell)))
       : h(
           "span",
           { class: "goodput" },
           h("b", {}, mbits(mean, places)),
           deviation !== null && ` ± ${mbits(deviation, places)}`,
         );
+  const stream = played(cell);
   return [
     goodput,
+    stream && h("span", { class: "efficiency" }, stream.stalls),
     cell.efficiency !== null && h("span", { class: "efficiency" }, percent(cell.efficiency)),
     cell.h3 && h("span", { class: "protocol" }, "h3"),
     cell.failures.length > 0 && failures(cell),
   ];
 }
 
-/** Where there is no goodput: the median time until all has arrived. */
+/** Whether a workload has a goodput: pages and live streams have none. */
+export function hasGoodput(workload: string): boolean {
+  return page(workload) === null && live(workload) === null;
+}
+
+/** What a cell shows in place of a goodput, if it is not the time until all has arrived. */
+function what(cell: Cell): string | null {
+  if (played(cell) !== null) return "rate of what was played";
+  return loadTime(cell) === null ? null : "page load time";
+}
+
+/** Where there is no goodput: what a stream played, or the median time until all has arrived. */
 function time(cell: Cell): string {
+  const stream = played(cell);
+  if (stream !== null) return stream.rate;
   const median = loadTime(cell) ?? cell.spreads.completion_s?.median;
   return median === undefined ? "–" : duration(median);
 }
@@ -192,7 +207,8 @@ export function miniature(matrix: Matrix, here: string): HTMLElement {
 
 /** What is said of a cell without a goodput. */
 function unrated(cell: Cell): string {
-  return loadTime(cell) === null ? "no goodput" : `page load time ${time(cell)}`;
+  const shown = what(cell);
+  return shown === null ? "no goodput" : `${shown} ${time(cell)}`;
 }
 
 function square(cell: Cell | undefined, here: string): Child {

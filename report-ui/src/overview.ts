@@ -4,12 +4,14 @@ import { breakable, h, type Child } from "./dom";
 import { duration, goodput, percent } from "./format";
 import { anchor, name } from "./header";
 import type { Margin, Matrix, Run } from "./model";
+import { hasGoodput } from "./matrix";
 import { loadTime, page } from "./page";
 
 /** The scenarios side by side: mean and maximum over the means of cells. */
 export function overview(run: Run): HTMLElement {
   const isPage = ({ workload }: Matrix) => page(workload) !== null;
-  const [pages, files] = [run.matrices.some(isPage), !run.matrices.every(isPage)];
+  const isRated = ({ workload }: Matrix) => hasGoodput(workload);
+  const [pages, files] = [run.matrices.some(isPage), run.matrices.some(isRated)];
   const heads = [
     "scenario",
     "path",

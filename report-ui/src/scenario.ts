@@ -5,9 +5,8 @@ import { distribution, followDots } from "./distribution";
 import { facts, h } from "./dom";
 import { flaws } from "./flaws";
 import { anchor, name } from "./header";
-import { matrixTable, scale, type Order } from "./matrix";
+import { hasGoodput, matrixTable, scale, type Order } from "./matrix";
 import type { Matrix, Run } from "./model";
-import { page } from "./page";
 import { pathFacts } from "./path";
 
 /** The section, and what draws its charts once it is in the page. */
@@ -23,7 +22,7 @@ export function scenario(run: Run, matrix: Matrix): { element: HTMLElement; star
   });
   roles.onChange(groupBy);
   const { source, notes, ...summary } = matrix.summary;
-  const rated = page(matrix.workload) === null; // pages have no goodput
+  const rated = hasGoodput(matrix.workload);
   const element = h(
     "section",
     { id: anchor(run, matrix), class: "scenario" },

@@ -3,6 +3,7 @@
 import { breakable, h } from "./dom";
 import { duration, goodput, NO_GOODPUT, percent } from "./format";
 import type { Cell, Spread } from "./model";
+import { MEASURES } from "./live";
 import { timesOf } from "./page";
 
 const ID = "cell-tooltip";
@@ -41,16 +42,21 @@ function show(anchor: HTMLElement, cell: Cell): void {
 function content(cell: Cell): Node[] {
   const { goodput_bps, completion_s, handshake_s, share_of_limit } = cell.spreads;
   const isPage = cell.spreads.plt_s !== null;
-  const times = isPage
-    ? timesOf(cell.spreads.lcp_s !== null).map(([column, name]) => row(name, cell.spreads[column], duration))
-    : [row("goodput", goodput_bps, goodput), row("completion", completion_s, duration)];
+  const isLive = cell.spreads.media_rate_bps !== null;
+  const times = isLive
+    ? MEASURES.map(([column, name, show]) => row(name, cell.spreads[column], show))
+    : isPage
+      ? timesOf(cell.spreads.lcp_s !== null).map(([column, name]) =>
+          row(name, cell.spreads[column], duration),
+        )
+      : [row("goodput", goodput_bps, goodput), row("completion", completion_s, duration)];
   const rows = [
     ...times,
     row("handshake", handshake_s, duration),
     row("share of limit", share_of_limit, percent),
   ];
   const succeeded = cell.trials.filter((trial) => trial.outcome === "ok").length;
-  const silent = succeeded > 0 && goodput_bps === null && !isPage;
+  const silent = succeeded > 0 && goodput_bps === null && !isPage && !isLive;
   const heads = ["", "min", "median", "max"].map((text) => h("th", { scope: "col" }, text));
   return [
     h(

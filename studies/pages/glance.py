@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from bentpipe import labels
 from bentpipe.analysis.cells import Cell
 from bentpipe.study.quantiles import median
-from bentpipe.workload.page.visit import TITLES
+from bentpipe.workload.http import TITLES
 
 from .published import Published
 from .runs import NONE, OPERATORS, PARALLEL, QUIC, PageRuns, has_proxies, http, known_s, loss, orbit, seconds

@@ -10,7 +10,7 @@ from pathlib import Path
 from bentpipe.study import footing, markdown
 from bentpipe.study.markdown import table, trials
 from bentpipe.study.source import Source
-from bentpipe.workload.page.visit import TITLES
+from bentpipe.workload.http import TITLES
 
 from . import browsers, experiments, glance, published, senders
 from .published import Published, TableRow

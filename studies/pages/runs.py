@@ -12,7 +12,7 @@ from bentpipe.errors import BentpipeError
 from bentpipe.plan.treatments import DIRECT
 from bentpipe.study.quantiles import median, quantile
 from bentpipe.study.source import Source, pooled
-from bentpipe.workload.page.visit import TITLES
+from bentpipe.workload.http import TITLES
 
 # The campaigns, as their files are called.
 H3, H1, PARALLEL, LOSS = "pages-h3", "pages-h1", "pages-parallel", "pages-loss"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from bentpipe import labels
 from bentpipe.analysis.cells import Cell
 from bentpipe.study.markdown import literal, table, trials
-from bentpipe.workload.page.visit import TITLES
+from bentpipe.workload.http import TITLES
 
 from .runs import OPERATORS, PageRuns, has_proxies, http, loss, orbit, seconds, shown_loss
 

@@ -90,6 +90,8 @@ def result(job: dict[str, Any]) -> dict[str, Any]:
         "handshake_s": 0.6, "ttfb_s": 1.2, "completion_s": 1.2 + transfer_s, "transfer_s": transfer_s,
         "goodput_bps": None if flaky else goodput, "efficiency": None if flaky else goodput / 20e6,
         "rs_s": None, "fcp_s": None, "lcp_s": None, "dcl_s": None, "plt_s": None, "requests_at_once": None,
+        "startup_s": None, "stalls": None, "stalled_s": None, "media_rate_bps": None, "rate_changes": None,
+        "latency_s": None,
         "connections": 1, "resumed": None, "zero_rtt_bytes": None,
         "limit_s": 5.6, "saved_round_trips": 0, "share_of_limit": None if flaky else 0.6,
         "virtual_s": 2.0 + transfer_s,

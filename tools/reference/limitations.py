@@ -20,6 +20,7 @@ GROUPS = {
         "docs/how-to/write-a-scenario.md",
         "docs/reference/campaigns.md",
         "docs/reference/pages.md",
+        "docs/reference/live-streams.md",
     ),
     "Measurements and traces": ("docs/design/traces.md",),
     "Congestion control": (

@@ -59,6 +59,7 @@ pub fn hello(role: &str, folder: &Path) -> Hello {
         qlog: None,
         alpn: hq_interop(),
         page: Vec::new(),
+        live: None,
     }
 }
 

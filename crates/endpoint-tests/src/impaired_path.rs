@@ -121,6 +121,7 @@ fn hello(role: &str) -> Hello {
         qlog: None,
         alpn: hq_interop(),
         page: Vec::new(),
+        live: None,
     }
 }
 

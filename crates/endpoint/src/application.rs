@@ -102,11 +102,14 @@ impl Application {
 
 /// Whether there is this application protocol in this test case (contract, sections 2 and 3).
 fn check(setup: &Setup) -> Result<(), EndpointError> {
-    use TestCase::{Handshake, LongRtt, Multiplexing, Page, Transfer};
+    use TestCase::{Handshake, Live, LongRtt, Multiplexing, Page, Transfer};
     let (alpn, case) = (setup.alpn.as_str(), setup.test_case);
     let is_there = match alpn {
-        HQ_INTEROP => case != Page,
-        H3 => matches!(case, Transfer | Handshake | LongRtt | Multiplexing | Page),
+        HQ_INTEROP => !matches!(case, Page | Live),
+        H3 => matches!(
+            case,
+            Transfer | Handshake | LongRtt | Multiplexing | Page | Live
+        ),
         _ => false,
     };
     if is_there {

@@ -42,7 +42,7 @@ pub use self::{
     files::ServedFolder,
     log_file::{LogFile, LogFolder},
     options::Options,
-    page::{HTTP1_CONNECTIONS, PageLoad, Resource, browser_headers},
+    page::{HTTP1_CONNECTIONS, LiveStream, PageLoad, Resource, browser_headers},
     program::{run, seed_entropy},
     reassembly::{Reassembly, ReassemblyError},
     setup::{Role, Setup, Surroundings},

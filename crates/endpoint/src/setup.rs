@@ -7,12 +7,14 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
+
 use crate::clock::Clock;
 use crate::contract::{CONTRACT, Hello, hq_interop};
 use crate::error::EndpointError;
 use crate::log_file::{LogFile, LogFolder};
 use crate::options::Options;
-use crate::page::Resource;
+use crate::page::{LiveStream, Resource};
 use crate::test_case::TestCase;
 
 /// The side that the program plays.
@@ -69,7 +71,9 @@ pub struct Setup {
     pub alpn: String,
     /// In `page`, of a client: when each request is asked for.
     pub page: Vec<Resource>,
-    /// In `page`, of a client in socket mode: the file for its BYE.
+    /// In `live`, of a client: what its requests are of.
+    pub live: Option<LiveStream>,
+    /// In `page` and `live`, of a client in socket mode: the file for its BYE.
     pub report: Option<PathBuf>,
     /// The variant's options.
     pub options: BTreeMap<String, String>,
@@ -111,6 +115,7 @@ impl Setup {
             requests: hello.requests,
             alpn: hello.alpn,
             page: hello.page,
+            live: hello.live,
             report: None,
             options: hello.options,
             local: parse_address("local", &hello.local)?,
@@ -158,7 +163,8 @@ impl Setup {
             test_case,
             requests,
             alpn: env::var("BENTPIPE_ALPN").unwrap_or_else(|_| hq_interop()),
-            page: page_of(folder("PAGE"))?,
+            page: told("PAGE", folder("PAGE"))?.unwrap_or_default(),
+            live: told("LIVE", folder("LIVE"))?,
             report: folder("REPORT"),
             options: Options::parse(&env::var("BENTPIPE_OPTIONS").unwrap_or_default())?.into_map(),
             local,
@@ -188,17 +194,21 @@ impl Setup {
     }
 }
 
-/// The page that a file holds, as HELLO has it.
-fn page_of(file: Option<PathBuf>) -> Result<Vec<Resource>, EndpointError> {
+/// What the file of a variable holds, as HELLO has it.
+fn told<T: DeserializeOwned>(
+    field: &'static str,
+    file: Option<PathBuf>,
+) -> Result<Option<T>, EndpointError> {
     let Some(file) = file else {
-        return Ok(Vec::new());
+        return Ok(None);
     };
     let text = fs::read(&file).map_err(EndpointError::file(&file))?;
-    serde_json::from_slice(&text).map_err(|error| EndpointError::Field {
-        field: "PAGE",
+    let read = serde_json::from_slice(&text).map_err(|error| EndpointError::Field {
+        field,
         value: file.display().to_string(),
-        problem: format!("it is no page as endpoints/CONTRACT.md has them: {error}"),
-    })
+        problem: format!("it is not as endpoints/CONTRACT.md has it: {error}"),
+    })?;
+    Ok(Some(read))
 }
 
 fn variable(name: &'static str) -> Result<String, EndpointError> {

@@ -21,11 +21,13 @@ pub enum TestCase {
     Upload,
     /// What one reply holds leads to further requests.
     Page,
+    /// Segments of a live stream, as they are made.
+    Live,
 }
 
 impl TestCase {
     /// All of them, in the contract's order.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Transfer,
         Self::Handshake,
         Self::LongRtt,
@@ -34,9 +36,10 @@ impl TestCase {
         Self::ZeroRtt,
         Self::Upload,
         Self::Page,
+        Self::Live,
     ];
 
-    /// Those of `hq-interop`: all but `page`.
+    /// Those of `hq-interop`: all but `page` and `live`.
     pub const OF_FILES: [Self; 7] = [
         Self::Transfer,
         Self::Handshake,
@@ -65,6 +68,7 @@ impl TestCase {
             Self::ZeroRtt => "zerortt",
             Self::Upload => "upload",
             Self::Page => "page",
+            Self::Live => "live",
         }
     }
 }

@@ -5,13 +5,13 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use bentpipe_endpoint::contract::{CONTRACT, HQ_INTEROP, Hello, ProxyHello};
-use bentpipe_endpoint::{EndpointError, Resource};
+use bentpipe_endpoint::{EndpointError, LiveStream, Resource};
 use serde::Deserialize;
 
 use crate::cli::Wanted;
 use crate::inside::SHARED;
 use crate::surroundings;
-use crate::task::{BYE, DOWNLOADS, KEYLOG, PAGE, Part, QLOG, Task};
+use crate::task::{BYE, DOWNLOADS, KEYLOG, LIVE, PAGE, Part, QLOG, Task};
 
 /// A greeting: HELLO, to an endpoint or to a proxy.
 #[derive(Debug)]
@@ -73,6 +73,14 @@ impl Greeting {
         match self {
             Self::Endpoint(hello) => &hello.page,
             Self::Proxy(_) => &[],
+        }
+    }
+
+    /// The live stream that the program is to play.
+    pub fn live(&self) -> Option<&LiveStream> {
+        match self {
+            Self::Endpoint(hello) => hello.live.as_ref(),
+            Self::Proxy(_) => None,
         }
     }
 
@@ -171,6 +179,11 @@ impl Greeting {
         });
         if !hello.page.is_empty() {
             given.push(("PAGE", format!("{SHARED}/{PAGE}")));
+        }
+        if hello.live.is_some() {
+            given.push(("LIVE", format!("{SHARED}/{LIVE}")));
+        }
+        if !hello.page.is_empty() || hello.live.is_some() {
             given.push(("REPORT", format!("{SHARED}/{BYE}")));
         }
         if let Some(www) = &hello.www {

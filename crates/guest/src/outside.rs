@@ -21,7 +21,7 @@ use crate::greeting::Greeting;
 use crate::machine::{self, Machine};
 use crate::printed::Printed;
 use crate::task::{
-    self, CommandReport, DOWNLOADS, LAST_LINE, PAGE, QLOG, REPORT, Report, TASK, VERSION,
+    self, CommandReport, DOWNLOADS, LAST_LINE, LIVE, PAGE, QLOG, REPORT, Report, TASK, VERSION,
 };
 
 /// How long the body of RAN is before its datagrams, and where it counts them.
@@ -53,6 +53,7 @@ pub fn run(wanted: &Wanted) -> Result<ExitCode, EndpointError> {
     }
     task::write(&folder.path().join(TASK), &greeting.task(wanted)?)?;
     task::write(&folder.path().join(PAGE), &greeting.page())?;
+    task::write(&folder.path().join(LIVE), &greeting.live())?;
     let mut guest = Guest {
         machine: Machine::start(wanted, folder.path(), &greeting)?,
         greeting,

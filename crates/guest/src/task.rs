@@ -19,6 +19,8 @@ pub const LAST_LINE: &str = "last-line";
 pub const REPORT: &str = "report.json";
 /// The file of the page that a client is to load.
 pub const PAGE: &str = "page.json";
+/// The file of the live stream that a client is to play.
+pub const LIVE: &str = "live.json";
 /// The file of what a client says of its requests.
 pub const BYE: &str = "bye.json";
 /// The folder that the program stores in.

@@ -128,6 +128,7 @@ fn hello(setup: &FlowSetup, role: Role) -> Hello {
             Role::Client => flow.page.iter().map(PageResource::discovery).collect(),
             Role::Server => Vec::new(),
         },
+        live: flow.live.clone().filter(|_| role == Role::Client),
     }
 }
 

@@ -53,7 +53,7 @@ fn main() -> ExitCode {
 
 fn run() -> Result<(), EndpointError> {
     let setup = Setup::from_environment()?;
-    let is_page = setup.test_case == TestCase::Page;
+    let is_page = matches!(setup.test_case, TestCase::Page | TestCase::Live);
     let spoken = if is_page { http::ALPN } else { &[ALPN] };
     if !spoken.contains(&setup.alpn.as_str()) {
         let (alpn, case, spoken) = (&setup.alpn, setup.test_case.name(), spoken.join(", "));
@@ -84,8 +84,10 @@ fn run() -> Result<(), EndpointError> {
 fn parallel(setup: &Setup, options: &mut Options) -> Result<usize, EndpointError> {
     let (most, default) = match (setup.role, setup.test_case) {
         (Role::Server, _) => return Ok(1),
-        (Role::Client, TestCase::Page) if setup.alpn == http::H2 => return Ok(1),
-        (Role::Client, TestCase::Page) => (HTTP1_CONNECTIONS as u64, HTTP1_CONNECTIONS),
+        (Role::Client, TestCase::Page | TestCase::Live) if setup.alpn == http::H2 => return Ok(1),
+        (Role::Client, TestCase::Page | TestCase::Live) => {
+            (HTTP1_CONNECTIONS as u64, HTTP1_CONNECTIONS)
+        }
         (Role::Client, _) => (MOST_PARALLEL, PARALLEL),
     };
     let asked = options.take_number("parallel", 1..=most)?;

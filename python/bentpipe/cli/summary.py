@@ -18,7 +18,7 @@ from rich.table import Table
 
 from bentpipe import workload
 from bentpipe.analysis.cells import Cell, Matrix, MatrixKey, matrices
-from bentpipe.cli.page_summary import PageTables
+from bentpipe.cli.http_summary import HttpTables, is_shown
 from bentpipe.plan import treatments
 from bentpipe.runs.records import Record
 from bentpipe.schema.manifest import ScenarioState
@@ -46,15 +46,15 @@ _LETTERS = {
 
 def show(records: Sequence[Record], scenarios: Mapping[str, ScenarioState], console: Console) -> None:
     """Print the matrix of every scenario and workload, of pages a table, then the failures in words."""
-    pages = PageTables.of(records)
-    for scenario, page, table in pages:
-        summary = scenarios[scenario].summary if scenario in scenarios else {}
-        title = f"{_named(scenario, summary)}, {page}"
-        console.print(title, style="bold", markup=False, soft_wrap=True)
-        console.print(table)
-    if pages.legend:
-        console.print(pages.legend, markup=False, soft_wrap=True)
-    shown = matrices(one for one in records if not workload.is_page(one.workload))
+    for tables in HttpTables.of(records):
+        for scenario, what, table in tables:
+            summary = scenarios[scenario].summary if scenario in scenarios else {}
+            title = f"{_named(scenario, summary)}, {what}"
+            console.print(title, style="bold", markup=False, soft_wrap=True)
+            console.print(table)
+        if tables.legend:
+            console.print(tables.legend, markup=False, soft_wrap=True)
+    shown = matrices(one for one in records if not is_shown(one))
     for matrix in shown:
         known = scenarios.get(matrix.key.scenario)
         title = _named(matrix.key.scenario, known.summary if known else {})

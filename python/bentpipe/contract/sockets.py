@@ -14,7 +14,7 @@ from bentpipe.contract.testcases import CASES
 from bentpipe.stacks import loopback
 from bentpipe.stacks.model import Stack
 from bentpipe.workload import TESTCASES
-from bentpipe.workload.page.visit import VERSIONS
+from bentpipe.workload.http import VERSIONS
 
 _LOGS = {"keylog": "TLS secrets are written", "qlog": "qlog is written"}
 

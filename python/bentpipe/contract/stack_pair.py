@@ -17,7 +17,7 @@ from bentpipe import paths
 from bentpipe.contract.check import SIZE, Check
 from bentpipe.execution.jobs import LocalFlow, LocalTrial, TrialProcesses
 from bentpipe.plan import scenarios
-from bentpipe.schema.bundle import BundleResource
+from bentpipe.schema.bundle import BundleLiveStream, BundleResource
 from bentpipe.schema.job import Program
 from bentpipe.stacks import protocol
 from bentpipe.stacks.model import PROTOCOLS, Stack, Variant
@@ -46,6 +46,7 @@ class TrialRequest:
     requests: tuple[str, ...] = (f"/{SIZE}",)
     alpn: str | None = None  # the application protocol; None: the first that both ends have
     page: tuple[BundleResource, ...] = ()  # for each request of a page, what leads to it
+    live: BundleLiveStream | None = None  # the live stream that the requests are of
     logs: bool = False
     aside: Path | None = None  # a file that is not there while the server runs
 
@@ -105,6 +106,7 @@ class StackPair:
                     server,
                     alpn=request.alpn or common or PROTOCOLS[0],
                     page=request.page,
+                    live=request.live,
                 ),
             ),
             www=self.folder / "www",

@@ -13,7 +13,7 @@ from bentpipe.contract.check import Check, partner_of
 from bentpipe.contract.stack_pair import StackPair, TrialRequest
 from bentpipe.stacks.model import TRANSPORTS, Stack
 from bentpipe.workload import Workload
-from bentpipe.workload.page.visit import VERSIONS
+from bentpipe.workload.http import VERSIONS, HttpWorkload
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,11 @@ CASES = {
         "as many connections as its version of HTTP has",
         "resources are asked for as they are found, over one connection, or up to six of HTTP/1.1",
     ),
+    "live": CaseCheck(
+        "live:8s",
+        "replies on as many connections as its version of HTTP has",
+        "segments are asked for one after the other, each when it is there and at one rate",
+    ),
 }
 
 
@@ -84,11 +89,11 @@ def checks(stack: Stack, folder: Path) -> Iterator[Check]:
 
 
 def _workloads(stack: Stack, name: str, case: CaseCheck) -> list[Workload]:
-    """What the check moves; of a page once for each version of HTTP that the stack speaks."""
-    if name != "page":
-        return [workload.parse(case.workload, name)]
-    pages = (workload.parse(f"{case.workload}:{http}", name) for http in VERSIONS)
-    return [page for page in pages if page.alpn in stack.alpn]
+    """What the check moves; what is of HTTP once for each version of it that the stack speaks."""
+    moved = workload.parse(case.workload, name)
+    if not isinstance(moved, HttpWorkload):
+        return [moved]
+    return [one for one in map(moved.over, VERSIONS) if one.alpn in stack.alpn]
 
 
 def _case(stack: Stack, folder: Path, work: Workload, case: CaseCheck) -> Iterator[Check]:
@@ -105,7 +110,7 @@ def _case(stack: Stack, folder: Path, work: Workload, case: CaseCheck) -> Iterat
     label = name.replace("/", "-")
     request = TrialRequest(
         label, settings=case.settings, testcase=work.testcase, requests=work.requests,
-        alpn=work.alpn, page=work.resources,
+        alpn=work.alpn, page=work.resources, live=work.live,
     )  # fmt: skip
     result = pair.trial(request)
     title = f"{name}: every file arrives, and the wire shows {shown}, {pair.title}"

@@ -152,6 +152,7 @@ def _flow(flow: BundleFlow, known: Mapping[str, Stack], mode: str) -> LocalFlow:
         duration_ns=flow.duration_ns,
         alpn=flow.alpn,
         page=tuple(flow.page),
+        live=flow.live,
         versions=(flow.client.version, flow.server.version),
     )
 

@@ -20,6 +20,9 @@ class BundleFlow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     requests: list[str]
     # What the page consists of, if it is one: a resource for each request.
     page: list[BundleResource] = []
+    # The live stream, if it is one: its requests are segments in their order, each at every rate; null it is
+    # none.
+    live: BundleLiveStream | None = None
     # When it begins, ns.
     start_ns: int
     # How long it lasts; null until its files have arrived, ns.
@@ -102,6 +105,17 @@ class BundleAnswer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     values: dict[str, Any] | None
     # Why, if it failed; else empty.
     failure: str
+
+
+class BundleLiveStream(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A live stream, as far as a client has to know of it."""
+
+    # For how long a segment plays.
+    segment_ms: int
+    # So many segments are there when the client begins.
+    there: int
+    # What segments take to be played as they come, the lowest first.
+    rates_bps: list[int]
 
 
 class Bundle(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

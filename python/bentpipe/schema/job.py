@@ -24,6 +24,9 @@ class JobFlow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     requests: list[str]
     # What the page consists of, if it is one: a resource for each request.
     page: list[PageResource] = []
+    # The live stream, if it is one: its requests are segments in their order, each at every rate; null it is
+    # none.
+    live: LiveStream | None = None
     # When it begins, ns.
     start_ns: int = 0
     # How long it lasts: it is cut then, and its file is made by the testbed, too large to go through before;
@@ -115,6 +118,17 @@ class JobTunnel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     version: str
     # The largest IP packet that it takes.
     mtu_bytes: int
+
+
+class LiveStream(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A live stream, as far as a client has to know of it."""
+
+    # For how long a segment plays.
+    segment_ms: int
+    # So many segments are there when the client begins.
+    there: int
+    # What segments take to be played as they come, the lowest first.
+    rates_bps: list[int]
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

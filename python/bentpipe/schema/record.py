@@ -252,6 +252,19 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     plt_s: float | None = None
     # The most requests that were under way at one time; null where no page was loaded.
     requests_at_once: int | None = None
+    # Until the first segment is there, and playing begins; null where no live stream was played.
+    startup_s: float | None = None
+    # How many times the next segment was not there when it was due; null where no live stream was played.
+    stalls: int | None = None
+    # How long nothing was played for that, in all; null where no live stream was played.
+    stalled_s: float | None = None
+    # The mean of the rates of the segments that were played; null where no live stream was played.
+    media_rate_bps: float | None = None
+    # How many segments had another rate than the one before; null where no live stream was played.
+    rate_changes: int | None = None
+    # How long before it was shown at the end what was shown had been made; null where no live stream was
+    # played.
+    latency_s: float | None = None
     # That completed a handshake; over TCP there is one for each request but of pages; null where none could
     # be made out.
     connections: int | None = None
@@ -393,6 +406,12 @@ MEASURED = frozenset(
         "dcl_s",
         "plt_s",
         "requests_at_once",
+        "startup_s",
+        "stalls",
+        "stalled_s",
+        "media_rate_bps",
+        "rate_changes",
+        "latency_s",
         "connections",
         "resumed",
         "zero_rtt_bytes",
@@ -468,6 +487,12 @@ SHOWN = (
     "dcl_s",
     "plt_s",
     "requests_at_once",
+    "startup_s",
+    "stalls",
+    "stalled_s",
+    "media_rate_bps",
+    "rate_changes",
+    "latency_s",
     "virtual_s",
     "wall_s",
     "cpu_client_s",
@@ -598,6 +623,12 @@ TYPES: dict[str, dict[str, str]] = {
         "dcl_s": "number?",
         "plt_s": "number?",
         "requests_at_once": "integer?",
+        "startup_s": "number?",
+        "stalls": "integer?",
+        "stalled_s": "number?",
+        "media_rate_bps": "number?",
+        "rate_changes": "integer?",
+        "latency_s": "number?",
         "connections": "integer?",
         "resumed": "boolean?",
         "zero_rtt_bytes": "integer?",

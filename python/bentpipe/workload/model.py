@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from bentpipe.schema.bundle import BundleResource
+from bentpipe.schema.bundle import BundleLiveStream, BundleResource
 from bentpipe.workload.testcase import TestCase
 
 AND = " + "  # between a workload and further flows
@@ -87,6 +87,11 @@ class Workload(abc.ABC):
     def resources(self) -> tuple[BundleResource, ...]:
         """For each request of a page, what leads to it; else none."""
         return ()
+
+    @property
+    def live(self) -> BundleLiveStream | None:
+        """What a client is told of the live stream that it is; None if it is none."""
+        return None
 
     @property
     def duration_ms(self) -> int | None:

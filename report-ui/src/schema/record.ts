@@ -82,6 +82,18 @@ export type TrialRecord = {
   plt_s: number | null;
   /** The most requests that were under way at one time. Null where no page was loaded. */
   requests_at_once: number | null;
+  /** Until the first segment is there, and playing begins. Null where no live stream was played. */
+  startup_s: number | null;
+  /** How many times the next segment was not there when it was due. Null where no live stream was played. */
+  stalls: number | null;
+  /** How long nothing was played for that, in all. Null where no live stream was played. */
+  stalled_s: number | null;
+  /** The mean of the rates of the segments that were played. Null where no live stream was played. */
+  media_rate_bps: number | null;
+  /** How many segments had another rate than the one before. Null where no live stream was played. */
+  rate_changes: number | null;
+  /** How long before it was shown at the end what was shown had been made. Null where no live stream was played. */
+  latency_s: number | null;
   /** That completed a handshake; over TCP there is one for each request but of pages. Null where none could be made out. */
   connections: number | null;
   /** Whether the server took the ticket, by its ServerHello. Null where there was no second connection. */
@@ -326,6 +338,12 @@ export type ShownRecord = Pick<
   | "dcl_s"
   | "plt_s"
   | "requests_at_once"
+  | "startup_s"
+  | "stalls"
+  | "stalled_s"
+  | "media_rate_bps"
+  | "rate_changes"
+  | "latency_s"
   | "virtual_s"
   | "wall_s"
   | "cpu_client_s"

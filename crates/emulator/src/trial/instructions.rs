@@ -59,6 +59,7 @@ fn endpoint(setup: &FlowSetup, role: Role) -> Instructions {
         ("BENTPIPE_LISTEN", Some(address).filter(|_| !is_client)),
         ("REQUESTS", Some(urls).filter(|_| is_client)),
         ("PAGE", folder(setup.page().filter(|_| is_client))),
+        ("LIVE", folder(setup.live().filter(|_| is_client))),
         ("REPORT", folder(setup.report().filter(|_| is_client))),
         ("PICTURE", folder(setup.picture().filter(|_| is_client))),
         ("CERTS", folder(Some(job.certs.clone()))),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::statistics::Statistics;
 use crate::error::EndpointError;
-use crate::page::Resource;
+use crate::page::{LiveStream, Resource};
 
 /// The version of the contract that this module speaks.
 pub const CONTRACT: u32 = 1;
@@ -56,6 +56,9 @@ pub struct Hello {
     /// In `page`, for a client: for each of its requests, when it is asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub page: Vec<Resource>,
+    /// In `live`, for a client: what its requests are of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<LiveStream>,
 }
 
 /// The application protocol of a trial that names none.

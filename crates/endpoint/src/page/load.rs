@@ -1,9 +1,10 @@
-//! The load of a page: its requests, the files that their replies go to, and when what came.
+//! The load of a page or a live stream: its requests, the files that their replies go to, and when what came.
 
 use std::time::Duration;
 
-use super::Resource;
 use super::discovery::Discovery;
+use super::player::{Came, Player};
+use super::{LiveStream, Resource};
 use crate::contract::RequestReport;
 use crate::error::EndpointError;
 use crate::files::Download;
@@ -11,12 +12,19 @@ use crate::setup::Setup;
 use crate::test_case::TestCase;
 use crate::words::{missing, nanos};
 
-/// The load of a page. It has no connection: whoever has tells it what comes.
+/// What is asked for when.
+#[derive(Debug)]
+enum Plan {
+    Page(Discovery),
+    Live(Player),
+}
+
+/// The load of a page or a live stream. It has no connection: whoever has tells it what comes.
 #[derive(Debug)]
 pub struct PageLoad {
     now: Duration,
     resources: Vec<Resource>,
-    discovery: Discovery,
+    plan: Plan,
     requests: Vec<(Download, RequestReport)>,
     /// What went wrong with a request first.
     failure: Option<String>,
@@ -42,7 +50,10 @@ impl PageLoad {
         let resources = resources(setup)?;
         Ok(Self {
             now: Duration::ZERO,
-            discovery: Discovery::new(resources.clone()),
+            plan: match live(setup)? {
+                Some(stream) => Plan::Live(Player::new(stream, requests.len())),
+                None => Plan::Page(Discovery::new(resources.clone())),
+            },
             resources,
             requests,
             failure: None,
@@ -53,7 +64,10 @@ impl PageLoad {
     /// Finds what the page begins with.
     pub fn start(&mut self, now: Duration) {
         self.now = now;
-        self.discovery.start(now);
+        match &mut self.plan {
+            Plan::Page(page) => page.start(now),
+            Plan::Live(player) => player.start(now),
+        }
     }
 
     /// Says what time it is.
@@ -64,20 +78,29 @@ impl PageLoad {
     /// The number of the next resource to be asked for, if one is to be now: it is under way then. A
     /// connection must be there that takes the request.
     pub fn ask(&mut self) -> Option<usize> {
-        let number = self.discovery.ask(self.now)?;
+        let number = match &mut self.plan {
+            Plan::Page(page) => page.ask(self.now),
+            Plan::Live(player) => player.ask(self.now),
+        }?;
         self.requests[number].1.asked_ns = Some(nanos(self.now));
         Some(number)
     }
 
     /// How many are to be asked for as soon as that can be.
     pub fn ready(&mut self) -> usize {
-        self.discovery.ready(self.now)
+        match &mut self.plan {
+            Plan::Page(page) => page.ready(self.now),
+            Plan::Live(player) => player.ready(self.now),
+        }
     }
 
     /// How many were asked for and have not ended.
     #[must_use]
     pub fn under_way(&self) -> usize {
-        self.discovery.under_way()
+        match &self.plan {
+            Plan::Page(page) => page.under_way(),
+            Plan::Live(player) => player.under_way(),
+        }
     }
 
     /// The path of a resource, with its leading slash.
@@ -107,7 +130,9 @@ impl PageLoad {
         report.bytes += bytes.len() as u64;
         report.first_byte_ns.get_or_insert(nanos(self.now));
         report.last_byte_ns = Some(nanos(self.now));
-        self.discovery.arrived(self.now, number, report.bytes);
+        if let Plan::Page(page) = &mut self.plan {
+            page.arrived(self.now, number, report.bytes);
+        }
     }
 
     /// A resource has come to its end, or will not: in words why.
@@ -127,19 +152,33 @@ impl PageLoad {
         if let Err(error) = closed {
             self.broken.get_or_insert(error);
         }
-        self.discovery.ended(self.now, number, ended.is_ok());
+        let first = report.first_byte_ns.map(Duration::from_nanos);
+        let came = Came {
+            took: first.map_or(Duration::ZERO, |it| self.now.saturating_sub(it)),
+            bytes: report.bytes,
+        };
+        match &mut self.plan {
+            Plan::Page(page) => page.ended(self.now, number, ended.is_ok()),
+            Plan::Live(player) => player.ended(ended.is_ok().then_some(came)),
+        }
     }
 
     /// When there is more to be asked for, though nothing comes.
     #[must_use]
     pub fn next_wake(&self) -> Option<Duration> {
-        self.discovery.next_wake()
+        match &self.plan {
+            Plan::Page(page) => page.next_wake(),
+            Plan::Live(player) => player.due().filter(|due| *due > self.now),
+        }
     }
 
     /// Whether all that was found has ended.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.discovery.is_done()
+        match &self.plan {
+            Plan::Page(page) => page.is_done(),
+            Plan::Live(player) => player.is_done(),
+        }
     }
 
     /// The error of a file that could not be written, once.
@@ -177,6 +216,31 @@ fn resources(setup: &Setup) -> Result<Vec<Resource>, EndpointError> {
             problem,
         }),
     }
+}
+
+/// The live stream of a client, in `live`.
+fn live(setup: &Setup) -> Result<Option<LiveStream>, EndpointError> {
+    let is_live = setup.test_case == TestCase::Live;
+    let problem = match &setup.live {
+        None if !is_live => return Ok(None),
+        None => "it must be there in test case \"live\"",
+        Some(_) if !is_live => "it is of test case \"live\" alone",
+        Some(it) if it.rates_bps.is_empty() => "rates_bps: there must be one",
+        Some(it) if !it.rates_bps.is_sorted() => "rates_bps: the lowest must come first",
+        Some(it) if !(1..=MOST_WAIT_MS).contains(&it.segment_ms) => {
+            "segment_ms: it is 1 to 3600000"
+        }
+        Some(it) if it.there == 0 => "there: one segment at least must be there",
+        Some(it) if !setup.requests.len().is_multiple_of(it.rates_bps.len()) => {
+            "there must be a request for each segment at each rate"
+        }
+        Some(it) => return Ok(Some(it.clone())),
+    };
+    Err(EndpointError::Field {
+        field: "live",
+        value: format!("{:?}", setup.live),
+        problem: problem.to_owned(),
+    })
 }
 
 /// What is wrong with a page.

@@ -1,7 +1,8 @@
-//! Pages: what is asked for when, and what has come of it (contract, section 2).
+//! Pages and live streams: what is asked for when, and what has come of it (contract, section 2).
 
 mod discovery;
 mod load;
+mod player;
 
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +24,19 @@ pub struct Resource {
     pub urgency: u8,
     /// Whether it is of use before all of it is there (RFC 9218, section 4.2).
     pub incremental: bool,
+}
+
+/// A live stream, as far as a client has to know of it. Its requests are segments in their order, each at every rate,
+/// the lowest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LiveStream {
+    /// For how long a segment plays, in milliseconds.
+    pub segment_ms: u64,
+    /// So many segments are there when the client begins.
+    pub there: u64,
+    /// What segments take to be played as they come, in bits per second, the lowest first.
+    pub rates_bps: Vec<u64>,
 }
 
 impl Resource {

@@ -143,6 +143,7 @@ impl Side {
             qlog: None,
             alpn: hq_interop(),
             page: Vec::new(),
+            live: None,
         })?;
         let mut options = Options::new(BTreeMap::new());
         let mut application = Application::new(&setup, &mut options)?;

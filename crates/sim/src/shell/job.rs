@@ -96,6 +96,7 @@ impl ShellJob {
             qlog: None,
             alpn: hq_interop(),
             page: Vec::new(),
+            live: None,
         }
     }
 }

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
+use bentpipe_endpoint::LiveStream;
 use bentpipe_link::{HostName, Scenario};
 use bentpipe_units::{Span, Time};
 use bentpipe_wire::IpVersion;
@@ -116,6 +117,9 @@ pub struct FlowJob {
     /// What the page consists of, if it is one: a resource for each request.
     #[serde(default)]
     pub page: Vec<PageResource>,
+    /// The live stream, if it is one: its requests are segments in their order, each at every rate.
+    #[serde(default)]
+    pub live: Option<LiveStream>,
     /// When it begins.
     #[serde(default)]
     pub start_ns: u64,
@@ -129,6 +133,18 @@ pub struct FlowJob {
 }
 
 impl FlowJob {
+    /// The segments of a live stream, each as the paths of it at every rate.
+    pub fn segments(&self) -> impl Iterator<Item = &[String]> {
+        let rates = self.live.as_ref().map(|it| it.rates_bps.len());
+        rates.into_iter().flat_map(|it| self.requests.chunks(it))
+    }
+
+    /// Whether its client says what came when: measures hang on that.
+    #[must_use]
+    pub fn is_reported(&self) -> bool {
+        !self.page.is_empty() || self.live.is_some()
+    }
+
     /// The variant that plays `role`.
     #[must_use]
     pub fn variant(&self, role: Role) -> &Variant {

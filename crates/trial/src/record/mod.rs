@@ -5,6 +5,7 @@
 mod flows;
 mod hops;
 mod link_facts;
+mod live;
 mod page;
 mod times;
 mod transfer;
@@ -20,6 +21,7 @@ use bentpipe_units::Time;
 use self::flows::{detail, fairness, outcome};
 use self::hops::{hops, proxies, sent};
 use self::link_facts::{MeasuredFiles, client_facts};
+use self::live::Playback;
 use self::page::PageTimes;
 use self::times::times;
 use self::transfer::{goodput, moved, rate_bps, received};
@@ -27,7 +29,7 @@ use self::tunnel::tunnel;
 use crate::evidence::{
     DecodedConnection, FlowLifetime, HopObservation, TestbedObservation, on_wire,
 };
-use crate::finished::FinishedTrial;
+use crate::finished::{FinishedFlow, FinishedTrial};
 use crate::job::{Job, TestCaseFacts};
 use crate::numbers::seconds;
 use crate::schema::{LinkCounts, TrialResult};
@@ -54,6 +56,33 @@ fn is_readable(here: &HopObservation, measured: &[&DecodedConnection]) -> bool {
     here.is_readable && !measured.iter().any(is_sealed)
 }
 
+/// What the client's requests of a page or a live stream come to.
+fn of_requests(job: &Job, finished: &FinishedTrial, start: Time) -> (PageTimes, Playback) {
+    let (flow, verdict) = (job.measured(), &finished.measured().verdict);
+    let page = PageTimes::of(flow, verdict, start);
+    (page, Playback::of(flow, verdict, start))
+}
+
+/// What is measured of the files of a flow that began at `start`.
+fn measured_files(job: &Job, flow: &FinishedFlow, start: Option<Time>) -> MeasuredFiles {
+    let measured = job.measured();
+    // Nobody knows beforehand how much it will be.
+    let is_open = measured.duration_ns.is_some() || measured.live.is_some();
+    MeasuredFiles {
+        testcase: measured.testcase_facts,
+        size_bytes: Some(flow.measured_bytes).filter(|_| !is_open),
+        seed: job.seed.0,
+        start: start.unwrap_or(Time::ZERO),
+    }
+}
+
+/// The program's version and driver, as it gave them when it was greeted; empty where it was not.
+fn words_of(flow: &FinishedFlow, program: usize) -> (String, String) {
+    let ready = flow.ready.as_ref().map(|ready| &ready[program]);
+    let words = ready.map(|it| (it.version.clone(), it.driver.clone()));
+    words.unwrap_or_default()
+}
+
 /// Puts together what was measured.
 #[must_use]
 pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResult {
@@ -63,20 +92,14 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
     let here = &flow.hops[0];
     let measured = here.measured(testcase);
     let start = start(testcase, &measured, lifetime);
-    let lasts = job.measured().duration_ns.is_some();
-    let files = MeasuredFiles {
-        testcase,
-        size_bytes: Some(flow.measured_bytes).filter(|_| !lasts),
-        seed: job.seed.0,
-        start: start.unwrap_or(Time::ZERO),
-    };
+    let files = measured_files(job, flow, start);
     let facts = client_facts(job, files);
     let seen = is_readable(here, &measured).then(|| on_wire(&measured, &facts));
     let (metrics, findings) = seen.flatten().unzip();
-    let page = PageTimes::of(job.measured(), &flow.verdict, files.start);
+    let (page, playback) = of_requests(job, finished, files.start);
     let mut times = times(job, finished, metrics.as_ref(), start);
-    if !job.measured().page.is_empty() {
-        times = times.of_page(page.plt_s);
+    if job.measured().is_reported() {
+        times = times.of_requests(page.plt_s.or(playback.end_s));
     }
     let (bytes, end) = moved(job, finished, files, &mut times);
     let sent = metrics.as_ref().map(|it: &Metrics| sent(it, testcase));
@@ -89,9 +112,8 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
     let (step, received_bytes) = received(job, observation.zip(start));
     let (jain_index, flows) = fairness(job, finished, start, step);
     let [client, server] = [0, job.proxies.len() + 1];
-    let ready = |program: usize| flow.ready.as_ref().map(|ready| &ready[program]);
-    let version = |it| ready(it).map(|it| it.version.clone()).unwrap_or_default();
-    let driver = |it| ready(it).map(|it| it.driver.clone()).unwrap_or_default();
+    let (client_version, client_driver) = words_of(flow, client);
+    let (server_version, server_driver) = words_of(flow, server);
     TrialResult {
         outcome: outcome(finished),
         detail: detail(job, finished),
@@ -115,6 +137,12 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
         dcl_s: page.dcl_s,
         plt_s: page.plt_s,
         requests_at_once: page.requests_at_once,
+        startup_s: playback.startup_s,
+        stalls: playback.stalls,
+        stalled_s: playback.stalled_s,
+        media_rate_bps: playback.media_rate_bps,
+        rate_changes: playback.rate_changes,
+        latency_s: playback.latency_s,
         connections: connections.as_ref().map(|all| all.len() as u64),
         resumed: second.and_then(|it| it.establishment.resumed),
         zero_rtt_bytes: measured
@@ -129,10 +157,10 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
         memory_server_bytes: flow.exits[server].peak_memory_bytes,
         epochs: observation.map_or(0, |it| it.epochs),
         links: LinkCounts::from(passed.unwrap_or_default()),
-        client_version: version(client),
-        server_version: version(server),
-        client_driver: driver(client),
-        server_driver: driver(server),
+        client_version,
+        server_version,
+        client_driver,
+        server_driver,
         retransmitted_share: sent.and_then(|it| it.retransmitted_share),
         acks_per_data_packet: sent.and_then(|it| it.acks_per_data_packet),
         mean_packet_bytes: sent.and_then(|it| it.mean_datagram_bytes),

@@ -29,11 +29,11 @@ impl Times {
         }
     }
 
-    /// Those of a page. It is complete when it is loaded: HTTP over TCP ends no stream with a reply, so
-    /// that the wire does not say. Nor is it one transfer: its resources wait for one another.
-    pub fn of_page(self, plt_s: Option<f64>) -> Self {
+    /// Those of a page or a live stream. It is complete when the last reply is there: HTTP over TCP ends no stream with
+    /// a reply, so that the wire does not say. Nor is it one transfer: requests wait for replies, or for their time.
+    pub fn of_requests(self, end_s: Option<f64>) -> Self {
         Self {
-            completion_s: plt_s,
+            completion_s: end_s,
             transfer_s: None,
             ..self
         }

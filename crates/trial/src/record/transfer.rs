@@ -84,7 +84,7 @@ pub fn moved(
     times: &mut Times,
 ) -> (u64, Option<Time>) {
     let (observation, flow) = (finished.observation.as_ref(), finished.measured());
-    if let (None, Some(observation)) = (files.size_bytes, observation) {
+    if let (Some(_), Some(observation)) = (job.measured().duration_ns, observation) {
         let end = observation.flows[0].end;
         let (bytes, transfer_s) = lasted(job, flow, end);
         times.transfer_s = transfer_s;

@@ -127,6 +127,22 @@ pub struct TrialResult {
     pub plt_s: Option<f64>,
     /// The most requests that were under way at one time. Null: where no page was loaded.
     pub requests_at_once: Option<u64>,
+    /// Until the first segment is there, and playing begins. Null: where no live stream was played.
+    pub startup_s: Option<f64>,
+    /// How many times the next segment was not there when it was due. Null: where no live stream
+    /// was played.
+    pub stalls: Option<u64>,
+    /// How long nothing was played for that, in all. Null: where no live stream was played.
+    pub stalled_s: Option<f64>,
+    /// The mean of the rates of the segments that were played. Null: where no live stream was
+    /// played.
+    pub media_rate_bps: Option<f64>,
+    /// How many segments had another rate than the one before. Null: where no live stream was
+    /// played.
+    pub rate_changes: Option<u64>,
+    /// How long before it was shown at the end what was shown had been made. Null: where no live
+    /// stream was played.
+    pub latency_s: Option<f64>,
     /// That completed a handshake; over TCP there is one for each request but of pages. Null: where
     /// none could be made out.
     pub connections: Option<u64>,

@@ -19,6 +19,7 @@ pub use self::addresses::{Network, address};
 use crate::job::{EPOCH_UNIX_S, FlowJob, Job, PageResource, Role, Variant};
 
 const PAGE: &str = "page.json";
+const LIVE: &str = "live.json";
 const REPORT: &str = "report.json";
 const PICTURE: &str = "page.png";
 
@@ -67,6 +68,9 @@ impl<'a> FlowSetup<'a> {
             let page: Vec<_> = flow.page.iter().map(PageResource::discovery).collect();
             fs::write(setup.scratch.join(PAGE), serde_json::to_vec(&page)?)?;
         }
+        if let Some(live) = &flow.live {
+            fs::write(setup.scratch.join(LIVE), serde_json::to_vec(live)?)?;
+        }
         Ok(setup)
     }
 
@@ -76,10 +80,16 @@ impl<'a> FlowSetup<'a> {
         (!self.flow.page.is_empty()).then(|| self.scratch.join(PAGE))
     }
 
-    /// The file that a client in socket mode leaves its report of a page in.
+    /// The file of the live stream that a client in socket mode is to play; none for any other workload.
+    #[must_use]
+    pub fn live(&self) -> Option<PathBuf> {
+        (self.flow.live.is_some()).then(|| self.scratch.join(LIVE))
+    }
+
+    /// The file that a client in socket mode leaves its report of a page or a live stream in.
     #[must_use]
     pub fn report(&self) -> Option<PathBuf> {
-        (!self.flow.page.is_empty()).then(|| self.scratch.join(REPORT))
+        self.flow.is_reported().then(|| self.scratch.join(REPORT))
     }
 
     /// The file that a browser leaves a picture in of a page that did not come whole.

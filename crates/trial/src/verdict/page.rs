@@ -30,6 +30,16 @@ fn is_browser(setup: &FlowSetup) -> bool {
     said.and_then(Result::ok).is_some_and(Moments::are_said)
 }
 
+/// Bytes of replies that each connection carried that carried any. Browsers open further ones where the first is slow
+/// to come about, and do not use them.
+pub fn carried(seen: &[DecodedConnection]) -> Vec<u64> {
+    let carried = seen.iter().map(|it| {
+        let came = arrivals(&it.connection, End::Server);
+        came.iter().map(|(_, bytes)| bytes).sum::<u64>()
+    });
+    carried.filter(|bytes| *bytes > 0).collect()
+}
+
 impl Verifier for Page {
     fn agrees(&self, facts: TestCaseFacts) -> bool {
         (facts.sender, facts.connections) == (Role::Server, 1)
@@ -49,12 +59,7 @@ impl Verifier for Page {
     }
 
     fn shown(&self, setup: &FlowSetup, seen: &[DecodedConnection]) -> Result<(), ProofFailure> {
-        // Browsers open further connections where the first is slow to come about, and do not use them.
-        let carried = seen.iter().map(|it| {
-            let came = arrivals(&it.connection, End::Server);
-            came.iter().map(|(_, bytes)| bytes).sum::<u64>()
-        });
-        let carried: Vec<u64> = carried.filter(|bytes| *bytes > 0).collect();
+        let carried = carried(seen);
         let (expected, is_right) = match setup.flow().alpn.as_str() {
             // Which it takes as it likes.
             "http/1.1" if is_browser(setup) => {

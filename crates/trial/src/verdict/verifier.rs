@@ -4,7 +4,7 @@ use std::io;
 
 use bentpipe_endpoint::contract::RequestReport;
 
-use super::{files, page};
+use super::{files, live, page};
 use crate::evidence::DecodedConnection;
 use crate::job::{FlowJob, TestCaseFacts};
 use crate::schema::Outcome;
@@ -16,7 +16,7 @@ pub(crate) struct Kind {
     pub verifiers: &'static [(&'static str, &'static dyn Verifier)],
 }
 
-const KINDS: [Kind; 2] = [files::KIND, page::KIND];
+const KINDS: [Kind; 3] = [files::KIND, page::KIND, live::KIND];
 
 /// The reason why nothing was proved.
 #[derive(Debug, PartialEq, Eq)]

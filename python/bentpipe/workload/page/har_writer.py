@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import bentpipe
 from bentpipe.schema.requests import PageRequest
-from bentpipe.workload.page.visit import TITLES, VERSIONS
+from bentpipe.workload.http import TITLES, VERSIONS
 
 _ORIGIN = "https://server"
 _PAGE = "page_1"

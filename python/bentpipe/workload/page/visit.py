@@ -10,27 +10,23 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import msgspec
 
-from bentpipe.errors import UsageError, one_of
+from bentpipe.errors import UsageError
 from bentpipe.schema.bundle import BundleResource
-from bentpipe.workload.model import Kind, Workload
+from bentpipe.workload.http import DEFAULT_VERSION, TITLES, VERSIONS, HttpWorkload, check
+from bentpipe.workload.model import Kind
 from bentpipe.workload.page import catalogue
 from bentpipe.workload.page.content import NAMING, PageContent
 from bentpipe.workload.page.model import Page, Resource, ResourceType
 from bentpipe.workload.testcase import TestCase
 
 TESTCASE = "page"
-# Versions of HTTP as users call them, and their ALPN.
-VERSIONS = {"h1": "http/1.1", "h2": "h2", "h3": "h3"}
-DEFAULT_VERSION = "h3"
-# As they are written.
-TITLES = {"h1": "HTTP/1.1", "h2": "HTTP/2", "h3": "HTTP/3"}
 _ENDING: dict[ResourceType, str] = {
     "document": "html", "stylesheet": "css", "script": "js", "font": "woff2", "image": "png", "media": "mp4",
     "fetch": "json", "other": "bin",
@@ -40,11 +36,10 @@ _INCREMENTAL: tuple[ResourceType, ...] = ("document", "image", "media")
 
 
 @dataclass(frozen=True)
-class PageVisit(Workload):
+class PageVisit(HttpWorkload):
     """A page that is loaded once, over a version of HTTP."""
 
     name: str  # of the page, or the path of its file
-    http: str  # a key of VERSIONS
     digest: str = ""  # of the file
 
     @cached_property
@@ -69,10 +64,6 @@ class PageVisit(Workload):
     @property
     def testcase(self) -> str:
         return TESTCASE
-
-    @property
-    def alpn(self) -> str:
-        return VERSIONS[self.http]
 
     @cached_property
     def _names(self) -> list[str]:
@@ -143,9 +134,9 @@ def parse(name: str, value: str, where: str, flows: tuple[str, ...]) -> PageVisi
         return None
     page, http = _split(value, where)
     if canonical := re.fullmatch(r"(.+\.toml)#([0-9a-f]{8})", page):
-        return PageVisit(canonical[1], http, canonical[2], flows=flows)
+        return PageVisit(http, canonical[1], canonical[2], flows=flows)
     catalogue.load(page)
-    return PageVisit(page, http, _digest(page) if page.endswith(".toml") else "", flows=flows)
+    return PageVisit(http, page, _digest(page) if page.endswith(".toml") else "", flows=flows)
 
 
 def _split(value: str, where: str) -> tuple[str, str]:
@@ -157,13 +148,8 @@ def _split(value: str, where: str) -> tuple[str, str]:
         raise UsageError(
             f"{where} names no page", f"write {TESTCASE}:{catalogue.names()[0]}:{DEFAULT_VERSION}"
         )
-    _check(http, where)
+    check(http, where)
     return page, http
-
-
-def _check(http: str, where: str) -> None:
-    if http not in VERSIONS:
-        raise UsageError(f'{where}: unknown version of HTTP "{http}"', one_of(http, VERSIONS, "versions"))
 
 
 def _digest(file: str) -> str:
@@ -173,27 +159,6 @@ def _digest(file: str) -> str:
         raise UsageError(
             f"{file}: {error.strerror}", "the page of this run was there when it began"
         ) from None
-
-
-def over(workloads: Sequence[Workload], versions: Sequence[str], where: str) -> list[Workload]:
-    """Workloads, of which each page is loaded over these versions of HTTP. UsageError, naming `where` these
-    were given, for one that there is not, and where no workload is a page.
-    """
-    for http in versions:
-        _check(http, where)
-    if not any(isinstance(one, PageVisit) for one in workloads):
-        raise UsageError(
-            f"{where}: no workload is a page", f"add --workload {TESTCASE}:{catalogue.names()[0]}"
-        )
-    return [
-        other
-        for one in workloads
-        for other in (
-            [PageVisit(one.name, http, one.digest, flows=one.flows) for http in versions]
-            if isinstance(one, PageVisit)
-            else [one]
-        )
-    ]
 
 
 def from_folder(folder: Path, text: str) -> str:

@@ -40,7 +40,12 @@ pub const KIND: Kind = Kind {
 
 /// What is wrong with the files that were asked for, if anything.
 pub fn arrived(setup: &FlowSetup) -> io::Result<Option<(Outcome, String)>> {
-    stored::verify(&setup.flow().requests, setup.www(), &setup.downloads())
+    of_these(setup, &setup.flow().requests)
+}
+
+/// What is wrong with these of a flow's files, if anything.
+pub fn of_these(setup: &FlowSetup, requests: &[String]) -> io::Result<Option<(Outcome, String)>> {
+    stored::verify(requests, setup.www(), &setup.downloads())
 }
 
 impl Verifier for TestCase {

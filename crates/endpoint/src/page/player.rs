@@ -1,0 +1,213 @@
+//! A player of a live stream: which segment it asks for next, at which rate, and when.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::LiveStream;
+
+/// A rate may be so much of what came through lately, in percent; as dash.js 4 has it by default.
+const SAFE_PERCENT: u64 = 90;
+/// Of so many segments, likewise.
+const LATELY: usize = 3;
+/// What comes at once counts as if it had taken so long.
+const SHORTEST: Duration = Duration::from_millis(1);
+
+/// A player of a live stream. It asks for one segment at a time.
+#[derive(Debug)]
+pub struct Player {
+    stream: LiveStream,
+    segments: u64,
+    /// The next one, from 0.
+    next: u64,
+    began: Duration,
+    is_under_way: bool,
+    /// Of the latest segments, in bits per second.
+    throughputs: VecDeque<u64>,
+    /// A segment that did not come ends the stream.
+    is_broken: bool,
+}
+
+/// A segment that came whole.
+#[derive(Debug, Clone, Copy)]
+pub struct Came {
+    /// From the first byte of its response to the last one.
+    pub took: Duration,
+    pub bytes: u64,
+}
+
+impl Player {
+    /// Nothing of the stream was asked for; it has so many requests.
+    #[must_use]
+    pub fn new(stream: LiveStream, requests: usize) -> Self {
+        let segments = (requests / stream.rates_bps.len()) as u64;
+        Self {
+            stream,
+            segments,
+            next: 0,
+            began: Duration::ZERO,
+            is_under_way: false,
+            throughputs: VecDeque::new(),
+            is_broken: false,
+        }
+    }
+
+    /// The client begins.
+    pub fn start(&mut self, now: Duration) {
+        self.began = now;
+    }
+
+    /// The number of the next request, if one is to be made: it is under way then.
+    pub fn ask(&mut self, now: Duration) -> Option<usize> {
+        if self.due().is_none_or(|due| due > now) {
+            return None;
+        }
+        let rates = &self.stream.rates_bps;
+        let number = usize::try_from(self.next).expect("there are as many requests");
+        let number = number * rates.len() + self.rate();
+        self.next += 1;
+        self.is_under_way = true;
+        Some(number)
+    }
+
+    /// How many are to be asked for as soon as that can be.
+    #[must_use]
+    pub fn ready(&self, now: Duration) -> usize {
+        usize::from(self.due().is_some_and(|due| due <= now))
+    }
+
+    /// How many were asked for and have not ended.
+    #[must_use]
+    pub fn under_way(&self) -> usize {
+        usize::from(self.is_under_way)
+    }
+
+    /// The segment has ended, and came whole unless it is `None`.
+    pub fn ended(&mut self, came: Option<Came>) {
+        self.is_under_way = false;
+        let Some(came) = came else {
+            self.is_broken = true;
+            return;
+        };
+        let nanos = came.took.max(SHORTEST).as_nanos();
+        let throughput = u128::from(came.bytes) * 8 * 1_000_000_000 / nanos;
+        if self.throughputs.len() == LATELY {
+            self.throughputs.pop_front();
+        }
+        let throughput = u64::try_from(throughput).unwrap_or(u64::MAX);
+        self.throughputs.push_back(throughput);
+    }
+
+    /// When the next request is to be made, if none is under way; it may be past.
+    #[must_use]
+    pub fn due(&self) -> Option<Duration> {
+        if self.is_done() || self.is_under_way {
+            return None;
+        }
+        // It is made when its successor begins, and the first of them are there.
+        let made_after = (self.next + 1).saturating_sub(self.stream.there);
+        Some(self.began + Duration::from_millis(made_after * self.stream.segment_ms))
+    }
+
+    /// Whether all has come, or no more will.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        !self.is_under_way && (self.is_broken || self.next == self.segments)
+    }
+
+    /// The number of the rate for the next segment: the highest that what came lately allows.
+    fn rate(&self) -> usize {
+        let count = self.throughputs.len() as u128;
+        if count == 0 {
+            return 0;
+        }
+        let sum: u128 = self.throughputs.iter().map(|it| u128::from(*it)).sum();
+        let safe = sum / count * u128::from(SAFE_PERCENT) / 100;
+        let rates = &self.stream.rates_bps;
+        rates
+            .iter()
+            .rposition(|it| u128::from(*it) <= safe)
+            .unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RATES: [u64; 3] = [1_000_000, 2_000_000, 4_000_000];
+
+    fn player(segments: usize) -> Player {
+        let stream = LiveStream {
+            segment_ms: 2000,
+            there: 2,
+            rates_bps: RATES.to_vec(),
+        };
+        Player::new(stream, segments * RATES.len())
+    }
+
+    fn at(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    /// Lets a segment come, which took `ms`.
+    fn comes(player: &mut Player, number: usize, ms: u64) {
+        let bytes = RATES[number % RATES.len()] * 2 / 8;
+        player.ended(Some(Came {
+            took: at(ms),
+            bytes,
+        }));
+    }
+
+    #[test]
+    fn one_segment_is_asked_for_at_a_time_and_when_it_is_there() {
+        let mut player = player(4);
+        player.start(at(100));
+        assert_eq!((player.ask(at(99)), player.ask(at(100))), (None, Some(0)));
+        assert_eq!((player.ask(at(5000)), player.under_way()), (None, 1));
+        comes(&mut player, 0, 2000); // 1 Mbit/s: 0.9 is less than any rate
+        assert_eq!(player.ask(at(2100)), Some(3));
+        comes(&mut player, 3, 500); // 4 Mbit/s, 2.5 on average
+        assert_eq!(
+            player.due(),
+            Some(at(100 + 2000)),
+            "of the third, a segment later"
+        );
+        assert_eq!(player.ask(at(2600)), Some(7));
+        comes(&mut player, 7, 100);
+        assert_eq!((player.ask(at(4099)), player.due()), (None, Some(at(4100))));
+        assert_eq!((player.ready(at(4099)), player.ready(at(4100))), (0, 1));
+        assert_eq!(player.ask(at(4100)), Some(11));
+        assert!(!player.is_done());
+        comes(&mut player, 11, 0);
+        assert!(player.is_done() && player.due().is_none());
+    }
+
+    #[test]
+    fn the_rate_goes_by_the_last_three_alone() {
+        let mut player = player(6);
+        player.start(at(0));
+        let mut rates = Vec::new();
+        for (ms, now) in [
+            (100, 0),
+            (100, 2000),
+            (8000, 4000),
+            (8000, 12_000),
+            (8000, 20_000),
+        ] {
+            let number = player.ask(at(now)).expect("it is there");
+            rates.push(number % RATES.len());
+            comes(&mut player, number, ms);
+        }
+        rates.push(player.ask(at(28_000)).expect("it is there") % RATES.len());
+        assert_eq!(rates, [0, 2, 2, 2, 2, 0]);
+    }
+
+    #[test]
+    fn a_segment_that_does_not_come_ends_it() {
+        let mut player = player(4);
+        player.start(at(0));
+        assert_eq!(player.ask(at(0)), Some(0));
+        player.ended(None);
+        assert!(player.is_done() && player.ask(at(9999)).is_none());
+    }
+}
