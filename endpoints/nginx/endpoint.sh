@@ -15,12 +15,13 @@ fail() { # EXIT-CODE TEXT
 # The congestion control of the host's TCP, by the contract's name of it.
 choose_congestion_control() {
     kernel=/proc/sys/net/ipv4
-    name=$(echo "$1" | sed 's/^newreno$/reno/')
-    there=$(cat $kernel/tcp_available_congestion_control)
+    there=$(sed 's/\<reno\>/newreno/' $kernel/tcp_available_congestion_control)
     case " $there " in
-        *" $name "*) ;;
-        *) fail 127 "option cc=$1: this kernel has $(echo "$there" | sed 's/\<reno\>/newreno/; s/ /, /g') (hint: sudo modprobe tcp_$1 loads one more)" ;;
+        *" $1 "*) ;;
+        *) fail 127 "option cc=$1: this kernel has $(echo "$there" | sed 's/ /, /g') (hint: sudo modprobe tcp_$1 loads one more)" ;;
     esac
+    name=$(echo "$1" | sed 's/^newreno$/reno/')
+    [ "$(cat $kernel/tcp_congestion_control)" != "$name" ] || return 0
     [ "${BENTPIPE_OWN_NAMESPACE-}" = 1 ] ||
         fail 127 "option cc=$1: it is the whole host's, and this network namespace is not the trial's own"
     (echo "$name" >$kernel/tcp_congestion_control) 2>/dev/null ||
@@ -48,7 +49,7 @@ case $over:$testcase in
     tcp:*) fail 127 "TESTCASE=$testcase: over $alpn there is page and live alone" ;;
 esac
 
-settings='' cc='' tls=on altsvc=on
+settings='' cc=cubic tls=on altsvc=on
 for option in ${BENTPIPE_OPTIONS-}; do
     value=${option#*=}
     case $option in
@@ -69,7 +70,7 @@ for option in ${BENTPIPE_OPTIONS-}; do
         *) fail 127 "option $option: it is not of $alpn (window and gso are of QUIC, cc of TCP, tls=off of http/1.1, altsvc of h3)" ;;
     esac
 done
-[ -z "$cc" ] || choose_congestion_control "$cc"
+[ $over = quic ] || choose_congestion_control "$cc"
 
 for folder in "$WWW" "$CERTS"; do
     case $folder in
@@ -105,6 +106,8 @@ http {
     uwsgi_temp_path "$scratch/uwsgi";
     scgi_temp_path "$scratch/scgi";
     include "$here/types.conf";
+    keepalive_requests 1000000000; # connections end when clients say so
+    keepalive_time 1d;
     sendfile on;
     etag off;
     if_modified_since off;
