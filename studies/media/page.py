@@ -1,0 +1,136 @@
+"""The page on media: what a viewer of a live stream, or of frames with deadlines, sees behind a satellite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from bentpipe import workload
+from bentpipe.analysis.cells import Cell, cells
+from bentpipe.errors import BentpipeError
+from bentpipe.plan.treatments import DIRECT
+from bentpipe.runs.records import Record
+from bentpipe.study import footing, markdown
+from bentpipe.study.markdown import path, table, trials
+from bentpipe.study.quantiles import median, quantile
+from bentpipe.study.source import Source, pooled
+from bentpipe.workload import shown_time
+from bentpipe.workload.frames import FrameViewing
+from bentpipe.workload.http import TITLES
+from bentpipe.workload.live import LiveSession
+
+_TEXT = """What a viewer sees behind a satellite: a live stream in segments of 2 s at four rates, from which
+a player chooses by what comes through ([rules](../../docs/reference/live-streams.md)), and frames, 30 a
+second, each of use for a time ([rules](../../docs/reference/frames.md)). In virtual time, with real stacks."""
+_LIVE = """Medians of {}; of *stalled* and *played*, in brackets, the least and the largest where they
+differ. The link carries more than the highest rate, 6 Mbit/s."""
+_FRAMES = """Medians of {}, in brackets the least and the largest where they differ. Ages, in milliseconds,
+are of the frames that came whole, from when they were made to their last byte: half, 95 and 99 % of them
+are no older."""
+_FAR = 1.02  # what differs by more is shown
+
+
+def write(runs: Sequence[Source], folder: Path) -> list[Path]:
+    """Write the page to `folder`. BentpipeError if the runs have neither live streams nor frames."""
+    known = cells(pooled(runs))
+    live = [one for one in known if isinstance(_workload(one), LiveSession) and _is_started(one)]
+    frames = [one for one in known if isinstance(_workload(one), FrameViewing) and _is_started(one)]
+    if not live and not frames:
+        raise BentpipeError(
+            f"{runs[0].folder}: it has neither live streams nor frames",
+            "make the study's runs with: bentpipe study media",
+        )
+    parts = ["# Live streams and frames with deadlines", _TEXT]
+    parts += _tables("Live streams", _LIVE, live, _live_row, _LIVE_HEAD)
+    parts += _tables("Frames", _FRAMES, frames, _frames_row, _FRAMES_HEAD)
+    parts += footing.of_all(runs)
+    file = folder / "media.md"
+    file.write_text(markdown.page(parts))
+    return [file]
+
+
+def _workload(one: Cell) -> workload.Workload | None:
+    return workload.known(one.key.workload)
+
+
+def _is_started(one: Cell) -> bool:
+    return bool(one.ok) or set(one.failures) != {"unsupported"}
+
+
+def _tables(
+    title: str, text: str, shown: Sequence[Cell], row: Callable[[Cell], list[str]], head: Sequence[str]
+) -> Iterator[str]:
+    """A section with a table for each path; nothing if there is nothing to show."""
+    if not shown:
+        return
+    yield f"## {title}"
+    yield text.format(trials({len(one.records) for one in shown}))
+    for scenario in dict.fromkeys(one.key.scenario for one in shown):
+        yield f"### {title}: {path(scenario)}"
+        yield table(head, [row(one) for one in shown if one.key.scenario == scenario], left=_LEFT)
+
+
+_LEFT = 2  # columns of words
+_LIVE_HEAD = ("HTTP", "client → server", "starts, s", "stalls", "stalled, s", "played, Mbit/s", "behind, s")
+_FRAMES_HEAD = ("over", "client → server", "late, %", "lost, %", "median", "95 %", "99 %")
+
+
+def _live_row(one: Cell) -> list[str]:
+    found = _workload(one)
+    assert isinstance(found, LiveSession)
+    return [
+        TITLES[found.http],
+        _between(one),
+        _middle(one, lambda record: record.startup_s),
+        _middle(one, lambda record: record.stalls, digits=0),
+        _spread(one, lambda record: record.stalled_s),
+        _spread(one, lambda record: record.media_rate_bps and record.media_rate_bps / 1e6),
+        _middle(one, lambda record: record.latency_s),
+    ]
+
+
+def _frames_row(one: Cell) -> list[str]:
+    found = _workload(one)
+    assert isinstance(found, FrameViewing)
+    ages = ("frame_age_median_s", "frame_age_p95_s", "frame_age_p99_s")
+    return [
+        f"{found.over}, {shown_time(found.deadline_ms)}",
+        _between(one),
+        _spread(one, lambda record: _share(record.late_frames, record)),
+        _spread(one, lambda record: _share(record.lost_frames, record)),
+        *(_middle(one, lambda record, age=age: _ms(getattr(record, age)), digits=0) for age in ages),  # type: ignore[misc]
+    ]
+
+
+def _between(one: Cell) -> str:
+    """Both ends, what stands between them, and how many trials failed."""
+    through = "" if one.key.treatment == DIRECT else f", {one.key.treatment_label.kind}"
+    failed = sum(one.failures.values())
+    return f"{one.key.client} → {one.key.server}{through}" + (f", {failed} failed" if failed else "")
+
+
+def _share(count: int | None, record: Record) -> float | None:
+    return None if count is None or not record.frames else 100 * count / record.frames
+
+
+def _ms(seconds: float | None) -> float | None:
+    return None if seconds is None else 1000 * seconds
+
+
+def _values(one: Cell, measure: Callable[[Record], float | None]) -> list[float]:
+    return [known for record in one.ok if (known := measure(record)) is not None]
+
+
+def _middle(one: Cell, measure: Callable[[Record], float | None], digits: int = 2) -> str:
+    middle = median(_values(one, measure))
+    return "-" if middle is None else f"{middle:.{digits}f}"
+
+
+def _spread(one: Cell, measure: Callable[[Record], float | None], digits: int = 2) -> str:
+    """The median, and the least and the largest where they differ by more than 2 %."""
+    values = _values(one, measure)
+    low, high = quantile(values, 0), quantile(values, 1)
+    text = _middle(one, measure, digits)
+    if low is None or high is None or high <= _FAR * low:
+        return text
+    return f"{text} ({low:.{digits}f} to {high:.{digits}f})"
