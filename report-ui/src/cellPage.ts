@@ -7,6 +7,7 @@ import { anchor, brand, setting } from "./header";
 import { hops } from "./hops";
 import { miniature } from "./matrix";
 import type { Cell, CellDetail, Iteration, Matrix, Run } from "./model";
+import { arrived, FRAME_MEASURES, frames } from "./frames";
 import { live, MEASURES, played } from "./live";
 import { page, timesOf } from "./page";
 import { pathFacts } from "./path";
@@ -143,7 +144,12 @@ function keyFigures(cell: Cell, detail: CellDetail): HTMLElement {
           ["played", h("b", {}, played(cell)?.rate ?? "–")],
           ["stalls", h("b", {}, played(cell)?.stalls ?? "–")],
         ]
-      : ofFiles;
+      : frames(detail.workload)
+        ? [
+            ["age of 99 %", h("b", {}, arrived(cell)?.age ?? "–")],
+            ["missed", h("b", {}, arrived(cell)?.missed ?? "–")],
+          ]
+        : ofFiles;
   return facts(
     [
       ...own,
@@ -256,19 +262,21 @@ function ofPages(paints: boolean): Column[] {
   ];
 }
 
-function ofStreams(): Column[] {
-  return MEASURES.map(([column, name, show]): Column => [name, (one) => maybe(one[column], show)]);
-}
-
 /** How even flows shared is shown where there are several. */
 function columns(detail: CellDetail): Column[] {
   const shared = detail.iterations.some((one) => one.jain_index !== null);
   const all = COLUMNS.filter(([heading]) => shared || heading !== JAIN);
-  const isLive = live(detail.workload) !== null;
-  if (!page(detail.workload) && !isLive) return all;
+  const own = ofKind(detail);
+  if (own.length === 0) return all;
   const [outcome, files, ...rest] = all.filter(([heading]) => !OF_FILES.includes(heading));
-  const paints = detail.iterations.some((one) => one.lcp_s !== null);
-  return [outcome!, files!, ...(isLive ? ofStreams() : ofPages(paints)), ...rest];
+  return [outcome!, files!, ...own, ...rest];
+}
+
+/** The columns of what is no transfer of files. */
+function ofKind(detail: CellDetail): Column[] {
+  if (page(detail.workload)) return ofPages(detail.iterations.some((one) => one.lcp_s !== null));
+  const measures = live(detail.workload) ? MEASURES : frames(detail.workload) ? FRAME_MEASURES : [];
+  return measures.map(([column, name, show]): Column => [name, (one) => maybe(one[column], show)]);
 }
 
 function iterationTable(detail: CellDetail, figures: Figure[]): HTMLElement {

@@ -3,6 +3,7 @@
 import { h, svg } from "./dom";
 import { bytes } from "./format";
 import type { Matrix, Run } from "./model";
+import { frames } from "./frames";
 import { live } from "./live";
 import { page } from "./page";
 
@@ -37,6 +38,8 @@ function workload(of: Setting): string {
   if (loads) return `page ${loads.name} over HTTP/${loads.http}${loads.beside}`;
   const watches = live(of.workload);
   if (watches) return `live stream of ${watches.time} over HTTP/${watches.http}${watches.beside}`;
+  const sees = frames(of.workload);
+  if (sees) return `frames for ${sees.time} over ${sees.over}, ${sees.deadline} each${sees.beside}`;
   const [, name, count, size] = of.workload.match(/^(\w+):(?:(\d+)x)?(\d+)$/) ?? [];
   const files = count ? `${count} files of ` : "";
   return name && size ? `${name} of ${files}${bytes(Number(size))}` : of.workload;

@@ -4,6 +4,7 @@ import { properties } from "./colour";
 import { breakable, h, type Child } from "./dom";
 import { decimals, duration, mbits, NO_GOODPUT, percent } from "./format";
 import type { Cell, Margin, Matrix } from "./model";
+import { arrived, frames } from "./frames";
 import { live, played } from "./live";
 import { loadTime, page } from "./page";
 import { attach } from "./tooltip";
@@ -18,6 +19,16 @@ const OF_PAGES =
 
 const OF_STREAMS =
   "The mean rate of what was played, and for how long nothing was, medians over the iterations that succeeded.";
+
+const OF_FRAMES =
+  "The age that 99 % of the frames that came did not exceed, and the share of those that were late or lost, medians over the iterations that succeeded.";
+
+/** What is said of the cells of a workload. */
+function caption(workload: string): string {
+  if (page(workload)) return OF_PAGES;
+  if (live(workload)) return OF_STREAMS;
+  return frames(workload) ? OF_FRAMES : OF_FILES;
+}
 
 /** The table, inside the box that it scrolls in, with its caption below the box. */
 export function matrixTable(matrix: Matrix, order: Order): HTMLElement {
@@ -48,10 +59,10 @@ export function matrixTable(matrix: Matrix, order: Order): HTMLElement {
     h("td", { class: "margin total" }, marginValue(matrix.total)),
   );
   const size = servers.length > 8 ? "matrix dense" : servers.length < 6 ? "matrix roomy" : "matrix middle";
-  const caption = h(
+  const note = h(
     "p",
     { class: "note" },
-    margins ? OF_FILES : live(matrix.workload) ? OF_STREAMS : OF_PAGES,
+    caption(matrix.workload),
     " Select a cell to see its iterations.",
     matrix.total.cells_h3 > 0 && " h3: over HTTP/3; cells without this mark are over hq-interop.",
   );
@@ -67,7 +78,7 @@ export function matrixTable(matrix: Matrix, order: Order): HTMLElement {
     { class: "scroll", tabindex: 0, role: "region", "aria-label": `Matrix of ${matrix.scenario}` },
     table,
   );
-  return h("div", {}, box, caption);
+  return h("div", {}, box, note);
 }
 
 /** A key for a pair of names; names hold no NUL. */
@@ -111,24 +122,26 @@ function values(cell: Cell): Child[] {
           h("b", {}, mbits(mean, places)),
           deviation !== null && ` ± ${mbits(deviation, places)}`,
         );
-  const stream = played(cell);
+  const [stream, seen] = [played(cell), arrived(cell)];
   return [
     goodput,
     stream && h("span", { class: "efficiency" }, stream.stalls),
+    seen && h("span", { class: "efficiency" }, seen.missed),
     cell.efficiency !== null && h("span", { class: "efficiency" }, percent(cell.efficiency)),
     cell.h3 && h("span", { class: "protocol" }, "h3"),
     cell.failures.length > 0 && failures(cell),
   ];
 }
 
-/** Whether a workload has a goodput: pages and live streams have none. */
+/** Whether a workload has a goodput: pages, live streams and frames have none. */
 export function hasGoodput(workload: string): boolean {
-  return page(workload) === null && live(workload) === null;
+  return page(workload) === null && live(workload) === null && frames(workload) === null;
 }
 
 /** What a cell shows in place of a goodput, if it is not the time until all has arrived. */
 function what(cell: Cell): string | null {
   if (played(cell) !== null) return "rate of what was played";
+  if (arrived(cell) !== null) return "age of 99 % of the frames";
   return loadTime(cell) === null ? null : "page load time";
 }
 
@@ -136,6 +149,8 @@ function what(cell: Cell): string | null {
 function time(cell: Cell): string {
   const stream = played(cell);
   if (stream !== null) return stream.rate;
+  const seen = arrived(cell);
+  if (seen !== null) return seen.age;
   const median = loadTime(cell) ?? cell.spreads.completion_s?.median;
   return median === undefined ? "–" : duration(median);
 }

@@ -1,6 +1,7 @@
 // The data of the pages, as `python/bentpipe/report/model.py` writes it. Keys carry their unit; ratios are 0 to 1.
 
 import type { Manifest } from "./schema/manifest";
+import type { FrameMeasure } from "./frames";
 import type { LiveMeasure } from "./live";
 import type { PageTime } from "./page";
 import type { HopResult, ProxyResult, ShownRecord } from "./schema/record";
@@ -36,7 +37,7 @@ export interface Cell {
   /** Outcome and how often, of the iterations that failed. */
   failures: [string, number][];
   spreads: Record<
-    "goodput_bps" | "completion_s" | "handshake_s" | "share_of_limit" | PageTime | LiveMeasure,
+    "goodput_bps" | "completion_s" | "handshake_s" | "share_of_limit" | PageTime | LiveMeasure | FrameMeasure,
     Spread | null
   >;
   trials: Trial[];

@@ -3,6 +3,7 @@
 import { breakable, h } from "./dom";
 import { duration, goodput, NO_GOODPUT, percent } from "./format";
 import type { Cell, Spread } from "./model";
+import { FRAME_MEASURES } from "./frames";
 import { MEASURES } from "./live";
 import { timesOf } from "./page";
 
@@ -41,14 +42,14 @@ function show(anchor: HTMLElement, cell: Cell): void {
 
 function content(cell: Cell): Node[] {
   const { goodput_bps, completion_s, handshake_s, share_of_limit } = cell.spreads;
-  const isPage = cell.spreads.plt_s !== null;
-  const isLive = cell.spreads.media_rate_bps !== null;
-  const times = isLive
-    ? MEASURES.map(([column, name, show]) => row(name, cell.spreads[column], show))
-    : isPage
-      ? timesOf(cell.spreads.lcp_s !== null).map(([column, name]) =>
-          row(name, cell.spreads[column], duration),
-        )
+  const { spreads } = cell;
+  const isPage = spreads.plt_s !== null;
+  const ofStreams =
+    spreads.media_rate_bps !== null ? MEASURES : spreads.frames !== null ? FRAME_MEASURES : [];
+  const times = isPage
+    ? timesOf(spreads.lcp_s !== null).map(([column, name]) => row(name, spreads[column], duration))
+    : ofStreams.length > 0
+      ? ofStreams.map(([column, name, show]) => row(name, spreads[column], show))
       : [row("goodput", goodput_bps, goodput), row("completion", completion_s, duration)];
   const rows = [
     ...times,
@@ -56,7 +57,7 @@ function content(cell: Cell): Node[] {
     row("share of limit", share_of_limit, percent),
   ];
   const succeeded = cell.trials.filter((trial) => trial.outcome === "ok").length;
-  const silent = succeeded > 0 && goodput_bps === null && !isPage && !isLive;
+  const silent = succeeded > 0 && goodput_bps === null && !isPage && ofStreams.length === 0;
   const heads = ["", "min", "median", "max"].map((text) => h("th", { scope: "col" }, text));
   return [
     h(

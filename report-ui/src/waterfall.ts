@@ -1,4 +1,4 @@
-// The section of a page: its four times, and a waterfall of the trial that stands for the cell.
+// The section of a page, its times and a waterfall of the trial that stands for the cell; of a live stream the latter.
 //
 // The waterfall is a table whose last column is drawn: who cannot see it reads the same in words, and it needs no
 // script to be printed, or to become narrow. What is asked for is an outline, what comes is filled.
@@ -6,6 +6,7 @@
 import { h, type Child } from "./dom";
 import { bytes, duration } from "./format";
 import type { Cell, CellDetail, Iteration, Waterfall } from "./model";
+import { live } from "./live";
 import { page, timesOf } from "./page";
 import type { PageRequest } from "./schema/requests";
 
@@ -13,8 +14,11 @@ import type { PageRequest } from "./schema/requests";
 const MOST = 500;
 const TICKS = 8;
 
-/** The section; null for a cell that loads no page. */
+/** The section; null for a cell that neither loads a page nor watches a live stream. */
 export function pageSection(cell: Cell, detail: CellDetail): Child {
+  if (live(detail.workload)) {
+    return h("section", { id: "page" }, h("h2", {}, "Live stream"), ...waterfall(detail));
+  }
   const loads = page(detail.workload);
   if (!loads) return null;
   return h("section", { id: "page" }, h("h2", {}, "Page"), timesTable(cell, detail), ...waterfall(detail));
@@ -67,7 +71,7 @@ function waterfall(detail: CellDetail): Child[] {
     h(
       "p",
       { class: "note" },
-      `Iteration ${shown.iteration}${which}: a line for each resource in the order of asking. `,
+      `Iteration ${shown.iteration}${which}: a line for each in the order of asking. `,
       h("span", { class: "waits sample" }),
       " from asking until the response begins, ",
       h("span", { class: "comes sample" }),

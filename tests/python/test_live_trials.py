@@ -54,11 +54,19 @@ def test_a_link_that_is_too_slow_stalls_the_stream(bentpipe: Command) -> None:
 
 
 def test_a_stream_that_is_cut_says_what_was_played(bentpipe: Command) -> None:
+    """300 kbit/s bring the first segment after some 4 s, which plays for 2, and the second one after 8."""
     installed_or_skip("noq")
-    words = ["--scenario", "goodput", "--set", "timeout=5s", "--workload", "live:20s"]
-    (one,) = run(bentpipe, *words, "--client", "noq", "--server", "noq")
+    words = ["--scenario", "goodput", "--set", "forward.rate=300kbit/s", "--set", "timeout=7s"]
+    (one,) = run(bentpipe, *words, "--workload", "live:8s", "--client", "noq", "--server", "noq")
     assert (one["outcome"], one["completion_s"]) == ("transfer_timeout", None)
-    assert one["startup_s"] < 5 and one["stalls"] == 0
+    assert 4 < one["startup_s"] < 5
+    assert (one["stalls"], one["stalled_s"]) == (1, pytest.approx(7 - one["startup_s"] - 2))
+
+
+def test_a_timeout_that_no_stream_can_keep_is_refused(bentpipe: Command) -> None:
+    done = bentpipe("run", "--scenario", "goodput", "--workload", "live:120s", "--client", "noq")
+    assert done.code == 2
+    assert "ends after goodput's timeout of 60 s" in done.err
 
 
 @pytest.mark.parametrize(

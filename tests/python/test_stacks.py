@@ -8,7 +8,7 @@ import pytest
 from conftest import STACKS, Command
 
 from bentpipe.errors import UsageError
-from bentpipe.stacks import catalogue, protocol
+from bentpipe.stacks import catalogue, pipe, protocol
 
 GOOD = (STACKS / "toy" / "stack.toml").read_text()
 
@@ -26,6 +26,14 @@ def test_a_stack_is_read() -> None:
     assert stack.command("virtual-time")[1] == str(STACKS / "toy" / "endpoint.py")
     assert stack.missing("virtual-time") is None
     assert stack.missing("sockets") == "toy offers no mode sockets"
+
+
+def test_a_stack_may_have_http3_alone(tmp_path: Path) -> None:
+    alone = GOOD.replace("deterministic = true", 'deterministic = true\nalpn = ["h2", "h3"]', 1)
+    stack = catalogue.load(write(tmp_path / "stack", alone))
+    assert stack.file_protocol == "h3"
+    assert pipe.hello("server", "transfer", {}, tmp_path, stack.file_protocol)["alpn"] == "h3"
+    assert "alpn" not in pipe.hello("server", "transfer", {}, tmp_path)
 
 
 @pytest.mark.parametrize(

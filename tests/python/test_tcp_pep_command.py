@@ -282,7 +282,7 @@ def test_a_pool_has_connections_ready() -> None:
 
 
 def test_a_pool_is_for_its_terminals_alone() -> None:
-    """One that was accepted by the gateway's kernel and not refused yet may count as ready at the terminal."""
+    """One that the gateway's kernel has accepted counts as ready at the terminal until it is refused."""
     with pool("192.0.2.1", "--set", "pool.connections=1") as (it, gateway, server):
         wait_for("some that are refused", lambda: gateway.metrics()["refused_total"] > 1)
         assert ask(it, 3, 1000) == {"ConnectionResetError": 3}

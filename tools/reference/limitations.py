@@ -21,6 +21,7 @@ GROUPS = {
         "docs/reference/campaigns.md",
         "docs/reference/pages.md",
         "docs/reference/live-streams.md",
+        "docs/reference/frames.md",
     ),
     "Measurements and traces": ("docs/design/traces.md",),
     "Congestion control": (

@@ -60,6 +60,7 @@ pub fn hello(role: &str, folder: &Path) -> Hello {
         alpn: hq_interop(),
         page: Vec::new(),
         live: None,
+        frames: None,
     }
 }
 

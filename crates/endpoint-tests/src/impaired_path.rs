@@ -122,6 +122,7 @@ fn hello(role: &str) -> Hello {
         alpn: hq_interop(),
         page: Vec::new(),
         live: None,
+        frames: None,
     }
 }
 

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use crate::contract::{Bye, H3, HQ_INTEROP};
 use crate::error::EndpointError;
+use crate::frames::FrameStream;
 use crate::options::Options;
 use crate::setup::{Role, Setup};
 use crate::stack::{Event, Stack};
 use crate::test_case::TestCase;
-use crate::{h3, hq};
+use crate::{frames, h3, hq};
 
 /// The application on top of a stack.
 pub enum Application {
@@ -20,12 +21,22 @@ pub enum Application {
     H3Client(h3::Client),
     /// Answers in HTTP/3.
     H3Server(h3::Server),
+    /// Watches frames.
+    Viewer(frames::Viewer),
+    /// Makes them.
+    Publisher(frames::Publisher),
 }
 
 impl Application {
     /// The side that `setup` asks for; takes those of the options that are its own.
     pub fn new(setup: &Setup, options: &mut Options) -> Result<Self, EndpointError> {
         check(setup)?;
+        if let Some(stream) = of_frames(setup)? {
+            return Ok(match setup.role {
+                Role::Client => Self::Viewer(frames::Viewer::new(setup)?),
+                Role::Server => Self::Publisher(frames::Publisher::new(setup, stream)?),
+            });
+        }
         Ok(match (setup.role, setup.alpn.as_str()) {
             (Role::Client, H3) => Self::H3Client(h3::Client::new(setup, options)?),
             (Role::Server, H3) => Self::H3Server(h3::Server::new(setup)?),
@@ -39,7 +50,8 @@ impl Application {
         match self {
             Self::HqClient(client) => client.start(stack, now),
             Self::H3Client(client) => client.start(stack, now),
-            Self::HqServer(_) | Self::H3Server(_) => Ok(()),
+            Self::Viewer(viewer) => viewer.start(stack, now),
+            Self::HqServer(_) | Self::H3Server(_) | Self::Publisher(_) => Ok(()),
         }
     }
 
@@ -58,6 +70,11 @@ impl Application {
                 server.handle(stack, now, event);
                 Ok(())
             }
+            Self::Viewer(viewer) => viewer.handle(stack, now, event),
+            Self::Publisher(publisher) => {
+                publisher.handle(stack, now, event);
+                Ok(())
+            }
         }
     }
 
@@ -66,7 +83,8 @@ impl Application {
     pub fn next_wake(&self) -> Option<Duration> {
         match self {
             Self::H3Client(client) => client.next_wake(),
-            Self::HqClient(_) | Self::HqServer(_) | Self::H3Server(_) => None,
+            Self::Publisher(publisher) => publisher.next_wake(),
+            Self::HqClient(_) | Self::HqServer(_) | Self::H3Server(_) | Self::Viewer(_) => None,
         }
     }
 
@@ -74,7 +92,11 @@ impl Application {
     pub fn wake(&mut self, stack: &mut impl Stack, now: Duration) -> Result<(), EndpointError> {
         match self {
             Self::H3Client(client) => client.advance(stack, now),
-            Self::HqClient(_) | Self::HqServer(_) | Self::H3Server(_) => Ok(()),
+            Self::Publisher(publisher) => {
+                publisher.advance(stack, now);
+                Ok(())
+            }
+            Self::HqClient(_) | Self::HqServer(_) | Self::H3Server(_) | Self::Viewer(_) => Ok(()),
         }
     }
 
@@ -86,6 +108,8 @@ impl Application {
             Self::HqServer(server) => server.is_done(),
             Self::H3Client(client) => client.is_done(),
             Self::H3Server(server) => server.is_done(),
+            Self::Viewer(viewer) => viewer.is_done(),
+            Self::Publisher(publisher) => publisher.is_done(),
         }
     }
 
@@ -96,8 +120,30 @@ impl Application {
             Self::HqServer(server) => server.finish(),
             Self::H3Client(client) => client.finish(),
             Self::H3Server(server) => Ok(server.finish()),
+            Self::Viewer(viewer) => viewer.finish(),
+            Self::Publisher(publisher) => Ok(publisher.finish()),
         }
     }
+}
+
+/// The stream of frames of `frames`; `None` in other test cases.
+fn of_frames(setup: &Setup) -> Result<Option<FrameStream>, EndpointError> {
+    let is_of_frames = setup.test_case == TestCase::Frames;
+    let problem = match &setup.frames {
+        None if !is_of_frames => return Ok(None),
+        None => "it must be there in test case \"frames\"",
+        Some(_) if !is_of_frames => "it is of test case \"frames\" alone",
+        Some(it) if !(1..=60_000_000).contains(&it.interval_us) => {
+            "interval_us: it is 1 to 60000000"
+        }
+        Some(it) if !(1..=3_600_000).contains(&it.deadline_ms) => "deadline_ms: it is 1 to 3600000",
+        Some(it) => return Ok(Some(it.clone())),
+    };
+    Err(EndpointError::Field {
+        field: "frames",
+        value: serde_json::to_string(&setup.frames).unwrap_or_default(),
+        problem: problem.to_owned(),
+    })
 }
 
 /// Whether there is this application protocol in this test case (contract, sections 2 and 3).

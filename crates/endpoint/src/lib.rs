@@ -17,6 +17,7 @@ pub mod driver;
 mod entropy;
 mod error;
 mod files;
+mod frames;
 mod h3;
 pub mod hq;
 #[cfg(feature = "interposed-clock")]
@@ -40,6 +41,7 @@ pub use self::{
     entropy::seed_thread as seed_entropy_of_thread,
     error::EndpointError,
     files::ServedFolder,
+    frames::{Carrier, FrameStream},
     log_file::{LogFile, LogFolder},
     options::Options,
     page::{HTTP1_CONNECTIONS, LiveStream, PageLoad, Resource, browser_headers},

@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use crate::clock::Clock;
 use crate::contract::{CONTRACT, Hello, hq_interop};
 use crate::error::EndpointError;
+use crate::frames::FrameStream;
 use crate::log_file::{LogFile, LogFolder};
 use crate::options::Options;
 use crate::page::{LiveStream, Resource};
@@ -65,7 +66,7 @@ pub struct Setup {
     pub role: Role,
     /// What is to be done.
     pub test_case: TestCase,
-    /// A client's URLs.
+    /// A client's URLs; in `frames` a server's, too.
     pub requests: Vec<String>,
     /// The application protocol.
     pub alpn: String,
@@ -73,7 +74,9 @@ pub struct Setup {
     pub page: Vec<Resource>,
     /// In `live`, of a client: what its requests are of.
     pub live: Option<LiveStream>,
-    /// In `page` and `live`, of a client in socket mode: the file for its BYE.
+    /// In `frames`: what its requests are of.
+    pub frames: Option<FrameStream>,
+    /// In `page`, `live` and `frames`, of a client in socket mode: the file for its BYE.
     pub report: Option<PathBuf>,
     /// The variant's options.
     pub options: BTreeMap<String, String>,
@@ -116,6 +119,7 @@ impl Setup {
             alpn: hello.alpn,
             page: hello.page,
             live: hello.live,
+            frames: hello.frames,
             report: None,
             options: hello.options,
             local: parse_address("local", &hello.local)?,
@@ -134,16 +138,15 @@ impl Setup {
     pub fn from_environment() -> Result<Self, EndpointError> {
         let test_case = TestCase::parse(&variable("TESTCASE")?)?;
         let role = Role::parse(&variable("ROLE")?)?;
+        let urls = |text: String| text.split_whitespace().map(str::to_owned).collect();
         let (requests, local, remote) = match role {
             Role::Server => {
+                let requests = env::var("REQUESTS").map(urls).unwrap_or_default();
                 let listen = variable("BENTPIPE_LISTEN")?;
-                (Vec::new(), parse_address("BENTPIPE_LISTEN", &listen)?, None)
+                (requests, parse_address("BENTPIPE_LISTEN", &listen)?, None)
             }
             Role::Client => {
-                let requests: Vec<_> = variable("REQUESTS")?
-                    .split_whitespace()
-                    .map(str::to_owned)
-                    .collect();
+                let requests: Vec<_> = variable("REQUESTS").map(urls)?;
                 let remote = remote_address(&requests)?;
                 let any = if remote.is_ipv4() {
                     "0.0.0.0:0"
@@ -165,6 +168,7 @@ impl Setup {
             alpn: env::var("BENTPIPE_ALPN").unwrap_or_else(|_| hq_interop()),
             page: told("PAGE", folder("PAGE"))?.unwrap_or_default(),
             live: told("LIVE", folder("LIVE"))?,
+            frames: told("FRAMES", folder("FRAMES"))?,
             report: folder("REPORT"),
             options: Options::parse(&env::var("BENTPIPE_OPTIONS").unwrap_or_default())?.into_map(),
             local,

@@ -82,6 +82,8 @@ pub enum Event {
     Readable(ConnectionKey, StreamKey),
     /// A write that was blocked may go on.
     Writable(ConnectionKey, StreamKey),
+    /// A DATAGRAM frame has come (RFC 9221).
+    DatagramFrame(ConnectionKey, Bytes),
     /// The connection is no more. Not reported for a close by this side.
     Closed(ConnectionKey, Closing),
 }
@@ -99,6 +101,7 @@ impl Event {
             | Self::OpenedOneWay(connection, _)
             | Self::Readable(connection, _)
             | Self::Writable(connection, _)
+            | Self::DatagramFrame(connection, _)
             | Self::Closed(connection, _) => connection,
         }
     }
@@ -194,6 +197,24 @@ pub trait Stack: Sized {
     fn open_one_way(&mut self, connection: ConnectionKey) -> Option<StreamKey> {
         let _ = connection;
         None
+    }
+
+    /// Has what waits on streams of a higher priority be sent first; that of a stream is 0 unless it says otherwise.
+    /// A stack that lists [`TestCase::Frames`] has it.
+    fn set_priority(&mut self, connection: ConnectionKey, stream: StreamKey, priority: i32) {
+        let _ = (connection, stream, priority);
+    }
+
+    /// As much as a DATAGRAM frame can carry now (RFC 9221); `None` if none can be sent.
+    /// A stack that lists [`TestCase::Frames`] has them.
+    fn largest_datagram_frame(&mut self, connection: ConnectionKey) -> Option<usize> {
+        let _ = connection;
+        None
+    }
+
+    /// Sends `data` in a DATAGRAM frame. Where there is no room, the oldest that waits is dropped.
+    fn send_datagram_frame(&mut self, connection: ConnectionKey, data: Bytes) {
+        let _ = (connection, data);
     }
 
     /// Writes as much of `data` as fits, and takes that off its front.

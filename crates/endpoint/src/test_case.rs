@@ -23,11 +23,13 @@ pub enum TestCase {
     Page,
     /// Segments of a live stream, as they are made.
     Live,
+    /// Frames with deadlines, which the server makes.
+    Frames,
 }
 
 impl TestCase {
     /// All of them, in the contract's order.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Transfer,
         Self::Handshake,
         Self::LongRtt,
@@ -37,9 +39,10 @@ impl TestCase {
         Self::Upload,
         Self::Page,
         Self::Live,
+        Self::Frames,
     ];
 
-    /// Those of `hq-interop`: all but `page` and `live`.
+    /// Those that transfer files over `hq-interop`.
     pub const OF_FILES: [Self; 7] = [
         Self::Transfer,
         Self::Handshake,
@@ -69,6 +72,7 @@ impl TestCase {
             Self::Upload => "upload",
             Self::Page => "page",
             Self::Live => "live",
+            Self::Frames => "frames",
         }
     }
 }

@@ -17,8 +17,6 @@ A testbed starts it, and speaks to it on descriptors 3 and 4. To see what it doe
 pub struct Wanted {
     /// The guest's kernel.
     pub kernel: PathBuf,
-    /// The application protocol that the program is asked for, by its ALPN.
-    pub alpn: String,
     /// Memory of the guest, in MiB.
     pub memory_mib: u32,
     /// Where the program works, if it is a command that knows nothing of the contract.
@@ -33,7 +31,6 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Wanted, Error>
     let mut given = definition().try_get_matches_from(words)?;
     Ok(Wanted {
         kernel: given.remove_one("kernel").expect("clap asks for it"),
-        alpn: given.remove_one("alpn").expect("it has a default"),
         memory_mib: given.remove_one("memory").expect("it has a default"),
         folder: given.remove_one("folder"),
         command: given
@@ -53,13 +50,6 @@ fn definition() -> clap::Command {
                 .help("The guest's kernel, as guest/build.sh makes it")
                 .required(true)
                 .value_parser(value_parser!(PathBuf)),
-        )
-        .arg(
-            Arg::new("alpn")
-                .long("alpn")
-                .value_name("PROTOCOL")
-                .help("The application protocol of a HELLO that names none")
-                .default_value("hq-interop"),
         )
         .arg(
             Arg::new("memory")
@@ -105,13 +95,12 @@ mod tests {
 
     #[test]
     fn words_behind_the_dashes_are_the_programs() {
-        let found = parse_words(&["linux", "--alpn", "h3", "--", "./server", "--alpn", "x"]);
+        let found = parse_words(&["linux", "--memory", "64", "--", "./server", "--memory", "x"]);
         let wanted = Wanted {
             kernel: "linux".into(),
-            alpn: "h3".to_owned(),
-            memory_mib: 512,
+            memory_mib: 64,
             folder: None,
-            command: ["./server", "--alpn", "x"].map(str::to_owned).to_vec(),
+            command: ["./server", "--memory", "x"].map(str::to_owned).to_vec(),
         };
         assert_eq!(found, Ok(wanted));
     }

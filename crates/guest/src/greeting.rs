@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use bentpipe_endpoint::contract::{CONTRACT, HQ_INTEROP, Hello, ProxyHello};
+use bentpipe_endpoint::contract::{CONTRACT, Hello, ProxyHello};
 use bentpipe_endpoint::{EndpointError, LiveStream, Resource};
 use serde::Deserialize;
 
@@ -123,7 +123,7 @@ impl Greeting {
                 if let Some(folder) = &wanted.folder {
                     return command(hello, part, wanted, folder);
                 }
-                let variables = self.variables(hello, &wanted.alpn)?;
+                let variables = self.variables(hello)?;
                 let local = address("local", &hello.local)?;
                 (part, variables, local, hello.epoch_unix_s)
             }
@@ -147,17 +147,8 @@ impl Greeting {
     }
 
     /// HELLO to an endpoint as socket mode says it (contract, section 3).
-    fn variables(
-        &self,
-        hello: &Hello,
-        alpn: &str,
-    ) -> Result<Vec<(&'static str, String)>, EndpointError> {
+    fn variables(&self, hello: &Hello) -> Result<Vec<(&'static str, String)>, EndpointError> {
         let remote = address("remote", &hello.remote)?;
-        let alpn = if hello.alpn == HQ_INTEROP {
-            alpn // it names none
-        } else {
-            &hello.alpn
-        };
         let of_remote = |url: &String| url.replacen("server:443", &remote.to_string(), 1);
         let requests: Vec<String> = hello.requests.iter().map(of_remote).collect();
         let options = hello.options.iter();
@@ -169,7 +160,7 @@ impl Greeting {
             ("ROLE", hello.role.clone()),
             ("TESTCASE", hello.testcase.clone()),
             ("BENTPIPE_OPTIONS", options.join(" ")),
-            ("BENTPIPE_ALPN", alpn.to_owned()),
+            ("BENTPIPE_ALPN", hello.alpn.clone()),
             ("CERTS", text(&hello.certs)),
         ];
         given.push(if hello.role == "server" {

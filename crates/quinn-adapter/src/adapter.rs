@@ -198,6 +198,26 @@ impl<L: Library> Stack for Adapter<L> {
         Some(StreamKey(id.into()))
     }
 
+    fn set_priority(&mut self, connection: ConnectionKey, stream: StreamKey, priority: i32) {
+        if let Some(connection) = self.connection(connection) {
+            // A stream that is closed already needs none.
+            let _ = connection
+                .send_stream(stream_id(stream))
+                .set_priority(priority);
+        }
+    }
+
+    fn largest_datagram_frame(&mut self, connection: ConnectionKey) -> Option<usize> {
+        self.connection(connection)?.datagrams().max_size()
+    }
+
+    fn send_datagram_frame(&mut self, connection: ConnectionKey, data: Bytes) {
+        if let Some(connection) = self.connection(connection) {
+            // One that is too large, since the path's MTU has become smaller, is lost.
+            let _ = connection.datagrams().send(data, true);
+        }
+    }
+
     fn write(
         &mut self,
         connection: ConnectionKey,
@@ -401,7 +421,12 @@ fn collect(
         proto::Event::Stream(StreamEvent::Available { .. }) => {
             events.push_back(Event::MoreStreams(key));
         }
-        // Datagrams and paths are not part of any test case.
+        proto::Event::DatagramReceived => {
+            while let Some(bytes) = connection.datagrams().recv() {
+                events.push_back(Event::DatagramFrame(key, bytes));
+            }
+        }
+        // Paths are not part of any test case.
         _ => {}
     }
 }

@@ -60,7 +60,10 @@ impl Inbox {
         events: impl Iterator<Item = &'a Event>,
     ) -> Result<(), String> {
         for event in events {
-            let (Event::Opened(_, stream) | Event::Readable(_, stream)) = event else {
+            let (Event::Opened(_, stream)
+            | Event::OpenedOneWay(_, stream)
+            | Event::Readable(_, stream)) = event
+            else {
                 continue;
             };
             let taken = self.take(connection, (key, *stream));

@@ -105,14 +105,12 @@ fn hello(setup: &FlowSetup, role: Role) -> Hello {
         contract: contract::CONTRACT,
         role: role.name().to_owned(),
         testcase: flow.testcase.clone(),
-        requests: match role {
-            Role::Client => flow
-                .requests
-                .iter()
-                .map(|path| format!("https://server:443{path}"))
-                .collect(),
-            Role::Server => Vec::new(),
-        },
+        requests: flow
+            .requests
+            .iter()
+            .filter(|_| setup.asks(role))
+            .map(|path| format!("https://server:443{path}"))
+            .collect(),
         options: flow.variant(role).options.clone(),
         seed: format!("{:016x}", seed_of(job.seed.0, setup.number(), role.name())),
         epoch_unix_s: EPOCH_UNIX_S,
@@ -129,6 +127,7 @@ fn hello(setup: &FlowSetup, role: Role) -> Hello {
             Role::Server => Vec::new(),
         },
         live: flow.live.clone().filter(|_| role == Role::Client),
+        frames: flow.frames.clone(),
     }
 }
 

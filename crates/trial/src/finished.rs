@@ -17,7 +17,7 @@ use crate::evidence::{
 use crate::job::{Job, TestCaseFacts};
 use crate::schema::{Outcome, PageRequests};
 use crate::setup::FlowSetup;
-use crate::verdict::{Verdict, verifier};
+use crate::verdict::{ProofFailure, Verdict, verifier};
 
 /// The file with the requests of a page.
 const REQUESTS: &str = "requests.json";
@@ -158,7 +158,9 @@ impl FinishedFlow {
         } else {
             let verifier = verifier(setup.flow(), setup.number())?;
             let is_told = verifier.is_told(&verdict.client.requests);
-            verdict.take_files_into_account(verifier.arrived(setup)?, is_told);
+            let wrong = verifier.arrived(setup)?;
+            let wrong = wrong.or_else(|| verifier.unfinished(verdict));
+            verdict.take_files_into_account(wrong, is_told);
         }
         if verdict.outcome == Outcome::Ok && setup.job().trace && !self.hops[0].is_readable {
             verdict.outcome = Outcome::NoSecrets;
@@ -172,7 +174,9 @@ impl FinishedFlow {
     fn prove(&mut self, setup: &FlowSetup) -> Result<(), Box<dyn Error>> {
         if self.verdict.outcome == Outcome::Ok {
             let verifier = verifier(setup.flow(), setup.number())?;
-            if let Err(failure) = verifier.shown(setup, &self.hops[0].connections) {
+            let disobeyed = verifier.disobeyed(setup.flow(), &self.verdict.client.requests);
+            let shown = verifier.shown(setup, &self.hops[0].connections);
+            if let Some(failure) = disobeyed.map(ProofFailure::Other).or(shown.err()) {
                 self.verdict.take_wire_into_account(failure);
             }
         }

@@ -84,22 +84,30 @@ class Cell:
     @property
     def median(self) -> Record | None:
         """The iteration that stands for the cell: the (lower) median of those that succeeded, by goodput, or
-        by completion time if any of them came too fast for a goodput; the first iteration if none did.
+        by completion time if any of them came too fast for a goodput; of live streams by how long they
+        stalled, then by rate, of frames by how many were missed, then by age. The first iteration if none
+        succeeded.
         """
         if not self.ok:
             return self.records[0] if self.records else None
         known = len(self._goodputs) == len(self.ok)
-
-        def rank(record: Record) -> tuple[float, int]:
-            speed = record.goodput_bps if known else -(record.completion_s or math.inf)
-            return speed or 0.0, record.iteration
-
-        ranked = sorted(self.ok, key=rank)
+        ranked = sorted(self.ok, key=lambda record: (_merit(record, known), record.iteration))
         return ranked[(len(ranked) - 1) // 2]
 
     @cached_property
     def _goodputs(self) -> list[float]:
         return [record.goodput_bps for record in self.ok if record.goodput_bps is not None]
+
+
+def _merit(record: Record, has_goodput: bool) -> tuple[float, float]:
+    """By what iterations of a cell are ranked, the worst first."""
+    if record.stalled_s is not None:
+        return -record.stalled_s, record.media_rate_bps or 0.0
+    if record.frames is not None:
+        missed = (record.late_frames or 0) + (record.lost_frames or 0)
+        return -missed, -(record.frame_age_p99_s or math.inf)
+    speed = record.goodput_bps if has_goodput else -(record.completion_s or math.inf)
+    return speed or 0.0, 0.0
 
 
 def cells(records: Iterable[Record]) -> list[Cell]:

@@ -288,7 +288,7 @@ def _check_times(plan: campaign.Plan, resolved: Sequence[scenarios.Scenario], as
     for scenario, moved in itertools.product(resolved, plan.parsed_workloads):
         timeout_s = scenario.summary["timeout_s"]
         for flow in (flows.FurtherFlow(), *flows.of(moved)):
-            lasts_ms = (flow.workload or moved).duration_ms
+            lasts_ms = (flow.workload or moved).least_ms
             if flow.start_ms + (lasts_ms or 1) <= timeout_s * 1000:
                 continue
             further = flow != flows.FurtherFlow()

@@ -96,15 +96,16 @@ PLAN = _options(
         callback=split,
         metavar="WHAT,…",
         help="TESTCASE:SIZE or TESTCASE:COUNTxSIZE, as in transfer:10MiB, upload:1MiB or "
-        "multiplexing:2000x32B, duration:TIME, as in duration:30s, or page:NAME or page:FILE.toml, as in "
-        "page:kosek (bentpipe page lists them); comma-separated, can be repeated.",
+        "multiplexing:2000x32B, duration:TIME, as in duration:30s, page:NAME or page:FILE.toml, as in "
+        "page:kosek (bentpipe page lists them), live:TIME, as in live:60s, or frames:TIME:CARRIER, as in "
+        "frames:30s:streams or frames:30s:datagrams; comma-separated, can be repeated.",
     ),
     click.option(
         "--protocol",
         multiple=True,
         callback=split,
         metavar="HTTP,…",
-        help="Versions of HTTP that pages are loaded over: h1, h2, h3 (default); comma-separated.",
+        help="Versions of HTTP for pages and live streams: h1, h2, h3 (default); comma-separated.",
     ),
     click.option(
         "--flow",

@@ -18,7 +18,7 @@ from rich.table import Table
 
 from bentpipe import workload
 from bentpipe.analysis.cells import Cell, Matrix, MatrixKey, matrices
-from bentpipe.cli.http_summary import HttpTables, is_shown
+from bentpipe.cli.workload_summary import WorkloadTables, is_shown
 from bentpipe.plan import treatments
 from bentpipe.runs.records import Record
 from bentpipe.schema.manifest import ScenarioState
@@ -46,7 +46,7 @@ _LETTERS = {
 
 def show(records: Sequence[Record], scenarios: Mapping[str, ScenarioState], console: Console) -> None:
     """Print the matrix of every scenario and workload, of pages a table, then the failures in words."""
-    for tables in HttpTables.of(records):
+    for tables in WorkloadTables.of(records):
         for scenario, what, table in tables:
             summary = scenarios[scenario].summary if scenario in scenarios else {}
             title = f"{_named(scenario, summary)}, {what}"

@@ -1,5 +1,5 @@
-"""The tables of pages and live streams at the end of a run: for each scenario, a line for each way of asking
-for it.
+"""The tables of pages, live streams and frames at the end of a run: for each scenario, a line for each way of
+asking for it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from bentpipe import labels, workload
 from bentpipe.analysis.cells import Cell, cells
 from bentpipe.plan import treatments
 from bentpipe.runs.records import Record
-from bentpipe.workload import shown_time
+from bentpipe.workload import Workload, shown_time
+from bentpipe.workload.frames import FrameViewing
 from bentpipe.workload.http import TITLES, HttpWorkload
 from bentpipe.workload.live import LiveSession
 from bentpipe.workload.page.visit import PageVisit
@@ -40,7 +41,9 @@ class _Column:
 class _Form:
     """What tables of a kind of workload show."""
 
-    kind: type[HttpWorkload]
+    kind: type[Workload]
+    carrier: str  # the head of the column that says what it is over
+    marked: str  # the column that says how many trials failed
     columns: Mapping[str, _Column]
     legend: str
 
@@ -48,6 +51,8 @@ class _Form:
 _MEDIANS = "medians of successful trials"
 _PAGES = _Form(
     PageVisit,
+    "HTTP",
+    "PLT",
     {
         "RS": _Column("rs_s"),
         "FCP": _Column("fcp_s"),
@@ -61,6 +66,8 @@ _PAGES = _Form(
 )
 _LIVE = _Form(
     LiveSession,
+    "HTTP",
+    "stalls",
     {
         "starts": _Column("startup_s"),
         "stalls": _Column("stalls", "{:g}".format),
@@ -73,20 +80,37 @@ _LIVE = _Form(
     "seconds in all; the mean rate of what it plays, and how often that changes; and how\n"
     "many seconds it is behind at the end; (n!): n trials failed",
 )
+_FRAMES = _Form(
+    FrameViewing,
+    "over",
+    "lost",
+    {
+        "frames": _Column("frames", "{:g}".format),
+        "late": _Column("late_frames", "{:g}".format),
+        "lost": _Column("lost_frames", "{:g}".format),
+        "median": _Column("frame_age_median_s", "{:.3f}".format),
+        "95 %": _Column("frame_age_p95_s", "{:.3f}".format),
+        "99 %": _Column("frame_age_p99_s", "{:.3f}".format),
+    },
+    f"{_MEDIANS}: frames that were made, that came later than their deadline, and that\n"
+    "never came whole; and seconds from when they were made until all of them, half, 95 and\n"
+    "99 %, had come; (n!): n trials failed",
+)
+_FORMS = (_PAGES, _LIVE, _FRAMES)
 
 
 @dataclass(frozen=True)
-class HttpTables:
-    """A table for each scenario and page, or live stream, of trials that were started."""
+class WorkloadTables:
+    """A table for each scenario and page, live stream or stream of frames, of trials that were started."""
 
     form: _Form
     cells: Sequence[Cell]
 
     @classmethod
-    def of(cls, records: Iterable[Record]) -> list[HttpTables]:
-        """Those of some records: of pages, and of live streams."""
+    def of(cls, records: Iterable[Record]) -> list[WorkloadTables]:
+        """Those of some records, of each kind that has tables of its own."""
         records = list(records)
-        return [cls(form, _started(form.kind, records)) for form in (_PAGES, _LIVE)]
+        return [cls(form, _started(form.kind, records)) for form in _FORMS]
 
     def __iter__(self) -> Iterator[tuple[str, str, Table]]:
         """Scenario, what was asked for, and the table of both."""
@@ -116,32 +140,36 @@ class HttpTables:
     def _table(self, shown: Sequence[Cell]) -> Table:
         several = len(self._treatments) > 1
         table = Table(box=None, pad_edge=False, padding=(0, 1))
-        for name in ("HTTP", "client → server", *(["treatment"] if several else [])):
+        for name in (self.form.carrier, "client → server", *(["treatment"] if several else [])):
             table.add_column(name, overflow="fold")
         for name in self.form.columns:
             table.add_column(name, justify="right")
         for one in shown:
-            version = TITLES[_workload(one).http].removeprefix("HTTP/")
             through = [self._treatments[one.key.treatment]] if several else []
-            table.add_row(version, f"{one.key.client} → {one.key.server}", *through, *self._measures(one))
+            table.add_row(
+                _over(_workload(one)), f"{one.key.client} → {one.key.server}", *through, *self._measures(one)
+            )
         return table
 
     def _measures(self, one: Cell) -> list[str]:
-        *times, last = self.form.columns.values()
+        names = list(self.form.columns)
+        marked = names.index(self.form.marked)
         if not one.ok:
-            return [*("" for _ in times[:-1]), one.failures.most_common(1)[0][0].replace("_", " "), ""]
+            shown = ["" for _ in names]
+            shown[marked] = one.failures.most_common(1)[0][0].replace("_", " ")
+            return shown
         failed = sum(one.failures.values())
-        shown = [column.of(one) for column in times]
-        shown[-1] += f" ({failed}!)" if failed else ""
-        return [*shown, last.of(one)]
+        shown = [column.of(one) for column in self.form.columns.values()]
+        shown[marked] += f" ({failed}!)" if failed else ""
+        return shown
 
 
 def is_shown(record: Record) -> bool:
     """Whether a record's trial stands in these tables."""
-    return isinstance(workload.known(record.workload), HttpWorkload)
+    return isinstance(workload.known(record.workload), tuple(form.kind for form in _FORMS))
 
 
-def _started(kind: type[HttpWorkload], records: Iterable[Record]) -> list[Cell]:
+def _started(kind: type[Workload], records: Iterable[Record]) -> list[Cell]:
     these = (one for one in records if isinstance(workload.known(one.workload), kind))
     return [one for one in cells(these) if one.ok or set(one.failures) != {"unsupported"}]
 
@@ -149,16 +177,27 @@ def _started(kind: type[HttpWorkload], records: Iterable[Record]) -> list[Cell]:
 def _key(one: Cell) -> tuple[str, str, tuple[str, ...]]:
     """What has a table: scenario, what is asked for, and the flows beside it."""
     found = _workload(one)
-    what = f"page {found.name}" if isinstance(found, PageVisit) else _stream(found)
+    match found:
+        case PageVisit():
+            what = f"page {found.name}"
+        case LiveSession():
+            what = f"live stream of {shown_time(found.lasts_ms)}"
+        case FrameViewing():
+            times = shown_time(found.lasts_ms), shown_time(found.deadline_ms)
+            what = f"frames for {times[0]}, each of use for {times[1]}"
+        case _:
+            what = found.own_title
     return one.key.scenario, what, found.flows
 
 
-def _stream(found: HttpWorkload) -> str:
-    assert isinstance(found, LiveSession)
-    return f"live stream of {shown_time(found.lasts_ms)}"
+def _over(found: Workload) -> str:
+    """What carries it, in a word."""
+    if isinstance(found, HttpWorkload):
+        return TITLES[found.http].removeprefix("HTTP/")
+    return found.over if isinstance(found, FrameViewing) else ""
 
 
-def _workload(one: Cell) -> HttpWorkload:
+def _workload(one: Cell) -> Workload:
     found = workload.known(one.key.workload)
-    assert isinstance(found, HttpWorkload)
+    assert found is not None
     return found

@@ -28,6 +28,8 @@ def checks(stack: Stack, folder: Path) -> Iterator[Check]:
             stack, loopback.Transfer(folder / "www", (f"/{SIZE}",), place, logs=True, alpn=alpn)
         )
     yield from _pages(stack, folder)
+    if "virtual-time" not in stack.commands and {"live", "frames"} & {*stack.testcases}:
+        yield Check("sockets: live, frames", None, "they are tried in virtual time alone")
     yield from _refusals(stack, loopback.Transfer(folder / "www", (f"/{SIZE}",), folder / "refused"))
     if "virtual-time" not in stack.commands:
         yield attempt(

@@ -17,7 +17,7 @@ from bentpipe import paths
 from bentpipe.contract.check import SIZE, Check
 from bentpipe.execution.jobs import LocalFlow, LocalTrial, TrialProcesses
 from bentpipe.plan import scenarios
-from bentpipe.schema.bundle import BundleLiveStream, BundleResource
+from bentpipe.schema.bundle import BundleFrameStream, BundleLiveStream, BundleResource
 from bentpipe.schema.job import Program
 from bentpipe.stacks import protocol
 from bentpipe.stacks.model import PROTOCOLS, Stack, Variant
@@ -47,6 +47,7 @@ class TrialRequest:
     alpn: str | None = None  # the application protocol; None: the first that both ends have
     page: tuple[BundleResource, ...] = ()  # for each request of a page, what leads to it
     live: BundleLiveStream | None = None  # the live stream that the requests are of
+    frames: BundleFrameStream | None = None  # the stream of frames that they are of
     logs: bool = False
     aside: Path | None = None  # a file that is not there while the server runs
 
@@ -107,6 +108,7 @@ class StackPair:
                     alpn=request.alpn or common or PROTOCOLS[0],
                     page=request.page,
                     live=request.live,
+                    frames=request.frames,
                 ),
             ),
             www=self.folder / "www",

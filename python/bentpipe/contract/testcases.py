@@ -77,6 +77,11 @@ CASES = {
         "replies on as many connections as its version of HTTP has",
         "segments are asked for one after the other, each when it is there and at one rate",
     ),
+    "frames": CaseCheck(
+        "frames:2s:streams",
+        "one connection",
+        "the server makes a frame in every interval, sends it at once, and gives it up at its deadline",
+    ),
 }
 
 
@@ -111,6 +116,7 @@ def _case(stack: Stack, folder: Path, work: Workload, case: CaseCheck) -> Iterat
     request = TrialRequest(
         label, settings=case.settings, testcase=work.testcase, requests=work.requests,
         alpn=work.alpn, page=work.resources, live=work.live,
+        frames=work.frames,
     )  # fmt: skip
     result = pair.trial(request)
     title = f"{name}: every file arrives, and the wire shows {shown}, {pair.title}"

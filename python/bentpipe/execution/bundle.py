@@ -153,6 +153,7 @@ def _flow(flow: BundleFlow, known: Mapping[str, Stack], mode: str) -> LocalFlow:
         alpn=flow.alpn,
         page=tuple(flow.page),
         live=flow.live,
+        frames=flow.frames,
         versions=(flow.client.version, flow.server.version),
     )
 

@@ -145,6 +145,7 @@ class Bundler:
             requests=list(moved.requests),
             page=list(moved.resources),
             live=moved.live,
+            frames=moved.frames,
             start_ns=flow.start_ms * _NS_PER_MS,
             duration_ns=None if lasts_ms is None else lasts_ms * _NS_PER_MS,
             client=of_stack(client, self._versions.get(client.stack.name)),

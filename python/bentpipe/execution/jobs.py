@@ -23,8 +23,17 @@ import msgspec
 
 from bentpipe import paths
 from bentpipe.plan.treatments import Treatment
-from bentpipe.schema.bundle import BundleLiveStream, BundleResource
-from bentpipe.schema.job import FORMAT, Job, JobFlow, JobProxy, JobTunnel, LiveStream, PageResource
+from bentpipe.schema.bundle import BundleFrameStream, BundleLiveStream, BundleResource
+from bentpipe.schema.job import (
+    FORMAT,
+    FrameStream,
+    Job,
+    JobFlow,
+    JobProxy,
+    JobTunnel,
+    LiveStream,
+    PageResource,
+)
 from bentpipe.stacks import proxies, tunnels
 from bentpipe.stacks.model import PROTOCOLS, TRANSPORTS, Variant
 from bentpipe.testbed import SIM, Testbed
@@ -56,6 +65,7 @@ class LocalFlow:
     alpn: str = PROTOCOLS[0]
     page: tuple[BundleResource, ...] = ()  # for each request of a page, what leads to it
     live: BundleLiveStream | None = None  # the live stream that the requests are of
+    frames: BundleFrameStream | None = None  # the stream of frames that they are of
     versions: tuple[str | None, str | None] = (None, None)  # of client and server, as far as they are known
 
     def of_job(self, mode: str) -> JobFlow:
@@ -71,6 +81,7 @@ class LocalFlow:
             requests=list(self.requests),
             page=[PageResource(**msgspec.structs.asdict(one)) for one in self.page],
             live=None if self.live is None else LiveStream(**msgspec.structs.asdict(self.live)),
+            frames=None if self.frames is None else FrameStream(**msgspec.structs.asdict(self.frames)),
             start_ns=self.start_ns,
             duration_ns=self.duration_ns,
             client=self.client.program(mode, client),

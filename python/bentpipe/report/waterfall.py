@@ -1,4 +1,4 @@
-"""The waterfall of a page: what one of a cell's trials asked for, and when it came.
+"""The waterfall of a page or a live stream: what one of a cell's trials asked for, and when it came.
 
 `report-ui/src/waterfall.ts` draws it.
 """
@@ -14,13 +14,14 @@ from bentpipe import workload
 from bentpipe.analysis import page_requests
 from bentpipe.errors import BentpipeError
 from bentpipe.runs.records import Record
+from bentpipe.workload.http import HttpWorkload
 
 
 def waterfall(run: Path, record: Record | None) -> dict[str, Any] | None:
-    """Of the trial that stands for its cell, in the order of asking, or why it cannot be shown. None if it
-    loaded no page, or kept no requests.
+    """Of the trial that stands for its cell, in the order of asking, or why it cannot be shown. None if it is
+    of neither, or kept no requests.
     """
-    if record is None or not workload.is_page(record.workload):
+    if record is None or not isinstance(workload.known(record.workload), HttpWorkload):
         return None
     try:
         found = page_requests.of_trial(run / "trials" / record.trial, record)

@@ -23,6 +23,8 @@ class BundleFlow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     # The live stream, if it is one: its requests are segments in their order, each at every rate; null it is
     # none.
     live: BundleLiveStream | None = None
+    # The stream of frames, if it is one: its requests are frames in their order; null it is none.
+    frames: BundleFrameStream | None = None
     # When it begins, ns.
     start_ns: int
     # How long it lasts; null until its files have arrived, ns.
@@ -112,10 +114,22 @@ class BundleLiveStream(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
     # For how long a segment plays.
     segment_ms: int
-    # So many segments are there when the client begins.
-    there: int
-    # What segments take to be played as they come, the lowest first.
+    # So many segments are made when the client begins.
+    initial_segments: int
+    # What segments take to be played as they come, the lowest first: each has rate × `segment_ms` / 8000
+    # bytes, rounded down.
     rates_bps: list[int]
+
+
+class BundleFrameStream(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A stream of frames with deadlines, as both ends are told of it."""
+
+    # From one frame to the next.
+    interval_us: int
+    # For how long after it was made a frame is of use.
+    deadline_ms: int
+    # What carries the frames: `streams`, one for each, or `datagrams`, DATAGRAM frames (RFC 9221).
+    over: str
 
 
 class Bundle(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -27,6 +27,8 @@ class JobFlow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     # The live stream, if it is one: its requests are segments in their order, each at every rate; null it is
     # none.
     live: LiveStream | None = None
+    # The stream of frames, if it is one: its requests are frames in their order; null it is none.
+    frames: FrameStream | None = None
     # When it begins, ns.
     start_ns: int = 0
     # How long it lasts: it is cut then, and its file is made by the testbed, too large to go through before;
@@ -125,10 +127,22 @@ class LiveStream(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     # For how long a segment plays.
     segment_ms: int
-    # So many segments are there when the client begins.
-    there: int
-    # What segments take to be played as they come, the lowest first.
+    # So many segments are made when the client begins.
+    initial_segments: int
+    # What segments take to be played as they come, the lowest first: each has rate × `segment_ms` / 8000
+    # bytes, rounded down.
     rates_bps: list[int]
+
+
+class FrameStream(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A stream of frames with deadlines, as both ends are told of it."""
+
+    # From one frame to the next.
+    interval_us: int
+    # For how long after it was made a frame is of use.
+    deadline_ms: int
+    # What carries the frames: `streams`, one for each, or `datagrams`, DATAGRAM frames (RFC 9221).
+    over: str
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

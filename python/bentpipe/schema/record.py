@@ -213,7 +213,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     handshake_s: float | None = None
     # Until the first packet with data of the reply arrives.
     ttfb_s: float | None = None
-    # Until no byte of the reply is missing; of a page `plt_s`.
+    # Until no byte of the reply is missing; of a page `plt_s`; of a live stream until its last segment is
+    # there, of frames until the last of them came.
     completion_s: float | None = None
     # From that first packet to that last byte; null also of pages, whose resources wait for one another.
     transfer_s: float | None = None
@@ -265,8 +266,23 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # How long before it was shown at the end what was shown had been made; null where no live stream was
     # played.
     latency_s: float | None = None
-    # That completed a handshake; over TCP there is one for each request but of pages; null where none could
-    # be made out.
+    # How many frames were to be made; null where there was no stream of frames.
+    frames: int | None = None
+    # How many of them came whole, later than their deadline; null where there was no stream of frames.
+    late_frames: int | None = None
+    # How many of them never came whole; null where there was no stream of frames.
+    lost_frames: int | None = None
+    # The median age of frames when they came, from when they were made to their last byte; null where no
+    # frame came.
+    frame_age_median_s: float | None = None
+    # The age that 95 % of the frames that came did not exceed; null where no frame came.
+    frame_age_p95_s: float | None = None
+    # The age that 99 % of the frames that came did not exceed; null where no frame came.
+    frame_age_p99_s: float | None = None
+    # The highest age of a frame that came; null where no frame came.
+    frame_age_max_s: float | None = None
+    # That completed a handshake; over TCP there is one for each request, but of what is over HTTP; null where
+    # none could be made out.
     connections: int | None = None
     # Whether the server took the ticket, by its ServerHello; null where there was no second connection.
     resumed: bool | None = None
@@ -412,6 +428,13 @@ MEASURED = frozenset(
         "media_rate_bps",
         "rate_changes",
         "latency_s",
+        "frames",
+        "late_frames",
+        "lost_frames",
+        "frame_age_median_s",
+        "frame_age_p95_s",
+        "frame_age_p99_s",
+        "frame_age_max_s",
         "connections",
         "resumed",
         "zero_rtt_bytes",
@@ -493,6 +516,13 @@ SHOWN = (
     "media_rate_bps",
     "rate_changes",
     "latency_s",
+    "frames",
+    "late_frames",
+    "lost_frames",
+    "frame_age_median_s",
+    "frame_age_p95_s",
+    "frame_age_p99_s",
+    "frame_age_max_s",
     "virtual_s",
     "wall_s",
     "cpu_client_s",
@@ -629,6 +659,13 @@ TYPES: dict[str, dict[str, str]] = {
         "media_rate_bps": "number?",
         "rate_changes": "integer?",
         "latency_s": "number?",
+        "frames": "integer?",
+        "late_frames": "integer?",
+        "lost_frames": "integer?",
+        "frame_age_median_s": "number?",
+        "frame_age_p95_s": "number?",
+        "frame_age_p99_s": "number?",
+        "frame_age_max_s": "number?",
         "connections": "integer?",
         "resumed": "boolean?",
         "zero_rtt_bytes": "integer?",

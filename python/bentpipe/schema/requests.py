@@ -33,5 +33,6 @@ class PageRequests(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     # Of what format this file is: the number at the top of this page.
     format: int
-    # One for each resource, in the order of the page, its document first.
+    # One for each resource, in the order of the page, its document first; of a live stream one for each
+    # segment that was asked for, of type `media`.
     requests: list[PageRequest]

@@ -1,9 +1,9 @@
 """What is transferred: workloads, of several kinds, and the test cases of `endpoints/CONTRACT.md`.
 
 A workload is written `TESTCASE:SIZE` or `TESTCASE:COUNTxSIZE`, as in `transfer:10MiB` or
-`multiplexing:2000x32B`, where SIZE is that of each file, `duration:30s`, `page:NAME:HTTP` or `live:60s:HTTP`.
-The canonical form, in bytes and with the count unless it is 1, is what records hold and what seeds come from.
-Where further flows share the path, they stand behind it (`bentpipe.plan.flows`).
+`multiplexing:2000x32B`, where SIZE is that of each file, `duration:30s`, `page:NAME:HTTP`, `live:60s:HTTP` or
+`frames:30s:streams`. The canonical form, in bytes and with the count unless it is 1, is what records hold and
+what seeds come from. Where further flows share the path, they stand behind it (`bentpipe.plan.flows`).
 
 A new kind is a module with a class of `Workload` and its `KIND`, and a word in `_KINDS`; what proves that it
 came, a word in `crates/trial/src/verdict/verifier.rs`.
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bentpipe.errors import UsageError, one_of
-from bentpipe.workload import duration, files, live
+from bentpipe.workload import duration, files, frames, live
 from bentpipe.workload.duration import DURATION
 from bentpipe.workload.files import FileTransfer
 from bentpipe.workload.http import over
@@ -31,7 +31,7 @@ __all__ = [
     "title", "write_files", "www_file",
 ]  # fmt: skip
 
-_KINDS = (files.KIND, duration.KIND, visit.KIND, live.KIND)
+_KINDS = (files.KIND, duration.KIND, visit.KIND, live.KIND, frames.KIND)
 TESTCASES = {name: case for kind in _KINDS for name, case in kind.testcases.items()}
 _NAMES = tuple(name for kind in _KINDS for name in kind.names)
 

@@ -46,7 +46,9 @@ def over(workloads: Sequence[Workload], versions: Sequence[str], where: str) -> 
     for http in versions:
         check(http, where)
     if not any(isinstance(one, HttpWorkload) for one in workloads):
-        raise UsageError(f"{where}: no workload is a page or a live stream", "add --workload page:kosek")
+        raise UsageError(
+            f"{where}: no workload is a page or a live stream", "add --workload page:kosek or live:60s"
+        )
     return [
         other
         for one in workloads

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from bentpipe.schema.bundle import BundleLiveStream, BundleResource
+from bentpipe.schema.bundle import BundleFrameStream, BundleLiveStream, BundleResource
 from bentpipe.workload.testcase import TestCase
 
 AND = " + "  # between a workload and further flows
@@ -94,9 +94,19 @@ class Workload(abc.ABC):
         return None
 
     @property
+    def frames(self) -> BundleFrameStream | None:
+        """What both ends are told of the stream of frames that it is; None if it is none."""
+        return None
+
+    @property
     def duration_ms(self) -> int | None:
         """When it is cut; None: it lasts until all has come."""
         return None
+
+    @property
+    def least_ms(self) -> int | None:
+        """How long it lasts at least; None: nobody knows."""
+        return self.duration_ms
 
     @property
     def file_count(self) -> int:

@@ -56,7 +56,7 @@ export type TrialRecord = {
   handshake_s: number | null;
   /** Until the first packet with data of the reply arrives. */
   ttfb_s: number | null;
-  /** Until no byte of the reply is missing; of a page `plt_s`. */
+  /** Until no byte of the reply is missing; of a page `plt_s`; of a live stream until its last segment is there, of frames until the last of them came. */
   completion_s: number | null;
   /** From that first packet to that last byte. Null also of pages, whose resources wait for one another. */
   transfer_s: number | null;
@@ -94,7 +94,21 @@ export type TrialRecord = {
   rate_changes: number | null;
   /** How long before it was shown at the end what was shown had been made. Null where no live stream was played. */
   latency_s: number | null;
-  /** That completed a handshake; over TCP there is one for each request but of pages. Null where none could be made out. */
+  /** How many frames were to be made. Null where there was no stream of frames. */
+  frames: number | null;
+  /** How many of them came whole, later than their deadline. Null where there was no stream of frames. */
+  late_frames: number | null;
+  /** How many of them never came whole. Null where there was no stream of frames. */
+  lost_frames: number | null;
+  /** The median age of frames when they came, from when they were made to their last byte. Null where no frame came. */
+  frame_age_median_s: number | null;
+  /** The age that 95 % of the frames that came did not exceed. Null where no frame came. */
+  frame_age_p95_s: number | null;
+  /** The age that 99 % of the frames that came did not exceed. Null where no frame came. */
+  frame_age_p99_s: number | null;
+  /** The highest age of a frame that came. Null where no frame came. */
+  frame_age_max_s: number | null;
+  /** That completed a handshake; over TCP there is one for each request, but of what is over HTTP. Null where none could be made out. */
   connections: number | null;
   /** Whether the server took the ticket, by its ServerHello. Null where there was no second connection. */
   resumed: boolean | null;
@@ -344,6 +358,13 @@ export type ShownRecord = Pick<
   | "media_rate_bps"
   | "rate_changes"
   | "latency_s"
+  | "frames"
+  | "late_frames"
+  | "lost_frames"
+  | "frame_age_median_s"
+  | "frame_age_p95_s"
+  | "frame_age_p99_s"
+  | "frame_age_max_s"
   | "virtual_s"
   | "wall_s"
   | "cpu_client_s"

@@ -4,7 +4,7 @@
 export type PageRequests = {
   /** Of what format this file is: the number at the top of this page. */
   format: number;
-  /** One for each resource, in the order of the page, its document first. */
+  /** One for each resource, in the order of the page, its document first; of a live stream one for each segment that was asked for, of type `media`. */
   requests: PageRequest[];
 };
 

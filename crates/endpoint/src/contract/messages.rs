@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::statistics::Statistics;
 use crate::error::EndpointError;
+use crate::frames::FrameStream;
 use crate::page::{LiveStream, Resource};
 
 /// The version of the contract that this module speaks.
@@ -28,7 +29,7 @@ pub struct Hello {
     pub role: String,
     /// The name of the test case; a program exits with 127 if it does not know it.
     pub testcase: String,
-    /// A client's URLs; empty for a server.
+    /// A client's URLs; empty for a server, but in `frames`.
     pub requests: Vec<String>,
     /// Names and values; a program exits with 127 if it does not know one.
     pub options: BTreeMap<String, String>,
@@ -59,6 +60,9 @@ pub struct Hello {
     /// In `live`, for a client: what its requests are of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveStream>,
+    /// In `frames`: what its requests are of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frames: Option<FrameStream>,
 }
 
 /// The application protocol of a trial that names none.

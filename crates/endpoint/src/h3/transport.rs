@@ -63,6 +63,7 @@ impl Session {
             Event::Connected(_)
             | Event::Ticket(_)
             | Event::EarlyDataRejected(_)
+            | Event::DatagramFrame(..)
             | Event::MoreStreams(_) => {}
         }
     }

@@ -137,6 +137,7 @@ impl Client {
                 stack.reset(connection, stream, REFUSED);
             }
             Event::OpenedOneWay(connection, stream) => stack.stop(connection, stream, REFUSED),
+            Event::DatagramFrame(..) => {}
             Event::Closed(_, ref closing) => {
                 self.fail(describe(closing));
                 self.done = true;

@@ -107,7 +107,10 @@ impl Server {
             Event::Writable(connection, stream) => self.answer(stack, connection, stream),
             Event::Closed(connection, ref closing) => self.close(connection, closing),
             Event::OpenedOneWay(connection, stream) => stack.stop(connection, stream, REFUSED),
-            Event::Ticket(_) | Event::EarlyDataRejected(_) | Event::MoreStreams(_) => {}
+            Event::Ticket(_)
+            | Event::EarlyDataRejected(_)
+            | Event::DatagramFrame(..)
+            | Event::MoreStreams(_) => {}
         }
         Ok(())
     }

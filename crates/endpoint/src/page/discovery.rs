@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::Resource;
+use super::{Delivery, Plan, Resource};
 
 /// The discovery of a page: what was found of it, and what is under way.
 #[derive(Debug)]
@@ -37,35 +37,6 @@ impl Discovery {
         }
     }
 
-    /// Finds what has no initiator.
-    pub fn start(&mut self, now: Duration) {
-        for number in 0..self.resources.len() {
-            if self.resources[number].initiator.is_none() {
-                self.find(now, number);
-            }
-        }
-    }
-
-    /// The next resource to be asked for: it is under way then.
-    pub fn ask(&mut self, now: Duration) -> Option<usize> {
-        self.advance(now);
-        let (_, number) = self.ready.pop_first()?;
-        self.under_way += 1;
-        Some(number)
-    }
-
-    /// How many are to be asked for as soon as that can be.
-    pub fn ready(&mut self, now: Duration) -> usize {
-        self.advance(now);
-        self.ready.len()
-    }
-
-    /// How many were asked for and have not ended.
-    #[must_use]
-    pub fn under_way(&self) -> usize {
-        self.under_way
-    }
-
     fn advance(&mut self, now: Duration) {
         while let Some(&(due, number)) = self.waiting.first()
             && due <= now
@@ -75,8 +46,38 @@ impl Discovery {
         }
     }
 
-    /// So many bytes of a resource have come.
-    pub fn arrived(&mut self, now: Duration, number: usize, bytes: u64) {
+    fn find(&mut self, now: Duration, number: usize) {
+        let wait = Duration::from_millis(self.resources[number].wait_ms);
+        self.waiting.insert((now + wait, number));
+    }
+}
+
+impl Plan for Discovery {
+    fn start(&mut self, now: Duration) {
+        for number in 0..self.resources.len() {
+            if self.resources[number].initiator.is_none() {
+                self.find(now, number);
+            }
+        }
+    }
+
+    fn ask(&mut self, now: Duration) -> Option<usize> {
+        self.advance(now);
+        let (_, number) = self.ready.pop_first()?;
+        self.under_way += 1;
+        Some(number)
+    }
+
+    fn ready(&mut self, now: Duration) -> usize {
+        self.advance(now);
+        self.ready.len()
+    }
+
+    fn under_way(&self) -> usize {
+        self.under_way
+    }
+
+    fn arrived(&mut self, now: Duration, number: usize, bytes: u64) {
         let resources = &self.resources;
         let reached = |it: &usize| {
             let after = resources[*it].found_after_bytes;
@@ -90,38 +91,33 @@ impl Discovery {
         }
     }
 
-    /// A resource has come to its end, `whole` or not: one that is not leads to nothing more.
-    pub fn ended(&mut self, now: Duration, number: usize, whole: bool) {
+    fn ended(&mut self, now: Duration, number: usize, came: Option<Delivery>) {
         self.under_way -= 1;
         let hidden = std::mem::take(&mut self.hidden[number]);
-        if whole {
+        if came.is_some() {
             for found in hidden {
                 self.find(now, found);
             }
         }
     }
 
-    /// When there is more to be asked for, though nothing comes.
-    #[must_use]
-    pub fn next_wake(&self) -> Option<Duration> {
+    fn next_wake(&self, _: Duration) -> Option<Duration> {
         self.waiting.first().map(|(due, _)| *due)
     }
 
-    /// Whether all that was found has ended.
-    #[must_use]
-    pub fn is_done(&self) -> bool {
+    fn is_done(&self) -> bool {
         self.under_way == 0 && self.ready.is_empty() && self.waiting.is_empty()
-    }
-
-    fn find(&mut self, now: Duration, number: usize) {
-        let wait = Duration::from_millis(self.resources[number].wait_ms);
-        self.waiting.insert((now + wait, number));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const WHOLE: Option<Delivery> = Some(Delivery {
+        took: Duration::ZERO,
+        bytes: 0,
+    });
 
     fn resource(
         initiator: Option<usize>,
@@ -162,17 +158,17 @@ mod tests {
         assert_eq!(all(&mut discovery, at(11)), [2, 1]);
         discovery.arrived(at(12), 2, 1);
         assert_eq!(all(&mut discovery, at(12)), [4]);
-        discovery.ended(at(13), 0, true);
+        discovery.ended(at(13), 0, WHOLE);
         assert_eq!(
-            (discovery.next_wake(), all(&mut discovery, at(32))),
+            (discovery.next_wake(at(0)), all(&mut discovery, at(32))),
             (Some(at(33)), vec![])
         );
         assert_eq!(all(&mut discovery, at(33)), [3]);
         for number in [1, 2, 3] {
-            discovery.ended(at(40), number, true);
+            discovery.ended(at(40), number, WHOLE);
             assert!(!discovery.is_done());
         }
-        discovery.ended(at(41), 4, false);
+        discovery.ended(at(41), 4, None);
         assert!(discovery.is_done());
     }
 
@@ -189,15 +185,15 @@ mod tests {
         discovery.arrived(now, 0, 7);
         assert_eq!((discovery.ready(now), discovery.under_way()), (3, 1));
         assert_eq!(discovery.ask(now), Some(1));
-        discovery.ended(now, 1, false);
-        discovery.ended(now, 0, true);
+        discovery.ended(now, 1, None);
+        discovery.ended(now, 0, WHOLE);
         assert_eq!(
             all(&mut discovery, now),
             [5, 2, 3],
             "the last to be found is urgent"
         );
         for number in [2, 3, 5] {
-            discovery.ended(now, number, true);
+            discovery.ended(now, number, WHOLE);
         }
         assert!(discovery.is_done());
     }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::discovery::Discovery;
-use super::player::{Came, Player};
-use super::{LiveStream, Resource};
+use super::player::Player;
+use super::{Delivery, LiveStream, Plan, Resource};
 use crate::contract::RequestReport;
 use crate::error::EndpointError;
 use crate::files::Download;
@@ -12,19 +12,12 @@ use crate::setup::Setup;
 use crate::test_case::TestCase;
 use crate::words::{missing, nanos};
 
-/// What is asked for when.
-#[derive(Debug)]
-enum Plan {
-    Page(Discovery),
-    Live(Player),
-}
-
 /// The load of a page or a live stream. It has no connection: whoever has tells it what comes.
 #[derive(Debug)]
 pub struct PageLoad {
     now: Duration,
     resources: Vec<Resource>,
-    plan: Plan,
+    plan: Box<dyn Plan>,
     requests: Vec<(Download, RequestReport)>,
     /// What went wrong with a request first.
     failure: Option<String>,
@@ -51,8 +44,8 @@ impl PageLoad {
         Ok(Self {
             now: Duration::ZERO,
             plan: match live(setup)? {
-                Some(stream) => Plan::Live(Player::new(stream, requests.len())),
-                None => Plan::Page(Discovery::new(resources.clone())),
+                Some(stream) => Box::new(Player::new(stream, requests.len())),
+                None => Box::new(Discovery::new(resources.clone())),
             },
             resources,
             requests,
@@ -64,10 +57,7 @@ impl PageLoad {
     /// Finds what the page begins with.
     pub fn start(&mut self, now: Duration) {
         self.now = now;
-        match &mut self.plan {
-            Plan::Page(page) => page.start(now),
-            Plan::Live(player) => player.start(now),
-        }
+        self.plan.start(now);
     }
 
     /// Says what time it is.
@@ -78,29 +68,20 @@ impl PageLoad {
     /// The number of the next resource to be asked for, if one is to be now: it is under way then. A
     /// connection must be there that takes the request.
     pub fn ask(&mut self) -> Option<usize> {
-        let number = match &mut self.plan {
-            Plan::Page(page) => page.ask(self.now),
-            Plan::Live(player) => player.ask(self.now),
-        }?;
+        let number = self.plan.ask(self.now)?;
         self.requests[number].1.asked_ns = Some(nanos(self.now));
         Some(number)
     }
 
     /// How many are to be asked for as soon as that can be.
     pub fn ready(&mut self) -> usize {
-        match &mut self.plan {
-            Plan::Page(page) => page.ready(self.now),
-            Plan::Live(player) => player.ready(self.now),
-        }
+        self.plan.ready(self.now)
     }
 
     /// How many were asked for and have not ended.
     #[must_use]
     pub fn under_way(&self) -> usize {
-        match &self.plan {
-            Plan::Page(page) => page.under_way(),
-            Plan::Live(player) => player.under_way(),
-        }
+        self.plan.under_way()
     }
 
     /// The path of a resource, with its leading slash.
@@ -130,9 +111,7 @@ impl PageLoad {
         report.bytes += bytes.len() as u64;
         report.first_byte_ns.get_or_insert(nanos(self.now));
         report.last_byte_ns = Some(nanos(self.now));
-        if let Plan::Page(page) = &mut self.plan {
-            page.arrived(self.now, number, report.bytes);
-        }
+        self.plan.arrived(self.now, number, report.bytes);
     }
 
     /// A resource has come to its end, or will not: in words why.
@@ -152,33 +131,25 @@ impl PageLoad {
         if let Err(error) = closed {
             self.broken.get_or_insert(error);
         }
-        let first = report.first_byte_ns.map(Duration::from_nanos);
-        let came = Came {
-            took: first.map_or(Duration::ZERO, |it| self.now.saturating_sub(it)),
+        let [first, last] = [report.first_byte_ns, report.last_byte_ns];
+        let came = Delivery {
+            took: Duration::from_nanos(first.zip(last).map_or(0, |(first, last)| last - first)),
             bytes: report.bytes,
         };
-        match &mut self.plan {
-            Plan::Page(page) => page.ended(self.now, number, ended.is_ok()),
-            Plan::Live(player) => player.ended(ended.is_ok().then_some(came)),
-        }
+        let came = ended.is_ok().then_some(came);
+        self.plan.ended(self.now, number, came);
     }
 
     /// When there is more to be asked for, though nothing comes.
     #[must_use]
     pub fn next_wake(&self) -> Option<Duration> {
-        match &self.plan {
-            Plan::Page(page) => page.next_wake(),
-            Plan::Live(player) => player.due().filter(|due| *due > self.now),
-        }
+        self.plan.next_wake(self.now)
     }
 
     /// Whether all that was found has ended.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        match &self.plan {
-            Plan::Page(page) => page.is_done(),
-            Plan::Live(player) => player.is_done(),
-        }
+        self.plan.is_done()
     }
 
     /// The error of a file that could not be written, once.
@@ -223,23 +194,17 @@ fn live(setup: &Setup) -> Result<Option<LiveStream>, EndpointError> {
     let is_live = setup.test_case == TestCase::Live;
     let problem = match &setup.live {
         None if !is_live => return Ok(None),
-        None => "it must be there in test case \"live\"",
-        Some(_) if !is_live => "it is of test case \"live\" alone",
-        Some(it) if it.rates_bps.is_empty() => "rates_bps: there must be one",
-        Some(it) if !it.rates_bps.is_sorted() => "rates_bps: the lowest must come first",
-        Some(it) if !(1..=MOST_WAIT_MS).contains(&it.segment_ms) => {
-            "segment_ms: it is 1 to 3600000"
-        }
-        Some(it) if it.there == 0 => "there: one segment at least must be there",
-        Some(it) if !setup.requests.len().is_multiple_of(it.rates_bps.len()) => {
-            "there must be a request for each segment at each rate"
-        }
-        Some(it) => return Ok(Some(it.clone())),
+        None => "it must be there in test case \"live\"".to_owned(),
+        Some(_) if !is_live => "it is of test case \"live\" alone".to_owned(),
+        Some(it) => match it.problem(setup.requests.len()) {
+            None => return Ok(Some(it.clone())),
+            Some(problem) => problem,
+        },
     };
     Err(EndpointError::Field {
         field: "live",
-        value: format!("{:?}", setup.live),
-        problem: problem.to_owned(),
+        value: serde_json::to_string(&setup.live).unwrap_or_default(),
+        problem,
     })
 }
 

@@ -4,12 +4,22 @@ mod discovery;
 mod load;
 mod player;
 
+use std::fmt;
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 pub use self::load::PageLoad;
 
 /// As many connections browsers have to a server over HTTP/1.1.
 pub const HTTP1_CONNECTIONS: usize = 6;
+
+/// The highest rate of a live stream.
+const MOST_RATE_BPS: u64 = 10_000_000_000;
+/// The longest segment.
+const MOST_SEGMENT_MS: u64 = 3_600_000;
+/// The most segments that are made when a client begins.
+const MOST_INITIAL: u64 = 1000;
 
 /// A resource of a page, as far as a client has to know of it before it is there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,10 +43,46 @@ pub struct Resource {
 pub struct LiveStream {
     /// For how long a segment plays, in milliseconds.
     pub segment_ms: u64,
-    /// So many segments are there when the client begins.
-    pub there: u64,
+    /// So many segments are made when the client begins.
+    pub initial_segments: u64,
     /// What segments take to be played as they come, in bits per second, the lowest first.
     pub rates_bps: Vec<u64>,
+}
+
+impl LiveStream {
+    /// Bytes of a segment at a rate, rounded down.
+    #[must_use]
+    pub fn segment_bytes(&self, rate_bps: u64) -> u64 {
+        rate_bps * self.segment_ms / 8000
+    }
+
+    /// When a segment is made, since the client began.
+    #[must_use]
+    pub fn made(&self, segment: u64) -> Duration {
+        let made_after = (segment + 1).saturating_sub(self.initial_segments);
+        Duration::from_millis(made_after * self.segment_ms)
+    }
+
+    /// What is wrong with a stream that has so many requests, if anything.
+    #[must_use]
+    pub fn problem(&self, requests: usize) -> Option<String> {
+        let rates = &self.rates_bps;
+        let problem = if rates.is_empty() || !rates.is_sorted() {
+            "rates_bps: there must be one, and the lowest first".to_owned()
+        } else if !(1..=MOST_RATE_BPS).contains(&rates[0]) || rates[rates.len() - 1] > MOST_RATE_BPS
+        {
+            format!("rates_bps: they are 1 to {MOST_RATE_BPS}")
+        } else if !(1..=MOST_SEGMENT_MS).contains(&self.segment_ms) {
+            format!("segment_ms: it is 1 to {MOST_SEGMENT_MS}")
+        } else if !(1..=MOST_INITIAL).contains(&self.initial_segments) {
+            format!("initial_segments: it is 1 to {MOST_INITIAL}")
+        } else if !requests.is_multiple_of(rates.len()) {
+            "there must be a request for each segment at each rate".to_owned()
+        } else {
+            return None;
+        };
+        Some(problem)
+    }
 }
 
 impl Resource {
@@ -55,6 +101,41 @@ impl Resource {
         let incremental = if self.incremental { ", i" } else { "" };
         format!("u={}{incremental}", self.urgency)
     }
+}
+
+/// What decides on what is asked for when.
+trait Plan: fmt::Debug {
+    /// The client begins.
+    fn start(&mut self, now: Duration);
+
+    /// The number of the next request, if one is to be made: it is under way then.
+    fn ask(&mut self, now: Duration) -> Option<usize>;
+
+    /// How many are to be asked for as soon as that can be.
+    fn ready(&mut self, now: Duration) -> usize;
+
+    /// How many were asked for and have not ended.
+    fn under_way(&self) -> usize;
+
+    /// So many bytes of a reply have come.
+    fn arrived(&mut self, now: Duration, number: usize, bytes: u64);
+
+    /// A reply has come to its end; `None`: not whole.
+    fn ended(&mut self, now: Duration, number: usize, came: Option<Delivery>);
+
+    /// When there is more to be asked for, though nothing comes.
+    fn next_wake(&self, now: Duration) -> Option<Duration>;
+
+    /// Whether all that was to be asked for has ended.
+    fn is_done(&self) -> bool;
+}
+
+/// The delivery of a reply that came whole.
+#[derive(Debug, Clone, Copy)]
+struct Delivery {
+    /// From the first byte of the response to the last one.
+    took: Duration,
+    bytes: u64,
 }
 
 /// The headers that a browser sends with every request, by their names, and `priority`: HTTP/1.1

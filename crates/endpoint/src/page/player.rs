@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::LiveStream;
+use super::{Delivery, LiveStream, Plan};
 
 /// A rate may be so much of what came through lately, in percent; as dash.js 4 has it by default.
 const SAFE_PERCENT: u64 = 90;
@@ -27,14 +27,6 @@ pub struct Player {
     is_broken: bool,
 }
 
-/// A segment that came whole.
-#[derive(Debug, Clone, Copy)]
-pub struct Came {
-    /// From the first byte of its response to the last one.
-    pub took: Duration,
-    pub bytes: u64,
-}
-
 impl Player {
     /// Nothing of the stream was asked for; it has so many requests.
     #[must_use]
@@ -51,67 +43,10 @@ impl Player {
         }
     }
 
-    /// The client begins.
-    pub fn start(&mut self, now: Duration) {
-        self.began = now;
-    }
-
-    /// The number of the next request, if one is to be made: it is under way then.
-    pub fn ask(&mut self, now: Duration) -> Option<usize> {
-        if self.due().is_none_or(|due| due > now) {
-            return None;
-        }
-        let rates = &self.stream.rates_bps;
-        let number = usize::try_from(self.next).expect("there are as many requests");
-        let number = number * rates.len() + self.rate();
-        self.next += 1;
-        self.is_under_way = true;
-        Some(number)
-    }
-
-    /// How many are to be asked for as soon as that can be.
-    #[must_use]
-    pub fn ready(&self, now: Duration) -> usize {
-        usize::from(self.due().is_some_and(|due| due <= now))
-    }
-
-    /// How many were asked for and have not ended.
-    #[must_use]
-    pub fn under_way(&self) -> usize {
-        usize::from(self.is_under_way)
-    }
-
-    /// The segment has ended, and came whole unless it is `None`.
-    pub fn ended(&mut self, came: Option<Came>) {
-        self.is_under_way = false;
-        let Some(came) = came else {
-            self.is_broken = true;
-            return;
-        };
-        let nanos = came.took.max(SHORTEST).as_nanos();
-        let throughput = u128::from(came.bytes) * 8 * 1_000_000_000 / nanos;
-        if self.throughputs.len() == LATELY {
-            self.throughputs.pop_front();
-        }
-        let throughput = u64::try_from(throughput).unwrap_or(u64::MAX);
-        self.throughputs.push_back(throughput);
-    }
-
     /// When the next request is to be made, if none is under way; it may be past.
-    #[must_use]
-    pub fn due(&self) -> Option<Duration> {
-        if self.is_done() || self.is_under_way {
-            return None;
-        }
-        // It is made when its successor begins, and the first of them are there.
-        let made_after = (self.next + 1).saturating_sub(self.stream.there);
-        Some(self.began + Duration::from_millis(made_after * self.stream.segment_ms))
-    }
-
-    /// Whether all has come, or no more will.
-    #[must_use]
-    pub fn is_done(&self) -> bool {
-        !self.is_under_way && (self.is_broken || self.next == self.segments)
+    fn due(&self) -> Option<Duration> {
+        let is_next = !self.is_done() && !self.is_under_way;
+        is_next.then(|| self.began + self.stream.made(self.next))
     }
 
     /// The number of the rate for the next segment: the highest that what came lately allows.
@@ -130,6 +65,57 @@ impl Player {
     }
 }
 
+impl Plan for Player {
+    fn start(&mut self, now: Duration) {
+        self.began = now;
+    }
+
+    fn ask(&mut self, now: Duration) -> Option<usize> {
+        if self.due().is_none_or(|due| due > now) {
+            return None;
+        }
+        let rates = &self.stream.rates_bps;
+        let number = usize::try_from(self.next).expect("there are as many requests");
+        let number = number * rates.len() + self.rate();
+        self.next += 1;
+        self.is_under_way = true;
+        Some(number)
+    }
+
+    fn ready(&mut self, now: Duration) -> usize {
+        usize::from(self.due().is_some_and(|due| due <= now))
+    }
+
+    fn under_way(&self) -> usize {
+        usize::from(self.is_under_way)
+    }
+
+    fn ended(&mut self, _: Duration, _: usize, came: Option<Delivery>) {
+        self.is_under_way = false;
+        let Some(came) = came else {
+            self.is_broken = true;
+            return;
+        };
+        let nanos = came.took.max(SHORTEST).as_nanos();
+        let throughput = u128::from(came.bytes) * 8 * 1_000_000_000 / nanos;
+        if self.throughputs.len() == LATELY {
+            self.throughputs.pop_front();
+        }
+        let throughput = u64::try_from(throughput).unwrap_or(u64::MAX);
+        self.throughputs.push_back(throughput);
+    }
+
+    fn arrived(&mut self, _: Duration, _: usize, _: u64) {}
+
+    fn next_wake(&self, now: Duration) -> Option<Duration> {
+        self.due().filter(|due| *due > now)
+    }
+
+    fn is_done(&self) -> bool {
+        !self.is_under_way && (self.is_broken || self.next == self.segments)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,7 +125,7 @@ mod tests {
     fn player(segments: usize) -> Player {
         let stream = LiveStream {
             segment_ms: 2000,
-            there: 2,
+            initial_segments: 2,
             rates_bps: RATES.to_vec(),
         };
         Player::new(stream, segments * RATES.len())
@@ -152,10 +138,11 @@ mod tests {
     /// Lets a segment come, which took `ms`.
     fn comes(player: &mut Player, number: usize, ms: u64) {
         let bytes = RATES[number % RATES.len()] * 2 / 8;
-        player.ended(Some(Came {
+        let came = Delivery {
             took: at(ms),
             bytes,
-        }));
+        };
+        player.ended(at(0), number, Some(came));
     }
 
     #[test]
@@ -207,7 +194,7 @@ mod tests {
         let mut player = player(4);
         player.start(at(0));
         assert_eq!(player.ask(at(0)), Some(0));
-        player.ended(None);
+        player.ended(at(10), 0, None);
         assert!(player.is_done() && player.ask(at(9999)).is_none());
     }
 }

@@ -144,6 +144,7 @@ impl Side {
             alpn: hq_interop(),
             page: Vec::new(),
             live: None,
+            frames: None,
         })?;
         let mut options = Options::new(BTreeMap::new());
         let mut application = Application::new(&setup, &mut options)?;

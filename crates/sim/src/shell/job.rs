@@ -97,6 +97,7 @@ impl ShellJob {
             alpn: hq_interop(),
             page: Vec::new(),
             live: None,
+            frames: None,
         }
     }
 }

@@ -1,9 +1,10 @@
-//! The requests of a page, as its client reports them: `requests.json` of a trial.
+//! The requests of a page or a live stream, as its client reports them: `requests.json` of a trial.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
+use bentpipe_endpoint::LiveStream;
 use bentpipe_endpoint::contract::RequestReport;
 use bentpipe_units::Time;
 
@@ -15,15 +16,41 @@ use crate::schema::{PageRequest, PageRequests};
 const FORMAT: u64 = 1;
 
 impl PageRequests {
-    /// Those of the page of `flow`, of which its client says `reports`; its first packet was sent at `start`. None if
-    /// there is no page, or the client does not report on each of its resources.
+    /// Those of the page or the live stream of `flow`, of which its client says `reports`; its first packet was sent at
+    /// `start`. None if there is neither, or the client does not report on each request.
     pub fn new(flow: &FlowJob, reports: &[RequestReport], start: Time) -> Option<Self> {
+        if let Some(stream) = &flow.live {
+            return Self::of_segments(flow, stream, reports, start);
+        }
         if flow.page.is_empty() || [flow.requests.len(), reports.len()] != [flow.page.len(); 2] {
             return None;
         }
         let requests = (0..).zip(&flow.page).zip(reports);
         let requests = requests
             .map(|((number, resource), report)| request(flow, number, resource, report, start));
+        Some(Self {
+            format: FORMAT,
+            requests: requests.collect(),
+        })
+    }
+
+    /// Those of the segments that were asked for.
+    fn of_segments(
+        flow: &FlowJob,
+        stream: &LiveStream,
+        reports: &[RequestReport],
+        start: Time,
+    ) -> Option<Self> {
+        if reports.len() != flow.requests.len() {
+            return None;
+        }
+        let rates = stream.rates_bps.iter().cycle();
+        let requests = (0..).zip(reports).zip(rates);
+        let requests = requests.filter(|((_, report), _)| report.asked_ns.is_some());
+        let requests = requests.map(|((number, report), rate)| {
+            let segment = PageResource::segment(stream.segment_bytes(*rate));
+            request(flow, number, &segment, report, start)
+        });
         Some(Self {
             format: FORMAT,
             requests: requests.collect(),

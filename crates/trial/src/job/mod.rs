@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-use bentpipe_endpoint::LiveStream;
+use bentpipe_endpoint::{FrameStream, LiveStream};
 use bentpipe_link::{HostName, Scenario};
 use bentpipe_units::{Span, Time};
 use bentpipe_wire::IpVersion;
@@ -120,6 +120,9 @@ pub struct FlowJob {
     /// The live stream, if it is one: its requests are segments in their order, each at every rate.
     #[serde(default)]
     pub live: Option<LiveStream>,
+    /// The stream of frames, if it is one: its requests are frames in their order.
+    #[serde(default)]
+    pub frames: Option<FrameStream>,
     /// When it begins.
     #[serde(default)]
     pub start_ns: u64,
@@ -142,7 +145,7 @@ impl FlowJob {
     /// Whether its client says what came when: measures hang on that.
     #[must_use]
     pub fn is_reported(&self) -> bool {
-        !self.page.is_empty() || self.live.is_some()
+        !self.page.is_empty() || self.live.is_some() || self.frames.is_some()
     }
 
     /// The variant that plays `role`.

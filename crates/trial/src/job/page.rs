@@ -47,6 +47,20 @@ pub struct PageResource {
 }
 
 impl PageResource {
+    /// A segment of a live stream.
+    #[must_use]
+    pub fn segment(bytes: u64) -> Self {
+        Self {
+            kind: ResourceType::Media,
+            bytes,
+            initiator: None,
+            found_after_bytes: None,
+            wait_ms: 0,
+            urgency: 3,
+            incremental: false,
+        }
+    }
+
     /// What a client is told of it.
     #[must_use]
     pub fn discovery(&self) -> Resource {

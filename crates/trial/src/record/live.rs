@@ -31,21 +31,21 @@ struct Segment {
 }
 
 impl Playback {
-    /// That of a flow that began at `start`. The stream's time counts from there, too.
-    pub fn of(flow: &FlowJob, verdict: &Verdict, start: Time) -> Self {
+    /// That of a flow that began at `start` and ended at `end`. The stream's time counts from its begin, too.
+    pub fn of(flow: &FlowJob, verdict: &Verdict, [start, end]: [Time; 2]) -> Self {
         let requests = &verdict.client.requests;
         match &flow.live {
             Some(stream) if requests.len() == flow.requests.len() => {
-                Self::new(stream, requests, start)
+                Self::new(stream, requests, [start, end])
             }
             _ => Self::default(),
         }
     }
 
-    fn new(stream: &LiveStream, requests: &[RequestReport], start: Time) -> Self {
+    fn new(stream: &LiveStream, requests: &[RequestReport], [start, end]: [Time; 2]) -> Self {
         let whole = |(rate, it): (&u64, &RequestReport)| {
-            let bytes = bytes_of(stream, *rate);
-            let came = it.last_byte_ns.filter(|_| it.bytes == bytes)?;
+            let is_whole = it.bytes == stream.segment_bytes(*rate);
+            let came = it.last_byte_ns.filter(|_| is_whole)?;
             Some(Segment {
                 came_ns: came.saturating_sub(start.as_nanos()),
                 rate_bps: *rate,
@@ -70,13 +70,19 @@ impl Playback {
             }
             due += lasts;
         }
+        let played_after = due - lasts * came.len() as u64;
+        // What was played is over, and the next one had not come at the end.
+        let end = end.as_nanos().saturating_sub(start.as_nanos());
+        if came.len() < count && end > due {
+            stalls += 1;
+            stalled += end - due;
+        }
         let changes = came
             .windows(2)
             .filter(|it| it[0].rate_bps != it[1].rate_bps);
         let rates: u64 = came.iter().map(|it| it.rate_bps).sum();
         // What is played now was made so long ago: the first segment began so many segments before the client did.
-        let played_after = due - lasts * came.len() as u64;
-        let latency = played_after + stream.there * lasts;
+        let latency = played_after + stream.initial_segments * lasts;
         let last = came.last().map(|it| seconds(it.came_ns));
         Self {
             startup_s: Some(seconds(first.came_ns)),
@@ -88,11 +94,6 @@ impl Playback {
             end_s: last.filter(|_| came.len() == count),
         }
     }
-}
-
-/// Bytes of a segment at a rate, rounded down.
-fn bytes_of(stream: &LiveStream, rate_bps: u64) -> u64 {
-    rate_bps * stream.segment_ms / 8000
 }
 
 #[cfg(test)]
@@ -126,14 +127,11 @@ mod tests {
     fn playback(segments: &[(Option<f64>, usize)]) -> Playback {
         let stream = LiveStream {
             segment_ms: 2000,
-            there: 3,
+            initial_segments: 3,
             rates_bps: RATES.to_vec(),
         };
-        Playback::new(
-            &stream,
-            &requests(segments),
-            Time::from_nanos(1_000_000_000),
-        )
+        let ends = [1, 10].map(|it| Time::from_nanos(it * 1_000_000_000));
+        Playback::new(&stream, &requests(segments), ends)
     }
 
     #[test]
@@ -159,10 +157,9 @@ mod tests {
     #[test]
     fn what_is_behind_a_missing_segment_is_not_played() {
         let cut = playback(&[(Some(2.0), 0), (None, 0), (Some(9.0), 1)]);
-        assert_eq!(
-            (cut.startup_s, cut.stalls, cut.end_s),
-            (Some(1.0), Some(0), None)
-        );
+        assert_eq!((cut.startup_s, cut.end_s), (Some(1.0), None));
+        let stalled = (cut.stalls, cut.stalled_s);
+        assert_eq!(stalled, (Some(1), Some(6.0)), "from 3 s to the end");
         assert_eq!(cut.media_rate_bps, Some(1_000_000.0));
         assert_eq!(playback(&[(None, 0)]), Playback::default());
     }

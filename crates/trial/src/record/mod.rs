@@ -3,6 +3,7 @@
 //! file each, of all together.
 
 mod flows;
+mod frames;
 mod hops;
 mod link_facts;
 mod live;
@@ -19,6 +20,7 @@ use bentpipe_link::HostName;
 use bentpipe_units::Time;
 
 use self::flows::{detail, fairness, outcome};
+use self::frames::FrameArrivals;
 use self::hops::{hops, proxies, sent};
 use self::link_facts::{MeasuredFiles, client_facts};
 use self::live::Playback;
@@ -56,18 +58,67 @@ fn is_readable(here: &HopObservation, measured: &[&DecodedConnection]) -> bool {
     here.is_readable && !measured.iter().any(is_sealed)
 }
 
-/// What the client's requests of a page or a live stream come to.
-fn of_requests(job: &Job, finished: &FinishedTrial, start: Time) -> (PageTimes, Playback) {
-    let (flow, verdict) = (job.measured(), &finished.measured().verdict);
-    let page = PageTimes::of(flow, verdict, start);
-    (page, Playback::of(flow, verdict, start))
+/// The measures of requests that the client reports on.
+struct OfRequests {
+    page: PageTimes,
+    playback: Playback,
+    arrivals: FrameArrivals,
+}
+
+impl OfRequests {
+    /// Those of the flow that is measured and began at `start`.
+    fn new(job: &Job, finished: &FinishedTrial, start: Time) -> Self {
+        let (flow, verdict) = (job.measured(), &finished.measured().verdict);
+        let end = finished
+            .observation
+            .as_ref()
+            .map_or(start, |it| it.flows[0].end);
+        Self {
+            page: PageTimes::of(flow, verdict, start),
+            playback: Playback::of(flow, verdict, [start, end]),
+            arrivals: FrameArrivals::of(flow, verdict, start),
+        }
+    }
+
+    /// The record with these measures.
+    fn complete(self, record: TrialResult) -> TrialResult {
+        TrialResult {
+            rs_s: self.page.rs_s,
+            fcp_s: self.page.fcp_s,
+            lcp_s: self.page.lcp_s,
+            dcl_s: self.page.dcl_s,
+            plt_s: self.page.plt_s,
+            requests_at_once: self.page.requests_at_once,
+            startup_s: self.playback.startup_s,
+            stalls: self.playback.stalls,
+            stalled_s: self.playback.stalled_s,
+            media_rate_bps: self.playback.media_rate_bps,
+            rate_changes: self.playback.rate_changes,
+            latency_s: self.playback.latency_s,
+            frames: self.arrivals.frames,
+            late_frames: self.arrivals.late_frames,
+            lost_frames: self.arrivals.lost_frames,
+            frame_age_median_s: self.arrivals.frame_age_median_s,
+            frame_age_p95_s: self.arrivals.frame_age_p95_s,
+            frame_age_p99_s: self.arrivals.frame_age_p99_s,
+            frame_age_max_s: self.arrivals.frame_age_max_s,
+            ..record
+        }
+    }
+
+    /// Until all was there.
+    fn end_s(&self) -> Option<f64> {
+        let ends = [self.page.plt_s, self.playback.end_s, self.arrivals.end_s];
+        ends.into_iter().flatten().next()
+    }
 }
 
 /// What is measured of the files of a flow that began at `start`.
 fn measured_files(job: &Job, flow: &FinishedFlow, start: Option<Time>) -> MeasuredFiles {
     let measured = job.measured();
     // Nobody knows beforehand how much it will be.
-    let is_open = measured.duration_ns.is_some() || measured.live.is_some();
+    let is_open =
+        measured.duration_ns.is_some() || measured.live.is_some() || measured.frames.is_some();
     MeasuredFiles {
         testcase: measured.testcase_facts,
         size_bytes: Some(flow.measured_bytes).filter(|_| !is_open),
@@ -96,10 +147,10 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
     let facts = client_facts(job, files);
     let seen = is_readable(here, &measured).then(|| on_wire(&measured, &facts));
     let (metrics, findings) = seen.flatten().unzip();
-    let (page, playback) = of_requests(job, finished, files.start);
+    let said = OfRequests::new(job, finished, files.start);
     let mut times = times(job, finished, metrics.as_ref(), start);
     if job.measured().is_reported() {
-        times = times.of_requests(page.plt_s.or(playback.end_s));
+        times = times.of_requests(said.end_s());
     }
     let (bytes, end) = moved(job, finished, files, &mut times);
     let sent = metrics.as_ref().map(|it: &Metrics| sent(it, testcase));
@@ -114,7 +165,7 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
     let [client, server] = [0, job.proxies.len() + 1];
     let (client_version, client_driver) = words_of(flow, client);
     let (server_version, server_driver) = words_of(flow, server);
-    TrialResult {
+    said.complete(TrialResult {
         outcome: outcome(finished),
         detail: detail(job, finished),
         transport: job.measured().transport.clone(),
@@ -131,18 +182,6 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
         share_of_limit: limit_s
             .zip(times.completion_s)
             .map(|(limit, completion)| limit / completion),
-        rs_s: page.rs_s,
-        fcp_s: page.fcp_s,
-        lcp_s: page.lcp_s,
-        dcl_s: page.dcl_s,
-        plt_s: page.plt_s,
-        requests_at_once: page.requests_at_once,
-        startup_s: playback.startup_s,
-        stalls: playback.stalls,
-        stalled_s: playback.stalled_s,
-        media_rate_bps: playback.media_rate_bps,
-        rate_changes: playback.rate_changes,
-        latency_s: playback.latency_s,
         connections: connections.as_ref().map(|all| all.len() as u64),
         resumed: second.and_then(|it| it.establishment.resumed),
         zero_rtt_bytes: measured
@@ -184,7 +223,8 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
         fidelity: observation
             .map(|it| it.fidelity.clone())
             .unwrap_or_default(),
-    }
+        ..TrialResult::default()
+    })
 }
 
 /// CPU time of this process so far.

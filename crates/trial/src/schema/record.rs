@@ -66,7 +66,7 @@ impl Outcome {
 }
 
 /// One trial: which it was, how it ended, what was measured.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct TrialResult {
     /// In one word.
     pub outcome: Outcome,
@@ -86,7 +86,8 @@ pub struct TrialResult {
     pub handshake_s: Option<f64>,
     /// Until the first packet with data of the reply arrives.
     pub ttfb_s: Option<f64>,
-    /// Until no byte of the reply is missing; of a page `plt_s`.
+    /// Until no byte of the reply is missing; of a page `plt_s`; of a live stream until its last
+    /// segment is there, of frames until the last of them came.
     pub completion_s: Option<f64>,
     /// From that first packet to that last byte. Null: also of pages, whose resources wait for one
     /// another.
@@ -143,8 +144,24 @@ pub struct TrialResult {
     /// How long before it was shown at the end what was shown had been made. Null: where no live
     /// stream was played.
     pub latency_s: Option<f64>,
-    /// That completed a handshake; over TCP there is one for each request but of pages. Null: where
-    /// none could be made out.
+    /// How many frames were to be made. Null: where there was no stream of frames.
+    pub frames: Option<u64>,
+    /// How many of them came whole, later than their deadline. Null: where there was no stream of
+    /// frames.
+    pub late_frames: Option<u64>,
+    /// How many of them never came whole. Null: where there was no stream of frames.
+    pub lost_frames: Option<u64>,
+    /// The median age of frames when they came, from when they were made to their last byte. Null:
+    /// where no frame came.
+    pub frame_age_median_s: Option<f64>,
+    /// The age that 95 % of the frames that came did not exceed. Null: where no frame came.
+    pub frame_age_p95_s: Option<f64>,
+    /// The age that 99 % of the frames that came did not exceed. Null: where no frame came.
+    pub frame_age_p99_s: Option<f64>,
+    /// The highest age of a frame that came. Null: where no frame came.
+    pub frame_age_max_s: Option<f64>,
+    /// That completed a handshake; over TCP there is one for each request, but of what is over
+    /// HTTP. Null: where none could be made out.
     pub connections: Option<u64>,
     /// Whether the server took the ticket, by its ServerHello. Null: where there was no second
     /// connection.
@@ -357,7 +374,7 @@ pub struct TunnelResult {
 }
 
 /// The counts of what the links of a hop did to packets.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct LinkCounts {
     /// IP packets sent towards the client, drops and losses included.
     pub forward_packets: u64,

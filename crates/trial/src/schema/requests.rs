@@ -13,7 +13,8 @@ use serde::Serialize;
 pub struct PageRequests {
     /// Of what format this file is: the number at the top of this page.
     pub format: u64,
-    /// One for each resource, in the order of the page, its document first.
+    /// One for each resource, in the order of the page, its document first; of a live stream one
+    /// for each segment that was asked for, of type `media`.
     pub requests: Vec<PageRequest>,
 }
 

@@ -10,7 +10,9 @@ use std::fs;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::slice;
 
+use bentpipe_endpoint::LiveStream;
 use bentpipe_endpoint::contract::{CONTRACT, ProxyHello};
 use bentpipe_link::HostName;
 use bentpipe_units::Span;
@@ -20,6 +22,7 @@ use crate::job::{EPOCH_UNIX_S, FlowJob, Job, PageResource, Role, Variant};
 
 const PAGE: &str = "page.json";
 const LIVE: &str = "live.json";
+const FRAMES: &str = "frames.json";
 const REPORT: &str = "report.json";
 const PICTURE: &str = "page.png";
 
@@ -69,7 +72,11 @@ impl<'a> FlowSetup<'a> {
             fs::write(setup.scratch.join(PAGE), serde_json::to_vec(&page)?)?;
         }
         if let Some(live) = &flow.live {
+            check_live(live, &setup)?;
             fs::write(setup.scratch.join(LIVE), serde_json::to_vec(live)?)?;
+        }
+        if let Some(frames) = &flow.frames {
+            fs::write(setup.scratch.join(FRAMES), serde_json::to_vec(frames)?)?;
         }
         Ok(setup)
     }
@@ -86,7 +93,19 @@ impl<'a> FlowSetup<'a> {
         (self.flow.live.is_some()).then(|| self.scratch.join(LIVE))
     }
 
-    /// The file that a client in socket mode leaves its report of a page or a live stream in.
+    /// The file of the stream of frames that both ends in socket mode are told; none for any other workload.
+    #[must_use]
+    pub fn frames(&self) -> Option<PathBuf> {
+        (self.flow.frames.is_some()).then(|| self.scratch.join(FRAMES))
+    }
+
+    /// Whether `role` is told the requests: of frames both are.
+    #[must_use]
+    pub fn asks(&self, role: Role) -> bool {
+        role == Role::Client || self.flow.frames.is_some()
+    }
+
+    /// The file that a client in socket mode leaves its report of a page, of frames or a live stream in.
     #[must_use]
     pub fn report(&self) -> Option<PathBuf> {
         self.flow.is_reported().then(|| self.scratch.join(REPORT))
@@ -287,4 +306,21 @@ impl<'a> FlowSetup<'a> {
     pub fn key_log(&self, host: HostName) -> PathBuf {
         self.scratch.join(format!("{host}.keys"))
     }
+}
+
+/// An error if a live stream is none, or its files have other sizes than its rates say.
+fn check_live(stream: &LiveStream, setup: &FlowSetup) -> Result<(), Box<dyn Error>> {
+    let flow = setup.flow;
+    if let Some(problem) = stream.problem(flow.requests.len()) {
+        return Err(format!("the job: flows[{}].live: {problem}", setup.number).into());
+    }
+    for (path, rate) in flow.requests.iter().zip(stream.rates_bps.iter().cycle()) {
+        let bytes = served_files::size_of(&setup.www, slice::from_ref(path))?;
+        let wanted = stream.segment_bytes(*rate);
+        if bytes != wanted {
+            let what = format!("{path} has {bytes} bytes, and at {rate} bit/s it has {wanted}");
+            return Err(format!("the job: flows[{}].live: {what}", setup.number).into());
+        }
+    }
+    Ok(())
 }

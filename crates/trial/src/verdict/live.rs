@@ -2,14 +2,15 @@
 
 use std::fs;
 use std::io;
+use std::time::Duration;
 
-use bentpipe_endpoint::HTTP1_CONNECTIONS;
 use bentpipe_endpoint::contract::RequestReport;
+use bentpipe_endpoint::{HTTP1_CONNECTIONS, LiveStream};
 
 use super::verifier::{Kind, ProofFailure, Verifier};
 use super::{files, page};
 use crate::evidence::DecodedConnection;
-use crate::job::{Role, TestCaseFacts};
+use crate::job::{FlowJob, Role, TestCaseFacts};
 use crate::schema::Outcome;
 use crate::setup::FlowSetup;
 
@@ -33,28 +34,25 @@ impl Verifier for Live {
             let stored = downloads.join(path.trim_start_matches('/'));
             fs::symlink_metadata(stored).is_ok()
         };
-        let mut played = Vec::new();
-        for (number, all) in setup.flow().segments().enumerate() {
-            let stored: Vec<&String> = all.iter().filter(is_there).collect();
-            match stored[..] {
-                [one] => played.push(one.clone()),
-                [] => {
-                    let what = format!("segment {number}: nothing was stored");
-                    return Ok(Some((Outcome::MissingFile, what)));
-                }
-                _ => {
-                    let what = format!("segment {number}: it came at {} rates", stored.len());
-                    return Ok(Some((Outcome::Unproven, what)));
-                }
+        for (number, all) in (1..).zip(setup.flow().segments()) {
+            let stored: Vec<String> = all.iter().filter(is_there).cloned().collect();
+            if let Some(wrong) = files::of_these(setup, &stored)? {
+                return Ok(Some(wrong));
             }
+            let (outcome, what) = match stored.len() {
+                1 => continue,
+                0 => (Outcome::MissingFile, "nothing was stored".to_owned()),
+                rates => (Outcome::Unproven, format!("it came at {rates} rates")),
+            };
+            return Ok(Some((outcome, format!("segment {number}: {what}"))));
         }
-        files::of_these(setup, &played)
+        Ok(None)
     }
 
     fn is_told(&self, requests: &[RequestReport]) -> bool {
+        let is_timed = |it: &RequestReport| it.first_byte_ns.is_some() && it.last_byte_ns.is_some();
         let mut asked = requests.iter().filter(|it| it.asked_ns.is_some());
-        requests.iter().any(|it| it.asked_ns.is_some())
-            && asked.all(|it| it.first_byte_ns.is_some() && it.last_byte_ns.is_some())
+        asked.clone().next().is_some() && asked.all(is_timed)
     }
 
     fn shown(&self, setup: &FlowSetup, seen: &[DecodedConnection]) -> Result<(), ProofFailure> {
@@ -69,5 +67,96 @@ impl Verifier for Live {
         Err(ProofFailure::Other(format!(
             "expected {expected} with replies, saw {carried} that carry anything"
         )))
+    }
+
+    fn disobeyed(&self, flow: &FlowJob, requests: &[RequestReport]) -> Option<String> {
+        let stream = flow.live.as_ref()?;
+        disobeyed(stream, requests, flow.start_ns)
+    }
+}
+
+/// What a client did against the rules of the contract, by its own words: each segment is asked for once, when it is made
+/// and the one before has ended. It did not begin before `start_ns`.
+fn disobeyed(stream: &LiveStream, requests: &[RequestReport], start_ns: u64) -> Option<String> {
+    let mut before = start_ns;
+    for (segment, all) in (0..).zip(requests.chunks(stream.rates_bps.len())) {
+        let asked: Vec<_> = all
+            .iter()
+            .filter_map(|it| Some((it.asked_ns?, it)))
+            .collect();
+        let [(at, one)] = asked[..] else {
+            let times = asked.len();
+            return Some(format!(
+                "segment {}: it was asked for {times} times",
+                segment + 1
+            ));
+        };
+        let made = Duration::from_nanos(start_ns) + stream.made(segment);
+        let what = if Duration::from_nanos(at) < made {
+            "before it was made"
+        } else if at < before {
+            "before the last one had ended"
+        } else {
+            before = one.last_byte_ns.unwrap_or(u64::MAX);
+            continue;
+        };
+        return Some(format!("segment {}: it was asked for {what}", segment + 1));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Requests of segments at two rates, of which the first is asked for: when that is, and when it has come, in
+    /// seconds.
+    fn requests(times: &[(u64, u64)]) -> Vec<RequestReport> {
+        let one = |&(asked, last): &(u64, u64)| {
+            let asked = RequestReport {
+                asked_ns: Some(asked * 1_000_000_000),
+                first_byte_ns: Some(last * 1_000_000_000),
+                last_byte_ns: Some(last * 1_000_000_000),
+                ..RequestReport::default()
+            };
+            [asked, RequestReport::default()]
+        };
+        times.iter().flat_map(one).collect()
+    }
+
+    fn wrong(requests: &[RequestReport]) -> Option<String> {
+        let stream = LiveStream {
+            segment_ms: 2000,
+            initial_segments: 2,
+            rates_bps: vec![1, 2],
+        };
+        disobeyed(&stream, requests, 1_000_000_000)
+    }
+
+    #[test]
+    fn each_segment_is_asked_for_once_in_its_time() {
+        let good = requests(&[(1, 2), (2, 2), (3, 4), (5, 6)]);
+        assert_eq!(wrong(&good), None);
+        let early = requests(&[(1, 1), (1, 2), (2, 3)]);
+        assert!(
+            wrong(&early).is_some_and(|it| it == "segment 3: it was asked for before it was made")
+        );
+        let at_once = requests(&[(1, 3), (2, 3)]);
+        let said = wrong(&at_once);
+        assert!(said.is_some_and(|it| it.ends_with("before the last one had ended")));
+        let mut twice = good.clone();
+        twice[3] = twice[2].clone();
+        assert!(wrong(&twice).is_some_and(|it| it == "segment 2: it was asked for 2 times"));
+        let mut never = good;
+        never[0] = RequestReport::default();
+        assert!(wrong(&never).is_some_and(|it| it == "segment 1: it was asked for 0 times"));
+    }
+
+    #[test]
+    fn a_client_says_when_what_it_asked_for_came() {
+        let mut said = requests(&[(1, 2), (2, 3)]);
+        assert!(Live.is_told(&said));
+        said[2].last_byte_ns = None;
+        assert!(!Live.is_told(&said) && !Live.is_told(&[RequestReport::default()]));
     }
 }

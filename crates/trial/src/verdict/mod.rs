@@ -2,6 +2,7 @@
 //! `schemas/record.toml`), by its end, the files that arrived, and what the wire shows.
 
 mod files;
+mod frames;
 mod live;
 mod page;
 mod verifier;

@@ -4,7 +4,7 @@ use std::io;
 
 use bentpipe_endpoint::contract::RequestReport;
 
-use super::{files, live, page};
+use super::{Verdict, files, frames, live, page};
 use crate::evidence::DecodedConnection;
 use crate::job::{FlowJob, TestCaseFacts};
 use crate::schema::Outcome;
@@ -16,7 +16,7 @@ pub(crate) struct Kind {
     pub verifiers: &'static [(&'static str, &'static dyn Verifier)],
 }
 
-const KINDS: [Kind; 3] = [files::KIND, page::KIND, live::KIND];
+const KINDS: [Kind; 4] = [files::KIND, page::KIND, live::KIND, frames::KIND];
 
 /// The reason why nothing was proved.
 #[derive(Debug, PartialEq, Eq)]
@@ -38,6 +38,18 @@ pub(crate) trait Verifier: Sync {
     /// Whether the client reports when what it asked for arrived, as far as measures need it.
     fn is_told(&self, requests: &[RequestReport]) -> bool {
         requests.iter().all(|it| it.last_byte_ns.is_some())
+    }
+
+    /// What is missing at the end, where what arrived alone does not say.
+    fn unfinished(&self, verdict: &Verdict) -> Option<(Outcome, String)> {
+        let _ = verdict;
+        None
+    }
+
+    /// What the client did against the rules of the test case, by what it says itself.
+    fn disobeyed(&self, flow: &FlowJob, requests: &[RequestReport]) -> Option<String> {
+        let _ = (flow, requests);
+        None
     }
 
     /// Whether the wire of the client's hop shows what the test case asks for. All has arrived when

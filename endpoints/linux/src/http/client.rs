@@ -2,6 +2,9 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use bentpipe_endpoint::contract::Bye;
@@ -10,6 +13,8 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode};
+use signal_hook::consts::SIGTERM;
+use signal_hook::iterator::Signals;
 use tokio::sync::Notify;
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::timeout;
@@ -23,14 +28,16 @@ use crate::kernel::Kernel;
 const LONG: Duration = Duration::from_secs(3600);
 
 /// Loads the page over so many connections of HTTP/1.1 at most, or one of HTTP/2, and leaves its
-/// report.
+/// report, also when it is told to end.
 pub fn load(setup: &Setup, kernel: &Kernel, parallel: usize) -> Result<(), EndpointError> {
     let is_http2 = setup.alpn == H2;
+    let is_told_to_end = Arc::new(AtomicBool::new(false));
     let tls = || crate::client::tls(setup, kernel);
     let client = Rc::new(Client {
         clock: setup.clock.clone(),
         load: RefCell::new(PageLoad::new(setup)?),
-        news: Notify::new(),
+        news: told_to_end(is_told_to_end.clone())?,
+        is_told_to_end,
         pool: RefCell::new(Pool::new(if is_http2 { 1 } else { parallel })),
         is_http2,
         connector: Connector {
@@ -54,11 +61,25 @@ pub fn load(setup: &Setup, kernel: &Kernel, parallel: usize) -> Result<(), Endpo
     failure.map_or(Ok(()), |words| Err(EndpointError::Failed(words)))
 }
 
+/// What is notified when SIGTERM comes, after `is_told` was set.
+fn told_to_end(is_told: Arc<AtomicBool>) -> Result<Arc<Notify>, EndpointError> {
+    let mut signals = Signals::new([SIGTERM]).map_err(EndpointError::io("waiting for SIGTERM"))?;
+    let news = Arc::new(Notify::new());
+    let told = news.clone();
+    thread::spawn(move || {
+        signals.forever().next();
+        is_told.store(true, Ordering::Release);
+        told.notify_one();
+    });
+    Ok(news)
+}
+
 struct Client {
     clock: Clock,
     load: RefCell<PageLoad>,
-    /// Something has come.
-    news: Notify,
+    /// Something has come, or SIGTERM.
+    news: Arc<Notify>,
+    is_told_to_end: Arc<AtomicBool>,
     pool: RefCell<Pool>,
     is_http2: bool,
     connector: Connector,
@@ -70,7 +91,7 @@ impl Client {
         loop {
             self.ask();
             let wake = self.load.borrow().next_wake();
-            if self.load.borrow().is_done() {
+            if self.load.borrow().is_done() || self.is_told_to_end.load(Ordering::Acquire) {
                 return;
             }
             let left = wake.map_or(LONG, |it| it.saturating_sub(self.now()));

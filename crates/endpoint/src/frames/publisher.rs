@@ -1,0 +1,318 @@
+//! The server: makes a frame in every interval, and sends it at once.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+use bytes::{BufMut, Bytes, BytesMut};
+
+use super::header::Header;
+use super::{Carrier, EXPIRED, FrameStream, QUESTION};
+use crate::contract::{Bye, Statistics};
+use crate::error::EndpointError;
+use crate::files::ServedFolder;
+use crate::setup::Setup;
+use crate::stack::{Closing, ConnectionKey, Event, Read, Stack, StreamKey};
+use crate::words::{describe, missing, nanos, path_of, wrong_request};
+
+/// A publisher of frames.
+#[derive(Debug)]
+pub struct Publisher {
+    stream: FrameStream,
+    frames: Vec<Bytes>,
+    /// The trial's time zero, since 1970.
+    zero: Duration,
+    /// What viewers have asked so far.
+    questions: BTreeMap<(ConnectionKey, StreamKey), Vec<u8>>,
+    viewings: BTreeMap<ConnectionKey, Viewing>,
+    connected_at: Option<Duration>,
+    open: BTreeSet<ConnectionKey>,
+    had_any: bool,
+    error: Option<String>,
+}
+
+/// What one viewer is sent.
+#[derive(Debug)]
+struct Viewing {
+    /// The stream of its question, which ends when all frames are over.
+    question: StreamKey,
+    began: Duration,
+    /// The next frame to be made.
+    next: usize,
+    /// Frames that no stream could be opened for yet.
+    waiting: VecDeque<(usize, Duration)>,
+    /// What is left of frames on streams.
+    sending: BTreeMap<StreamKey, Bytes>,
+    /// Streams, and when the time of their frames is over, the first first.
+    expiring: VecDeque<(Duration, StreamKey)>,
+    has_ended: bool,
+}
+
+impl Publisher {
+    /// A publisher of the files in `setup.www` that `setup.requests` name.
+    pub fn new(setup: &Setup, stream: FrameStream) -> Result<Self, EndpointError> {
+        let www = setup.www.as_deref().ok_or_else(|| missing("www"))?;
+        let mut folder = ServedFolder::new(www)?;
+        let mut load = |url: &String| {
+            let path = path_of(url);
+            let found = path.and_then(|path| folder.load(&path[1..]));
+            found.ok_or_else(|| wrong_request(url, "its path must name a file in www"))
+        };
+        let frames = setup.requests.iter().map(&mut load);
+        Ok(Self {
+            stream,
+            frames: frames.collect::<Result<_, _>>()?,
+            zero: setup.clock.start_unix(),
+            questions: BTreeMap::new(),
+            viewings: BTreeMap::new(),
+            connected_at: None,
+            open: BTreeSet::new(),
+            had_any: false,
+            error: None,
+        })
+    }
+
+    /// Tells it what happened at `now`.
+    pub fn handle(&mut self, stack: &mut impl Stack, now: Duration, event: &Event) {
+        match *event {
+            Event::Connected(connection) => {
+                self.connected_at.get_or_insert(now);
+                self.had_any = true;
+                self.open.insert(connection);
+            }
+            Event::Opened(connection, stream) => {
+                self.questions.insert((connection, stream), Vec::new());
+                self.listen(stack, now, connection, stream);
+            }
+            Event::Readable(connection, stream) => self.listen(stack, now, connection, stream),
+            Event::Writable(connection, stream) => {
+                if let Some(viewing) = self.viewings.get_mut(&connection) {
+                    viewing.send(stack, connection, stream);
+                }
+            }
+            Event::MoreStreams(connection) => self.advance_one(stack, now, connection),
+            Event::OpenedOneWay(connection, stream) => stack.stop(connection, stream, EXPIRED),
+            Event::Closed(connection, ref closing) => self.close(connection, closing),
+            Event::Ticket(_) | Event::EarlyDataRejected(_) | Event::DatagramFrame(..) => {}
+        }
+    }
+
+    /// Makes and gives up frames whose time has come.
+    pub fn advance(&mut self, stack: &mut impl Stack, now: Duration) {
+        for connection in self.viewings.keys().copied().collect::<Vec<_>>() {
+            self.advance_one(stack, now, connection);
+        }
+    }
+
+    /// When a frame is to be made or given up next.
+    #[must_use]
+    pub fn next_wake(&self) -> Option<Duration> {
+        let wakes = self.viewings.values().map(|it| self.next_wake_of(it));
+        wakes.flatten().min()
+    }
+
+    /// Whether there was a connection and there is none any more.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.had_any && self.open.is_empty()
+    }
+
+    /// Says what happened.
+    #[must_use]
+    pub fn finish(self) -> Bye {
+        Bye {
+            handshake_ns: self.connected_at.map(nanos),
+            requests: Vec::new(),
+            error: self.error,
+            statistics: Statistics::default(),
+        }
+    }
+
+    fn close(&mut self, connection: ConnectionKey, closing: &Closing) {
+        self.had_any = true;
+        self.open.remove(&connection);
+        self.viewings.remove(&connection);
+        self.questions.retain(|(owner, _), _| *owner != connection);
+        if !matches!(closing, Closing::Application { code: 0, .. }) {
+            self.error.get_or_insert(describe(closing));
+        }
+    }
+
+    /// Reads a question; one that is none is refused.
+    fn listen(
+        &mut self,
+        stack: &mut impl Stack,
+        now: Duration,
+        connection: ConnectionKey,
+        stream: StreamKey,
+    ) {
+        let Some(asked) = self.questions.get_mut(&(connection, stream)) else {
+            return;
+        };
+        let read = stack.read(connection, stream, &mut |bytes| asked.extend(bytes));
+        let is_wrong = !QUESTION.starts_with(asked);
+        match read {
+            Ok(Read::Finished) if *asked == QUESTION => {
+                self.questions.remove(&(connection, stream));
+                let viewing = Viewing::new(stream, now);
+                self.viewings.entry(connection).or_insert(viewing);
+                self.advance_one(stack, now, connection);
+            }
+            Ok(Read::Blocked) if !is_wrong => {}
+            _ => {
+                self.questions.remove(&(connection, stream));
+                stack.stop(connection, stream, EXPIRED);
+                stack.reset(connection, stream, EXPIRED);
+            }
+        }
+    }
+
+    fn next_wake_of(&self, viewing: &Viewing) -> Option<Duration> {
+        let made = (viewing.next < self.frames.len()).then(|| self.made(viewing, viewing.next));
+        let expires = viewing.expiring.front().map(|(at, _)| *at);
+        let ends = (!viewing.has_ended).then(|| self.end(viewing));
+        [made, expires, ends].into_iter().flatten().min()
+    }
+
+    /// When a frame is made.
+    fn made(&self, viewing: &Viewing, number: usize) -> Duration {
+        let number = u32::try_from(number).expect("a stream has fewer frames");
+        viewing.began + self.stream.interval() * number
+    }
+
+    /// When the time of the last frame is over.
+    fn end(&self, viewing: &Viewing) -> Duration {
+        self.made(viewing, self.frames.len().saturating_sub(1)) + self.stream.deadline()
+    }
+
+    fn advance_one(&mut self, stack: &mut impl Stack, now: Duration, connection: ConnectionKey) {
+        let Some(mut viewing) = self.viewings.remove(&connection) else {
+            return;
+        };
+        viewing.give_up(stack, now, connection);
+        while viewing.next < self.frames.len() && self.made(&viewing, viewing.next) <= now {
+            let made = self.made(&viewing, viewing.next);
+            viewing.waiting.push_back((viewing.next, made));
+            viewing.next += 1;
+        }
+        let deadline = self.stream.deadline();
+        viewing.waiting.retain(|(_, made)| *made + deadline > now);
+        while let Some(&(number, made)) = viewing.waiting.front() {
+            let is_sent = match self.stream.over {
+                Carrier::Streams => {
+                    self.send_on_stream(stack, connection, &mut viewing, number, made)
+                }
+                Carrier::Datagrams => {
+                    self.send_in_datagrams(stack, connection, number, made);
+                    true
+                }
+            };
+            if !is_sent {
+                break;
+            }
+            viewing.waiting.pop_front();
+        }
+        if !viewing.has_ended && now >= self.end(&viewing) {
+            viewing.has_ended = true;
+            // A viewer that has gone needs no end.
+            let _ = stack.finish(connection, viewing.question);
+        }
+        self.viewings.insert(connection, viewing);
+    }
+
+    fn header(&self, number: usize, made: Duration) -> Header {
+        Header {
+            number: u32::try_from(number).expect("a stream has fewer frames"),
+            made_ns: nanos(self.zero + made),
+            size: u32::try_from(self.frames[number].len()).expect("a frame is smaller"),
+            offset: 0,
+        }
+    }
+
+    /// Whether a stream could be opened for the frame.
+    fn send_on_stream(
+        &self,
+        stack: &mut impl Stack,
+        connection: ConnectionKey,
+        viewing: &mut Viewing,
+        number: usize,
+        made: Duration,
+    ) -> bool {
+        let Some(stream) = stack.open_one_way(connection) else {
+            return false;
+        };
+        // The oldest first: side by side none of them would come whole in time.
+        let later = i32::try_from(number).expect("a stream has fewer frames");
+        stack.set_priority(connection, stream, -later);
+        let mut whole = BytesMut::from(&self.header(number, made).encode()[..]);
+        whole.put(self.frames[number].clone());
+        viewing.sending.insert(stream, whole.freeze());
+        viewing
+            .expiring
+            .push_back((made + self.stream.deadline(), stream));
+        viewing.send(stack, connection, stream);
+        true
+    }
+
+    /// What does not fit into the stack's buffer is lost.
+    fn send_in_datagrams(
+        &self,
+        stack: &mut impl Stack,
+        connection: ConnectionKey,
+        number: usize,
+        made: Duration,
+    ) {
+        let room = stack.largest_datagram_frame(connection);
+        let room = room.map_or(0, |it| it.saturating_sub(Header::LENGTH));
+        if room == 0 {
+            return;
+        }
+        let mut header = self.header(number, made);
+        for part in self.frames[number].chunks(room) {
+            let mut whole = BytesMut::from(&header.encode()[..]);
+            whole.put(part);
+            stack.send_datagram_frame(connection, whole.freeze());
+            header.offset += u32::try_from(part.len()).expect("it is part of a frame");
+        }
+    }
+}
+
+impl Viewing {
+    fn new(question: StreamKey, began: Duration) -> Self {
+        Self {
+            question,
+            began,
+            next: 0,
+            waiting: VecDeque::new(),
+            sending: BTreeMap::new(),
+            expiring: VecDeque::new(),
+            has_ended: false,
+        }
+    }
+
+    /// Sends what the stack takes of a frame.
+    fn send(&mut self, stack: &mut impl Stack, connection: ConnectionKey, stream: StreamKey) {
+        let Some(left) = self.sending.get_mut(&stream) else {
+            return;
+        };
+        let written = stack.write(connection, stream, left);
+        if written.is_ok() && !left.is_empty() {
+            return;
+        }
+        self.sending.remove(&stream);
+        if written.is_ok() {
+            // A stream that the viewer has stopped needs no end.
+            let _ = stack.finish(connection, stream);
+        }
+    }
+
+    /// Abandons frames whose time is over. Of those that came it changes nothing.
+    fn give_up(&mut self, stack: &mut impl Stack, now: Duration, connection: ConnectionKey) {
+        while let Some(&(at, stream)) = self.expiring.front()
+            && at <= now
+        {
+            self.expiring.pop_front();
+            self.sending.remove(&stream);
+            stack.reset(connection, stream, EXPIRED);
+        }
+    }
+}

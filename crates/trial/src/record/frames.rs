@@ -1,0 +1,111 @@
+//! The measures of frames with deadlines: how many came in time, and how old they were when they came.
+
+use bentpipe_endpoint::FrameStream;
+use bentpipe_endpoint::contract::RequestReport;
+use bentpipe_units::Time;
+
+use crate::job::FlowJob;
+use crate::numbers::seconds;
+use crate::verdict::Verdict;
+
+const NS_PER_MS: u64 = 1_000_000;
+
+/// The arrival of frames, as a viewer reports it; null where there were none. Ages are those of frames that came whole.
+#[derive(Debug, Default, PartialEq)]
+pub struct FrameArrivals {
+    pub frames: Option<u64>,
+    pub late_frames: Option<u64>,
+    pub lost_frames: Option<u64>,
+    pub frame_age_median_s: Option<f64>,
+    pub frame_age_p95_s: Option<f64>,
+    pub frame_age_p99_s: Option<f64>,
+    pub frame_age_max_s: Option<f64>,
+    /// Until the last of them came.
+    pub end_s: Option<f64>,
+}
+
+impl FrameArrivals {
+    /// Those of a flow that began at `start`.
+    pub fn of(flow: &FlowJob, verdict: &Verdict, start: Time) -> Self {
+        let requests = &verdict.client.requests;
+        match &flow.frames {
+            Some(stream) if requests.len() == flow.requests.len() => {
+                Self::new(stream, requests, start)
+            }
+            _ => Self::default(),
+        }
+    }
+
+    fn new(stream: &FrameStream, requests: &[RequestReport], start: Time) -> Self {
+        let ages = requests
+            .iter()
+            .filter_map(|it| Some(it.last_byte_ns?.saturating_sub(it.asked_ns?)));
+        let mut ages: Vec<u64> = ages.collect();
+        ages.sort_unstable();
+        let deadline = stream.deadline_ms * NS_PER_MS;
+        let late = ages.iter().filter(|age| **age > deadline).count();
+        let last = requests.iter().filter_map(|it| it.last_byte_ns).max();
+        let percentile = |percent| Some(seconds(*nearest_rank(&ages, percent)?));
+        Self {
+            frames: Some(requests.len() as u64),
+            late_frames: Some(late as u64),
+            lost_frames: Some((requests.len() - ages.len()) as u64),
+            frame_age_median_s: percentile(50),
+            frame_age_p95_s: percentile(95),
+            frame_age_p99_s: percentile(99),
+            frame_age_max_s: percentile(100),
+            end_s: last.map(|it| seconds(it.saturating_sub(start.as_nanos()))),
+        }
+    }
+}
+
+/// The percentile of sorted values by the nearest rank: the least that so many percent do not exceed.
+fn nearest_rank(sorted: &[u64], percent: usize) -> Option<&u64> {
+    let rank = (sorted.len() * percent).div_ceil(100);
+    sorted.get(rank.checked_sub(1)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use bentpipe_endpoint::Carrier;
+
+    use super::*;
+
+    #[test]
+    fn frames_are_in_time_late_or_lost() {
+        let stream = FrameStream {
+            interval_us: 40_000,
+            deadline_ms: 400,
+            over: Carrier::Streams,
+        };
+        let report = |made: u64, came: Option<u64>| RequestReport {
+            asked_ns: came.map(|_| made * NS_PER_MS),
+            last_byte_ns: came.map(|it| it * NS_PER_MS),
+            ..RequestReport::default()
+        };
+        let requests = [
+            report(1000, Some(1300)),
+            report(1040, Some(1440)),
+            report(1080, None),
+            report(1120, Some(1521)),
+        ];
+        let arrivals = FrameArrivals::new(&stream, &requests, Time::from_nanos(NS_PER_MS * 500));
+        let expected = FrameArrivals {
+            frames: Some(4),
+            late_frames: Some(1),
+            lost_frames: Some(1),
+            frame_age_median_s: Some(0.4),
+            frame_age_p95_s: Some(0.401),
+            frame_age_p99_s: Some(0.401),
+            frame_age_max_s: Some(0.401),
+            end_s: Some(1.021),
+        };
+        assert_eq!(arrivals, expected);
+    }
+
+    #[test]
+    fn nothing_has_no_age() {
+        assert_eq!(nearest_rank(&[], 50), None);
+        assert_eq!(nearest_rank(&[7], 1), Some(&7));
+    }
+}
