@@ -21,7 +21,8 @@ from bentpipe.workload.live import LiveSession
 
 _TEXT = """What a viewer sees behind a satellite: a live stream in segments of 2 s at four rates, from which
 a player chooses by what comes through ([rules](../../docs/reference/live-streams.md)), and frames, 30 a
-second, each of use for a time ([rules](../../docs/reference/frames.md)). In virtual time, with real stacks."""
+second, each of use for a time ([rules](../../docs/reference/frames.md)). In virtual time, with real
+stacks."""
 _LIVE = """Medians of {}; of *stalled* and *played*, in brackets, the least and the largest where they
 differ. The link carries more than the highest rate, 6 Mbit/s."""
 _FRAMES = """Medians of {}, in brackets the least and the largest where they differ. Ages, in milliseconds,
