@@ -116,8 +116,8 @@ class BundleLiveStream(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     segment_ms: int
     # So many segments are made when the client begins.
     initial_segments: int
-    # What segments take to be played as they come, the lowest first: each has rate × `segment_ms` / 8000
-    # bytes, rounded down.
+    # What segments take to be played as they come, the lowest first: each has `segment_ms` times the rate,
+    # over 8000, bytes, rounded down.
     rates_bps: list[int]
 
 
