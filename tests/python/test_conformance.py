@@ -55,7 +55,7 @@ def test_a_test_case_that_is_not_listed_must_be_refused(
     bentpipe: Command, without: str, prefixes: list[str]
 ) -> None:
     installed_or_skip("quinn")
-    folder = listing(paths.endpoints() / "quinn", "q", [*ALL[:5], "upload"], without)
+    folder = listing(paths.endpoints() / "quinn", "q", [*ALL[:5], "upload", "frames"], without)
     assert failures(bentpipe, "quinn", folder) == [
         f"{prefix}{role}: a test case that is not listed, zerortt, is refused with exit code 127"
         for prefix in prefixes

@@ -40,7 +40,9 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     monkeypatch.setattr(tunnels.TunnelProgram, "version", "tunnel 1")
     noq = catalogue.variant("noq", catalogue.discover())
     page = workload.parse("page:kuhn-b", "here").resources
-    flow = LocalFlow("transfer", ("/1",), noq, noq, duration_ns=10**9, versions=("noq 1", None), page=page)
+    live, frames = (workload.parse(one, "here") for one in ("live:4s", "frames:1s:streams"))
+    flow = LocalFlow("transfer", ("/1",), noq, noq, duration_ns=10**9, versions=("noq 1", None), page=page,
+                     live=live.live, frames=frames.frames)  # fmt: skip
     trial = LocalTrial(
         scenario=scenarios.resolve("sat").scenario,
         flows=(flow,),
@@ -64,6 +66,8 @@ def test_python_writes_jobs_as_they_are_defined(told: dict[str, Any]) -> None:
         ("", lambda job: job),
         ("JobFlow", lambda job: job["flows"][0]),
         ("PageResource", lambda job: job["flows"][0]["page"][0]),
+        ("LiveStream", lambda job: job["flows"][0]["live"]),
+        ("FrameStream", lambda job: job["flows"][0]["frames"]),
         ("Program", lambda job: job["flows"][0]["server"]),
         ("JobProxy", lambda job: job["proxies"][1]),
         ("JobTunnel", lambda job: job["tunnel"]),
