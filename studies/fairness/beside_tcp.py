@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from bentpipe import workload
 from bentpipe.analysis.cells import Cell
 from bentpipe.plan import flows
+from bentpipe.runs.records import Record
 from bentpipe.study.markdown import literal, mbit, path, percent, table
 
 _TEXT = """Two flows through one link, of TCP and QUIC, each with the others and with itself. Told is the
@@ -43,8 +44,13 @@ class Two:
         return " / ".join(mbit(statistics.median(values)) for values in zip(*self._each, strict=True))
 
     @property
+    def measured(self) -> list[Record]:
+        """The trials that count: an invalid one says nothing of the flows."""
+        return [one for one in self.cell.ok if one.jain_index is not None]
+
+    @property
     def _each(self) -> list[tuple[float, float]]:
-        known = [one.flows for one in self.cell.records if one.jain_index is not None]
+        known = [one.flows for one in self.measured]
         return [(flow[0].goodput_bps or 0.0, flow[1].goodput_bps or 0.0) for flow in known]
 
 
@@ -63,7 +69,7 @@ def _two(cells: Sequence[Cell]) -> list[Two]:
         further = flows.of(workload.parse(cell.key.workload, "the run"))
         if len(further) == 1:
             found.append(Two(cell, cell.key.server, further[0].server or cell.key.server))
-    return found
+    return [one for one in found if one.measured]
 
 
 def _matrix(mine: Sequence[Two], scenario: str) -> str:
@@ -87,7 +93,7 @@ def _against(virtual: Sequence[Two], real: Sequence[Two]) -> list[str]:
     known = {(one.scenario, one.first, one.second): one for one in virtual}
     rows = [
         [path(one.scenario), literal(one.first), literal(one.second), here.goodputs, one.goodputs,
-         f"{percent(here.share)} / {percent(one.share)}", str(len(one.cell.records))]
+         f"{percent(here.share)} / {percent(one.share)}", str(len(one.measured))]
         for one in real
         if (here := known.get((one.scenario, one.first, one.second))) is not None
     ]  # fmt: skip
