@@ -25,7 +25,7 @@ choose_congestion_control() {
     [ "${BENTPIPE_OWN_NAMESPACE-}" = 1 ] ||
         fail 127 "option cc=$1: it is the whole host's, and this network namespace is not the trial's own"
     (echo "$name" >$kernel/tcp_congestion_control) 2>/dev/null ||
-        fail 127 "option cc=$1: without CAP_NET_ADMIN there is $(cat $kernel/tcp_allowed_congestion_control)"
+        fail 127 "option cc=$1: for a namespace there is what the machine allows (hint: sudo sysctl net.ipv4.tcp_allowed_congestion_control)"
 }
 
 if [ "${1-}" = --version ]; then
@@ -49,7 +49,7 @@ case $over:$testcase in
     tcp:*) fail 127 "TESTCASE=$testcase: over $alpn there is page and live alone" ;;
 esac
 
-settings='' cc=cubic tls=on altsvc=on
+settings='' cc='' tls=on altsvc=on
 for option in ${BENTPIPE_OPTIONS-}; do
     value=${option#*=}
     case $option in
@@ -70,7 +70,7 @@ for option in ${BENTPIPE_OPTIONS-}; do
         *) fail 127 "option $option: it is not of $alpn (window and gso are of QUIC, cc of TCP, tls=off of http/1.1, altsvc of h3)" ;;
     esac
 done
-[ $over = quic ] || choose_congestion_control "$cc"
+[ -z "$cc" ] || choose_congestion_control "$cc"
 
 for folder in "$WWW" "$CERTS"; do
     case $folder in
