@@ -1,6 +1,5 @@
 //! The verification of frames with deadlines: what came whole is what was served, and they came to their end.
 
-use std::fs;
 use std::io;
 
 use bentpipe_endpoint::contract::RequestReport;
@@ -27,14 +26,7 @@ impl Verifier for Frames {
     }
 
     fn arrived(&self, setup: &FlowSetup) -> io::Result<Option<(Outcome, String)>> {
-        let downloads = setup.downloads();
-        let is_there = |path: &&String| {
-            let stored = downloads.join(path.trim_start_matches('/'));
-            fs::symlink_metadata(stored).is_ok()
-        };
-        let requests = setup.flow().requests.iter();
-        let stored: Vec<String> = requests.filter(is_there).cloned().collect();
-        files::of_these(setup, &stored)
+        files::of_these(setup, &files::stored(setup, &setup.flow().requests))
     }
 
     fn unfinished(&self, verdict: &Verdict) -> Option<(Outcome, String)> {

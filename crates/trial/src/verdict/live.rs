@@ -1,6 +1,5 @@
 //! The verification of live streams: each segment is whole, at one of its rates.
 
-use std::fs;
 use std::io;
 use std::time::Duration;
 
@@ -29,13 +28,8 @@ impl Verifier for Live {
     }
 
     fn arrived(&self, setup: &FlowSetup) -> io::Result<Option<(Outcome, String)>> {
-        let downloads = setup.downloads();
-        let is_there = |path: &&String| {
-            let stored = downloads.join(path.trim_start_matches('/'));
-            fs::symlink_metadata(stored).is_ok()
-        };
         for (number, all) in (1..).zip(setup.flow().segments()) {
-            let stored: Vec<String> = all.iter().filter(is_there).cloned().collect();
+            let stored = files::stored(setup, all);
             if let Some(wrong) = files::of_these(setup, &stored)? {
                 return Ok(Some(wrong));
             }

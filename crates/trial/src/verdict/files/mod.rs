@@ -4,6 +4,7 @@
 mod stored;
 mod wire;
 
+use std::fs;
 use std::io;
 
 use self::wire::Claim;
@@ -41,6 +42,16 @@ pub const KIND: Kind = Kind {
 /// What is wrong with the files that were asked for, if anything.
 pub fn arrived(setup: &FlowSetup) -> io::Result<Option<(Outcome, String)>> {
     of_these(setup, &setup.flow().requests)
+}
+
+/// Which of these files something was stored of.
+pub fn stored(setup: &FlowSetup, requests: &[String]) -> Vec<String> {
+    let downloads = setup.downloads();
+    let is_there = |path: &&String| {
+        let stored = downloads.join(path.trim_start_matches('/'));
+        fs::symlink_metadata(stored).is_ok()
+    };
+    requests.iter().filter(is_there).cloned().collect()
 }
 
 /// What is wrong with these of a flow's files, if anything.
