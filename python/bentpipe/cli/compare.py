@@ -55,9 +55,10 @@ class _Share(click.ParamType[float]):
 @click.option(
     "--measure",
     type=click.Choice(tuple(MEASURES)),
+    metavar="COLUMN",
     default="goodput_bps",
     show_default=True,
-    help="A column of the records; trials that failed do not count.",
+    help=f"A column of the records: {', '.join(MEASURES)}. Trials that failed do not count.",
 )
 @click.option(
     "--treatments",
