@@ -154,6 +154,13 @@ class Command:
         out, err = self._capsys.readouterr()
         return Done(code, out, err)
 
+    def trials(self, *arguments: str) -> list[dict[str, Any]]:
+        """The records of a run with one iteration, without traces and report."""
+        words = ["--iterations", "1", "--no-report", "--json", "--trace", "none", *arguments]
+        done = self("run", *words)
+        assert done.code == 0, done.err
+        return done.records()
+
 
 @pytest.fixture
 def bentpipe(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Command:

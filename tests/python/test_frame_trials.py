@@ -1,7 +1,5 @@
 """Trials that watch frames with deadlines: how many come, how old they are, and that it repeats."""
 
-from typing import Any
-
 import pytest
 from conftest import Command, installed_or_skip
 
@@ -11,20 +9,13 @@ from bentpipe.errors import UsageError
 pytestmark = pytest.mark.virtual_time
 
 
-def run(bentpipe: Command, *arguments: str) -> list[dict[str, Any]]:
-    words = ["--iterations", "1", "--no-report", "--json", "--trace", "none", *arguments]
-    done = bentpipe("run", *words)
-    assert done.code == 0, done.err
-    return done.records()
-
-
 @pytest.mark.parametrize("stack", ["noq", "quinn"])
 def test_frames_come_over_a_free_path_and_repeat(stack: str, bentpipe: Command) -> None:
     """The path takes 15 ms. Of the largest frame, 42,852 bytes, 10 Mbit/s carry the last byte 35 ms later."""
     installed_or_skip(stack)
     words = ["--scenario", "goodput", "--workload", "frames:3s:streams", "--workload", "frames:3s:datagrams",
              "--client", stack, "--server", stack]  # fmt: skip
-    first, again = (run(bentpipe, *words, "--out", out) for out in ("A", "B"))
+    first, again = (bentpipe.trials(*words, "--out", out) for out in ("A", "B"))
     assert [one["workload"] for one in first] == ["frames:3s:streams:400ms", "frames:3s:datagrams:400ms"]
     assert [one["packet_log_sha256"] for one in first] == [one["packet_log_sha256"] for one in again]
     for one in first:
@@ -39,7 +30,7 @@ def test_what_is_lost_is_sent_again_over_streams_alone(bentpipe: Command) -> Non
     installed_or_skip("noq")
     words = ["--scenario", "goodput", "--set", "forward.loss=2%", "--workload", "frames:10s:streams",
              "--workload", "frames:10s:datagrams", "--client", "noq", "--server", "noq"]  # fmt: skip
-    streams, datagrams = run(bentpipe, *words)
+    streams, datagrams = bentpipe.trials(*words)
     assert (streams["outcome"], datagrams["outcome"]) == ("ok", "ok")
     assert streams["lost_frames"] == 0 < datagrams["lost_frames"]
     # 6 packets of a frame of 7 kB are all there with a probability of 0.98 ^ 6.
@@ -51,7 +42,7 @@ def test_over_geo_nothing_that_is_lost_comes_in_time(bentpipe: Command) -> None:
     installed_or_skip("noq")
     words = ["--scenario", "sat", "--set", "forward.loss=0.5%", "--client", "noq", "--server", "noq:cc=bbr3"]
     both = ["--workload", "frames:20s:streams", "--workload", "frames:20s:streams:20s"]
-    short, long = run(bentpipe, *words, *both)
+    short, long = bentpipe.trials(*words, *both)
     assert (short["outcome"], long["outcome"]) == ("ok", "ok")
     assert 0.3 < short["frame_age_median_s"] < 0.4
     assert short["lost_frames"] > 0 == long["lost_frames"]
@@ -62,7 +53,7 @@ def test_a_link_that_is_too_slow_loses_frames(bentpipe: Command) -> None:
     installed_or_skip("noq")
     words = ["--scenario", "goodput", "--set", "forward.rate=1Mbit/s", "--client", "noq", "--server", "noq"]
     for carrier in ("streams", "datagrams"):
-        (one,) = run(bentpipe, *words, "--workload", f"frames:6s:{carrier}", "--out", carrier)
+        (one,) = bentpipe.trials(*words, "--workload", f"frames:6s:{carrier}", "--out", carrier)
         assert one["outcome"] == "ok", one["detail"]
         assert one["late_frames"] + one["lost_frames"] > 40
 

@@ -1,7 +1,6 @@
 """Trials that watch a live stream: what the client asked for, what is measured, and that it repeats."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from conftest import Command, installed_or_skip
@@ -13,20 +12,13 @@ from bentpipe.workload.live import RATES_BPS
 pytestmark = pytest.mark.virtual_time
 
 
-def run(bentpipe: Command, *arguments: str) -> list[dict[str, Any]]:
-    words = ["--iterations", "1", "--no-report", "--json", "--trace", "none", *arguments]
-    done = bentpipe("run", *words)
-    assert done.code == 0, done.err
-    return done.records()
-
-
 def test_a_stream_is_watched_over_each_version_of_http_and_repeats(bentpipe: Command) -> None:
     for name in ("noq", "linux", "nginx"):
         installed_or_skip(name)
     words = ["--scenario", "goodput", "--workload", "live:12s", "--protocol", "h1,h2,h3",
              "--client", "noq,linux", "--server", "nginx"]  # fmt: skip
     first, again = (
-        [one for one in run(bentpipe, *words, "--out", out) if one["outcome"] != "unsupported"]
+        [one for one in bentpipe.trials(*words, "--out", out) if one["outcome"] != "unsupported"]
         for out in ("A", "B")
     )
     assert [(one["outcome"], one["alpn"]) for one in first] == [
@@ -46,7 +38,7 @@ def test_a_link_that_is_too_slow_stalls_the_stream(bentpipe: Command) -> None:
     """400 kbit/s carry no rate: each of the four segments takes three seconds, and plays for two."""
     installed_or_skip("noq")
     words = ["--scenario", "goodput", "--set", "forward.rate=400kbit/s", "--workload", "live:8s"]
-    (one,) = run(bentpipe, *words, "--client", "noq", "--server", "noq")
+    (one,) = bentpipe.trials(*words, "--client", "noq", "--server", "noq")
     assert (one["outcome"], one["stalls"], one["rate_changes"]) == ("ok", 3, 0)
     assert one["media_rate_bps"] == RATES_BPS[0]
     assert 3 < one["stalled_s"] < 6
@@ -57,7 +49,7 @@ def test_a_stream_that_is_cut_says_what_was_played(bentpipe: Command) -> None:
     """300 kbit/s bring the first segment after some 4 s, which plays for 2, and the second one after 8."""
     installed_or_skip("noq")
     words = ["--scenario", "goodput", "--set", "forward.rate=300kbit/s", "--set", "timeout=7s"]
-    (one,) = run(bentpipe, *words, "--workload", "live:8s", "--client", "noq", "--server", "noq")
+    (one,) = bentpipe.trials(*words, "--workload", "live:8s", "--client", "noq", "--server", "noq")
     assert (one["outcome"], one["completion_s"]) == ("transfer_timeout", None)
     assert 4 < one["startup_s"] < 5
     assert (one["stalls"], one["stalled_s"]) == (1, pytest.approx(7 - one["startup_s"] - 2))

@@ -25,10 +25,7 @@ resource = [
 
 
 def run(bentpipe: Command, *arguments: str) -> list[dict[str, Any]]:
-    words = ["--iterations", "1", "--no-report", "--json", "--trace", "none", *arguments]
-    done = bentpipe("run", *words, "--scenario", "goodput")
-    assert done.code == 0, done.err
-    return done.records()
+    return bentpipe.trials(*arguments, "--scenario", "goodput")
 
 
 @pytest.mark.virtual_time
