@@ -15,7 +15,7 @@ const (
 )
 
 // ofHTTP are the test cases that there are over TCP, too.
-var ofHTTP = []string{"page", "live"}
+var ofHTTP = []string{"page", "page-resumption", "live"}
 
 // settings is what the variables of socket mode ask for (endpoints/CONTRACT.md, section 3).
 type settings struct {
@@ -49,7 +49,7 @@ func readSettings(variable func(string) string) (settings, error) {
 	}
 	testcases := slices.Clone(ofHTTP)
 	if !asked.overTCP() {
-		testcases = append(testcases, "transfer", "handshake", "longrtt", "multiplexing")
+		testcases = append(testcases, "page-zerortt", "transfer", "handshake", "longrtt", "multiplexing")
 	}
 	if testcase := variable("TESTCASE"); !slices.Contains(testcases, testcase) {
 		return asked, notOneOf("over "+asked.protocol+", TESTCASE", testcase, testcases)

@@ -44,9 +44,9 @@ case $alpn in
 esac
 case $over:$testcase in
     quic:transfer | quic:handshake | quic:longrtt | quic:multiplexing | quic:resumption) ;;
-    *:page | *:live) [ "$alpn" != hq-interop ] || fail 127 "TESTCASE=$testcase: it is of HTTP, not of hq-interop" ;;
-    quic:*) fail 127 "TESTCASE=$testcase: want transfer, handshake, longrtt, multiplexing, resumption, page or live" ;;
-    tcp:*) fail 127 "TESTCASE=$testcase: over $alpn there is page and live alone" ;;
+    *:page | *:page-resumption | *:live) [ "$alpn" != hq-interop ] || fail 127 "TESTCASE=$testcase: it is of HTTP, not of hq-interop" ;;
+    quic:*) fail 127 "TESTCASE=$testcase: want transfer, handshake, longrtt, multiplexing, resumption, page, page-resumption or live" ;;
+    tcp:*) fail 127 "TESTCASE=$testcase: over $alpn there is page, page-resumption and live alone" ;;
 esac
 
 settings='' cc='' tls=on altsvc=on

@@ -1,7 +1,8 @@
 """Stands between the coordinator and an endpoint program, and tells the program something else than asked.
 
 mislead.py CHANGES COMMAND...: COMMAND keeps the contract of virtual time on the file descriptors 3 and 4.
-CHANGES is JSON: the test case by the name of each member is told as that member's value. "patient": true
+CHANGES is JSON: the test case by the name of each member is told as that member's value; what is asked for on
+an earlier visit of a page is then the page's, too. "patient": true
 keeps back what the program sends, after its first packets, until something has arrived.
 """
 
@@ -9,6 +10,7 @@ import json
 import os
 import struct
 import sys
+from typing import Any
 
 HELLO, RUN, RAN, BYE = 1, 3, 4, 6
 
@@ -51,6 +53,18 @@ class Patience:
         return body
 
 
+def make_one_visit(hello: dict[str, Any]) -> None:
+    """Lets the page begin with what it does not have of the requests."""
+    page = hello.get("page") or []
+    missing = len(hello["requests"]) - len(page) if page else 0
+    for one in page:
+        one["initiator"] = None if one["initiator"] is None else one["initiator"] + missing
+    first = {
+        "initiator": None, "found_after_bytes": None, "wait_ms": 0, "urgency": 3, "incremental": False,
+    }  # fmt: skip
+    hello["page"] = [first] * missing + page
+
+
 def main(changes: dict[str, object], command: list[str]) -> None:
     patience = Patience() if changes.pop("patient", False) else None
     questions, answers = os.pipe(), os.pipe()
@@ -68,6 +82,8 @@ def main(changes: dict[str, object], command: list[str]) -> None:
             if kind == HELLO:
                 hello = json.loads(body)
                 hello["testcase"] = changes.get(hello["testcase"], hello["testcase"])
+                if hello["testcase"] == "page":
+                    make_one_visit(hello)
                 body = json.dumps(hello).encode()
             if patience and kind == RUN:
                 patience.question(body)

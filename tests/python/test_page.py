@@ -48,6 +48,26 @@ def test_a_page_says_what_must_come_one_after_the_other(bentpipe: Command) -> No
     assert [one["path"] for one in shown["resource"]] == ["/", "/a.css", "/b.woff2"]
 
 
+def test_what_a_browser_has_is_not_asked_for_and_what_it_leads_to_is_found_at_once() -> None:
+    page = Page(
+        "t", "s",
+        (
+            Resource("/", "document", 9000),
+            Resource("/a.css", "stylesheet", 100, "/", 0.25, 5),
+            Resource("/b.woff2", "font", 100, "/a.css", cached=False),
+            Resource("/c.js", "script", 100, "/a.css", 0.5, 10),
+            Resource("/d", "fetch", 100, "/c.js", 0.75, 20),
+            Resource("/e", "image", 100, "/d"),
+            Resource("/f", "fetch", 100, "/d", cached=True),
+        ),
+    )  # fmt: skip
+    assert page.without_cached.resource == (
+        Resource("/", "document", 9000),
+        Resource("/b.woff2", "font", 100, "/", 0.25, 5, cached=False),
+        Resource("/d", "fetch", 100, "/", 0.25, 35),
+    )
+
+
 @pytest.mark.parametrize(
     ("resources", "wrong", "hint"),
     [

@@ -83,6 +83,36 @@ def test_web_servers_in_guests_serve_pages_and_repeat(server: str, bentpipe: Com
 
 
 @pytest.mark.virtual_time
+@pytest.mark.parametrize("server", ["noq", "quinn", "caddy"])
+def test_a_page_is_loaded_again_with_a_ticket_with_early_data_and_from_the_cache(
+    server: str, bentpipe: Command
+) -> None:
+    for name in ("noq", server):
+        installed_or_skip(name)
+    visits = ("first", "resumed", "early", "early-cached")
+    words = ["--workload", ",".join(f"page:api:{visit}" for visit in visits), "--client", "noq",
+             "--server", server]  # fmt: skip
+    records, again = run(bentpipe, *words, "--out", "A"), run(bentpipe, *words, "--out", "B")
+    assert [one["outcome"] for one in records] == ["ok"] * 4, records
+    assert [one["packet_log_sha256"] for one in records] == [one["packet_log_sha256"] for one in again]
+    first, resumed, early, cached = records
+    assert [one["resumed"] for one in records] == [None, True, True, True]
+    assert resumed["rs_s"] == pytest.approx(first["rs_s"], abs=0.005)
+    # The path's round trip is 30 ms: one is saved.
+    assert early["rs_s"] == pytest.approx(first["rs_s"] - 0.03, abs=0.005)
+    assert cached["plt_s"] < early["plt_s"] and cached["size_bytes"] < early["size_bytes"]
+    assert first["size_bytes"] == resumed["size_bytes"] - 1000
+
+
+@pytest.mark.virtual_time
+def test_a_page_is_loaded_again_over_tcp_with_a_ticket(bentpipe: Command) -> None:
+    installed_or_skip("linux")
+    words = ["--workload", "page:api:resumed", "--protocol", "h1,h2"]
+    facts = [(one["outcome"], one["resumed"], one["connections"]) for one in run(bentpipe, *words)]
+    assert facts == [("ok", True, 7), ("ok", True, 2)]
+
+
+@pytest.mark.virtual_time
 @pytest.mark.parametrize("stack", ["noq", "quic-go", "aioquic"])
 def test_resources_are_asked_for_when_they_are_found(stack: str, bentpipe: Command) -> None:
     installed_or_skip(stack)
@@ -112,6 +142,9 @@ def test_a_stack_that_does_not_speak_a_version_of_http_is_not_started(bentpipe: 
         (["--workload", "page:kosek,transfer:1MB"], "pages and files are of different stacks", "--client"),
         (["--workload", "page:kosek#12345678"], 'unknown page "kosek#12345678"', "kosek"),
         (["--workload", "page:kepler"], 'unknown page "kepler"', "kosek"),
+        (["--workload", "page:kosek:h2:early"], "over HTTP/3 alone", "resumed in place of early"),
+        (["--workload", "page:kosek:warm"], '"warm" is neither', "early-cached"),
+        (["--workload", "page:kosek:early:resumed"], "more than a page, a version and a visit", "kosek:h3"),
         (["--workload", "page:"], "names no page", "page:"),
         (["--workload", "page:absent.toml"], "there is no such page", "kosek"),
     ],

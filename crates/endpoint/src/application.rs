@@ -148,14 +148,11 @@ fn of_frames(setup: &Setup) -> Result<Option<FrameStream>, EndpointError> {
 
 /// Whether there is this application protocol in this test case (contract, sections 2 and 3).
 fn check(setup: &Setup) -> Result<(), EndpointError> {
-    use TestCase::{Handshake, Live, LongRtt, Multiplexing, Page, Transfer};
+    use TestCase::{Handshake, LongRtt, Multiplexing, Transfer};
     let (alpn, case) = (setup.alpn.as_str(), setup.test_case);
     let is_there = match alpn {
-        HQ_INTEROP => !matches!(case, Page | Live),
-        H3 => matches!(
-            case,
-            Transfer | Handshake | LongRtt | Multiplexing | Page | Live
-        ),
+        HQ_INTEROP => !case.is_of_http(),
+        H3 => case.is_of_http() || matches!(case, Transfer | Handshake | LongRtt | Multiplexing),
         _ => false,
     };
     if is_there {

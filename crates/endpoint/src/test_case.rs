@@ -1,6 +1,7 @@
 //! The test cases (contract, section 2).
 
 use crate::error::EndpointError;
+use crate::stack::Resume;
 
 /// A test case of the contract: what a client does, and what a server allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +22,10 @@ pub enum TestCase {
     Upload,
     /// What one reply holds leads to further requests.
     Page,
+    /// As `Page`, behind an earlier visit whose ticket it has.
+    PageResumption,
+    /// As `PageResumption`, with requests in 0-RTT packets.
+    PageZeroRtt,
     /// Segments of a live stream, as they are made.
     Live,
     /// Frames with deadlines, which the server makes.
@@ -29,7 +34,7 @@ pub enum TestCase {
 
 impl TestCase {
     /// All of them, in the contract's order.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Transfer,
         Self::Handshake,
         Self::LongRtt,
@@ -38,6 +43,8 @@ impl TestCase {
         Self::ZeroRtt,
         Self::Upload,
         Self::Page,
+        Self::PageResumption,
+        Self::PageZeroRtt,
         Self::Live,
         Self::Frames,
     ];
@@ -59,6 +66,29 @@ impl TestCase {
         found.ok_or_else(|| EndpointError::Unsupported(format!("test case {text:?}: unknown")))
     }
 
+    /// Whether a page is loaded in it.
+    #[must_use]
+    pub fn is_of_page(self) -> bool {
+        matches!(self, Self::Page | Self::PageResumption | Self::PageZeroRtt)
+    }
+
+    /// Whether it is one of HTTP/1.1, 2 and 3 alone.
+    #[must_use]
+    pub fn is_of_http(self) -> bool {
+        self.is_of_page() || self == Self::Live
+    }
+
+    /// How its second connection starts; `Nothing`: it has one alone. The first request has a connection of its own before
+    /// a second one.
+    #[must_use]
+    pub fn resume(self) -> Resume {
+        match self {
+            Self::Resumption | Self::PageResumption => Resume::Session,
+            Self::ZeroRtt | Self::PageZeroRtt => Resume::EarlyData,
+            _ => Resume::Nothing,
+        }
+    }
+
     /// The contract's word for it.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -71,6 +101,8 @@ impl TestCase {
             Self::ZeroRtt => "zerortt",
             Self::Upload => "upload",
             Self::Page => "page",
+            Self::PageResumption => "page-resumption",
+            Self::PageZeroRtt => "page-zerortt",
             Self::Live => "live",
             Self::Frames => "frames",
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use bentpipe_endpoint::{EndpointError, Setup, TestCase};
+use bentpipe_endpoint::{EndpointError, Resume, Setup, TestCase};
 use rustls::client::Resumption;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
@@ -21,7 +21,7 @@ use crate::{STACK_BYTES, alpn, files};
 /// All requests of the setup, so many at once; in test cases of two connections the second after the
 /// first, with its ticket.
 pub fn run(setup: &Setup, kernel: &Kernel, parallel: usize) -> Result<(), EndpointError> {
-    let takes_ticket = matches!(setup.test_case, TestCase::Resumption | TestCase::ZeroRtt);
+    let takes_ticket = setup.test_case.resume() != Resume::Nothing;
     if takes_ticket && setup.requests.len() != 2 {
         let (name, count) = (setup.test_case.name(), setup.requests.len());
         let what = format!("{name} of {count} requests; over TCP there are 2");
@@ -44,8 +44,9 @@ pub fn tls(setup: &Setup, kernel: &Kernel) -> Result<Arc<ClientConfig>, Endpoint
     let mut tls = setup.client_tls()?;
     tls.max_fragment_size = kernel.record();
     tls.alpn_protocols = vec![alpn(setup)];
-    tls.enable_early_data = setup.test_case == TestCase::ZeroRtt;
-    if setup.test_case == TestCase::Page {
+    let resume = setup.test_case.resume();
+    tls.enable_early_data = resume == Resume::EarlyData;
+    if setup.test_case.is_of_page() && resume == Resume::Nothing {
         tls.resumption = Resumption::disabled(); // all connections of a page are new ones
     }
     Ok(Arc::new(tls))

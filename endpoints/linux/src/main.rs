@@ -14,7 +14,7 @@ mod stream;
 use std::env;
 use std::process::ExitCode;
 
-use bentpipe_endpoint::{EndpointError, HTTP1_CONNECTIONS, Options, Role, Setup, TestCase};
+use bentpipe_endpoint::{EndpointError, HTTP1_CONNECTIONS, Options, Resume, Role, Setup, TestCase};
 
 use crate::kernel::Kernel;
 
@@ -53,11 +53,15 @@ fn main() -> ExitCode {
 
 fn run() -> Result<(), EndpointError> {
     let setup = Setup::from_environment()?;
-    let is_page = matches!(setup.test_case, TestCase::Page | TestCase::Live);
-    let spoken = if is_page { http::ALPN } else { &[ALPN] };
+    let is_of_http = setup.test_case.is_of_http();
+    let spoken = if is_of_http { http::ALPN } else { &[ALPN] };
     if !spoken.contains(&setup.alpn.as_str()) {
         let (alpn, case, spoken) = (&setup.alpn, setup.test_case.name(), spoken.join(", "));
         let what = format!("application protocol {alpn:?}; in {case} there is {spoken} over TCP");
+        return Err(EndpointError::Unsupported(what));
+    }
+    if setup.test_case == TestCase::PageZeroRtt {
+        let what = "test case \"page-zerortt\": pages have no early data over TCP".to_owned();
         return Err(EndpointError::Unsupported(what));
     }
     let mut options = Options::new(setup.options.clone());
@@ -72,8 +76,8 @@ fn run() -> Result<(), EndpointError> {
     kernel.apply()?;
     bentpipe_linux_tcp::raise_descriptors();
     match setup.role {
-        Role::Client if is_page => http::load(&setup, &kernel, parallel),
-        Role::Server if is_page => http::serve(&setup, &kernel),
+        Role::Client if is_of_http => http::load(&setup, &kernel, parallel),
+        Role::Server if is_of_http => http::serve(&setup, &kernel),
         Role::Client => client::run(&setup, &kernel, parallel),
         Role::Server => server::run(&setup, &kernel),
     }
@@ -84,11 +88,9 @@ fn run() -> Result<(), EndpointError> {
 fn parallel(setup: &Setup, options: &mut Options) -> Result<usize, EndpointError> {
     let (most, default) = match (setup.role, setup.test_case) {
         (Role::Server, _) => return Ok(1),
-        (Role::Client, TestCase::Page | TestCase::Live) if setup.alpn == http::H2 => return Ok(1),
-        (Role::Client, TestCase::Page | TestCase::Live) => {
-            (HTTP1_CONNECTIONS as u64, HTTP1_CONNECTIONS)
-        }
-        (Role::Client, _) => (MOST_PARALLEL, PARALLEL),
+        (Role::Client, case) if !case.is_of_http() => (MOST_PARALLEL, PARALLEL),
+        (Role::Client, _) if setup.alpn == http::H2 => return Ok(1),
+        (Role::Client, _) => (HTTP1_CONNECTIONS as u64, HTTP1_CONNECTIONS),
     };
     let asked = options.take_number("parallel", 1..=most)?;
     Ok(asked.map_or(default, |it| usize::try_from(it).expect("it is small")))
@@ -97,7 +99,7 @@ fn parallel(setup: &Setup, options: &mut Options) -> Result<usize, EndpointError
 /// What there is in TLS alone, of what is asked for.
 fn needs_tls(setup: &Setup, kernel: &Kernel) -> Option<String> {
     let case = setup.test_case;
-    if matches!(case, TestCase::Resumption | TestCase::ZeroRtt) {
+    if case.resume() != Resume::Nothing {
         return Some(format!("test case {:?}", case.name()));
     }
     if setup.alpn == http::H2 {

@@ -97,7 +97,8 @@ PLAN = _options(
         metavar="WHAT,…",
         help="TESTCASE:SIZE or TESTCASE:COUNTxSIZE, as in transfer:10MiB, upload:1MiB or "
         "multiplexing:2000x32B, duration:TIME, as in duration:30s, page:NAME or page:FILE.toml, as in "
-        "page:kosek (bentpipe page lists them), live:TIME, as in live:60s, or frames:TIME:CARRIER, as in "
+        "page:kosek (bentpipe page lists them), on a later visit page:NAME:resumed, early, resumed-cached "
+        "or early-cached, live:TIME, as in live:60s, or frames:TIME:CARRIER, as in "
         "frames:30s:streams or frames:30s:datagrams; comma-separated, can be repeated.",
     ),
     click.option(

@@ -19,7 +19,7 @@ from bentpipe.workload import Workload, shown_time
 from bentpipe.workload.frames import FrameViewing
 from bentpipe.workload.http import TITLES, HttpWorkload
 from bentpipe.workload.live import LiveSession
-from bentpipe.workload.page.visit import PageVisit
+from bentpipe.workload.page.visit import FIRST, PageVisit
 
 _LONGEST = 20  # of a treatment in a table; a longer one has a number there
 
@@ -191,9 +191,10 @@ def _key(one: Cell) -> tuple[str, str, tuple[str, ...]]:
 
 
 def _over(found: Workload) -> str:
-    """What carries it, in a word."""
+    """What carries it, and on which visit, in a word each."""
     if isinstance(found, HttpWorkload):
-        return TITLES[found.http].removeprefix("HTTP/")
+        visit = f" {found.visit}" if isinstance(found, PageVisit) and found.visit != FIRST else ""
+        return TITLES[found.http].removeprefix("HTTP/") + visit
     return found.over if isinstance(found, FrameViewing) else ""
 
 

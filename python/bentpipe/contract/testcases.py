@@ -12,7 +12,7 @@ from bentpipe import workload
 from bentpipe.contract.check import Check, partner_of
 from bentpipe.contract.stack_pair import StackPair, TrialRequest
 from bentpipe.stacks.model import TRANSPORTS, Stack
-from bentpipe.workload import Workload
+from bentpipe.workload import TESTCASES, Workload
 from bentpipe.workload.http import VERSIONS, HttpWorkload
 
 
@@ -72,6 +72,16 @@ CASES = {
         "as many connections as its version of HTTP has",
         "resources are asked for as they are found, over one connection, or up to six of HTTP/1.1",
     ),
+    "page-resumption": CaseCheck(
+        "page:kosek:resumed",
+        "a page on a second connection, with the server's ticket and without a Certificate",
+        "the client waits for the session ticket of the first visit before it closes that, and offers it",
+    ),
+    "page-zerortt": CaseCheck(
+        "page:kosek:early",
+        "0-RTT packets with a request that the server accepts",
+        "the ticket allows early data, and the page's document is asked for before the handshake is complete",
+    ),
     "live": CaseCheck(
         "live:8s",
         "replies on as many connections as its version of HTTP has",
@@ -98,7 +108,8 @@ def _workloads(stack: Stack, name: str, case: CaseCheck) -> list[Workload]:
     moved = workload.parse(case.workload, name)
     if not isinstance(moved, HttpWorkload):
         return [moved]
-    return [one for one in map(moved.over, VERSIONS) if one.alpn in stack.alpn]
+    spoken = set(stack.alpn) & set(TESTCASES[name].protocols)
+    return [moved.over(version) for version, alpn in VERSIONS.items() if alpn in spoken]
 
 
 def _case(stack: Stack, folder: Path, work: Workload, case: CaseCheck) -> Iterator[Check]:

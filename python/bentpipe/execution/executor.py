@@ -90,6 +90,6 @@ def _contents(bundle: Bundle) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     for flow in bundle.flows:
         if flow.page:
-            names = [path.removeprefix("/") for path in flow.requests]
+            names = [path.removeprefix("/") for path in flow.requests[-len(flow.page) :]]
             found |= PageContent(names, flow.page).files
     return found

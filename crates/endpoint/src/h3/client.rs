@@ -1,5 +1,5 @@
-//! The client: loads a page over one connection. Files that are all asked for at once are a page
-//! without initiators.
+//! The client: loads a page over one connection, in some test cases behind an earlier visit over another one. Files that
+//! are all asked for at once are a page without initiators.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -13,12 +13,12 @@ use http::{Method, Request};
 
 use super::NO_ERROR;
 use super::transport::{Session, Transport};
-use crate::contract::{Bye, Statistics};
+use crate::contract::{Bye, RequestReport, Statistics};
 use crate::error::EndpointError;
 use crate::options::Options;
 use crate::page::{PageLoad, browser_headers};
 use crate::setup::Setup;
-use crate::stack::{Event, Resume, Stack};
+use crate::stack::{ConnectionKey, Event, Resume, Stack};
 use crate::words::{describe, missing, nanos};
 
 /// More than that no client has.
@@ -31,36 +31,77 @@ type Asker = SendRequest<Transport, Bytes>;
 pub struct Client {
     remote: SocketAddr,
     load: Rc<RefCell<PageLoad>>,
+    /// The visit behind this one, and how its connection starts.
+    next: Option<(PageLoad, Resume)>,
+    /// What came of the visit before this one.
+    earlier: Vec<RequestReport>,
     session: Option<Session>,
     asker: Rc<RefCell<Option<Asker>>>,
     /// The most requests that are under way at one time.
     most: usize,
+    state: State,
+    has_ticket: bool,
+    /// The first connection was complete.
     connected_at: Option<Duration>,
     error: Option<String>,
-    done: bool,
+}
+
+/// The state of the connection that asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Its handshake is not complete.
+    Connecting,
+    /// Likewise, and requests go as early data.
+    Early,
+    /// Its handshake is complete.
+    Connected,
+    /// It is closed, and there is none behind it.
+    Done,
 }
 
 impl Client {
     /// A client with the requests of `setup`; takes the option `parallel`.
     pub fn new(setup: &Setup, options: &mut Options) -> Result<Self, EndpointError> {
         let most = options.take_number("parallel", 1..=MOST_PARALLEL)?;
+        let load = PageLoad::new(setup)?;
+        let (load, next) = match PageLoad::earlier(setup)? {
+            None => (load, None),
+            Some(earlier) => (earlier, Some((load, setup.test_case.resume()))),
+        };
         Ok(Self {
             remote: setup.remote.ok_or_else(|| missing("remote"))?,
-            load: Rc::new(RefCell::new(PageLoad::new(setup)?)),
+            load: Rc::new(RefCell::new(load)),
+            next,
+            earlier: Vec::new(),
             session: None,
             asker: Rc::default(),
             most: most.map_or(usize::MAX, |it| usize::try_from(it).expect("it is small")),
+            state: State::Connecting,
+            has_ticket: false,
             connected_at: None,
             error: None,
-            done: false,
         })
     }
 
-    /// Starts the connection.
+    /// Starts the first connection.
     pub fn start(&mut self, stack: &mut impl Stack, now: Duration) -> Result<(), EndpointError> {
-        let connection = stack.connect(now, self.remote, Resume::Nothing)?;
+        self.connect(stack, now, Resume::Nothing)
+    }
+
+    fn connect(
+        &mut self,
+        stack: &mut impl Stack,
+        now: Duration,
+        resume: Resume,
+    ) -> Result<(), EndpointError> {
+        let connection = stack.connect(now, self.remote, resume)?;
         self.load.borrow_mut().start(now);
         let session = Session::new(connection);
+        self.state = match resume {
+            Resume::EarlyData => State::Early,
+            Resume::Nothing | Resume::Session => State::Connecting,
+        };
+        self.asker = Rc::default();
         let asker = self.asker.clone();
         let transport = session.transport();
         let spawner = session.spawner();
@@ -94,12 +135,21 @@ impl Client {
         }
         session.handle(stack, event);
         match event {
-            Event::Connected(_) => {
+            // Behind early data that was rejected it is still said.
+            Event::Connected(_) if self.state != State::Done => {
                 self.connected_at.get_or_insert(now);
+                self.state = State::Connected;
+            }
+            Event::Ticket(_) => self.has_ticket = true,
+            Event::EarlyDataRejected(connection) => {
+                let words = || "the server rejected the early data".to_owned();
+                self.error.get_or_insert_with(words);
+                stack.close(now, *connection, NO_ERROR);
+                self.state = State::Done;
             }
             Event::Closed(_, closing) => {
                 self.error.get_or_insert_with(|| describe(closing));
-                self.done = true;
+                self.state = State::Done;
             }
             _ => {}
         }
@@ -109,7 +159,7 @@ impl Client {
     /// When [`Client::advance`] is to be called next, though nothing happens.
     #[must_use]
     pub fn next_wake(&self) -> Option<Duration> {
-        let can_ask = !self.done && self.session.as_ref().is_some_and(|it| self.can_ask(it));
+        let can_ask = self.session.as_ref().is_some_and(|it| self.can_ask(it));
         self.load.borrow().next_wake().filter(|_| can_ask)
     }
 
@@ -128,16 +178,27 @@ impl Client {
             session.pump(stack);
         }
         self.load.borrow_mut().check()?;
-        if !self.done {
-            self.close(stack, now, &session);
-        }
+        let connection = session.connection();
+        let failed = session.wants_to_close();
         self.session = Some(session);
+        if self.state == State::Done {
+            return Ok(());
+        }
+        if let Some(code) = failed {
+            let words = format!("HTTP/3: closed with error {code:#x}");
+            self.error.get_or_insert(words);
+            stack.close(now, connection, code);
+            self.state = State::Done;
+        } else if self.state == State::Connected && self.load.borrow().is_done() {
+            return self.close(stack, now, connection);
+        }
         Ok(())
     }
 
     /// Whether there is a connection that takes one request more.
     fn can_ask(&self, session: &Session) -> bool {
-        let is_there = self.connected_at.is_some() && self.asker.borrow().is_some();
+        let can_send = matches!(self.state, State::Early | State::Connected);
+        let is_there = can_send && self.asker.borrow().is_some();
         is_there && !session.waits_for_streams() && self.load.borrow().under_way() < self.most
     }
 
@@ -147,31 +208,47 @@ impl Client {
         Some((self.load.borrow_mut().ask()?, asker))
     }
 
-    fn close(&mut self, stack: &mut impl Stack, now: Duration, session: &Session) {
-        let connection = session.connection();
-        if let Some(code) = session.wants_to_close() {
-            let words = format!("HTTP/3: closed with error {code:#x}");
-            self.error.get_or_insert(words);
-            stack.close(now, connection, code);
-            self.done = true;
-        } else if self.connected_at.is_some() && self.load.borrow().is_done() {
-            stack.close(now, connection, NO_ERROR);
-            self.done = true;
+    /// Closes a connection whose visit has come to its end, and begins the next visit, if there is one.
+    fn close(
+        &mut self,
+        stack: &mut impl Stack,
+        now: Duration,
+        connection: ConnectionKey,
+    ) -> Result<(), EndpointError> {
+        if self.next.is_some() && !self.has_ticket {
+            return Ok(());
         }
+        stack.close(now, connection, NO_ERROR);
+        let Some((load, resume)) = self.next.take() else {
+            self.state = State::Done;
+            return Ok(());
+        };
+        let (earlier, failure) = self.load.borrow_mut().finish()?;
+        self.earlier = earlier;
+        self.load = Rc::new(RefCell::new(load));
+        if failure.is_some() {
+            self.error = failure;
+            self.state = State::Done;
+            return Ok(());
+        }
+        self.connect(stack, now, resume)?;
+        self.advance(stack, now)
     }
 
     /// Whether all that could be asked for has ended and the connection is closed.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.done
+        self.state == State::Done
     }
 
     /// Completes the files and says what happened.
     pub fn finish(self) -> Result<Bye, EndpointError> {
         let (requests, failure) = self.load.borrow_mut().finish()?;
+        let later = self.next.map(|(mut load, _)| load.finish()).transpose()?;
+        let later = later.map_or_else(Vec::new, |(requests, _)| requests);
         Ok(Bye {
             handshake_ns: self.connected_at.map(nanos),
-            requests,
+            requests: [self.earlier, requests, later].concat(),
             error: self.error.or(failure),
             statistics: Statistics::default(),
         })

@@ -10,7 +10,6 @@ use crate::contract::{Bye, Statistics};
 use crate::error::EndpointError;
 use crate::setup::Setup;
 use crate::stack::{ConnectionKey, Event, Resume, Stack, StreamKey};
-use crate::test_case::TestCase;
 
 use super::REFUSED;
 use super::request::Request;
@@ -51,11 +50,7 @@ impl Client {
             unasked: 0,
             unanswered: 0,
             ticket: false,
-            next: match setup.test_case {
-                TestCase::Resumption => Resume::Session,
-                TestCase::ZeroRtt => Resume::EarlyData,
-                _ => Resume::Nothing,
-            },
+            next: setup.test_case.resume(),
             connected_at: None,
             error: None,
             done: false,

@@ -9,6 +9,7 @@ use crate::contract::RequestReport;
 use crate::error::EndpointError;
 use crate::files::Download;
 use crate::setup::Setup;
+use crate::stack::Resume;
 use crate::test_case::TestCase;
 use crate::words::{missing, nanos};
 
@@ -28,6 +29,31 @@ pub struct PageLoad {
 impl PageLoad {
     /// The page of a client's `setup`; its requests alone are one in which nothing leads to anything.
     pub fn new(setup: &Setup) -> Result<Self, EndpointError> {
+        let (_, requests) = visits(setup);
+        let plan: Box<dyn Plan> = match live(setup)? {
+            Some(stream) => Box::new(Player::new(stream, requests.len())),
+            None => Box::new(Discovery::new(resources(setup)?)),
+        };
+        Self::with(setup, requests, resources(setup)?, plan)
+    }
+
+    /// The visit before it, whose ticket it has (contract, section 2); `None`: it has none.
+    pub fn earlier(setup: &Setup) -> Result<Option<Self>, EndpointError> {
+        let (requests, _) = visits(setup);
+        if requests.is_empty() {
+            return Ok(None);
+        }
+        let resources = vec![Resource::FIRST; requests.len()];
+        let plan = Box::new(Discovery::new(resources.clone()));
+        Self::with(setup, requests, resources, plan).map(Some)
+    }
+
+    fn with(
+        setup: &Setup,
+        requests: &[String],
+        resources: Vec<Resource>,
+        plan: Box<dyn Plan>,
+    ) -> Result<Self, EndpointError> {
         let folder = setup.downloads.as_deref();
         let folder = folder.ok_or_else(|| missing("downloads"))?;
         let request = |url: &String| {
@@ -38,17 +64,12 @@ impl PageLoad {
             };
             Ok((download, report))
         };
-        let requests = setup.requests.iter().map(request);
-        let requests: Vec<_> = requests.collect::<Result<_, EndpointError>>()?;
-        let resources = resources(setup)?;
+        let requests = requests.iter().map(request);
         Ok(Self {
             now: Duration::ZERO,
-            plan: match live(setup)? {
-                Some(stream) => Box::new(Player::new(stream, requests.len())),
-                None => Box::new(Discovery::new(resources.clone())),
-            },
+            plan,
             resources,
-            requests,
+            requests: requests.collect::<Result<_, EndpointError>>()?,
             failure: None,
             broken: None,
         })
@@ -174,9 +195,16 @@ const MOST_WAIT_MS: u64 = 3_600_000;
 /// The last of urgencies (RFC 9218, section 4.1).
 const MOST_URGENCY: u8 = 7;
 
-/// What is known of each request.
+/// The requests of an earlier visit, whose ticket that which counts has, and those of the latter.
+fn visits(setup: &Setup) -> (&[String], &[String]) {
+    let is_second = setup.test_case.is_of_page() && setup.test_case.resume() != Resume::Nothing;
+    let earlier = usize::from(is_second).min(setup.requests.len());
+    setup.requests.split_at(earlier)
+}
+
+/// What is known of each request of the visit that counts.
 fn resources(setup: &Setup) -> Result<Vec<Resource>, EndpointError> {
-    if setup.test_case != TestCase::Page && setup.page.is_empty() {
+    if !setup.test_case.is_of_page() && setup.page.is_empty() {
         return Ok(vec![Resource::FIRST; setup.requests.len()]);
     }
     match problem(setup) {
@@ -211,11 +239,12 @@ fn live(setup: &Setup) -> Result<Option<LiveStream>, EndpointError> {
 /// What is wrong with a page.
 fn problem(setup: &Setup) -> Option<String> {
     let case = setup.test_case;
-    if case != TestCase::Page {
+    if !case.is_of_page() {
         return Some(format!("there is none in test case {:?}", case.name()));
     }
-    if setup.page.len() != setup.requests.len() {
-        let requests = setup.requests.len();
+    let (_, requests) = visits(setup);
+    if setup.page.len() != requests.len() {
+        let requests = requests.len();
         return Some(format!("there must be one for each of {requests} requests"));
     }
     let wrong = |(number, it): (usize, &Resource)| {

@@ -34,11 +34,13 @@ impl HopObservation {
         (!self.connections.is_empty()).then(|| complete.collect())
     }
 
-    /// The connections that a client is measured by: those that carry its files; where the test case has two, the second.
+    /// The connections that a client is measured by: those that carry its files; where the test case has two, the second,
+    /// of TCP all behind the first.
     pub(crate) fn measured(&self, facts: TestCaseFacts) -> Vec<&DecodedConnection> {
         if facts.has_two_connections() {
             let complete = self.completed().unwrap_or_default();
-            return complete.into_iter().skip(1).take(1).collect();
+            let most = if are_tcp(&complete) { usize::MAX } else { 1 };
+            return complete.into_iter().skip(1).take(most).collect();
         }
         self.carrying()
     }

@@ -22,12 +22,14 @@ impl PageRequests {
         if let Some(stream) = &flow.live {
             return Self::of_segments(flow, stream, reports, start);
         }
-        if flow.page.is_empty() || [flow.requests.len(), reports.len()] != [flow.page.len(); 2] {
+        let facts = flow.testcase_facts;
+        let (paths, reports) = (facts.measured(&flow.requests), facts.measured(reports));
+        if flow.page.is_empty() || [paths.len(), reports.len()] != [flow.page.len(); 2] {
             return None;
         }
         let requests = (0..).zip(&flow.page).zip(reports);
         let requests = requests
-            .map(|((number, resource), report)| request(flow, number, resource, report, start));
+            .map(|((number, resource), report)| request(paths, number, resource, report, start));
         Some(Self {
             format: FORMAT,
             requests: requests.collect(),
@@ -49,7 +51,7 @@ impl PageRequests {
         let requests = requests.filter(|((_, report), _)| report.asked_ns.is_some());
         let requests = requests.map(|((number, report), rate)| {
             let segment = PageResource::segment(stream.segment_bytes(*rate));
-            request(flow, number, &segment, report, start)
+            request(&flow.requests, number, &segment, report, start)
         });
         Some(Self {
             format: FORMAT,
@@ -66,7 +68,7 @@ impl PageRequests {
 }
 
 fn request(
-    flow: &FlowJob,
+    paths: &[String],
     number: usize,
     resource: &PageResource,
     report: &RequestReport,
@@ -75,12 +77,10 @@ fn request(
     let since = |time: u64| seconds(time.saturating_sub(start.as_nanos()));
     let is_whole = report.bytes == resource.bytes;
     PageRequest {
-        path: flow.requests[number].clone(),
+        path: paths[number].clone(),
         r#type: resource.kind,
         bytes: resource.bytes,
-        initiator: resource
-            .initiator
-            .and_then(|it| flow.requests.get(it).cloned()),
+        initiator: resource.initiator.and_then(|it| paths.get(it).cloned()),
         urgency: resource.urgency,
         asked_s: report.asked_ns.map(since),
         first_byte_s: report.first_byte_ns.map(since),

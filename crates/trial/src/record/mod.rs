@@ -34,7 +34,7 @@ use crate::evidence::{
 use crate::finished::{FinishedFlow, FinishedTrial};
 use crate::job::{Job, TestCaseFacts};
 use crate::numbers::seconds;
-use crate::schema::{LinkCounts, TrialResult};
+use crate::schema::{LinkCounts, Outcome, TrialResult};
 
 pub use self::link_facts::path_facts;
 
@@ -150,7 +150,8 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
     let said = OfRequests::new(job, finished, files.start);
     let mut times = times(job, finished, metrics.as_ref(), start);
     if job.measured().is_reported() {
-        times = times.of_requests(said.end_s());
+        let is_ok = flow.verdict.outcome == Outcome::Ok;
+        times = times.of_requests(said.end_s().filter(|_| is_ok));
     }
     let (bytes, end) = moved(job, finished, files, &mut times);
     let sent = metrics.as_ref().map(|it: &Metrics| sent(it, testcase));

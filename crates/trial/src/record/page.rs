@@ -26,7 +26,7 @@ pub struct PageTimes {
 impl PageTimes {
     /// Those of a flow that began at `start`.
     pub fn of(flow: &FlowJob, verdict: &Verdict, start: Time) -> Self {
-        let requests = &verdict.client.requests;
+        let requests = flow.testcase_facts.measured(&verdict.client.requests);
         Self::new(&flow.page, requests, verdict.moments, start)
     }
 

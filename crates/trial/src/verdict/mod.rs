@@ -5,6 +5,7 @@ mod files;
 mod frames;
 mod live;
 mod page;
+mod resumption;
 mod verifier;
 
 use std::collections::BTreeMap;

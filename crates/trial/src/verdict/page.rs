@@ -3,25 +3,38 @@
 use std::io;
 use std::time::Duration;
 
+use bentpipe_analysis::connection::{Frame, Kind as PacketKind, Packet};
 use bentpipe_analysis::metrics::arrivals;
 use bentpipe_endpoint::HTTP1_CONNECTIONS;
 use bentpipe_endpoint::contract::RequestReport;
-use bentpipe_wire::quic::End;
+use bentpipe_wire::quic::{End, PacketType};
 
 use super::files;
+use super::resumption::{early, resumed};
 use super::verifier::{Kind, ProofFailure, Verifier};
 use crate::evidence::{DecodedConnection, Moments};
 use crate::job::{Role, TestCaseFacts};
 use crate::schema::Outcome;
 use crate::setup::FlowSetup;
 
-/// What one reply holds leads to further requests.
-#[derive(Debug, Clone, Copy)]
-struct Page;
+/// A visit of a page: what one reply holds leads to further requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Visit {
+    /// Nothing is left of one before.
+    First,
+    /// The ticket of one before is there.
+    Resumed,
+    /// The same, and what is asked for first is early data.
+    Early,
+}
 
 /// Pages.
 pub const KIND: Kind = Kind {
-    verifiers: &[("page", &Page)],
+    verifiers: &[
+        ("page", &Visit::First),
+        ("page-resumption", &Visit::Resumed),
+        ("page-zerortt", &Visit::Early),
+    ],
 };
 
 /// Whether the client says how it drew the page: then it goes by its own rules (contract, section 3).
@@ -32,17 +45,53 @@ fn is_browser(setup: &FlowSetup) -> bool {
 
 /// Bytes of replies that each connection carried that carried any. Browsers open further ones where the first is slow
 /// to come about, and do not use them.
-pub fn carried(seen: &[DecodedConnection]) -> Vec<u64> {
-    let carried = seen.iter().map(|it| {
+pub fn carried<'a>(seen: impl IntoIterator<Item = &'a DecodedConnection>) -> Vec<u64> {
+    let carried = seen.into_iter().map(|it| {
         let came = arrivals(&it.connection, End::Server);
         came.iter().map(|(_, bytes)| bytes).sum::<u64>()
     });
     carried.filter(|bytes| *bytes > 0).collect()
 }
 
-impl Verifier for Page {
+/// Whether a visit has as many connections as its protocol: of a page of so many bytes.
+fn connections(setup: &FlowSetup, carried: &[u64], bytes: u64) -> Result<(), ProofFailure> {
+    let (expected, is_right) = match setup.flow().alpn.as_str() {
+        // Which it takes as it likes.
+        "http/1.1" if is_browser(setup) => ("connections that carry replies", !carried.is_empty()),
+        "http/1.1" => (
+            "one to six connections that carry replies",
+            (1..=HTTP1_CONNECTIONS).contains(&carried.len()),
+        ),
+        _ => (
+            "one connection that carries all",
+            carried.iter().any(|it| *it >= bytes),
+        ),
+    };
+    if is_right {
+        return Ok(());
+    }
+    let seen = carried.len();
+    Err(ProofFailure::Other(format!(
+        "expected {expected}, saw {seen} that carry anything"
+    )))
+}
+
+/// Whether a request went in a 0-RTT packet, and not just what HTTP/3 says first.
+fn asks_early(second: &DecodedConnection) -> bool {
+    let connection = &second.connection;
+    let early = |it: &&Packet| it.kind == PacketKind::Quic(PacketType::ZeroRtt);
+    let mut frames = connection
+        .packets
+        .iter()
+        .filter(early)
+        .flat_map(|it| connection.frames(it));
+    frames.any(|it| matches!(it, Frame::Stream { id, .. } if id.is_multiple_of(4)))
+}
+
+impl Verifier for Visit {
     fn agrees(&self, facts: TestCaseFacts) -> bool {
-        (facts.sender, facts.connections) == (Role::Server, 1)
+        let connections = if *self == Self::First { 1 } else { 2 };
+        (facts.sender, facts.connections) == (Role::Server, connections)
     }
 
     fn arrived(&self, setup: &FlowSetup) -> io::Result<Option<(Outcome, String)>> {
@@ -59,27 +108,32 @@ impl Verifier for Page {
     }
 
     fn shown(&self, setup: &FlowSetup, seen: &[DecodedConnection]) -> Result<(), ProofFailure> {
-        let carried = carried(seen);
-        let (expected, is_right) = match setup.flow().alpn.as_str() {
-            // Which it takes as it likes.
-            "http/1.1" if is_browser(setup) => {
-                ("connections that carry replies", !carried.is_empty())
-            }
-            "http/1.1" => (
-                "one to six connections that carry replies",
-                (1..=HTTP1_CONNECTIONS).contains(&carried.len()),
-            ),
-            _ => (
-                "one connection that carries all",
-                carried.iter().any(|bytes| *bytes >= setup.size_bytes()),
-            ),
+        if *self == Self::First {
+            return connections(setup, &carried(seen), setup.size_bytes());
+        }
+        let mut made = seen.iter().filter(|it| it.establishment.complete);
+        let (_, Some(second)) = (made.next(), made.clone().next()) else {
+            let begun = match seen.len() {
+                1 => "1 connection begin".to_owned(),
+                many => format!(
+                    "{many} connections begin, of which one completed its handshake at most"
+                ),
+            };
+            return Err(ProofFailure::Other(format!(
+                "expected an earlier visit and one with its ticket; saw {begun}"
+            )));
         };
-        if is_right {
+        connections(setup, &carried(made), setup.measured_bytes())?;
+        resumed(second)?;
+        if *self == Self::Resumed {
             return Ok(());
         }
-        Err(ProofFailure::Other(format!(
-            "expected {expected}, saw {} that carry anything",
-            carried.len()
-        )))
+        early(second)?;
+        if !asks_early(second) {
+            return Err(ProofFailure::Other(
+                "expected a request in 0-RTT; saw none".to_owned(),
+            ));
+        }
+        Ok(())
     }
 }

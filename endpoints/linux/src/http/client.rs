@@ -1,4 +1,4 @@
-//! The client: loads a page.
+//! The client: loads a page, in some test cases behind an earlier visit.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -30,35 +30,74 @@ const LONG: Duration = Duration::from_secs(3600);
 /// Loads the page over so many connections of HTTP/1.1 at most, or one of HTTP/2, and leaves its
 /// report, also when it is told to end.
 pub fn load(setup: &Setup, kernel: &Kernel, parallel: usize) -> Result<(), EndpointError> {
-    let is_http2 = setup.alpn == H2;
     let is_told_to_end = Arc::new(AtomicBool::new(false));
     let tls = || crate::client::tls(setup, kernel);
-    let client = Rc::new(Client {
+    let visitor = Visitor {
         clock: setup.clock.clone(),
-        load: RefCell::new(PageLoad::new(setup)?),
         news: told_to_end(is_told_to_end.clone())?,
         is_told_to_end,
-        pool: RefCell::new(Pool::new(if is_http2 { 1 } else { parallel })),
-        is_http2,
-        connector: Connector {
+        most: if setup.alpn == H2 { 1 } else { parallel },
+        is_http2: setup.alpn == H2,
+        connector: Rc::new(Connector {
             sockets: kernel.nonblocking(),
             tls: kernel.is_tls().then(tls).transpose()?,
             remote: setup.remote.expect("a client is told"),
             keylog: setup.keylog.clone(),
-        },
-    });
+        }),
+    };
     let start = setup.clock.start_unix();
-    let tasks = LocalSet::new();
-    tasks.block_on(&runtime()?, client.clone().run());
-    let (requests, failure) = client.load.borrow_mut().finish()?;
+    let (mut all, mut failure) = (Vec::new(), None);
+    for visit in [PageLoad::earlier(setup)?, Some(PageLoad::new(setup)?)] {
+        let Some(mut load) = visit else { continue };
+        if failure.is_none() {
+            load = visitor.visit(load)?;
+        }
+        let (requests, failed) = load.finish()?;
+        all.extend(requests);
+        failure = failure.or(failed);
+    }
     if let Some(file) = &setup.report {
         let bye = Bye {
-            requests,
+            requests: all,
             ..Bye::default()
         };
         bye.later(start).write(file)?;
     }
     failure.map_or(Ok(()), |words| Err(EndpointError::Failed(words)))
+}
+
+/// What visits of one client have in common.
+struct Visitor {
+    clock: Clock,
+    /// Something has come, or SIGTERM.
+    news: Arc<Notify>,
+    is_told_to_end: Arc<AtomicBool>,
+    /// Connections at one time.
+    most: usize,
+    is_http2: bool,
+    connector: Rc<Connector>,
+}
+
+impl Visitor {
+    /// Loads a page over connections of its own, which are closed at its end.
+    fn visit(&self, load: PageLoad) -> Result<PageLoad, EndpointError> {
+        let client = Rc::new(Client {
+            clock: self.clock.clone(),
+            load: RefCell::new(load),
+            news: self.news.clone(),
+            is_told_to_end: self.is_told_to_end.clone(),
+            pool: RefCell::new(Pool::new(self.most)),
+            is_http2: self.is_http2,
+            connector: self.connector.clone(),
+        });
+        let tasks = LocalSet::new();
+        tasks.block_on(&runtime()?, client.clone().run());
+        drop(tasks); // and with them what else holds the client
+        Ok(Rc::into_inner(client)
+            .expect("its tasks are no more")
+            .load
+            .into_inner())
+    }
 }
 
 /// What is notified when SIGTERM comes, after `is_told` was set.
@@ -82,7 +121,7 @@ struct Client {
     is_told_to_end: Arc<AtomicBool>,
     pool: RefCell<Pool>,
     is_http2: bool,
-    connector: Connector,
+    connector: Rc<Connector>,
 }
 
 impl Client {

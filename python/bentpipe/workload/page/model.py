@@ -15,6 +15,8 @@ TYPES: tuple[ResourceType, ...] = get_args(ResourceType)
 URGENCY: dict[ResourceType, int] = {
     "document": 0, "stylesheet": 0, "script": 1, "font": 0, "image": 3, "media": 3, "fetch": 1, "other": 3,
 }  # fmt: skip
+# Chosen here: what servers let browsers keep. A document is asked for again, and so is what scripts ask for.
+CACHED: tuple[ResourceType, ...] = ("stylesheet", "script", "font", "image", "media")
 MOST_RESOURCES = 10_000
 MOST_BYTES = 10**12
 
@@ -35,6 +37,14 @@ class Resource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     # Of RFC 9218; None: that of its type.
     urgency: Annotated[int, Meta(ge=0, le=7, description="a whole number from 0 to 7")] | None = None
 
+    # Whether a browser that was here before has it and does not ask again; None: as its type has it.
+    cached: bool | None = None
+
+    @property
+    def is_cached(self) -> bool:
+        """Whether a browser that was here before has it."""
+        return self.type in CACHED if self.cached is None else self.cached
+
     @property
     def asked_with(self) -> int:
         """The urgency that it is asked for with."""
@@ -53,6 +63,27 @@ class Page(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
     def size_bytes(self) -> int:
         """Bytes of all bodies."""
         return sum(one.bytes for one in self.resource)
+
+    @property
+    def without_cached(self) -> Page:
+        """What is asked for by a browser that was here before. What is in its cache is there at once: to what
+        that leads, its own initiator does.
+        """
+        cached: dict[str, Resource] = {}
+        asked = []
+        for one in self.resource:
+            if (before := cached.get(one.initiator)) is not None:
+                one = msgspec.structs.replace(
+                    one,
+                    initiator=before.initiator,
+                    found_after=before.found_after,
+                    wait_ms=before.wait_ms + one.wait_ms,
+                )
+            if one.is_cached and one.initiator:
+                cached[one.path] = one
+            else:
+                asked.append(one)
+        return msgspec.structs.replace(self, resource=tuple(asked))
 
     @property
     def by_type(self) -> dict[ResourceType, tuple[int, int]]:

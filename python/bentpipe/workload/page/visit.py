@@ -1,4 +1,4 @@
-"""Workloads that are pages: `page:kosek:h3`, `page:visit.toml:h2`.
+"""Workloads that are pages: `page:kosek:h3`, `page:visit.toml:h2`, `page:kosek:h3:early-cached`.
 
 The canonical form of one that is a file has a digest of it behind the path, `page:visit.toml#1a2b3c4d:h2`:
 what was loaded is known by it, and a run does not go on with another. The file itself is read when that is
@@ -17,9 +17,9 @@ from pathlib import Path
 
 import msgspec
 
-from bentpipe.errors import UsageError
+from bentpipe.errors import UsageError, one_of
 from bentpipe.schema.bundle import BundleResource
-from bentpipe.workload.http import DEFAULT_VERSION, TITLES, VERSIONS, HttpWorkload, check
+from bentpipe.workload.http import DEFAULT_VERSION, TITLES, VERSIONS, HttpWorkload
 from bentpipe.workload.model import Kind
 from bentpipe.workload.page import catalogue
 from bentpipe.workload.page.content import NAMING, PageContent
@@ -27,6 +27,28 @@ from bentpipe.workload.page.model import Page, Resource, ResourceType
 from bentpipe.workload.testcase import TestCase
 
 TESTCASE = "page"
+
+
+@dataclass(frozen=True)
+class VisitKind:
+    """What is left of an earlier visit when a page is loaded."""
+
+    testcase: str
+    is_cached: bool  # what a browser keeps is not asked for
+    title: str
+
+
+FIRST = "first"
+VISITS = {
+    FIRST: VisitKind(TESTCASE, False, ""),
+    "resumed": VisitKind("page-resumption", False, "with a session ticket"),
+    "early": VisitKind("page-zerortt", False, "with early data"),
+    "resumed-cached": VisitKind("page-resumption", True, "with a session ticket and a cache"),
+    "early-cached": VisitKind("page-zerortt", True, "with early data and a cache"),
+}
+# What was asked for then, as far as it matters here: the ticket comes with it.
+_EARLIER = "earlier-visit"
+_EARLIER_BYTES = 1000
 _ENDING: dict[ResourceType, str] = {
     "document": "html", "stylesheet": "css", "script": "js", "font": "woff2", "image": "png", "media": "mp4",
     "fetch": "json", "other": "bin",
@@ -37,33 +59,51 @@ _INCREMENTAL: tuple[ResourceType, ...] = ("document", "image", "media")
 
 @dataclass(frozen=True)
 class PageVisit(HttpWorkload):
-    """A page that is loaded once, over a version of HTTP."""
+    """A page that is loaded over a version of HTTP, on a first visit or a later one. UsageError for what
+    there is not.
+    """
 
     name: str  # of the page, or the path of its file
     digest: str = ""  # of the file
+    visit: str = FIRST  # a key of VISITS
+
+    def __post_init__(self) -> None:
+        if self.http != "h3" and self.testcase == "page-zerortt":
+            raise UsageError(
+                f"{self.own}: pages have early data over HTTP/3 alone",
+                "write h3, or resumed in place of early",
+            )
 
     @cached_property
     def page(self) -> Page:
-        """What it consists of. UsageError if its file is not there any more, or is not what it was."""
+        """What is asked for of it. UsageError if its file is not there any more, or is not what it was."""
         if self.digest and (now := _digest(self.name)) != self.digest:
             raise UsageError(
                 f"{self.name} is not what it was: its digest is {now}, not {self.digest}",
                 "start a new run, or restore it",
             )
-        return catalogue.load(self.name)
+        whole = catalogue.load(self.name)
+        return whole.without_cached if VISITS[self.visit].is_cached else whole
 
     @property
     def own(self) -> str:
         digest = self.digest and f"#{self.digest}"
-        return f"{TESTCASE}:{self.name}{digest}:{self.http}"
+        visit = "" if self.visit == FIRST else f":{self.visit}"
+        return f"{TESTCASE}:{self.name}{digest}:{self.http}{visit}"
 
     @property
     def own_title(self) -> str:
-        return f"page {self.name} over {TITLES[self.http]}"
+        visit = VISITS[self.visit].title
+        return f"page {self.name} over {TITLES[self.http]}{visit and f', {visit}'}"
 
     @property
     def testcase(self) -> str:
-        return TESTCASE
+        return VISITS[self.visit].testcase
+
+    @property
+    def _earlier(self) -> Mapping[str, int]:
+        """The files of the earlier visit."""
+        return {} if self.testcase == TESTCASE else {_EARLIER: _EARLIER_BYTES}
 
     @cached_property
     def _names(self) -> list[str]:
@@ -91,18 +131,19 @@ class PageVisit(HttpWorkload):
 
     @property
     def requests(self) -> tuple[str, ...]:
-        return tuple(f"/{name}" for name in self._names)
+        return tuple(f"/{name}" for name in (*self._earlier, *self._names))
 
     @property
     def files(self) -> Mapping[str, int]:
-        return dict(zip(self._names, (one.bytes for one in self.page.resource), strict=True))
+        own = zip(self._names, (one.bytes for one in self.page.resource), strict=True)
+        return {**self._earlier, **dict(own)}
 
     @property
     def measured_bytes(self) -> int:
         return self.page.size_bytes
 
     def measured_of(self, size_bytes: int) -> int:
-        return size_bytes
+        return size_bytes - sum(self._earlier.values())
 
     @cached_property
     def resources(self) -> tuple[BundleResource, ...]:
@@ -132,24 +173,34 @@ def parse(name: str, value: str, where: str, flows: tuple[str, ...]) -> PageVisi
     """The workload `name:value`, if it is of this kind."""
     if name != TESTCASE:
         return None
-    page, http = _split(value, where)
+    page, http, visit = _split(value, where)
     if canonical := re.fullmatch(r"(.+\.toml)#([0-9a-f]{8})", page):
-        return PageVisit(http, canonical[1], canonical[2], flows=flows)
+        return PageVisit(http, canonical[1], canonical[2], visit, flows=flows)
     catalogue.load(page)
-    return PageVisit(http, page, _digest(page) if page.endswith(".toml") else "", flows=flows)
+    return PageVisit(http, page, _digest(page) if page.endswith(".toml") else "", visit, flows=flows)
 
 
-def _split(value: str, where: str) -> tuple[str, str]:
-    """Page and version of HTTP. Paths may have a colon in them."""
-    page, colon, http = (part.strip() for part in value.rpartition(":"))
-    if not colon or "." in http or "/" in http:
-        page, http = value.strip(), DEFAULT_VERSION
+def _split(value: str, where: str) -> tuple[str, str, str]:
+    """Page, version of HTTP, and visit. Paths may have a colon in them."""
+    page = value.strip()
+    words: list[str] = []
+    while (colon := page.rpartition(":"))[1] and not set("./") & set(colon[2]):
+        page, words = colon[0].strip(), [colon[2].strip(), *words]
     if not page:
         raise UsageError(
             f"{where} names no page", f"write {TESTCASE}:{catalogue.names()[0]}:{DEFAULT_VERSION}"
         )
-    check(http, where)
-    return page, http
+    visits = [word for word in words if word in VISITS]
+    versions = [word for word in words if word not in VISITS] or [DEFAULT_VERSION]
+    for http in versions:
+        if http not in VERSIONS:
+            known = one_of(http, (*VERSIONS, *VISITS), "versions and visits")
+            raise UsageError(f'{where}: "{http}" is neither a version of HTTP nor a visit', known)
+    if len(visits) > 1 or len(versions) > 1:
+        raise UsageError(
+            f"{where} has more than a page, a version and a visit", f"write {TESTCASE}:kosek:h3:resumed"
+        )
+    return page, versions[0], visits[0] if visits else FIRST
 
 
 def _digest(file: str) -> str:
@@ -169,4 +220,14 @@ def from_folder(folder: Path, text: str) -> str:
     return f"{name}{colon}{folder / value.strip()}"
 
 
-KIND = Kind((TESTCASE,), parse, {TESTCASE: TestCase(protocols=tuple(VERSIONS.values()))})
+_PROTOCOLS = tuple(VERSIONS.values())
+KIND = Kind(
+    (TESTCASE,),
+    parse,
+    {
+        TESTCASE: TestCase(protocols=_PROTOCOLS),
+        # Of several connections at one time the first has the ticket.
+        "page-resumption": TestCase(least=2, connections=2, protocols=_PROTOCOLS),
+        "page-zerortt": TestCase(least=2, connections=2, before=1.0, protocols=(VERSIONS["h3"],)),
+    },
+)

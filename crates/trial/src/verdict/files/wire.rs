@@ -16,6 +16,7 @@ use bentpipe_wire::quic::End;
 use super::TestCase;
 use crate::evidence::DecodedConnection;
 use crate::verdict::ProofFailure;
+use crate::verdict::resumption::{early, resumed};
 
 /// A first PTO is 999 ms (RFC 9002 section 6.2.2): a client that waits longer for an answer sends its `ClientHello` again.
 const LONG: Span = Span::from_millis(1000);
@@ -43,10 +44,13 @@ impl Claim {
         let made: Vec<&DecodedConnection> =
             seen.iter().filter(|it| it.establishment.complete).collect();
         match (self.testcase, &made[..]) {
-            (TestCase::Resumption, [_, second]) => self.resumed(second),
-            (TestCase::Zerortt, [_, second]) => {
-                self.resumed(second)?;
-                early(second)
+            (TestCase::Resumption | TestCase::Zerortt, [_, second]) => {
+                resumed(second)?;
+                self.carries(second, self.requests - 1, "second connection")?;
+                match self.testcase {
+                    TestCase::Zerortt => early(second),
+                    _ => Ok(()),
+                }
             }
             (TestCase::Resumption | TestCase::Zerortt, _) => count("two connections", &made, seen),
             (_, [first, ..]) if first.connection.protocol == Protocol::Tcp => {
@@ -101,32 +105,6 @@ impl Claim {
             ));
         }
         Ok(())
-    }
-
-    fn resumed(&self, second: &DecodedConnection) -> Result<(), ProofFailure> {
-        let it = &second.establishment;
-        let what = match (it.resumed, it.certificate) {
-            (Some(true), None | Some(false)) => {
-                return self.carries(second, self.requests - 1, "second connection");
-            }
-            (None, _) => {
-                return Err(ProofFailure::Sealed(
-                    "the second ServerHello could not be read",
-                ));
-            }
-            (Some(true), Some(true)) => {
-                "the second ServerHello took a ticket, but a Certificate came"
-            }
-            (Some(false), Some(true)) => {
-                "two connections, but the second handshake carried a Certificate: the server did not resume"
-            }
-            (Some(false), _) => {
-                "two connections, but the second ServerHello has no pre_shared_key: the server did not resume"
-            }
-        };
-        other(format!(
-            "expected a second connection that is resumed; saw {what}"
-        ))
     }
 
     /// Whether a connection answered so many requests. One that cannot be read is taken at its word, unless this is all that there
@@ -186,26 +164,6 @@ fn handshake(seen: &DecodedConnection) -> Result<(), ProofFailure> {
         return other("expected a handshake without Retry; saw one".to_owned());
     }
     Ok(())
-}
-
-fn early(second: &DecodedConnection) -> Result<(), ProofFailure> {
-    let it = &second.establishment;
-    match (it.zero_rtt_bytes, it.zero_rtt_accepted) {
-        (Some(1..), Some(true)) => Ok(()),
-        (Some(0), _) => {
-            other("expected stream data in 0-RTT; saw a resumed connection without any".to_owned())
-        }
-        (Some(bytes), Some(false)) => other(format!(
-            "expected 0-RTT that the server accepts; saw {bytes} stream bytes in it, \
-             but neither an acknowledgement nor early_data in the server's answer: the server did not accept 0-RTT"
-        )),
-        (None, _) => Err(ProofFailure::Sealed(
-            "what was sent in 0-RTT could not be decrypted",
-        )),
-        (_, None) => Err(ProofFailure::Sealed(
-            "nothing of 0-RTT was acknowledged, and the server's answer to it could not be decrypted",
-        )),
-    }
 }
 
 /// That there are more connections than `expected`, or fewer.
