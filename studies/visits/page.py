@@ -1,0 +1,131 @@
+"""The page on visits: what session tickets, early data and a cache save a page behind a satellite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from bentpipe import workload
+from bentpipe.analysis.cells import Cell, cells
+from bentpipe.errors import BentpipeError
+from bentpipe.study import footing, markdown
+from bentpipe.study.markdown import path, table
+from bentpipe.study.quantiles import median
+from bentpipe.study.source import Source, pooled
+from bentpipe.workload.http import TITLES
+from bentpipe.workload.page.visit import FIRST, VISITS, PageVisit
+
+_TEXT = """How long a page takes behind a satellite when the browser has been there before. On a visit that
+is *resumed* it has a session ticket; on one that is *early* its first request goes as early data, before the
+handshake is over; what is *cached* it does not ask for
+([rules](../../docs/reference/pages.md#visits)). In virtual time, with real stacks; without losses, so that a
+trial repeats."""
+_TABLE = """Seconds from the client's first packet until the response begins, and until all is there (RS /
+PLT); and how many requests that takes without a cache and with one."""
+_HEAD = ("page", "requests", "HTTP", "client → server", *VISITS)
+
+
+def write(runs: Sequence[Source], folder: Path) -> list[Path]:
+    """Write the page to `folder`. BentpipeError if the runs have no pages on later visits."""
+    known = [one for one in cells(pooled(runs)) if _visit(one) is not None and one.ok]
+    if not any(_is_later(one) for one in known):
+        raise BentpipeError(
+            f"{runs[0].folder}: it has no pages on later visits",
+            "make the study's runs with: bentpipe study visits",
+        )
+    parts = ["# Pages on first and later visits", _TEXT, "## At a glance", _glance(known), _TABLE]
+    for scenario in dict.fromkeys(one.key.scenario for one in known):
+        mine = [one for one in known if one.key.scenario == scenario]
+        parts += [f"## {path(scenario)}", table(_HEAD, _rows(mine), left=4)]
+    parts += footing.of_all(runs)
+    file = folder / "visits.md"
+    file.write_text(markdown.page(parts))
+    return [file]
+
+
+def _visit(one: Cell) -> PageVisit | None:
+    found = workload.known(one.key.workload)
+    return found if isinstance(found, PageVisit) else None
+
+
+def _is_later(one: Cell) -> bool:
+    found = _visit(one)
+    return found is not None and found.visit != FIRST
+
+
+def _middle(one: Cell, column: str) -> float | None:
+    return median([value for record in one.ok if (value := getattr(record, column)) is not None])
+
+
+def _key(one: Cell) -> tuple[str, str, str, str, str]:
+    """What a cell has in common with the first visit of the same page."""
+    found = _visit(one)
+    assert found is not None
+    return one.key.scenario, found.name, found.http, one.key.client, one.key.server
+
+
+def _saved(one: Cell, cells: Sequence[Cell]) -> float | None:
+    """Seconds of page load time that it takes less than the first visit."""
+    for other in cells:
+        if not _is_later(other) and _key(other) == _key(one):
+            first, later = _middle(other, "plt_s"), _middle(one, "plt_s")
+            return None if first is None or later is None else first - later
+    return None
+
+
+def _rows(cells: Sequence[Cell]) -> list[list[str]]:
+    """A row for each page, version of HTTP and pair, a column for each kind of visit."""
+    rows: dict[tuple[str, ...], dict[str, Cell]] = {}
+    for one in cells:
+        found = _visit(one)
+        assert found is not None
+        rows.setdefault(_key(one), {})[found.visit] = one
+    return [
+        [
+            name,
+            _requests(by_visit.values()),
+            TITLES[version].removeprefix("HTTP/"),
+            f"{client} → {server}",
+            *(_times(by_visit.get(visit)) for visit in VISITS),
+        ]
+        for (_, name, version, client, server), by_visit in rows.items()
+    ]
+
+
+def _requests(cells: Iterable[Cell]) -> str:
+    counts = {len(found.page.resource) for one in cells if (found := _visit(one)) is not None}
+    return " / ".join(str(count) for count in sorted(counts, reverse=True))
+
+
+def _times(one: Cell | None) -> str:
+    if one is None:
+        return ""
+    return " / ".join(_shown(_middle(one, column)) for column in ("rs_s", "plt_s"))
+
+
+def _shown(seconds: float | None) -> str:
+    return "-" if seconds is None else f"{seconds:.2f}"
+
+
+def _glance(cells: Sequence[Cell]) -> str:
+    """For each path, the least and the most that each kind of later visit saves."""
+    lines = []
+    for scenario in dict.fromkeys(one.key.scenario for one in cells):
+        here = [one for one in cells if one.key.scenario == scenario]
+        said = [_range([_middle(one, "plt_s") for one in here if not _is_later(one)])]
+        for visit in VISITS:
+            saved = _range([_saved(one, here) for one in here if _is_later(one) and _is(one, visit)])
+            said += [f"one that is {visit} saves {saved}"] if saved else []
+        lines.append(f"- {path(scenario)}: on a first visit pages take {'; '.join(said)}.")
+    return "\n".join(lines)
+
+
+def _range(values: Sequence[float | None]) -> str:
+    """The least and the largest; empty where nothing is known."""
+    known = [value for value in values if value is not None]
+    return f"{min(known):.2f} to {max(known):.2f} s" if known else ""
+
+
+def _is(one: Cell, visit: str) -> bool:
+    found = _visit(one)
+    return found is not None and found.visit == visit
