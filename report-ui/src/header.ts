@@ -35,7 +35,10 @@ type Setting = { workload: string; treatment: string; testbed: string };
 
 function workload(of: Setting): string {
   const loads = page(of.workload);
-  if (loads) return `page ${loads.name} over HTTP/${loads.http}${loads.beside}`;
+  if (loads) {
+    const visit = loads.visit && `, ${loads.visit}`;
+    return `page ${loads.name} over HTTP/${loads.http}${visit}${loads.beside}`;
+  }
   const watches = live(of.workload);
   if (watches) return `live stream of ${watches.time} over HTTP/${watches.http}${watches.beside}`;
   const sees = frames(of.workload);

@@ -90,10 +90,18 @@ export interface Iteration extends ShownRecord {
   trace: { script: string | null; failure: string | null } | null;
 }
 
+/** The packets of a request's stream that the server sent, and when those left that were lost. */
+export interface StreamPackets {
+  packets: number;
+  lost_s: number[];
+}
+
 /** What an iteration asked for, in the order of asking. */
 export interface Waterfall {
   iteration: number;
   requests: PageRequest[];
+  /** Parallel to these; null where a request has no stream of its own, or it is not known which. */
+  streams: StreamPackets[] | null;
   /** Why it cannot be shown; null if it can. */
   failure: string | null;
 }

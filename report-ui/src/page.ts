@@ -18,10 +18,12 @@ export function timesOf(paints: boolean): typeof TIMES {
   return TIMES.filter(([column]) => paints || column !== "lcp_s");
 }
 
-/** The page of a workload, its version of HTTP and further flows, as in `page:kosek:h3`; null for any other workload. */
-export function page(workload: string): { name: string; http: string; beside: string } | null {
-  const [, name, http, beside = ""] = workload.match(/^page:(.+?):h([123])( \+ .*)?$/) ?? [];
-  return name && http ? { name: name.replace(/#[0-9a-f]{8}$/, ""), http, beside } : null;
+/** The page of a workload, its version of HTTP, what is left of an earlier visit and further flows, as in
+ * `page:kosek:h3:early`; null for any other workload. */
+export function page(workload: string): { name: string; http: string; visit: string; beside: string } | null {
+  const [, name, http, visit = "", beside = ""] =
+    workload.match(/^page:(.+?):h([123])(?::([a-z-]+))?( \+ .*)?$/) ?? [];
+  return name && http ? { name: name.replace(/#[0-9a-f]{8}$/, ""), http, visit, beside } : null;
 }
 
 /** The median page load time of a cell; null if it has none. */

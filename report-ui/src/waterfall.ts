@@ -5,7 +5,7 @@
 
 import { h, type Child } from "./dom";
 import { bytes, duration } from "./format";
-import type { Cell, CellDetail, Iteration, Waterfall } from "./model";
+import type { Cell, CellDetail, Iteration, StreamPackets, Waterfall } from "./model";
 import { live } from "./live";
 import { page, timesOf } from "./page";
 import type { PageRequest } from "./schema/requests";
@@ -77,6 +77,7 @@ function waterfall(detail: CellDetail): Child[] {
       h("span", { class: "comes sample" }),
       " until it is there.",
       shown.requests.some(isUnended) && " Hatched or dashed: it never came to its end.",
+      ...lossLegend(shown),
     ),
     drawn(shown, trial),
     shown.requests.length > MOST &&
@@ -84,7 +85,13 @@ function waterfall(detail: CellDetail): Child[] {
   ];
 }
 
-function drawn({ requests }: Waterfall, trial: Iteration): HTMLElement {
+/** What is said of lost packets; nothing where none are known. */
+function lossLegend({ streams }: Waterfall): Child[] {
+  if (!streams?.some((one) => one.lost_s.length > 0)) return [];
+  return [" ", h("span", { class: "lost sample" }), " a packet of it that was lost, when it was sent."];
+}
+
+function drawn({ requests, streams }: Waterfall, trial: Iteration): HTMLElement {
   const until = end(requests, trial);
   const step = tickStep(until, TICKS);
   const marks = timesOf(false).flatMap(([column, name]) => {
@@ -113,7 +120,7 @@ function drawn({ requests }: Waterfall, trial: Iteration): HTMLElement {
         ),
       ),
     ),
-    h("tbody", {}, ...requests.slice(0, MOST).map((one) => row(one, until))),
+    h("tbody", {}, ...requests.slice(0, MOST).map((one, i) => row(one, streams?.[i] ?? null, until))),
     h(
       "tfoot",
       { "aria-hidden": "true" },
@@ -153,15 +160,21 @@ function mark(name: string, at: number, share: number): HTMLElement {
   );
 }
 
-function row(one: PageRequest, until: number): HTMLElement {
-  const says = words(one);
+function row(one: PageRequest, stream: StreamPackets | null, until: number): HTMLElement {
+  const says = words(one) + ofPackets(stream);
   return h(
     "tr",
     { title: `${one.path}: ${says}` },
     h("th", { scope: "row" }, one.path),
     h("td", { class: "type" }, one.type),
     h("td", { class: "size" }, bytes(one.bytes)),
-    h("td", { class: "bars" }, ...bars(one, until), h("span", { class: "unseen" }, says)),
+    h(
+      "td",
+      { class: "bars" },
+      ...bars(one, until),
+      ...losses(stream, until),
+      h("span", { class: "unseen" }, says),
+    ),
   );
 }
 
@@ -175,6 +188,19 @@ export function words(one: PageRequest): string {
   if (last_byte_s !== null) parts.push(`to ${duration(last_byte_s)}`);
   else if (first_byte_s !== null) parts.push("not all of which came");
   return `${parts[0]}, ${parts.slice(1).join(" ")}${by}, urgency ${one.urgency}`;
+}
+
+/** How many packets of a request's stream were lost, in words. */
+export function ofPackets(stream: StreamPackets | null): string {
+  if (!stream) return "";
+  const { packets, lost_s } = stream;
+  return `; ${lost_s.length} of ${packets} packet${packets === 1 ? "" : "s"} lost`;
+}
+
+function losses(stream: StreamPackets | null, until: number): Child[] {
+  return (stream?.lost_s ?? []).map((at) =>
+    h("span", { class: "lost", "aria-hidden": "true", style: `left:${percent(at / until)}` }),
+  );
 }
 
 function bars({ asked_s, first_byte_s, last_byte_s }: PageRequest, until: number): Child[] {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { page } from "../src/page";
 import type { PageRequest } from "../src/schema/requests";
-import { end, tickStep, words } from "../src/waterfall";
+import { end, ofPackets, tickStep, words } from "../src/waterfall";
 
 /** With plain spaces, which are easier to read here. */
 const plain = (text: string) => text.replaceAll("\u202f", " ");
@@ -50,11 +50,24 @@ test("a line is told in words, also where nothing came", () => {
 });
 
 test("a workload that is a page is known by its name, without what tells files apart", () => {
-  assert.deepEqual(page("page:kosek:h1"), { name: "kosek", http: "1", beside: "" });
+  assert.deepEqual(page("page:kosek:h1"), { name: "kosek", http: "1", visit: "", beside: "" });
+  assert.deepEqual(page("page:kosek:h3:early-cached"), {
+    name: "kosek",
+    http: "3",
+    visit: "early-cached",
+    beside: "",
+  });
   assert.deepEqual(page("page:a/visit.toml#1a2b3c4d:h3 + duration:30s"), {
     name: "a/visit.toml",
     http: "3",
+    visit: "",
     beside: " + duration:30s",
   });
   assert.equal(page("transfer:10485760"), null);
+});
+
+test("how many packets of a stream were lost is told where that is known", () => {
+  assert.equal(ofPackets(null), "");
+  assert.equal(ofPackets({ packets: 1, lost_s: [] }), "; 0 of 1 packet lost");
+  assert.equal(ofPackets({ packets: 20, lost_s: [1.5, 2] }), "; 2 of 20 packets lost");
 });

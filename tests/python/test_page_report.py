@@ -76,13 +76,24 @@ def data(file: Path) -> Any:
 
 
 @pytest.mark.virtual_time
-@pytest.mark.parametrize("trace", ["median", "analysis"])
+@pytest.mark.parametrize(
+    ("trace", "visit"), [("median", "first"), ("analysis", "first"), ("median", "early")]
+)
 def test_a_trial_whose_trace_is_kept_has_its_requests_and_the_median_alone(
-    trace: str, bentpipe: Command
+    trace: str, visit: str, bentpipe: Command
 ) -> None:
     """They agree with its record, the page of its cell has them, and a HAR of them is the page again."""
     installed_or_skip("noq")
-    words = ["--scenario", "satloss", "--workload", "page:kosek", "--client", "noq", "--server", "noq"]
+    words = [
+        "--scenario",
+        "satloss",
+        "--workload",
+        f"page:kosek:{visit}",
+        "--client",
+        "noq",
+        "--server",
+        "noq",
+    ]
     done = bentpipe("run", *words, "--iterations", "3", "--trace", trace, "--json", "--out", "A")
     assert done.code == 0, done.err
     (file,) = Path("A").glob("trials/*/requests.json")
@@ -95,7 +106,10 @@ def test_a_trial_whose_trace_is_kept_has_its_requests_and_the_median_alone(
     assert max(one["last_byte_s"] for one in requests) == record["plt_s"]
     assert all(one["asked_s"] <= one["first_byte_s"] <= one["last_byte_s"] for one in requests)
     (cell,) = [data(one) for one in Path("A/report/data/cells").glob("*.js")]
-    shown = cell["waterfall"]["requests"]
+    shown, streams = cell["waterfall"]["requests"], cell["waterfall"]["streams"]
+    assert len(streams) == 75 and all(one["packets"] > 0 for one in streams)
+    lost = [at for one in streams for at in one["lost_s"]]
+    assert 0 < len(lost) <= 2 * record["forward_losses"] and max(lost) < record["plt_s"]
     assert [one["path"] for one in shown][:2] == ["/", "/stylesheet1.css"], "by the names of the page"
     assert [one["asked_s"] for one in shown] == sorted(one["asked_s"] for one in requests)
     assert bentpipe("page", "har", file.parent, "-o", "out.har").code == 0

@@ -83,7 +83,7 @@ impl FinishedTrial {
                 };
                 trace.write(&job.folder.join(trace_name(number, hop)))?;
             }
-            let start = observation.flows[0].first_sent.unwrap_or(Time::ZERO);
+            let start = self.start(job).unwrap_or(Time::ZERO);
             let said = &self.measured().verdict.client.requests;
             if let Some(requests) = PageRequests::new(job.measured(), said, start) {
                 requests.write(&job.folder.join(REQUESTS))?;
@@ -98,6 +98,18 @@ impl FinishedTrial {
     /// The flow that is measured.
     pub(crate) fn measured(&self) -> &FinishedFlow {
         &self.flows[0]
+    }
+
+    /// When the first of the connections that are measured began. None: the test case has two, and
+    /// the second never did.
+    pub(crate) fn start(&self, job: &Job) -> Option<Time> {
+        let testcase = job.measured().testcase_facts;
+        if testcase.has_two_connections() {
+            let measured = self.measured().hops[0].measured(testcase);
+            return measured.iter().map(|it| it.start()).min();
+        }
+        let lifetime = self.observation.as_ref().map(|it| &it.flows[0]);
+        Some(lifetime.and_then(|it| it.first_sent).unwrap_or(Time::ZERO))
     }
 }
 

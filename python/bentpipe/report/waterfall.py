@@ -5,15 +5,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from bentpipe import workload
-from bentpipe.analysis import page_requests
+from bentpipe.analysis import page_requests, page_streams
 from bentpipe.errors import BentpipeError
 from bentpipe.runs.records import Record
+from bentpipe.schema.requests import PageRequest
 from bentpipe.workload.http import HttpWorkload
 
 
@@ -28,10 +30,16 @@ def waterfall(run: Path, record: Record | None) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except BentpipeError as error:
-        return {"iteration": record.iteration, "requests": [], "failure": str(error)}
-    ordered = page_requests.in_order_of_asking(found)
+        return {"iteration": record.iteration, "requests": [], "streams": None, "failure": str(error)}
+    requests = page_requests.in_order_of_asking(found).requests
     return {
         "iteration": record.iteration,
-        "requests": msgspec.to_builtins(ordered.requests),
+        "requests": msgspec.to_builtins(requests),
+        "streams": _streams(run / "trials" / record.trial, requests) if record.alpn == "h3" else None,
         "failure": None,
     }
+
+
+def _streams(folder: Path, requests: Sequence[PageRequest]) -> list[dict[str, Any]] | None:
+    found = page_streams.of_requests(folder, requests)
+    return found and [{"packets": one.packets, "lost_s": one.lost_s} for one in found]

@@ -29,27 +29,14 @@ use self::times::times;
 use self::transfer::{goodput, moved, rate_bps, received};
 use self::tunnel::tunnel;
 use crate::evidence::{
-    DecodedConnection, FlowLifetime, HopObservation, TestbedObservation, on_wire,
+    DecodedConnection, HopObservation, TestbedObservation, on_wire,
 };
 use crate::finished::{FinishedFlow, FinishedTrial};
-use crate::job::{Job, TestCaseFacts};
+use crate::job::Job;
 use crate::numbers::seconds;
 use crate::schema::{LinkCounts, Outcome, TrialResult};
 
 pub use self::link_facts::path_facts;
-
-/// When the first of the connections that are measured began. None: the test case has two, and the
-/// second never did.
-fn start(
-    testcase: TestCaseFacts,
-    measured: &[&DecodedConnection],
-    flow: Option<&FlowLifetime>,
-) -> Option<Time> {
-    if testcase.has_two_connections() {
-        return measured.iter().map(|it| it.start()).min();
-    }
-    Some(flow.and_then(|it| it.first_sent).unwrap_or(Time::ZERO))
-}
 
 /// Whether the streams of these connections can be read, as far as measures need it.
 fn is_readable(here: &HopObservation, measured: &[&DecodedConnection]) -> bool {
@@ -138,11 +125,11 @@ fn words_of(flow: &FinishedFlow, program: usize) -> (String, String) {
 #[must_use]
 pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResult {
     let observation = finished.observation.as_ref();
-    let (lifetime, flow) = (observation.map(|it| &it.flows[0]), finished.measured());
+    let flow = finished.measured();
     let testcase = job.measured().testcase_facts;
     let here = &flow.hops[0];
     let measured = here.measured(testcase);
-    let start = start(testcase, &measured, lifetime);
+    let start = finished.start(job);
     let files = measured_files(job, flow, start);
     let facts = client_facts(job, files);
     let seen = is_readable(here, &measured).then(|| on_wire(&measured, &facts));
