@@ -33,7 +33,7 @@ impl Application {
         check(setup)?;
         if let Some(stream) = of_frames(setup)? {
             return Ok(match setup.role {
-                Role::Client => Self::Viewer(frames::Viewer::new(setup)?),
+                Role::Client => Self::Viewer(frames::Viewer::new(setup, &stream)?),
                 Role::Server => Self::Publisher(frames::Publisher::new(setup, stream)?),
             });
         }
@@ -131,18 +131,17 @@ fn of_frames(setup: &Setup) -> Result<Option<FrameStream>, EndpointError> {
     let is_of_frames = setup.test_case == TestCase::Frames;
     let problem = match &setup.frames {
         None if !is_of_frames => return Ok(None),
-        None => "it must be there in test case \"frames\"",
-        Some(_) if !is_of_frames => "it is of test case \"frames\" alone",
-        Some(it) if !(1..=60_000_000).contains(&it.interval_us) => {
-            "interval_us: it is 1 to 60000000"
-        }
-        Some(it) if !(1..=3_600_000).contains(&it.deadline_ms) => "deadline_ms: it is 1 to 3600000",
-        Some(it) => return Ok(Some(it.clone())),
+        None => "it must be there in test case \"frames\"".to_owned(),
+        Some(_) if !is_of_frames => "it is of test case \"frames\" alone".to_owned(),
+        Some(it) => match it.problem(setup.requests.len()) {
+            None => return Ok(Some(it.clone())),
+            Some(problem) => problem,
+        },
     };
     Err(EndpointError::Field {
         field: "frames",
         value: serde_json::to_string(&setup.frames).unwrap_or_default(),
-        problem: problem.to_owned(),
+        problem,
     })
 }
 

@@ -199,7 +199,8 @@ pub trait Stack: Sized {
         None
     }
 
-    /// Has what waits on streams of a higher priority be sent first; that of a stream is 0 unless it says otherwise.
+    /// Has what waits on streams of a higher priority be sent first; that of a stream is 0 unless
+    /// it says otherwise.
     /// A stack that lists [`TestCase::Frames`] has it.
     fn set_priority(&mut self, connection: ConnectionKey, stream: StreamKey, priority: i32) {
         let _ = (connection, stream, priority);
@@ -215,6 +216,13 @@ pub trait Stack: Sized {
     /// Sends `data` in a DATAGRAM frame. Where there is no room, the oldest that waits is dropped.
     fn send_datagram_frame(&mut self, connection: ConnectionKey, data: Bytes) {
         let _ = (connection, data);
+    }
+
+    /// Whether DATAGRAM frames wait that were in no packet yet.
+    /// A stack that lists [`TestCase::Frames`] has it.
+    fn has_waiting_datagram_frames(&mut self, connection: ConnectionKey) -> bool {
+        let _ = connection;
+        false
     }
 
     /// Writes as much of `data` as fits, and takes that off its front.

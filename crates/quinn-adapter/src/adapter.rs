@@ -39,6 +39,8 @@ pub struct Adapter<L: Library> {
     clock: Clock,
     /// What congestion control has to say at the end.
     report: Option<Report>,
+    /// The room for DATAGRAM frames to be sent while none waits.
+    datagram_room: usize,
 }
 
 /// A token's age is counted in the trial's time.
@@ -88,6 +90,7 @@ impl<L: Library> Stack for Adapter<L> {
             paths,
             clock: setup.clock.clone(),
             report,
+            datagram_room: 0,
         })
     }
 
@@ -218,6 +221,12 @@ impl<L: Library> Stack for Adapter<L> {
         }
     }
 
+    fn has_waiting_datagram_frames(&mut self, key: ConnectionKey) -> bool {
+        let empty = self.datagram_room;
+        let connection = self.connection(key);
+        connection.is_some_and(|it| it.datagrams().send_buffer_space() < empty)
+    }
+
     fn write(
         &mut self,
         connection: ConnectionKey,
@@ -330,7 +339,8 @@ impl<L: Library> Adapter<L> {
         }
     }
 
-    fn add(&mut self, handle: ConnectionHandle, connection: Connection) {
+    fn add(&mut self, handle: ConnectionHandle, mut connection: Connection) {
+        self.datagram_room = connection.datagrams().send_buffer_space();
         if self.connections.len() <= handle.0 {
             self.connections.resize_with(handle.0 + 1, || None);
         }

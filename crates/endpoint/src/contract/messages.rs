@@ -200,7 +200,7 @@ pub struct ProxyBye {
 pub struct RequestReport {
     /// The path, with its leading slash.
     pub path: String,
-    /// In `page`: when it was asked for, in nanoseconds.
+    /// In `page` and `live` when it was asked for, in `frames` when it was made, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_ns: Option<u64>,
     /// Bytes of the reply received so far.

@@ -13,8 +13,15 @@ pub use self::viewer::Viewer;
 
 /// What a viewer asks.
 const QUESTION: &[u8] = b"GET /frames\r\n";
-/// The error code of a frame whose time is over, and of what nobody asked for.
+/// The error code of a frame whose time is over.
 const EXPIRED: u32 = 1;
+/// The error code of what nobody asked for.
+const REFUSED: u32 = 2;
+
+const MOST_INTERVAL_US: u64 = 60_000_000;
+const MOST_DEADLINE_MS: u64 = 3_600_000;
+/// So many frames a stream may have: its last moment is well within 64 bits of nanoseconds.
+const MOST_FRAMES: usize = 1_000_000;
 
 /// A stream of frames, as both ends are told of it. The requests name its frames, in their order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,11 +46,73 @@ pub enum Carrier {
 }
 
 impl FrameStream {
-    fn interval(&self) -> Duration {
+    /// From one frame to the next.
+    #[must_use]
+    pub fn interval(&self) -> Duration {
         Duration::from_micros(self.interval_us)
     }
 
-    fn deadline(&self) -> Duration {
+    /// How long a frame is of use.
+    #[must_use]
+    pub fn deadline(&self) -> Duration {
         Duration::from_millis(self.deadline_ms)
+    }
+
+    /// When a frame is made, since the first one was.
+    #[must_use]
+    pub fn made(&self, number: usize) -> Duration {
+        let number = u32::try_from(number).expect("a stream has fewer frames");
+        self.interval() * number
+    }
+
+    /// When the time of the last of so many frames is over, since the first one was made.
+    #[must_use]
+    pub fn end(&self, frames: usize) -> Duration {
+        self.made(frames.saturating_sub(1)) + self.deadline()
+    }
+
+    /// What is wrong with a stream that has so many requests, if anything.
+    #[must_use]
+    pub fn problem(&self, requests: usize) -> Option<String> {
+        let problem = if !(1..=MOST_INTERVAL_US).contains(&self.interval_us) {
+            format!("interval_us: it is 1 to {MOST_INTERVAL_US}")
+        } else if !(1..=MOST_DEADLINE_MS).contains(&self.deadline_ms) {
+            format!("deadline_ms: it is 1 to {MOST_DEADLINE_MS}")
+        } else if !(1..=MOST_FRAMES).contains(&requests) {
+            format!("both sides need a request for each frame, 1 to {MOST_FRAMES}")
+        } else {
+            return None;
+        };
+        Some(problem)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_has_its_frames_within_its_ranges() {
+        let stream = FrameStream {
+            interval_us: 40_000,
+            deadline_ms: 400,
+            over: Carrier::Streams,
+        };
+        assert_eq!(stream.problem(3), None);
+        assert_eq!(stream.made(2), Duration::from_millis(80));
+        assert_eq!(stream.end(3), Duration::from_millis(480));
+        let wrong = |stream: &FrameStream, requests| stream.problem(requests).unwrap_or_default();
+        assert!(wrong(&stream, 0).contains("a request for each frame"));
+        assert!(wrong(&stream, MOST_FRAMES + 1).contains("a request for each frame"));
+        let for_ever = FrameStream {
+            deadline_ms: u64::MAX,
+            ..stream.clone()
+        };
+        assert_eq!(wrong(&for_ever, 3), "deadline_ms: it is 1 to 3600000");
+        let at_once = FrameStream {
+            interval_us: 0,
+            ..stream
+        };
+        assert_eq!(wrong(&at_once, 3), "interval_us: it is 1 to 60000000");
     }
 }

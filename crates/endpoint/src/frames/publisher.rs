@@ -6,13 +6,20 @@ use std::time::Duration;
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::header::Header;
-use super::{Carrier, EXPIRED, FrameStream, QUESTION};
+use super::{Carrier, EXPIRED, FrameStream, QUESTION, REFUSED};
 use crate::contract::{Bye, Statistics};
 use crate::error::EndpointError;
 use crate::files::ServedFolder;
 use crate::setup::Setup;
 use crate::stack::{Closing, ConnectionKey, Event, Read, Stack, StreamKey};
 use crate::words::{describe, missing, nanos, path_of, wrong_request};
+
+/// After so long it is asked again whether parts of frames still wait: nothing tells when they do
+/// not any more.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+/// For so long the end waits for them: with a congestion window of two packets, which losses leave,
+/// it would take minutes.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A publisher of frames.
 #[derive(Debug)]
@@ -44,7 +51,10 @@ struct Viewing {
     sending: BTreeMap<StreamKey, Bytes>,
     /// Streams, and when the time of their frames is over, the first first.
     expiring: VecDeque<(Duration, StreamKey)>,
-    has_ended: bool,
+    /// When the time of the last frame is over.
+    end: Duration,
+    /// When the stream of the question is to end; `None`: it has.
+    ends_at: Option<Duration>,
 }
 
 impl Publisher {
@@ -55,7 +65,8 @@ impl Publisher {
         let mut load = |url: &String| {
             let path = path_of(url);
             let found = path.and_then(|path| folder.load(&path[1..]));
-            found.ok_or_else(|| wrong_request(url, "its path must name a file in www"))
+            let frame = found.filter(|bytes| !bytes.is_empty());
+            frame.ok_or_else(|| wrong_request(url, "its path must name a file in www with bytes"))
         };
         let frames = setup.requests.iter().map(&mut load);
         Ok(Self {
@@ -90,7 +101,7 @@ impl Publisher {
                 }
             }
             Event::MoreStreams(connection) => self.advance_one(stack, now, connection),
-            Event::OpenedOneWay(connection, stream) => stack.stop(connection, stream, EXPIRED),
+            Event::OpenedOneWay(connection, stream) => stack.stop(connection, stream, REFUSED),
             Event::Closed(connection, ref closing) => self.close(connection, closing),
             Event::Ticket(_) | Event::EarlyDataRejected(_) | Event::DatagramFrame(..) => {}
         }
@@ -106,8 +117,8 @@ impl Publisher {
     /// When a frame is to be made or given up next.
     #[must_use]
     pub fn next_wake(&self) -> Option<Duration> {
-        let wakes = self.viewings.values().map(|it| self.next_wake_of(it));
-        wakes.flatten().min()
+        let wakes = self.viewings.values();
+        wakes.filter_map(|it| self.next_wake_of(it)).min()
     }
 
     /// Whether there was a connection and there is none any more.
@@ -137,7 +148,7 @@ impl Publisher {
         }
     }
 
-    /// Reads a question; one that is none is refused.
+    /// Reads a question; one that is none is refused, and so is a second one.
     fn listen(
         &mut self,
         stack: &mut impl Stack,
@@ -149,39 +160,33 @@ impl Publisher {
             return;
         };
         let read = stack.read(connection, stream, &mut |bytes| asked.extend(bytes));
-        let is_wrong = !QUESTION.starts_with(asked);
+        let is_wrong = !QUESTION.starts_with(asked) || self.viewings.contains_key(&connection);
         match read {
-            Ok(Read::Finished) if *asked == QUESTION => {
-                self.questions.remove(&(connection, stream));
-                let viewing = Viewing::new(stream, now);
-                self.viewings.entry(connection).or_insert(viewing);
+            Ok(Read::Blocked) if !is_wrong => return,
+            Ok(Read::Finished) if !is_wrong && *asked == QUESTION => {
+                let end = now + self.stream.end(self.frames.len());
+                let viewing = Viewing::new(stream, now, end);
+                self.viewings.insert(connection, viewing);
                 self.advance_one(stack, now, connection);
             }
-            Ok(Read::Blocked) if !is_wrong => {}
             _ => {
-                self.questions.remove(&(connection, stream));
-                stack.stop(connection, stream, EXPIRED);
-                stack.reset(connection, stream, EXPIRED);
+                stack.stop(connection, stream, REFUSED);
+                stack.reset(connection, stream, REFUSED);
             }
         }
+        self.questions.remove(&(connection, stream));
     }
 
     fn next_wake_of(&self, viewing: &Viewing) -> Option<Duration> {
-        let made = (viewing.next < self.frames.len()).then(|| self.made(viewing, viewing.next));
+        let is_more = viewing.next < self.frames.len();
+        let made = is_more.then(|| self.made(viewing, viewing.next));
         let expires = viewing.expiring.front().map(|(at, _)| *at);
-        let ends = (!viewing.has_ended).then(|| self.end(viewing));
-        [made, expires, ends].into_iter().flatten().min()
+        [made, expires, viewing.ends_at].into_iter().flatten().min()
     }
 
     /// When a frame is made.
     fn made(&self, viewing: &Viewing, number: usize) -> Duration {
-        let number = u32::try_from(number).expect("a stream has fewer frames");
-        viewing.began + self.stream.interval() * number
-    }
-
-    /// When the time of the last frame is over.
-    fn end(&self, viewing: &Viewing) -> Duration {
-        self.made(viewing, self.frames.len().saturating_sub(1)) + self.stream.deadline()
+        viewing.began + self.stream.made(number)
     }
 
     fn advance_one(&mut self, stack: &mut impl Stack, now: Duration, connection: ConnectionKey) {
@@ -189,34 +194,51 @@ impl Publisher {
             return;
         };
         viewing.give_up(stack, now, connection);
-        while viewing.next < self.frames.len() && self.made(&viewing, viewing.next) <= now {
-            let made = self.made(&viewing, viewing.next);
+        self.make(&mut viewing, now);
+        match self.send_waiting(stack, connection, &mut viewing) {
+            Ok(()) => {
+                viewing.end_if_over(stack, now, connection);
+                self.viewings.insert(connection, viewing);
+            }
+            Err(words) => {
+                self.error.get_or_insert(words);
+                self.open.remove(&connection);
+                stack.close(now, connection, REFUSED);
+            }
+        }
+    }
+
+    /// Makes the frames whose time has come; those whose time is over before they could be sent
+    /// are lost.
+    fn make(&self, viewing: &mut Viewing, now: Duration) {
+        while viewing.next < self.frames.len() && self.made(viewing, viewing.next) <= now {
+            let made = self.made(viewing, viewing.next);
             viewing.waiting.push_back((viewing.next, made));
             viewing.next += 1;
         }
         let deadline = self.stream.deadline();
         viewing.waiting.retain(|(_, made)| *made + deadline > now);
+    }
+
+    /// Sends what waits, the oldest first, as far as that goes. The error says why nothing can be
+    /// sent at all.
+    fn send_waiting(
+        &self,
+        stack: &mut impl Stack,
+        connection: ConnectionKey,
+        viewing: &mut Viewing,
+    ) -> Result<(), String> {
         while let Some(&(number, made)) = viewing.waiting.front() {
             let is_sent = match self.stream.over {
-                Carrier::Streams => {
-                    self.send_on_stream(stack, connection, &mut viewing, number, made)
-                }
-                Carrier::Datagrams => {
-                    self.send_in_datagrams(stack, connection, number, made);
-                    true
-                }
+                Carrier::Streams => self.send_on_stream(stack, connection, viewing, number, made),
+                Carrier::Datagrams => self.send_in_datagrams(stack, connection, number, made)?,
             };
             if !is_sent {
                 break;
             }
             viewing.waiting.pop_front();
         }
-        if !viewing.has_ended && now >= self.end(&viewing) {
-            viewing.has_ended = true;
-            // A viewer that has gone needs no end.
-            let _ = stack.finish(connection, viewing.question);
-        }
-        self.viewings.insert(connection, viewing);
+        Ok(())
     }
 
     fn header(&self, number: usize, made: Duration) -> Header {
@@ -253,31 +275,32 @@ impl Publisher {
         true
     }
 
-    /// What does not fit into the stack's buffer is lost.
+    /// Sends a frame in parts; what does not fit into the stack's buffer is lost. The error says
+    /// why there can be no parts.
     fn send_in_datagrams(
         &self,
         stack: &mut impl Stack,
         connection: ConnectionKey,
         number: usize,
         made: Duration,
-    ) {
-        let room = stack.largest_datagram_frame(connection);
-        let room = room.map_or(0, |it| it.saturating_sub(Header::LENGTH));
-        if room == 0 {
-            return;
-        }
+    ) -> Result<bool, String> {
+        let largest = stack.largest_datagram_frame(connection);
+        let Some(room) = largest.and_then(|it| it.checked_sub(Header::LENGTH + 1)) else {
+            return Err("the client takes no DATAGRAM frames, or too small ones".to_owned());
+        };
         let mut header = self.header(number, made);
-        for part in self.frames[number].chunks(room) {
+        for part in self.frames[number].chunks(room + 1) {
             let mut whole = BytesMut::from(&header.encode()[..]);
             whole.put(part);
             stack.send_datagram_frame(connection, whole.freeze());
             header.offset += u32::try_from(part.len()).expect("it is part of a frame");
         }
+        Ok(true)
     }
 }
 
 impl Viewing {
-    fn new(question: StreamKey, began: Duration) -> Self {
+    fn new(question: StreamKey, began: Duration, end: Duration) -> Self {
         Self {
             question,
             began,
@@ -285,7 +308,8 @@ impl Viewing {
             waiting: VecDeque::new(),
             sending: BTreeMap::new(),
             expiring: VecDeque::new(),
-            has_ended: false,
+            end,
+            ends_at: Some(end),
         }
     }
 
@@ -314,5 +338,19 @@ impl Viewing {
             self.sending.remove(&stream);
             stack.reset(connection, stream, EXPIRED);
         }
+    }
+    /// Ends the stream of the question, when the time of the last frame is over and nothing of a
+    /// frame waits, or has waited for too long: its viewer closes the connection then.
+    fn end_if_over(&mut self, stack: &mut impl Stack, now: Duration, connection: ConnectionKey) {
+        if self.ends_at.is_none_or(|at| at > now) {
+            return;
+        }
+        if now < self.end + PATIENCE && stack.has_waiting_datagram_frames(connection) {
+            self.ends_at = Some(now + LOOK_AGAIN);
+            return;
+        }
+        self.ends_at = None;
+        // A viewer that has gone needs no end.
+        let _ = stack.finish(connection, self.question);
     }
 }

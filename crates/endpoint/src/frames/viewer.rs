@@ -2,69 +2,113 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
 
 use super::header::Header;
-use super::{EXPIRED, QUESTION};
+use super::{Carrier, FrameStream, QUESTION, REFUSED};
 use crate::contract::{Bye, RequestReport, Statistics};
 use crate::error::EndpointError;
 use crate::files::Download;
+use crate::reassembly::{Reassembly, ReassemblyError};
 use crate::setup::Setup;
-use crate::stack::{Closing, ConnectionKey, Event, Read, Resume, Stack, StreamEnd, StreamKey};
+use crate::stack::{Closing, ConnectionKey, Event, Read, Resume, Stack, StreamKey};
 use crate::words::{describe, missing, nanos};
 
 /// A larger frame is none.
-const LARGEST: usize = 1 << 24;
+const LARGEST: u32 = 1 << 24;
 
 /// A viewer of frames.
 #[derive(Debug)]
 pub struct Viewer {
     remote: SocketAddr,
+    over: Carrier,
     /// The trial's time zero, since 1970.
     zero: Duration,
     connection: Option<ConnectionKey>,
     /// The stream of its question; `None`: it was not asked yet.
     question: Option<StreamKey>,
-    frames: Vec<(Download, RequestReport)>,
-    /// Parts of frames that came in DATAGRAM frames, by number.
-    parts: BTreeMap<usize, Parts>,
-    /// What has come on each stream.
-    streams: BTreeMap<StreamKey, Vec<u8>>,
+    frames: Vec<Frame>,
+    /// Streams of frames that are not whole.
+    streams: BTreeMap<StreamKey, Incoming>,
     connected_at: Option<Duration>,
     error: Option<String>,
     is_done: bool,
 }
 
-/// A frame of which parts have come.
+/// A frame that is waited for.
 #[derive(Debug)]
-struct Parts {
-    body: Vec<u8>,
-    came: usize,
+struct Frame {
+    download: Download,
+    report: RequestReport,
+    /// That of its first part.
+    header: Option<Header>,
+    /// Its parts, where they come in DATAGRAM frames.
+    parts: Reassembly,
+}
+
+/// A stream that a frame comes on.
+#[derive(Debug, Default)]
+struct Incoming {
+    /// What has come, its header first.
+    bytes: Vec<u8>,
+    /// The frame has been told of it.
+    is_known: bool,
+}
+
+impl Frame {
+    /// The frame of a request.
+    fn new(folder: &Path, url: &str) -> Result<Self, EndpointError> {
+        let (path, download) = Download::of_url(folder, url)?;
+        let report = RequestReport {
+            path: path.to_owned(),
+            ..RequestReport::default()
+        };
+        Ok(Self {
+            download,
+            report,
+            header: None,
+            parts: Reassembly::default(),
+        })
+    }
+
+    /// Takes the header of a part: all of them say the same of the frame, whose time is counted
+    /// from `zero`. The error says what differs.
+    fn meet(&mut self, header: Header, zero: Duration) -> Result<(), String> {
+        let first = *self.header.get_or_insert(header);
+        if (first.made_ns, first.size) != (header.made_ns, header.size) {
+            return Err(format!("frame {} has two headers", header.number));
+        }
+        let made = Duration::from_nanos(header.made_ns).saturating_sub(zero);
+        self.report.asked_ns = Some(nanos(made));
+        Ok(())
+    }
+
+    /// Stores the whole frame.
+    fn complete(&mut self, now: Duration, body: &[Bytes]) -> Result<(), EndpointError> {
+        self.report.last_byte_ns = Some(nanos(now));
+        for bytes in body {
+            self.download.write(bytes)?;
+        }
+        self.download.complete()
+    }
 }
 
 impl Viewer {
-    /// A viewer of the frames that `setup.requests` name.
-    pub fn new(setup: &Setup) -> Result<Self, EndpointError> {
+    /// A viewer of the frames of `stream` that `setup.requests` name.
+    pub fn new(setup: &Setup, stream: &FrameStream) -> Result<Self, EndpointError> {
         let folder = setup.downloads.as_deref();
         let folder = folder.ok_or_else(|| missing("downloads"))?;
-        let frame = |url: &String| {
-            let (path, download) = Download::of_url(folder, url)?;
-            let report = RequestReport {
-                path: path.to_owned(),
-                ..RequestReport::default()
-            };
-            Ok((download, report))
-        };
-        let frames = setup.requests.iter().map(frame);
+        let frames = setup.requests.iter().map(|url| Frame::new(folder, url));
         Ok(Self {
             remote: setup.remote.ok_or_else(|| missing("remote"))?,
+            over: stream.over,
             zero: setup.clock.start_unix(),
             connection: None,
             question: None,
             frames: frames.collect::<Result<_, EndpointError>>()?,
-            parts: BTreeMap::new(),
             streams: BTreeMap::new(),
             connected_at: None,
             error: None,
@@ -94,13 +138,24 @@ impl Viewer {
             Event::Readable(connection, stream) if self.question == Some(stream) => {
                 self.hear(stack, now, connection, stream);
             }
-            Event::OpenedOneWay(connection, stream) | Event::Readable(connection, stream) => {
+            Event::OpenedOneWay(connection, stream) if self.over == Carrier::Streams => {
+                self.streams.insert(stream, Incoming::default());
                 self.read(stack, now, connection, stream)?;
             }
-            Event::DatagramFrame(_, ref bytes) => self.take_part(now, bytes)?,
+            Event::OpenedOneWay(connection, stream) => {
+                stack.stop(connection, stream, REFUSED);
+                self.fail("a frame came on a stream, not in DATAGRAM frames".to_owned());
+            }
+            Event::Readable(connection, stream) => self.read(stack, now, connection, stream)?,
+            Event::DatagramFrame(_, ref bytes) if self.over == Carrier::Datagrams => {
+                self.take_part(now, bytes)?;
+            }
+            Event::DatagramFrame(..) => {
+                self.fail("a frame came in a DATAGRAM frame, not on a stream".to_owned());
+            }
             Event::Opened(connection, stream) => {
-                stack.stop(connection, stream, EXPIRED);
-                stack.reset(connection, stream, EXPIRED);
+                stack.stop(connection, stream, REFUSED);
+                stack.reset(connection, stream, REFUSED);
             }
             Event::Closed(_, ref closing) => self.lose(closing),
             Event::Writable(..) | Event::Ticket(_) | Event::EarlyDataRejected(_) => {}
@@ -117,9 +172,9 @@ impl Viewer {
     /// Says what happened.
     pub fn finish(self) -> Result<Bye, EndpointError> {
         let mut requests = Vec::new();
-        for (mut download, report) in self.frames {
-            download.close()?;
-            requests.push(report);
+        for mut frame in self.frames {
+            frame.download.close()?;
+            requests.push(frame.report);
         }
         Ok(Bye {
             handshake_ns: self.connected_at.map(nanos),
@@ -175,93 +230,109 @@ impl Viewer {
         connection: ConnectionKey,
         stream: StreamKey,
     ) -> Result<(), EndpointError> {
-        let received = self.streams.entry(stream).or_default();
-        let read = stack.read(connection, stream, &mut |bytes| received.extend(bytes));
-        if received.len() > LARGEST {
-            stack.stop(connection, stream, EXPIRED);
-            self.fail("a frame is too large".to_owned());
-            return Ok(());
-        }
-        let Some((header, body)) = Header::decode(received) else {
+        let Some(mut incoming) = self.streams.remove(&stream) else {
             return Ok(());
         };
-        let Some((_, report)) = self.frames.get_mut(header.number as usize) else {
-            self.fail(format!("frame {} is none", header.number));
-            return Ok(());
-        };
-        let came = body.len() as u64;
-        if came > 0 {
-            report.first_byte_ns.get_or_insert(nanos(now));
-            report.bytes = came;
-        }
-        match read {
-            Ok(Read::Blocked) => {}
-            Ok(Read::Finished) if came == u64::from(header.size) => {
-                let whole = self.streams.remove(&stream).expect("it was read above");
-                self.complete(now, header, &whole[Header::LENGTH..])?;
+        let read = stack.read(connection, stream, &mut |it| incoming.bytes.extend(it));
+        let header = match self.note(now, &mut incoming) {
+            Ok(header) => header,
+            Err(fault) => {
+                stack.stop(connection, stream, REFUSED);
+                self.fail(fault);
+                return Ok(());
             }
-            Ok(Read::Finished) => {
-                self.streams.remove(&stream);
-                let size = header.size;
-                self.fail(format!(
-                    "frame {}: {came} of {size} bytes, and FIN",
-                    header.number
-                ));
+        };
+        match (read, header) {
+            (Ok(Read::Blocked), _) => {
+                self.streams.insert(stream, incoming);
+            }
+            (Ok(Read::Finished), Some(Header { number, size, .. })) => {
+                let body = Bytes::from(incoming.bytes).slice(Header::LENGTH..);
+                if body.len() == size as usize {
+                    self.frames[number as usize].complete(now, &[body])?;
+                } else {
+                    let came = body.len();
+                    self.fail(format!("frame {number}: {came} of {size} bytes, and FIN"));
+                }
+            }
+            (Ok(Read::Finished), None) => {
+                self.fail("a stream ended within the header of its frame".to_owned());
             }
             // Its time was over.
-            Err(StreamEnd::ByPeer(_) | StreamEnd::NotOpen) => drop(self.streams.remove(&stream)),
+            (Err(_), _) => {}
         }
         Ok(())
     }
 
-    /// Takes a part of a frame.
-    fn take_part(&mut self, now: Duration, bytes: &[u8]) -> Result<(), EndpointError> {
-        let Some((header, part)) = Header::decode(bytes) else {
-            self.fail("a part of a frame has no header".to_owned());
-            return Ok(());
+    /// Tells the frame of a stream what has come of it, and gives its header, if that has. The
+    /// error says what is wrong with it.
+    fn note(&mut self, now: Duration, incoming: &mut Incoming) -> Result<Option<Header>, String> {
+        let Some((header, body)) = Header::decode(&incoming.bytes) else {
+            return Ok(None);
         };
-        let (number, size, offset) = (
-            header.number as usize,
-            header.size as usize,
-            header.offset as usize,
-        );
-        let is_within = size <= LARGEST && offset + part.len() <= size;
-        let Some((_, report)) = self.frames.get_mut(number).filter(|_| is_within) else {
-            self.fail(format!("a part of frame {number} is none"));
-            return Ok(());
-        };
-        report.first_byte_ns.get_or_insert(nanos(now));
-        report.bytes += part.len() as u64;
-        let parts = self.parts.entry(number).or_insert_with(|| Parts {
-            body: vec![0; size],
-            came: 0,
-        });
-        if parts.body.len() != size {
-            self.fail(format!("frame {number} has two sizes"));
-            return Ok(());
+        let is_known = std::mem::replace(&mut incoming.is_known, true);
+        let zero = self.zero;
+        let frame = self.frame(header, body.len())?;
+        if !is_known && frame.header.is_some() {
+            return Err(format!("frame {} came on two streams", header.number));
         }
-        parts.body[offset..offset + part.len()].copy_from_slice(part);
-        parts.came += part.len();
-        if parts.came == size {
-            let parts = self.parts.remove(&number).expect("it was found above");
-            self.complete(now, header, &parts.body)?;
+        frame.meet(header, zero)?;
+        frame.report.bytes = body.len() as u64;
+        if !body.is_empty() {
+            frame.report.first_byte_ns.get_or_insert(nanos(now));
         }
-        Ok(())
+        Ok(Some(header))
     }
 
-    /// A frame has come whole.
-    fn complete(
-        &mut self,
-        now: Duration,
-        header: Header,
-        body: &[u8],
-    ) -> Result<(), EndpointError> {
-        let (download, report) = &mut self.frames[header.number as usize];
-        let made = Duration::from_nanos(header.made_ns).saturating_sub(self.zero);
-        report.asked_ns = Some(nanos(made));
-        report.last_byte_ns = Some(nanos(now));
-        download.write(body)?;
-        download.complete()
+    /// Takes a part of a frame, and stores the frame if that was the last one.
+    fn take_part(&mut self, now: Duration, bytes: &Bytes) -> Result<(), EndpointError> {
+        match self.note_part(now, bytes) {
+            Ok(Some(number)) => {
+                let frame = &mut self.frames[number];
+                let body: Vec<Bytes> = std::iter::from_fn(|| frame.parts.pop()).collect();
+                frame.complete(now, &body)
+            }
+            Ok(None) => Ok(()),
+            Err(fault) => {
+                self.fail(fault);
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes a part of a frame, and gives the number of the frame if that was the last one. What
+    /// has come before counts once. The error says what is wrong with the part.
+    fn note_part(&mut self, now: Duration, bytes: &Bytes) -> Result<Option<usize>, String> {
+        let (header, part) = Header::decode(bytes).ok_or("a part of a frame has no header")?;
+        let (zero, came) = (self.zero, part.len() as u64);
+        let frame = self.frame(header, part.len())?;
+        frame.meet(header, zero)?;
+        let part = bytes.slice(Header::LENGTH..);
+        match frame.parts.insert(u64::from(header.offset), part) {
+            Ok(()) if came > 0 => {}
+            Ok(()) | Err(ReassemblyError::Twice(_)) => return Ok(None),
+            Err(error) => return Err(format!("frame {}: {error}", header.number)),
+        }
+        frame.report.bytes += came;
+        frame.report.first_byte_ns.get_or_insert(nanos(now));
+        let is_whole = frame.parts.next() == u64::from(header.size);
+        Ok(is_whole.then_some(header.number as usize))
+    }
+
+    /// The frame of a part with so many bytes. The error says why there is none.
+    fn frame(&mut self, header: Header, bytes: usize) -> Result<&mut Frame, String> {
+        let (count, number) = (self.frames.len(), header.number);
+        let Some(frame) = self.frames.get_mut(number as usize) else {
+            return Err(format!("frame {number} came, of {count} from 0"));
+        };
+        let end = u64::from(header.offset) + bytes as u64;
+        if header.size > LARGEST || end > u64::from(header.size) {
+            let size = header.size;
+            return Err(format!(
+                "frame {number}: bytes up to {end} came of one of {size}, which has {LARGEST} at most"
+            ));
+        }
+        Ok(frame)
     }
 
     /// Keeps the first reason.

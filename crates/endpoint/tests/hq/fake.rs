@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use bentpipe_endpoint::contract::{Hello, hq_interop};
 use bentpipe_endpoint::{
-    Application, ConnectionKey, EndpointError, Event, Options, Read, Received, Resume, Setup,
-    Stack, StreamEnd, StreamKey, TestCase, Transmit,
+    Application, ConnectionKey, EndpointError, Event, FrameStream, Options, Read, Received, Resume,
+    Setup, Stack, StreamEnd, StreamKey, TestCase, Transmit,
 };
 use bytes::Bytes;
 
@@ -26,6 +26,16 @@ pub struct Fake {
     pub sent: BTreeMap<StreamKey, Vec<u8>>,
     pub finished: Vec<StreamKey>,
     pub resets: Vec<(StreamKey, u32)>,
+    pub stops: Vec<(StreamKey, u32)>,
+    /// How many unidirectional streams may be opened, and how many were.
+    pub one_way: [u64; 2],
+    /// Of streams, in the order in which they were set.
+    pub priorities: Vec<(StreamKey, i32)>,
+    /// As much as a DATAGRAM frame carries; `None`: there are none.
+    pub largest: Option<usize>,
+    pub datagram_frames: Vec<Bytes>,
+    /// They wait.
+    pub is_full: bool,
     pub closed: Option<u32>,
     /// What can be read, and how it goes on.
     incoming: BTreeMap<StreamKey, (VecDeque<Bytes>, Result<Read, StreamEnd>)>,
@@ -68,6 +78,24 @@ impl Stack for Fake {
         self.opened += u64::from(more);
         more.then(|| StreamKey(4 * (self.opened - 1)))
     }
+    fn open_one_way(&mut self, _: ConnectionKey) -> Option<StreamKey> {
+        let [allowed, opened] = &mut self.one_way;
+        let more = opened < allowed;
+        *opened += u64::from(more);
+        more.then(|| StreamKey(4 * (*opened - 1) + 3))
+    }
+    fn set_priority(&mut self, _: ConnectionKey, stream: StreamKey, priority: i32) {
+        self.priorities.push((stream, priority));
+    }
+    fn largest_datagram_frame(&mut self, _: ConnectionKey) -> Option<usize> {
+        self.largest
+    }
+    fn send_datagram_frame(&mut self, _: ConnectionKey, data: Bytes) {
+        self.datagram_frames.push(data);
+    }
+    fn has_waiting_datagram_frames(&mut self, _: ConnectionKey) -> bool {
+        self.is_full
+    }
     fn write(
         &mut self,
         _: ConnectionKey,
@@ -89,7 +117,9 @@ impl Stack for Fake {
     fn reset(&mut self, _: ConnectionKey, stream: StreamKey, code: u32) {
         self.resets.push((stream, code));
     }
-    fn stop(&mut self, _: ConnectionKey, _: StreamKey, _: u32) {}
+    fn stop(&mut self, _: ConnectionKey, stream: StreamKey, code: u32) {
+        self.stops.push((stream, code));
+    }
     fn read(
         &mut self,
         _: ConnectionKey,
@@ -123,6 +153,17 @@ impl Side {
         folder: &Path,
         requests: &[&str],
     ) -> Result<Self, EndpointError> {
+        Self::told(testcase, role, folder, requests, None)
+    }
+
+    /// One that is told of a stream of frames, if there is one.
+    pub fn told(
+        testcase: &str,
+        role: &str,
+        folder: &Path,
+        requests: &[&str],
+        frames: Option<FrameStream>,
+    ) -> Result<Self, EndpointError> {
         let setup = Setup::from_hello(Hello {
             contract: 1,
             role: role.into(),
@@ -144,7 +185,7 @@ impl Side {
             alpn: hq_interop(),
             page: Vec::new(),
             live: None,
-            frames: None,
+            frames,
         })?;
         let mut options = Options::new(BTreeMap::new());
         let mut application = Application::new(&setup, &mut options)?;
@@ -165,13 +206,18 @@ impl Side {
             .unwrap();
     }
 
-    pub fn arrive(
-        &mut self,
-        stream: StreamKey,
-        bytes: &'static [u8],
-        then: Result<Read, StreamEnd>,
-    ) {
-        let chunks = [Bytes::from_static(bytes)]
+    /// Lets time pass until so many milliseconds after the start.
+    pub fn wait_until(&mut self, ms: u64) {
+        let end = Duration::from_millis(ms);
+        while let Some(next) = self.application.next_wake().filter(|it| *it <= end) {
+            self.now = self.now.max(next);
+            self.application.wake(&mut self.stack, self.now).unwrap();
+        }
+        self.now = end;
+    }
+
+    pub fn arrive(&mut self, stream: StreamKey, bytes: &[u8], then: Result<Read, StreamEnd>) {
+        let chunks = [Bytes::copy_from_slice(bytes)]
             .into_iter()
             .filter(|bytes| !bytes.is_empty());
         self.stack.incoming.insert(stream, (chunks.collect(), then));

@@ -1,5 +1,6 @@
-//! Requests and replies over a stack that is made of maps.
+//! Requests and replies, and frames, over a stack that is made of maps.
 
 mod client;
 mod fake;
+mod frames;
 mod server;
