@@ -2,8 +2,10 @@
 
 mislead.py CHANGES COMMAND...: COMMAND keeps the contract of virtual time on the file descriptors 3 and 4.
 CHANGES is JSON: the test case by the name of each member is told as that member's value; what is asked for on
-an earlier visit of a page is then the page's, too. "patient": true
-keeps back what the program sends, after its first packets, until something has arrived.
+an earlier visit of a page is then the page's, too. "patient": true keeps back what the program sends, after
+its first packets, until something has arrived. In frames "hello" is what it is told otherwise, "stream" the
+same of its stream of frames, "requests" how many of its requests it is told. "bye" names what is done to each
+of its reports, in LIES.
 """
 
 import json
@@ -53,7 +55,7 @@ class Patience:
         return body
 
 
-def make_one_visit(hello: dict[str, Any]) -> None:
+def _make_one_visit(hello: dict[str, Any]) -> None:
     """Lets the page begin with what it does not have of the requests."""
     page = hello.get("page") or []
     missing = len(hello["requests"]) - len(page) if page else 0
@@ -65,7 +67,70 @@ def make_one_visit(hello: dict[str, Any]) -> None:
     hello["page"] = [first] * missing + page
 
 
-def main(changes: dict[str, object], command: list[str]) -> None:
+def _young(report: dict[str, Any]) -> None:
+    """It came when it was made."""
+    if report["last_byte_ns"]:
+        report["last_byte_ns"] = report["asked_ns"]
+
+
+def _sooner(report: dict[str, Any]) -> None:
+    """It came as soon as the path allows, 300 ms after it was made, and 20 ms is what it takes to send it."""
+    if report["last_byte_ns"]:
+        report["last_byte_ns"] = min(report["asked_ns"] + 320_000_000, report["last_byte_ns"])
+
+
+def _later(report: dict[str, Any]) -> None:
+    """It was made 10 s later."""
+    if "asked_ns" in report:
+        report["asked_ns"] += 10**10
+
+
+def _invented(report: dict[str, Any]) -> None:
+    """What never came has come."""
+    if not report["last_byte_ns"]:
+        report |= {"asked_ns": 10**9, "last_byte_ns": 2 * 10**9, "bytes": 7142}
+
+
+def _mute(report: dict[str, Any]) -> None:
+    """What came has not come."""
+    report |= {"bytes": 0, "first_byte_ns": None, "last_byte_ns": None}
+
+
+def _half(report: dict[str, Any]) -> None:
+    """Nobody knows when it was made."""
+    report.pop("asked_ns", None)
+
+
+LIES = {
+    "young": _young,
+    "sooner": _sooner,
+    "later": _later,
+    "invented": _invented,
+    "mute": _mute,
+    "half": _half,
+}
+
+
+def told(hello: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """What the program is told in place of `hello`."""
+    hello = hello | {"testcase": changes.get(hello["testcase"], hello["testcase"])}
+    if hello["testcase"] == "page":
+        _make_one_visit(hello)
+    if "frames" not in hello:
+        return hello
+    hello = hello | changes.get("hello", {}) | {"requests": hello["requests"][: changes.get("requests")]}
+    return hello | {"frames": hello["frames"] | changes.get("stream", {})}
+
+
+def said(bye: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """What is said in place of `bye`."""
+    if "bye" in changes:
+        for report in bye["requests"]:
+            LIES[changes["bye"]](report)
+    return bye
+
+
+def main(changes: dict[str, Any], command: list[str]) -> None:
     patience = Patience() if changes.pop("patient", False) else None
     questions, answers = os.pipe(), os.pipe()
     if os.fork() == 0:
@@ -80,17 +145,15 @@ def main(changes: dict[str, object], command: list[str]) -> None:
         while kind != BYE:
             kind, body = read_frame(3)
             if kind == HELLO:
-                hello = json.loads(body)
-                hello["testcase"] = changes.get(hello["testcase"], hello["testcase"])
-                if hello["testcase"] == "page":
-                    make_one_visit(hello)
-                body = json.dumps(hello).encode()
+                body = json.dumps(told(json.loads(body), changes)).encode()
             if patience and kind == RUN:
                 patience.question(body)
             write_frame(questions[1], kind, body)
             kind, body = read_frame(answers[0])
             if patience and kind == RAN:
                 body = patience.answer(body)
+            if kind == BYE:
+                body = json.dumps(said(json.loads(body), changes)).encode()
             write_frame(4, kind, body)
     except EOFError:
         pass  # one of the two has ended; so does the other

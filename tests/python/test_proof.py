@@ -3,18 +3,15 @@
 The simulator must be built, and the stacks noq and quinn installed (`make setup`).
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
+import misled_noq
 import pytest
 from conftest import Command
 
-from bentpipe.stacks import catalogue
-
 pytestmark = pytest.mark.virtual_time
 
-HERE = Path(__file__).parent
 REAL = ("noq", "quinn")
 WORKLOADS = {
     "transfer": "transfer:100kB",
@@ -82,16 +79,8 @@ def test_real_stacks_prove_every_test_case(bentpipe: Command, workload: str, sce
 @pytest.fixture
 def misled(bentpipe: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stack for every way to mislead noq."""
-    noq = catalogue.discover()["noq"].command("virtual-time")
     for name, (_, changes, *_rest) in MISLED.items():
-        folder = tmp_path / "stacks" / name
-        folder.mkdir(parents=True)
-        command = ["{python}", str(HERE / "mislead.py"), json.dumps(changes), *noq]
-        (folder / "stack.toml").write_text(
-            f'name = "{name}"\ntitle = "noq, misled"\nlanguage = "Python"\nhome = "https://example.org"\n'
-            f'roles = ["client", "server"]\ntestcases = {json.dumps(ALL)}\ndeterministic = true\n'
-            f'alpn = ["hq-interop", "h3"]\n[commands]\nvirtual-time = {json.dumps(command)}\n'
-        )
+        misled_noq.write(tmp_path / "stacks", name, changes, ALL)
     monkeypatch.setenv("BENTPIPE_STACKS", str(tmp_path / "stacks"))
 
 

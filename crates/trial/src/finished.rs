@@ -17,7 +17,7 @@ use crate::evidence::{
 use crate::job::{Job, TestCaseFacts};
 use crate::schema::{Outcome, PageRequests};
 use crate::setup::FlowSetup;
-use crate::verdict::{ProofFailure, Verdict, verifier};
+use crate::verdict::{ProofFailure, Verdict, unreported, verifier};
 
 /// The file with the requests of a page.
 const REQUESTS: &str = "requests.json";
@@ -169,10 +169,11 @@ impl FinishedFlow {
             verdict.take_duration_into_account();
         } else {
             let verifier = verifier(setup.flow(), setup.number())?;
-            let is_told = verifier.is_told(&verdict.client.requests);
-            let wrong = verifier.arrived(setup)?;
+            let said = &verdict.client.requests;
+            let untold = unreported(setup.flow(), said).or_else(|| verifier.untold(said));
+            let wrong = verifier.arrived(setup, said)?;
             let wrong = wrong.or_else(|| verifier.unfinished(verdict));
-            verdict.take_files_into_account(wrong, is_told);
+            verdict.take_files_into_account(wrong, untold);
         }
         if verdict.outcome == Outcome::Ok && setup.job().trace && !self.hops[0].is_readable {
             verdict.outcome = Outcome::NoSecrets;
@@ -186,8 +187,9 @@ impl FinishedFlow {
     fn prove(&mut self, setup: &FlowSetup) -> Result<(), Box<dyn Error>> {
         if self.verdict.outcome == Outcome::Ok {
             let verifier = verifier(setup.flow(), setup.number())?;
-            let disobeyed = verifier.disobeyed(setup.flow(), &self.verdict.client.requests);
-            let shown = verifier.shown(setup, &self.hops[0].connections);
+            let said = &self.verdict.client.requests;
+            let disobeyed = verifier.disobeyed(setup, said);
+            let shown = verifier.shown(setup, &self.hops, said);
             if let Some(failure) = disobeyed.map(ProofFailure::Other).or(shown.err()) {
                 self.verdict.take_wire_into_account(failure);
             }

@@ -28,9 +28,7 @@ use self::page::PageTimes;
 use self::times::times;
 use self::transfer::{goodput, moved, rate_bps, received};
 use self::tunnel::tunnel;
-use crate::evidence::{
-    DecodedConnection, HopObservation, TestbedObservation, on_wire,
-};
+use crate::evidence::{DecodedConnection, HopObservation, TestbedObservation, on_wire};
 use crate::finished::{FinishedFlow, FinishedTrial};
 use crate::job::Job;
 use crate::numbers::seconds;

@@ -76,6 +76,9 @@ impl<'a> FlowSetup<'a> {
             fs::write(setup.scratch.join(LIVE), serde_json::to_vec(live)?)?;
         }
         if let Some(frames) = &flow.frames {
+            if let Some(problem) = frames.problem(flow.requests.len()) {
+                return Err(format!("the job: flows[{number}].frames: {problem}").into());
+            }
             fs::write(setup.scratch.join(FRAMES), serde_json::to_vec(frames)?)?;
         }
         Ok(setup)

@@ -6,10 +6,10 @@ use std::time::Duration;
 use bentpipe_endpoint::contract::RequestReport;
 use bentpipe_endpoint::{HTTP1_CONNECTIONS, LiveStream};
 
-use super::verifier::{Kind, ProofFailure, Verifier};
+use super::verifier::{Kind, ProofFailure, UNTOLD, Verifier, unless};
 use super::{files, page};
-use crate::evidence::DecodedConnection;
-use crate::job::{FlowJob, Role, TestCaseFacts};
+use crate::evidence::HopObservation;
+use crate::job::{Role, TestCaseFacts};
 use crate::schema::Outcome;
 use crate::setup::FlowSetup;
 
@@ -27,7 +27,11 @@ impl Verifier for Live {
         (facts.sender, facts.connections) == (Role::Server, 1)
     }
 
-    fn arrived(&self, setup: &FlowSetup) -> io::Result<Option<(Outcome, String)>> {
+    fn arrived(
+        &self,
+        setup: &FlowSetup,
+        _: &[RequestReport],
+    ) -> io::Result<Option<(Outcome, String)>> {
         for (number, all) in (1..).zip(setup.flow().segments()) {
             let stored = files::stored(setup, all);
             if let Some(wrong) = files::of_these(setup, &stored)? {
@@ -43,14 +47,20 @@ impl Verifier for Live {
         Ok(None)
     }
 
-    fn is_told(&self, requests: &[RequestReport]) -> bool {
+    fn untold(&self, said: &[RequestReport]) -> Option<String> {
         let is_timed = |it: &RequestReport| it.first_byte_ns.is_some() && it.last_byte_ns.is_some();
-        let mut asked = requests.iter().filter(|it| it.asked_ns.is_some());
-        asked.clone().next().is_some() && asked.all(is_timed)
+        let mut asked = said.iter().filter(|it| it.asked_ns.is_some());
+        let is_told = asked.clone().next().is_some() && asked.all(is_timed);
+        unless(is_told, UNTOLD)
     }
 
-    fn shown(&self, setup: &FlowSetup, seen: &[DecodedConnection]) -> Result<(), ProofFailure> {
-        let carried = page::carried(seen).len();
+    fn shown(
+        &self,
+        setup: &FlowSetup,
+        hops: &[HopObservation],
+        _: &[RequestReport],
+    ) -> Result<(), ProofFailure> {
+        let carried = page::carried(&hops[0].connections).len();
         let (expected, most) = match setup.flow().alpn.as_str() {
             "http/1.1" => ("one to six connections", HTTP1_CONNECTIONS),
             _ => ("one connection", 1),
@@ -63,9 +73,9 @@ impl Verifier for Live {
         )))
     }
 
-    fn disobeyed(&self, flow: &FlowJob, requests: &[RequestReport]) -> Option<String> {
-        let stream = flow.live.as_ref()?;
-        disobeyed(stream, requests, flow.start_ns)
+    fn disobeyed(&self, setup: &FlowSetup, said: &[RequestReport]) -> Option<String> {
+        let flow = setup.flow();
+        disobeyed(flow.live.as_ref()?, said, flow.start_ns)
     }
 }
 
@@ -149,8 +159,9 @@ mod tests {
     #[test]
     fn a_client_says_when_what_it_asked_for_came() {
         let mut said = requests(&[(1, 2), (2, 3)]);
-        assert!(Live.is_told(&said));
+        assert_eq!(Live.untold(&said), None);
         said[2].last_byte_ns = None;
-        assert!(!Live.is_told(&said) && !Live.is_told(&[RequestReport::default()]));
+        assert_eq!(Live.untold(&said).as_deref(), Some(UNTOLD));
+        assert!(Live.untold(&[RequestReport::default()]).is_some());
     }
 }

@@ -18,7 +18,7 @@ use crate::evidence::Moments;
 use crate::schema::Outcome;
 
 pub use self::verifier::ProofFailure;
-pub(crate) use self::verifier::verifier;
+pub(crate) use self::verifier::{unreported, verifier};
 
 /// The contract's words for the end of RFC 9000 section 10.1, and for a stack that gives up on a handshake.
 const TIMEOUTS: [&str; 2] = ["idle timeout", "handshake timeout"];
@@ -118,18 +118,21 @@ impl Verdict {
         }
     }
 
-    /// Lets what arrived decide; `wrong` is what is wrong with it, and `is_told` whether the client
-    /// reports when it came.
-    pub fn take_files_into_account(&mut self, wrong: Option<(Outcome, String)>, is_told: bool) {
-        match wrong {
-            None if is_told => self.outcome = Outcome::Ok,
-            None => {
+    /// Lets what arrived decide; `wrong` is what is wrong with it, and `untold` what the client
+    /// does not report of it.
+    pub fn take_files_into_account(
+        &mut self,
+        wrong: Option<(Outcome, String)>,
+        untold: Option<String>,
+    ) {
+        match (wrong, untold) {
+            (None, None) => self.outcome = Outcome::Ok,
+            (None, Some(untold)) => {
                 self.outcome = Outcome::Crashed;
                 self.culprit = Some(HostName::Client);
-                "every byte arrived, but the client does not report when"
-                    .clone_into(&mut self.detail);
+                self.detail = untold;
             }
-            Some((outcome, what)) => {
+            (Some((outcome, what)), _) => {
                 if self.outcome == Outcome::Ok || outcome == Outcome::CorruptFile {
                     self.outcome = outcome;
                 }
@@ -202,7 +205,7 @@ mod tests {
     fn outcome(end: FlowEnd, client: Bye, wrong: Option<Outcome>) -> (Outcome, String) {
         let mut verdict = Verdict::of_end(end, client, Time::from_nanos(5_000_000_000));
         let wrong = wrong.map(|outcome| (outcome, "/file: 1 of 2 bytes".to_owned()));
-        verdict.take_files_into_account(wrong, true);
+        verdict.take_files_into_account(wrong, None);
         (verdict.outcome, verdict.detail)
     }
 

@@ -11,8 +11,8 @@ use bentpipe_wire::quic::{End, PacketType};
 
 use super::files;
 use super::resumption::{early, resumed};
-use super::verifier::{Kind, ProofFailure, Verifier};
-use crate::evidence::{DecodedConnection, Moments};
+use super::verifier::{Kind, ProofFailure, UNTOLD, Verifier, completed, unless};
+use crate::evidence::{DecodedConnection, HopObservation, Moments};
 use crate::job::{Role, TestCaseFacts};
 use crate::schema::Outcome;
 use crate::setup::FlowSetup;
@@ -88,42 +88,61 @@ fn asks_early(second: &DecodedConnection) -> bool {
     frames.any(|it| matches!(it, Frame::Stream { id, .. } if id.is_multiple_of(4)))
 }
 
+/// That there are not two visits.
+fn unvisited(seen: &[DecodedConnection]) -> ProofFailure {
+    let begun = match seen.len() {
+        1 => "1 connection begin".to_owned(),
+        many => {
+            format!("{many} connections begin, of which one completed its handshake at most")
+        }
+    };
+    ProofFailure::Other(format!(
+        "expected an earlier visit and one with its ticket; saw {begun}"
+    ))
+}
+
 impl Verifier for Visit {
     fn agrees(&self, facts: TestCaseFacts) -> bool {
         let connections = if *self == Self::First { 1 } else { 2 };
         (facts.sender, facts.connections) == (Role::Server, connections)
     }
 
-    fn arrived(&self, setup: &FlowSetup) -> io::Result<Option<(Outcome, String)>> {
+    fn arrived(
+        &self,
+        setup: &FlowSetup,
+        _: &[RequestReport],
+    ) -> io::Result<Option<(Outcome, String)>> {
         files::arrived(setup)
     }
 
-    fn is_told(&self, requests: &[RequestReport]) -> bool {
+    fn untold(&self, said: &[RequestReport]) -> Option<String> {
         let is_timed = |it: &RequestReport| {
             [it.asked_ns, it.first_byte_ns, it.last_byte_ns]
                 .iter()
                 .all(Option::is_some)
         };
-        !requests.is_empty() && requests.iter().all(is_timed)
+        unless(said.iter().all(is_timed), UNTOLD)
     }
 
-    fn shown(&self, setup: &FlowSetup, seen: &[DecodedConnection]) -> Result<(), ProofFailure> {
+    fn shown(
+        &self,
+        setup: &FlowSetup,
+        hops: &[HopObservation],
+        _: &[RequestReport],
+    ) -> Result<(), ProofFailure> {
+        let seen = &hops[0].connections;
         if *self == Self::First {
             return connections(setup, &carried(seen), setup.size_bytes());
         }
-        let mut made = seen.iter().filter(|it| it.establishment.complete);
-        let (_, Some(second)) = (made.next(), made.clone().next()) else {
-            let begun = match seen.len() {
-                1 => "1 connection begin".to_owned(),
-                many => format!(
-                    "{many} connections begin, of which one completed its handshake at most"
-                ),
-            };
-            return Err(ProofFailure::Other(format!(
-                "expected an earlier visit and one with its ticket; saw {begun}"
-            )));
+        let made = completed(seen);
+        let Some(visit @ [second, ..]) = made.get(1..) else {
+            return Err(unvisited(seen));
         };
-        connections(setup, &carried(made), setup.measured_bytes())?;
+        connections(
+            setup,
+            &carried(visit.iter().copied()),
+            setup.measured_bytes(),
+        )?;
         resumed(second)?;
         if *self == Self::Resumed {
             return Ok(());

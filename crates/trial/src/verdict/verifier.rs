@@ -5,7 +5,7 @@ use std::io;
 use bentpipe_endpoint::contract::RequestReport;
 
 use super::{Verdict, files, frames, live, page};
-use crate::evidence::DecodedConnection;
+use crate::evidence::{DecodedConnection, HopObservation};
 use crate::job::{FlowJob, TestCaseFacts};
 use crate::schema::Outcome;
 use crate::setup::FlowSetup;
@@ -32,12 +32,18 @@ pub(crate) trait Verifier: Sync {
     /// Whether a job's facts are those that it goes by.
     fn agrees(&self, facts: TestCaseFacts) -> bool;
 
-    /// What is wrong with what arrived, if anything: an outcome and a detail.
-    fn arrived(&self, setup: &FlowSetup) -> io::Result<Option<(Outcome, String)>>;
+    /// What is wrong with what arrived, of which the client says this, if anything: an outcome and
+    /// a detail.
+    fn arrived(
+        &self,
+        setup: &FlowSetup,
+        said: &[RequestReport],
+    ) -> io::Result<Option<(Outcome, String)>>;
 
-    /// Whether the client reports when what it asked for arrived, as far as measures need it.
-    fn is_told(&self, requests: &[RequestReport]) -> bool {
-        requests.iter().all(|it| it.last_byte_ns.is_some())
+    /// What the client does not report of what it asked for, as far as measures need it.
+    fn untold(&self, said: &[RequestReport]) -> Option<String> {
+        let is_told = said.iter().all(|it| it.last_byte_ns.is_some());
+        unless(is_told, UNTOLD)
     }
 
     /// What is missing at the end, where what arrived alone does not say.
@@ -46,15 +52,66 @@ pub(crate) trait Verifier: Sync {
         None
     }
 
-    /// What the client did against the rules of the test case, by what it says itself.
-    fn disobeyed(&self, flow: &FlowJob, requests: &[RequestReport]) -> Option<String> {
-        let _ = (flow, requests);
+    /// What the programs did against the rules of the test case, by what the client says.
+    fn disobeyed(&self, setup: &FlowSetup, said: &[RequestReport]) -> Option<String> {
+        let _ = (setup, said);
         None
     }
 
-    /// Whether the wire of the client's hop shows what the test case asks for. All has arrived when
-    /// this is asked.
-    fn shown(&self, setup: &FlowSetup, seen: &[DecodedConnection]) -> Result<(), ProofFailure>;
+    /// Whether the wire shows what the test case asks for, and does not belie the client; `hops`
+    /// are from the client to the server. All has arrived when this is asked.
+    fn shown(
+        &self,
+        setup: &FlowSetup,
+        hops: &[HopObservation],
+        said: &[RequestReport],
+    ) -> Result<(), ProofFailure>;
+}
+
+/// Words for a client that does not report when what it asked for arrived.
+pub(crate) const UNTOLD: &str = "every byte arrived, but the client does not report when";
+
+/// What is said unless something holds.
+pub(crate) fn unless(holds: bool, what: &str) -> Option<String> {
+    (!holds).then(|| what.to_owned())
+}
+
+/// What the client of a page, of a live stream or of frames does not report: it reports on each
+/// request.
+pub(crate) fn unreported(flow: &FlowJob, said: &[RequestReport]) -> Option<String> {
+    let [asked, said] = [flow.requests.len(), said.len()];
+    let is_told = !flow.is_reported() || asked == said;
+    unless(
+        is_told,
+        &format!("the client reports on {said} of {asked} requests"),
+    )
+}
+
+/// The one connection that was completed.
+pub(crate) fn only_one(seen: &[DecodedConnection]) -> Result<&DecodedConnection, ProofFailure> {
+    match &completed(seen)[..] {
+        [only] => Ok(only),
+        made => Err(miscounted("one connection", made, seen)),
+    }
+}
+
+/// The connections that were completed.
+pub(crate) fn completed(seen: &[DecodedConnection]) -> Vec<&DecodedConnection> {
+    let made = seen.iter().filter(|it| it.establishment.complete);
+    made.collect()
+}
+
+/// That there are more connections than `expected`, or fewer.
+pub(crate) fn miscounted(
+    expected: &str,
+    made: &[&DecodedConnection],
+    seen: &[DecodedConnection],
+) -> ProofFailure {
+    let begun = match seen.len() - made.len() {
+        0 => String::new(),
+        begun => format!(", and {begun} of which the client never sent the end of the handshake"),
+    };
+    ProofFailure::Other(format!("expected {expected}, saw {}{begun}", made.len()))
 }
 
 /// The verifier of the flow with that number. The error says why there is none.
@@ -74,4 +131,38 @@ pub(crate) fn verifier(flow: &FlowJob, number: usize) -> Result<&'static dyn Ver
         ));
     }
     Ok(*found)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A flow of two frames, or of two files.
+    fn flow(is_of_frames: bool) -> FlowJob {
+        let program = json!({"name": "noq", "command": []});
+        let facts = json!({"sender": "server", "connections": 1, "round_trips": 2,
+            "saved_round_trips": 0});
+        let mut flow = json!({
+            "testcase": "transfer", "testcase_facts": facts, "requests": ["/1", "/2"],
+            "client": program, "server": program,
+        });
+        if is_of_frames {
+            flow["testcase"] = json!("frames");
+            flow["frames"] = json!({"interval_us": 1, "deadline_ms": 1, "over": "streams"});
+        }
+        serde_json::from_value(flow).expect("a flow of a job")
+    }
+
+    #[test]
+    fn where_measures_hang_on_it_the_client_reports_on_each_request() {
+        let said = [RequestReport::default(), RequestReport::default()];
+        assert_eq!(unreported(&flow(true), &said), None);
+        let words = unreported(&flow(true), &said[..1]);
+        let expected = "the client reports on 1 of 2 requests";
+        assert_eq!(words.as_deref(), Some(expected));
+        // In real time nobody reports on files.
+        assert_eq!(unreported(&flow(false), &[]), None);
+    }
 }

@@ -9,7 +9,9 @@ use std::io;
 
 use self::wire::Claim;
 use super::verifier::{Kind, ProofFailure, Verifier};
-use crate::evidence::DecodedConnection;
+use bentpipe_endpoint::contract::RequestReport;
+
+use crate::evidence::HopObservation;
 use crate::job::{Role, TestCaseFacts};
 use crate::schema::Outcome;
 use crate::setup::FlowSetup;
@@ -72,17 +74,26 @@ impl Verifier for TestCase {
         (facts.sender, facts.connections) == (sender, connections)
     }
 
-    fn arrived(&self, setup: &FlowSetup) -> io::Result<Option<(Outcome, String)>> {
+    fn arrived(
+        &self,
+        setup: &FlowSetup,
+        _: &[RequestReport],
+    ) -> io::Result<Option<(Outcome, String)>> {
         arrived(setup)
     }
 
-    fn shown(&self, setup: &FlowSetup, seen: &[DecodedConnection]) -> Result<(), ProofFailure> {
+    fn shown(
+        &self,
+        setup: &FlowSetup,
+        hops: &[HopObservation],
+        _: &[RequestReport],
+    ) -> Result<(), ProofFailure> {
         let claim = Claim {
             testcase: *self,
             requests: setup.flow().requests.len(),
             size_bytes: setup.size_bytes(),
             round_trip: setup.job().hops()[0].rtt(),
         };
-        claim.judge(seen)
+        claim.judge(&hops[0].connections)
     }
 }

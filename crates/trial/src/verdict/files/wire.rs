@@ -15,8 +15,8 @@ use bentpipe_wire::quic::End;
 
 use super::TestCase;
 use crate::evidence::DecodedConnection;
-use crate::verdict::ProofFailure;
 use crate::verdict::resumption::{early, resumed};
+use crate::verdict::verifier::{ProofFailure, completed, miscounted};
 
 /// A first PTO is 999 ms (RFC 9002 section 6.2.2): a client that waits longer for an answer sends its `ClientHello` again.
 const LONG: Span = Span::from_millis(1000);
@@ -41,8 +41,7 @@ impl Claim {
         if seen.is_empty() {
             return Err(ProofFailure::Sealed("no connection could be made out"));
         }
-        let made: Vec<&DecodedConnection> =
-            seen.iter().filter(|it| it.establishment.complete).collect();
+        let made = completed(seen);
         match (self.testcase, &made[..]) {
             (TestCase::Resumption | TestCase::Zerortt, [_, second]) => {
                 resumed(second)?;
@@ -52,12 +51,14 @@ impl Claim {
                     _ => Ok(()),
                 }
             }
-            (TestCase::Resumption | TestCase::Zerortt, _) => count("two connections", &made, seen),
+            (TestCase::Resumption | TestCase::Zerortt, _) => {
+                Err(miscounted("two connections", &made, seen))
+            }
             (_, [first, ..]) if first.connection.protocol == Protocol::Tcp => {
                 self.over_tcp(&made, seen)
             }
             (_, [only]) => self.over_one(only),
-            _ => count("one connection", &made, seen),
+            _ => Err(miscounted("one connection", &made, seen)),
         }
     }
 
@@ -82,7 +83,7 @@ impl Claim {
                 1 => "one connection".to_owned(),
                 many => format!("{many} connections, one for each request"),
             };
-            return count(&expected, made, seen);
+            return Err(miscounted(&expected, made, seen));
         }
         let mut each = made.iter();
         match self.testcase {
@@ -164,19 +165,6 @@ fn handshake(seen: &DecodedConnection) -> Result<(), ProofFailure> {
         return other("expected a handshake without Retry; saw one".to_owned());
     }
     Ok(())
-}
-
-/// That there are more connections than `expected`, or fewer.
-fn count(
-    expected: &str,
-    made: &[&DecodedConnection],
-    seen: &[DecodedConnection],
-) -> Result<(), ProofFailure> {
-    let begun = match seen.len() - made.len() {
-        0 => String::new(),
-        begun => format!(", and {begun} of which the client never sent the end of the handshake"),
-    };
-    other(format!("expected {expected}, saw {}{begun}", made.len()))
 }
 
 fn other<T>(what: String) -> Result<T, ProofFailure> {
