@@ -25,6 +25,9 @@ GROUP = 30
 FIRST_BYTES, OTHER_BYTES = 42_852, 7_142
 # All requests stand in one variable of the environment in socket mode, which Linux keeps below 128 KiB.
 _LONGEST_MS = 60_000
+# Nothing may be sent between the last frame and its deadline, and noq and quinn close a connection that is
+# idle for 30 s.
+_LONGEST_DEADLINE_MS = 25_000
 
 
 @dataclass(frozen=True)
@@ -88,8 +91,11 @@ def parse(name: str, value: str, where: str, flows: tuple[str, ...]) -> FrameVie
     if not INTERVAL_US // 1000 < lasts_ms <= _LONGEST_MS:
         raise UsageError(f"{where}: {time} is no time for frames", "write 34ms to 60s")
     deadline_ms = milliseconds(deadline, where) if deadline else DEADLINE_MS
-    if not 1 <= deadline_ms <= _LONGEST_MS:
-        raise UsageError(f"{where}: {deadline} is no deadline", "write 1ms to 60s")
+    if not 1 <= deadline_ms <= _LONGEST_DEADLINE_MS:
+        hint = (
+            "write 1ms to 25s: the connection is idle for so long at the end, and stacks close one after 30 s"
+        )
+        raise UsageError(f"{where}: {deadline} is no deadline", hint)
     return FrameViewing(lasts_ms, over, deadline_ms, flows=flows)
 
 
