@@ -2,7 +2,7 @@
 
 import type { Figure } from "./chart";
 import { breakable, command, facts, h, type Child } from "./dom";
-import { decimals, duration, goodput, mbits, NO_GOODPUT, percent } from "./format";
+import { decimals, duration, goodput, maybe, mbits, NO_GOODPUT, percent } from "./format";
 import { anchor, brand, setting } from "./header";
 import { hops } from "./hops";
 import { miniature } from "./matrix";
@@ -195,8 +195,6 @@ function timeRange(detail: CellDetail): {
 }
 
 type Column = [heading: string, value: (one: Iteration) => Child];
-
-const maybe = (value: number | null, show: (value: number) => string) => (value === null ? "–" : show(value));
 
 const JAIN = "Jain's index";
 

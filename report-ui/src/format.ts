@@ -82,3 +82,8 @@ function words(key: string): string {
   const text = key.replaceAll("_", " ");
   return text.replace(/\brtt\b/g, "RTT").replace(/\bcpu\b/g, "CPU");
 }
+
+/** A value in words; a dash where there is none. */
+export function maybe(value: number | null, show: (value: number) => string): string {
+  return value === null ? "–" : show(value);
+}

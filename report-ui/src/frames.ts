@@ -3,25 +3,24 @@
 import { duration } from "./format";
 import type { Cell } from "./model";
 
-export type FrameMeasure =
-  | "frames"
-  | "late_frames"
-  | "lost_frames"
-  | "frame_age_median_s"
-  | "frame_age_p95_s"
-  | "frame_age_p99_s"
-  | "frame_age_max_s";
+/** To a tenth: of a thousand frames a single one may be missing. */
+function share(ratio: number): string {
+  return `${(100 * ratio).toFixed(1)} %`;
+}
 
 /** The measures in their order: the column of records, what it is called, how a value is written. */
-export const FRAME_MEASURES: [column: FrameMeasure, name: string, show: (value: number) => string][] = [
+export const FRAME_MEASURES = [
   ["frames", "frames", String],
   ["late_frames", "late", String],
   ["lost_frames", "lost", String],
+  ["in_time_share", "in time", share],
   ["frame_age_median_s", "median age", duration],
   ["frame_age_p95_s", "95 %", duration],
   ["frame_age_p99_s", "99 %", duration],
-  ["frame_age_max_s", "oldest", duration],
-];
+  ["frame_age_max_s", "oldest that came", duration],
+] as const satisfies [column: string, name: string, show: (value: number) => string][];
+
+export type FrameMeasure = (typeof FRAME_MEASURES)[number][0];
 
 /** The stream of frames of a workload and further flows, as in `frames:30s:streams:400ms`; null for any other. */
 export function frames(
@@ -32,10 +31,15 @@ export function frames(
   return time && over && deadline ? { time, over, deadline, beside } : null;
 }
 
-/** What came of a cell of frames: how old the oldest of 99 % were, and what share was late or lost; null if none came. */
-export function arrived(cell: Cell): { age: string; missed: string } | null {
-  const { frames, late_frames, lost_frames, frame_age_p99_s } = cell.spreads;
-  if (!frames || !late_frames || !lost_frames || !frame_age_p99_s) return null;
-  const missed = (late_frames.median + lost_frames.median) / frames.median;
-  return { age: duration(frame_age_p99_s.median), missed: `${(100 * missed).toFixed(1)} % late or lost` };
+/**
+ * What came of a cell of frames: how old the oldest of 99 % were, with a dash if more than 1 % were lost, and what share was
+ * late or lost; null if no trial of it succeeded.
+ */
+export function arrived(cell: Pick<Cell, "spreads">): { age: string; missed: string } | null {
+  const { in_time_share, frame_age_p99_s } = cell.spreads;
+  if (!in_time_share) return null;
+  return {
+    age: frame_age_p99_s ? duration(frame_age_p99_s.median) : "–",
+    missed: `${share(1 - in_time_share.median)} late or lost`,
+  };
 }

@@ -21,7 +21,7 @@ const OF_STREAMS =
   "The mean rate of what was played, and for how long nothing was, medians over the iterations that succeeded.";
 
 const OF_FRAMES =
-  "The age that 99 % of the frames that came did not exceed, and the share of those that were late or lost, medians over the iterations that succeeded.";
+  "The age that 99 % of the frames did not exceed (–: more than 1 % were lost), and the share of those that were late or lost, medians over the iterations that succeeded.";
 
 /** What is said of the cells of a workload. */
 function caption(workload: string): string {
@@ -141,7 +141,7 @@ export function hasGoodput(workload: string): boolean {
 /** What a cell shows in place of a goodput, if it is not the time until all has arrived. */
 function what(cell: Cell): string | null {
   if (played(cell) !== null) return "rate of what was played";
-  if (arrived(cell) !== null) return "age of 99 % of the frames";
+  if (arrived(cell) !== null) return "age that 99 % of the frames did not exceed";
   return loadTime(cell) === null ? null : "page load time";
 }
 

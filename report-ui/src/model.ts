@@ -12,7 +12,8 @@ export type Json = null | boolean | number | string | Json[] | { [key: string]: 
 export interface Spread {
   min: number;
   median: number;
-  max: number;
+  /** Null where it is infinite: the age that frames never reached, as too many were lost. */
+  max: number | null;
 }
 
 /** One trial as the distributions need it. */

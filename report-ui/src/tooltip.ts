@@ -1,7 +1,7 @@
 // The panel beside a cell that has the pointer or the focus.
 
 import { breakable, h } from "./dom";
-import { duration, goodput, NO_GOODPUT, percent } from "./format";
+import { duration, goodput, maybe, NO_GOODPUT, percent } from "./format";
 import type { Cell, Spread } from "./model";
 import { FRAME_MEASURES } from "./frames";
 import { MEASURES } from "./live";
@@ -80,7 +80,8 @@ function content(cell: Cell): Node[] {
 }
 
 function row(name: string, spread: Spread | null, show: (value: number) => string): HTMLElement {
-  const values = spread ? [spread.min, spread.median, spread.max].map(show) : ["–", "–", "–"];
+  const known = spread ? [spread.min, spread.median, spread.max] : [null, null, null];
+  const values = known.map((value) => maybe(value, show));
   return h("tr", {}, h("th", { scope: "row" }, name), ...values.map((text) => h("td", {}, text)));
 }
 

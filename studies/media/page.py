@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -26,8 +27,8 @@ stacks."""
 _LIVE = """Medians of {}; of *stalled* and *played*, in brackets, the least and the largest where they
 differ. The link carries more than the highest rate, 6 Mbit/s."""
 _FRAMES = """Medians of {}, in brackets the least and the largest where they differ. Ages, in milliseconds,
-are of the frames that came whole, from when they were made to their last byte: half, 95 and 99 % of them
-are no older."""
+are of frames when they came, from when they were made to their last byte: half, 95 and 99 % of all frames
+are no older. A dash: so many of them never came whole."""
 _FAR = 1.02  # what differs by more is shown
 
 
@@ -99,7 +100,7 @@ def _frames_row(one: Cell) -> list[str]:
         _between(one),
         _spread(one, lambda record: _share(record.late_frames, record)),
         _spread(one, lambda record: _share(record.lost_frames, record)),
-        *(_middle(one, lambda record, age=age: _ms(getattr(record, age)), digits=0) for age in ages),  # type: ignore[misc]
+        *(_age(one, column) for column in ages),
     ]
 
 
@@ -114,8 +115,9 @@ def _share(count: int | None, record: Record) -> float | None:
     return None if count is None or not record.frames else 100 * count / record.frames
 
 
-def _ms(seconds: float | None) -> float | None:
-    return None if seconds is None else 1000 * seconds
+def _age(one: Cell, column: str) -> str:
+    middle = median(one.values(column))
+    return "-" if middle is None or middle == math.inf else f"{1000 * middle:.0f}"
 
 
 def _values(one: Cell, measure: Callable[[Record], float | None]) -> list[float]:

@@ -55,11 +55,15 @@ def test_streams_and_frames_have_tables(
         trial("live:60s:h3", 3, outcome="transfer_timeout"),
         trial("frames:30s:datagrams:400ms", 1, **seen),
         trial("frames:30s:datagrams:400ms", 2, **seen),
+        trial("frames:30s:datagrams:400ms", 3, **seen | {"frame_age_p99_s": None}),
+        trial("frames:30s:streams:400ms", 1, **seen),
+        trial("frames:30s:streams:400ms", 2, **seen | {"frame_age_p99_s": None}),
     ]
     text = page(bentpipe, records)
     row = "| HTTP/3 | noq → noq, 1 failed | 2.00 | 1 | 2.00 (1.00 to 3.00) | 3.00 | 9.00 |"
     assert row in text
     assert "| datagrams, 400ms | noq → noq | 1.00 | 0.00 | 310 | 320 | 400 |" in text
+    assert "| streams, 400ms | noq → noq | 1.00 | 0.00 | 310 | 320 | - |" in text
     assert "transfer_timeout" in text
 
 

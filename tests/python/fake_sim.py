@@ -92,6 +92,7 @@ def result(job: dict[str, Any]) -> dict[str, Any]:
         "rs_s": None, "fcp_s": None, "lcp_s": None, "dcl_s": None, "plt_s": None, "requests_at_once": None,
         "startup_s": None, "stalls": None, "stalled_s": None, "media_rate_bps": None, "rate_changes": None,
         "latency_s": None, "frames": None, "late_frames": None, "lost_frames": None,
+        "in_time_share": None,
         "frame_age_median_s": None, "frame_age_p95_s": None, "frame_age_p99_s": None, "frame_age_max_s": None,
         "connections": 1, "resumed": None, "zero_rtt_bytes": None,
         "limit_s": 5.6, "saved_round_trips": 0, "share_of_limit": None if flaky else 0.6,

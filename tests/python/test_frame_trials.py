@@ -23,7 +23,19 @@ def test_frames_come_over_a_free_path_and_repeat(stack: str, bentpipe: Command) 
         assert (one["frames"], one["late_frames"], one["lost_frames"]) == (90, 0, 0)
         assert 0.015 < one["frame_age_median_s"] <= one["frame_age_p95_s"] <= one["frame_age_p99_s"]
         assert 0.049 < one["frame_age_max_s"] < 0.4
-        assert (one["goodput_bps"], one["limit_s"]) == (None, None)
+        assert one["in_time_share"] == 1
+        assert (one["goodput_bps"], one["limit_s"], one["completion_s"]) == (None, None, None)
+
+
+def test_what_waits_at_the_last_deadline_comes_late_and_is_not_lost(bentpipe: Command) -> None:
+    """Slow start over GEO keeps frames waiting for longer than they are of use."""
+    installed_or_skip("noq")
+    words = ["--scenario", "sat", "--client", "noq", "--server", "noq"]
+    (one,) = bentpipe.trials(*words, "--workload", "frames:3s:datagrams")
+    assert (one["outcome"], one["lost_frames"]) == ("ok", 0)
+    assert one["late_frames"] > 50
+    assert one["in_time_share"] == 1 - one["late_frames"] / 90
+    assert one["frame_age_p95_s"] > 0.4
 
 
 def test_what_is_lost_is_sent_again_over_streams_alone(bentpipe: Command) -> None:
@@ -46,6 +58,9 @@ def test_over_geo_nothing_that_is_lost_comes_in_time(bentpipe: Command) -> None:
     assert (short["outcome"], long["outcome"]) == ("ok", "ok")
     assert 0.3 < short["frame_age_median_s"] < 0.4
     assert short["lost_frames"] > 0 == long["lost_frames"]
+    # A percentile is over all frames: of 600 six may be lost for 99 % of them to have come.
+    assert (short["frame_age_p99_s"] is None) == (short["lost_frames"] > 6)
+    assert short["in_time_share"] == 1 - (short["late_frames"] + short["lost_frames"]) / 600
     assert long["frame_age_max_s"] > 0.9
 
 
@@ -67,6 +82,7 @@ def test_a_link_that_is_too_slow_loses_frames(bentpipe: Command) -> None:
         ("frames:1ms:streams", "1ms is no time for frames"),
         ("frames:3s:streams:0s", "0s is no deadline"),
         ("frames:3s:streams:soon", '"soon" is no time'),
+        ("frames:3s:streams:26s", "26s is no deadline"),
     ],
 )
 def test_mistakes_are_named(text: str, wrong: str) -> None:

@@ -118,6 +118,31 @@ def test_a_cell_without_goodputs_has_the_median_of_completion(tmp_path: Path) ->
     assert cell.median is not None and cell.median.iteration == 3
 
 
+def test_a_cell_of_frames_counts_those_that_never_came(tmp_path: Path) -> None:
+    """The age that 99 % did not exceed is infinite where more were lost: two of three trials, or one."""
+    fake_run.write(tmp_path)
+    told: dict[str, Any] = {"workload": "frames:30s:streams:400ms", "goodput_bps": None, "frames": 900}
+    ages = {"noq": (0.3, 0.0, None), "quinn": (0.3, None, None)}
+    made = [
+        fake_run.change(
+            fake_run.record("sat", client, "noq", number), **told,
+            in_time_share=share, frame_age_p99_s=age, frame_age_median_s=0.3,
+        )
+        for client, of_client in ages.items()
+        for number, share, age in zip((1, 2, 3), (0.9, 0.9, 0.0), of_client, strict=True)
+    ]  # fmt: skip
+    write_records(tmp_path, made)
+    build(tmp_path)
+    (matrix,) = read_data(tmp_path / "report/data/run.js")["matrices"]
+    one, other = (cell["spreads"] for cell in matrix["cells"])
+    assert one["frame_age_p99_s"] == {"min": 0.0, "median": 0.3, "max": None}
+    assert other["frame_age_p99_s"] is None
+    assert one["in_time_share"] == {"min": 0.0, "median": 0.9, "max": 0.9}
+    # Of two that were in time as often, the one with older frames; an age of 0 is one.
+    medians = [cell.median for cell in matrices(made)[0].cells]
+    assert [median and median.iteration for median in medians] == [1, 2]
+
+
 def test_an_ideal_sender_sends_headers_too(run: Path) -> None:
     """It starts after two round trips, and ends at the limit."""
     data = read_data(run / "report/data/cells/sat--noq--noq.js")

@@ -14,6 +14,9 @@ from bentpipe import labels
 from bentpipe.labels import ScenarioLabel, TreatmentLabel, VariantLabel
 from bentpipe.runs.records import Record
 
+# Null in a trial that lost too many frames: that many never reached any age.
+AGES = frozenset({"frame_age_median_s", "frame_age_p95_s", "frame_age_p99_s"})
+
 
 class CellKey(NamedTuple):
     """What all iterations of a cell have in common."""
@@ -85,7 +88,7 @@ class Cell:
     def median(self) -> Record | None:
         """The iteration that stands for the cell: the (lower) median of those that succeeded, by goodput, or
         by completion time if any of them came too fast for a goodput; of live streams by how long they
-        stalled, then by rate, of frames by how many were missed, then by age. The first iteration if none
+        stalled, then by rate, of frames by how many came in time, then by age. The first iteration if none
         succeeded.
         """
         if not self.ok:
@@ -93,6 +96,14 @@ class Cell:
         known = len(self._goodputs) == len(self.ok)
         ranked = sorted(self.ok, key=lambda record: (_merit(record, known), record.iteration))
         return ranked[(len(ranked) - 1) // 2]
+
+    def values(self, column: str) -> list[float]:
+        """The values of a column of numbers in the iterations that succeeded, where it was measured; the age
+        that frames never reached, as too many were lost, is infinite.
+        """
+        taken = (getattr(record, column) for record in self.ok if column not in AGES or record.frames)
+        values = (math.inf if value is None and column in AGES else value for value in taken)
+        return [value for value in values if value is not None]
 
     @cached_property
     def _goodputs(self) -> list[float]:
@@ -104,8 +115,8 @@ def _merit(record: Record, has_goodput: bool) -> tuple[float, float]:
     if record.stalled_s is not None:
         return -record.stalled_s, record.media_rate_bps or 0.0
     if record.frames is not None:
-        missed = (record.late_frames or 0) + (record.lost_frames or 0)
-        return -missed, -(record.frame_age_p99_s or math.inf)
+        age = record.frame_age_p99_s
+        return record.in_time_share or 0.0, -(math.inf if age is None else age)
     speed = record.goodput_bps if has_goodput else -(record.completion_s or math.inf)
     return speed or 0.0, 0.0
 
@@ -167,7 +178,7 @@ def efficiency_over(group: Iterable[Cell]) -> float | None:
 
 
 class Spread(NamedTuple):
-    """The extremes and the median of some values, in their unit."""
+    """The extremes and the median of some values, in their unit; they may be infinite."""
 
     min: float
     median: float

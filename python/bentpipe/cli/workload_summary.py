@@ -4,6 +4,7 @@ asking for it.
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,9 +33,9 @@ class _Column:
     written: Callable[[float], str] = "{:.2f}".format
 
     def of(self, cell: Cell) -> str:
-        values = [getattr(record, self.measure) for record in cell.ok]
-        known = [value for value in values if value is not None]
-        return self.written(statistics.median(known)) if known else "-"
+        values = cell.values(self.measure)
+        middle = statistics.median(values) if values else math.inf
+        return "-" if middle == math.inf else self.written(middle)
 
 
 @dataclass(frozen=True)
@@ -93,8 +94,8 @@ _FRAMES = _Form(
         "99 %": _Column("frame_age_p99_s", "{:.3f}".format),
     },
     f"{_MEDIANS}: frames that were made, that came later than their deadline, and that\n"
-    "never came whole; and seconds from when they were made until all of them, half, 95 and\n"
-    "99 %, had come; (n!): n trials failed",
+    "never came whole; and seconds from when they were made until half, 95 and 99 % of them\n"
+    "had come whole (-: so many never did); (n!): n trials failed",
 )
 _FORMS = (_PAGES, _LIVE, _FRAMES)
 

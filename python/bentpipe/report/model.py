@@ -38,8 +38,8 @@ _NAMED = 4  # names that a heading lists before it counts them
 _SPREADS = (
     "goodput_bps", "completion_s", "handshake_s", "share_of_limit", "rs_s", "fcp_s", "lcp_s",
     "dcl_s", "plt_s", "startup_s", "stalls", "stalled_s", "media_rate_bps", "rate_changes", "latency_s",
-    "frames", "late_frames", "lost_frames", "frame_age_median_s", "frame_age_p95_s", "frame_age_p99_s",
-    "frame_age_max_s",
+    "frames", "late_frames", "lost_frames", "in_time_share", "frame_age_median_s", "frame_age_p95_s",
+    "frame_age_p99_s", "frame_age_max_s",
 )  # fmt: skip
 
 
@@ -162,9 +162,12 @@ def _cell(cell: Cell, slug: str) -> dict[str, Any]:
     }
 
 
-def _spread(cell: Cell, column: str) -> dict[str, float] | None:
-    found = spread(getattr(record, column) for record in cell.ok)
-    return found._asdict() if found else None
+def _spread(cell: Cell, column: str) -> dict[str, float | None] | None:
+    """JSON has no infinity: the largest value is null then, and there is no spread around such a median."""
+    found = spread(cell.values(column))
+    if found is None or found.median == math.inf:
+        return None
+    return found._asdict() | {"max": None if found.max == math.inf else found.max}
 
 
 def cell_data(model: RunModel, slug: str) -> dict[str, Any]:

@@ -211,10 +211,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     measured_from: str = ""
     # Until the client sends the end of its handshake, its Finished.
     handshake_s: float | None = None
-    # Until the first packet with data of the reply arrives.
+    # Until the first packet with data of the reply arrives; null also of frames over DATAGRAM frames, which
+    # are on no stream.
     ttfb_s: float | None = None
     # Until no byte of the reply is missing; of a page `plt_s`; of a live stream until its last segment is
-    # there, of frames until the last of them came.
+    # there; null of frames.
     completion_s: float | None = None
     # From that first packet to that last byte; null also of pages, whose resources wait for one another.
     transfer_s: float | None = None
@@ -272,14 +273,16 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     late_frames: int | None = None
     # How many of them never came whole; null where there was no stream of frames.
     lost_frames: int | None = None
-    # The median age of frames when they came, from when they were made to their last byte; null where no
-    # frame came.
+    # The share of them that came whole by their deadline; null where there was no stream of frames.
+    in_time_share: float | None = None
+    # The age that half of the frames did not exceed when they came, from when they were made to their last
+    # byte. One that never came whole counts as older than any; null where more were lost.
     frame_age_median_s: float | None = None
-    # The age that 95 % of the frames that came did not exceed; null where no frame came.
+    # The age that 95 % of the frames did not exceed, likewise; null where more than 5 % were lost.
     frame_age_p95_s: float | None = None
-    # The age that 99 % of the frames that came did not exceed; null where no frame came.
+    # The age that 99 % of the frames did not exceed, likewise; null where more than 1 % were lost.
     frame_age_p99_s: float | None = None
-    # The highest age of a frame that came; null where no frame came.
+    # The highest age of a frame that came whole; null where none came.
     frame_age_max_s: float | None = None
     # That completed a handshake; over TCP there is one for each request, but of what is over HTTP; null where
     # none could be made out.
@@ -431,6 +434,7 @@ MEASURED = frozenset(
         "frames",
         "late_frames",
         "lost_frames",
+        "in_time_share",
         "frame_age_median_s",
         "frame_age_p95_s",
         "frame_age_p99_s",
@@ -519,6 +523,7 @@ SHOWN = (
     "frames",
     "late_frames",
     "lost_frames",
+    "in_time_share",
     "frame_age_median_s",
     "frame_age_p95_s",
     "frame_age_p99_s",
@@ -662,6 +667,7 @@ TYPES: dict[str, dict[str, str]] = {
         "frames": "integer?",
         "late_frames": "integer?",
         "lost_frames": "integer?",
+        "in_time_share": "number?",
         "frame_age_median_s": "number?",
         "frame_age_p95_s": "number?",
         "frame_age_p99_s": "number?",

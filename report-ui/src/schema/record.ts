@@ -54,9 +54,9 @@ export type TrialRecord = {
   measured_from: string;
   /** Until the client sends the end of its handshake, its Finished. */
   handshake_s: number | null;
-  /** Until the first packet with data of the reply arrives. */
+  /** Until the first packet with data of the reply arrives. Null also of frames over DATAGRAM frames, which are on no stream. */
   ttfb_s: number | null;
-  /** Until no byte of the reply is missing; of a page `plt_s`; of a live stream until its last segment is there, of frames until the last of them came. */
+  /** Until no byte of the reply is missing; of a page `plt_s`; of a live stream until its last segment is there. Null of frames. */
   completion_s: number | null;
   /** From that first packet to that last byte. Null also of pages, whose resources wait for one another. */
   transfer_s: number | null;
@@ -100,13 +100,15 @@ export type TrialRecord = {
   late_frames: number | null;
   /** How many of them never came whole. Null where there was no stream of frames. */
   lost_frames: number | null;
-  /** The median age of frames when they came, from when they were made to their last byte. Null where no frame came. */
+  /** The share of them that came whole by their deadline. Null where there was no stream of frames. */
+  in_time_share: number | null;
+  /** The age that half of the frames did not exceed when they came, from when they were made to their last byte. One that never came whole counts as older than any. Null where more were lost. */
   frame_age_median_s: number | null;
-  /** The age that 95 % of the frames that came did not exceed. Null where no frame came. */
+  /** The age that 95 % of the frames did not exceed, likewise. Null where more than 5 % were lost. */
   frame_age_p95_s: number | null;
-  /** The age that 99 % of the frames that came did not exceed. Null where no frame came. */
+  /** The age that 99 % of the frames did not exceed, likewise. Null where more than 1 % were lost. */
   frame_age_p99_s: number | null;
-  /** The highest age of a frame that came. Null where no frame came. */
+  /** The highest age of a frame that came whole. Null where none came. */
   frame_age_max_s: number | null;
   /** That completed a handshake; over TCP there is one for each request, but of what is over HTTP. Null where none could be made out. */
   connections: number | null;
@@ -361,6 +363,7 @@ export type ShownRecord = Pick<
   | "frames"
   | "late_frames"
   | "lost_frames"
+  | "in_time_share"
   | "frame_age_median_s"
   | "frame_age_p95_s"
   | "frame_age_p99_s"

@@ -2,41 +2,38 @@
 
 use bentpipe_endpoint::FrameStream;
 use bentpipe_endpoint::contract::RequestReport;
-use bentpipe_units::Time;
 
 use crate::job::FlowJob;
-use crate::numbers::seconds;
+use crate::numbers::{float, seconds};
 use crate::verdict::Verdict;
 
 const NS_PER_MS: u64 = 1_000_000;
 
-/// The arrival of frames, as a viewer reports it; null where there were none. Ages are those of frames that came whole.
+/// The arrival of frames, as a viewer reports it; null where there were none. Percentiles of ages
+/// are over all frames, of which those that never came whole are older than any.
 #[derive(Debug, Default, PartialEq)]
 pub struct FrameArrivals {
     pub frames: Option<u64>,
     pub late_frames: Option<u64>,
     pub lost_frames: Option<u64>,
+    pub in_time_share: Option<f64>,
     pub frame_age_median_s: Option<f64>,
     pub frame_age_p95_s: Option<f64>,
     pub frame_age_p99_s: Option<f64>,
     pub frame_age_max_s: Option<f64>,
-    /// Until the last of them came.
-    pub end_s: Option<f64>,
 }
 
 impl FrameArrivals {
-    /// Those of a flow that began at `start`.
-    pub fn of(flow: &FlowJob, verdict: &Verdict, start: Time) -> Self {
+    /// Those of a flow.
+    pub fn of(flow: &FlowJob, verdict: &Verdict) -> Self {
         let requests = &verdict.client.requests;
         match &flow.frames {
-            Some(stream) if requests.len() == flow.requests.len() => {
-                Self::new(stream, requests, start)
-            }
+            Some(stream) if requests.len() == flow.requests.len() => Self::new(stream, requests),
             _ => Self::default(),
         }
     }
 
-    fn new(stream: &FrameStream, requests: &[RequestReport], start: Time) -> Self {
+    fn new(stream: &FrameStream, requests: &[RequestReport]) -> Self {
         let ages = requests
             .iter()
             .filter_map(|it| Some(it.last_byte_ns?.saturating_sub(it.asked_ns?)));
@@ -44,24 +41,27 @@ impl FrameArrivals {
         ages.sort_unstable();
         let deadline = stream.deadline_ms * NS_PER_MS;
         let late = ages.iter().filter(|age| **age > deadline).count();
-        let last = requests.iter().filter_map(|it| it.last_byte_ns).max();
-        let percentile = |percent| Some(seconds(*nearest_rank(&ages, percent)?));
+        let percentile = |percent| {
+            let age = nearest_rank(&ages, requests.len(), percent)?;
+            Some(seconds(*age))
+        };
         Self {
             frames: Some(requests.len() as u64),
             late_frames: Some(late as u64),
             lost_frames: Some((requests.len() - ages.len()) as u64),
+            in_time_share: Some(float((ages.len() - late) as u64) / float(requests.len() as u64)),
             frame_age_median_s: percentile(50),
             frame_age_p95_s: percentile(95),
             frame_age_p99_s: percentile(99),
-            frame_age_max_s: percentile(100),
-            end_s: last.map(|it| seconds(it.saturating_sub(start.as_nanos()))),
+            frame_age_max_s: ages.last().map(|age| seconds(*age)),
         }
     }
 }
 
-/// The percentile of sorted values by the nearest rank: the least that so many percent do not exceed.
-fn nearest_rank(sorted: &[u64], percent: usize) -> Option<&u64> {
-    let rank = (sorted.len() * percent).div_ceil(100);
+/// The percentile of so many values by the nearest rank, the least that so many percent do not
+/// exceed. `sorted` has the finite ones; none: it is an infinite one.
+fn nearest_rank(sorted: &[u64], count: usize, percent: usize) -> Option<&u64> {
+    let rank = (count * percent).div_ceil(100);
     sorted.get(rank.checked_sub(1)?)
 }
 
@@ -89,23 +89,28 @@ mod tests {
             report(1080, None),
             report(1120, Some(1521)),
         ];
-        let arrivals = FrameArrivals::new(&stream, &requests, Time::from_nanos(NS_PER_MS * 500));
+        let arrivals = FrameArrivals::new(&stream, &requests);
         let expected = FrameArrivals {
             frames: Some(4),
             late_frames: Some(1),
             lost_frames: Some(1),
+            in_time_share: Some(0.5),
             frame_age_median_s: Some(0.4),
-            frame_age_p95_s: Some(0.401),
-            frame_age_p99_s: Some(0.401),
+            frame_age_p95_s: None,
+            frame_age_p99_s: None,
             frame_age_max_s: Some(0.401),
-            end_s: Some(1.021),
         };
         assert_eq!(arrivals, expected);
     }
 
     #[test]
-    fn nothing_has_no_age() {
-        assert_eq!(nearest_rank(&[], 50), None);
-        assert_eq!(nearest_rank(&[7], 1), Some(&7));
+    fn percentiles_count_what_never_came() {
+        let all: Vec<u64> = (1..=100).collect();
+        assert_eq!(nearest_rank(&all, 100, 99), Some(&99));
+        assert_eq!(nearest_rank(&all[..99], 100, 99), Some(&99));
+        assert_eq!(nearest_rank(&all[..98], 100, 99), None);
+        assert_eq!(nearest_rank(&all[..50], 100, 50), Some(&50));
+        assert_eq!(nearest_rank(&[], 1, 50), None);
+        assert_eq!(nearest_rank(&[7], 1, 1), Some(&7));
     }
 }

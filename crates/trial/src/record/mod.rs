@@ -61,7 +61,7 @@ impl OfRequests {
         Self {
             page: PageTimes::of(flow, verdict, start),
             playback: Playback::of(flow, verdict, [start, end]),
-            arrivals: FrameArrivals::of(flow, verdict, start),
+            arrivals: FrameArrivals::of(flow, verdict),
         }
     }
 
@@ -83,6 +83,7 @@ impl OfRequests {
             frames: self.arrivals.frames,
             late_frames: self.arrivals.late_frames,
             lost_frames: self.arrivals.lost_frames,
+            in_time_share: self.arrivals.in_time_share,
             frame_age_median_s: self.arrivals.frame_age_median_s,
             frame_age_p95_s: self.arrivals.frame_age_p95_s,
             frame_age_p99_s: self.arrivals.frame_age_p99_s,
@@ -91,10 +92,9 @@ impl OfRequests {
         }
     }
 
-    /// Until all was there.
+    /// Until all was there; of frames nothing says so.
     fn end_s(&self) -> Option<f64> {
-        let ends = [self.page.plt_s, self.playback.end_s, self.arrivals.end_s];
-        ends.into_iter().flatten().next()
+        self.page.plt_s.or(self.playback.end_s)
     }
 }
 

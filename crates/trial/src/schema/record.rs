@@ -84,10 +84,11 @@ pub struct TrialResult {
     pub measured_from: &'static str,
     /// Until the client sends the end of its handshake, its Finished.
     pub handshake_s: Option<f64>,
-    /// Until the first packet with data of the reply arrives.
+    /// Until the first packet with data of the reply arrives. Null: also of frames over DATAGRAM
+    /// frames, which are on no stream.
     pub ttfb_s: Option<f64>,
     /// Until no byte of the reply is missing; of a page `plt_s`; of a live stream until its last
-    /// segment is there, of frames until the last of them came.
+    /// segment is there. Null: of frames.
     pub completion_s: Option<f64>,
     /// From that first packet to that last byte. Null: also of pages, whose resources wait for one
     /// another.
@@ -151,14 +152,20 @@ pub struct TrialResult {
     pub late_frames: Option<u64>,
     /// How many of them never came whole. Null: where there was no stream of frames.
     pub lost_frames: Option<u64>,
-    /// The median age of frames when they came, from when they were made to their last byte. Null:
-    /// where no frame came.
+    /// The share of them that came whole by their deadline. Null: where there was no stream of
+    /// frames.
+    pub in_time_share: Option<f64>,
+    /// The age that half of the frames did not exceed when they came, from when they were made to
+    /// their last byte. One that never came whole counts as older than any. Null: where more were
+    /// lost.
     pub frame_age_median_s: Option<f64>,
-    /// The age that 95 % of the frames that came did not exceed. Null: where no frame came.
+    /// The age that 95 % of the frames did not exceed, likewise. Null: where more than 5 % were
+    /// lost.
     pub frame_age_p95_s: Option<f64>,
-    /// The age that 99 % of the frames that came did not exceed. Null: where no frame came.
+    /// The age that 99 % of the frames did not exceed, likewise. Null: where more than 1 % were
+    /// lost.
     pub frame_age_p99_s: Option<f64>,
-    /// The highest age of a frame that came. Null: where no frame came.
+    /// The highest age of a frame that came whole. Null: where none came.
     pub frame_age_max_s: Option<f64>,
     /// That completed a handshake; over TCP there is one for each request, but of what is over
     /// HTTP. Null: where none could be made out.
