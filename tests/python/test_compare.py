@@ -123,6 +123,48 @@ def test_a_difference_beyond_the_share_fails(
     assert bentpipe("compare", "a", "b", "--fail-over", "5%").code == code
 
 
+FRAMES: dict[str, Any] = {"workload": "frames:30s:streams:400ms", "goodput_bps": None, "frames": 900}
+
+
+@pytest.mark.parametrize("column", ["lost_frames", "in_time_share", "frame_age_p99_s"])
+@pytest.mark.parametrize("missing", [0, None])
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("noise", [NOISE, (1.0,)])
+def test_what_one_side_alone_has_is_beyond_any_share(
+    bentpipe: Command, column: str, missing: int | None, swapped: bool, noise: tuple[float, ...]
+) -> None:
+    sides = [trials(1, noise, **FRAMES, **{column: value}) for value in (missing, 1)]
+    for name, side in zip("ba" if swapped else "ab", sides, strict=True):
+        write(name, side)
+    done = bentpipe("compare", "a", "b", "--measure", column, "--fail-over", "50%")
+    assert done.code == 1
+    assert "error: 1 of 1 cells differ by more than 50%, first of all sat quinn → quinn" in done.err
+    row = next(line.split() for line in done.out.splitlines() if "→" in line)
+    shown = row[-6:-4] if swapped else row[-5:-7:-1]
+    assert float(shown[0]) in (1, 100)
+    assert shown[1].strip("0.") == ("" if missing == 0 else "-")
+    assert f"note: 1 cell with{'' if missing == 0 else 'out'} " in done.out
+
+
+def test_a_zero_among_the_values_is_told_and_proves_nothing(bentpipe: Command) -> None:
+    lost = [trials(1, **FRAMES, lost_frames=count) for count in (0, 3)]
+    write("a", [lost[0][0], *lost[1][1:]])
+    write("b", lost[1])
+    done = bentpipe("compare", "a", "b", "--measure", "lost_frames", "--fail-over", "0%")
+    assert done.code == 0, done.err
+    row = next(line.split() for line in done.out.splitlines() if "→" in line)
+    assert row[-6:-2] == ["2", "3", "-", "-"]
+    assert "note: 1 cell with a lost_frames of 0: no ratio, and arithmetic means" in done.out
+
+
+def test_trials_without_a_measure_are_told(bentpipe: Command) -> None:
+    aged = [trials(1, **FRAMES, frame_age_p99_s=age) for age in (0.3, None)]
+    write("a", [*aged[0][:2], aged[1][2]])
+    write("b", aged[0])
+    done = bentpipe("compare", "a", "b", "--measure", "frame_age_p99_s")
+    assert "note: 1 cell without frame_age_p99_s in some trials that succeeded" in done.out
+
+
 def test_single_trials_have_no_interval_and_that_is_said(bentpipe: Command) -> None:
     write("a", trials(1, (1.0,)))
     write("b", trials(0.9))

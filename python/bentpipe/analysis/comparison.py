@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -46,7 +47,7 @@ class ComparedKey(NamedTuple):
 
 @dataclass(frozen=True)
 class Measure:
-    """A column of records whose values are positive, and how people read it."""
+    """A column of records whose values are 0 or more, and how people read it."""
 
     column: str
     title: str
@@ -75,9 +76,10 @@ MEASURES = {
         Measure("stalled_s", "time without a picture in s", digits=3),
         Measure("media_rate_bps", "rate of what was played in Mbit/s", 1e-6),
         Measure("latency_s", "age of what is shown in s", digits=3),
+        Measure("in_time_share", "frames in time in percent", 100, 1),
         Measure("lost_frames", "frames that never came", digits=0),
         Measure("late_frames", "frames that came late", digits=0),
-        Measure("frame_age_p99_s", "age of 99 % of the frames in s", digits=4),
+        Measure("frame_age_p99_s", "age that 99 % of the frames did not exceed in s", digits=4),
         Measure("rtt_median_ms", "median RTT in ms", digits=1),
         Measure("in_flight_max_bytes", "most in flight in kB", 1e-3, 0),
         Measure("forward_packets", "packets from the server", digits=0),
@@ -156,7 +158,24 @@ class CellMeasures:
 
     @property
     def mean(self) -> float | None:
+        """The geometric mean; where a value is 0 the arithmetic one. None if there are no values."""
+        if self.values and min(self.values) == 0:
+            return statistics.fmean(self.values)
         return geometric_mean(self.values)
+
+    @property
+    def is_everywhere(self) -> bool:
+        """Whether every trial that succeeded has a value above 0, and one did."""
+        return 0 < self.ok == self._positive
+
+    @property
+    def is_nowhere(self) -> bool:
+        """Whether no trial that succeeded has a value above 0, though one did."""
+        return self._positive == 0 < self.ok
+
+    @property
+    def _positive(self) -> int:
+        return sum(value > 0 for value in self.values)
 
 
 @dataclass(frozen=True)
@@ -166,7 +185,7 @@ class ComparedCell:
     key: ComparedKey
     a: CellMeasures
     b: CellMeasures
-    ratio: Ratio | None  # b / a; None if one of them has no values
+    ratio: Ratio | None  # b / a; None if one of them has no values, or a 0 among them
     adjusted_p: float | None
 
     @property
@@ -175,10 +194,21 @@ class ComparedCell:
 
     @property
     def distance(self) -> float:
-        """How far the ratio is from 1, either way; infinite if one side alone has values, 0 if none has."""
+        """How far the ratio is from 1, either way; infinite if one side alone has values, or values above 0;
+        0 if nothing can be said.
+        """
         if self.ratio is not None:
             return abs(math.log(self.ratio.value))
-        return math.inf if bool(self.a.values) != bool(self.b.values) else 0.0
+        one_sided = bool(self.a.values) != bool(self.b.values)
+        return math.inf if one_sided or self.on_one_side else 0.0
+
+    @property
+    def on_one_side(self) -> bool:
+        """Whether all trials of one side have the measure, above 0, and none of the other, though trials of
+        both succeeded: no ratio says how far apart they are.
+        """
+        a, b = self.a, self.b
+        return (a.is_everywhere and b.is_nowhere) or (a.is_nowhere and b.is_everywhere)
 
     @property
     def lost(self) -> bool:
@@ -192,9 +222,10 @@ class ComparedCell:
 
     def beyond(self, share: float) -> bool:
         """Whether the sides differ by more than `share`, one way or the other, and not by chance alone; of
-        single trials, for which nobody knows, whether they differ by as much.
+        single trials, for which nobody knows, whether they differ by as much. What only one side has is
+        farther than any share.
         """
-        if self.lost:
+        if self.lost or self.on_one_side:
             return True
         far = self.ratio is not None and self.distance > math.log1p(share)
         return far and (self.significant or self.adjusted_p is None)
@@ -219,8 +250,21 @@ class Comparison:
 
     @property
     def unmeasured(self) -> list[ComparedCell]:
-        """Cells that succeeded on both sides and have no ratio."""
-        return [cell for cell in self.cells if cell.ratio is None and cell.a.ok and cell.b.ok]
+        """Cells that succeeded on both sides, of which one has no values."""
+        both = (cell for cell in self.cells if cell.a.ok and cell.b.ok)
+        return [cell for cell in both if not (cell.a.values and cell.b.values)]
+
+    @property
+    def gappy(self) -> list[ComparedCell]:
+        """Cells with values of both sides, of which one has none in some of the trials that succeeded."""
+        both = (cell for cell in self.cells if cell.a.values and cell.b.values)
+        return [cell for cell in both if any(len(one.values) < one.ok for one in (cell.a, cell.b))]
+
+    @property
+    def with_zeros(self) -> list[ComparedCell]:
+        """Cells with values of both sides, of which one has a 0 among them, so that there is no ratio."""
+        both = (cell for cell in self.cells if cell.a.values and cell.b.values)
+        return [cell for cell in both if 0 in (*cell.a.values, *cell.b.values)]
 
     @property
     def single(self) -> list[ComparedCell]:
@@ -301,6 +345,8 @@ def _gaps(both: Comparison) -> Iterator[str]:
         (sum(cell.mixed for cell in both.cells), "with different application protocols"),
         (len(both.single), "with a single trial on a side: no interval, and nothing can be significant"),
         (len(both.unmeasured), f"without {both.measure.column} on a side though trials succeeded"),
+        (len(both.gappy), f"without {both.measure.column} in some trials that succeeded: they do not count"),
+        (len(both.with_zeros), f"with a {both.measure.column} of 0: no ratio, and arithmetic means"),
         (sum(cell.lost for cell in both.cells), "that succeeded in A and never in B"),
         (len(both.only_a), f"only in A: {_some(key.title for key in both.only_a)}"),
         (len(both.only_b), f"only in B: {_some(key.title for key in both.only_b)}"),

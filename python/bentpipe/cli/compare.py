@@ -76,7 +76,8 @@ class _Share(click.ParamType[float]):
     type=_Share(),
     metavar="SHARE",
     help="Exit with 1 if a cell differs by more than SHARE, as in 5%, either way and significantly (of "
-    "single trials: at all), or succeeds in RUN_A and never in RUN_B.",
+    "single trials: at all), has COLUMN, above 0, in all trials of one run and in none of the other, or "
+    "succeeds in RUN_A and never in RUN_B.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print the cells as CSV.")
