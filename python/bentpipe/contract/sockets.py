@@ -82,7 +82,7 @@ def _pages(stack: Stack, folder: Path) -> Iterator[Check]:
             continue
         client = stack if "client" in stack.roles else partner
         server = stack if "server" in stack.roles else partner
-        work = workload.parse(f"{CASES['page'].workload}:{version}", "page")
+        work = workload.parse(f"{CASES['page'].workloads[0]}:{version}", "page")
         workload.write_files(folder / "www", work)
         place = folder / f"sockets-page-{version}"
         visit = loopback.Transfer(
@@ -138,7 +138,7 @@ def _testcases(client: Stack, server: Stack, transfer: loopback.Transfer) -> Ite
             continue
         if transfer.alpn not in TESTCASES[name].protocols:
             continue
-        work = workload.parse(CASES[name].workload, name)
+        work = workload.parse(CASES[name].workloads[0], name)
         workload.write_files(transfer.www, work)
         folder = transfer.folder.with_name(f"{transfer.folder.name}-{name}")
         case = dataclasses.replace(transfer, testcase=name, requests=work.requests, folder=folder)

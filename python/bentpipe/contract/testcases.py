@@ -13,14 +13,17 @@ from bentpipe.contract.check import Check, partner_of
 from bentpipe.contract.stack_pair import StackPair, TrialRequest
 from bentpipe.stacks.model import TRANSPORTS, Stack
 from bentpipe.workload import TESTCASES, Workload
+from bentpipe.workload.frames import FrameViewing
 from bentpipe.workload.http import VERSIONS, HttpWorkload
 
 
 @dataclass(frozen=True)
 class CaseCheck:
-    """The check of a test case: what it moves, over which path, and what a stack that fails may lack."""
+    """The check of a test case: what it moves, one after the other, over which path, and what a stack that
+    fails may lack.
+    """
 
-    workload: str
+    workloads: tuple[str, ...]
     shown: str  # by the wire
     hint: str
     settings: tuple[str, ...] = ()
@@ -33,64 +36,65 @@ class CaseCheck:
 
 CASES = {
     "handshake": CaseCheck(
-        "handshake:1000",
+        ("handshake:1000",),
         "one handshake without Retry",
         "the server must not ask for a Retry in this test case",
     ),
     "longrtt": CaseCheck(
-        "longrtt:30000",
+        ("longrtt:30000",),
         "a second ClientHello on a round trip of 1.5 s",
         "the first PTO is 999 ms (RFC 9002 section 6.2.2): the client sends its ClientHello again after it",
         ("forward.delay=750 ms", "return.delay=750 ms"),
         "a second SYN on a round trip of 1.5 s",
     ),
     "multiplexing": CaseCheck(
-        "multiplexing:500x32",
+        ("multiplexing:500x32",),
         "one connection that carries 500 requests",
         "the client opens further streams as MAX_STREAMS allows; the server raises the limit as they end",
         shown_by_tcp="500 connections, one for each request",
     ),
     "resumption": CaseCheck(
-        "resumption:2x30000",
+        ("resumption:2x30000",),
         "a second connection with the server's ticket and without a Certificate",
         "the client waits for the session ticket before it closes the first connection, and offers it then",
     ),
     "zerortt": CaseCheck(
-        "zerortt:2x30000",
+        ("zerortt:2x30000",),
         "0-RTT packets with stream data that the server accepts",
         "the ticket allows early data, the client remembers the server's transport parameters and sends the "
         "requests before the handshake is complete, and the server accepts them",
         shown_by_tcp="early data that the server accepts",
     ),
     "upload": CaseCheck(
-        "upload:100000",
+        ("upload:100000",),
         "data that go from client to server",
         "the client sends PUT /path, the bytes of www/path and FIN; the server answers with FIN at the end",
     ),
     "page": CaseCheck(
-        "page:kosek",
+        ("page:kosek",),
         "as many connections as its version of HTTP has",
         "resources are asked for as they are found, over one connection, or up to six of HTTP/1.1",
     ),
     "page-resumption": CaseCheck(
-        "page:kosek:resumed",
+        ("page:kosek:resumed",),
         "a page on a second connection, with the server's ticket and without a Certificate",
         "the client waits for the session ticket of the first visit before it closes that, and offers it",
     ),
     "page-zerortt": CaseCheck(
-        "page:kosek:early",
+        ("page:kosek:early",),
         "0-RTT packets with a request that the server accepts",
         "the ticket allows early data, and the page's document is asked for before the handshake is complete",
     ),
     "live": CaseCheck(
-        "live:8s",
+        ("live:8s",),
         "replies on as many connections as its version of HTTP has",
         "segments are asked for one after the other, each when it is there and at one rate",
     ),
     "frames": CaseCheck(
-        "frames:2s:streams",
-        "one connection",
-        "the server makes a frame in every interval, sends it at once, and gives it up at its deadline",
+        ("frames:2s:streams", "frames:2s:datagrams"),
+        "one connection, with nothing but what is to carry frames, from the first one to the last deadline",
+        "the server makes a frame in every interval, sends it at once, and gives it up at its deadline; the "
+        "client stores what came whole, and says when",
     ),
 }
 
@@ -105,15 +109,24 @@ def checks(stack: Stack, folder: Path) -> Iterator[Check]:
 
 def _workloads(stack: Stack, name: str, case: CaseCheck) -> list[Workload]:
     """What the check moves; what is of HTTP once for each version of it that the stack speaks."""
-    moved = workload.parse(case.workload, name)
-    if not isinstance(moved, HttpWorkload):
-        return [moved]
-    spoken = set(stack.alpn) & set(TESTCASES[name].protocols)
-    return [moved.over(version) for version, alpn in VERSIONS.items() if alpn in spoken]
+    found: list[Workload] = []
+    for moved in (workload.parse(text, name) for text in case.workloads):
+        if isinstance(moved, HttpWorkload):
+            spoken = set(stack.alpn) & set(TESTCASES[name].protocols)
+            found += [moved.over(version) for version, alpn in VERSIONS.items() if alpn in spoken]
+        else:
+            found.append(moved)
+    return found
+
+
+def _name(work: Workload) -> str:
+    """What a check is called, by the test case and what it is over."""
+    over = work.over if isinstance(work, FrameViewing) else work.alpn
+    return f"{work.testcase} over {over}" if over else work.testcase
 
 
 def _case(stack: Stack, folder: Path, work: Workload, case: CaseCheck) -> Iterator[Check]:
-    name = f"{work.testcase} over {work.alpn}" if work.alpn else work.testcase
+    name = _name(work)
     alpn = work.alpn or stack.file_protocol
     partner, shown = partner_of(stack, "virtual-time", alpn), case.shown_by(TRANSPORTS[alpn])
     if partner is None or work.testcase not in partner.testcases:
@@ -135,6 +148,12 @@ def _case(stack: Stack, folder: Path, work: Workload, case: CaseCheck) -> Iterat
         yield pair.failed(title, request, result, f"{case.hint} (section 2)")
         return
     yield Check(title, True)
+    if work.frames is not None:
+        missed = f"{result['late_frames']} of {result['frames']} came late, {result['lost_frames']} never"
+        yield Check(
+            f"{name}: on a path with room for them all frames come in time", result["in_time_share"] == 1,
+            "" if result["in_time_share"] == 1 else missed, f"{case.hint} (section 2)",
+        )  # fmt: skip
     if client.deterministic and server.deterministic:
         again = pair.trial(replace(request, label=f"{label}-again"))
         same = again.get("packet_log_sha256") == result.get("packet_log_sha256")
