@@ -42,4 +42,6 @@ def waterfall(run: Path, record: Record | None) -> dict[str, Any] | None:
 
 def _streams(folder: Path, requests: Sequence[PageRequest]) -> list[dict[str, Any]] | None:
     found = page_streams.of_requests(folder, requests)
-    return found and [{"packets": one.packets, "lost_s": one.lost_s} for one in found]
+    if found is None:
+        return None
+    return [{"packets": one.packets, "lost_s": one.lost_s} for one in found]

@@ -329,7 +329,7 @@ impl Viewer {
         if header.size > LARGEST || end > u64::from(header.size) {
             let size = header.size;
             return Err(format!(
-                "frame {number}: bytes up to {end} came of one of {size}, which has {LARGEST} at most"
+                "frame {number}: bytes up to {end} came of one of {size}; {LARGEST} is the most"
             ));
         }
         Ok(frame)

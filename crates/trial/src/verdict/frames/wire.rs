@@ -19,7 +19,7 @@ const LATE: Duration = Duration::from_secs(1);
 /// Bytes of the header of a frame (contract, section 2).
 const HEADER: u64 = 20;
 
-/// What the wire has to show of a stream of frames.
+/// The claim of a stream of frames: what the wire has to show of it.
 pub struct Wire<'a> {
     stream: &'a FrameStream,
     /// How many were to be made.
