@@ -20,7 +20,11 @@ from bentpipe.stacks.state import StackStatus
 from bentpipe.workload import TESTCASES
 
 _WIDEST = 12  # characters: longer words than this are broken where there is no room
-_LETTERS = {case: case[0].upper() for case in TESTCASES} | {"live": "V"}  # L is longrtt
+_LETTERS = {case: case[0].upper() for case in TESTCASES} | {
+    "live": "V",
+    "page-resumption": "r",
+    "page-zerortt": "z",
+}  # L is longrtt
 _extra = click.option(
     "--stacks",
     "extra",
