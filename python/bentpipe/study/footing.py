@@ -124,6 +124,14 @@ def _command(manifest: Manifest) -> str:
     return " ".join(names[word] if names.get(word) in known else word for word in words)
 
 
+def _commands(sources: Sequence[Source]) -> list[str]:
+    """Those that make the page: of a study one alone, where it has made all of its runs."""
+    runs = list(dict.fromkeys(_command(one.manifest) for one in sources))
+    if len(runs) == 1 and runs[0].startswith("bentpipe study "):
+        return runs
+    return [*runs, sources[0].command]
+
+
 def made(source: Source, sources: Mapping[str, str], further: Sequence[Source] = ()) -> list[str]:
     """The section on how the page was made; `further` are its runs beside the first."""
     manifest = source.manifest
@@ -143,7 +151,7 @@ def made(source: Source, sources: Mapping[str, str], further: Sequence[Source] =
     }
     parts = [
         "## How this page was made",
-        code("\n".join([*(_command(one.manifest) for one in (source, *further)), source.command])),
+        code("\n".join(_commands((source, *further)))),
         table(["made with", ""], [[name, literal(text)] for name, text in facts], left=2),
         "Stacks, as they say themselves:",
         table(["stack", "version"], [[name, literal(text)] for name, text in stacks.items()], left=2),
