@@ -46,7 +46,11 @@ function timesTable(cell: Cell, detail: CellDetail): Child {
       h("thead", {}, h("tr", {}, ...heads.map((head) => h("th", { scope: "col" }, head)))),
       h("tbody", {}, ...rows),
     ),
-    h("p", { class: "note" }, `Since the client's first packet, over ${iterations(succeeded.length)}.`),
+    h(
+      "p",
+      { class: "note" },
+      `Since the client's first packet${page(detail.workload)?.visit ? " of the later visit" : ""}, over ${iterations(succeeded.length)}.`,
+    ),
   );
 }
 
@@ -92,7 +96,7 @@ function lossLegend({ streams }: Waterfall): Child[] {
 }
 
 function drawn({ requests, streams }: Waterfall, trial: Iteration): HTMLElement {
-  const until = end(requests, trial);
+  const until = end(requests, trial, streams ?? []);
   const step = tickStep(until, TICKS);
   const marks = timesOf(false).flatMap(([column, name]) => {
     const at = trial[column];
@@ -131,8 +135,15 @@ function drawn({ requests, streams }: Waterfall, trial: Iteration): HTMLElement 
 }
 
 /** The end of the axis: a little behind all that there is. */
-export function end(requests: PageRequest[], trial: Pick<Iteration, "plt_s">): number {
-  const times = requests.flatMap((one) => [one.asked_s, one.first_byte_s, one.last_byte_s]);
+export function end(
+  requests: PageRequest[],
+  trial: Pick<Iteration, "plt_s">,
+  streams: StreamPackets[] = [],
+): number {
+  const times = [
+    ...requests.flatMap((one) => [one.asked_s, one.first_byte_s, one.last_byte_s]),
+    ...streams.flatMap((one) => one.lost_s),
+  ];
   return 1.02 * Math.max(0.001, trial.plt_s ?? 0, ...times.map((time) => time ?? 0));
 }
 

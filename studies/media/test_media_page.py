@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import fake_run
@@ -24,16 +23,10 @@ CAMPAIGNS = ("media-live-geo", "media-live-leo", "media-frames-geo", "media-fram
 
 def runs(records: list[Record]) -> list[str]:
     """Words for the study's four runs, of which the first has the records."""
-    words = []
-    for campaign in CAMPAIGNS:
-        folder = Path(campaign)
-        fake_run.write(folder)
-        manifest = json.loads((folder / "manifest.json").read_text())
-        (folder / "manifest.json").write_text(json.dumps(manifest | {"campaign": campaign}))
-        mine = records if campaign == CAMPAIGNS[0] else [trial("transfer:1000", 1)]
-        (folder / "records.jsonl").write_text("".join(f"{one.to_json()}\n" for one in mine))
-        words += ["--run", campaign]
-    return words
+    first, *others = CAMPAIGNS
+    other = [trial("transfer:1000", 1)]
+    words = fake_run.write_campaign(first, records)
+    return words + [word for name in others for word in fake_run.write_campaign(name, other)]
 
 
 def page(bentpipe: Command, records: list[Record]) -> str:

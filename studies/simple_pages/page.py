@@ -30,20 +30,21 @@ _DIFFERS = """- **The access** is not described in the source, nor are its proxi
   section IV, 50/10 Mbit/s, once without losses and once with those that its table I has for a wired access;
   the proxies are configuration D of its table III, with BBR.
 - **The stacks.** Google's QUIC of 2018 there. Here QUIC's BBR is quinn's, as of 2016, and noq's version 3;
-  Linux's TCP has version 1. The last row of QUIC is Bentpipe's own sender.
+  Linux's TCP has version 1. noq with `cc=tolerant:ss=trains` is Bentpipe's own sender.
 - **The client** parses and paints nothing. Each page is one object.
 - **Figures** are not numbers: the source prints none of them, so only its words can be held against this."""
 _PERCENTILES = """Page load time in seconds: the shares of trials that were at most as long, of {}. Sorted by
 the median."""
-_COURSE = """How much of page A had come by when, of the trial with the median page load time: MB of payload,
-so many seconds after the client's first packet. The last column is when nine tenths of the link's rate
+_COURSE = """How many bytes had come by when, of the trial of page A with the median page load time: MB of
+what UDP or TCP carried, with headers of QUIC, TLS and HTTP and what came twice, so many seconds after the
+client's first packet. The last column is when nine tenths of the link's rate
 were first reached, over half a second."""
 _SAID = {"kuhn-b": "QUIC slightly better than TCP", "kuhn-a": "QUIC significantly worse than TCP"}
 _FIRST_WINDOW = """The source's TCP is at a constant rate less than 50 ms after its request. Here it is not,
-with no configuration of the proxies. A pool and an initial window of 1000 packets leave the gateway nothing
-to probe, and still no more than 0.06 MB come in the first flight: a Linux receiver offers 64 KiB at first,
-whatever its buffers are, and more with each round trip ([the study kuhn](../kuhn/kuhn.md) has the same of
-larger initial windows). What an operator's proxies have in place of that is not known here."""
+with either configuration of the proxies. A pool and an initial window of 1000 packets leave the gateway
+nothing to probe, and still no more than 0.06 MB come in the first flight: a Linux receiver offers 64 KiB at
+first, whatever its buffers are, and more with each round trip ([the study kuhn](../kuhn/kuhn.md) has the
+same of larger initial windows). What an operator's proxies have in place of that is not known here."""
 _SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _TIMES_S = (1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
 _LARGE = "kuhn-a"
@@ -167,12 +168,11 @@ def _glance(known: Sequence[Cell]) -> str:
     for name, theirs in _SAID.items():
         for loss in dict.fromkeys(map(_loss, known)):
             here = [one for one in known if _page(one) == name and _loss(one) == loss]
-            split = next((one for one in here if _through(one) == ", proxies"), None)
-            quic = [f"{_name(one)} {_middle(one)}" for one in here if _is_quic(one)]
-            if split is not None:
+            shown = [one for one in here if one.key.treatment != DIRECT or _is_quic(one)]
+            medians = "; ".join(f"{_name(one)} {_middle(one)}" for one in shown)
+            if any(not _is_quic(one) for one in shown):
                 lines.append(
-                    f"- Page {_TITLES[name]}, losses {loss}, published: {theirs}. Here, medians: "
-                    f"{_name(split)} {_middle(split)}; {'; '.join(quic)}."
+                    f"- Page {_TITLES[name]}, losses {loss}, published: {theirs}. Here, medians: {medians}."
                 )
     return "\n".join(lines)
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from bentpipe import workload
-from bentpipe.analysis.cells import Cell, cells
+from bentpipe.analysis.cells import Cell, CellKey, cells
 from bentpipe.errors import BentpipeError
+from bentpipe.plan.treatments import DIRECT
 from bentpipe.study import footing, markdown
-from bentpipe.study.markdown import path, table
+from bentpipe.study.markdown import literal, path, table
 from bentpipe.study.quantiles import median
 from bentpipe.study.source import Source, pooled
 from bentpipe.workload.http import TITLES
@@ -18,8 +20,9 @@ from bentpipe.workload.page.visit import FIRST, VISITS, PageVisit
 _TEXT = """How long a page takes behind a satellite when the browser has been there before. On a visit that
 is *resumed* it has a session ticket; on one that is *early* its first request goes as early data, before the
 handshake is over; what is *cached* it does not ask for
-([rules](../../docs/reference/pages.md#visits)). In virtual time, with real stacks; without losses, so that a
-trial repeats."""
+([rules](../../docs/reference/pages.md#visits)). With a ticket comes what else a stack keeps: noq and quinn
+have the server's address token, so that it may answer at once with more than three times what it got. In
+virtual time, with real stacks; without losses, so that a trial repeats."""
 _TABLE = """Seconds from the client's first packet until the response begins, and until all is there (RS /
 PLT); and how many requests that takes without a cache and with one."""
 _HEAD = ("page", "requests", "HTTP", "client → server", *VISITS)
@@ -57,11 +60,11 @@ def _middle(one: Cell, column: str) -> float | None:
     return median([value for record in one.ok if (value := getattr(record, column)) is not None])
 
 
-def _key(one: Cell) -> tuple[str, str, str, str, str]:
-    """What a cell has in common with the first visit of the same page."""
+def _key(one: Cell) -> CellKey:
+    """That of the first visit of the same page."""
     found = _visit(one)
     assert found is not None
-    return one.key.scenario, found.name, found.http, one.key.client, one.key.server
+    return one.key._replace(workload=str(dataclasses.replace(found, visit=FIRST)))
 
 
 def _saved(one: Cell, cells: Sequence[Cell]) -> float | None:
@@ -75,20 +78,24 @@ def _saved(one: Cell, cells: Sequence[Cell]) -> float | None:
 
 def _rows(cells: Sequence[Cell]) -> list[list[str]]:
     """A row for each page, version of HTTP and pair, a column for each kind of visit."""
-    rows: dict[tuple[str, ...], dict[str, Cell]] = {}
+    rows: dict[CellKey, dict[str, Cell]] = {}
     for one in cells:
         found = _visit(one)
         assert found is not None
         rows.setdefault(_key(one), {})[found.visit] = one
+    return [_row(key, by_visit) for key, by_visit in rows.items()]
+
+
+def _row(key: CellKey, by_visit: Mapping[str, Cell]) -> list[str]:
+    found = workload.known(key.workload)
+    assert isinstance(found, PageVisit)
+    through = "" if key.treatment == DIRECT else f", {literal(key.treatment)}"
     return [
-        [
-            name,
-            _requests(by_visit.values()),
-            TITLES[version].removeprefix("HTTP/"),
-            f"{client} → {server}",
-            *(_times(by_visit.get(visit)) for visit in VISITS),
-        ]
-        for (_, name, version, client, server), by_visit in rows.items()
+        found.name,
+        _requests(by_visit.values()),
+        TITLES[found.http].removeprefix("HTTP/"),
+        f"{key.client} → {key.server}{through}",
+        *(_times(by_visit.get(visit)) for visit in VISITS),
     ]
 
 
@@ -108,16 +115,21 @@ def _shown(seconds: float | None) -> str:
 
 
 def _glance(cells: Sequence[Cell]) -> str:
-    """For each path, the least and the most that each kind of later visit saves."""
+    """For each path and version of HTTP, the least and the most that each kind of later visit saves."""
     lines = []
-    for scenario in dict.fromkeys(one.key.scenario for one in cells):
-        here = [one for one in cells if one.key.scenario == scenario]
+    for scenario, version in dict.fromkeys((one.key.scenario, _http(one)) for one in cells):
+        here = [one for one in cells if (one.key.scenario, _http(one)) == (scenario, version)]
         said = [_range([_middle(one, "plt_s") for one in here if not _is_later(one)])]
         for visit in VISITS:
             saved = _range([_saved(one, here) for one in here if _is_later(one) and _is(one, visit)])
             said += [f"one that is {visit} saves {saved}"] if saved else []
-        lines.append(f"- {path(scenario)}: on a first visit pages take {'; '.join(said)}.")
+        lines.append(f"- {path(scenario)}, {version}: on a first visit pages take {'; '.join(said)}.")
     return "\n".join(lines)
+
+
+def _http(one: Cell) -> str:
+    found = _visit(one)
+    return TITLES[found.http] if found else ""
 
 
 def _range(values: Sequence[float | None]) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,16 @@ def write(folder: Path, *, stacks: tuple[str, ...] = STACKS, iterations: int = 3
     (folder / "records.jsonl").write_text("".join(f"{record.to_json()}\n" for record in records))
     (folder / "manifest.json").write_text(json.dumps(_manifest(stacks, iterations), indent=1))
     return records
+
+
+def write_campaign(name: str, records: Sequence[Record]) -> list[str]:
+    """Write a run of a campaign that came to these records to a folder of its name; words for a study."""
+    folder = Path(name)
+    write(folder)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps(manifest | {"campaign": name}))
+    (folder / "records.jsonl").write_text("".join(f"{one.to_json()}\n" for one in records))
+    return ["--run", name]
 
 
 def record(scenario: str, client: str, server: str, iteration: int) -> Record:

@@ -73,6 +73,7 @@ def test_what_a_browser_has_is_not_asked_for_and_what_it_leads_to_is_found_at_on
     [
         ("resource = []\n", "a page has none", "begin with its document"),
         (STYLE, "resource 1: the first is not the page's document", "no initiator"),
+        (DOCUMENT + "cached = true\n", "cached: the document is always asked for", "leave cached out"),
         (DOCUMENT + STYLE + STYLE, 'resource 3: path: "/a.css" is there twice', "of its own"),
         (DOCUMENT + STYLE.replace('"/"', '"/b"'), 'initiator: "/b" does not stand before it', "leads to it"),
         (

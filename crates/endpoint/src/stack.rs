@@ -155,8 +155,7 @@ pub trait Stack: Sized {
 
     /// A client or a server, by `setup.role`; takes its options out of `options`.
     ///
-    /// In [`TestCase::Resumption`] and [`TestCase::ZeroRtt`] a server issues tickets and accepts
-    /// early data.
+    /// Where the test case [resumes](TestCase::resume), a server issues tickets and accepts early data.
     fn new(setup: &Setup, options: &mut Options) -> Result<Self, EndpointError>;
 
     /// Starts a connection to `remote`, whose name is `server`. The connection before may still be

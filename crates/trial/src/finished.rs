@@ -105,8 +105,11 @@ impl FinishedTrial {
     pub(crate) fn start(&self, job: &Job) -> Option<Time> {
         let testcase = job.measured().testcase_facts;
         if testcase.has_two_connections() {
-            let measured = self.measured().hops[0].measured(testcase);
-            return measured.iter().map(|it| it.start()).min();
+            let here = &self.measured().hops[0];
+            let measured = here.measured(testcase);
+            let complete = measured.iter().map(|it| it.start()).min();
+            // One whose handshake never came to its end began all the same.
+            return complete.or(here.connections.get(1).map(DecodedConnection::start));
         }
         let lifetime = self.observation.as_ref().map(|it| &it.flows[0]);
         Some(lifetime.and_then(|it| it.first_sent).unwrap_or(Time::ZERO))

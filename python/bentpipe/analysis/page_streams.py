@@ -1,8 +1,8 @@
 """The packets that carried a page's responses, by their streams: which of them were lost, and when.
 
-Over HTTP/3 each request has a stream of its own, and streams are opened in the order of asking: of requests
-at one time the most urgent first, then that of the page (contract, section 2). Where what a stream carried
-does not fit its resource, nothing is said of any.
+Over HTTP/3 each request has a stream of its own. Clients that go by the contract open them as they ask: of
+requests at one time the most urgent first, then in the order of the page. Nothing is said of any where one
+carried less than its resource, or more than HTTP/3 adds.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bentpipe.analysis import traces
 from bentpipe.runs import trial_files
 from bentpipe.schema.requests import PageRequest
 
 _BOTH_WAYS = 4  # stream IDs of a client's bidirectional streams are its multiples (RFC 9000, section 2.1)
-_MOST_FRAMING = 1000  # bytes of HTTP/3's headers and frames around a body, at most
 _LOST = ("queue_drop", "loss", "not_received")
-_COLUMNS = ["connection", "sender", "stream_id", "stream_offset", "stream_bytes", "sent_s", "fate"]
+_COLUMNS = ["connection", "sender", "stream_id", "stream_offset", "stream_bytes", "sent_s", "fate", "copy"]
 
 
 @dataclass
@@ -32,31 +32,38 @@ class StreamPackets:
 
 
 def of_requests(folder: Path, requests: Sequence[PageRequest]) -> list[StreamPackets] | None:
-    """Those of each request of the trial in `folder`, whose trace has been analysed. None where it was not,
-    and where it cannot be told which stream is whose.
+    """Those of each request of the trial in `folder`, on the client's hop. None where its trace was not
+    analysed, and where it cannot be told which stream is whose. Errors are those of `traces.of_folder`.
     """
     file = folder / trial_files.PACKETS
-    if not file.is_file():
+    number = _connection(folder) if file.is_file() else None
+    if number is None:
         return None
     import pyarrow.parquet as pq  # takes long
 
-    rows = pq.read_table(file, columns=_COLUMNS).to_pylist()
-    # On a later visit the first connection is that of the earlier one.
-    number = max((row["connection"] for row in rows), default=0)
-    rows = [row for row in rows if row["connection"] == number]
+    rows = pq.read_table(file, columns=_COLUMNS, filters=[("connection", "=", number)]).to_pylist()
     began = min((row["sent_s"] for row in rows if row["sender"] == "client"), default=0.0)
     by_stream: dict[int, StreamPackets] = {}
     for row in rows:
-        if row["sender"] != "server":
+        if row["sender"] != "server" or row["copy"]:
             continue
-        parts = zip(row["stream_id"], row["stream_offset"], row["stream_bytes"], strict=True)
-        for stream, offset, count in parts:
+        for stream in set(row["stream_id"]):
             found = by_stream.setdefault(stream, StreamPackets())
             found.packets += 1
-            found.length = max(found.length, offset + count)
             if row["fate"] in _LOST:
                 found.lost_s.append(row["sent_s"] - began)
+        parts = zip(row["stream_id"], row["stream_offset"], row["stream_bytes"], strict=True)
+        for stream, offset, count in parts:
+            found = by_stream[stream]
+            found.length = max(found.length, offset + count)
     return _matched(requests, by_stream)
+
+
+def _connection(folder: Path) -> int | None:
+    """The connection of the trial's first flow that its page came over: on a later visit the last one."""
+    known = traces.of_folder(folder).summary.connections
+    own = [one.connection for one in known if one.client.startswith(traces.FIRST_FLOW)]
+    return max(own, default=None)
 
 
 def _matched(
@@ -71,7 +78,12 @@ def _matched(
         carried = by_stream.get(_BOTH_WAYS * place, StreamPackets())
         one = requests[number]
         least = 0 if one.last_byte_s is None else one.bytes
-        if not least <= carried.length <= one.bytes + _MOST_FRAMING:
+        if not least <= carried.length <= one.bytes + _most_framing(one.bytes):
             return None
         found[number] = carried
     return found
+
+
+def _most_framing(size: int) -> int:
+    """Bytes that HTTP/3 adds to a body, at most: headers, and the heads of frames."""
+    return 300 + size // 500

@@ -35,9 +35,16 @@ def waterfall(run: Path, record: Record | None) -> dict[str, Any] | None:
     return {
         "iteration": record.iteration,
         "requests": msgspec.to_builtins(requests),
-        "streams": _streams(run / "trials" / record.trial, requests) if record.alpn == "h3" else None,
+        "streams": _streams(run / "trials" / record.trial, requests) if _has_streams(record) else None,
         "failure": None,
     }
+
+
+def _has_streams(record: Record) -> bool:
+    """Whether each request has a stream that is opened as it is asked for, as clients in virtual time do,
+    which say how they are driven; and whether its packets are those of the path: behind proxies they are not.
+    """
+    return record.alpn == "h3" and bool(record.client_driver) and not record.proxies
 
 
 def _streams(folder: Path, requests: Sequence[PageRequest]) -> list[dict[str, Any]] | None:

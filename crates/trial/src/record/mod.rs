@@ -1,6 +1,6 @@
 //! The record of a trial: measures of its evidence and verdicts (`schemas/record.toml` defines
-//! them). Where the test case has two connections, they are of the second; of TCP's, which carry a
-//! file each, of all together.
+//! them). Where the test case has two connections, they are of what is behind the first; of TCP's,
+//! which carry a file each, of all together.
 
 mod flows;
 mod frames;

@@ -18,16 +18,12 @@ use bentpipe_link::Direction;
 use bentpipe_units::Span;
 
 use self::wire::Wire;
-use super::verifier::{Kind, ProofFailure, Verifier, only_one};
+use super::verifier::{CLOCKS, Kind, ProofFailure, Verifier, only_one};
 use super::{FlowEnd, Verdict, files};
 use crate::evidence::HopObservation;
 use crate::job::{Role, TestCaseFacts};
 use crate::schema::Outcome;
 use crate::setup::FlowSetup;
-
-/// By so much times of the programs and of the wire may differ in real time, where each has read
-/// the machine's clock once and counted on from there.
-const CLOCKS: Duration = Duration::from_millis(1);
 
 /// The server makes frames, and gives up those whose time is over.
 #[derive(Debug, Clone, Copy)]

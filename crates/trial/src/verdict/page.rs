@@ -11,7 +11,7 @@ use bentpipe_wire::quic::{End, PacketType};
 
 use super::files;
 use super::resumption::{early, resumed};
-use super::verifier::{Kind, ProofFailure, UNTOLD, Verifier, completed, unless};
+use super::verifier::{CLOCKS, Kind, ProofFailure, UNTOLD, Verifier, completed, unless};
 use crate::evidence::{DecodedConnection, HopObservation, Moments};
 use crate::job::{Role, TestCaseFacts};
 use crate::schema::Outcome;
@@ -88,6 +88,44 @@ fn asks_early(second: &DecodedConnection) -> bool {
     frames.any(|it| matches!(it, Frame::Stream { id, .. } if id.is_multiple_of(4)))
 }
 
+/// Whether a later visit has as many connections as its protocol, and they carried its page: over HTTP/1.1 together, else
+/// the first of them, which is the one that is measured.
+fn all_carried(setup: &FlowSetup, visit: &[&DecodedConnection]) -> Result<(), ProofFailure> {
+    let bytes = setup.measured_bytes();
+    if setup.flow().alpn != "http/1.1" {
+        return connections(setup, &carried(visit[..1].iter().copied()), bytes);
+    }
+    let carried = carried(visit.iter().copied());
+    connections(setup, &carried, bytes)?;
+    let sum: u64 = carried.iter().sum();
+    if sum < bytes {
+        return Err(other(format!(
+            "expected {bytes} bytes on the later visit, saw {sum}"
+        )));
+    }
+    Ok(())
+}
+
+/// What of a page was asked for before the visit that `second` begins, if anything was.
+fn asked_before<'a>(
+    setup: &'a FlowSetup,
+    said: &[RequestReport],
+    second: &DecodedConnection,
+) -> Option<&'a str> {
+    let began = Duration::from_nanos(second.start().as_nanos());
+    let paths = setup.flow().testcase_facts.measured(&setup.flow().requests);
+    let is_early = |it: &RequestReport| {
+        it.asked_ns
+            .is_some_and(|at| Duration::from_nanos(at) + CLOCKS < began)
+    };
+    let early = said.iter().position(is_early)?;
+    paths.get(early).map(String::as_str)
+}
+
+fn other(what: String) -> ProofFailure {
+    ProofFailure::Other(what)
+}
+
 /// That there are not two visits.
 fn unvisited(seen: &[DecodedConnection]) -> ProofFailure {
     let begun = match seen.len() {
@@ -128,30 +166,38 @@ impl Verifier for Visit {
         &self,
         setup: &FlowSetup,
         hops: &[HopObservation],
-        _: &[RequestReport],
+        said: &[RequestReport],
     ) -> Result<(), ProofFailure> {
         let seen = &hops[0].connections;
         if *self == Self::First {
             return connections(setup, &carried(seen), setup.size_bytes());
         }
         let made = completed(seen);
-        let Some(visit @ [second, ..]) = made.get(1..) else {
+        let [earlier, visit @ ..] = &made[..] else {
             return Err(unvisited(seen));
         };
-        connections(
-            setup,
-            &carried(visit.iter().copied()),
-            setup.measured_bytes(),
-        )?;
+        let [second, ..] = visit else {
+            return Err(unvisited(seen));
+        };
+        if carried([*earlier]).is_empty() {
+            return Err(other(
+                "expected a reply on the earlier visit, saw none".to_owned(),
+            ));
+        }
+        let said = setup.flow().testcase_facts.measured(said);
+        if let Some(path) = asked_before(setup, said, second) {
+            return Err(other(format!(
+                "expected the page to be asked for on the later visit; {path} was before that began"
+            )));
+        }
+        all_carried(setup, visit)?;
         resumed(second)?;
         if *self == Self::Resumed {
             return Ok(());
         }
         early(second)?;
         if !asks_early(second) {
-            return Err(ProofFailure::Other(
-                "expected a request in 0-RTT; saw none".to_owned(),
-            ));
+            return Err(other("expected a request in 0-RTT; saw none".to_owned()));
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! The verifiers of workloads, by their test cases.
 
 use std::io;
+use std::time::Duration;
 
 use bentpipe_endpoint::contract::RequestReport;
 
@@ -9,6 +10,10 @@ use crate::evidence::{DecodedConnection, HopObservation};
 use crate::job::{FlowJob, TestCaseFacts};
 use crate::schema::Outcome;
 use crate::setup::FlowSetup;
+
+/// By so much times of the programs and of the wire may differ in real time, where each has read
+/// the machine's clock once and counted on from there.
+pub const CLOCKS: Duration = Duration::from_millis(1);
 
 /// A kind of workload.
 pub(crate) struct Kind {

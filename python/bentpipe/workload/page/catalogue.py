@@ -45,6 +45,8 @@ def load(name: str) -> Page:
                 f"{where}: the first is not the page's document",
                 'it has the type "document" and no initiator',
             )
+        if number == 1 and one.cached:
+            raise UsageError(f"{where}: cached: the document is always asked for", "leave cached out")
         if number > 1 and one.initiator not in before:
             what = f'"{one.initiator}" does not stand before it' if one.initiator else "it has none"
             raise UsageError(f"{where}: initiator: {what}", "name the path of the resource that leads to it")

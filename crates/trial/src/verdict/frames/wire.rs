@@ -10,8 +10,9 @@ use bentpipe_endpoint::contract::RequestReport;
 use bentpipe_endpoint::{Carrier, FrameStream};
 use bentpipe_wire::quic::End;
 
-use super::{CLOCKS, began, span};
+use super::{began, span};
 use crate::evidence::DecodedConnection;
+use crate::verdict::verifier::CLOCKS;
 
 /// So long after a deadline a server may still send: a busy machine may keep a program in real time
 /// from its processor after it has looked at the clock.
