@@ -134,7 +134,7 @@ def _http(one: Cell) -> str:
 
 def _range(values: Sequence[float | None]) -> str:
     """The least and the largest; empty where nothing is known."""
-    known = [value for value in values if value is not None]
+    known = [round(value, 2) + 0.0 for value in values if value is not None]  # -0.0 + 0.0 is 0.0
     return f"{min(known):.2f} to {max(known):.2f} s" if known else ""
 
 
