@@ -226,11 +226,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     # its full rate; null as `goodput_bps`, share.
     efficiency: float | None = None
     # The completion time of an ideal sender on this path: a round trip for the handshake, over TCP two, one
-    # for the request, and then the files at the forward rate with 5 % for headers; in `zerortt` without the
-    # round trip for the handshake. Where a rate changes, it integrates, from the moment at which the request
-    # reaches the sender, the rate that the slowest link had in this trial when the bytes were there; of an
-    # access that assigns capacity on demand it asks for all with the first byte. Delays count with their
-    # smallest values; frames and jitter do not count. Proxies do not change it.
+    # for the request, and then the files at the forward rate with 5 % for headers; in `zerortt` and `page-
+    # zerortt` without the round trip for the handshake. Where a rate changes, it integrates, from the moment
+    # at which the request reaches the sender, the rate that the slowest link had in this trial when the bytes
+    # were there; of an access that assigns capacity on demand it asks for all with the first byte. Delays
+    # count with their smallest values; frames and jitter do not count. Proxies do not change it.
     limit_s: float | None = None
     # Round trips that options of both ends save before the first byte, so that `limit_s` does not count them:
     # those that `saves` of the `stack.toml` names, as of `linux` that of TLS with `tls=off` and that of TCP
@@ -284,8 +284,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     frame_age_p99_s: float | None = None
     # The highest age of a frame that came whole; null where none came.
     frame_age_max_s: float | None = None
-    # That completed a handshake; over TCP there is one for each request, but of what is over HTTP; null where
-    # none could be made out.
+    # That completed a handshake, with that of an earlier visit; over TCP there is one for each request, but
+    # of what is over HTTP; null where none could be made out.
     connections: int | None = None
     # Whether the server took the ticket, by its ServerHello; null where there was no second connection.
     resumed: bool | None = None

@@ -64,7 +64,7 @@ export type TrialRecord = {
   goodput_bps: number | null;
   /** Goodput / forward rate; where a rate changes, its mean during the transfer, with capacity on demand at its full rate. Null as `goodput_bps`. */
   efficiency: number | null;
-  /** The completion time of an ideal sender on this path: a round trip for the handshake, over TCP two, one for the request, and then the files at the forward rate with 5 % for headers; in `zerortt` without the round trip for the handshake. Where a rate changes, it integrates, from the moment at which the request reaches the sender, the rate that the slowest link had in this trial when the bytes were there; of an access that assigns capacity on demand it asks for all with the first byte. Delays count with their smallest values; frames and jitter do not count. Proxies do not change it. */
+  /** The completion time of an ideal sender on this path: a round trip for the handshake, over TCP two, one for the request, and then the files at the forward rate with 5 % for headers; in `zerortt` and `page-zerortt` without the round trip for the handshake. Where a rate changes, it integrates, from the moment at which the request reaches the sender, the rate that the slowest link had in this trial when the bytes were there; of an access that assigns capacity on demand it asks for all with the first byte. Delays count with their smallest values; frames and jitter do not count. Proxies do not change it. */
   limit_s: number | null;
   /** Round trips that options of both ends save before the first byte, so that `limit_s` does not count them: those that `saves` of the `stack.toml` names, as of `linux` that of TLS with `tls=off` and that of TCP with `fastopen=on`. */
   saved_round_trips: number;
@@ -110,7 +110,7 @@ export type TrialRecord = {
   frame_age_p99_s: number | null;
   /** The highest age of a frame that came whole. Null where none came. */
   frame_age_max_s: number | null;
-  /** That completed a handshake; over TCP there is one for each request, but of what is over HTTP. Null where none could be made out. */
+  /** That completed a handshake, with that of an earlier visit; over TCP there is one for each request, but of what is over HTTP. Null where none could be made out. */
   connections: number | null;
   /** Whether the server took the ticket, by its ServerHello. Null where there was no second connection. */
   resumed: boolean | null;

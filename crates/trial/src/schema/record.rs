@@ -101,11 +101,11 @@ pub struct TrialResult {
     pub efficiency: Option<f64>,
     /// The completion time of an ideal sender on this path: a round trip for the handshake, over
     /// TCP two, one for the request, and then the files at the forward rate with 5 % for headers;
-    /// in `zerortt` without the round trip for the handshake. Where a rate changes, it integrates,
-    /// from the moment at which the request reaches the sender, the rate that the slowest link had
-    /// in this trial when the bytes were there; of an access that assigns capacity on demand it
-    /// asks for all with the first byte. Delays count with their smallest values; frames and jitter
-    /// do not count. Proxies do not change it.
+    /// in `zerortt` and `page-zerortt` without the round trip for the handshake. Where a rate
+    /// changes, it integrates, from the moment at which the request reaches the sender, the rate
+    /// that the slowest link had in this trial when the bytes were there; of an access that assigns
+    /// capacity on demand it asks for all with the first byte. Delays count with their smallest
+    /// values; frames and jitter do not count. Proxies do not change it.
     pub limit_s: Option<f64>,
     /// Round trips that options of both ends save before the first byte, so that `limit_s` does not
     /// count them: those that `saves` of the `stack.toml` names, as of `linux` that of TLS with
@@ -167,8 +167,8 @@ pub struct TrialResult {
     pub frame_age_p99_s: Option<f64>,
     /// The highest age of a frame that came whole. Null: where none came.
     pub frame_age_max_s: Option<f64>,
-    /// That completed a handshake; over TCP there is one for each request, but of what is over
-    /// HTTP. Null: where none could be made out.
+    /// That completed a handshake, with that of an earlier visit; over TCP there is one for each
+    /// request, but of what is over HTTP. Null: where none could be made out.
     pub connections: Option<u64>,
     /// Whether the server took the ticket, by its ServerHello. Null: where there was no second
     /// connection.
