@@ -4,6 +4,7 @@
 use std::os::fd::OwnedFd;
 
 use rustix::io::{Errno, read, write};
+use rustix::net::sockopt::socket_error;
 use rustix::net::{Shutdown, shutdown};
 
 use crate::buffers::Buffers;
@@ -75,7 +76,7 @@ impl BufferedDirection {
         let came = self.fill(from)?;
         let went = self.drain(to)?;
         if self.is_ending && self.waiting.is_empty() && !self.has_ended {
-            shutdown(to, Shutdown::Write)?;
+            end(to)?;
             self.has_ended = true;
         }
         Ok(came || went)
@@ -127,10 +128,24 @@ pub fn now(mut call: impl FnMut() -> Result<usize, Errno>) -> Result<Option<usiz
     }
 }
 
+/// Says that nothing more comes. A connection that was reset just now is not connected any more: then the error is its own.
+fn end(to: &OwnedFd) -> Result<(), Errno> {
+    shutdown(to, Shutdown::Write).map_err(|error| match socket_error(to) {
+        Ok(Err(own)) => own,
+        _ => error,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
     use std::os::unix::net::UnixStream;
+    use std::thread;
+    use std::time::Duration;
+
+    use rustix::net::getpeername;
+    use rustix::net::sockopt::set_socket_linger;
 
     use super::*;
 
@@ -216,5 +231,18 @@ mod tests {
         assert!(direction.pump(&from, &to, &mut buffers).unwrap().has_moved);
         let mut taken = [0; 8];
         assert_eq!(receiver.read(&mut taken).unwrap(), 5);
+    }
+
+    #[test]
+    fn a_connection_that_was_reset_ends_with_its_reset() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let server = OwnedFd::from(listener.accept().unwrap().0);
+        set_socket_linger(&client, Some(Duration::ZERO)).unwrap();
+        drop(client);
+        while getpeername(&server).is_ok() {
+            thread::yield_now();
+        }
+        assert_eq!(end(&server), Err(Errno::CONNRESET));
     }
 }
