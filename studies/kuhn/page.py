@@ -45,7 +45,7 @@ _DIFFERS = """- **The clock.** The source's tool is iperf3: no TLS, and its time
 _TIMES = """Seconds until the whole file is there: the median, with the least and the most in brackets where
 trials differ. *From the request*: the same without the handshakes. **Bold**: within the objective."""
 _FULL = 0.9  # of the link's rate
-_LEFT_OUT = """- Figure 1, 4 and 5 are testbeds. Figures 2 and 3, pages over a public access, are
+_LEFT_OUT = """- Figures 1, 4 and 5 show testbeds. Figures 2 and 3, pages over a public access, are
   [a study of their own](../simple_pages/simple-pages.md). Table I is of losses on a real link.
 - Its configurations end to end, beyond the server's buffers and initial window.
 - Its model of losses in bursts, of table I. Bursts are here of two packets alone, for table II.

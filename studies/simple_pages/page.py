@@ -29,7 +29,7 @@ the same is done in virtual time, with real stacks."""
 _DIFFERS = """- **The access** is not described in the source, nor are its proxies. Here it is the path of its
   section IV, 50/10 Mbit/s, once without losses and once with those that its table I has for a wired access;
   the proxies are configuration D of its table III, with BBR.
-- **The stacks.** Google's QUIC of 2018 there. Here QUIC's BBR is quinn's, as of 2016, and noq's version 3;
+- **The stacks.** Google's QUIC of 2018 there. Here QUIC's BBR is quinn's, version 1, and noq's, version 3;
   Linux's TCP has version 1. noq with `cc=tolerant:ss=trains` is Bentpipe's own sender.
 - **The client** parses and paints nothing. Each page is one object.
 - **Figures** are not numbers: the source prints none of them, so only its words can be held against this."""
