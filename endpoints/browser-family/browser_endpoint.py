@@ -50,7 +50,7 @@ class Browser(Protocol):
         """End it at once."""
 
 
-# Starts a browser: its path, what to do, and a folder for all that it keeps.
+# Starts a browser: its path, what to do, and a folder for all that it keeps. Refusal for what it cannot do.
 Start = Callable[[str, Job, Path], Browser]
 
 
@@ -66,11 +66,11 @@ def main(folder: Path, start: Start) -> int:
         return 0
     try:
         job = read()
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+            flaw = _visit(start, program, job, Path(profile))
     except Refusal as refusal:
         print(refusal, file=sys.stderr)
         return UNSUPPORTED
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        flaw = _visit(start, program, job, Path(profile))
     if flaw:
         print(flaw, file=sys.stderr)
     return 1 if flaw else 0

@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 UNSUPPORTED = 127
+FIRST_VISIT, LATER_VISIT, EARLY_VISIT = TESTCASES = ("page", "page-resumption", "page-zerortt")
 PROTOCOLS = ("http/1.1", "h2", "h3")
 HOST = "server"  # what the certificate is for
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -27,7 +28,8 @@ class Job:
 
     address: str  # of the server
     port: int
-    paths: list[str]  # of the resources, the document first
+    testcase: str
+    paths: list[str]  # of what is asked for: on a later visit that of an earlier one, then the page's own
     alpn: str
     options: Mapping[str, str]
     downloads: Path
@@ -47,9 +49,13 @@ class Job:
         return f"{self.scheme}://{HOST}" + ("" if is_default else f":{self.port}")
 
     @property
-    def url(self) -> str:
-        """That of the page."""
-        return self.origin + self.paths[0]
+    def visits(self) -> list[range]:
+        """The numbers of the resources of each visit, its document first."""
+        return visits_of(self.testcase, len(self.paths))
+
+    def url(self, number: int) -> str:
+        """That of a resource."""
+        return self.origin + self.paths[number]
 
     def number_of(self, url: str) -> int | None:
         """The number of the resource that a URL names; None: it is none of the page."""
@@ -60,19 +66,30 @@ class Job:
         return self.paths.index(found.path)
 
 
+def visits_of(testcase: str, requests: int) -> list[range]:
+    """The numbers of the requests of each visit: a later one has one of one request before it."""
+    earlier = 0 if testcase == FIRST_VISIT else 1
+    return [visit for visit in (range(earlier), range(earlier, requests)) if visit]
+
+
 def read() -> Job:
     """What the environment asks for; Refusal for what there is not."""
     said = os.environ
     if said.get("ROLE") != "client":
         raise Refusal(f"ROLE={said.get('ROLE', '')}: a browser is a client")
-    if said.get("TESTCASE") != "page":
-        raise Refusal(f"TESTCASE={said.get('TESTCASE', '')}: a browser loads pages alone: page")
+    testcase = said.get("TESTCASE", "")
+    if testcase not in TESTCASES:
+        raise Refusal(f"TESTCASE={testcase}: a browser loads pages alone: {', '.join(TESTCASES)}")
     alpn = said.get("BENTPIPE_ALPN", "")
     if alpn not in PROTOCOLS:
         raise Refusal(f"BENTPIPE_ALPN={alpn}: want one of {', '.join(PROTOCOLS)}")
     options = _options(said.get("BENTPIPE_OPTIONS", ""))
     if options.get("tls") == "off" and alpn != "http/1.1":
         raise Refusal(f"tls=off: there is {alpn} over TLS alone in browsers")
+    if testcase == EARLY_VISIT and alpn != "h3":
+        raise Refusal(f"{testcase}: browsers have early data over h3 alone, not over {alpn}")
+    if testcase != FIRST_VISIT and options.get("tls") == "off":
+        raise Refusal(f"{testcase}: there are no tickets without TLS")
     for name in ("REQUESTS", "DOWNLOADS", "CERTS"):
         if not said.get(name):
             raise Refusal(f"{name} is not set")
@@ -80,6 +97,7 @@ def read() -> Job:
     return Job(
         address=urls[0].hostname or "",
         port=urls[0].port or 443,
+        testcase=testcase,
         paths=[url.path for url in urls],
         alpn=alpn,
         options=options,

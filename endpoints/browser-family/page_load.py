@@ -21,7 +21,12 @@ class PageLoad:
         self._job = job
         self._numbers: dict[str, int] = {}
         self._under_way: set[str] = set()
+        self._wanted = range(0)
         self._is_loaded = False
+
+    def turn_to(self, numbers: range) -> None:
+        """From now on it is about these resources, of which the first is a document."""
+        self._wanted, self._is_loaded = numbers, False
 
     def begin(self, name: str, url: str) -> bool:
         """A request was made. Whether it is one of the page's, the first for that resource."""
@@ -52,13 +57,13 @@ class PageLoad:
             one.error = one.error or error
 
     def loaded(self) -> None:
-        """The browser says that the page is loaded. Of the empty one before it that does not count."""
-        self._is_loaded = bool(self._numbers)
+        """The browser says that the page is loaded. Of the one before it that does not count."""
+        self._is_loaded = self._wanted[0] in self._numbers.values()
 
     @property
     def is_refused(self) -> bool:
         """Whether there is no document."""
-        return bool(self.visit.resources[0].error)
+        return bool(self.visit.resources[self._wanted[0]].error)
 
     def patience_s(self) -> float:
         """How long to wait for the browser's next event, until the page is over."""
@@ -66,11 +71,15 @@ class PageLoad:
             return 0
         if not self._is_loaded or self._under_way:
             return math.inf
-        return 0 if self.visit.is_whole else QUIET_S + self._job.longest_wait_s
+        return 0 if self.visit.is_whole(self._wanted) else QUIET_S + self._job.longest_wait_s
+
+    def refuse(self, error: str) -> None:
+        """The browser does not go to the document."""
+        self.visit.resources[self._wanted[0]].error = error
 
     def came(self) -> Iterator[tuple[str, Resource]]:
-        """The requests whose replies have come, by their names."""
+        """The requests whose replies have come and are still in the browser, by their names."""
         for name in self._numbers:
             one = self.of(name)
-            if one is not None and one.last_byte_ns is not None:
+            if one is not None and one.last_byte_ns is not None and one.body is None:
                 yield name, one

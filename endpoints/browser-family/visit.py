@@ -49,10 +49,9 @@ class Visit:
     def __post_init__(self) -> None:
         self.resources = [Resource() for _ in self.job.paths]
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether all of it has come."""
-        return all(one.last_byte_ns is not None for one in self.resources)
+    def is_whole(self, numbers: range) -> bool:
+        """Whether all of these have come."""
+        return all(self.resources[number].last_byte_ns is not None for number in numbers)
 
     def take_moments(self, said: str) -> None:
         """Take what MOMENTS gave."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from page_job import HOST, Job
+from page_job import HOST, LATER_VISIT, Job
 
 # What a browser does by itself: updates, lists, metrics, guesses.
 _QUIET = (
@@ -19,6 +19,11 @@ _QUIET = (
     "--disable-breakpad",
     "--disable-features=OptimizationHints,MediaRouter,Translate,NetworkTimeServiceQuerying",
     "--no-proxy-server", "--disable-dev-shm-usage", "--disable-gpu", "--mute-audio",
+)  # fmt: skip
+
+# With a ticket over QUIC it sends early data, unless an experiment of its makers takes that away.
+_NO_EARLY_DATA = (
+    "--force-fieldtrials=QUIC/Enabled/", "--force-fieldtrial-params=QUIC.Enabled:disable_tls_zero_rtt/true",
 )  # fmt: skip
 
 
@@ -37,6 +42,7 @@ def flags(job: Job, profile: Path) -> list[str]:
         f"--ignore-certificate-errors-spki-list={_key_digest(job.certificates)}",
         *_QUIET,
         *(quic if job.alpn == "h3" else ["--disable-quic"]),
+        *(_NO_EARLY_DATA if job.testcase == LATER_VISIT else ()),
         "about:blank",
     ]
 

@@ -36,11 +36,12 @@ class Chromium:
             self._ask(f"{domain}.enable")
         self._ask("Network.enable", maxTotalBufferSize=_BUFFER, maxResourceBufferSize=_BUFFER)
         self._ask("Page.addScriptToEvaluateOnNewDocument", source=OBSERVE)
-        said = self._ask("Page.navigate", url=self._job.url, within_s=600)
-        if said.get("errorText"):
-            self.page.visit.resources[0].error = said["errorText"]
-        while event := self._browser.event(self.page.patience_s()):
-            self._take(event)
+        *earlier, page = self._job.visits
+        for numbers in earlier:
+            self._visit(numbers)
+            self.fetch_bodies()  # the next visit takes their place
+            self._end_connections()
+        self._visit(page)
 
     def fetch_bodies(self) -> None:
         """Take what has come out of the browser."""
@@ -73,6 +74,22 @@ class Chromium:
 
     def _ask(self, method: str, within_s: float = 30, **parameters: Any) -> dict[str, Any]:
         return self._browser.ask(method, self._session or None, within_s=within_s, **parameters)
+
+    def _visit(self, numbers: range) -> None:
+        """Go to a document, to the end of all that it leads to."""
+        self.page.turn_to(numbers)
+        said = self._ask("Page.navigate", url=self._job.url(numbers[0]), within_s=600)
+        if said.get("errorText"):
+            self.page.refuse(said["errorText"])
+        while event := self._browser.event(self.page.patience_s()):
+            self._take(event)
+
+    def _end_connections(self) -> None:
+        """End all connections, and keep tickets: what the page of Chromium's sockets has a button for."""
+        target = self._browser.ask("Target.createTarget", url="chrome://net-internals/#sockets")["targetId"]
+        said = self._browser.ask("Target.attachToTarget", targetId=target, flatten=True)
+        self._browser.ask("Runtime.evaluate", said["sessionId"], expression="chrome.send('flushSocketPools')")
+        self._browser.ask("Target.closeTarget", targetId=target)
 
     def _take(self, event: dict[str, Any]) -> None:
         said = event.get("params", {})

@@ -44,9 +44,7 @@ class Bidi:
 
     def ask(self, method: str, *, within_s: float = 30, **parameters: Any) -> dict[str, Any]:
         """The answer to a command. BrowserFailure if it is an error, or none comes in time."""
-        self._number += 1
-        number = self._number
-        self._send(json.dumps({"id": number, "method": method, "params": parameters}))
+        number = self.begin(method, **parameters)
         deadline = time.monotonic() + within_s
         while True:
             found = self._receive(deadline - time.monotonic())
@@ -59,6 +57,12 @@ class Bidi:
             else:
                 answer: dict[str, Any] = found["result"]
                 return answer
+
+    def begin(self, method: str, **parameters: Any) -> int:
+        """The number of a command. Its answer, which has that for its `id`, comes among events."""
+        self._number += 1
+        self._send(json.dumps({"id": self._number, "method": method, "params": parameters}))
+        return self._number
 
     def event(self, within_s: float) -> dict[str, Any] | None:
         """The next event; None if none comes in time. BrowserFailure if Firefox ends."""

@@ -19,6 +19,8 @@ _EVENTS = (
     "network.beforeRequestSent", "network.responseStarted", "network.responseCompleted", "network.fetchError",
     "browsingContext.load", "browsingContext.contextDestroyed",
 )  # fmt: skip
+# A promise that is kept when the process of a page has crashed, of which BiDi says nothing.
+_CRASH = "new Promise(said=>addEventListener('oop-browser-crashed',()=>said(true)))"
 
 
 class Firefox:
@@ -28,17 +30,22 @@ class Firefox:
         firefox_profile.write(job, profile)
         command = [program, "--headless", "--no-remote", "--profile", str(profile)]
         self._browser = Bidi(
-            [*command, "--remote-debugging-port", "0"],
+            [*command, "--remote-debugging-port", "0", "--remote-allow-system-access"],
             {**environment(profile), **firefox_profile.ENVIRONMENT},
         )
         self._job = job
         self.page = PageLoad(job)
         self._context = ""
+        self._crash = 0  # the number of the command that is answered when a page has crashed
+        self._window = ""  # the context of Firefox's own window
+        self._document = ""  # the URL that it goes to
 
     def load(self) -> None:
         """Load the page, to the end of all that it asks for."""
         self._browser.open()
         self._context = self._browser.ask("browsingContext.getTree")["contexts"][0]["context"]
+        own = self._browser.ask("browsingContext.getTree", **{"moz:scope": "chrome"})
+        self._window = own["contexts"][0]["context"]
         self._browser.ask("session.subscribe", events=list(_EVENTS), contexts=[self._context])
         self._browser.ask(
             "network.addDataCollector",
@@ -46,11 +53,15 @@ class Firefox:
             maxEncodedDataSize=firefox_profile.BODY_BYTES,
         )
         self._browser.ask("script.addPreloadScript", functionDeclaration=f"()=>{{{OBSERVE}}}")
+        self._crash = self._browser.begin("script.evaluate", **self._in_window(_CRASH), awaitPromise=True)
         if self._job.alpn == "h3":
             self._learn_alternatives()
-        self._navigate(self._job.url)
-        while event := self._browser.event(self.page.patience_s()):
-            self._take(event)
+        *earlier, page = self._job.visits
+        for numbers in earlier:
+            self._visit(numbers)
+            self.fetch_bodies()  # the next visit takes their place
+            self._end_connections()
+        self._visit(page)
 
     def fetch_bodies(self) -> None:
         """Take what has come out of the browser."""
@@ -86,6 +97,15 @@ class Firefox:
         """End it at once."""
         self._browser.process.kill()
 
+    def _end_connections(self) -> None:
+        """End all connections, and keep tickets."""
+        end = "Services.obs.notifyObservers(null, 'net:cancel-all-connections')"
+        self._browser.ask("script.evaluate", **self._in_window(end), awaitPromise=False)
+
+    def _in_window(self, expression: str) -> dict[str, Any]:
+        """What evaluates that where Firefox's own code lives."""
+        return {"expression": expression, "target": {"context": self._window}}
+
     def _learn_alternatives(self) -> None:
         """Have Firefox read what it knows of servers' alternatives, HTTP/3 among them. It begins to when it
         is first asked for anything, and does without until it has.
@@ -93,11 +113,21 @@ class Firefox:
         with contextlib.suppress(BrowserFailure):
             self._navigate("https://127.0.0.1:60001/")
 
+    def _visit(self, numbers: range) -> None:
+        """Go to a document, to the end of all that it leads to."""
+        self.page.turn_to(numbers)
+        self._document = self._job.url(numbers[0])
+        self._navigate(self._document)
+        while event := self._browser.event(self.page.patience_s()):
+            self._take(event)
+
     def _navigate(self, url: str) -> None:
         said = {"context": self._context, "url": url, "wait": "none"}
         self._browser.ask("browsingContext.navigate", within_s=600, **said)
 
     def _take(self, event: dict[str, Any]) -> None:
+        if event.get("id") == self._crash:
+            raise BrowserFailure("the page crashed")
         said = event.get("params", {})
         match event.get("method"):
             case "network.beforeRequestSent":
@@ -108,7 +138,7 @@ class Firefox:
                 self._finish(said["request"], said["response"]["status"])
             case "network.fetchError":
                 self.page.fail(said["request"]["request"], said["errorText"])
-            case "browsingContext.load" if said["url"] == self._job.url:
+            case "browsingContext.load" if said["url"] == self._document:
                 self.page.loaded()
             case "browsingContext.contextDestroyed" if said["context"] == self._context:
                 raise BrowserFailure("the page crashed")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from page_job import HOST, Job
+from page_job import FIRST_VISIT, HOST, LATER_VISIT, Job, Refusal
 
 Setting = bool | int | str
 
@@ -64,7 +64,9 @@ _QUIET: dict[str, Setting] = {
 
 
 def write(job: Job, profile: Path) -> None:
-    """Make a profile with which Firefox loads the page of `job`."""
+    """Make a profile with which Firefox loads the page of `job`. Refusal for a visit that it does not make."""
+    if job.alpn == "h3" and job.testcase == LATER_VISIT:
+        raise Refusal(f"{job.testcase}: over h3 Firefox takes up tickets with early data alone")
     lines = (
         f"user_pref({json.dumps(name)}, {json.dumps(value)});\n" for name, value in _settings(job).items()
     )
@@ -86,6 +88,7 @@ def _settings(job: Job) -> dict[str, Setting]:
         wanted |= {
             "network.http.http3.alt-svc-mapping-for-testing": f"{HOST};h3=:{job.port}",
             "network.http.http3.disable_when_third_party_roots_found": False,
+            "network.http.http3.enable_0rtt": job.testcase != FIRST_VISIT,
             # No connection of TCP beside that of QUIC where the first answer takes long.
             "network.http.http3.parallel_fallback_conn_limit": 0,
             "network.http.http3.backup_timer_delay": 0,

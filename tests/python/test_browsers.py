@@ -61,6 +61,15 @@ class TestBrowser:
         (record,) = load(bentpipe, browser, *words, *pair)
         assert (record["outcome"], record["detail"]) == ("ok", "")
 
+    def test_later_visits_take_up_the_ticket_of_the_first(self, bentpipe: Command, browser: str) -> None:
+        visits = ["h1:resumed", "h2:resumed", "h3:early"]
+        words = [word for visit in visits for word in ("--workload", f"page:kuhn-b:{visit}")]
+        pair = ["--client", browser, "--server", "caddy"]
+        records = load(bentpipe, browser, "--scenario", "leo-tum", *words, *pair)
+        assert [(one["outcome"], one["detail"]) for one in records] == [("ok", "")] * 3
+        assert all(one["resumed"] and one["stray_packets"] == 0 for one in records)
+        assert [one["zero_rtt_bytes"] > 0 for one in records] == [False, False, True]
+
     def test_what_is_seen_of_a_page_that_does_not_come_is_kept(self, bentpipe: Command, browser: str) -> None:
         # What is said in the clear a server of TLS refuses: soon, however busy the machine is.
         words = ["--scenario", "goodput", "--workload", "page:kuhn-b:h1"]
@@ -68,6 +77,16 @@ class TestBrowser:
         assert record["outcome"] == "missing_file" and "status 400" in record["detail"]
         picture = Path("A/trials") / record["trial"] / "page.png"
         assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.emulated
+@pytest.mark.usefixtures("namespaces")
+def test_a_ticket_without_early_data_over_quic_is_chromiums_alone(bentpipe: Command) -> None:
+    words = ["--workload", "page:kuhn-b:h3:resumed", "--client", ",".join(BROWSERS), "--server", "caddy"]
+    one, other = load(bentpipe, "firefox", "--scenario", "leo-tum", *words)
+    assert (one["outcome"], one["resumed"], one["zero_rtt_bytes"]) == ("ok", True, 0), one["detail"]
+    assert other["outcome"] == "unsupported"
+    assert "over h3 Firefox takes up tickets with early data alone" in other["detail"]
 
 
 def test_what_no_browser_can_follow_is_not_started(bentpipe: Command) -> None:

@@ -48,6 +48,10 @@ MISLED: dict[str, tuple[str, dict[str, object], str, str, str]] = {
         "client", {"page-zerortt": "page-resumption"}, "page-zerortt", "sat",
         "saw a resumed connection without any",
     ),
+    "early-request": (
+        "client", {"page-resumption": "page-zerortt"}, "page-resumption", "sat",
+        "expected a ticket and no early data; saw a request in 0-RTT",
+    ),
     # The same flaw where the test case does not ask for a second ClientHello.
     "one-hello-suffices": ("client", {"patient": True}, "handshake", "longrtt", ""),
 }  # fmt: skip

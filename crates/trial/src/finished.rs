@@ -109,7 +109,7 @@ impl FinishedTrial {
             let measured = here.measured(testcase);
             let complete = measured.iter().map(|it| it.start()).min();
             // One whose handshake never came to its end began all the same.
-            return complete.or(here.connections.get(1).map(DecodedConnection::start));
+            return complete.or(here.earlier_and_later().1.first().map(|it| it.start()));
         }
         let lifetime = self.observation.as_ref().map(|it| &it.flows[0]);
         Some(lifetime.and_then(|it| it.first_sent).unwrap_or(Time::ZERO))

@@ -35,13 +35,13 @@ def of_requests(folder: Path, requests: Sequence[PageRequest]) -> list[StreamPac
     """Those of each request of the trial in `folder`, on the client's hop. None where its trace was not
     analysed, and where it cannot be told which stream is whose. Errors are those of `traces.of_folder`.
     """
-    file = folder / trial_files.PACKETS
-    number = _connection(folder) if file.is_file() else None
+    if not (folder / trial_files.PACKETS).is_file():
+        return None
+    analysis = traces.of_folder(folder)
+    number = _connection(analysis)
     if number is None:
         return None
-    import pyarrow.parquet as pq  # takes long
-
-    rows = pq.read_table(file, columns=_COLUMNS, filters=[("connection", "=", number)]).to_pylist()
+    rows = analysis.read_packets(_COLUMNS, number).to_pylist()
     began = min((row["sent_s"] for row in rows if row["sender"] == "client"), default=0.0)
     by_stream: dict[int, StreamPackets] = {}
     for row in rows:
@@ -59,10 +59,9 @@ def of_requests(folder: Path, requests: Sequence[PageRequest]) -> list[StreamPac
     return _matched(requests, by_stream)
 
 
-def _connection(folder: Path) -> int | None:
+def _connection(analysis: traces.Analysis) -> int | None:
     """The connection of the trial's first flow that its page came over: on a later visit the last one."""
-    known = traces.of_folder(folder).summary.connections
-    own = [one.connection for one in known if one.client.startswith(traces.FIRST_FLOW)]
+    own = [one.connection for one in analysis.summary.connections if one.client.startswith(traces.FIRST_FLOW)]
     return max(own, default=None)
 
 

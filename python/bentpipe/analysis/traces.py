@@ -83,9 +83,16 @@ class Analysis:
     @cached_property
     def packets(self) -> pa.Table:
         """All packets of all connections."""
+        return self.read_packets()
+
+    def read_packets(self, columns: Sequence[str] | None = None, connection: int | None = None) -> pa.Table:
+        """Some columns of the packets of all connections, or of one, if no more is wanted."""
         import pyarrow.parquet as pq  # takes long
 
-        return pq.read_table(self.folder / PACKETS)
+        # Of a relative path pyarrow takes what stands before a colon for the scheme of a URL.
+        file = (self.folder / PACKETS).absolute()
+        filters = None if connection is None else [("connection", "=", connection)]
+        return pq.read_table(file, columns=columns, filters=filters)
 
     def connection(self, number: int | None = None) -> Connection:
         """A connection by its number; without one, that with the most packets, of a trial's first flow."""
@@ -115,9 +122,8 @@ class Analysis:
             return False
         import pyarrow as pa
         import pyarrow.compute as pc
-        import pyarrow.parquet as pq
 
-        packets = pq.read_table(self.folder / PACKETS, columns=["type", "number"])
+        packets = self.read_packets(["type", "number"])
         numbers = packets.filter(pc.equal(packets["type"], pa.scalar("1rtt")))["number"]
         return 0 < len(numbers) == numbers.null_count
 

@@ -5,6 +5,7 @@ use bentpipe_analysis::findings::{self, Findings, View};
 use bentpipe_analysis::metrics::{Measured, arrivals};
 use bentpipe_analysis::{LinkFacts, Metrics};
 use bentpipe_units::Time;
+use bentpipe_wire::quic::End;
 
 use super::DecodedConnection;
 use crate::job::TestCaseFacts;
@@ -38,11 +39,23 @@ impl HopObservation {
     /// of TCP all behind the first.
     pub(crate) fn measured(&self, facts: TestCaseFacts) -> Vec<&DecodedConnection> {
         if facts.has_two_connections() {
-            let complete = self.completed().unwrap_or_default();
-            let most = if are_tcp(&complete) { usize::MAX } else { 1 };
-            return complete.into_iter().skip(1).take(most).collect();
+            let (_, mut later) = self.earlier_and_later();
+            later.retain(|it| it.establishment.complete);
+            let most = if are_tcp(&later) { usize::MAX } else { 1 };
+            later.truncate(most);
+            return later;
         }
         self.carrying()
+    }
+
+    /// The connections of an earlier visit or transfer, and those behind them. The former began before anything had come: a
+    /// browser may open several, of which one carries its reply.
+    pub(crate) fn earlier_and_later(&self) -> (Vec<&DecodedConnection>, Vec<&DecodedConnection>) {
+        let all = self.connections.iter();
+        match all.clone().filter_map(first_arrival).min() {
+            Some(at) => all.partition(|it| it.connection.start.cast_signed() <= at),
+            None => (all.clone().take(1).collect(), all.skip(1).collect()), // nothing came, or it cannot be read
+        }
     }
 
     /// The connections of a hop between proxies: TCP's are the client's, one for one; how many of QUIC a proxy has is its
@@ -77,6 +90,13 @@ impl HopObservation {
         all.sort_by_key(|(at, _)| *at);
         Some(all)
     }
+}
+
+/// When the first byte of streams came to the client.
+fn first_arrival(of: &DecodedConnection) -> Option<i64> {
+    let came = arrivals(&of.connection, End::Server);
+    came.first()
+        .map(|(at, _)| of.connection.start.cast_signed() + at)
 }
 
 /// What was on the wire of connections that are measured together, in numbers, and the rules that found something wrong

@@ -144,7 +144,10 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
     let (goodput_bps, efficiency) = goodput(bytes, times.transfer_s, rate);
     let limit_s = facts.limit_s;
     let connections = here.completed();
-    let second = connections.as_ref().and_then(|all| all.get(1));
+    let second = match testcase.has_two_connections() {
+        true => measured.first(),
+        false => connections.as_ref().and_then(|all| all.get(1)),
+    };
     let passed = observation.map(|it| it.on_links()[job.satellite_link_hop()]);
     let (step, received_bytes) = received(job, observation.zip(start));
     let (jain_index, flows) = fairness(job, finished, start, step);

@@ -11,7 +11,7 @@ use bentpipe_wire::quic::{End, PacketType};
 
 use super::files;
 use super::resumption::{early, resumed};
-use super::verifier::{CLOCKS, Kind, ProofFailure, UNTOLD, Verifier, completed, unless};
+use super::verifier::{CLOCKS, Kind, ProofFailure, UNTOLD, Verifier, unless};
 use crate::evidence::{DecodedConnection, HopObservation, Moments};
 use crate::job::{Role, TestCaseFacts};
 use crate::schema::Outcome;
@@ -36,6 +36,8 @@ pub const KIND: Kind = Kind {
         ("page-zerortt", &Visit::Early),
     ],
 };
+
+const TOO_EARLY: &str = "expected a ticket and no early data; saw a request in 0-RTT";
 
 /// Whether the client says how it drew the page: then it goes by its own rules (contract, section 3).
 fn is_browser(setup: &FlowSetup) -> bool {
@@ -172,14 +174,12 @@ impl Verifier for Visit {
         if *self == Self::First {
             return connections(setup, &carried(seen), setup.size_bytes());
         }
-        let made = completed(seen);
-        let [earlier, visit @ ..] = &made[..] else {
+        let (earlier, mut visit) = hops[0].earlier_and_later();
+        visit.retain(|it| it.establishment.complete);
+        let [second, ..] = visit[..] else {
             return Err(unvisited(seen));
         };
-        let [second, ..] = visit else {
-            return Err(unvisited(seen));
-        };
-        if carried([*earlier]).is_empty() {
+        if carried(earlier).is_empty() {
             return Err(other(
                 "expected a reply on the earlier visit, saw none".to_owned(),
             ));
@@ -190,10 +190,10 @@ impl Verifier for Visit {
                 "expected the page to be asked for on the later visit; {path} was before that began"
             )));
         }
-        all_carried(setup, visit)?;
+        all_carried(setup, &visit)?;
         resumed(second)?;
         if *self == Self::Resumed {
-            return Ok(());
+            return unless(!asks_early(second), TOO_EARLY).map_or(Ok(()), |it| Err(other(it)));
         }
         early(second)?;
         if !asks_early(second) {

@@ -187,6 +187,11 @@ class PageContent:
                 yield from self._sheets(other)
 
 
+def empty_document(size: int) -> bytes:
+    """A document of so many bytes that leads to nothing."""
+    return _padded(_BEGIN, size, "<!--", "-->")
+
+
 def _place(found_after: int | None, size: int) -> int:
     return size if found_after is None else found_after
 

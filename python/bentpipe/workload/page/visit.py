@@ -22,7 +22,7 @@ from bentpipe.schema.bundle import BundleResource
 from bentpipe.workload.http import DEFAULT_VERSION, TITLES, VERSIONS, HttpWorkload
 from bentpipe.workload.model import Kind
 from bentpipe.workload.page import catalogue
-from bentpipe.workload.page.content import NAMING, PageContent
+from bentpipe.workload.page.content import NAMING, PageContent, empty_document
 from bentpipe.workload.page.model import Page, Resource, ResourceType
 from bentpipe.workload.testcase import TestCase
 
@@ -47,7 +47,7 @@ VISITS = {
     "early-cached": VisitKind("page-zerortt", True, "with early data and a cache"),
 }
 # What was asked for then, as far as it matters here: the ticket comes with it.
-_EARLIER = "earlier-visit"
+_EARLIER = "earlier-visit.html"
 _EARLIER_BYTES = 1000
 _ENDING: dict[ResourceType, str] = {
     "document": "html", "stylesheet": "css", "script": "js", "font": "woff2", "image": "png", "media": "mp4",
@@ -123,7 +123,8 @@ class PageVisit(HttpWorkload):
 
     @property
     def contents(self) -> Mapping[str, bytes]:
-        return self.content.files
+        earlier = {name: empty_document(size) for name, size in self._earlier.items()}
+        return {**earlier, **self.content.files}
 
     @property
     def misfit(self) -> str | None:
