@@ -21,7 +21,7 @@ class PageLoad:
         self._job = job
         self._numbers: dict[str, int] = {}
         self._under_way: set[str] = set()
-        self._wanted = range(0)
+        self._wanted = job.visits[0]
         self._is_loaded = False
 
     def turn_to(self, numbers: range) -> None:

@@ -44,7 +44,8 @@ class Firefox:
         """Load the page, to the end of all that it asks for."""
         self._browser.open()
         self._context = self._browser.ask("browsingContext.getTree")["contexts"][0]["context"]
-        own = self._browser.ask("browsingContext.getTree", **{"moz:scope": "chrome"})
+        scope: dict[str, Any] = {"moz:scope": "chrome"}
+        own = self._browser.ask("browsingContext.getTree", **scope)
         self._window = own["contexts"][0]["context"]
         self._browser.ask("session.subscribe", events=list(_EVENTS), contexts=[self._context])
         self._browser.ask(

@@ -64,7 +64,7 @@ _QUIET: dict[str, Setting] = {
 
 
 def write(job: Job, profile: Path) -> None:
-    """Make a profile with which Firefox loads the page of `job`. Refusal for a visit that it does not make."""
+    """Make a profile to load the page of `job`. Refusal of a visit that it does not make."""
     if job.alpn == "h3" and job.testcase == LATER_VISIT:
         raise Refusal(f"{job.testcase}: over h3 Firefox takes up tickets with early data alone")
     lines = (

@@ -41,13 +41,13 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch
 
 def test_urls_name_the_server_and_its_resources(asked: pytest.MonkeyPatch) -> None:
     job = read()
-    assert (job.address, job.port, job.url) == ("2001:db8::1", 443, "https://server/0.html")
+    assert (job.address, job.port, job.url(0)) == ("2001:db8::1", 443, "https://server/0.html")
     numbers = ["https://server/1.css", "https://server:443/3.json", "https://server/favicon.ico"]
     assert [job.number_of(url) for url in numbers] == [1, 3, None]
     assert job.number_of("https://example.org/1.css") is None
     asked.setenv("BENTPIPE_ALPN", "http/1.1")
     asked.setenv("BENTPIPE_OPTIONS", "tls=off")
-    assert read().url == "http://server:443/0.html"
+    assert read().url(0) == "http://server:443/0.html"
 
 
 @pytest.mark.parametrize(
@@ -59,10 +59,17 @@ def test_urls_name_the_server_and_its_resources(asked: pytest.MonkeyPatch) -> No
         ("BENTPIPE_OPTIONS", "cc=cubic", "want tls=on|off"),
         ("BENTPIPE_OPTIONS", "tls=off", "there is h3 over TLS alone"),
         ("REQUESTS", "", "REQUESTS is not set"),
+        ("TESTCASE BENTPIPE_ALPN", "page-zerortt h2", "browsers have early data over h3 alone"),
+        (
+            "TESTCASE BENTPIPE_ALPN BENTPIPE_OPTIONS",
+            "page-resumption http/1.1 tls=off",
+            "no tickets without TLS",
+        ),
     ],
 )
 def test_what_there_is_not_is_refused(asked: pytest.MonkeyPatch, name: str, value: str, why: str) -> None:
-    asked.setenv(name, value)
+    for one, its in zip(name.split(), value.split() or [""], strict=True):
+        asked.setenv(one, its)
     with pytest.raises(Refusal, match=why.replace("|", r"\|")):
         read()
 
@@ -89,6 +96,20 @@ def test_a_page_is_over_when_all_has_come() -> None:
     page.finish("/3.json", 2000)
     assert page.patience_s() == 0 and page.visit.flaw == ""
     assert [name for name, _ in page.came()] == list(FOUR)
+
+
+def test_a_later_visit_is_of_all_but_the_first_request(asked: pytest.MonkeyPatch) -> None:
+    asked.setenv("TESTCASE", "page-resumption")
+    job = read()
+    earlier, own = job.visits
+    assert (list(earlier), list(own), job.url(own[0])) == ([0], [1, 2, 3], "https://server/1.css")
+    page = load("/0.html")
+    page.loaded()
+    page.finish("/0.html", 1000)
+    assert page.patience_s() == 0, "the earlier visit is over"
+    page.turn_to(own)
+    page.loaded()
+    assert page.patience_s() == math.inf, "what was loaded is still the document before"
 
 
 @pytest.mark.usefixtures("asked")

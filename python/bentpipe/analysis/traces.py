@@ -85,13 +85,14 @@ class Analysis:
         """All packets of all connections."""
         return self.read_packets()
 
-    def read_packets(self, columns: Sequence[str] | None = None, connection: int | None = None) -> pa.Table:
+    def read_packets(self, columns: list[str] | None = None, connection: int | None = None) -> pa.Table:
         """Some columns of the packets of all connections, or of one, if no more is wanted."""
+        import pyarrow.compute as pc
         import pyarrow.parquet as pq  # takes long
 
         # Of a relative path pyarrow takes what stands before a colon for the scheme of a URL.
         file = (self.folder / PACKETS).absolute()
-        filters = None if connection is None else [("connection", "=", connection)]
+        filters = None if connection is None else pc.field("connection") == connection
         return pq.read_table(file, columns=columns, filters=filters)
 
     def connection(self, number: int | None = None) -> Connection:
