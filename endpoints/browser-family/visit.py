@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from film import Film
 from page_job import Job
 
 # A script for the page's beginning, which keeps when the largest paint was.
@@ -45,6 +46,7 @@ class Visit:
     resources: list[Resource] = field(init=False)
     # When the browser did what: names of the contract, nanoseconds since 1970.
     moments: dict[str, int] = field(default_factory=dict)
+    film: Film = field(default_factory=Film)
 
     def __post_init__(self) -> None:
         self.resources = [Resource() for _ in self.job.paths]
@@ -85,4 +87,13 @@ class Visit:
             }
             for path, one in zip(self.job.paths, self.resources, strict=True)
         ]
-        return {"handshake_ns": None, "requests": requests, "error": None, "moments": self.moments}
+        index_ns = self.film.speed_index_ns()
+        moments = self.moments if index_ns is None else {**self.moments, "speed_index_ns": index_ns}
+        film = self.film.report()
+        return {
+            "handshake_ns": None,
+            "requests": requests,
+            "error": None,
+            "moments": moments,
+            "film": film,
+        }

@@ -10,11 +10,16 @@ from browser_endpoint import environment
 from browser_process import BrowserFailure
 from chromium_flags import flags
 from devtools import Devtools
+from film import FilmFrame
 from page_job import Job
 from page_load import PageLoad
 from visit import MOMENTS, OBSERVE
 
 _BUFFER = 1 << 30  # bytes of replies that the browser keeps until they are asked for
+# Of the film: JPEG quality, and the longer side of a picture in pixels.
+_QUALITY = 60
+_WIDTH = 390
+_FIRST_PICTURE_S = 5
 
 
 class Chromium:
@@ -41,6 +46,7 @@ class Chromium:
             self._visit(numbers)
             self.fetch_bodies()  # the next visit takes their place
             self._end_connections()
+        self._begin_film()
         self._visit(page)
 
     def fetch_bodies(self) -> None:
@@ -53,6 +59,8 @@ class Chromium:
         """Take from the page when it was drawn."""
         said = self._ask("Runtime.evaluate", expression=MOMENTS, awaitPromise=True)
         self.page.visit.take_moments(said["result"]["value"])
+        while event := self._browser.event(0):  # the last pictures
+            self._take(event)
 
     def picture(self, within_s: float) -> bytes:
         """What is to be seen of it, as a PNG."""
@@ -74,6 +82,12 @@ class Chromium:
 
     def _ask(self, method: str, within_s: float = 30, **parameters: Any) -> dict[str, Any]:
         return self._browser.ask(method, self._session or None, within_s=within_s, **parameters)
+
+    def _begin_film(self) -> None:
+        """Have what is to be seen told whenever it changes, and what is there now at once."""
+        self._ask("Page.startScreencast", format="jpeg", quality=_QUALITY, maxWidth=_WIDTH, maxHeight=_WIDTH)
+        while not self.page.visit.film.frames and (event := self._browser.event(_FIRST_PICTURE_S)):
+            self._take(event)
 
     def _visit(self, numbers: range) -> None:
         """Go to a document, to the end of all that it leads to."""
@@ -105,6 +119,10 @@ class Chromium:
                 self.page.fail(said["requestId"], said["errorText"])
             case "Page.loadEventFired":
                 self.page.loaded()
+            case "Page.screencastFrame":
+                self._browser.begin("Page.screencastFrameAck", self._session, sessionId=said["sessionId"])
+                at_ns = round(said["metadata"]["timestamp"] * 1e9)
+                self.page.visit.film.frames.append(FilmFrame(at_ns, base64.b64decode(said["data"])))
             case "Inspector.targetCrashed":
                 raise BrowserFailure("the page crashed")
 

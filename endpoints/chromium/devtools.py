@@ -39,12 +39,7 @@ class Devtools:
         self, method: str, session: str | None = None, *, within_s: float = 30, **parameters: Any
     ) -> dict[str, Any]:
         """The answer to a command. BrowserFailure if it is an error, or none comes in time."""
-        self._number += 1
-        number = self._number
-        message = {"id": number, "method": method, "params": parameters}
-        if session is not None:
-            message["sessionId"] = session
-        self._send(json.dumps(message).encode() + b"\0")
+        number = self.begin(method, session, **parameters)
         deadline = time.monotonic() + within_s
         while True:
             found = self._receive(deadline - time.monotonic())
@@ -57,6 +52,15 @@ class Devtools:
             else:
                 answer: dict[str, Any] = found["result"]
                 return answer
+
+    def begin(self, method: str, session: str | None = None, **parameters: Any) -> int:
+        """The number of a command. Its answer, which has that for its `id`, comes among events."""
+        self._number += 1
+        message = {"id": self._number, "method": method, "params": parameters}
+        if session is not None:
+            message["sessionId"] = session
+        self._send(json.dumps(message).encode() + b"\0")
+        return self._number
 
     def event(self, within_s: float) -> dict[str, Any] | None:
         """The next event; None if none comes in time. BrowserFailure if the browser ends."""

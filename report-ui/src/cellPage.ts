@@ -9,7 +9,7 @@ import { miniature } from "./matrix";
 import type { Cell, CellDetail, Iteration, Matrix, Run } from "./model";
 import { arrived, FRAME_MEASURES, frames } from "./frames";
 import { live, MEASURES, played } from "./live";
-import { page, timesOf } from "./page";
+import { page, timesOf, type PageTime } from "./page";
 import { pathFacts } from "./path";
 import { courses, omission, spans } from "./received";
 import { traceSection } from "./trace/section";
@@ -253,9 +253,10 @@ function files(one: Iteration): HTMLElement {
 /** Of a page or a live stream its measures stand in place of these. */
 const OF_FILES = ["goodput", "efficiency", "first byte", "completion"];
 
-function ofPages(paints: boolean): Column[] {
+function ofPages(iterations: Iteration[]): Column[] {
+  const isKnown = (column: PageTime) => iterations.some((one) => one[column] !== null);
   return [
-    ...timesOf(paints).map(([column, name]): Column => [name, (one) => maybe(one[column], duration)]),
+    ...timesOf(isKnown).map(([column, name]): Column => [name, (one) => maybe(one[column], duration)]),
     ["at once", (one) => maybe(one.requests_at_once, String)],
   ];
 }
@@ -272,7 +273,7 @@ function columns(detail: CellDetail): Column[] {
 
 /** The columns of what is no transfer of files. */
 function ofKind(detail: CellDetail): Column[] {
-  if (page(detail.workload)) return ofPages(detail.iterations.some((one) => one.lcp_s !== null));
+  if (page(detail.workload)) return ofPages(detail.iterations);
   const measures = live(detail.workload) ? MEASURES : frames(detail.workload) ? FRAME_MEASURES : [];
   return measures.map(([column, name, show]): Column => [name, (one) => maybe(one[column], show)]);
 }

@@ -5,7 +5,7 @@ import type { FrameMeasure } from "./frames";
 import type { LiveMeasure } from "./live";
 import type { PageTime } from "./page";
 import type { HopResult, ProxyResult, ShownRecord } from "./schema/record";
-import type { PageRequest } from "./schema/requests";
+import type { FilmFrame, PageRequest } from "./schema/requests";
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
@@ -103,6 +103,8 @@ export interface Waterfall {
   requests: PageRequest[];
   /** Parallel to these; null where a request has no stream of its own, or it is not known which. */
   streams: StreamPackets[] | null;
+  /** What was to be seen, in order; empty where no browser told. */
+  film: FilmFrame[];
   /** Why it cannot be shown; null if it can. */
   failure: string | null;
 }

@@ -2,20 +2,23 @@
 
 import type { Cell } from "./model";
 
-export type PageTime = "rs_s" | "fcp_s" | "lcp_s" | "dcl_s" | "plt_s";
+export type PageTime = "rs_s" | "fcp_s" | "speed_index_s" | "lcp_s" | "dcl_s" | "plt_s";
 
 /** The times in their order: the column of records, what it is called, until when it lasts. */
 export const TIMES: [column: PageTime, name: string, until: string][] = [
   ["rs_s", "RS", "response start: the response to the first request begins"],
   ["fcp_s", "FCP", "first contentful paint: what blocks rendering is there"],
+  ["speed_index_s", "SI", "Speed Index: the mean of when what is to be seen is drawn"],
   ["lcp_s", "LCP", "largest contentful paint: the largest picture or text is drawn"],
   ["dcl_s", "DOM", "DOM content: the document is there, and its stylesheets and scripts"],
   ["plt_s", "PLT", "page load time: every resource is there"],
 ];
 
-/** Those that a client knows: one that is no browser paints nothing. */
-export function timesOf(paints: boolean): typeof TIMES {
-  return TIMES.filter(([column]) => paints || column !== "lcp_s");
+const OF_BROWSERS: PageTime[] = ["speed_index_s", "lcp_s"];
+
+/** Those that are there; what a browser alone knows is left out where it said nothing. */
+export function timesOf(isKnown: (column: PageTime) => boolean): typeof TIMES {
+  return TIMES.filter(([column]) => !OF_BROWSERS.includes(column) || isKnown(column));
 }
 
 /** The page of a workload, its version of HTTP, what is left of an earlier visit and further flows, as in

@@ -47,7 +47,9 @@ function content(cell: Cell): Node[] {
   const ofStreams =
     spreads.media_rate_bps !== null ? MEASURES : spreads.frames !== null ? FRAME_MEASURES : [];
   const times = isPage
-    ? timesOf(spreads.lcp_s !== null).map(([column, name]) => row(name, spreads[column], duration))
+    ? timesOf((column) => spreads[column] !== null).map(([column, name]) =>
+        row(name, spreads[column], duration),
+      )
     : ofStreams.length > 0
       ? ofStreams.map(([column, name, show]) => row(name, spreads[column], show))
       : [row("goodput", goodput_bps, goodput), row("completion", completion_s, duration)];

@@ -8,11 +8,12 @@ import { bytes, duration } from "./format";
 import type { Cell, CellDetail, Iteration, StreamPackets, Waterfall } from "./model";
 import { live } from "./live";
 import { page, timesOf } from "./page";
-import type { PageRequest } from "./schema/requests";
+import type { FilmFrame, PageRequest } from "./schema/requests";
 
 /** As many rows are drawn: a page may have thousands. */
 const MOST = 500;
 const TICKS = 8;
+const PICTURES = 8;
 
 /** The section; null for a cell that neither loads a page nor watches a live stream. */
 export function pageSection(cell: Cell, detail: CellDetail): Child {
@@ -29,7 +30,7 @@ function timesTable(cell: Cell, detail: CellDetail): Child {
   const succeeded = detail.iterations.filter((one) => one.outcome === "ok");
   if (succeeded.length === 0) return h("p", {}, "No iteration loaded the page.");
   const spread = succeeded.length > 1;
-  const rows = timesOf(cell.spreads.lcp_s !== null).map(([column, name, until]) => {
+  const rows = timesOf((column) => cell.spreads[column] !== null).map(([column, name, until]) => {
     const { min, median, max } = cell.spreads[column] ?? { min: null, median: null, max: null };
     const values = (spread ? [min, median, max] : [median]).map((value) =>
       h("td", {}, value === null ? "–" : duration(value)),
@@ -82,7 +83,9 @@ function waterfall(detail: CellDetail): Child[] {
       " until it is there.",
       shown.requests.some(isUnended) && " Hatched or dashed: it never came to its end.",
       ...lossLegend(shown),
+      shown.film.length > 0 && " Pictures: what was to be seen then.",
     ),
+    ...filmstrip(shown, trial),
     drawn(shown, trial),
     shown.requests.length > MOST &&
       h("p", { class: "note" }, `${shown.requests.length - MOST} more are in the trial's requests.json.`),
@@ -95,10 +98,37 @@ function lossLegend({ streams }: Waterfall): Child[] {
   return [" ", h("span", { class: "lost sample" }), " a packet of it that was lost, when it was sent."];
 }
 
+/** What was to be seen at equal distances of time; nothing where no browser told. */
+function filmstrip({ requests, film }: Waterfall, trial: Iteration): Child[] {
+  const pictures = picturesAt(film, end(requests, trial), PICTURES).map(({ at, shown }) => {
+    const image = h("img", {
+      src: `data:image/jpeg;base64,${shown.jpeg}`,
+      alt: `The page after ${duration(at)}`,
+    });
+    return h("li", {}, image, h("span", {}, duration(at)));
+  });
+  return pictures.length === 0
+    ? []
+    : [h("ol", { class: "film", "aria-label": "What was to be seen" }, ...pictures)];
+}
+
+/** The pictures that were to be seen at `count` equal steps until the end. */
+export function picturesAt(
+  film: FilmFrame[],
+  until: number,
+  count: number,
+): { at: number; shown: FilmFrame }[] {
+  const times = Array.from({ length: count }, (_, i) => ((i + 1) * until) / count);
+  return times.flatMap((at) => {
+    const shown = film.findLast((one) => one.at_s <= at);
+    return shown ? [{ at, shown }] : [];
+  });
+}
+
 function drawn({ requests, streams }: Waterfall, trial: Iteration): HTMLElement {
   const until = end(requests, trial, streams ?? []);
   const step = tickStep(until, TICKS);
-  const marks = timesOf(false).flatMap(([column, name]) => {
+  const marks = timesOf(() => false).flatMap(([column, name]) => {
     const at = trial[column];
     return at === null ? [] : [{ name, at, share: at / until }];
   });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { page } from "../src/page";
 import type { PageRequest } from "../src/schema/requests";
-import { end, ofPackets, tickStep, words } from "../src/waterfall";
+import { end, ofPackets, picturesAt, tickStep, words } from "../src/waterfall";
 
 /** With plain spaces, which are easier to read here. */
 const plain = (text: string) => text.replaceAll("\u202f", " ");
@@ -70,4 +70,16 @@ test("how many packets of a stream were lost is told where that is known", () =>
   assert.equal(ofPackets(null), "");
   assert.equal(ofPackets({ packets: 1, lost_s: [] }), "; 0 of 1 packet lost");
   assert.equal(ofPackets({ packets: 20, lost_s: [1.5, 2] }), "; 2 of 20 packets lost");
+});
+
+test("a film shows at each step what was to be seen last", () => {
+  const film = [-0.1, 1, 1.2, 3.9].map((at_s, i) => ({ at_s, jpeg: String(i) }));
+  const shown = picturesAt(film, 4, 4).map(({ at, shown }) => [at, shown.jpeg]);
+  assert.deepEqual(shown, [
+    [1, "1"],
+    [2, "2"],
+    [3, "2"],
+    [4, "3"],
+  ]);
+  assert.deepEqual(picturesAt([], 4, 4), []);
 });

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import sys
+from itertools import pairwise
 from pathlib import Path
+from typing import cast
 
 import pytest
+from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "endpoints" / "browser-family"))
 
+from film import MOST, Film, FilmFrame
 from page_job import Refusal, read
 from page_load import QUIET_S, PageLoad
 
@@ -153,3 +158,29 @@ def test_a_document_that_fails_is_the_end() -> None:
     page = load("/0.html")
     page.fail("/0.html", "net::ERR_CONNECTION_REFUSED")
     assert page.patience_s() == 0
+
+
+def frame(at_s: float, drawn: float) -> FilmFrame:
+    """A white picture, of which so great a share is black."""
+    picture = Image.new("RGB", (100, 100), "white")
+    picture.paste("black", (0, 0, 100, round(100 * drawn)))
+    out = io.BytesIO()
+    picture.save(out, "jpeg", quality=95)
+    return FilmFrame(round(at_s * 1e9), out.getvalue())
+
+
+def test_the_speed_index_is_the_mean_of_when_parts_were_drawn() -> None:
+    film = Film([frame(10, 0), frame(11, 0.25), frame(12, 0.25), frame(15, 1)])
+    index_ns = film.speed_index_ns()
+    assert index_ns is not None
+    assert index_ns / 1e9 == pytest.approx(0.25 * 11 + 0.75 * 15, abs=0.05)  # JPEG blurs edges
+    assert Film([frame(10, 0)]).speed_index_ns() is None
+    assert Film([frame(10, 0.5), frame(11, 0.5)]).speed_index_ns() is None, "nothing was drawn"
+
+
+def test_of_a_long_film_pictures_from_all_of_its_time_are_left() -> None:
+    film = Film([FilmFrame(round(number * 1e7), b"") for number in range(500)])
+    moments = [cast(int, one["at_ns"]) for one in film.report()]
+    assert len(moments) <= MOST and (moments[0], moments[-1]) == (0, 4_990_000_000)
+    steps = [later - earlier for earlier, later in pairwise(moments[1:])]
+    assert max(steps) < 2 * min(steps)

@@ -84,8 +84,10 @@ impl FinishedTrial {
                 trace.write(&job.folder.join(trace_name(number, hop)))?;
             }
             let start = self.start(job).unwrap_or(Time::ZERO);
-            let said = &self.measured().verdict.client.requests;
-            if let Some(requests) = PageRequests::new(job.measured(), said, start) {
+            let verdict = &self.measured().verdict;
+            let said = &verdict.client.requests;
+            if let Some(mut requests) = PageRequests::new(job.measured(), said, start) {
+                requests.film = verdict.drawing.film_since(start);
                 requests.write(&job.folder.join(REQUESTS))?;
             }
         }

@@ -28,7 +28,7 @@ mod setup;
 mod verdict;
 
 pub use evidence::{
-    DecodedConnection, FlowLifetime, HopObservation, HopPackets, HopTrace, IpPacket, Moments,
+    DecodedConnection, Drawing, FlowLifetime, HopObservation, HopPackets, HopTrace, IpPacket,
     Packet, PacketLog, ProcessExit, ProgramExit, TestbedObservation, Transport, TunnelObservation,
 };
 pub use finished::{FinishedFlow, FinishedTrial};

@@ -36,7 +36,7 @@ from bentpipe.workload import TESTCASES, Workload
 _UNNAMED = "run"
 _NAMED = 4  # names that a heading lists before it counts them
 _SPREADS = (
-    "goodput_bps", "completion_s", "handshake_s", "share_of_limit", "rs_s", "fcp_s", "lcp_s",
+    "goodput_bps", "completion_s", "handshake_s", "share_of_limit", "rs_s", "fcp_s", "speed_index_s", "lcp_s",
     "dcl_s", "plt_s", "startup_s", "stalls", "stalled_s", "media_rate_bps", "rate_changes", "latency_s",
     "frames", "late_frames", "lost_frames", "in_time_share", "frame_age_median_s", "frame_age_p95_s",
     "frame_age_p99_s", "frame_age_max_s",

@@ -30,11 +30,13 @@ def waterfall(run: Path, record: Record | None) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except BentpipeError as error:
-        return {"iteration": record.iteration, "requests": [], "streams": None, "failure": str(error)}
+        nothing: dict[str, Any] = {"requests": [], "streams": None, "film": []}
+        return {"iteration": record.iteration, **nothing, "failure": str(error)}
     requests = page_requests.in_order_of_asking(found).requests
     return {
         "iteration": record.iteration,
         "requests": msgspec.to_builtins(requests),
+        "film": msgspec.to_builtins(found.film),
         "streams": _streams(run / "trials" / record.trial, requests) if _has_streams(record) else None,
         "failure": None,
     }

@@ -247,6 +247,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     fcp_s: float | None = None
     # Largest contentful paint (LCP), of a browser; null where no browser loaded a page.
     lcp_s: float | None = None
+    # Speed Index, of a browser that tells what was to be seen: the mean of when that was drawn, each part
+    # with the share that it has of all; null where no browser told.
+    speed_index_s: float | None = None
     # DOM content loaded (DCL): until the document, and the stylesheets and scripts that it leads to, are
     # there. Of a browser, its own; null where no page was loaded.
     dcl_s: float | None = None
@@ -422,6 +425,7 @@ MEASURED = frozenset(
         "rs_s",
         "fcp_s",
         "lcp_s",
+        "speed_index_s",
         "dcl_s",
         "plt_s",
         "requests_at_once",
@@ -511,6 +515,7 @@ SHOWN = (
     "rs_s",
     "fcp_s",
     "lcp_s",
+    "speed_index_s",
     "dcl_s",
     "plt_s",
     "requests_at_once",
@@ -655,6 +660,7 @@ TYPES: dict[str, dict[str, str]] = {
         "rs_s": "number?",
         "fcp_s": "number?",
         "lcp_s": "number?",
+        "speed_index_s": "number?",
         "dcl_s": "number?",
         "plt_s": "number?",
         "requests_at_once": "integer?",

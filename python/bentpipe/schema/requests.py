@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import msgspec
 
-FORMAT = 1
+FORMAT = 2
+
+
+class FilmFrame(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What was to be seen from a moment on."""
+
+    # When it was drawn; less than 0 of what was there before the client's first packet.
+    at_s: float
+    # The picture: JPEG, in base64.
+    jpeg: str
 
 
 class PageRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -36,3 +45,6 @@ class PageRequests(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     # One for each resource, in the order of the page, its document first; of a live stream one for each
     # segment that was asked for, of type `media`.
     requests: list[PageRequest]
+    # What was to be seen of the page as it was loaded, where its browser tells that: the picture before it,
+    # and up to 23 others, the last one as it stayed.
+    film: list[FilmFrame] = []

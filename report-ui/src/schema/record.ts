@@ -76,6 +76,8 @@ export type TrialRecord = {
   fcp_s: number | null;
   /** Largest contentful paint (LCP), of a browser. Null where no browser loaded a page. */
   lcp_s: number | null;
+  /** Speed Index, of a browser that tells what was to be seen: the mean of when that was drawn, each part with the share that it has of all. Null where no browser told. */
+  speed_index_s: number | null;
   /** DOM content loaded (DCL): until the document, and the stylesheets and scripts that it leads to, are there. Of a browser, its own. Null where no page was loaded. */
   dcl_s: number | null;
   /** Page load time (PLT): until every resource is there. Null where no page was loaded. */
@@ -351,6 +353,7 @@ export type ShownRecord = Pick<
   | "rs_s"
   | "fcp_s"
   | "lcp_s"
+  | "speed_index_s"
   | "dcl_s"
   | "plt_s"
   | "requests_at_once"

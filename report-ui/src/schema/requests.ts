@@ -6,6 +6,16 @@ export type PageRequests = {
   format: number;
   /** One for each resource, in the order of the page, its document first; of a live stream one for each segment that was asked for, of type `media`. */
   requests: PageRequest[];
+  /** What was to be seen of the page as it was loaded, where its browser tells that: the picture before it, and up to 23 others, the last one as it stayed. */
+  film: FilmFrame[];
+};
+
+/** What was to be seen from a moment on. */
+export type FilmFrame = {
+  /** When it was drawn; less than 0 of what was there before the client's first packet. */
+  at_s: number;
+  /** The picture: JPEG, in base64. */
+  jpeg: string;
 };
 
 /** The request of a resource. */

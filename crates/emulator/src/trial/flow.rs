@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bentpipe_emulator::{HostName, Running, Topology};
 use bentpipe_endpoint::contract::{Bye, ProxyBye, Ready, RequestReport};
-use bentpipe_trial::{FlowEnd, FlowSetup, Moments, Outcome, ProgramExit, Verdict};
+use bentpipe_trial::{Drawing, FlowEnd, FlowSetup, Outcome, ProgramExit, Verdict};
 use bentpipe_units::{Span, Time};
 
 use super::instructions::instructions;
@@ -99,7 +99,7 @@ impl<'a> FlowRun<'a> {
         // A client that was cut says of a page what has come, too.
         if let (Some(verdict), Some(said)) = (&mut verdict, reported(self.setup, running)) {
             verdict.client.requests = said.requests;
-            verdict.moments = drawn(self.setup, running);
+            verdict.drawing = drawn(self.setup, running);
         }
         Ok(self.end(verdict, at))
     }
@@ -299,9 +299,9 @@ fn reported(setup: &FlowSetup, running: &Running) -> Option<Bye> {
 }
 
 /// What a browser says of how it drew its page, in the time of the trial.
-fn drawn(setup: &FlowSetup, running: &Running) -> Moments {
+fn drawn(setup: &FlowSetup, running: &Running) -> Drawing {
     let zero = Duration::from_nanos(running.start_unix_ns());
-    let said = setup.report().map(|report| Moments::read(&report, zero));
+    let said = setup.report().map(|report| Drawing::read(&report, zero));
     said.and_then(Result::ok).unwrap_or_default()
 }
 

@@ -3,8 +3,8 @@
 //! It is kept and decoded here; nothing is judged.
 
 mod decoded;
+mod drawing;
 mod hop;
-mod moments;
 mod packet;
 mod packet_log;
 mod program;
@@ -14,9 +14,9 @@ mod trace;
 
 pub use self::decoded::DecodedConnection;
 pub(crate) use self::decoded::HopDecoder;
+pub use self::drawing::{Drawing, Moments};
 pub use self::hop::HopObservation;
 pub(crate) use self::hop::on_wire;
-pub use self::moments::Moments;
 pub use self::packet::{IpPacket, Packet, Transport};
 pub use self::packet_log::PacketLog;
 pub use self::program::{ProcessExit, ProgramExit};

@@ -13,7 +13,7 @@ use crate::numbers::seconds;
 use crate::schema::{PageRequest, PageRequests};
 
 /// The format of the file (`schemas/requests.toml`).
-const FORMAT: u64 = 1;
+const FORMAT: u64 = 2;
 
 impl PageRequests {
     /// Those of the page or the live stream of `flow`, of which its client says `reports`; its first packet was sent at
@@ -32,6 +32,7 @@ impl PageRequests {
             .map(|((number, resource), report)| request(paths, number, resource, report, start));
         Some(Self {
             format: FORMAT,
+            film: Vec::new(),
             requests: requests.collect(),
         })
     }
@@ -55,6 +56,7 @@ impl PageRequests {
         });
         Some(Self {
             format: FORMAT,
+            film: Vec::new(),
             requests: requests.collect(),
         })
     }
@@ -130,7 +132,7 @@ mod tests {
         ];
         let start = Time::from_nanos(1_000_000_000);
         let all = PageRequests::new(&flow(), &reports, start).expect("a page that is reported on");
-        let expected = json!({"format": 1, "requests": [
+        let expected = json!({"format": 2, "film": [], "requests": [
             {"path": "/0-400.html", "type": "document", "bytes": 400, "initiator": null, "urgency": 1,
                 "asked_s": 0.0, "first_byte_s": 1.0, "last_byte_s": 2.0},
             {"path": "/1-50.js", "type": "script", "bytes": 50, "initiator": "/0-400.html",

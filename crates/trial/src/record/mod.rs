@@ -71,6 +71,7 @@ impl OfRequests {
             rs_s: self.page.rs_s,
             fcp_s: self.page.fcp_s,
             lcp_s: self.page.lcp_s,
+            speed_index_s: self.page.speed_index_s,
             dcl_s: self.page.dcl_s,
             plt_s: self.page.plt_s,
             requests_at_once: self.page.requests_at_once,

@@ -18,6 +18,7 @@ pub struct PageTimes {
     pub rs_s: Option<f64>,
     pub fcp_s: Option<f64>,
     pub lcp_s: Option<f64>,
+    pub speed_index_s: Option<f64>,
     pub dcl_s: Option<f64>,
     pub plt_s: Option<f64>,
     pub requests_at_once: Option<u64>,
@@ -27,7 +28,7 @@ impl PageTimes {
     /// Those of a flow that began at `start`.
     pub fn of(flow: &FlowJob, verdict: &Verdict, start: Time) -> Self {
         let requests = flow.testcase_facts.measured(&verdict.client.requests);
-        Self::new(&flow.page, requests, verdict.moments, start)
+        Self::new(&flow.page, requests, verdict.drawing.moments, start)
     }
 
     /// Those of a page whose client reports `requests`, one for each resource; of any other
@@ -58,6 +59,7 @@ impl PageTimes {
             rs_s: begun.map(since),
             fcp_s: of_browser(moments.first_paint_ns, later(begun, painted)),
             lcp_s: moments.largest_paint_ns.map(since),
+            speed_index_s: moments.speed_index_ns.map(since),
             dcl_s: of_browser(
                 moments.content_loaded_ns,
                 later(end((&page[0], &requests[0])), parsed),
@@ -147,6 +149,7 @@ mod tests {
             rs_s: Some(1.0),
             fcp_s: Some(3.0),
             lcp_s: None,
+            speed_index_s: None,
             dcl_s: Some(5.0),
             plt_s: Some(8.0),
             requests_at_once: Some(4),

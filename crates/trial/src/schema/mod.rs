@@ -6,4 +6,4 @@ mod requests;
 pub use record::{
     Fidelity, FlowResult, HopResult, LinkCounts, Outcome, ProxyResult, TrialResult, TunnelResult,
 };
-pub use requests::{PageRequest, PageRequests};
+pub use requests::{FilmFrame, PageRequest, PageRequests};

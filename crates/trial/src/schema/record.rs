@@ -122,6 +122,9 @@ pub struct TrialResult {
     pub fcp_s: Option<f64>,
     /// Largest contentful paint (LCP), of a browser. Null: where no browser loaded a page.
     pub lcp_s: Option<f64>,
+    /// Speed Index, of a browser that tells what was to be seen: the mean of when that was drawn,
+    /// each part with the share that it has of all. Null: where no browser told.
+    pub speed_index_s: Option<f64>,
     /// DOM content loaded (DCL): until the document, and the stylesheets and scripts that it leads
     /// to, are there. Of a browser, its own. Null: where no page was loaded.
     pub dcl_s: Option<f64>,

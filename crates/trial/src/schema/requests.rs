@@ -16,6 +16,18 @@ pub struct PageRequests {
     /// One for each resource, in the order of the page, its document first; of a live stream one
     /// for each segment that was asked for, of type `media`.
     pub requests: Vec<PageRequest>,
+    /// What was to be seen of the page as it was loaded, where its browser tells that: the picture
+    /// before it, and up to 23 others, the last one as it stayed.
+    pub film: Vec<FilmFrame>,
+}
+
+/// What was to be seen from a moment on.
+#[derive(Debug, Serialize)]
+pub struct FilmFrame {
+    /// When it was drawn; less than 0 of what was there before the client's first packet.
+    pub at_s: f64,
+    /// The picture: JPEG, in base64.
+    pub jpeg: String,
 }
 
 /// The request of a resource.

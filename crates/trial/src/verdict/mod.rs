@@ -14,7 +14,7 @@ use bentpipe_endpoint::contract::{Bye, Statistics};
 use bentpipe_link::HostName;
 use bentpipe_units::Time;
 
-use crate::evidence::Moments;
+use crate::evidence::Drawing;
 use crate::schema::Outcome;
 
 pub use self::verifier::ProofFailure;
@@ -48,7 +48,7 @@ pub struct Verdict {
     /// The client's last words; empty if it had none.
     pub client: Bye,
     /// What a browser says of how it drew its page.
-    pub moments: Moments,
+    pub drawing: Drawing,
     /// What programs say of themselves.
     pub statistics: BTreeMap<HostName, Statistics>,
     /// The host whose program failed, if one did.
@@ -87,7 +87,7 @@ impl Verdict {
             end: Some(end),
             statistics: BTreeMap::from([(HostName::Client, client.statistics.clone())]),
             client,
-            moments: Moments::default(),
+            drawing: Drawing::default(),
             culprit: None,
         }
     }

@@ -12,7 +12,7 @@ use bentpipe_wire::quic::{End, PacketType};
 use super::files;
 use super::resumption::{early, resumed};
 use super::verifier::{CLOCKS, Kind, ProofFailure, UNTOLD, Verifier, unless};
-use crate::evidence::{DecodedConnection, HopObservation, Moments};
+use crate::evidence::{DecodedConnection, Drawing, HopObservation};
 use crate::job::{Role, TestCaseFacts};
 use crate::schema::Outcome;
 use crate::setup::FlowSetup;
@@ -41,8 +41,9 @@ const TOO_EARLY: &str = "expected a ticket and no early data; saw a request in 0
 
 /// Whether the client says how it drew the page: then it goes by its own rules (contract, section 3).
 fn is_browser(setup: &FlowSetup) -> bool {
-    let said = setup.report().map(|it| Moments::read(&it, Duration::ZERO));
-    said.and_then(Result::ok).is_some_and(Moments::are_said)
+    let said = setup.report().map(|it| Drawing::read(&it, Duration::ZERO));
+    said.and_then(Result::ok)
+        .is_some_and(|it| it.moments.are_said())
 }
 
 /// Bytes of replies that each connection carried that carried any. Browsers open further ones where the first is slow
