@@ -207,7 +207,7 @@ def test_mistakes_are_named(bentpipe: Command, tmp_path: Path) -> None:
     [
         ("{", "cannot be read"),
         ("[]", "it is no JSON object"),
-        ('{"format": 2, "requests": []}', "it is of format 2"),
+        ('{"format": 3, "requests": []}', "it is of format 3"),
         ('{"format": 1, "requests": [{"path": "/"}]}', 'the key "requests[0].type" is missing'),
         ('{"format": 1}', 'the key "requests" is missing'),
     ],

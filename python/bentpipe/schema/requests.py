@@ -8,7 +8,7 @@ FORMAT = 2
 
 
 class FilmFrame(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What was to be seen from a moment on."""
+    """A picture of what was to be seen from a moment on."""
 
     # When it was drawn; less than 0 of what was there before the client's first packet.
     at_s: float

@@ -10,7 +10,7 @@ export type PageRequests = {
   film: FilmFrame[];
 };
 
-/** What was to be seen from a moment on. */
+/** A picture of what was to be seen from a moment on. */
 export type FilmFrame = {
   /** When it was drawn; less than 0 of what was there before the client's first packet. */
   at_s: number;

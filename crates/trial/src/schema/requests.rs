@@ -21,7 +21,7 @@ pub struct PageRequests {
     pub film: Vec<FilmFrame>,
 }
 
-/// What was to be seen from a moment on.
+/// A picture of what was to be seen from a moment on.
 #[derive(Debug, Serialize)]
 pub struct FilmFrame {
     /// When it was drawn; less than 0 of what was there before the client's first packet.
