@@ -98,6 +98,14 @@ export interface StreamPackets {
 }
 
 /** What an iteration asked for, in the order of asking. */
+/** What a rule says of a page, and the numbers behind that in a sentence. */
+export interface PageFinding {
+  rule: string;
+  title: string;
+  verdict: "yes" | "no" | "not_sure";
+  text: string;
+}
+
 export interface Waterfall {
   iteration: number;
   requests: PageRequest[];
@@ -105,6 +113,8 @@ export interface Waterfall {
   streams: StreamPackets[] | null;
   /** What was to be seen, in order; empty where no browser told. */
   film: FilmFrame[];
+  /** What rules say of the page. */
+  findings: PageFinding[];
   /** Why it cannot be shown; null if it can. */
   failure: string | null;
 }

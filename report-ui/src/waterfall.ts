@@ -5,7 +5,7 @@
 
 import { h, type Child } from "./dom";
 import { bytes, duration } from "./format";
-import type { Cell, CellDetail, Iteration, StreamPackets, Waterfall } from "./model";
+import type { Cell, CellDetail, Iteration, PageFinding, StreamPackets, Waterfall } from "./model";
 import { live } from "./live";
 import { page, timesOf } from "./page";
 import type { FilmFrame, PageRequest } from "./schema/requests";
@@ -22,7 +22,14 @@ export function pageSection(cell: Cell, detail: CellDetail): Child {
   }
   const loads = page(detail.workload);
   if (!loads) return null;
-  return h("section", { id: "page" }, h("h2", {}, "Page"), timesTable(cell, detail), ...waterfall(detail));
+  return h(
+    "section",
+    { id: "page" },
+    h("h2", {}, "Page"),
+    timesTable(cell, detail),
+    ...waterfall(detail),
+    ...held(detail.waterfall?.findings ?? []),
+  );
 }
 
 /** Least, median and largest of the times; of a single success the times themselves. */
@@ -89,6 +96,26 @@ function waterfall(detail: CellDetail): Child[] {
     drawn(shown, trial),
     shown.requests.length > MOST &&
       h("p", { class: "note" }, `${shown.requests.length - MOST} more are in the trial's requests.json.`),
+  ];
+}
+
+/** What held the page up: what was found, and folded what is not sure and what was ruled out. */
+function held(findings: PageFinding[]): Child[] {
+  const of = (verdict: PageFinding["verdict"]) => findings.filter((one) => one.verdict === verdict);
+  const list = (some: PageFinding[]) =>
+    h(
+      "ul",
+      { class: "findings" },
+      ...some.map(({ verdict, title, text }) => h("li", { class: verdict }, h("b", {}, title), " ", text)),
+    );
+  const folded = (title: string, some: PageFinding[]) =>
+    some.length > 0 && h("details", {}, h("summary", {}, `${title} (${some.length})`), list(some));
+  if (findings.length === 0) return [];
+  return [
+    h("h3", {}, "What held it up"),
+    of("yes").length > 0 ? list(of("yes")) : h("p", {}, "No flaw of the page was found."),
+    folded("Not sure", of("not_sure")),
+    folded("Ruled out", of("no")),
   ];
 }
 

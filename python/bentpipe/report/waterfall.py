@@ -6,17 +6,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from bentpipe import workload
-from bentpipe.analysis import page_requests, page_streams
+from bentpipe.analysis import page_findings, page_requests, page_streams
 from bentpipe.errors import BentpipeError
 from bentpipe.runs.records import Record
 from bentpipe.schema.requests import PageRequest
 from bentpipe.workload.http import HttpWorkload
+from bentpipe.workload.page.visit import PageVisit
 
 
 def waterfall(run: Path, record: Record | None) -> dict[str, Any] | None:
@@ -30,16 +32,23 @@ def waterfall(run: Path, record: Record | None) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except BentpipeError as error:
-        nothing: dict[str, Any] = {"requests": [], "streams": None, "film": []}
+        nothing: dict[str, Any] = {"requests": [], "streams": None, "film": [], "findings": []}
         return {"iteration": record.iteration, **nothing, "failure": str(error)}
     requests = page_requests.in_order_of_asking(found).requests
     return {
         "iteration": record.iteration,
         "requests": msgspec.to_builtins(requests),
         "film": msgspec.to_builtins(found.film),
+        "findings": _findings(run / "trials" / record.trial, record, found.requests),
         "streams": _streams(run / "trials" / record.trial, requests) if _has_streams(record) else None,
         "failure": None,
     }
+
+
+def _findings(folder: Path, record: Record, requests: Sequence[PageRequest]) -> list[dict[str, Any]]:
+    if not isinstance(workload.known(record.workload), PageVisit):
+        return []
+    return [asdict(one) for one in page_findings.of_trial(folder, record, requests)]
 
 
 def _has_streams(record: Record) -> bool:

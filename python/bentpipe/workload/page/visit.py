@@ -101,9 +101,14 @@ class PageVisit(HttpWorkload):
         return VISITS[self.visit].testcase
 
     @property
+    def is_later(self) -> bool:
+        """Whether something is left of an earlier visit."""
+        return self.testcase != TESTCASE
+
+    @property
     def _earlier(self) -> Mapping[str, int]:
         """The files of the earlier visit."""
-        return {} if self.testcase == TESTCASE else {_EARLIER: _EARLIER_BYTES}
+        return {_EARLIER: _EARLIER_BYTES} if self.is_later else {}
 
     @cached_property
     def _names(self) -> list[str]:

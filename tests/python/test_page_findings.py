@@ -1,0 +1,122 @@
+"""What is said to have held a page up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import fake_run
+import pytest
+from test_page_report import request
+
+from bentpipe.analysis import page_findings, page_packets
+from bentpipe.analysis.page_packets import ConnectionPackets, Hold
+from bentpipe.runs.records import Record
+from bentpipe.schema.requests import PageRequest
+
+STYLE = request("/style.css", "stylesheet", 900, "/", 0.5, 1.5, 1.6)
+IMAGE = request("/image.png", "image", 900, "/", 0.6, 1.7, 1.8)
+HOLDS = (Hold(1.0, 1.6, 9000), Hold(1.5, 2.0, 3000), Hold(2.5, 2.75, 100))
+
+
+def urgent(one: PageRequest, urgency: int, *times: float) -> PageRequest:
+    made = request(one.path, one.type, one.bytes, one.initiator, *times)
+    return PageRequest(
+        **{name: getattr(made, name) for name in made.__struct_fields__} | {"urgency": urgency}
+    )
+
+
+def record(**values: Any) -> Record:
+    given = {"workload": "page:kosek:h3", "alpn": "h3", "plt_s": 4.0, "rtt_min_ms": 500.0} | values
+    return fake_run.change(fake_run.record("sat", "noq", "noq", 1), **given)
+
+
+def verdicts(
+    of: Record, requests: Sequence[PageRequest], connections: Sequence[ConnectionPackets] | None, rule: str
+) -> tuple[str, str]:
+    """The verdict and the words of a rule."""
+    page = page_findings.LoadedPage(of, requests, connections)
+    (found,) = [one for one in page_findings.of_page(page) if one.rule == rule]
+    return found.verdict, found.text
+
+
+def test_a_handshake_of_two_round_trips_is_in_series() -> None:
+    rule, tcp = "handshake_in_series", record(transport="tcp", alpn="h2")
+    assert verdicts(tcp, [urgent(STYLE, 0, 1.0, 1.5, 1.6)], [], rule) == (
+        "yes",
+        "The first request left after 1.00 s, 2.0 round trips of 0.500 s: "
+        "TCP's handshake comes before that of TLS.",
+    )
+    assert verdicts(record(), [STYLE], [], rule)[0] == "no"
+    assert verdicts(record(rtt_min_ms=None), [STYLE], [], rule)[0] == "not_sure"
+
+
+def test_connections_are_reused_or_not() -> None:
+    rule, used, spare = (
+        "connections_not_reused",
+        ConnectionPackets(0, 9000, []),
+        ConnectionPackets(0.3, 90, []),
+    )
+    assert verdicts(record(), [STYLE], [used], rule) == ("no", "Responses came over 1 connection.")
+    assert verdicts(record(), [STYLE], [used, spare], rule) == (
+        "yes",
+        "1 of 2 connections carried no response.",
+    )
+    assert verdicts(record(), [STYLE], [used, used], rule)[0] == "yes"
+    assert verdicts(record(alpn="http/1.1"), [STYLE], [used] * 6, rule)[0] == "no"
+    assert verdicts(record(alpn="http/1.1"), [STYLE], [used] * 7, rule)[0] == "yes"
+    assert verdicts(record(), [STYLE], None, rule)[0] == "not_sure"
+
+
+def test_what_waits_behind_a_lost_packet_is_blocked() -> None:
+    rule, carried = "head_of_line_blocking", ConnectionPackets(0, 9000, HOLDS)
+    text = "For 1.25 s in all, up to 9 kB that had come waited for others of their stream."
+    assert verdicts(record(transport="quic"), [STYLE], [carried], rule) == ("yes", text)
+    assert verdicts(record(plt_s=30.0), [STYLE], [carried], rule)[0] == "no", "that is little of 30 s"
+    assert verdicts(record(), [STYLE], [ConnectionPackets(0, 9000, [])], rule)[0] == "no"
+    assert verdicts(record(plt_s=None), [STYLE], [carried], rule)[0] == "not_sure"
+
+
+@pytest.mark.parametrize(
+    ("style", "verdict"),
+    [
+        ((0.5, 1.5, 1.6), "no"),  # it came first
+        ((0.5, 1.5, 1.9), "yes"),
+        ((1.3, 1.8, 1.9), "no"),  # its server did not know of it when it began with the image
+    ],
+)
+def test_what_is_urgent_comes_first(style: tuple[float, float, float], verdict: str) -> None:
+    requests = [urgent(STYLE, 0, *style), urgent(IMAGE, 3, 0.6, 1.7, 1.8)]
+    assert verdicts(record(), requests, [], "priorities_not_kept")[0] == verdict
+    assert verdicts(record(lcp_s=1.0), requests, [], "priorities_not_kept")[0] == "not_sure"
+
+
+def packet(connection: int, offset: int, received_s: float | None, **values: Any) -> dict[str, Any]:
+    """One of the server's with 100 bytes of stream 0; None: it was lost."""
+    row: dict[str, Any] = {
+        "connection": connection, "sender": "server", "stream_id": [0], "stream_offset": [offset],
+        "stream_bytes": [100], "sent_s": 0.0, "received_s": received_s, "copy": False,
+    }  # fmt: skip
+    return row | values
+
+
+def test_a_hold_lasts_until_what_was_missing_has_come() -> None:
+    """Of a later visit connections count that began when something had come of the earlier one."""
+    rows = [
+        packet(0, 0, 1.0),
+        packet(1, 0, 2.0, sent_s=1.5),
+        packet(1, 100, None, sent_s=1.5),
+        packet(1, 200, 2.1, sent_s=1.5),
+        packet(1, 300, 2.2, sent_s=1.5),
+        packet(1, 100, 3.0, sent_s=2.5),
+        packet(1, 400, 3.1, sent_s=2.5),
+    ]
+    first = page_packets.connections_of(rows, is_later_visit=False)
+    assert first is not None and [one.response_bytes for one in first] == [100, 500]
+    later = page_packets.connections_of(rows, is_later_visit=True)
+    assert later == [ConnectionPackets(1.5, 500, [Hold(2.1, 3.0, 200)])]
+
+
+def test_without_an_analysis_nothing_is_known(tmp_path: Path) -> None:
+    assert page_packets.of_connections(tmp_path, is_later_visit=False) is None
