@@ -36,7 +36,7 @@ def verdicts(
     of: Record, requests: Sequence[PageRequest], connections: Sequence[ConnectionPackets] | None, rule: str
 ) -> tuple[str, str]:
     """The verdict and the words of a rule."""
-    page = page_findings.LoadedPage(of, requests, connections)
+    page = page_findings.PageEvidence(of, requests, connections)
     (found,) = [one for one in page_findings.of_page(page) if one.rule == rule]
     return found.verdict, found.text
 

@@ -37,8 +37,8 @@ class PageFinding:
 
 
 @dataclass(frozen=True)
-class LoadedPage:
-    """A page that was loaded in a trial: what its client and the packets on its hop say."""
+class PageEvidence:
+    """The evidence of a page that was loaded in a trial: what its client and the packets on its hop say."""
 
     record: Record
     requests: Sequence[PageRequest]  # in the order of the page
@@ -55,16 +55,18 @@ def of_trial(folder: Path, record: Record, requests: Sequence[PageRequest]) -> l
     """What rules say of the page of the trial in RUN/trials/ID. Errors are those of `traces.of_folder`."""
     visit = workload.known(record.workload)
     is_later = isinstance(visit, PageVisit) and visit.is_later
-    return of_page(LoadedPage(record, requests, page_packets.of_connections(folder, is_later_visit=is_later)))
+    return of_page(
+        PageEvidence(record, requests, page_packets.of_connections(folder, is_later_visit=is_later))
+    )
 
 
-def of_page(page: LoadedPage) -> list[PageFinding]:
+def of_page(page: PageEvidence) -> list[PageFinding]:
     """What rules say of a page."""
     found = [_handshake(page), _connections(page), _head_of_line(page)]
     return [*found, _priorities(page)] if page.record.alpn != "http/1.1" else found
 
 
-def _handshake(page: LoadedPage) -> PageFinding:
+def _handshake(page: PageEvidence) -> PageFinding:
     rule = "handshake_in_series"
     asked_s, rtt_s = page.requests[0].asked_s, page.rtt_s
     if asked_s is None or not rtt_s:
@@ -77,7 +79,7 @@ def _handshake(page: LoadedPage) -> PageFinding:
     return _said(rule, "yes", text + why)
 
 
-def _connections(page: LoadedPage) -> PageFinding:
+def _connections(page: PageEvidence) -> PageFinding:
     rule = "connections_not_reused"
     if page.connections is None:
         return _said(rule, "not_sure", _NO_TRACE)
@@ -94,7 +96,7 @@ def _connections(page: LoadedPage) -> PageFinding:
     return _said(rule, "no", f"responses came over {_counted(len(carrying), 'connection')}")
 
 
-def _head_of_line(page: LoadedPage) -> PageFinding:
+def _head_of_line(page: PageEvidence) -> PageFinding:
     rule = "head_of_line_blocking"
     plt_s = page.record.plt_s
     if page.connections is None or plt_s is None:
@@ -106,11 +108,12 @@ def _head_of_line(page: LoadedPage) -> PageFinding:
         return _said(rule, "no", "nothing that had come waited for what was missing before it")
     what = "stream" if page.record.transport == "quic" else "connection"
     most = max(one.most_bytes for one in held)
-    text = f"for {total_s:.2f} s in all, up to {most / 1000:.0f} kB that had come waited for others of their {what}"
+    waited = f"up to {most / 1000:.0f} kB that had come waited for others of their {what}"
+    text = f"for {total_s:.2f} s in all, {waited}"
     return _said(rule, "yes" if total_s > _WORTH_SAYING * plt_s else "no", text)
 
 
-def _priorities(page: LoadedPage) -> PageFinding:
+def _priorities(page: PageEvidence) -> PageFinding:
     rule = "priorities_not_kept"
     if page.record.lcp_s is not None:
         return _said(rule, "not_sure", "a browser chooses urgencies by itself")
