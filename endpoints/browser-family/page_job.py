@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 
 UNSUPPORTED = 127
 FIRST_VISIT, LATER_VISIT, EARLY_VISIT = TESTCASES = ("page", "page-resumption", "page-zerortt")
-PROTOCOLS = ("http/1.1", "h2", "h3")
+UPGRADE = "h2+h3"  # it begins over HTTP/2, and learns there that the server has HTTP/3
+PROTOCOLS = ("http/1.1", "h2", "h3", UPGRADE)
 HOST = "server"  # what the certificate is for
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 # Options and their values.
@@ -88,6 +89,8 @@ def read() -> Job:
         raise Refusal(f"tls=off: there is {alpn} over TLS alone in browsers")
     if testcase == EARLY_VISIT and alpn != "h3":
         raise Refusal(f"{testcase}: browsers have early data over h3 alone, not over {alpn}")
+    if testcase != FIRST_VISIT and alpn == UPGRADE:
+        raise Refusal(f"{testcase}: {alpn} is of first visits alone")
     if testcase != FIRST_VISIT and options.get("tls") == "off":
         raise Refusal(f"{testcase}: there are no tickets without TLS")
     for name in ("REQUESTS", "DOWNLOADS", "CERTS"):

@@ -35,6 +35,7 @@ class Resource:
     first_byte_ns: int | None = None
     last_byte_ns: int | None = None
     body: bytes | None = None  # None: it did not come, or the browser did not say it
+    protocol: str | None = None  # that it came over, by its ALPN
     error: str = ""
 
 
@@ -95,5 +96,6 @@ class Visit:
             "requests": requests,
             "error": None,
             "moments": moments,
+            "protocols": [one.protocol for one in self.resources],
             "film": film,
         }

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"time"
 
@@ -28,7 +27,7 @@ var protocols = map[string]string{http1: "h1", http2: "h2", http3: "h3"}
 
 // configure is Caddy's configuration for what is asked for: one server on one socket, and nothing else that Caddy does
 // where it is not told to leave it.
-func (asked *settings) configure(at *socket) (*caddy.Config, error) {
+func (asked *settings) configure(at *sockets) (*caddy.Config, error) {
 	encryption := &caddytls.TLS{DisableOCSPStapling: true, DisableStorageCheck: true, DisableStorageClean: true}
 	if !asked.inTheClear {
 		certificate, key, err := asked.certificate()
@@ -55,21 +54,27 @@ func (asked *settings) configure(at *socket) (*caddy.Config, error) {
 	}, nil
 }
 
-// server is that of the application protocol, on a socket.
-func (asked *settings) server(at *socket) *caddyhttp.Server {
-	network := "fd"
-	if !asked.overTCP() {
-		network = "fdgram"
-	}
+// server is that of the application protocol, on its sockets.
+func (asked *settings) server(at *sockets) *caddyhttp.Server {
 	server := &caddyhttp.Server{
-		Listen:    []string{fmt.Sprintf("%s/%d", network, at.file.Fd())},
-		Protocols: []string{protocols[asked.protocol]},
 		AutoHTTPS: &caddyhttp.AutoHTTPSConfig{Disabled: true},
-		Routes:    caddyhttp.RouteList{{HandlersRaw: asked.handlers(at.address)}},
+		Routes:    caddyhttp.RouteList{{HandlersRaw: asked.handlers(int(at.address().Port()))}},
+	}
+	overTCP := asked.protocol
+	if asked.protocol == upgrade {
+		overTCP = http2
+	}
+	if at.tcp != nil {
+		server.Listen = append(server.Listen, fmt.Sprintf("fd/%d", at.tcp.file.Fd()))
+		server.ListenProtocols = append(server.ListenProtocols, []string{protocols[overTCP]})
+	}
+	if at.udp != nil {
+		server.Listen = append(server.Listen, fmt.Sprintf("fdgram/%d", at.udp.file.Fd()))
+		server.ListenProtocols = append(server.ListenProtocols, []string{protocols[http3]})
 	}
 	if !asked.inTheClear {
 		server.TLSConnPolicies = caddytls.ConnectionPolicies{{
-			ALPN:        []string{asked.protocol},
+			ALPN:        []string{overTCP},
 			ProtocolMin: "tls1.3",
 			DefaultSNI:  named,
 			FallbackSNI: named,
@@ -79,7 +84,7 @@ func (asked *settings) server(at *socket) *caddyhttp.Server {
 }
 
 // handlers answer requests with files, always with the whole of them.
-func (asked *settings) handlers(address net.Addr) []json.RawMessage {
+func (asked *settings) handlers(port int) []json.RawMessage {
 	whole := &headers.Handler{
 		Request: &headers.HeaderOps{Delete: []string{"If-*", "Range"}},
 		Response: &headers.RespHeaderOps{
@@ -92,10 +97,10 @@ func (asked *settings) handlers(address net.Addr) []json.RawMessage {
 		module(whole, "handler", "headers"),
 		module(files, "handler", "file_server"),
 	}
-	if asked.overTCP() || !asked.altSvc {
+	if !asked.overQUIC() || !asked.altSvc {
 		return handlers
 	}
-	alternative := fmt.Sprintf(`h3=":%d"`, address.(*net.UDPAddr).Port)
+	alternative := fmt.Sprintf(`h3=":%d"`, port)
 	advertised := &headers.Handler{Response: &headers.RespHeaderOps{
 		HeaderOps: &headers.HeaderOps{Set: http.Header{"Alt-Svc": {alternative}}},
 	}}

@@ -12,7 +12,7 @@ import (
 
 // server is Caddy at work. There is one at a time, because Caddy's state is the process's.
 type server struct {
-	socket  *socket
+	sockets *sockets
 	scratch string // the folder for what Caddy wants to keep
 }
 
@@ -22,7 +22,7 @@ func start(asked settings) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	configuration, err := asked.configure(running.socket)
+	configuration, err := asked.configure(running.sockets)
 	if err == nil {
 		caddy.DefaultStorage = &certmagic.FileStorage{Path: running.scratch}
 		err = caddy.Run(configuration)
@@ -44,7 +44,7 @@ func prepare(asked settings) (*server, error) {
 	}
 	scratch, err := os.MkdirTemp("", "bentpipe-caddy-")
 	if err != nil {
-		return nil, errors.Join(err, opened.file.Close())
+		return nil, errors.Join(err, opened.close())
 	}
 	return &server{opened, scratch}, nil
 }
@@ -54,7 +54,7 @@ func (s *server) stop() error { return errors.Join(caddy.Stop(), s.release()) }
 
 // release gives up what Caddy was given.
 func (s *server) release() error {
-	return errors.Join(s.socket.file.Close(), os.RemoveAll(s.scratch))
+	return errors.Join(s.sockets.close(), os.RemoveAll(s.scratch))
 }
 
 // certificate reads the certificate of CERTS, and its key, as they are.

@@ -50,7 +50,7 @@ func serveFolder(t *testing.T, changes ...string) site {
 			t.Error(err)
 		}
 	})
-	return site{running.socket.address.String()}
+	return site{running.sockets.address().String()}
 }
 
 // client is one that speaks this protocol alone, and trusts the contract's authority. Without a name it asks for the

@@ -12,6 +12,8 @@ const (
 	http1 = "http/1.1"
 	http2 = "h2"
 	http3 = "h3"
+	// upgrade is HTTP/2 whose responses name HTTP/3, at the same port, as an alternative.
+	upgrade = "h2+h3"
 )
 
 // ofHTTP are the test cases that there are over TCP, too.
@@ -43,7 +45,7 @@ func readSettings(variable func(string) string) (settings, error) {
 	if role := variable("ROLE"); role != "server" {
 		return asked, unsupported(fmt.Sprintf("ROLE=%s: Caddy is a server", role))
 	}
-	protocols := []string{http1, http2, http3}
+	protocols := []string{http1, http2, http3, upgrade}
 	if !slices.Contains(protocols, asked.protocol) {
 		return asked, notOneOf("BENTPIPE_ALPN", asked.protocol, protocols)
 	}
@@ -69,8 +71,11 @@ func readSettings(variable func(string) string) (settings, error) {
 	return asked, nil
 }
 
-// overTCP is false of HTTP/3.
+// overTCP is false of HTTP/3 alone.
 func (asked *settings) overTCP() bool { return asked.protocol != http3 }
+
+// overQUIC is true where there is HTTP/3.
+func (asked *settings) overQUIC() bool { return asked.protocol == http3 || asked.protocol == upgrade }
 
 // takeOptions takes those of BENTPIPE_OPTIONS. Each is of one transport, but for tls=on.
 func (asked *settings) takeOptions(options string) error {
@@ -80,7 +85,7 @@ func (asked *settings) takeOptions(options string) error {
 		isOn := value == "on"
 		switch name {
 		case "altsvc":
-			if asked.overTCP() {
+			if asked.protocol != http3 {
 				return unsupported(fmt.Sprintf("option %s: it is of h3, not of %s", option, asked.protocol))
 			}
 			asked.altSvc = isOn

@@ -66,8 +66,8 @@ func TestCongestionControlOfTheSocket(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer at.file.Close()
-		got, err := unix.GetsockoptString(int(at.file.Fd()), unix.IPPROTO_TCP, unix.TCP_CONGESTION)
+		defer at.close()
+		got, err := unix.GetsockoptString(int(at.tcp.file.Fd()), unix.IPPROTO_TCP, unix.TCP_CONGESTION)
 		if err != nil || got != name {
 			t.Errorf("%q: %s, %v: want %s", option, got, err, name)
 		}

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"net"
+	"net/netip"
 	"os"
 	"syscall"
 )
@@ -13,12 +15,51 @@ type socket struct {
 	address net.Addr // with the port that the kernel chose if none was asked for
 }
 
-// open makes the socket of what is asked for.
-func (asked *settings) open() (*socket, error) {
+// sockets are those of what is asked for: of each transport that it is over, at one port.
+type sockets struct {
+	tcp, udp *socket // nil: it is not over that
+}
+
+// open makes them.
+func (asked *settings) open() (*sockets, error) {
+	opened, at := &sockets{}, asked.listen
+	var err error
 	if asked.overTCP() {
-		return asked.openTCP()
+		if opened.tcp, err = asked.openTCP(); err != nil {
+			return nil, err
+		}
+		at = opened.tcp.address.(*net.TCPAddr).AddrPort()
 	}
-	packets, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(asked.listen))
+	if asked.overQUIC() {
+		if opened.udp, err = openUDP(at); err != nil {
+			return nil, errors.Join(err, opened.close())
+		}
+	}
+	return opened, nil
+}
+
+// address is where they listen, all at one port.
+func (opened *sockets) address() netip.AddrPort {
+	if opened.udp != nil {
+		return opened.udp.address.(*net.UDPAddr).AddrPort()
+	}
+	return opened.tcp.address.(*net.TCPAddr).AddrPort()
+}
+
+// close gives them up.
+func (opened *sockets) close() error {
+	var failed error
+	for _, one := range []*socket{opened.tcp, opened.udp} {
+		if one != nil {
+			failed = errors.Join(failed, one.file.Close())
+		}
+	}
+	return failed
+}
+
+// openUDP makes one that takes packets.
+func openUDP(at netip.AddrPort) (*socket, error) {
+	packets, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(at))
 	if err != nil {
 		return nil, err
 	}

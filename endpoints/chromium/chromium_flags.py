@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from page_job import HOST, LATER_VISIT, Job
+from page_job import HOST, LATER_VISIT, UPGRADE, Job
 
 # What a browser does by itself: updates, lists, metrics, guesses.
 _QUIET = (
@@ -26,12 +26,13 @@ _NO_EARLY_DATA = (
     "--force-fieldtrials=QUIC/Enabled/", "--force-fieldtrial-params=QUIC.Enabled:disable_tls_zero_rtt/true",
 )  # fmt: skip
 
+_NO_PORT = 9  # of a server that nothing is asked of
+
 
 def flags(job: Job, profile: Path) -> list[str]:
     """The arguments with which Chromium loads the page of `job`."""
     address = ipaddress.ip_address(job.address)
     shown = f"[{address}]" if address.version == 6 else str(address)
-    quic = ["--enable-quic", f"--origin-to-force-quic-on={HOST}:{job.port}"]
     return [
         "--headless",
         # As root, or in a user namespace, there is no sandbox; the page is our own.
@@ -41,10 +42,19 @@ def flags(job: Job, profile: Path) -> list[str]:
         f"--host-resolver-rules=MAP {HOST} {shown}, MAP * ~NOTFOUND",
         f"--ignore-certificate-errors-spki-list={_key_digest(job.certificates)}",
         *_QUIET,
-        *(quic if job.alpn == "h3" else ["--disable-quic"]),
+        *_of_protocol(job),
         *(_NO_EARLY_DATA if job.testcase == LATER_VISIT else ()),
         "about:blank",
     ]
+
+
+def _of_protocol(job: Job) -> list[str]:
+    """Those of HTTP/3: from the first packet on, when it has been named as an alternative, or not at all."""
+    # Where QUIC is forced on one port of a host, Chromium takes certificates of unknown authorities for all.
+    forced = {"h3": job.port, UPGRADE: _NO_PORT}.get(job.alpn)
+    if forced is None:
+        return ["--disable-quic"]
+    return ["--enable-quic", f"--origin-to-force-quic-on={HOST}:{forced}"]
 
 
 def _key_digest(certificates: Path) -> str:

@@ -132,6 +132,7 @@ class Chromium:
             return
         if answer["status"] != 200:
             one.error = f"status {answer['status']}"
+        one.protocol = answer.get("protocol")
         if (timing := answer.get("timing")) is not None:
             begun = timing["requestTime"]
             one.asked_ns = self._ns(begun + timing["sendStart"] / 1e3)

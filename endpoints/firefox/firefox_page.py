@@ -136,7 +136,7 @@ class Firefox:
             case "network.responseStarted":
                 self._respond(said)
             case "network.responseCompleted":
-                self._finish(said["request"], said["response"]["status"])
+                self._finish(said["request"], said["response"])
             case "network.fetchError":
                 self.page.fail(said["request"]["request"], said["errorText"])
             case "browsingContext.load" if said["url"] == self._document:
@@ -152,13 +152,14 @@ class Firefox:
         if one is not None and (self._job.alpn, self._job.scheme) == ("http/1.1", "https"):
             one.first_byte_ns = said["timestamp"] * 1_000_000
 
-    def _finish(self, request: dict[str, Any], status: int) -> None:
+    def _finish(self, request: dict[str, Any], response: dict[str, Any]) -> None:
         name, timing = request["request"], request["timings"]
         one = self.page.of(name)
         if one is None:
             return
-        if status != 200:
-            one.error = f"status {status}"
+        if response["status"] != 200:
+            one.error = f"status {response['status']}"
+        one.protocol = response.get("protocol")
         one.asked_ns, first, last = (
             # Firefox says 0 of what it does not know.
             round((timing["timeOrigin"] + timing[moment]) * 1e6) if timing[moment] else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from page_job import FIRST_VISIT, HOST, LATER_VISIT, Job, Refusal
+from page_job import FIRST_VISIT, HOST, LATER_VISIT, UPGRADE, Job, Refusal
 
 Setting = bool | int | str
 
@@ -78,8 +78,10 @@ def _settings(job: Job) -> dict[str, Setting]:
         **_QUIET,
         # The server's name is known without DNS.
         "network.dns.forceResolve": job.address,
-        "network.http.http2.enabled": job.alpn == "h2",
-        "network.http.http3.enable": job.alpn == "h3",
+        "network.http.http2.enabled": job.alpn in ("h2", UPGRADE),
+        "network.http.http3.enable": job.alpn in ("h3", UPGRADE),
+        # Of certificates of an authority of our own.
+        "network.http.http3.disable_when_third_party_roots_found": False,
         # Times as they are, not rounded against those who spy.
         "privacy.reduceTimerPrecision": False,
         "remote.network.maxTotalDataSize": BODY_BYTES,
@@ -87,7 +89,6 @@ def _settings(job: Job) -> dict[str, Setting]:
     if job.alpn == "h3":
         wanted |= {
             "network.http.http3.alt-svc-mapping-for-testing": f"{HOST};h3=:{job.port}",
-            "network.http.http3.disable_when_third_party_roots_found": False,
             "network.http.http3.enable_0rtt": job.testcase != FIRST_VISIT,
             # No connection of TCP beside that of QUIC where the first answer takes long.
             "network.http.http3.parallel_fallback_conn_limit": 0,

@@ -14,6 +14,7 @@ function request(values: Partial<PageRequest>): PageRequest {
     bytes: 50,
     initiator: "/",
     urgency: 1,
+    protocol: null,
     asked_s: null,
     first_byte_s: null,
     last_byte_s: null,

@@ -58,6 +58,14 @@ class TestBrowser:
                 assert one["rs_s"] < one["speed_index_s"]
                 assert 2 <= len(asked["film"]) <= 24
 
+    def test_a_page_goes_over_to_http3_when_it_is_told_of_it(self, bentpipe: Command, browser: str) -> None:
+        words = ["--scenario", "leo-tum", "--workload", "page:kosek", "--protocol", "h2+h3"]
+        (record,) = load(bentpipe, browser, *words, "--client", browser, "--server", "caddy")
+        assert (record["outcome"], record["detail"], record["stray_packets"]) == ("ok", "", 0)
+        asked = json.loads((Path("A/trials") / record["trial"] / "requests.json").read_text())
+        over = [one["protocol"] for one in sorted(asked["requests"], key=lambda one: one["asked_s"])]
+        assert over[0] == "h2" and over[-1] == "h3" and set(over) == {"h2", "h3"}
+
     def test_a_page_comes_in_the_clear(self, bentpipe: Command, browser: str) -> None:
         pair = ["--client", f"{browser}:tls=off", "--server", "caddy:tls=off"]
         words = ["--scenario", "goodput", "--workload", "page:api:h1"]

@@ -87,7 +87,7 @@ impl FinishedTrial {
             let verdict = &self.measured().verdict;
             let said = &verdict.client.requests;
             if let Some(mut requests) = PageRequests::new(job.measured(), said, start) {
-                requests.film = verdict.drawing.film_since(start);
+                requests.complete(&verdict.drawing, start);
                 requests.write(&job.folder.join(REQUESTS))?;
             }
         }

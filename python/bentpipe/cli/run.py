@@ -37,10 +37,11 @@ from bentpipe.runs.run_folder import RunFolder
 from bentpipe.stacks import catalogue, proxies, tunnels
 from bentpipe.stacks.patience import silence_s
 from bentpipe.testbed import EMU, TESTBEDS
+from bentpipe.workload.http import UPGRADE
 
 DEFAULT_CAMPAIGN = "demo"
 # Who loads pages, by their ALPN, where nobody is named.
-PAGE_STACKS = {"h3": "noq", "h2": "linux", "http/1.1": "linux"}
+PAGE_STACKS = {"h3": "noq", "h2": "linux", "http/1.1": "linux"}  # none has an upgrade at both ends
 
 
 @dataclass(frozen=True)
@@ -244,6 +245,11 @@ def _with_http(plan: campaign.Plan) -> campaign.Plan:
         raise UsageError(
             "--workload: pages and files are of different stacks",
             "name those that are to have them: --client noq,linux --server noq,linux",
+        )
+    if UPGRADE in spoken:
+        raise UsageError(
+            f"--protocol {UPGRADE}: browsers alone load pages so, in real time",
+            "add --testbed emu --client chromium,firefox --server caddy",
         )
     speak = campaign.unique([PAGE_STACKS[alpn] for alpn in spoken if alpn])
     return replace(plan, clients=speak, servers=speak, pairs="self")

@@ -14,7 +14,7 @@ from bentpipe.contract.stack_pair import StackPair, TrialRequest
 from bentpipe.stacks.model import TRANSPORTS, Stack
 from bentpipe.workload import TESTCASES, Workload
 from bentpipe.workload.frames import FrameViewing
-from bentpipe.workload.http import VERSIONS, HttpWorkload
+from bentpipe.workload.http import UPGRADE, VERSIONS, HttpWorkload
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,8 @@ def _workloads(stack: Stack, name: str, case: CaseCheck) -> list[Workload]:
     found: list[Workload] = []
     for moved in (workload.parse(text, name) for text in case.workloads):
         if isinstance(moved, HttpWorkload):
-            spoken = set(stack.alpn) & set(TESTCASES[name].protocols)
+            # Browsers alone know what an upgrade is, and they are not of virtual time.
+            spoken = set(stack.alpn) & set(TESTCASES[name].protocols) - {UPGRADE}
             found += [moved.over(version) for version, alpn in VERSIONS.items() if alpn in spoken]
         else:
             found.append(moved)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from bentpipe.errors import UsageError
 from bentpipe.schema.bundle import BundleLiveStream
-from bentpipe.workload.http import DEFAULT_VERSION, TITLES, VERSIONS, HttpWorkload, check
+from bentpipe.workload.http import DEFAULT_VERSION, TITLES, UPGRADE, VERSIONS, HttpWorkload, check
 from bentpipe.workload.model import Kind
 from bentpipe.workload.testcase import TestCase
 from bentpipe.workload.units import milliseconds, shown_time
@@ -87,4 +87,8 @@ def parse(name: str, value: str, where: str, flows: tuple[str, ...]) -> LiveSess
     return LiveSession(http or DEFAULT_VERSION, lasts_ms, flows=flows)
 
 
-KIND = Kind((TESTCASE,), parse, {TESTCASE: TestCase(protocols=tuple(VERSIONS.values()))})
+KIND = Kind(
+    (TESTCASE,),
+    parse,
+    {TESTCASE: TestCase(protocols=tuple(alpn for alpn in VERSIONS.values() if alpn != UPGRADE))},
+)

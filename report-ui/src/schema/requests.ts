@@ -30,6 +30,8 @@ export type PageRequest = {
   initiator: string | null;
   /** 0 to 7, the lowest first (RFC 9218, section 4.1). */
   urgency: number;
+  /** The application protocol that it came over, by its ALPN, where a browser says. Null nobody says: that of the trial. */
+  protocol: string | null;
   /** When a connection took the request. Null none did. */
   asked_s: number | null;
   /** When the response began, its head included. Null it never did. */

@@ -130,9 +130,11 @@ impl HopDecoder<'_> {
         of_tcp.finish(&mut recording);
         let found = recording.connections.into_iter();
         let connections = found.map(|it| Connection::of_senders(it, fate));
-        connections
+        let mut connections: Vec<_> = connections
             .map(|it| DecodedConnection::of(it, epoch))
-            .collect()
+            .collect();
+        connections.sort_by_key(|it| it.connection.start); // of one flow both QUIC and TCP
+        connections
     }
 
     fn path(&self, way: Direction) -> Path {

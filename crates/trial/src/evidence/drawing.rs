@@ -59,6 +59,8 @@ pub struct Picture {
 pub struct Drawing {
     /// When it drew what.
     pub moments: Moments,
+    /// For each request the protocol that it came over, by its ALPN. Empty: it does not say.
+    protocols: Vec<Option<String>>,
     /// What was to be seen, in order.
     film: Vec<Picture>,
 }
@@ -74,6 +76,15 @@ impl Drawing {
             picture.at_ns = picture.at_ns.saturating_sub(zero_ns);
         }
         Ok(said)
+    }
+
+    /// The protocol that each of the last `count` requests came over; None where it does not say.
+    #[must_use]
+    pub fn protocols_of_last(&self, count: usize) -> Vec<Option<String>> {
+        let of_earlier = self.protocols.len().saturating_sub(count);
+        let mut said = self.protocols[of_earlier..].to_vec();
+        said.resize(count, None);
+        said
     }
 
     /// What was to be seen, in seconds since `start`.

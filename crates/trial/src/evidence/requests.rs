@@ -8,6 +8,7 @@ use bentpipe_endpoint::LiveStream;
 use bentpipe_endpoint::contract::RequestReport;
 use bentpipe_units::Time;
 
+use super::Drawing;
 use crate::job::{FlowJob, PageResource};
 use crate::numbers::seconds;
 use crate::schema::{PageRequest, PageRequests};
@@ -61,6 +62,15 @@ impl PageRequests {
         })
     }
 
+    /// Adds what a browser alone says.
+    pub fn complete(&mut self, drawing: &Drawing, start: Time) {
+        self.film = drawing.film_since(start);
+        let protocols = drawing.protocols_of_last(self.requests.len());
+        for (request, protocol) in self.requests.iter_mut().zip(protocols) {
+            request.protocol = protocol;
+        }
+    }
+
     /// Writes them to `path`.
     pub fn write(&self, path: &Path) -> io::Result<()> {
         let mut text = serde_json::to_vec_pretty(self)?;
@@ -84,6 +94,7 @@ fn request(
         bytes: resource.bytes,
         initiator: resource.initiator.and_then(|it| paths.get(it).cloned()),
         urgency: resource.urgency,
+        protocol: None,
         asked_s: report.asked_ns.map(since),
         first_byte_s: report.first_byte_ns.map(since),
         last_byte_s: report.last_byte_ns.filter(|_| is_whole).map(since),
@@ -134,9 +145,9 @@ mod tests {
         let all = PageRequests::new(&flow(), &reports, start).expect("a page that is reported on");
         let expected = json!({"format": 2, "film": [], "requests": [
             {"path": "/0-400.html", "type": "document", "bytes": 400, "initiator": null, "urgency": 1,
-                "asked_s": 0.0, "first_byte_s": 1.0, "last_byte_s": 2.0},
+                "protocol": null, "asked_s": 0.0, "first_byte_s": 1.0, "last_byte_s": 2.0},
             {"path": "/1-50.js", "type": "script", "bytes": 50, "initiator": "/0-400.html",
-                "urgency": 1, "asked_s": 2.5, "first_byte_s": null, "last_byte_s": null},
+                "urgency": 1, "protocol": null, "asked_s": 2.5, "first_byte_s": null, "last_byte_s": null},
         ]});
         assert_eq!(serde_json::to_value(&all).expect("JSON"), expected);
     }

@@ -43,6 +43,9 @@ pub struct PageRequest {
     pub initiator: Option<String>,
     /// 0 to 7, the lowest first (RFC 9218, section 4.1).
     pub urgency: u8,
+    /// The application protocol that it came over, by its ALPN, where a browser says. Null: nobody
+    /// says: that of the trial.
+    pub protocol: Option<String>,
     /// When a connection took the request. Null: none did.
     pub asked_s: Option<f64>,
     /// When the response began, its head included. Null: it never did.

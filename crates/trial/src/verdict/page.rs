@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use bentpipe_analysis::connection::{Frame, Kind as PacketKind, Packet};
+use bentpipe_analysis::connection::{Frame, Kind as PacketKind, Packet, Protocol};
 use bentpipe_analysis::metrics::arrivals;
 use bentpipe_endpoint::HTTP1_CONNECTIONS;
 use bentpipe_endpoint::contract::RequestReport;
@@ -37,6 +37,8 @@ pub const KIND: Kind = Kind {
     ],
 };
 
+/// HTTP/2 whose responses name HTTP/3 as an alternative (contract, section 3).
+const UPGRADE: &str = "h2+h3";
 const TOO_EARLY: &str = "expected a ticket and no early data; saw a request in 0-RTT";
 
 /// Whether the client says how it drew the page: then it goes by its own rules (contract, section 3).
@@ -77,6 +79,24 @@ fn connections(setup: &FlowSetup, carried: &[u64], bytes: u64) -> Result<(), Pro
     Err(ProofFailure::Other(format!(
         "expected {expected}, saw {seen} that carry anything"
     )))
+}
+
+/// Whether a page that is upgraded began over TCP, and came whole over all connections together.
+fn upgraded(seen: &[DecodedConnection], bytes: u64) -> Result<(), ProofFailure> {
+    let carrying = || seen.iter().filter(|it| !carried([*it]).is_empty());
+    let first = carrying().next().map(|it| it.connection.protocol);
+    if first != Some(Protocol::Tcp) {
+        return Err(other(
+            "expected a page that begins over TCP; its first reply did not come over it".to_owned(),
+        ));
+    }
+    let sum: u64 = carried(seen).iter().sum();
+    if sum < bytes {
+        return Err(other(format!(
+            "expected {bytes} bytes over all connections, saw {sum}"
+        )));
+    }
+    Ok(())
 }
 
 /// Whether a request went in a 0-RTT packet, and not just what HTTP/3 says first.
@@ -172,6 +192,9 @@ impl Verifier for Visit {
         said: &[RequestReport],
     ) -> Result<(), ProofFailure> {
         let seen = &hops[0].connections;
+        if setup.flow().alpn == UPGRADE {
+            return upgraded(seen, setup.size_bytes());
+        }
         if *self == Self::First {
             return connections(setup, &carried(seen), setup.size_bytes());
         }

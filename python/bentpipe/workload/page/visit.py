@@ -19,7 +19,7 @@ import msgspec
 
 from bentpipe.errors import UsageError, one_of
 from bentpipe.schema.bundle import BundleResource
-from bentpipe.workload.http import DEFAULT_VERSION, TITLES, VERSIONS, HttpWorkload
+from bentpipe.workload.http import DEFAULT_VERSION, TITLES, UPGRADE, VERSIONS, HttpWorkload
 from bentpipe.workload.model import Kind
 from bentpipe.workload.page import catalogue
 from bentpipe.workload.page.content import NAMING, PageContent, empty_document
@@ -68,6 +68,10 @@ class PageVisit(HttpWorkload):
     visit: str = FIRST  # a key of VISITS
 
     def __post_init__(self) -> None:
+        if self.http == UPGRADE and self.is_later:
+            raise UsageError(
+                f"{self.own}: pages have an upgrade on a first visit alone", "leave out what the visit is"
+            )
         if self.http != "h3" and self.testcase == "page-zerortt":
             raise UsageError(
                 f"{self.own}: pages have early data over HTTP/3 alone",
@@ -233,7 +237,9 @@ KIND = Kind(
     {
         TESTCASE: TestCase(protocols=_PROTOCOLS),
         # Of several connections at one time the first has the ticket.
-        "page-resumption": TestCase(least=2, connections=2, protocols=_PROTOCOLS),
+        "page-resumption": TestCase(
+            least=2, connections=2, protocols=tuple(alpn for alpn in _PROTOCOLS if alpn != UPGRADE)
+        ),
         "page-zerortt": TestCase(least=2, connections=2, before=1.0, protocols=(VERSIONS["h3"],)),
     },
 )
