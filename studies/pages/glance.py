@@ -72,7 +72,7 @@ def _operators(runs: PageRuns) -> Iterator[str]:
     plain = [one for one in here if "trains" not in one.key.server and not orbit(one).startswith("starlink")]
     for proxies, words in ((True, "behind proxies"), (False, "past them")):
         mine = [one for one in plain if has_proxies(one) == proxies or http(one) == TITLES["h3"]]
-        times = {version: _times(mine, version) for version in TITLES.values()}
+        times = {TITLES[version]: _times(mine, TITLES[version]) for version in ("h1", "h2", "h3")}
         if all(times.values()):
             shown = [f"{name} {_range(times[name])}" for name in sorted(times, key=lambda it: min(times[it]))]
             yield f"Over operators' GEO links, TCP {words}, the soonest first: {', '.join(shown)}."

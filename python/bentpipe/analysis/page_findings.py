@@ -15,6 +15,7 @@ from bentpipe.analysis import page_packets
 from bentpipe.analysis.page_packets import ConnectionPackets
 from bentpipe.runs.records import Record
 from bentpipe.schema.requests import PageRequest
+from bentpipe.workload.http import UPGRADE
 from bentpipe.workload.page.visit import PageVisit
 
 # A new connection of TCP and TLS needs two round trips before a request, one of QUIC needs one.
@@ -23,6 +24,8 @@ _SERIAL_ROUND_TRIPS = 1.5
 _WORTH_SAYING = 0.05
 # What HTTP/2 and HTTP/3 say of themselves on a connection that carries no response takes less, in bytes.
 _NO_RESPONSE = 600
+# As many connections may carry responses, by the ALPN.
+_MOST_CONNECTIONS = {"http/1.1": 6, UPGRADE: 2}
 _NO_TRACE = "there is no trace of it that can be read"
 
 
@@ -85,7 +88,7 @@ def _connections(page: PageEvidence) -> PageFinding:
         return _said(rule, "not_sure", _NO_TRACE)
     carrying = [one for one in page.connections if one.response_bytes >= _NO_RESPONSE]
     unused = len(page.connections) - len(carrying)
-    most = 6 if page.record.alpn == "http/1.1" else 1
+    most = _MOST_CONNECTIONS.get(page.record.alpn or "", 1)
     flaws = []
     if len(carrying) > most:
         flaws.append(f"responses came over {len(carrying)} connections, where {most} would do")
@@ -107,6 +110,8 @@ def _head_of_line(page: PageEvidence) -> PageFinding:
     if not held:
         return _said(rule, "no", "nothing that had come waited for what was missing before it")
     what = "stream" if page.record.transport == "quic" else "connection"
+    if page.record.alpn == UPGRADE:
+        what = "connection or stream"
     most = max(one.most_bytes for one in held)
     waited = f"up to {most / 1000:.0f} kB that had come waited for others of their {what}"
     text = f"for {total_s:.2f} s in all, {waited}"

@@ -104,11 +104,17 @@ def _entry(loaded: LoadedPage, one: PageRequest, asked_s: float, is_first: bool)
     }
 
 
+def _http(loaded: LoadedPage, one: PageRequest) -> str:
+    """The version of HTTP that a resource came over."""
+    alpn = one.protocol or loaded.alpn
+    return _HTTP.get(alpn, alpn)
+
+
 def _request(loaded: LoadedPage, one: PageRequest) -> dict[str, Any]:
     return {
         "method": "GET",
         "url": _url(one.path),
-        "httpVersion": _HTTP.get(loaded.alpn, loaded.alpn),
+        "httpVersion": _http(loaded, one),
         "cookies": [],
         "headers": [],
         "queryString": [{"name": name, "value": value} for name, value in _query(one.path)],
@@ -123,7 +129,7 @@ def _response(loaded: LoadedPage, one: PageRequest) -> dict[str, Any]:
     answer: dict[str, Any] = {
         "status": 200 if is_whole else 0,
         "statusText": "OK" if is_whole else "",
-        "httpVersion": _HTTP.get(loaded.alpn, loaded.alpn),
+        "httpVersion": _http(loaded, one),
         "cookies": [],
         "headers": [],
         "content": {"size": size, "mimeType": _MEDIA_TYPES.get(one.type, _MEDIA_TYPES["other"])},
