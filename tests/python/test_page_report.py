@@ -142,9 +142,8 @@ def test_packets_of_other_flows_and_hops_are_not_marked(bentpipe: Command) -> No
 
 def test_a_har_has_what_other_tools_ask_for(tmp_path: Path) -> None:
     """Its required keys are there (HAR 1.2), and its times add up."""
-    loaded = LoadedPage(
-        "p", "noq", "1.0", "h2", datetime(2000, 1, 1, tzinfo=UTC), dcl_s=2.2, plt_s=None, requests=REQUESTS
-    )
+    began = datetime(2000, 1, 1, tzinfo=UTC)
+    loaded = LoadedPage("p", "noq", "1.0", "h2", began, dcl_s=2.2, plt_s=None, requests=REQUESTS)
     log = written(loaded)["log"]
     assert {"version", "creator", "entries"} <= log.keys()
     assert log["pages"][0]["pageTimings"] == {"onContentLoad": 2200.0, "onLoad": -1}
@@ -153,6 +152,11 @@ def test_a_har_has_what_other_tools_ask_for(tmp_path: Path) -> None:
         assert {"startedDateTime", "time", "request", "response", "cache", "timings"} <= one.keys()
         assert one["time"] == pytest.approx(sum(max(step, 0) for step in one["timings"].values()))
         assert one["request"]["httpVersion"] == one["response"]["httpVersion"] == "HTTP/2"
+    over = [msgspec.structs.replace(one, protocol="h3") for one in REQUESTS]
+    upgraded = written(
+        LoadedPage("p", "chromium", "1.0", "h2+h3", began, dcl_s=2.2, plt_s=None, requests=over)
+    )
+    assert {one["response"]["httpVersion"] for one in upgraded["log"]["entries"]} == {"HTTP/3"}
     document, script, *_ = log["entries"]
     assert document["startedDateTime"] == "2000-01-01T00:00:00.000000Z"
     assert (document["timings"]["connect"], document["timings"]["wait"]) == (600.0, 600.0)
