@@ -152,7 +152,7 @@ def test_a_har_has_what_other_tools_ask_for(tmp_path: Path) -> None:
         assert {"startedDateTime", "time", "request", "response", "cache", "timings"} <= one.keys()
         assert one["time"] == pytest.approx(sum(max(step, 0) for step in one["timings"].values()))
         assert one["request"]["httpVersion"] == one["response"]["httpVersion"] == "HTTP/2"
-    over = [msgspec.structs.replace(one, protocol="h3") for one in REQUESTS]
+    over = tuple(msgspec.structs.replace(one, protocol="h3") for one in REQUESTS)
     upgraded = written(
         LoadedPage("p", "chromium", "1.0", "h2+h3", began, dcl_s=2.2, plt_s=None, requests=over)
     )
