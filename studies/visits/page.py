@@ -22,7 +22,8 @@ is *resumed* it has a session ticket; on one that is *early* its first request g
 handshake is over; what is *cached* it does not ask for
 ([rules](../../docs/reference/pages.md#visits)). With a ticket comes what else a stack keeps: noq and quinn
 have the server's address token, so that it may answer at once with more than three times what it got. In
-virtual time, with real stacks; without losses, so that a trial repeats."""
+virtual time, with real stacks, and without losses, so that a trial repeats; browsers are in real time,
+medians of three."""
 _TABLE = """Seconds from the client's first packet until the response begins, and until all is there (RS /
 PLT); and how many requests that takes without a cache and with one."""
 _HEAD = ("page", "requests", "HTTP", "client → server", *VISITS)
