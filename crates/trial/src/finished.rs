@@ -107,11 +107,9 @@ impl FinishedTrial {
     pub(crate) fn start(&self, job: &Job) -> Option<Time> {
         let testcase = job.measured().testcase_facts;
         if testcase.has_two_connections() {
-            let here = &self.measured().hops[0];
-            let measured = here.measured(testcase);
-            let complete = measured.iter().map(|it| it.start()).min();
             // One whose handshake never came to its end began all the same.
-            return complete.or(here.earlier_and_later().1.first().map(|it| it.start()));
+            let (_, later) = self.measured().hops[0].earlier_and_later();
+            return later.iter().map(|it| it.start()).min();
         }
         let lifetime = self.observation.as_ref().map(|it| &it.flows[0]);
         Some(lifetime.and_then(|it| it.first_sent).unwrap_or(Time::ZERO))

@@ -22,11 +22,14 @@ from bentpipe.workload.page.visit import PageVisit
 _SERIAL_ROUND_TRIPS = 1.5
 # Of a page load time: to wait for less is not worth a word.
 _WORTH_SAYING = 0.05
-# What HTTP/2 and HTTP/3 say of themselves on a connection that carries no response takes less, in bytes.
-_NO_RESPONSE = 600
+# What HTTP/2 says of itself on a connection that carries no response takes less, in bytes.
+_RESPONSE_BYTES = {"h2": 600, UPGRADE: 600}
+# In seconds: a program's own time is no small part of a shorter round trip.
+_SHORTEST_RTT_S = 0.01
 # As many connections may carry responses, by the ALPN.
 _MOST_CONNECTIONS = {"http/1.1": 6, UPGRADE: 2}
-_NO_TRACE = "there is no trace of it that can be read"
+_NO_RTT = "the round trip to the server is not known, or too short to tell"
+_NO_TRACE = "there is no analysis of its trace, or the trace cannot be read"
 
 
 @dataclass(frozen=True)
@@ -48,10 +51,10 @@ class PageEvidence:
     connections: Sequence[ConnectionPackets] | None  # None: not known
 
     @property
-    def rtt_s(self) -> float | None:
-        """The path's round trip, in seconds."""
+    def has_path_rtt(self) -> bool:
+        """Whether the round trip of the client's hop is that of the path, and long enough to tell by."""
         rtt_ms = self.record.rtt_min_ms
-        return None if rtt_ms is None else rtt_ms / 1e3
+        return not self.record.proxies and rtt_ms is not None and rtt_ms / 1e3 >= _SHORTEST_RTT_S
 
 
 def of_trial(folder: Path, record: Record, requests: Sequence[PageRequest]) -> list[PageFinding]:
@@ -71,22 +74,23 @@ def of_page(page: PageEvidence) -> list[PageFinding]:
 
 def _handshake(page: PageEvidence) -> PageFinding:
     rule = "handshake_in_series"
-    asked_s, rtt_s = page.requests[0].asked_s, page.rtt_s
-    if asked_s is None or not rtt_s:
-        return _said(rule, "not_sure", "when the first request left, or the RTT, is not known")
+    asked_s, rtt_ms = page.requests[0].asked_s, page.record.rtt_min_ms
+    if asked_s is None or rtt_ms is None or not page.has_path_rtt:
+        return _said(rule, "not_sure", f"when the first request left is not known, or {_NO_RTT}")
+    rtt_s = rtt_ms / 1e3
     round_trips = asked_s / rtt_s
     text = f"the first request left after {asked_s:.2f} s, {round_trips:.1f} round trips of {rtt_s:.3f} s"
     if round_trips < _SERIAL_ROUND_TRIPS:
         return _said(rule, "no", text)
-    why = ": TCP's handshake comes before that of TLS" if page.record.transport == "tcp" else ""
-    return _said(rule, "yes", text + why)
+    return _said(rule, "yes", text)
 
 
 def _connections(page: PageEvidence) -> PageFinding:
     rule = "connections_not_reused"
-    if page.connections is None:
+    if not page.connections:
         return _said(rule, "not_sure", _NO_TRACE)
-    carrying = [one for one in page.connections if one.response_bytes >= _NO_RESPONSE]
+    least = _RESPONSE_BYTES.get(page.record.alpn or "", 1)
+    carrying = [one for one in page.connections if one.response_bytes >= least]
     unused = len(page.connections) - len(carrying)
     most = _MOST_CONNECTIONS.get(page.record.alpn or "", 1)
     flaws = []
@@ -102,8 +106,8 @@ def _connections(page: PageEvidence) -> PageFinding:
 def _head_of_line(page: PageEvidence) -> PageFinding:
     rule = "head_of_line_blocking"
     plt_s = page.record.plt_s
-    if page.connections is None or plt_s is None:
-        why = _NO_TRACE if page.connections is None else "the page did not come whole"
+    if not page.connections or plt_s is None:
+        why = "the page did not come whole" if page.connections else _NO_TRACE
         return _said(rule, "not_sure", why)
     held = [hold for one in page.connections for hold in one.holds]
     total_s = sum(end - begin for begin, end in _united([(one.begin_s, one.end_s) for one in held]))
@@ -122,11 +126,16 @@ def _priorities(page: PageEvidence) -> PageFinding:
     rule = "priorities_not_kept"
     if page.record.lcp_s is not None:
         return _said(rule, "not_sure", "a browser chooses urgencies by itself")
-    if not page.rtt_s:
-        return _said(rule, "not_sure", "the RTT is not known")
-    before = dict(_overtaken(page.requests, page.rtt_s))
+    rtt_ms = page.record.rtt_max_ms  # with what waited in queues
+    if rtt_ms is None or not page.has_path_rtt:
+        return _said(rule, "not_sure", _NO_RTT)
+    before = dict(_overtaken(page.requests, rtt_ms / 1e3))
     if not before:
         return _said(rule, "no", "nothing came whole before what was more urgent and asked for in time")
+    if not page.connections:
+        return _said(rule, "not_sure", _NO_TRACE)
+    if any(one.holds for one in page.connections):
+        return _said(rule, "not_sure", "packets were lost, which holds up what is urgent, too")
     first, urgent = next(iter(before.items()))
     paths = {one.path: one for one in page.requests}
     example = f"{first} (urgency {paths[first].urgency}) before {urgent} ({paths[urgent].urgency})"

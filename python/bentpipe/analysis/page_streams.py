@@ -61,8 +61,7 @@ def of_requests(folder: Path, requests: Sequence[PageRequest]) -> list[StreamPac
 
 def _connection(analysis: traces.Analysis) -> int | None:
     """The connection of the trial's first flow that its page came over: on a later visit the last one."""
-    own = [one.connection for one in analysis.summary.connections if one.client.startswith(traces.FIRST_FLOW)]
-    return max(own, default=None)
+    return max((one.connection for one in analysis.of_first_flow()), default=None)
 
 
 def _matched(

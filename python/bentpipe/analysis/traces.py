@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from bentpipe.analysis.plots.table import Side
 
 PROGRAM = "bentpipe-trace"
-FIRST_FLOW = "192.0.2.1:"  # where the client of a trial's first flow is, which is the one that is measured
+# Where the client of a trial's first flow is, which is the one that is measured: over IPv4, over IPv6.
+_FIRST_FLOW = ("192.0.2.1:", "[2001:db8:1::1]:")
 
 ANALYSIS_ALONE = "in virtual time it can be had again: the page of its cell in the report has the command"
 _VISIBLE = 0.05  # of a transfer: a shorter span is hardly seen in a figure
@@ -101,14 +102,17 @@ class Analysis:
         if not known:
             raise BentpipeError(*with_hint("; ".join(self.summary.errors)))
         if number is None:
-            first = FIRST_FLOW if self.trial is not None else ""
-            own = [one for one in known if one.client.startswith(first)]
+            own = self.of_first_flow() if self.trial is not None else known
             return max(own or known, key=lambda one: (one.packets, -one.connection))
         for one in known:
             if one.connection == number:
                 return one
         last = max(one.connection for one in known)
         raise UsageError(f"--connection: there is no connection {number}", f"give a number from 0 to {last}")
+
+    def of_first_flow(self) -> list[Connection]:
+        """The connections of a trial's first flow."""
+        return [one for one in self.summary.connections if one.client.startswith(_FIRST_FLOW)]
 
     @property
     def other_hops(self) -> list[Path]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from pyarrow import ArrowException
 
 from bentpipe import workload
 from bentpipe.analysis import page_findings, page_requests, page_streams
@@ -48,7 +49,10 @@ def waterfall(run: Path, record: Record | None) -> dict[str, Any] | None:
 def _findings(folder: Path, record: Record, requests: Sequence[PageRequest]) -> list[dict[str, Any]]:
     if not isinstance(workload.known(record.workload), PageVisit):
         return []
-    return [asdict(one) for one in page_findings.of_trial(folder, record, requests)]
+    try:
+        return [asdict(one) for one in page_findings.of_trial(folder, record, requests)]
+    except (BentpipeError, ArrowException):
+        return []  # the section of the trace says what is wrong with its analysis
 
 
 def _has_streams(record: Record) -> bool:

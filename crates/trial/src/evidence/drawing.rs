@@ -13,6 +13,10 @@ use crate::schema::FilmFrame;
 /// The moments of a page in a browser, in nanoseconds of the trial; null for what it does not say.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "the contract's names, with their unit"
+)]
 pub struct Moments {
     /// First contentful paint.
     pub first_paint_ns: Option<u64>,

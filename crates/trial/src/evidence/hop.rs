@@ -39,11 +39,7 @@ impl HopObservation {
     /// of TCP all behind the first.
     pub(crate) fn measured(&self, facts: TestCaseFacts) -> Vec<&DecodedConnection> {
         if facts.has_two_connections() {
-            let (_, mut later) = self.earlier_and_later();
-            later.retain(|it| it.establishment.complete);
-            let most = if are_tcp(&later) { usize::MAX } else { 1 };
-            later.truncate(most);
-            return later;
+            return self.carried_later();
         }
         self.carrying()
     }
@@ -53,9 +49,21 @@ impl HopObservation {
     pub(crate) fn earlier_and_later(&self) -> (Vec<&DecodedConnection>, Vec<&DecodedConnection>) {
         let all = self.connections.iter();
         match all.clone().filter_map(first_arrival).min() {
-            Some(at) => all.partition(|it| it.connection.start.cast_signed() <= at),
-            None => (all.clone().take(1).collect(), all.skip(1).collect()), // nothing came, or it cannot be read
+            Some(at) => all.partition(|it| it.connection.start.cast_signed() < at),
+            None if self.is_readable => (all.collect(), Vec::new()), // nothing came
+            None => (all.clone().take(1).collect(), all.skip(1).collect()),
         }
+    }
+
+    /// The later connections that were completed: of TCP all, else one. Those that carry nothing, which a browser may have
+    /// opened and not used, come last.
+    pub(crate) fn carried_later(&self) -> Vec<&DecodedConnection> {
+        let (_, mut later) = self.earlier_and_later();
+        later.retain(|it| it.establishment.complete);
+        later.sort_by_key(|it| first_arrival(it).is_none());
+        let most = if are_tcp(&later) { usize::MAX } else { 1 };
+        later.truncate(most);
+        later
     }
 
     /// The connections of a hop between proxies: TCP's are the client's, one for one; how many of QUIC a proxy has is its

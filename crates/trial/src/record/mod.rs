@@ -145,9 +145,12 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
     let (goodput_bps, efficiency) = goodput(bytes, times.transfer_s, rate);
     let limit_s = facts.limit_s;
     let connections = here.completed();
-    let second = match testcase.has_two_connections() {
-        true => measured.first(),
-        false => connections.as_ref().and_then(|all| all.get(1)),
+    // Browsers open some that they do not use.
+    let largest = measured.iter().max_by_key(|it| it.connection.packets.len());
+    let second = if testcase.has_two_connections() {
+        largest
+    } else {
+        connections.as_ref().and_then(|all| all.get(1))
     };
     let passed = observation.map(|it| it.on_links()[job.satellite_link_hop()]);
     let (step, received_bytes) = received(job, observation.zip(start));
@@ -174,9 +177,7 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
             .map(|(limit, completion)| limit / completion),
         connections: connections.as_ref().map(|all| all.len() as u64),
         resumed: second.and_then(|it| it.establishment.resumed),
-        zero_rtt_bytes: measured
-            .first()
-            .and_then(|it| it.establishment.zero_rtt_bytes),
+        zero_rtt_bytes: largest.and_then(|it| it.establishment.zero_rtt_bytes),
         virtual_s: observation.map_or(0.0, |it| seconds(it.end.as_nanos())),
         wall_s: wall.as_secs_f64(),
         cpu_client_s: flow.exits[client].cpu.as_secs_f64(),

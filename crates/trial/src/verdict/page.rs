@@ -1,5 +1,6 @@
 //! The verification of pages: every resource is whole, and came over as many connections as the protocol has.
 
+use std::cmp::Reverse;
 use std::io;
 use std::time::Duration;
 
@@ -8,6 +9,8 @@ use bentpipe_analysis::metrics::arrivals;
 use bentpipe_endpoint::HTTP1_CONNECTIONS;
 use bentpipe_endpoint::contract::RequestReport;
 use bentpipe_wire::quic::{End, PacketType};
+
+use bentpipe_units::Time;
 
 use super::files;
 use super::resumption::{early, resumed};
@@ -39,7 +42,7 @@ pub const KIND: Kind = Kind {
 
 /// HTTP/2 whose responses name HTTP/3 as an alternative (contract, section 3).
 const UPGRADE: &str = "h2+h3";
-const TOO_EARLY: &str = "expected a ticket and no early data; saw a request in 0-RTT";
+const TOO_EARLY: &str = "expected a ticket and no early data; saw a request in it";
 
 /// Whether the client says how it drew the page: then it goes by its own rules (contract, section 3).
 fn is_browser(setup: &FlowSetup) -> bool {
@@ -111,6 +114,32 @@ fn asks_early(second: &DecodedConnection) -> bool {
     frames.any(|it| matches!(it, Frame::Stream { id, .. } if id.is_multiple_of(4)))
 }
 
+/// Whether nothing was asked for in early data, of QUIC or of TLS.
+fn not_early(of: &DecodedConnection) -> Result<(), ProofFailure> {
+    let bytes = of.establishment.zero_rtt_bytes;
+    let mut packets = of.connection.packets.iter();
+    let has_early = packets.any(|it| it.kind == PacketKind::Quic(PacketType::ZeroRtt));
+    if has_early && bytes.is_none() {
+        return Err(ProofFailure::Sealed(
+            "what was sent in 0-RTT could not be decrypted",
+        ));
+    }
+    let is_tcp = of.connection.protocol == Protocol::Tcp;
+    if asks_early(of) || (is_tcp && bytes.is_some_and(|it| it > 0)) {
+        return Err(other(TOO_EARLY.to_owned()));
+    }
+    Ok(())
+}
+
+/// The connections of a later visit, that first which it is held to: over HTTP/1.1 the first that carried anything, else
+/// the one that carried most.
+fn visit<'a>(setup: &FlowSetup, mut all: Vec<&'a DecodedConnection>) -> Vec<&'a DecodedConnection> {
+    if setup.flow().alpn != "http/1.1" {
+        all.sort_by_key(|it| Reverse(carried([*it]).first().copied()));
+    }
+    all
+}
+
 /// Whether a later visit has as many connections as its protocol, and they carried its page: over HTTP/1.1 together, else
 /// the first of them, which is the one that is measured.
 fn all_carried(setup: &FlowSetup, visit: &[&DecodedConnection]) -> Result<(), ProofFailure> {
@@ -129,13 +158,9 @@ fn all_carried(setup: &FlowSetup, visit: &[&DecodedConnection]) -> Result<(), Pr
     Ok(())
 }
 
-/// What of a page was asked for before the visit that `second` begins, if anything was.
-fn asked_before<'a>(
-    setup: &'a FlowSetup,
-    said: &[RequestReport],
-    second: &DecodedConnection,
-) -> Option<&'a str> {
-    let began = Duration::from_nanos(second.start().as_nanos());
+/// What of a page was asked for before its visit began, if anything was.
+fn asked_before<'a>(setup: &'a FlowSetup, said: &[RequestReport], began: Time) -> Option<&'a str> {
+    let began = Duration::from_nanos(began.as_nanos());
     let paths = setup.flow().testcase_facts.measured(&setup.flow().requests);
     let is_early = |it: &RequestReport| {
         it.asked_ns
@@ -151,11 +176,12 @@ fn other(what: String) -> ProofFailure {
 
 /// That there are not two visits.
 fn unvisited(seen: &[DecodedConnection]) -> ProofFailure {
+    let made = seen.iter().filter(|it| it.establishment.complete).count();
     let begun = match seen.len() {
         1 => "1 connection begin".to_owned(),
-        many => {
-            format!("{many} connections begin, of which one completed its handshake at most")
-        }
+        many => format!(
+            "{many} connections begin, of which {made} completed their handshake, none of them behind the first reply"
+        ),
     };
     ProofFailure::Other(format!(
         "expected an earlier visit and one with its ticket; saw {begun}"
@@ -198,9 +224,10 @@ impl Verifier for Visit {
         if *self == Self::First {
             return connections(setup, &carried(seen), setup.size_bytes());
         }
-        let (earlier, mut visit) = hops[0].earlier_and_later();
-        visit.retain(|it| it.establishment.complete);
-        let [second, ..] = visit[..] else {
+        let (earlier, later) = hops[0].earlier_and_later();
+        let visit = visit(setup, hops[0].carried_later());
+        let ([second, ..], Some(began)) = (&visit[..], later.iter().map(|it| it.start()).min())
+        else {
             return Err(unvisited(seen));
         };
         if carried(earlier).is_empty() {
@@ -209,7 +236,7 @@ impl Verifier for Visit {
             ));
         }
         let said = setup.flow().testcase_facts.measured(said);
-        if let Some(path) = asked_before(setup, said, second) {
+        if let Some(path) = asked_before(setup, said, began) {
             return Err(other(format!(
                 "expected the page to be asked for on the later visit; {path} was before that began"
             )));
@@ -217,7 +244,7 @@ impl Verifier for Visit {
         all_carried(setup, &visit)?;
         resumed(second)?;
         if *self == Self::Resumed {
-            return unless(!asks_early(second), TOO_EARLY).map_or(Ok(()), |it| Err(other(it)));
+            return visit.iter().try_for_each(|it| not_early(it));
         }
         early(second)?;
         if !asks_early(second) {
