@@ -24,43 +24,40 @@ class FilmFrame:
 
 @dataclass
 class Film:
-    """Pictures of a page, in the order in which they were drawn: the first shows what was there before."""
+    """Pictures of a page, in the order in which they were drawn."""
 
     frames: list[FilmFrame] = field(default_factory=list)
+    # Whether the first shows what was there before.
+    has_beginning: bool = True
 
     def speed_index_ns(self) -> int | None:
         """The moment that lies the page's Speed Index behind its start: the mean of when it was drawn, each
-        part with the share that it has of all that was drawn. None: nothing was.
+        part with the share that it has of all that was drawn. None: nothing was, or its beginning is missing.
 
-        Source: WebPageTest, Speed Index: the area above the curve of visual completeness, which is told from
-        histograms of colours.
+        Source: WebPageTest, Speed Index: the area above the curve of visual completeness. How complete a
+        picture is comes from its colours, as in Speedline.
         """
-        if len(self.frames) < 2:
+        if len(self.frames) < 2 or not self.has_beginning:
             return None
         seen = [_histogram(one) for one in self.frames]
-        whole = _distance(seen[0], seen[-1])
-        if not whole:
+        if seen[0] == seen[-1]:
             return None
-        complete = [1 - _distance(one, seen[-1]) / whole for one in seen]
+        complete = [_completeness(seen[0], one, seen[-1]) for one in seen]
         start = self.frames[0].at_ns
         steps = zip(pairwise(complete), self.frames[1:], strict=True)
         return start + round(sum((now - before) * (one.at_ns - start) for (before, now), one in steps))
 
     def report(self) -> list[dict[str, object]]:
         """The pictures that are left, as the client's report has them."""
-        said = [{"at_ns": one.at_ns, "jpeg": base64.b64encode(one.jpeg).decode()} for one in self._thinned()]
-        return list(said)
+        return [{"at_ns": one.at_ns, "jpeg": base64.b64encode(one.jpeg).decode()} for one in self._thinned()]
 
     def _thinned(self) -> list[FilmFrame]:
-        """The last in each of MOST equal parts of the time, the first picture and the last one among them."""
+        """MOST of them: the first one, and the last of each equal part of the time."""
         if len(self.frames) <= MOST:
             return self.frames
-        first, last = self.frames[0], self.frames[-1]
-        parts = {
-            (one.at_ns - first.at_ns) * (MOST - 2) // (last.at_ns - first.at_ns + 1): one
-            for one in self.frames
-        }
-        return [first, *(one for one in parts.values() if one is not first)]
+        first, *others = self.frames
+        parts, lasts_ns = MOST - 1, others[-1].at_ns - first.at_ns + 1
+        return [first, *{(one.at_ns - first.at_ns) * parts // lasts_ns: one for one in others}.values()]
 
 
 def _histogram(frame: FilmFrame) -> Sequence[int]:
@@ -70,5 +67,8 @@ def _histogram(frame: FilmFrame) -> Sequence[int]:
     return found
 
 
-def _distance(one: Sequence[int], other: Sequence[int]) -> int:
-    return sum(abs(a - b) for a, b in zip(one, other, strict=True))
+def _completeness(first: Sequence[int], now: Sequence[int], last: Sequence[int]) -> float:
+    """The share of what colours change from the first picture to the last one that has changed, 0 to 1."""
+    whole = [abs(b - a) for a, b in zip(first, last, strict=True)]
+    done = [min(abs(b - a), most) for a, b, most in zip(first, now, whole, strict=True)]
+    return sum(done) / sum(whole)

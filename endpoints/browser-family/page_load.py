@@ -27,6 +27,12 @@ class PageLoad:
     def turn_to(self, numbers: range) -> None:
         """From now on it is about these resources, of which the first is a document."""
         self._wanted, self._is_loaded = numbers, False
+        self._under_way.clear()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of these have come."""
+        return self.visit.is_whole(self._wanted)
 
     def begin(self, name: str, url: str) -> bool:
         """A request was made. Whether it is one of the page's, the first for that resource."""
@@ -71,7 +77,7 @@ class PageLoad:
             return 0
         if not self._is_loaded or self._under_way:
             return math.inf
-        return 0 if self.visit.is_whole(self._wanted) else QUIET_S + self._job.longest_wait_s
+        return 0 if self.is_whole else QUIET_S + self._job.longest_wait_s
 
     def refuse(self, error: str) -> None:
         """The browser does not go to the document."""

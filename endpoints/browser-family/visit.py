@@ -88,7 +88,10 @@ class Visit:
             }
             for path, one in zip(self.job.paths, self.resources, strict=True)
         ]
-        index_ns = self.film.speed_index_ns()
+        *_, own = self.job.visits
+        if self.resources[own[0]].first_byte_ns is None:
+            self.moments = {}  # they are of what was there before
+        index_ns = self.film.speed_index_ns() if self.is_whole(own) else None
         moments = self.moments if index_ns is None else {**self.moments, "speed_index_ns": index_ns}
         film = self.film.report()
         return {

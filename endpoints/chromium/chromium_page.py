@@ -20,6 +20,11 @@ _BUFFER = 1 << 30  # bytes of replies that the browser keeps until they are aske
 _QUALITY = 60
 _WIDTH = 390
 _FIRST_PICTURE_S = 5
+_LAST_EVENTS = 100
+_LAST_PICTURE_S = 0.1  # what has come is drawn within a few frames, of 16 ms each
+# It is there when its page is.
+_END_CONNECTIONS = """(async()=>{for(let tries=0;!window.chrome?.send&&tries<200;tries++)
+await new Promise(then=>setTimeout(then,50));chrome.send('flushSocketPools')})()"""
 
 
 class Chromium:
@@ -44,6 +49,8 @@ class Chromium:
         *earlier, page = self._job.visits
         for numbers in earlier:
             self._visit(numbers)
+            if not self.page.is_whole:
+                return
             self.fetch_bodies()  # the next visit takes their place
             self._end_connections()
         self._begin_film()
@@ -59,7 +66,9 @@ class Chromium:
         """Take from the page when it was drawn."""
         said = self._ask("Runtime.evaluate", expression=MOMENTS, awaitPromise=True)
         self.page.visit.take_moments(said["result"]["value"])
-        while event := self._browser.event(0):  # the last pictures
+        for _ in range(_LAST_EVENTS):
+            if (event := self._browser.event(_LAST_PICTURE_S)) is None:
+                break
             self._take(event)
 
     def picture(self, within_s: float) -> bytes:
@@ -85,9 +94,11 @@ class Chromium:
 
     def _begin_film(self) -> None:
         """Have what is to be seen told whenever it changes, and what is there now at once."""
+        film = self.page.visit.film
         self._ask("Page.startScreencast", format="jpeg", quality=_QUALITY, maxWidth=_WIDTH, maxHeight=_WIDTH)
-        while not self.page.visit.film.frames and (event := self._browser.event(_FIRST_PICTURE_S)):
+        while not film.frames and (event := self._browser.event(_FIRST_PICTURE_S)):
             self._take(event)
+        film.has_beginning = bool(film.frames)
 
     def _visit(self, numbers: range) -> None:
         """Go to a document, to the end of all that it leads to."""
@@ -100,9 +111,12 @@ class Chromium:
 
     def _end_connections(self) -> None:
         """End all connections, and keep tickets: what the page of Chromium's sockets has a button for."""
-        target = self._browser.ask("Target.createTarget", url="chrome://net-internals/#sockets")["targetId"]
-        said = self._browser.ask("Target.attachToTarget", targetId=target, flatten=True)
-        self._browser.ask("Runtime.evaluate", said["sessionId"], expression="chrome.send('flushSocketPools')")
+        page = "chrome://net-internals/#sockets"
+        target = self._browser.ask("Target.createTarget", url=page, background=True)["targetId"]
+        session = self._browser.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        said = self._browser.ask("Runtime.evaluate", session, expression=_END_CONNECTIONS, awaitPromise=True)
+        if "exceptionDetails" in said:
+            raise BrowserFailure(f"connections could not be ended: {said['result'].get('description')}")
         self._browser.ask("Target.closeTarget", targetId=target)
 
     def _take(self, event: dict[str, Any]) -> None:

@@ -60,6 +60,8 @@ class Firefox:
         *earlier, page = self._job.visits
         for numbers in earlier:
             self._visit(numbers)
+            if not self.page.is_whole:
+                return
             self.fetch_bodies()  # the next visit takes their place
             self._end_connections()
         self._visit(page)
@@ -101,7 +103,9 @@ class Firefox:
     def _end_connections(self) -> None:
         """End all connections, and keep tickets."""
         end = "Services.obs.notifyObservers(null, 'net:cancel-all-connections')"
-        self._browser.ask("script.evaluate", **self._in_window(end), awaitPromise=False)
+        said = self._browser.ask("script.evaluate", **self._in_window(end), awaitPromise=False)
+        if said["type"] != "success":
+            raise BrowserFailure(f"connections could not be ended: {said['exceptionDetails']['text']}")
 
     def _in_window(self, expression: str) -> dict[str, Any]:
         """What evaluates that where Firefox's own code lives."""

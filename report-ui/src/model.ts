@@ -97,7 +97,6 @@ export interface StreamPackets {
   lost_s: number[];
 }
 
-/** What an iteration asked for, in the order of asking. */
 /** What a rule says of a page, and the numbers behind that in a sentence. */
 export interface PageFinding {
   rule: string;
@@ -106,6 +105,7 @@ export interface PageFinding {
   text: string;
 }
 
+/** What an iteration asked for, in the order of asking. */
 export interface Waterfall {
   iteration: number;
   requests: PageRequest[];

@@ -141,6 +141,7 @@ def test_what_failed_has_not_come(tmp_path: Path) -> None:
     page = load("/0.html", "/1.css")
     page.finish("/0.html", 1000)
     page.visit.resources[0].body = b"markup"
+    page.visit.resources[0].first_byte_ns = 900
     page.fail("/1.css", "connection reset")
     page.finish("/1.css", 2000)
     assert page.visit.flaw == "/1.css: connection reset"
@@ -176,6 +177,32 @@ def test_the_speed_index_is_the_mean_of_when_parts_were_drawn() -> None:
     assert index_ns / 1e9 == pytest.approx(0.25 * 11 + 0.75 * 15, abs=0.05)  # JPEG blurs edges
     assert Film([frame(10, 0)]).speed_index_ns() is None
     assert Film([frame(10, 0.5), frame(11, 0.5)]).speed_index_ns() is None, "nothing was drawn"
+    assert Film(film.frames, has_beginning=False).speed_index_ns() is None
+
+
+def test_what_is_drawn_for_a_while_makes_no_page_less_than_empty() -> None:
+    """A page that is grey for a second, and then white with some text."""
+    picture = io.BytesIO()
+    Image.new("RGB", (100, 100), (238, 238, 238)).save(picture, "jpeg", quality=95)
+    film = Film([frame(10, 0), FilmFrame(11_000_000_000, picture.getvalue()), frame(12, 0.1)])
+    index_ns = film.speed_index_ns()
+    assert index_ns is not None and 11 <= index_ns / 1e9 <= 12
+
+
+@pytest.mark.usefixtures("asked")
+def test_a_page_that_is_not_whole_has_no_speed_index(tmp_path: Path) -> None:
+    page = load("/0.html")
+    page.visit.film = Film([frame(10, 0), frame(11, 1)])
+    page.visit.moments = {"first_paint_ns": 5}
+    page.visit.leave()
+    said = json.loads((tmp_path / "report.json").read_text())
+    assert said["moments"] == {}, "the document has not begun to come"
+    for one in page.visit.resources:
+        one.first_byte_ns, one.last_byte_ns = 1000, 2000
+    page.visit.moments = {"first_paint_ns": 5}
+    page.visit.leave()
+    said = json.loads((tmp_path / "report.json").read_text())
+    assert said["moments"].keys() == {"first_paint_ns", "speed_index_ns"}
 
 
 def test_of_a_long_film_pictures_from_all_of_its_time_are_left() -> None:
