@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 UNSUPPORTED = 127
 FIRST_VISIT, LATER_VISIT, EARLY_VISIT = TESTCASES = ("page", "page-resumption", "page-zerortt")
-UPGRADE = "h2+h3"  # it begins over HTTP/2, and learns there that the server has HTTP/3
+UPGRADE = "h2-h3"  # it begins over HTTP/2, and learns there that the server has HTTP/3
 PROTOCOLS = ("http/1.1", "h2", "h3", UPGRADE)
 HOST = "server"  # what the certificate is for
 _DEFAULT_PORTS = {"http": 80, "https": 443}

@@ -13,7 +13,7 @@ const (
 	http2 = "h2"
 	http3 = "h3"
 	// upgrade is HTTP/2 whose responses name HTTP/3, at the same port, as an alternative.
-	upgrade = "h2+h3"
+	upgrade = "h2-h3"
 )
 
 // ofHTTP are the test cases that there are over TCP, too.

@@ -25,8 +25,8 @@ export function timesOf(isKnown: (column: PageTime) => boolean): typeof TIMES {
  * `page:kosek:h3:early`; null for any other workload. */
 export function page(workload: string): { name: string; http: string; visit: string; beside: string } | null {
   const [, name, http, visit = "", beside = ""] =
-    workload.match(/^page:(.+?):h([123]|2\+h3)(?::([a-z-]+))?( \+ .*)?$/) ?? [];
-  const version = http === "2+h3" ? "2+3" : http; // an upgrade
+    workload.match(/^page:(.+?):h([123]|2-h3)(?::([a-z-]+))?( \+ .*)?$/) ?? [];
+  const version = http === "2-h3" ? "2→3" : http; // an upgrade
   return name && version ? { name: name.replace(/#[0-9a-f]{8}$/, ""), http: version, visit, beside } : null;
 }
 

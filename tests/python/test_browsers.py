@@ -59,7 +59,7 @@ class TestBrowser:
                 assert 2 <= len(asked["film"]) <= 24
 
     def test_a_page_goes_over_to_http3_when_it_is_told_of_it(self, bentpipe: Command, browser: str) -> None:
-        words = ["--scenario", "leo-tum", "--workload", "page:kosek", "--protocol", "h2+h3"]
+        words = ["--scenario", "leo-tum", "--workload", "page:kosek", "--protocol", "h2-h3"]
         (record,) = load(bentpipe, browser, *words, "--client", browser, "--server", "caddy")
         assert (record["outcome"], record["detail"], record["stray_packets"]) == ("ok", "", 0)
         asked = json.loads((Path("A/trials") / record["trial"] / "requests.json").read_text())

@@ -154,7 +154,7 @@ def test_a_har_has_what_other_tools_ask_for(tmp_path: Path) -> None:
         assert one["request"]["httpVersion"] == one["response"]["httpVersion"] == "HTTP/2"
     over = tuple(msgspec.structs.replace(one, protocol="h3") for one in REQUESTS)
     upgraded = written(
-        LoadedPage("p", "chromium", "1.0", "h2+h3", began, dcl_s=2.2, plt_s=None, requests=over)
+        LoadedPage("p", "chromium", "1.0", "h2-h3", began, dcl_s=2.2, plt_s=None, requests=over)
     )
     assert {one["response"]["httpVersion"] for one in upgraded["log"]["entries"]} == {"HTTP/3"}
     document, script, *_ = log["entries"]

@@ -16,14 +16,14 @@ from bentpipe.workload import TESTCASES
 
 Role = Literal["client", "server"]
 Mode = Literal["virtual-time", "sockets"]
-Protocol = Literal["hq-interop", "h3", "http/0.9", "http/1.1", "h2", "h2+h3"]
+Protocol = Literal["hq-interop", "h3", "http/0.9", "http/1.1", "h2", "h2-h3"]
 Transport = Literal["quic", "tcp"]
 Carries = Literal["udp", "ip"]
 Log = Literal["keylog", "qlog"]
 # Application protocols by their ALPN, and what they are over, or begin over; what comes first is preferred.
 TRANSPORTS: dict[str, Transport] = {
     "hq-interop": "quic", "h3": "quic", "http/0.9": "tcp", "http/1.1": "tcp", "h2": "tcp",
-    "h2+h3": "tcp",
+    "h2-h3": "tcp",
 }  # fmt: skip
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 MODES: tuple[Mode, ...] = get_args(Mode)

@@ -13,11 +13,11 @@ from bentpipe.workload.model import Workload
 
 # Versions of HTTP as users call them, and their ALPN. In an upgrade a page begins over HTTP/2, whose
 # responses name HTTP/3 as an alternative (Alt-Svc, RFC 7838), and a browser takes that up as it likes.
-UPGRADE = "h2+h3"
+UPGRADE = "h2-h3"
 VERSIONS = {"h1": "http/1.1", "h2": "h2", "h3": "h3", UPGRADE: UPGRADE}
 DEFAULT_VERSION = "h3"
 # As they are written.
-TITLES = {"h1": "HTTP/1.1", "h2": "HTTP/2", "h3": "HTTP/3", UPGRADE: "HTTP/2+3"}
+TITLES = {"h1": "HTTP/1.1", "h2": "HTTP/2", "h3": "HTTP/3", UPGRADE: "HTTP/2→3"}
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ pub const KIND: Kind = Kind {
 };
 
 /// HTTP/2 whose responses name HTTP/3 as an alternative (contract, section 3).
-const UPGRADE: &str = "h2+h3";
+const UPGRADE: &str = "h2-h3";
 const TOO_EARLY: &str = "expected a ticket and no early data; saw a request in it";
 
 /// Whether the client says how it drew the page: then it goes by its own rules (contract, section 3).
