@@ -127,7 +127,7 @@ def test_it_carries_counts_and_drains() -> None:
             assert len(last.makefile("rb").read()) == 1000
         assert it.end() == 0
         assert it.lines[-1]["event"] == "ended"
-        # Whether it still listens was asked by connecting. What of that was taken came here, and asked nothing.
+        # Whether it still listens was asked by connecting: what of that was taken asked nothing here.
         ends = server.end()["ends"]
         assert {how: many for how, many in ends.items() if how != "nothing asked"} == {"done": 21}
 
