@@ -27,12 +27,18 @@ class Cut(BaseException):
 
 
 class Browser(Protocol):
-    """A browser that was started, and loads one page."""
+    """A browser that was started, and loads one page. BrowserFailure for what it cannot do."""
 
     page: PageLoad
 
-    def load(self) -> None:
-        """Load the page, to the end of all that it asks for. BrowserFailure if it cannot."""
+    def open(self) -> None:
+        """Make it ready for visits."""
+
+    def visit(self, numbers: range) -> None:
+        """Go to the first of these resources, to the end of all that it leads to."""
+
+    def end_connections(self) -> None:
+        """End all connections, and keep tickets."""
 
     def fetch_bodies(self) -> None:
         """Take what has come out of the browser."""
@@ -96,7 +102,7 @@ def _visit(start: Start, program: str, job: Job, profile: Path) -> str:
     signal.signal(signal.SIGTERM, _cut)
     try:
         try:
-            browser.load()
+            _load(browser, job)
         except Cut:
             is_cut, flaw = True, "it was ended before the page had come"
         except BrowserFailure as failure:
@@ -105,6 +111,19 @@ def _visit(start: Start, program: str, job: Job, profile: Path) -> str:
         return _leave(browser, job, flaw, is_cut)
     finally:
         browser.kill() if is_cut else browser.close()
+
+
+def _load(browser: Browser, job: Job) -> None:
+    """Load the page, after an earlier visit where it is a later one."""
+    browser.open()
+    *earlier, page = job.visits
+    for numbers in earlier:
+        browser.visit(numbers)
+        if not browser.page.is_whole:
+            return
+        browser.fetch_bodies()  # the next visit takes their place
+        browser.end_connections()
+    browser.visit(page)
 
 
 def _cut(*_: object) -> None:

@@ -37,8 +37,8 @@ class Chromium:
         self._zero_s = 0.0  # seconds since 1970 when the browser's clock was 0
         self._session = ""
 
-    def load(self) -> None:
-        """Load the page, to the end of all that it asks for."""
+    def open(self) -> None:
+        """Make it ready for visits."""
         target = self._browser.ask("Target.createTarget", url="about:blank")["targetId"]
         said = self._browser.ask("Target.attachToTarget", targetId=target, flatten=True)
         self._session = said["sessionId"]
@@ -46,15 +46,6 @@ class Chromium:
             self._ask(f"{domain}.enable")
         self._ask("Network.enable", maxTotalBufferSize=_BUFFER, maxResourceBufferSize=_BUFFER)
         self._ask("Page.addScriptToEvaluateOnNewDocument", source=OBSERVE)
-        *earlier, page = self._job.visits
-        for numbers in earlier:
-            self._visit(numbers)
-            if not self.page.is_whole:
-                return
-            self.fetch_bodies()  # the next visit takes their place
-            self._end_connections()
-        self._begin_film()
-        self._visit(page)
 
     def fetch_bodies(self) -> None:
         """Take what has come out of the browser."""
@@ -100,8 +91,10 @@ class Chromium:
             self._take(event)
         film.has_beginning = bool(film.frames)
 
-    def _visit(self, numbers: range) -> None:
+    def visit(self, numbers: range) -> None:
         """Go to a document, to the end of all that it leads to."""
+        if numbers == self._job.visits[-1]:
+            self._begin_film()
         self.page.turn_to(numbers)
         said = self._ask("Page.navigate", url=self._job.url(numbers[0]), within_s=600)
         if said.get("errorText"):
@@ -109,7 +102,7 @@ class Chromium:
         while event := self._browser.event(self.page.patience_s()):
             self._take(event)
 
-    def _end_connections(self) -> None:
+    def end_connections(self) -> None:
         """End all connections, and keep tickets: what the page of Chromium's sockets has a button for."""
         page = "chrome://net-internals/#sockets"
         target = self._browser.ask("Target.createTarget", url=page, background=True)["targetId"]

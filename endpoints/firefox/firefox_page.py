@@ -40,8 +40,8 @@ class Firefox:
         self._window = ""  # the context of Firefox's own window
         self._document = ""  # the URL that it goes to
 
-    def load(self) -> None:
-        """Load the page, to the end of all that it asks for."""
+    def open(self) -> None:
+        """Make it ready for visits."""
         self._browser.open()
         self._context = self._browser.ask("browsingContext.getTree")["contexts"][0]["context"]
         scope: dict[str, Any] = {"moz:scope": "chrome"}
@@ -57,14 +57,6 @@ class Firefox:
         self._crash = self._browser.begin("script.evaluate", **self._in_window(_CRASH), awaitPromise=True)
         if self._job.alpn == "h3":
             self._learn_alternatives()
-        *earlier, page = self._job.visits
-        for numbers in earlier:
-            self._visit(numbers)
-            if not self.page.is_whole:
-                return
-            self.fetch_bodies()  # the next visit takes their place
-            self._end_connections()
-        self._visit(page)
 
     def fetch_bodies(self) -> None:
         """Take what has come out of the browser."""
@@ -100,7 +92,7 @@ class Firefox:
         """End it at once."""
         self._browser.process.kill()
 
-    def _end_connections(self) -> None:
+    def end_connections(self) -> None:
         """End all connections, and keep tickets."""
         end = "Services.obs.notifyObservers(null, 'net:cancel-all-connections')"
         said = self._browser.ask("script.evaluate", **self._in_window(end), awaitPromise=False)
@@ -118,7 +110,7 @@ class Firefox:
         with contextlib.suppress(BrowserFailure):
             self._navigate("https://127.0.0.1:60001/")
 
-    def _visit(self, numbers: range) -> None:
+    def visit(self, numbers: range) -> None:
         """Go to a document, to the end of all that it leads to."""
         self.page.turn_to(numbers)
         self._document = self._job.url(numbers[0])
