@@ -20,7 +20,7 @@ from children import PATIENCE_S, command_line, wait_for, wait_until_gone
 from conftest import Command, installed_or_skip
 
 from bentpipe.execution.awake import is_virtual_machine, kept_awake
-from bentpipe.execution.guard import LoadGuard
+from bentpipe.execution.guard import Demand, LoadGuard
 from bentpipe.plan import scenarios
 from bentpipe.runs.records import Record
 
@@ -214,27 +214,42 @@ def test_the_guard_finds_how_many_trials_the_machine_bears() -> None:
         )
 
     guard = LoadGuard(most=16, least=2, limit=4)
-    assert guard.admits(20), "one always may, if none is running"
-    guard.start(3)
-    assert not guard.admits(2)
-    guard.end(3, ended("ok", 0.1))
-    guard.start(3)
-    guard.end(3, ended("ok", 0.7))
+    assert guard.admits(Demand(20)), "one always may, if none is running"
+    guard.start(Demand(3))
+    assert not guard.admits(Demand(2))
+    guard.end(Demand(3), ended("ok", 0.1))
+    guard.start(Demand(3))
+    guard.end(Demand(3), ended("ok", 0.7))
     assert guard.limit == 4.5, "what came out late by half of what is allowed leaves no room for more"
-    guard.start(2)
-    guard.end(2, ended("ok", 0.1))
+    guard.start(Demand(2))
+    guard.end(Demand(2), ended("ok", 0.1))
     assert guard.limit == 4.5, "one that had the machine for itself does not say that it bears more"
-    guard.start(3)
-    guard.end(3, ended("invalid", 3.0))
+    guard.start(Demand(3))
+    guard.end(Demand(3), ended("invalid", 3.0))
     assert guard.limit == 2.25
-    guard.start(3)
-    guard.end(3, ended("invalid", 3.0))
+    guard.start(Demand(3))
+    guard.end(Demand(3), ended("invalid", 3.0))
     assert guard.limit == 2, "no less than one for each processor"
-    guard.start(16)
+    guard.start(Demand(16))
     for _ in range(50):
-        guard.start(1)
-        guard.end(1, ended("ok", 0.1))
+        guard.start(Demand(1))
+        guard.end(Demand(1), ended("ok", 0.1))
     assert guard.limit == 16
+
+
+def test_browsers_have_processors_of_their_own() -> None:
+    browser = Demand(4, processors=2)
+    guard = LoadGuard(most=16, least=4, limit=16, by_pressure=False)
+    guard.start(browser)
+    assert guard.admits(browser), "two of four are free"
+    guard.start(browser)
+    assert not guard.admits(browser)
+    assert not guard.admits(Demand(1)), "nor has anything else a processor left"
+    shared = LoadGuard(most=16, least=2, limit=16, by_pressure=False)
+    assert shared.admits(browser), "one always may"
+    shared.start(Demand(1))
+    assert not shared.admits(browser)
+    assert shared.admits(Demand(1)), "those that share do not count processors"
 
 
 def test_the_processor_says_whether_it_is_a_virtual_one(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from bentpipe import __version__
 from bentpipe.execution.bundle import of_stack, of_treatment, of_tunnel
+from bentpipe.execution.guard import Demand
 from bentpipe.plan import flows
 from bentpipe.plan.campaign import PlanVariants
 from bentpipe.plan.trial import Trial
@@ -82,9 +83,11 @@ class Bundler:
             silence_s=self._silence_s,
         )
 
-    def weight(self, trial: Trial) -> float:
-        """How much of the machine a trial in real time takes, where one of two light stacks takes 1."""
-        return max(max(flow.client.stack.weight, flow.server.stack.weight) for flow in self._flows(trial))
+    def demand(self, trial: Trial) -> Demand:
+        """How much of the machine a trial takes in real time."""
+        flows = self._flows(trial)
+        stacks = [variant.stack for flow in flows for variant in (flow.client, flow.server)]
+        return Demand(max(one.weight for one in stacks), max(one.processors for one in stacks))
 
     def breach(self, trial: Trial) -> str | None:
         """Why a trial is not to be trusted: one of its ends breaks the contract."""

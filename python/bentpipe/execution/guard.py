@@ -4,6 +4,9 @@ What is too much depends on the stacks, the rates and what else the machine does
 trials run, as congestion control finds a window: each trial whose packets came out in time makes it larger by
 a part if it was in use, each that did not halves it; but one for each processor there may always be, since
 with so few it is not they that were too much. Trials of stacks that need much CPU time weigh more.
+
+Whether packets are in time says nothing of a browser, whose own work is part of what is measured: beside
+another one it loads a page later. Such stacks have processors of their own, whatever the limit.
 """
 
 from __future__ import annotations
@@ -19,31 +22,49 @@ _GOOD = 0.5  # a release error (p99.9) below this share of what it may be leaves
 _MOST_PRESSURE = 60.0  # percent of the last 10 s in which some task waited: none is started above
 
 
+@dataclass(frozen=True)
+class Demand:
+    """What a trial takes of the machine."""
+
+    weight: float  # of its heaviest program, where most take 1
+    processors: int = 0  # that are to be its own
+
+
 @dataclass
 class LoadGuard:
     """The limit of how much runs at once, in weights of trials."""
 
     most: float  # never more than this
     by_pressure: bool = True  # of no use where something runs all the time at a low priority
-    least: float = field(default_factory=lambda: float(os.cpu_count() or 1))
+    least: float = field(default_factory=lambda: float(os.cpu_count() or 1))  # processors
     limit: float = field(default_factory=lambda: 2.0 * (os.cpu_count() or 1))
     running: float = 0.0
+    sharing: int = 0  # trials under way without processors of their own
+    taken: int = 0  # processors of the others
 
-    def admits(self, weight: float) -> bool:
+    def admits(self, demand: Demand) -> bool:
         """Whether a trial may be started now. One always may, if none is running."""
         if self.running == 0:
             return True
+        taken, sharing = self.taken + demand.processors, self.sharing + (not demand.processors)
+        if taken and taken + sharing > self.least:
+            return False
         if self.by_pressure and _pressure() >= _MOST_PRESSURE:
             return False
-        return self.running + weight <= min(self.limit, self.most)
+        return self.running + demand.weight <= min(self.limit, self.most)
 
-    def start(self, weight: float) -> None:
-        self.running += weight
+    def start(self, demand: Demand) -> None:
+        self._count(demand, 1)
 
-    def end(self, weight: float, record: Record) -> None:
+    def _count(self, demand: Demand, trials: int) -> None:
+        self.running += trials * demand.weight
+        self.taken += trials * demand.processors
+        self.sharing += 0 if demand.processors else trials
+
+    def end(self, demand: Demand, record: Record) -> None:
         """A trial has ended: learn from it. What ran far below the limit does not tell whether more can."""
         used = self.running > self.limit / 2
-        self.running -= weight
+        self._count(demand, -1)
         late, limit = record.release_error_p999_ms, record.release_error_limit_ms
         if record.outcome == "invalid":
             self.limit = max(self.least, self.limit / 2)

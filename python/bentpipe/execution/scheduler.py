@@ -209,8 +209,8 @@ class Scheduler:
                 self._paused = True
                 return
             self._paused = False
-            weight = self._bundler.weight(self._queue[0])
-            if self._guard and not self._guard.admits(weight):
+            demand = self._bundler.demand(self._queue[0])
+            if self._guard and not self._guard.admits(demand):
                 return
             trial = self._queue.popleft()
             if breach := self._bundler.breach(trial):
@@ -219,7 +219,7 @@ class Scheduler:
                 self._keep(trial, unmeasured(trial, "unsupported", lack))
             else:
                 if self._guard:
-                    self._guard.start(weight)
+                    self._guard.start(demand)
                 folder = self.folder.trial_in_work(trial.id).resolve()
                 running[executor.submit(self._bundler.bundle(trial), folder)] = trial
 
@@ -228,7 +228,7 @@ class Scheduler:
             raise self.folder.disk_full(answer.failure, str(self._scratch))
         record = self._record(trial, answer)
         if self._guard:
-            self._guard.end(self._bundler.weight(trial), record)
+            self._guard.end(self._bundler.demand(trial), record)
             if answer.values is not None and record.outcome == "invalid" and self._try_again(trial, record):
                 return
         self.folder.keep_trial(trial.id)

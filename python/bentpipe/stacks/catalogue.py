@@ -60,6 +60,7 @@ class StackFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     ] = LOGS
     carries: Carries = "udp"
     weight: Annotated[float, msgspec.Meta(gt=0)] = 1.0
+    processors: Annotated[int, msgspec.Meta(ge=0)] = 0
     options: dict[str, str] = {}
     saves: dict[str, Annotated[int, msgspec.Meta(gt=0)]] = {}
     commands: dict[Mode, tuple[str, ...]] = {}

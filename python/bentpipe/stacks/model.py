@@ -55,6 +55,7 @@ class Stack(Installable):
     # Settings of both ends, as `tls=off`, with which a client waits for so many round trips less.
     saves: Mapping[str, int] = field(default_factory=dict)
     weight: float = 1.0  # how much of a processor it takes in real time, where most take 1
+    processors: int = 0  # in real time: so many are its own, since its own work is measured; 0: it shares all
 
     def command(self, mode: str) -> list[str]:
         """The argument list that starts the stack in `mode`, placeholders filled in."""
