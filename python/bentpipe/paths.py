@@ -7,7 +7,7 @@ wheel`), where the folder `data` beside this file mirrors the checkout and has p
     wheel.json      what the package was made from (`bentpipe.origin`); only a package has it
     bin/            Bentpipe's own programs
     installed/      stacks that come with it, each as in the cache (`bentpipe.stacks.installed`)
-    scenarios/ campaigns/ pages/ endpoints/ crates/ … Cargo.toml Cargo.lock
+    scenarios/ campaigns/ pages/ suites/ endpoints/ crates/ … Cargo.toml Cargo.lock
 
 Nothing is ever written there. `BENTPIPE_ROOT` names another checkout, `BENTPIPE_BIN` another folder of its
 own programs, and `BENTPIPE_CACHE` another cache.
@@ -111,6 +111,10 @@ def scenarios() -> Path:
 
 def pages() -> Path:
     return root() / "pages"
+
+
+def suites() -> Path:
+    return root() / "suites"
 
 
 def campaigns() -> dict[str, Path]:

@@ -5,7 +5,8 @@ alone.
 `FAKE_SIM` holds what it shall do, as words: `slow` waits for ever in trials of the server `toy:speed=slow`,
 `flaky` fails every second iteration until the file `FAKE_SIM_HEALED` exists, `full` reports a full disk,
 `full-client` and `full-go-client` have a client fail for it, `broken` exits with 1, `nonsense` prints no
-JSON, `unsupported` and `one-flight` end that way; `jobs` writes each job as a line to `FAKE_SIM_LOG`.
+JSON, `slower` has a tenth less goodput, `unsupported` and `one-flight` end that way; `jobs` writes each job
+as a line to `FAKE_SIM_LOG`.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def trial(job: dict[str, Any]) -> None:
 def result(job: dict[str, Any]) -> dict[str, Any]:
     seed = int(job["seed"], 16)
     flaky = "flaky" in HOW and seed % 2 == 0 and not Path(os.environ["FAKE_SIM_HEALED"]).exists()
-    goodput = 10e6 + seed % 10**6
+    goodput = (10e6 + seed % 10**6) * (0.9 if "slower" in HOW else 1)
     if job["trace"]:
         folder = Path(job["folder"])
         folder.mkdir(parents=True)
@@ -89,6 +90,7 @@ def result(job: dict[str, Any]) -> dict[str, Any]:
         "in_flight_max_bytes": 10**6, "findings": [],
         "handshake_s": 0.6, "ttfb_s": 1.2, "completion_s": 1.2 + transfer_s, "transfer_s": transfer_s,
         "goodput_bps": None if flaky else goodput, "efficiency": None if flaky else goodput / 20e6,
+        "first_mb_s": [1.2 + 8e6 * mark / goodput for mark in (1, 2, 5, 10, 20) if mark * 10**6 <= size],
         "rs_s": None, "fcp_s": None, "lcp_s": None, "speed_index_s": None, "dcl_s": None,
         "plt_s": None, "requests_at_once": None,
         "startup_s": None, "stalls": None, "stalled_s": None, "media_rate_bps": None, "rate_changes": None,

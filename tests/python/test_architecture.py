@@ -273,6 +273,7 @@ ROOMS = (
     "study",
     "execution",
     "contract",
+    "objectives",
     "cli",
 )
 # What rooms do not know though it stands below them.
@@ -282,6 +283,7 @@ APART = {
     "study": {"report", "stacks"},
     "execution": {"report", "study"},
     "contract": {"report", "study", "runs", "analysis"},
+    "objectives": {"report", "study", "contract"},
 }
 # What is shown is the command line's alone.
 SHOWN = {"rich", "click"}

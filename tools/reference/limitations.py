@@ -23,7 +23,7 @@ GROUPS = {
         "docs/reference/live-streams.md",
         "docs/reference/frames.md",
     ),
-    "Measurements and traces": ("docs/design/traces.md",),
+    "Measurements, traces, objectives": ("docs/design/traces.md", "docs/how-to/check-a-stack.md"),
     "Congestion control": (
         "docs/how-to/choose-congestion-control.md",
         "docs/design/packet-trains.md",

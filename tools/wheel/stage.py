@@ -39,6 +39,7 @@ FOLDERS = (
     "proxies",
     "scenarios",
     "pages",
+    "suites",
     "studies",
     "tunnels",
 )

@@ -14,6 +14,7 @@ drawn samples both agree: quantiles, p and intervals to 2e-13, adjusted p to the
 
 from __future__ import annotations
 
+import functools
 import math
 import statistics
 from collections.abc import Sequence
@@ -103,6 +104,7 @@ def t_test(t: float, freedom: float) -> float:
     return _beta(freedom / whole, t * t / whole, freedom / 2, 0.5)
 
 
+@functools.cache
 def t_quantile(confidence: float, freedom: float) -> float:
     """The t that so great a share of values does not exceed, of either sign."""
     low, high = 0.0, 1.0

@@ -16,8 +16,10 @@ import click
 
 import bentpipe
 from bentpipe import paths
+from bentpipe.cli.check import check
 from bentpipe.cli.compare import compare
 from bentpipe.cli.doctor import doctor
+from bentpipe.cli.objectives import objectives
 from bentpipe.cli.page import page
 from bentpipe.cli.plot import plot
 from bentpipe.cli.programs import PROGRAMS
@@ -44,6 +46,7 @@ def cli() -> None:
     Examples:
       bentpipe run                                  the demo campaign, in virtual time
       bentpipe run --scenario sat --client quinn --server quic-go
+      bentpipe check quic-4-sat --server quinn      is it good enough, and did it get worse?
       bentpipe shell sat -- ping server             any command behind a satellite link
       bentpipe scenarios                            which paths there are
       bentpipe stacks                               which implementations of QUIC and TCP there are
@@ -75,6 +78,8 @@ for command in (
     page,
     stacks,
     report,
+    check,
+    objectives,
     study,
     compare,
     trace,

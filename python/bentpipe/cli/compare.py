@@ -33,7 +33,7 @@ _METHOD = (
 )
 
 
-class _Share(click.ParamType[float]):
+class Share(click.ParamType[float]):
     """`5%` as 0.05."""
 
     name = "share"
@@ -73,7 +73,7 @@ class _Share(click.ParamType[float]):
 )
 @click.option(
     "--fail-over",
-    type=_Share(),
+    type=Share(),
     metavar="SHARE",
     help="Exit with 1 if a cell differs by more than SHARE, as in 5%, either way and significantly (of "
     "single trials: at all), has COLUMN, above 0, in all trials of one run and in none of the other, or "

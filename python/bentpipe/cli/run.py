@@ -166,7 +166,7 @@ def run(
 def _start(out: Path | None, asked: RunRequest, jobs: int | None) -> PreparedRun:
     values, variants = _prepare(asked)
     _check_room(values.plan, asked.where("workloads", "--bytes" if asked.short else "--workload"), jobs)
-    folder = RunFolder.create(out or _unused(values.plan.name))
+    folder = RunFolder.create(out or unused_folder(values.plan.name))
     try:
         folder.write_manifest(values)
     except BaseException:
@@ -175,7 +175,7 @@ def _start(out: Path | None, asked: RunRequest, jobs: int | None) -> PreparedRun
     return PreparedRun(folder, values, variants, {})
 
 
-def _unused(name: str) -> Path:
+def unused_folder(name: str) -> Path:
     """A folder for a run that nobody named: of two that begin in the same second, the later counts on."""
     first = Path("runs") / f"{name}-{datetime.now(UTC).strftime('%Y%m%dT%H%M%SZ')}"
     further = (first.with_name(f"{first.name}-{number}") for number in itertools.count(2))

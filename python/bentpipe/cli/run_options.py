@@ -39,7 +39,7 @@ def _treatments(
     )
 
 
-class _Folder(click.Path):
+class Folder(click.Path):
     """A path that is not empty."""
 
     name = "folder"
@@ -185,14 +185,14 @@ EXECUTION = _options(
     click.option(
         "--pause-between", "pause", metavar="HH:MM-HH:MM", help="Start no trial in this local time."
     ),
-    click.option("--out", type=_Folder(), metavar="DIR", help="Folder (default: runs/CAMPAIGN-TIME)."),
+    click.option("--out", type=Folder(), metavar="DIR", help="Folder (default: runs/CAMPAIGN-TIME)."),
     click.option(
         "--bundles",
-        type=_Folder(),
+        type=Folder(),
         metavar="DIR",
         help="Run nothing: write each trial as a bundle to DIR, for `bentpipe worker`.",
     ),
-    click.option("--resume", type=_Folder(), metavar="DIR", help="Continue the run in DIR."),
+    click.option("--resume", type=Folder(), metavar="DIR", help="Continue the run in DIR."),
     click.option(
         "--retry-failed",
         is_flag=True,
@@ -202,7 +202,7 @@ EXECUTION = _options(
         "--stacks",
         "extra",
         multiple=True,
-        type=_Folder(),
+        type=Folder(),
         metavar="DIR",
         help="A further folder of stacks; can be repeated. A resumed run knows those it began with.",
     ),

@@ -25,11 +25,20 @@ from bentpipe.plan import flows, scenarios, treatments
 from bentpipe.plan.flows import AND
 from bentpipe.plan.treatments import DIRECT, QUIC_PEP, Treatment
 from bentpipe.plan.trial import Trial
-from bentpipe.schema.manifest import Options, Pairs, Traces
+from bentpipe.schema.manifest import Options, Pairs, PlannedCell, Traces
 from bentpipe.stacks import catalogue, proxies
 from bentpipe.stacks.model import Stack, Variant
 from bentpipe.testbed import TESTBEDS
 from bentpipe.workload import Workload
+
+
+@dataclass(frozen=True)
+class _Ends:
+    """Who takes part in a trial, and what stands between them."""
+
+    treatment: str
+    client: str
+    server: str
 
 
 class Plan(Options, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -115,27 +124,37 @@ class Plan(Options, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """Every trial, in the order in which a table reads. Variants of the stacks `left_out` are passed
         over.
         """
+        if self.cells:
+            return [
+                self._trial(one.scenario, workload.parse(one.workload, "cells"), one, iteration)
+                for one in self.cells
+                if not {labels.variant(end).stack for end in (one.client, one.server)} & set(left_out)
+                for iteration in range(1, one.iterations + 1)
+            ]
         clients = [one for one in self.clients if labels.variant(one).stack not in left_out]
         servers = [one for one in self.servers if labels.variant(one).stack not in left_out]
         between = [str(one) for one in self.parsed_treatments]
         count = range(1, self.iterations + 1)
         axes = (self.labels(), self.parsed_workloads, between, clients, servers, count)
         return [
-            Trial(
-                campaign_seed=self.seed,
-                scenario=scenario,
-                workload=str(moved),
-                size_bytes=moved.size_bytes,
-                client=client,
-                server=server,
-                iteration=iteration,
-                treatment=treatment,
-                testbed=self.testbed,
-                ip=self.ip,
-            )
+            self._trial(scenario, moved, _Ends(treatment, client, server), iteration)
             for scenario, moved, treatment, client, server, iteration in itertools.product(*axes)
             if self.pairs == "all" or labels.variant(client).stack == labels.variant(server).stack
         ]
+
+    def _trial(self, scenario: str, moved: Workload, ends: _Ends | PlannedCell, iteration: int) -> Trial:
+        return Trial(
+            campaign_seed=self.seed,
+            scenario=scenario,
+            workload=str(moved),
+            size_bytes=moved.size_bytes,
+            client=ends.client,
+            server=ends.server,
+            iteration=iteration,
+            treatment=ends.treatment,
+            testbed=self.testbed,
+            ip=self.ip,
+        )
 
 
 Names = Annotated[

@@ -72,6 +72,26 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     set: tuple[str, ...] = ()
     # Keys of scenarios, and the values that they take in turn.
     sweep: dict[str, tuple[str, ...]] = {}
+    # The cells that are run, where they are not every combination of the keys above, which then have all that
+    # occurs in them: those of a check (`bentpipe check`).
+    cells: tuple[PlannedCell, ...] = ()
+
+
+class PlannedCell(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A cell of a plan that names its cells."""
+
+    # Its label.
+    scenario: str
+    # In canonical form.
+    workload: str
+    # As records have it.
+    treatment: str
+    # A variant of a stack.
+    client: str
+    # Likewise.
+    server: str
+    # Trials of it.
+    iterations: int
 
 
 class ScenarioState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

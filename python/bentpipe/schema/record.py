@@ -219,6 +219,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     completion_s: float | None = None
     # From that first packet to that last byte; null also of pages, whose resources wait for one another.
     transfer_s: float | None = None
+    # Until the first 1, 2, 5, 10, 20, 50, 100, 200, 500 and 1000 million bytes of the reply were there, none
+    # of them missing, as far as the trial came, even where it failed in the end; of an upload where they
+    # arrive. Empty with several files or connections, over a proxy in an upload, of pages and streams, and
+    # where `measured_from` is `client`.
+    first_mb_s: list[float] = []
     # 8 · size / `transfer_s`, the definition of the papers; null also where it would exceed the forward rate:
     # a file that fits into one flight.
     goodput_bps: float | None = None
@@ -417,6 +422,7 @@ MEASURED = frozenset(
         "ttfb_s",
         "completion_s",
         "transfer_s",
+        "first_mb_s",
         "goodput_bps",
         "efficiency",
         "limit_s",
@@ -652,6 +658,7 @@ TYPES: dict[str, dict[str, str]] = {
         "ttfb_s": "number?",
         "completion_s": "number?",
         "transfer_s": "number?",
+        "first_mb_s": "[number]",
         "goodput_bps": "number?",
         "efficiency": "number?",
         "limit_s": "number?",

@@ -118,6 +118,11 @@ def discover(extra: Iterable[Path] = ()) -> dict[str, Stack]:
     return dict(sorted(found.items()))
 
 
+def stacks_in(place: Path) -> list[Stack]:
+    """The stacks in a folder of theirs, or the one whose folder it is. UsageError if there is none."""
+    return [load(folder) for folder in _folders(place)]
+
+
 def _folders(place: Path) -> list[Path]:
     if (place / "stack.toml").is_file():
         return [place]

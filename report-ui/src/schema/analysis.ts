@@ -120,6 +120,8 @@ export type Metrics = {
   completion_s: number | null;
   /** From the first packet with data of the files to their last byte, where they arrive. */
   transfer_s: number | null;
+  /** From the client's first packet until the first 1, 2, 5, 10, 20, 50, 100, 200, 500 and 1000 million bytes of the reply, or of an upload, were there, none of them missing, as far as they were. Empty with several streams or connections. */
+  first_mb_s: number[];
   /** 8 · `stream_bytes`, of an upload bytes of the files, / `transfer_s`. Null also above the link's rate: the files fit into a flight. */
   goodput_bps: number | null;
   /** Distinct bytes of the server's streams that arrived. Null they could not be decrypted. */

@@ -84,6 +84,24 @@ export type Options = {
   set: string[];
   /** Keys of scenarios, and the values that they take in turn. */
   sweep: { [key: string]: string[] };
+  /** The cells that are run, where they are not every combination of the keys above, which then have all that occurs in them: those of a check (`bentpipe check`). */
+  cells: PlannedCell[];
+};
+
+/** A cell of a plan that names its cells. */
+export type PlannedCell = {
+  /** Its label. */
+  scenario: string;
+  /** In canonical form. */
+  workload: string;
+  /** As records have it. */
+  treatment: string;
+  /** A variant of a stack. */
+  client: string;
+  /** Likewise. */
+  server: string;
+  /** Trials of it. */
+  iterations: number;
 };
 
 /** A scenario, as it was when the run began. */

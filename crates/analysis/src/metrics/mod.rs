@@ -51,6 +51,10 @@ pub struct Metrics {
     /// From the first packet with data of the reply, or of an upload's files, to the last byte,
     /// seconds.
     pub transfer_s: Option<f64>,
+    /// From the client's first packet until the first 1, 2, 5, 10, 20, 50, 100, 200, 500 and 1000
+    /// million bytes of the reply, or of an upload, were there, none of them missing, as far as
+    /// they were, seconds. Empty where there are several streams or connections.
+    pub first_mb_s: Vec<f64>,
     /// 8 · `stream_bytes` (of an upload, bytes of the files) / `transfer_s`. None also where it
     /// exceeds the path's rate: all fit into one flight, whose first packet's own time on the path
     /// is not in `transfer_s`.
@@ -104,6 +108,8 @@ impl Metrics {
         let [rtt_min_ms, rtt_median_ms, rtt_max_ms] = spread_ms(&mut rtt);
         let since_start = |time: Option<Nanos>| Some(seconds(time? - times.start?));
         let transfer_s = times.transfer().map(|(first, last)| seconds(last - first));
+        let carried = [&upload, &reply][from as usize];
+        let marks = carried.marks.iter().map(|at| since_start(Some(*at)));
         let (files, rate_bps) = match from {
             End::Server => (reply.bytes, facts.forward_rate_bps),
             // The requests are no part of the files.
@@ -117,6 +123,7 @@ impl Metrics {
             ttfb_s: since_start(times.first_byte).filter(|_| from == End::Server),
             completion_s: since_start(times.complete),
             transfer_s,
+            first_mb_s: marks.map_while(|it| it).collect(),
             goodput_bps: goodput(files, transfer_s, rate_bps),
             stream_bytes: forward.stream_bytes.map(|_| reply.bytes),
             upload_bytes: back.stream_bytes.map(|_| upload.bytes),

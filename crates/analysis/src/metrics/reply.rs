@@ -18,6 +18,9 @@ use bentpipe_wire::quic::End;
 
 use super::milestones::seen_at;
 
+/// So many million bytes of a reply are its marks.
+const MARKS_MB: [u64; 10] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
+
 /// The stream data of one end.
 #[derive(Debug, Default)]
 pub(super) struct Reply {
@@ -30,6 +33,9 @@ pub(super) struct Reply {
     pub last: Option<Nanos>,
     /// When the last of the client's streams for both ways ended, if all did.
     pub ended: Option<Nanos>,
+    /// When the first bytes up to each mark that was reached were there, none of them missing.
+    /// Empty where there are several streams.
+    pub marks: Vec<Nanos>,
 }
 
 /// One stream, as far as it arrived.
@@ -42,6 +48,7 @@ struct Stream {
     final_size: Option<u64>,
     /// When the FIN first passed.
     fin: Option<Nanos>,
+    marks: Vec<Nanos>,
 }
 
 impl Reply {
@@ -67,12 +74,14 @@ impl Reply {
             first: later(self.first),
             last: later(self.last),
             ended: later(self.ended),
+            marks: self.marks.into_iter().map(|time| time + offset).collect(),
         }
     }
 
     /// With that of another connection.
     pub(super) fn joined(&self, other: &Self) -> Self {
         Self {
+            marks: Vec::new(),
             bytes: self.bytes + other.bytes,
             first: earliest(self.first, other.first),
             last: latest_of_both(self.last, other.last),
@@ -95,7 +104,10 @@ impl Reply {
         }
         let is_complete = streams.values().all(Stream::is_complete);
         let last = streams.values().filter_map(|it| it.last).max();
+        let mut each = streams.values();
+        let only = each.next().filter(|_| each.next().is_none());
         Self {
+            marks: only.map(|it| it.marks.clone()).unwrap_or_default(),
             bytes: streams.values().map(|it| it.arrived.sum()).sum(),
             first: streams.values().filter_map(|it| it.first).min(),
             last: last.filter(|_| is_complete),
@@ -179,6 +191,10 @@ impl Stream {
         if self.arrived.add(*offset..end) > 0 {
             self.first.get_or_insert(time);
             self.last = Some(time);
+            let whole = self.arrived.contiguous();
+            let reached = |mark: &&u64| **mark * 1_000_000 <= whole;
+            let count = MARKS_MB.iter().take_while(reached).count();
+            self.marks.resize(count.max(self.marks.len()), time);
         }
     }
 
@@ -189,5 +205,34 @@ impl Stream {
 
     fn is_complete(&self) -> bool {
         self.final_size == Some(self.arrived.contiguous())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_reached_when_no_byte_before_it_is_missing() {
+        let mut stream = Stream::default();
+        let mut take = |offset: u64, length, time| {
+            let frame = Frame::Stream {
+                id: 0,
+                offset,
+                length,
+                fin: false,
+            };
+            stream.take(&frame, time);
+            stream.marks.clone()
+        };
+        assert_eq!(take(0, 900_000, 10), []);
+        assert_eq!(take(1_000_000, 1_500_000, 20), [], "there is a gap");
+        assert_eq!(
+            take(900_000, 100_000, 30),
+            [30, 30],
+            "one and two megabytes"
+        );
+        assert_eq!(take(900_000, 100_000, 40), [30, 30], "it is there already");
+        assert_eq!(take(2_500_000, 2_500_000, 50), [30, 30, 50]);
     }
 }

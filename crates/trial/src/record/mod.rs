@@ -168,6 +168,7 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
         ttfb_s: times.ttfb_s,
         completion_s: times.completion_s,
         transfer_s: times.transfer_s,
+        first_mb_s: first_mb_s(job, metrics.as_ref()),
         goodput_bps,
         efficiency,
         limit_s,
@@ -216,6 +217,13 @@ pub fn result(job: &Job, finished: &FinishedTrial, wall: Duration) -> TrialResul
             .unwrap_or_default(),
         ..TrialResult::default()
     })
+}
+
+/// Marks of files that one connection carries from end to end; those of an upload past a proxy reach the proxy.
+fn first_mb_s(job: &Job, metrics: Option<&Metrics>) -> Vec<f64> {
+    let is_direct = job.last_hop(job.measured().testcase_facts) == 0;
+    let marks = metrics.filter(|_| is_direct && !job.measured().is_reported());
+    marks.map(|it| it.first_mb_s.clone()).unwrap_or_default()
 }
 
 /// CPU time of this process so far.

@@ -93,6 +93,11 @@ pub struct TrialResult {
     /// From that first packet to that last byte. Null: also of pages, whose resources wait for one
     /// another.
     pub transfer_s: Option<f64>,
+    /// Until the first 1, 2, 5, 10, 20, 50, 100, 200, 500 and 1000 million bytes of the reply were
+    /// there, none of them missing, as far as the trial came, even where it failed in the end; of
+    /// an upload where they arrive. Empty with several files or connections, over a proxy in an
+    /// upload, of pages and streams, and where `measured_from` is `client`.
+    pub first_mb_s: Vec<f64>,
     /// 8 · size / `transfer_s`, the definition of the papers. Null: also where it would exceed the
     /// forward rate: a file that fits into one flight.
     pub goodput_bps: Option<f64>,

@@ -1,0 +1,112 @@
+"""What `bentpipe check` prints at its end."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from bentpipe.objectives.suite import Objective
+from bentpipe.objectives.tally import tally
+from bentpipe.schema.verdicts import MeasuredChange, ObjectiveVerdict, Verdicts
+
+_LARGEST = 3  # changes that are shown with their traces
+_STYLES = {"pass": "green", "fail": "bold red", "worse": "bold red", "better": "green", "undecided": "yellow"}
+
+
+def show(found: Verdicts, objectives: Sequence[Objective], run: Path, console: Console) -> None:
+    """Print the verdicts pair by pair, the changes, and where to look. `objectives` are those
+    of the verdicts.
+    """
+    titled = dict(zip(map(id, found.verdicts), objectives, strict=True))
+    for (client, server), verdicts in groupby(found.verdicts, lambda one: (one.client, one.server)):
+        console.print(f"{client} → {server}", style="bold", markup=False, soft_wrap=True)
+        table = Table(box=None, pad_edge=False)
+        for heading in ("objective", "asked", "came to", "trials", "verdict"):
+            table.add_column(heading, justify="right" if heading in ("came to", "trials") else "left")
+        several = list(verdicts)
+        for one in several:
+            came_to = _came_to(one, titled[id(one)])
+            table.add_row(one.objective, one.asked, came_to, str(one.trials), _word(one.outcome))
+        console.print(table)
+        _reasons(several, run, console)
+    if found.against:
+        _against(found, run, console)
+    console.print(
+        f"{tally(found)}; a verdict is wrong in at most {100 * found.error:g} % of cases", markup=False
+    )
+
+
+def _came_to(one: ObjectiveVerdict, objective: Objective) -> str:
+    if not one.values:
+        return "-"
+    if objective.reference is not None:
+        return "-" if one.median is None else f"{100 * one.median:.1f} %"
+    return objective.measure.text(one.median)
+
+
+def _word(outcome: str) -> str:
+    style = _STYLES.get(outcome)
+    return f"[{style}]{outcome}[/{style}]" if style else outcome
+
+
+def _reasons(verdicts: Sequence[ObjectiveVerdict], run: Path, console: Console) -> None:
+    """Why objectives are open, or missed other than by their bound; and what held up trials that missed
+    it.
+    """
+    told = [one for one in verdicts if one.outcome != "pass" and not _is_plain(one)]
+    for why in dict.fromkeys(one.why for one in told):
+        same = [one for one in told if one.why == why]
+        names = ", ".join(one.objective for one in same)
+        console.print(f"  {names}: {same[0].outcome}: {why}", markup=False, soft_wrap=True)
+    missed = [one for one in verdicts if one.outcome == "fail" and one.trial]
+    for trial in dict.fromkeys(one.trial for one in missed):
+        same = [one for one in missed if one.trial == trial]
+        names = ", ".join(one.objective for one in same)
+        findings = ", ".join(same[0].findings) or "no rule says why"
+        console.print(f"  {names}: {findings}", markup=False, soft_wrap=True)
+        console.print(f"    {_trace(run, trial)}", markup=False, soft_wrap=True)
+
+
+def _is_plain(one: ObjectiveVerdict) -> bool:
+    """Whether the table says all of it: none of the trials came up to the bound."""
+    return one.outcome == "fail" and one.why.startswith("0 of ")
+
+
+def _trace(run: Path, trial: str) -> str:
+    return f"bentpipe trace {shlex.quote(str(run / 'trials' / trial))}"
+
+
+def _against(found: Verdicts, run: Path, console: Console) -> None:
+    console.print(f"against {found.against}", style="bold", markup=False, soft_wrap=True)
+    for line in found.left_out:
+        console.print(f"  not compared: {line}", markup=False, soft_wrap=True)
+    if not found.changes:
+        return
+    several = len({(one.client, one.server) for one in found.changes}) > 1
+    table = Table(box=None, pad_edge=False)
+    for heading in ("objective", *(["client → server"] if several else []), "change", "pairs", ""):
+        table.add_column(heading, justify="right" if heading == "pairs" else "left")
+    for one in found.changes:
+        pair = [f"{one.client} → {one.server}"] if several else []
+        table.add_row(one.objective, *pair, one.why, str(one.pairs), _word(one.outcome))
+    console.print(table)
+    moved = [one for one in found.changes if one.outcome in ("better", "worse")]
+    for one in moved[:_LARGEST]:
+        _lead(one, Path(found.against), run, console)
+    console.print(
+        f"intervals hold together in {100 * (1 - found.error):g} % of cases; "
+        f"less than {100 * found.margin:g} % counts as none",
+        markup=False,
+    )
+
+
+def _lead(one: MeasuredChange, base: Path, run: Path, console: Console) -> None:
+    findings = ", ".join(one.findings) or "findings as before"
+    console.print(f"  {one.objective}: {findings}", markup=False, soft_wrap=True)
+    for folder, trial in ((base, one.base_trial), (run, one.trial)):
+        console.print(f"    {_trace(folder, trial)}", markup=False, soft_wrap=True)

@@ -1,0 +1,92 @@
+"""`bentpipe objectives`: suites, and what they ask."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+
+import click
+
+from bentpipe import workload
+from bentpipe.objectives import suite
+from bentpipe.objectives.suite import Objective
+
+_WIDTH = 100
+
+
+@click.group(
+    invoke_without_command=True, short_help="The suites of objectives that `bentpipe check` holds stacks to."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
+@click.pass_context
+def objectives(context: click.Context, as_json: bool) -> None:
+    """List the suites that `bentpipe check` holds stacks to, or show one.
+
+    \b
+    Examples:
+      bentpipe objectives
+      bentpipe objectives show quic-4-sat
+    """
+    if context.invoked_subcommand is not None:
+        return
+    known = {name: suite.load(name) for name in suite.names()}
+    if as_json:
+        listed = [
+            {"name": name, "title": one.title, "source": one.source, "objectives": len(one.objectives)}
+            for name, one in known.items()
+        ]
+        click.echo(json.dumps(listed, indent=1))
+        return
+    column = max(map(len, known), default=5)
+    click.echo(f"{'suite':<{column}}  objectives  title")
+    for name, one in known.items():
+        click.echo(f"{name:<{column}}  {len(one.objectives):>10}  {one.title}")
+    click.echo("More: bentpipe objectives show SUITE")
+
+
+@objectives.command()
+@click.argument("name", metavar="SUITE")
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+def show(name: str, as_json: bool) -> None:
+    """Show what SUITE, a name or a .toml file, asks of stacks.
+
+    \b
+    Example:
+      bentpipe objectives show own
+    """
+    one = suite.load(name)
+    if as_json:
+        listed = [
+            {
+                "name": each.name,
+                "asked": each.asked,
+                "scenario": each.setting.label,
+                "workload": each.setting.workload,
+                "treatment": each.setting.treatment,
+                "client": each.setting.client,
+                "server": each.setting.server,
+            }
+            for each in one.objectives
+        ]
+        told = {"name": one.name, "title": one.title, "source": one.source, "error": one.error}
+        click.echo(json.dumps({**told, "seed": one.seed, "objectives": listed}, indent=1))
+        return
+    click.echo(f"{one.name}: {one.title}")
+    if one.source:
+        click.echo(
+            textwrap.fill(f"source: {one.source}", _WIDTH, initial_indent="  ", subsequent_indent="  ")
+        )
+    click.echo(f"  a verdict is wrong in at most {100 * one.error:g} % of cases")
+    for setting in dict.fromkeys(each.setting for each in one.objectives):
+        same = [each for each in one.objectives if each.setting == setting]
+        click.echo(_where(same[0]))
+        for each in same:
+            click.echo(f"  {each.name}: {each.asked}")
+
+
+def _where(one: Objective) -> str:
+    """The setting of an objective, in a line."""
+    own = one.setting
+    between = "" if own.treatment == "direct" else f", {own.treatment}"
+    ends = f", {own.client or 'any client'} → {own.server or 'any server'}"
+    return f"{own.label}, {workload.title(own.workload)}{between}{ends if own.client or own.server else ''}"

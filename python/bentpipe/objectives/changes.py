@@ -1,0 +1,168 @@
+"""What became of a suite's measures since a base: trials with the same seeds, pair by pair."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bentpipe.analysis.cells import cells
+from bentpipe.analysis.comparison import ComparedKey
+from bentpipe.analysis.sequential import PairedChange, Rigour, paired_change
+from bentpipe.objectives.judge import known
+from bentpipe.objectives.measures import TIMEOUTS, ObjectiveMeasure
+from bentpipe.objectives.questions import CellRecords, Question
+from bentpipe.runs.records import Record
+from bentpipe.schema.verdicts import Direction, MeasuredChange
+
+
+@dataclass(frozen=True)
+class FoundChange:
+    """A change, and how many trials of its cell may say more; None: none."""
+
+    change: MeasuredChange
+    more: int | None = None
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Trials of one seed, once of the base and once of now."""
+
+    base: tuple[Record, ...]
+    now: tuple[Record, ...]
+
+
+def changes(
+    asked: Sequence[Question], base: CellRecords, now: CellRecords, rigour: Rigour, margin: float
+) -> tuple[list[FoundChange], list[str]]:
+    """What changed, the largest change first, and what cannot be compared. The error is that of one wrong
+    answer among all: each change gets its part of it (Bonferroni).
+    """
+    comparable, left_out = [], []
+    for one in _once(asked):
+        pairs, why_not = _pairs(one.cell, one.objective.measure, base, now)
+        if why_not:
+            left_out.append(f"{one.objective.measure.title}, {one.cell.title}: {why_not}")
+        else:
+            comparable.append((one, pairs))
+    each = rigour.shared(len(comparable))
+    found = [_change(one, pairs, each, margin) for one, pairs in comparable]
+    return sorted(found, key=lambda one: -_size(one.change)), left_out
+
+
+def _once(asked: Sequence[Question]) -> list[Question]:
+    """Questions that measure the same of the same cell, once."""
+    return list({(one.cell, one.objective.measure): one for one in reversed(asked)}.values())[::-1]
+
+
+def _pairs(
+    key: ComparedKey, measure: ObjectiveMeasure, base: CellRecords, now: CellRecords
+) -> tuple[_Pairs, str]:
+    """The pairs of a cell; or why there are none."""
+    before = {record.seed: record for record in base.get(key, ())}
+    both = [(before[record.seed], record) for record in now.get(key, ()) if record.seed in before]
+    if not both:
+        why = "no trial of the base has the same seed" if before else "the base has no trial of it"
+        return _Pairs((), ()), why
+    odd = next((one for pair in both for one in pair if one.outcome in ("unsupported", "invalid")), None)
+    if odd is not None:
+        return _Pairs((), ()), f"{odd.outcome}: {odd.detail}"
+    if any(_is_whole(one) and measure.of(one) is None for pair in both for one in pair):
+        return _Pairs((), ()), f"a trial that succeeded has no {measure.title}"
+    return _Pairs(*zip(*both, strict=True)), ""
+
+
+def _is_whole(record: Record) -> bool:
+    return record.ok or record.outcome in TIMEOUTS
+
+
+def _change(asked: Question, pairs: _Pairs, rigour: Rigour, margin: float) -> FoundChange:
+    measure = asked.objective.measure
+    broken = [record for record in pairs.now if not _is_whole(record)]
+    before = [record for record in pairs.base if not _is_whole(record)]
+    if broken or before:
+        word: Direction = "undecided"
+        if not before or not broken:
+            word = "worse" if broken else "better"
+        one = (broken or before)[0]
+        when = "now" if broken else "in the base"
+        why = f"{one.outcome.replace('_', ' ')} {when}: {one.detail}"
+        return FoundChange(_filled(asked, pairs, PairedChange(None, len(pairs.now)), word, why))
+    both = [[_value(measure, one) for one in side] for side in (pairs.base, pairs.now)]
+    found = paired_change(
+        [_log_ratio(one, other) for one, other in zip(*both, strict=True)],
+        rigour,
+        math.log1p(margin),
+    )
+    word = "undecided"
+    if found.sure == "same":
+        word = "same"
+    elif found.sure is not None:
+        word = "better" if (found.sure == "above") == measure.more_is_better else "worse"
+    more = rigour.next_look(found.pairs) if found.sure is None else None
+    return FoundChange(_filled(asked, pairs, found, word, _why(found, word)), more)
+
+
+def _why(found: PairedChange, word: Direction) -> str:
+    if found.mean is None or found.low is None or found.high is None:
+        return f"some of {found.pairs} pairs never came so far on a side"
+    by = f"{100 * math.expm1(found.mean):+.1f} % ({_percent(found.low)} to {_percent(found.high)})"
+    if word == "undecided":
+        return f"{by}: none that is sure after {found.pairs} pairs"
+    return by
+
+
+def _percent(logarithm: float) -> str:
+    return f"{100 * math.expm1(min(logarithm, 20)):+.1f}"
+
+
+def _value(measure: ObjectiveMeasure, record: Record) -> float:
+    value = measure.of(record)
+    assert value is not None, "looked at when pairs were made"
+    return value
+
+
+def _log_ratio(base: float, now: float) -> float:
+    """Of now / base; 0 where both never came so far."""
+    if base == now:
+        return 0.0
+    if 0 in (base, now) or math.inf in (base, now):
+        return math.inf if now > base else -math.inf
+    return math.log(now / base)
+
+
+def _filled(asked: Question, pairs: _Pairs, found: PairedChange, word: Direction, why: str) -> MeasuredChange:
+    measure = asked.objective.measure
+    sides = [side[: found.pairs] for side in (pairs.base, pairs.now)]
+    base, now = ([value for one in side if (value := measure.of(one)) is not None] for side in sides)
+    was, is_now = (cells(side)[0].median for side in sides)
+    assert was is not None and is_now is not None, "there are pairs"
+    factor = [None if one is None else math.exp(min(one, 300)) for one in (found.mean, found.low, found.high)]
+    return MeasuredChange(
+        objective=asked.objective.name,
+        **asked.cell._asdict(),
+        measure=measure.title,
+        outcome=word,
+        why=why,
+        pairs=found.pairs,
+        base=known(statistics.median_low(base)) if base else None,
+        now=known(statistics.median_low(now)) if now else None,
+        ratio=factor[0],
+        low=factor[1],
+        high=factor[2],
+        p=found.p,
+        findings=[
+            *(f"+{one}" for one in is_now.findings if one not in was.findings),
+            *(f"-{one}" for one in was.findings if one not in is_now.findings),
+        ],
+        base_trial=was.trial,
+        trial=is_now.trial,
+    )
+
+
+def _size(change: MeasuredChange) -> float:
+    """By how much it changed, for the order; what was sure and has no ratio first."""
+    if change.ratio is None:
+        return math.inf if change.outcome in ("better", "worse") else 0.0
+    return abs(math.log(change.ratio)) + (0.0 if change.outcome in ("better", "worse") else -1e3)

@@ -1,0 +1,58 @@
+"""Verdicts as JUnit XML, which CI systems show: a test suite for each client and server."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from pathlib import Path
+from xml.etree import ElementTree as xml
+
+from bentpipe.schema.verdicts import MeasuredChange, ObjectiveVerdict, Verdicts
+
+
+def write(found: Verdicts, path: Path) -> None:
+    """Write them to `path`. A failed objective and a change for the worse are failures, an objective that is
+    undecided is an error, what was skipped is skipped.
+    """
+    root = xml.Element("testsuites", name=f"bentpipe check {found.suite}")
+    for (client, server), verdicts in groupby(found.verdicts, lambda one: (one.client, one.server)):
+        suite = xml.SubElement(root, "testsuite", name=f"{found.suite} {client} → {server}")
+        for one in verdicts:
+            _objective(suite, one)
+        _count(suite)
+    if found.changes:
+        suite = xml.SubElement(root, "testsuite", name=f"{found.suite} against {found.against}")
+        for change in found.changes:
+            _change(suite, change)
+        _count(suite)
+    _count(root)
+    xml.indent(root)
+    path.write_bytes(xml.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n")
+
+
+def _objective(suite: xml.Element, one: ObjectiveVerdict) -> None:
+    case = xml.SubElement(
+        suite, "testcase", classname=f"{one.scenario}.{one.treatment}", name=f"{one.objective}: {one.asked}"
+    )
+    _outcome(case, {"fail": "failure", "undecided": "error", "skipped": "skipped"}.get(one.outcome), one.why)
+
+
+def _change(suite: xml.Element, one: MeasuredChange) -> None:
+    name = f"{one.measure}, {one.client} → {one.server}, {one.workload}"
+    case = xml.SubElement(suite, "testcase", classname=f"{one.scenario}.{one.treatment}", name=name)
+    _outcome(case, {"worse": "failure"}.get(one.outcome), one.why)
+
+
+def _outcome(case: xml.Element, kind: str | None, why: str) -> None:
+    if kind is not None:
+        xml.SubElement(case, kind, message=_legal(why))
+
+
+def _legal(text: str) -> str:
+    """Without characters that XML 1.0 has not: programs may say anything."""
+    return "".join(one if one >= " " or one in "\t\n" else "?" for one in text)
+
+
+def _count(suite: xml.Element) -> None:
+    suite.set("tests", str(len(list(suite.iter("testcase")))))
+    for kind, name in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
+        suite.set(name, str(len(list(suite.iter(kind)))))

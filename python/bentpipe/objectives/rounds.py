@@ -1,0 +1,196 @@
+"""A check's trials, in rounds: as many of each cell as its verdicts need to be sure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bentpipe.analysis.comparison import ComparedKey
+from bentpipe.analysis.sequential import Rigour
+from bentpipe.errors import UsageError
+from bentpipe.execution.scheduler import Progress, Scheduler, Settings
+from bentpipe.objectives.changes import FoundChange, changes
+from bentpipe.objectives.judge import Judgement, judge
+from bentpipe.objectives.questions import CellRecords, CheckPlan, by_cell, cell_of, unique_keys
+from bentpipe.plan import campaign, scenarios
+from bentpipe.plan.campaign import Plan, PlanVariants
+from bentpipe.runs import manifest, run_folder
+from bentpipe.runs.records import Record
+from bentpipe.runs.run_folder import RunFolder
+from bentpipe.stacks.model import Stack
+
+
+@dataclass(frozen=True)
+class Laboratory:
+    """What the trials of a check are carried out with."""
+
+    known: Mapping[str, Stack]
+    named: tuple[str, ...]  # variants that the user named: each must be there
+    stack_folders: tuple[str, ...]
+    settings: Settings
+    progress: Callable[[], Progress]  # what is shown of a round
+
+
+@dataclass
+class GrowingRun:
+    """A run whose cells get more trials round by round. Make one with `open`, and close it."""
+
+    folder: RunFolder
+    manifest: manifest.Manifest
+    variants: PlanVariants
+    laboratory: Laboratory
+    records: dict[str, Record] = field(default_factory=dict)
+    harness_failures: int = 0
+
+    @classmethod
+    def open(cls, path: Path, plan: Plan, laboratory: Laboratory, resume: bool) -> GrowingRun:
+        """A new run in `path`, or one there that goes on. UsageError if that is of another plan, or a stack
+        is missing.
+        """
+        variants = campaign.find_variants(plan, laboratory.known, laboratory.named)
+        if not resume:
+            resolved = scenarios.resolve_all(plan.cases())
+            values = manifest.new(plan, resolved, variants, laboratory.stack_folders)
+            return cls(RunFolder.create(path), values, variants, laboratory)
+        folder, values, records = RunFolder.reopen(path)
+        if _asked(values.plan) != _asked(plan):
+            folder.close()
+            raise UsageError(f"--resume {path}: another check", "give the command that began it")
+        values.resumed_with(variants.stacks)
+        values.resumed.append(manifest.now())
+        return cls(folder, values, variants, laboratory, {record.trial: record for record in records})
+
+    @property
+    def cells(self) -> CellRecords:
+        return by_cell(self.records.values())
+
+    @property
+    def planned(self) -> dict[ComparedKey, int]:
+        """How many trials of each cell it was to have."""
+        return {cell_of(one): one.iterations for one in self.manifest.plan.cells}
+
+    def extend(self, plan: Plan) -> None:
+        """Run the trials of `plan` that have no record yet. Errors are those of a scheduler."""
+        self.manifest.options = plan.in_full
+        self.folder.write_manifest(self.manifest)
+        scheduler = Scheduler(
+            self.folder,
+            self.manifest,
+            self.variants,
+            self.laboratory.settings,
+            self.laboratory.progress(),
+            self.records,
+        )
+        scheduler.run()
+        scheduler.finish()
+        self.harness_failures += scheduler.harness_failures
+
+
+def _asked(plan: Plan) -> tuple[object, ...]:
+    """What of a check's plan stays the same from round to round."""
+    keys = {(one.scenario, one.workload, one.treatment, one.client, one.server) for one in plan.cells}
+    return plan.seed, plan.testbed, frozenset(keys)
+
+
+@dataclass(frozen=True)
+class Base:
+    """What a check is held against: a run that is there, or one that grows beside it."""
+
+    path: Path
+    cells: Callable[[], CellRecords]
+    grows: GrowingRun | None = None
+
+    @classmethod
+    def read(cls, path: Path, asked: CheckPlan) -> Base:
+        """An earlier run. UsageError if it has none of the cells, or other seeds."""
+        values, records = run_folder.read(path)
+        found = by_cell(records)
+        if not any(key in found for key in unique_keys(asked.asked)):
+            raise UsageError(
+                f"--against: {path} has none of the cells of this check",
+                "give a run of the same suite, clients and servers",
+            )
+        if values.plan.seed != asked.seed:
+            raise UsageError(
+                f"--against: {path} has the seed {values.plan.seed}, this check {asked.seed}",
+                f"add --seed {values.plan.seed}",
+            )
+        return cls(path, lambda: found)
+
+    @classmethod
+    def growing(cls, run: GrowingRun) -> Base:
+        """A base whose trials are run beside those of the check."""
+        return cls(run.folder.path, lambda: run.cells, run)
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What a check came to."""
+
+    judged: list[Judgement]  # one for each question
+    changes: list[FoundChange]
+    left_out: list[str]
+
+
+@dataclass
+class CheckRounds:
+    """The rounds of a check. `run` brings it to its end."""
+
+    asked: CheckPlan
+    own: GrowingRun
+    rigour: Rigour
+    base: Base | None = None
+    margin: float = 0.01
+    note: Callable[[str], None] = lambda _text: None
+
+    def run(self) -> CheckResult:
+        """Run trials until every verdict is sure, or has had its most. Errors are those of a scheduler."""
+        keys = unique_keys(self.asked.asked)
+        iterations = {key: max(self.rigour.looks[0], self.own.planned.get(key, 0)) for key in keys}
+        while True:
+            plan = self.asked.plan(iterations)
+            self.own.extend(plan)
+            if self.base is not None and self.base.grows is not None:
+                self.base.grows.extend(plan)
+            found = self._judge(iterations)
+            wanted = self._wanted(found)
+            grown = {key: max(count, wanted.get(key, 0)) for key, count in iterations.items()}
+            if grown == iterations:
+                return found
+            several = sum(count > iterations[key] for key, count in grown.items())
+            self.note(f"{several} of {len(keys)} settings need more trials to be sure")
+            iterations = grown
+
+    def _judge(self, iterations: Mapping[ComparedKey, int]) -> CheckResult:
+        """By the trials of this round: a base may have more. What an earlier look decided stands."""
+        own, questions = _first(self.own.cells, iterations), self.asked.asked
+        judged = [judge(one, own, self.rigour) for one in questions]
+        if self.base is None:
+            return CheckResult(judged, [], [])
+        base = _first(self.base.cells(), iterations)
+        return CheckResult(judged, *changes(questions, base, own, self.rigour, self.margin))
+
+    def _wanted(self, found: CheckResult) -> dict[ComparedKey, int]:
+        """How many trials cells need in the next round, those that need more."""
+        wanted: dict[ComparedKey, int] = {}
+
+        def want(keys: Iterable[ComparedKey], count: int | None) -> None:
+            for key in keys if count is not None else ():
+                wanted[key] = max(wanted.get(key, 0), count or 0)
+
+        for question, one in zip(self.asked.asked, found.judged, strict=True):
+            want(question.cells, one.more)
+        for each in found.changes:
+            key, pairs = cell_of(each.change), each.change.pairs
+            if self.base is not None and (self.base.grows or len(self.base.cells()[key]) > pairs):
+                want([key], each.more)
+        return wanted
+
+
+def _first(found: CellRecords, iterations: Mapping[ComparedKey, int]) -> CellRecords:
+    return {
+        key: [record for record in records if record.iteration <= iterations[key]]
+        for key, records in found.items()
+        if key in iterations
+    }

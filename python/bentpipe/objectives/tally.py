@@ -1,0 +1,27 @@
+"""What verdicts come to in all."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from bentpipe.schema.verdicts import DECISIONS, Verdicts
+
+PASSED, FAILED, UNDECIDED = 0, 1, 3  # exit codes; 2 is for what is not understood
+
+
+def exit_code(found: Verdicts) -> int:
+    """FAILED if an objective is missed or something became worse; UNDECIDED if chance could have made an
+    objective's outcome either way, or nothing could be checked at all; else PASSED.
+    """
+    words = Counter(one.outcome for one in found.verdicts)
+    changed = Counter(one.outcome for one in found.changes)
+    if words["fail"] or changed["worse"]:
+        return FAILED
+    is_open = words["undecided"] or not words["pass"] or (found.against and not found.changes)
+    return UNDECIDED if is_open else PASSED
+
+
+def tally(found: Verdicts) -> str:
+    """`18 pass, 2 fail, 1 skipped`."""
+    words = Counter(one.outcome for one in found.verdicts)
+    return ", ".join(f"{words[word]} {word}" for word in DECISIONS if words[word])

@@ -1,0 +1,144 @@
+"""Verdicts of a check: generated from schemas/verdicts.toml by `make schemas`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+FORMAT = 1
+
+# How an objective stands.
+Decision = Literal[
+    "pass",
+    "fail",
+    "undecided",
+    "skipped",
+]
+DECISIONS: tuple[Decision, ...] = (
+    "pass",
+    "fail",
+    "undecided",
+    "skipped",
+)
+
+# What a change is.
+Direction = Literal[
+    "better",
+    "worse",
+    "same",
+    "undecided",
+]
+DIRECTIONS: tuple[Direction, ...] = (
+    "better",
+    "worse",
+    "same",
+    "undecided",
+)
+
+
+class ObjectiveVerdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Whether an objective is met."""
+
+    # Its name.
+    objective: str
+    # What it asks for, in words: `first 2 MB ≤ 3 s`.
+    asked: str
+    # As in the [records](records.md) of its cell, here and below.
+    scenario: str
+    # Likewise.
+    workload: str
+    # Likewise.
+    treatment: str
+    # Likewise.
+    client: str
+    # Likewise.
+    server: str
+    # In one word.
+    outcome: Decision
+    # Why, in words; of `undecided`, what would decide it.
+    why: str
+    # How many the verdict stands on: the first so many iterations of the cell.
+    trials: int
+    # Of what is measured, in the column's unit; where the objective compares, the ratio of geometric means;
+    # null most trials did not come so far.
+    median: float | None
+    # Of each of these trials; null of one that did not come so far.
+    values: list[float | None]
+    # Of the trial in the middle: what held it up, as rules say.
+    findings: list[str]
+    # That trial, whose trace is kept; empty if none ran.
+    trial: str
+
+
+class MeasuredChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What became of an objective's measure since the base."""
+
+    # Its name.
+    objective: str
+    # As in the records, here and below.
+    scenario: str
+    # Likewise.
+    workload: str
+    # Likewise.
+    treatment: str
+    # Likewise.
+    client: str
+    # Likewise.
+    server: str
+    # What is measured, in words.
+    measure: str
+    # In one word.
+    outcome: Direction
+    # In words.
+    why: str
+    # Pairs of trials with the same seed that it stands on.
+    pairs: int
+    # The base's median over these pairs; null most trials did not come so far.
+    base: float | None
+    # The median now; null likewise.
+    now: float | None
+    # Now / base: the geometric mean over the pairs; null a trial did not come so far.
+    ratio: float | None
+    # Where its interval begins, with the error above divided by all changes and looks; null as `ratio`.
+    low: float | None
+    # Where it ends; null as `ratio`.
+    high: float | None
+    # Of such a change or a larger one where there is none, by the t test of one look; not corrected; null as
+    # `ratio`.
+    p: float | None
+    # What rules say now and did not say of the base, with a `+`, and the other way round, with a `-`.
+    findings: list[str]
+    # The base's trial in the middle.
+    base_trial: str
+    # That of now.
+    trial: str
+
+
+class Verdicts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All verdicts of a check."""
+
+    # Of what format this file is: the number at the top of this page.
+    format: int
+    # The name of the suite.
+    suite: str
+    # What the suite is about.
+    title: str
+    # Where its objectives are from.
+    source: str
+    # `sim` or `emu`.
+    testbed: str
+    # The chance of a wrong verdict on an objective, at most; of changes, of a wrong one among all, share.
+    error: float
+    # Trials of a cell, at most.
+    most: int
+    # One for each objective, client and server, in the order of the suite.
+    verdicts: list[ObjectiveVerdict]
+    # The run that stands for the base; empty without one.
+    against: str
+    # Changes that are smaller count as none, share.
+    margin: float
+    # Against the base, for each objective, client and server that both have; the largest first.
+    changes: list[MeasuredChange]
+    # What was not compared with the base, and why.
+    left_out: list[str]
