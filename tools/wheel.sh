@@ -31,7 +31,7 @@ fi
 build() { # build COMMAND...: the programs
     PATH="$PWD/$venv/bin:$PATH" "$@" --quiet --locked --profile dist --target-dir target \
         --package bentpipe-sim --package bentpipe-emulator --package bentpipe-trace --package bentpipe-pep \
-        --package bentpipe-perf --package bentpipe-guest --package bentpipe-tcp-pep \
+        --package bentpipe-perf --package bentpipe-guest --package bentpipe-interop --package bentpipe-tcp-pep \
         --package bentpipe-endpoint-noq --package bentpipe-endpoint-quinn
 }
 

@@ -37,6 +37,7 @@ ALLOWED = {
     },
     "bentpipe-noq-proto": set(),
     "bentpipe-netlink": set(),
+    "bentpipe-interop": set(),
     "bentpipe-guest": {"bentpipe-endpoint", "bentpipe-netlink"},
     "bentpipe-linux-tcp": {"bentpipe-endpoint", "bentpipe-netlink"},
     "bentpipe-tcp-pep": {

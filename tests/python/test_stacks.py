@@ -43,7 +43,8 @@ def test_a_stack_may_have_http3_alone(tmp_path: Path) -> None:
         ('name = "toy"', 'name = "t oy"', "name: 't oy'"),
         ('roles = ["client", "server"]', 'roles = ["proxy"]', "roles: ['proxy']"),
         ("deterministic = true", 'deterministic = "yes"', "deterministic: 'yes'"),
-        ("deterministic = true\n", "", 'the key "deterministic" is missing'),
+        ('roles = ["client", "server"]\n', "", 'the key "roles" is missing'),
+        ("roles = [", 'interop = ["x"]\nroles = [', "interop stands in place of [commands]"),
         ("virtual-time = [", "virtual_time = [", 'unknown key "commands.virtual_time"'),
         ('language = "Python"', "language = Python", "not valid TOML"),
         (

@@ -92,7 +92,7 @@ impl Guest {
             }
             return match self.report()? {
                 Some(report) if report.code == Some(NOT_SUPPORTED.into()) => Ok(None),
-                report => Err(before_zero(report)),
+                report => Err(before_zero(report, &self.last_line())),
             };
         };
         let first = if self.greeting.is_proxy() {
@@ -235,10 +235,14 @@ impl Guest {
 }
 
 impl Guest {
+    /// The last line that a server or a proxy printed; empty if there is none.
+    fn last_line(&self) -> String {
+        fs::read_to_string(self.folder.path().join(LAST_LINE)).unwrap_or_default()
+    }
+
     /// What a proxy said last (contract, section 5, socket mode), without its version, which READY had.
     fn bye_of_proxy(&self) -> Value {
-        let file = self.folder.path().join(LAST_LINE);
-        let line = fs::read_to_string(&file).unwrap_or_default();
+        let line = self.last_line();
         let mut said: Value = serde_json::from_str(&line).unwrap_or_else(|_| {
             let error = self.report().ok().flatten().and_then(failure);
             json!({"error": error.unwrap_or_else(|| format!("it said no BYE, but {line:?}"))})
@@ -263,8 +267,13 @@ fn failure(report: Report) -> Option<String> {
     }
 }
 
-fn before_zero(report: Option<Report>) -> EndpointError {
-    let how = report.and_then(failure);
+fn before_zero(report: Option<Report>, last_line: &str) -> EndpointError {
+    let said = if last_line.is_empty() {
+        String::new()
+    } else {
+        format!("; it said: {last_line}")
+    };
+    let how = report.and_then(failure).map(|how| how + &said);
     let nothing = match report {
         Some(_) => "the program ended, and had sent nothing",
         None => "the guest did not come up",

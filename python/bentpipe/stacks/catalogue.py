@@ -19,6 +19,7 @@ from bentpipe.errors import UsageError, one_of
 from bentpipe.stacks.build_table import BuildTable, build_of
 from bentpipe.stacks.model import (
     LOGS,
+    OF_THE_RUNNER,
     PROTOCOLS,
     Carries,
     Log,
@@ -37,15 +38,15 @@ class StackFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """What a stack.toml may say."""
 
     name: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9-]+\Z", description="letters, digits and -")]
-    title: str
-    language: str
-    home: str
+    title: str = ""
+    language: str = ""
+    home: str = ""
     roles: Annotated[
         tuple[Role, ...],
         msgspec.Meta(min_length=1, description='one or both of "client", "server"'),
     ]
     testcases: tuple[str, ...]
-    deterministic: bool
+    deterministic: bool = False
     notes: str = ""
     repeats_except: str = ""
     packages: tuple[str, ...] = ()
@@ -64,13 +65,14 @@ class StackFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     options: dict[str, str] = {}
     saves: dict[str, Annotated[int, msgspec.Meta(gt=0)]] = {}
     commands: dict[Mode, tuple[str, ...]] = {}
+    interop: tuple[str, ...] = ()
     build: BuildTable | None = None
 
 
 def load(folder: Path) -> Stack:
     """The stack in `folder`; UsageError if its stack.toml is not as the contract says."""
     file = folder / "stack.toml"
-    said = strict.read(file, StackFile)
+    said = _of_the_runner(strict.read(file, StackFile), file)
     if not said.testcases or not set(said.testcases) <= set(TESTCASES):
         raise strict.wrong(file, "testcases", list(said.testcases), f"some of {', '.join(TESTCASES)}")
     plain = TESTCASES["transfer"].protocols
@@ -78,7 +80,8 @@ def load(folder: Path) -> Stack:
         wanted = f"{' or '.join(plain)} too: all in virtual time are asked for a file"
         raise strict.wrong(file, "alpn", list(said.alpn), wanted)
     if not said.commands or not all(said.commands.values()):
-        raise UsageError(f"{file}: commands: no command", "give `virtual-time` or `sockets` an argument list")
+        hint = "give `virtual-time` or `sockets` an argument list, or interop, of the interop runner"
+        raise UsageError(f"{file}: commands: no command", hint)
     if said.build is None and any("{bin}" in word for words in said.commands.values() for word in words):
         raise UsageError(f"{file}: commands: {{bin}} is of stacks that are built", "add a table [build]")
     for name in said.options:
@@ -89,8 +92,27 @@ def load(folder: Path) -> Stack:
         name, _, value = setting.partition("=")
         if name not in said.options or not value:
             raise strict.wrong(file, f'saves."{setting}"', setting, "an option and its value, as in tls=off")
-    values = {field: getattr(said, field) for field in said.__struct_fields__ if field != "build"}
-    return Stack(folder=folder.resolve(), build=build_of(said.build, file) if said.build else None, **values)
+    given = set(said.__struct_fields__) - {"build", "interop", "title"}
+    return Stack(
+        folder=folder.resolve(),
+        build=build_of(said.build, file) if said.build else None,
+        title=said.title or said.name,
+        **{field: getattr(said, field) for field in given},
+    )
+
+
+def _of_the_runner(said: StackFile, file: Path) -> StackFile:
+    """What it says, with the commands of a program of the QUIC interop runner (contract, section 3)."""
+    if not said.interop:
+        return said
+    if said.commands:
+        raise UsageError(f"{file}: interop stands in place of [commands]", "leave one of them out")
+    sockets = (OF_THE_RUNNER, *said.interop)
+    virtual_time = ("{programs}/bentpipe-guest", "{guest}/linux", "--", *sockets)
+    commands: dict[Mode, tuple[str, ...]] = {"virtual-time": virtual_time, "sockets": sockets}
+    # The runner asks for secrets always, and for qlog without insisting.
+    logs: tuple[Log, ...] = LOGS[:1] if said.logs == LOGS else said.logs
+    return msgspec.structs.replace(said, commands=commands, carries="ip", logs=logs)
 
 
 def replaced(known: Mapping[str, Stack]) -> list[Stack]:

@@ -29,6 +29,7 @@ PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 MODES: tuple[Mode, ...] = get_args(Mode)
 ROLES: tuple[Role, ...] = get_args(Role)
 LOGS: tuple[Log, ...] = ("keylog", "qlog")
+OF_THE_RUNNER = "{programs}/bentpipe-interop"  # keeps the contract for programs of the QUIC interop runner
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,6 +130,11 @@ class Stack(Installable):
         """The application protocol that it is asked for a single file over, if nothing else is said."""
         files: tuple[str, ...] = TESTCASES["transfer"].protocols
         return next((one for one in files if one in self.alpn), self.alpn[0])
+
+    @property
+    def is_of_the_runner(self) -> bool:
+        """Whether its program was written for the QUIC interop runner, and is given what that gives it."""
+        return any(OF_THE_RUNNER in command for command in self.commands.values())
 
     def programs(self) -> list[str]:
         words = [word for command in self.commands.values() for word in command]
