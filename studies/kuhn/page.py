@@ -14,7 +14,7 @@ from bentpipe.study import markdown
 from bentpipe.study.markdown import code, literal, several, table
 from bentpipe.study.source import Source
 
-from . import drawn, losses, published
+from . import drawn, losses, published, stacks
 from .published import Kuhn, Objectives
 from .runs import ACCESS, CLEAN, PLACES, SATELLITE, SIZES, KuhnRuns, Sender, Transfers, rate
 
@@ -41,16 +41,18 @@ _DIFFERS = """- **The clock.** The source's tool is iperf3: no TLS, and its time
   that a kernel decides is set as it was then.
 - **The proxies.** PEPSal there; here Bentpipe's own, which holds up to 256 KiB between two connections of
   each direction and leaves the rest to the kernel's buffers.
-- **The link.** The source's text gives neither delay nor queue. Here it is 300 ms each way and 1 BDP."""
+- **The link.** The source's text gives neither delay nor queue; for the delay it defers to a draft with a
+  round trip of 650 ms. Here it is 300 ms each way and 1 BDP."""
 _TIMES = """Seconds until the whole file is there: the median, with the least and the most in brackets where
 trials differ. *From the request*: the same without the handshakes. **Bold**: within the objective."""
 _FULL = 0.9  # of the link's rate
 _LEFT_OUT = """- Figures 1, 4 and 5 show testbeds. Figures 2 and 3, pages over a public access, are
-  [a study of their own](../simple_pages/simple-pages.md). Table I is of losses on a real link.
+  [a study of their own](../simple_pages/simple-pages.md). Table I is of losses on a real link: the scenarios
+  `public-satcom-wired` and `public-satcom-wifi` have them.
 - Its configurations end to end, beyond the server's buffers and initial window.
 - Its model of losses in bursts, of table I. Bursts are here of two packets alone, for table II.
 - Segmentation offload itself, which virtual time has not.
-- QUIC through proxies of its own: that is [the study kosek](../kosek/kosek.md)."""
+- What QUIC's proxies do beyond these times: that is [the study kosek](../kosek/kosek.md)."""
 
 
 def write(runs: Sequence[Source], folder: Path) -> list[Path]:
@@ -93,6 +95,7 @@ def _sections(runs: KuhnRuns, known: Kuhn, files: dict[str, Path]) -> list[str]:
     parts += _order(runs, known)
     parts += _changes(runs)
     parts += losses.sections(runs, known)
+    parts += stacks.sections(runs, known)
     parts += ["## What is left out", _LEFT_OUT, *_failed(runs)]
     return [*parts, *_made(runs), "## Sources", f"- {known.source}"]
 
@@ -220,7 +223,7 @@ def _place(runs: KuhnRuns, place: str, known: Kuhn) -> list[str]:
 _PLACE = {
     ACCESS: """Losses are between terminal and client, both ways, where 0.1 ms lie between them: proxies mend
 them there, and the satellite does not see them. QUIC is not split, so that to it they are losses of the
-whole path: its rows are those of the next table.""",
+whole path.""",
     SATELLITE: """Losses are on the satellite, both ways. Proxies end nothing but what lies beside it: the
 connection between them has the losses and nearly the whole round trip, as without them. Larger buffers do
 not help; a larger initial window helps the first megabytes alone. What helps is a congestion control that

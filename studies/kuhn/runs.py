@@ -206,19 +206,19 @@ class KuhnRuns:
     def transfers(self) -> dict[tuple[str, Sender, int], Transfers]:
         """By where packets are lost, sender, and size in MB; without those of table II."""
         return {
-            (_place(cell), Sender(cell.key.server, cell.key.treatment), cell.records[0].size_bytes // MB):
+            (place_of(cell), Sender(cell.key.server, cell.key.treatment), cell.records[0].size_bytes // MB):
             Transfers(cell)
-            for _, cell in self._cells
-            if "forward.rate" not in cell.key.scenario_label.values
+            for campaign, cell in self._cells
+            if "forward.rate" not in cell.key.scenario_label.values and campaign != "kuhn-stacks"
         }  # fmt: skip
 
     def senders(self, place: str) -> list[Sender]:
         """In the order of the runs. QUIC is not split: it does not matter to it whether packets are lost on
-        the satellite or beside it, and where they are lost beside it, it has the satellite's trials.
+        the satellite or beside it, and where they are lost on it, it has the trials beside it.
         """
         found = dict.fromkeys(sender for where, sender, _ in self.transfers if where == place)
-        if found and place == ACCESS:
-            found |= dict.fromkeys(one for one in self.senders(SATELLITE) if not one.is_tcp)
+        if found and place == SATELLITE:
+            found |= dict.fromkeys(one for one in self.senders(ACCESS) if not one.is_tcp)
         return list(found)
 
     def configured(self, place: str) -> dict[str, Sender]:
@@ -229,7 +229,7 @@ class KuhnRuns:
         """All trials of it; None if there are none."""
         if sender is None:
             return None
-        where = SATELLITE if place == ACCESS and not sender.is_tcp else place
+        where = ACCESS if place == SATELLITE and not sender.is_tcp else place
         return self.transfers.get((where, sender, size))
 
     def rate_bps(self, place: str) -> float:
@@ -243,13 +243,17 @@ class KuhnRuns:
         ]
         return float(next((one for one in rates if one), math.inf))
 
+    def cells_of(self, campaign: str) -> list[Cell]:
+        """Those of one campaign; none if that was not run."""
+        return [cell for name, cell in self._cells if name == campaign]
+
     def losing(self, campaign: str) -> list[Losing]:
         """The goodputs of one campaign under losses; empty if that was not run."""
-        return [Losing(cell) for name, cell in self._cells if name == campaign]
+        return [Losing(cell) for cell in self.cells_of(campaign)]
 
 
-def _place(cell: Cell) -> str:
-    label = cell.key.scenario_label
-    if "access.forward.loss" in label.values:
-        return ACCESS
-    return SATELLITE if label.name.endswith("loss1") else CLEAN
+def place_of(cell: Cell) -> str:
+    """Where its packets are lost."""
+    return {"cnes-250-3-loss1": ACCESS, "cnes-250-3-loss1-satellite": SATELLITE}.get(
+        cell.key.scenario_label.name, CLEAN
+    )

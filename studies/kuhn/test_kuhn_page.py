@@ -18,7 +18,8 @@ from kuhn.runs import Losing, Sender, rate, received
 from bentpipe.analysis.cells import cells
 from bentpipe.runs.records import Record
 
-CLEAN, LOSSY = "cnes-50-10", "cnes-250-3-loss1,timeout=600s"
+CLEAN, BESIDE = "cnes-50-10", "cnes-250-3-loss1,timeout=600s"
+LOSSY = "cnes-250-3-loss1-satellite,timeout=600s"
 TCP = "linux:cc=cubic"
 HANDSHAKE_S, STEP_S = 1.2, 0.1
 
@@ -82,7 +83,7 @@ def carry_out(bentpipe: Command) -> str:
         for size, time_s in zip((2, 10, 100), times, strict=True)
     ]
     lossy = [trial(LOSSY, "direct", 2, 26.0 + n, iteration=n) for n in (1, 2, 3)]
-    beside = [fake_run.change(one, scenario=f"{LOSSY},access.forward.loss=1%") for one in lossy]
+    beside = [fake_run.change(one, scenario=BESIDE) for one in lossy]
     quic = [trial(CLEAN, "direct", 2, 2.5, client="noq", server="noq")]
     under = [losing("0%", 10.0, n) for n in (1, 2)] + [losing("0.1%", mbps, 1) for mbps in (2.0, 3.0)]
     runs = [write(*one) for one in (
@@ -162,3 +163,27 @@ def test_arrivals_count_from_the_request() -> None:
     times = np.array([0.0, 1.0, 2.5, 9.0])
     assert received(one, times) == pytest.approx([0, 2, 5, 10], abs=1e-3)
     assert rate(one, times, 1.0) == pytest.approx([0, 16, 16, 0], abs=1e-2)
+
+
+def test_stacks_stand_beside_the_objectives(bentpipe: Command) -> None:
+    """Marks are of 1, 2, 5, 10 … megabytes; a stack that never came to the last has none."""
+    carry_out(bentpipe)
+    marks = [1.0, 2.9, 3.5, 4.9, 6.0, 9.0, 19.0]
+    whole = [
+        trial(CLEAN, treatment, 100, 19.0, client="noq", server="noq", first_mb_s=marks, iteration=n)
+        for treatment in ("direct", "quic-pep terminal,gateway")
+        for n in (1, 2, 3)
+    ]
+    cut = [
+        trial(BESIDE, "direct", 100, 30.0, client="quinn", server="quinn", first_mb_s=marks[:2], iteration=n)
+        for n in (1, 2, 3)
+    ]
+    folder = write("kuhn-stacks", [*whole, *cut])
+    runs = ["kuhn", "kuhn-loss", "kuhn-access", "kuhn-quic", "kuhn-satellite", str(folder)]
+    done = bentpipe("study", "kuhn", *(word for run in runs for word in ("--run", run)), "-o", "out")
+    assert done.code == 0, done.err
+    text = Path("out/kuhn.md").read_text()
+    assert "| noq | **2.90** | **4.90** | **19.00** | **2.90** | **4.90** | **19.00** |" in text
+    assert "All three are met by: noq; noq behind proxies." in text
+    assert "| quinn | **2.90** | - | - | - | - | - |" in text
+    assert text.count("| QUIC, noq |") == 1, "they are in no table of the others"

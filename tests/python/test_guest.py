@@ -150,7 +150,7 @@ def test_a_large_window_fits_into_one_run(bentpipe: Command) -> None:
         "--scenario",
         "cnes-250-3-loss1",
         "--set",
-        "forward.loss=0 %",
+        "access.forward.loss=0 %",
         "--server",
         "linux:window=67108864",
     ]

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io::{Write, stdout};
 use std::path::Path;
 
-use bentpipe_link::{Delay, Direction, DirectionConfig, Scenario};
+use bentpipe_link::{Delay, Direction, DirectionConfig, Loss, Scenario};
 use bentpipe_units::Rate;
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ pub fn print(file: &Path, sets: &[(String, String)]) -> Result<(), Box<dyn Error
     Ok(())
 }
 
-/// The figures of a scenario; queue, loss, delay and frame are those of the satellite segment. `*_rate_bps` is what
+/// The figures of a scenario; queue, delay and frame are those of the satellite segment. `*_rate_bps` is what
 /// stands for a rate that changes; how it does stands beside it.
 fn summary(scenario: &Scenario) -> Value {
     let facts = path_facts(scenario);
@@ -69,9 +69,25 @@ fn part(scenario: &Scenario, direction: Direction) -> Part {
         rate_lowest_bps: lowest.map(Rate::bps),
         rate_changes: rate.map(ToString::to_string),
         queue: text(&serde_json::to_value(link.queue).unwrap_or_default()),
-        loss: link.loss.to_string(),
+        loss: losses(scenario, direction),
         delay: delay(link),
     }
+}
+
+/// What is lost on the way: of the satellite, and of other segments with their names; `none` if nothing is.
+fn losses(scenario: &Scenario, direction: Direction) -> String {
+    let beside = [("access", &scenario.access), ("ground", &scenario.ground)];
+    let beside = beside.map(|(name, segment)| Some((name, segment.as_ref()?.direction(direction))));
+    let satellite = &scenario.satellite.direction(direction).loss;
+    let own = Some(satellite.to_string()).filter(|_| *satellite != Loss::None);
+    let of_others = beside.into_iter().flatten();
+    let of_others = of_others.filter(|(_, link)| link.loss != Loss::None);
+    let of_others = of_others.map(|(name, link)| format!("{} ({name})", link.loss));
+    let all: Vec<String> = own.into_iter().chain(of_others).collect();
+    if all.is_empty() {
+        return Loss::None.to_string();
+    }
+    all.join(", ")
 }
 
 /// How the time that packets travel changes; None if it doesn't.

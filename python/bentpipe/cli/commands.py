@@ -18,6 +18,7 @@ import bentpipe
 from bentpipe import paths
 from bentpipe.cli.check import check
 from bentpipe.cli.compare import compare
+from bentpipe.cli.derive import derive
 from bentpipe.cli.doctor import doctor
 from bentpipe.cli.objectives import objectives
 from bentpipe.cli.page import page
@@ -89,6 +90,9 @@ for command in (
     worker,
 ):
     cli.add_command(command)
+
+
+objectives.add_command(derive)
 
 
 def invoke(arguments: list[str]) -> int:

@@ -20,12 +20,13 @@ _WIDTH = 100
 @click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
 @click.pass_context
 def objectives(context: click.Context, as_json: bool) -> None:
-    """List the suites that `bentpipe check` holds stacks to, or show one.
+    """List the suites that `bentpipe check` holds stacks to, show one, or derive one from what TCP reaches.
 
     \b
     Examples:
       bentpipe objectives
       bentpipe objectives show quic-4-sat
+      bentpipe objectives derive --scenario cnes-50-10 -o derived.toml
     """
     if context.invoked_subcommand is not None:
         return

@@ -30,7 +30,7 @@ def split(_context: click.Context, parameter: click.Parameter, values: tuple[str
     return campaign.unique([part.strip() for value in values for part in value.split(",")])
 
 
-def _treatments(
+def split_treatments(
     context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...]:
     """As `split`, but for those with a chain, in which commas stand between places."""
@@ -119,7 +119,7 @@ PLAN = _options(
     click.option(
         "--treatment",
         multiple=True,
-        callback=_treatments,
+        callback=split_treatments,
         metavar="WHAT,…",
         help="What stands between the ends: direct (default: nothing), or a kind of proxies, such as "
         "quic-pep, which split the connection, or, in real time, vpn, a tunnel, which may lead through such "

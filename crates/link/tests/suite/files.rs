@@ -21,7 +21,7 @@ fn all() -> BTreeMap<String, Scenario> {
 #[test]
 fn every_file_loads_says_where_it_is_from_and_comes_back_from_json() {
     let all = all();
-    assert_eq!(all.len(), 25);
+    assert_eq!(all.len(), 28);
     for (name, scenario) in all {
         assert!(
             scenario.source.len() > 10 && !scenario.title.is_empty(),
@@ -52,7 +52,8 @@ fn rates_delays_and_losses_are_the_published_ones() {
         ("astra", 20_000, 2_000, 600, 10),
         ("astra-connect", 20_000, 2_000, 600, 0),
         ("bigblu", 16_000, 3_000, 600, 0),
-        ("cnes-250-3-loss1", 250_000, 3_000, 600, 100),
+        ("cnes-250-3-loss1", 250_000, 3_000, 600, 0), // beside it, see below
+        ("cnes-250-3-loss1-satellite", 250_000, 3_000, 600, 100),
         ("cnes-50-10", 50_000, 10_000, 600, 0),
         ("eutelsat", 50_000, 5_000, 600, 10),
         ("geo-tum", 19_600, 5_200, 580, 0),
@@ -68,6 +69,8 @@ fn rates_delays_and_losses_are_the_published_ones() {
     ];
     let changing = [
         "4sat-variable",
+        "public-satcom-wifi",
+        "public-satcom-wired",
         "sat-allocation",
         "starlink-like",
         "viasat-varying",
@@ -94,6 +97,23 @@ fn rates_delays_and_losses_are_the_published_ones() {
     });
     let published = published.map(|(name, f, r, rtt, loss)| (name.to_owned(), f, r, rtt, loss));
     assert_eq!(found.collect::<Vec<_>>(), published);
+}
+
+#[test]
+fn losses_beside_the_satellite_and_in_bursts_are_the_published_ones() {
+    let all = all();
+    let beside = all["cnes-250-3-loss1"].access.as_ref().unwrap();
+    let losses = [&beside.forward, &beside.return_].map(|at| at.loss.to_string());
+    assert_eq!(losses, ["1 %", "1 %"]);
+    for (name, from_good, from_bad) in [
+        ("public-satcom-wired", "1.7 %", "6.5 %"),
+        ("public-satcom-wifi", "1.8 %", "35.5 %"),
+    ] {
+        let loss = all[name].satellite.forward.loss.to_string();
+        let model = format!("bursts (Gilbert-Elliott, P(b|g) {from_good}, P(b|b) {from_bad})");
+        assert_eq!(loss, model);
+        assert_eq!(all[name].satellite.return_.loss, Loss::None);
+    }
 }
 
 #[test]

@@ -1,0 +1,153 @@
+"""Objectives made of what TCP reaches: how soon its first bytes are there, with an operator's proxies and
+without, and the best of it, rounded up.
+
+So N. Kuhn et al. (QUIC: Opportunities and threats in SATCOM, 2020, section IV) read their objectives off
+received data over time (figures 7 and 9): what TCP reaches in the best possible configuration of the proxies
+(table III), in whole seconds.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+
+from bentpipe import labels
+from bentpipe.analysis.comparison import ComparedKey
+from bentpipe.objectives.measures import MARKS_MB
+from bentpipe.objectives.questions import by_cell
+from bentpipe.runs.records import Record
+from bentpipe.schema.manifest import ScenarioState
+
+TCP_PEP = "tcp-pep"
+CONFIGURATIONS = "ABCD"  # of the source's table III
+SIZES_MB = (2, 10, 100)  # the source's
+
+
+def expanded(treatments: Sequence[str]) -> tuple[str, ...]:
+    """Treatments as plans name them, `tcp-pep` without a chain with each of the source's configurations."""
+    found: list[str] = []
+    for one in treatments:
+        if one == TCP_PEP:
+            found += [f"{TCP_PEP}=terminal:config={word},gateway:config={word}" for word in CONFIGURATIONS]
+        else:
+            found.append(one)
+    return tuple(dict.fromkeys(found))
+
+
+def name_of(treatment: str) -> str:
+    """A treatment of records in a word or two: `tcp-pep D`."""
+    label = labels.treatment(treatment)
+    words = {
+        word for part in label.chain.split(",") for word in part.split(":")[1:] if word.startswith("config=")
+    }
+    if len(words) == 1 and label.chain.count("config=") == 2:
+        return f"{label.kind} {words.pop().removeprefix('config=')}"
+    return treatment
+
+
+@dataclass(frozen=True)
+class Reached:
+    """How soon the first bytes were there over one path, with one treatment: medians over the trials."""
+
+    key: ComparedKey
+    trials: int
+    times_s: Mapping[int, float]  # megabytes → seconds from the client's first packet; infinite: never
+    from_request_s: Mapping[int, float]  # the same without the handshakes
+
+    @property
+    def name(self) -> str:
+        return name_of(self.key.treatment)
+
+
+def reached(records: Sequence[Record]) -> list[Reached]:
+    """What each cell reached, in the order of the records."""
+    found = []
+    for key, several in by_cell(records).items():
+        sizes = [one for one in SIZES_MB if one * 10**6 <= several[0].size_bytes]
+        times = {one: statistics.median_high([_time(record, one) for record in several]) for one in sizes}
+        since = {
+            one: statistics.median_high([_since_request(record, one) for record in several]) for one in sizes
+        }
+        found.append(Reached(key, len(several), times, since))
+    return found
+
+
+def _time(record: Record, megabytes: int) -> float:
+    mark = MARKS_MB.index(megabytes)
+    return record.first_mb_s[mark] if mark < len(record.first_mb_s) else math.inf
+
+
+def _since_request(record: Record, megabytes: int) -> float:
+    return _time(record, megabytes) - (record.handshake_s or 0.0)
+
+
+@dataclass(frozen=True)
+class DerivedObjective:
+    """An objective for one path: the first megabytes within so many seconds."""
+
+    scenario: str
+    megabytes: int
+    within_s: int
+    by: Reached  # who reached it
+
+
+def derive(found: Sequence[Reached]) -> list[DerivedObjective]:
+    """The best of each path and size in whole seconds, from the client's first packet on; none where nobody
+    came so far.
+    """
+    made = []
+    for scenario in dict.fromkeys(one.key.scenario for one in found):
+        here = [one for one in found if one.key.scenario == scenario]
+        for size in sorted({size for one in here for size in one.times_s}):
+            time, best = min(((one.times_s.get(size, math.inf), one) for one in here), key=itemgetter(0))
+            if math.isfinite(time):
+                made.append(DerivedObjective(scenario, size, math.ceil(time), best))
+    return made
+
+
+def suite_toml(made: Sequence[DerivedObjective], paths: Mapping[str, str], command: str) -> str:
+    """The suite of these objectives as a file. `paths` has what a scenario is named by in it."""
+    lines = [
+        "# What TCP reached with an operator's proxies and without: the best, in whole seconds, from the",
+        "# client's first packet on. Made by:",
+        f"# {command}",
+        "",
+        'title = "What TCP reaches"',
+        'source = "derived from runs of TCP"',
+    ]
+    for scenario in dict.fromkeys(one.scenario for one in made):
+        here = [one for one in made if one.scenario == scenario]
+        within = ", ".join(f'"{one.megabytes} MB" = "{one.within_s} s"' for one in here)
+        lines += [
+            "",
+            "[[objectives]]",
+            f'name = "{scenario}"',
+            f'scenario = "{paths.get(scenario, scenario)}"',
+            f'workload = "transfer:{max(one.megabytes for one in here)}MB"',
+            f"within = {{ {within} }}",
+        ]
+    return "\n".join([*lines, ""])
+
+
+def curve_mb(record: Record, times: Sequence[float]) -> list[float]:
+    """Megabytes of payload that had reached the client at each time since its request; between the steps of
+    the record a straight line.
+    """
+    step, start = record.received_step_s, record.handshake_s or 0.0
+    course = [0, *record.received_bytes]
+    found = []
+    for time in times:
+        at = max((time + start) / step, 0.0)
+        low = min(int(at), len(course) - 1)
+        high = min(low + 1, len(course) - 1)
+        found.append((course[low] + (course[high] - course[low]) * (at - low)) / 1e6)
+    return found
+
+
+def title_of(scenario: str, known: Mapping[str, ScenarioState]) -> str:
+    """A path in words."""
+    summary = known[scenario].summary if scenario in known else {}
+    return f"{scenario}: {summary['title']}" if summary.get("title") else scenario

@@ -1,0 +1,108 @@
+"""Every stack of QUIC beside the source's numbers: who meets its objectives, with proxies of QUIC and without,
+and what losses leave of each, as table II has it of TCP.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+
+from bentpipe.analysis.cells import Cell
+from bentpipe.plan.treatments import DIRECT
+from bentpipe.study.markdown import literal, several, table
+
+from . import drawn, losses
+from .published import Kuhn
+from .runs import ACCESS, CLEAN, SIZES, KuhnRuns, place_of
+
+OBJECTIVES, LOSSES = "kuhn-stacks", "kuhn-satellite-stacks"
+# Of `first_mb_s`, which value is that of 2, 10 and 100 MB.
+_MARKS = {2: 1, 10: 3, 100: 6}
+_OBJECTIVES = """Seconds from the client's first packet until the first 2, 10 and 100 MB of one file are there:
+medians of {trials} each; a dash, most trials had not come so far after 120 s. **Bold**: within the objective.
+*Proxies*: quic-pep at the terminal and at the gateway, as it is by default. Stacks are as their libraries begin,
+each with itself; noq with `cc=tolerant:ss=trains` has a sender of Bentpipe's own. The objectives of the source are
+from the request on; these times have the handshake in them, which is one round trip of 0.6 s."""
+_LOSSES = """Mean goodput in Mbit/s over the same path as that of TCP above; {trials} of 300 s each."""
+
+
+def sections(runs: KuhnRuns, known: Kuhn) -> list[str]:
+    """The two tables; without their runs, nothing."""
+    return [*_objectives(runs, known), *_losses(runs, known)]
+
+
+def _objectives(runs: KuhnRuns, known: Kuhn) -> list[str]:
+    cells = runs.cells_of(OBJECTIVES)
+    if not cells:
+        return []
+    trials = several(max(len(one.records) for one in cells), "trial")
+    parts = ["## Every stack against the objectives", _OBJECTIVES.format(trials=trials)]
+    for place in (CLEAN, ACCESS):
+        here = [one for one in cells if place_of(one) == place]
+        wanted = known.objectives["clean" if place == CLEAN else "lossy"]
+        head = ["", *(f"{size} MB" for size in SIZES), *(f"{size} MB, proxies" for size in SIZES)]
+        rows = [["objective", *(f"{wanted.of(size):g}" for _ in range(2) for size in SIZES)]]
+        met = []
+        for server in dict.fromkeys(one.key.server for one in here):
+            of_stack = [one for one in here if one.key.server == server]
+            sides = [[one for one in of_stack if (one.key.treatment == DIRECT) is way] for way in (True, False)]
+            times = [[_time(side[0], size) if side else None for size in SIZES] for side in sides]
+            rows.append(
+                [
+                    literal(server),
+                    *(
+                        _bold(time, wanted.of(size))
+                        for of_side in times
+                        for time, size in zip(of_side, SIZES, strict=True)
+                    ),
+                ]
+            )
+            met += [
+                f"{server}{way}"
+                for way, of_side in zip(("", " behind proxies"), times, strict=True)
+                if all(_within(time, wanted.of(size)) for time, size in zip(of_side, SIZES, strict=True))
+            ]
+        said = literal("; ".join(met)) if met else "none"
+        parts += [f"### {drawn.TITLES[place]}", table(head, rows), f"All three are met by: {said}."]
+    return parts
+
+
+def _time(cell: Cell, size: int) -> float | None:
+    """The median; None where most trials never came so far."""
+    mark = _MARKS[size]
+    times = [one.first_mb_s[mark] if len(one.first_mb_s) > mark else math.inf for one in cell.records]
+    middle = statistics.median_high(times)
+    return middle if math.isfinite(middle) else None
+
+
+def _within(time: float | None, wanted: float | None) -> bool:
+    return time is not None and wanted is not None and time <= wanted
+
+
+def _bold(time: float | None, wanted: float | None) -> str:
+    if time is None:
+        return "-"
+    return f"**{time:.2f}**" if _within(time, wanted) else f"{time:.2f}"
+
+
+def _losses(runs: KuhnRuns, known: Kuhn) -> list[str]:
+    of_quic, of_tcp = runs.losing(LOSSES), runs.losing(losses.TABLE)
+    if not of_quic:
+        return []
+    ratios = [row.loss for row in known.losses.rows]
+    rows = [["TCP, published", *(f"{row.goodput_mbps:g}" for row in known.losses.rows)]]
+    if of_tcp:
+        rows.append(["TCP, CUBIC of Linux", *_row({one.loss: one.goodputs for one in of_tcp}, ratios)])
+    for server in dict.fromkeys(one.cell.key.server for one in of_quic):
+        mine = {one.loss: one.goodputs for one in of_quic if one.cell.key.server == server}
+        rows.append([literal(server), *_row(mine, ratios)])
+    trials = several(max(len(one.cell.records) for one in of_quic), "trial")
+    head = ["loss", *(f"{100 * ratio:g} %" for ratio in ratios)]
+    return ["### QUIC in place of TCP", _LOSSES.format(trials=trials), table(head, rows)]
+
+
+def _row(goodputs: dict[float, list[float]], ratios: Sequence[float]) -> list[str]:
+    found = ((ratio, next((v for loss, v in goodputs.items() if math.isclose(loss, ratio, abs_tol=1e-9)), []))
+             for ratio in ratios)  # fmt: skip
+    return [f"{statistics.fmean(values):.2f}" if values else "-" for _, values in found]
