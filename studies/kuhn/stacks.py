@@ -1,5 +1,5 @@
-"""Every stack of QUIC beside the source's numbers: who meets its objectives, with proxies of QUIC and without,
-and what losses leave of each, as table II has it of TCP.
+"""Every stack of QUIC beside the source's numbers: who meets its objectives, with proxies of QUIC and
+without, and what losses leave of each, as table II has it of TCP.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ from bentpipe.plan.treatments import DIRECT
 from bentpipe.study.markdown import literal, several, table
 
 from . import drawn, losses
-from .published import Kuhn
+from .published import Kuhn, Objectives
 from .runs import ACCESS, CLEAN, SIZES, KuhnRuns, place_of
 
 OBJECTIVES, LOSSES = "kuhn-stacks", "kuhn-satellite-stacks"
 # Of `first_mb_s`, which value is that of 2, 10 and 100 MB.
 _MARKS = {2: 1, 10: 3, 100: 6}
-_OBJECTIVES = """Seconds from the client's first packet until the first 2, 10 and 100 MB of one file are there:
-medians of {trials} each; a dash, most trials had not come so far after 120 s. **Bold**: within the objective.
-*Proxies*: quic-pep at the terminal and at the gateway, as it is by default. Stacks are as their libraries begin,
-each with itself; noq with `cc=tolerant:ss=trains` has a sender of Bentpipe's own. The objectives of the source are
-from the request on; these times have the handshake in them, which is one round trip of 0.6 s."""
+_OBJECTIVES = """Seconds from the client's first packet until the first 2, 10 and 100 MB of one file are
+there: medians of {trials} each; a dash, most trials had not come so far after 120 s. **Bold**: within the
+objective. *Proxies*: quic-pep at the terminal and at the gateway, as it is by default. Stacks are as their
+libraries begin, each with itself; noq with `cc=tolerant:ss=trains` has a sender of Bentpipe's own. The
+objectives of the source are from the request on; these times have the handshake in them, which is one round
+trip of 0.6 s."""
 _LOSSES = """Mean goodput in Mbit/s over the same path as that of TCP above; {trials} of 300 s each."""
 
 
@@ -40,32 +41,31 @@ def _objectives(runs: KuhnRuns, known: Kuhn) -> list[str]:
     parts = ["## Every stack against the objectives", _OBJECTIVES.format(trials=trials)]
     for place in (CLEAN, ACCESS):
         here = [one for one in cells if place_of(one) == place]
-        wanted = known.objectives["clean" if place == CLEAN else "lossy"]
-        head = ["", *(f"{size} MB" for size in SIZES), *(f"{size} MB, proxies" for size in SIZES)]
-        rows = [["objective", *(f"{wanted.of(size):g}" for _ in range(2) for size in SIZES)]]
-        met = []
-        for server in dict.fromkeys(one.key.server for one in here):
-            of_stack = [one for one in here if one.key.server == server]
-            sides = [[one for one in of_stack if (one.key.treatment == DIRECT) is way] for way in (True, False)]
-            times = [[_time(side[0], size) if side else None for size in SIZES] for side in sides]
-            rows.append(
-                [
-                    literal(server),
-                    *(
-                        _bold(time, wanted.of(size))
-                        for of_side in times
-                        for time, size in zip(of_side, SIZES, strict=True)
-                    ),
-                ]
-            )
-            met += [
-                f"{server}{way}"
-                for way, of_side in zip(("", " behind proxies"), times, strict=True)
-                if all(_within(time, wanted.of(size)) for time, size in zip(of_side, SIZES, strict=True))
-            ]
-        said = literal("; ".join(met)) if met else "none"
-        parts += [f"### {drawn.TITLES[place]}", table(head, rows), f"All three are met by: {said}."]
+        parts += [
+            f"### {drawn.TITLES[place]}",
+            *_path(here, known.objectives["clean" if place == CLEAN else "lossy"]),
+        ]
     return parts
+
+
+def _path(cells: Sequence[Cell], wanted: Objectives) -> list[str]:
+    """The table of one path, and who meets all its objectives."""
+    head = ["", *(f"{size} MB" for size in SIZES), *(f"{size} MB, proxies" for size in SIZES)]
+    rows = [["objective", *(f"{wanted.of(size):g}" for _ in range(2) for size in SIZES)]]
+    met = []
+    for server in dict.fromkeys(one.key.server for one in cells):
+        row = [literal(server)]
+        for is_direct in (True, False):
+            of_stack = (one for one in cells if one.key.server == server)
+            cell = next((one for one in of_stack if (one.key.treatment == DIRECT) is is_direct), None)
+            times = [None if cell is None else _time(cell, size) for size in SIZES]
+            pairs = list(zip(times, map(wanted.of, SIZES), strict=True))
+            row += [_bold(*pair) for pair in pairs]
+            if all(_within(*pair) for pair in pairs):
+                met.append(server if is_direct else f"{server} behind proxies")
+        rows.append(row)
+    said = literal("; ".join(met)) if met else "none"
+    return [table(head, rows), f"All three are met by: {said}."]
 
 
 def _time(cell: Cell, size: int) -> float | None:
