@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from bentpipe.analysis.sequential import Rigour, paired_change
+from bentpipe.analysis.inference import t_quantile
+from bentpipe.analysis.sequential import MOST_LOOKS, Rigour, paired_change
 from bentpipe.errors import BentpipeError
 from bentpipe.study import footing, markdown
 from bentpipe.study.markdown import several, table
@@ -35,7 +36,7 @@ _UNEQUAL = """One of the objectives is slower. *By 3 %*: the times of the other 
 3 % longer. *Smaller window*: the client's flow control window is 1.32 MB, which is a little too small for
 some paths; what that does to the median is in the table. *Spread*: the standard deviation of the trials'
 times, in percent. Where trials spread by more than the change, 28 pairs do not show it, and the check says
-*undecided*, with the interval."""
+*undecided*, with the interval: over `{path}` it would take some {pairs} pairs."""
 
 
 @dataclass(frozen=True)
@@ -107,10 +108,18 @@ def _sections(source: Source, pools: Sequence[Pool]) -> list[str]:
         _EQUAL,
         _equal(pools, rigour),
         "## A slower stack",
-        _UNEQUAL,
+        _unequal(pools, rigour),
         _slower(pools, rigour),
         *footing.of_all([source]),
     ]
+
+
+def _unequal(pools: Sequence[Pool], rigour: Rigour) -> str:
+    """With how many pairs of other seeds the widest spread leaves an interval of less than the change."""
+    widest = max(pools, key=lambda pool: pool.spread)
+    reach = t_quantile(1 - rigour.error / MOST_LOOKS, 1000) * math.sqrt(2) * widest.spread
+    pairs = (reach / math.log(SLOWER)) ** 2
+    return _UNEQUAL.format(path=widest.scenario, pairs=f"{pairs:.0f}")
 
 
 def _equal(pools: Sequence[Pool], rigour: Rigour) -> str:
