@@ -74,7 +74,8 @@ def _by_bound(objective: Objective, values: Sequence[float], rigour: Rigour) -> 
     found = median_side([_beyond(value, objective) for value in values], rigour)
     seen = values[: found.trials]
     met = sum(_beyond(value, objective) <= 0 for value in seen)
-    why = f"{met} of {found.trials} trials meet it"
+    middle = objective.measure.text(statistics.median_low(seen))
+    why = f"{met} of {found.trials} trials meet it, the median is {middle}"
     outcome: Decision = "undecided"
     if found.side is not None:
         outcome = "pass" if found.side == "below" else "fail"
