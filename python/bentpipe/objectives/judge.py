@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bentpipe.analysis.cells import cells
 from bentpipe.analysis.sequential import Rigour, SideFound, median_side, most_that_disagree, ratio_side
@@ -46,7 +46,12 @@ def judge(asked: Question, found: CellRecords, rigour: Rigour) -> Judgement:
         )
     known = [value for value in values if value is not None]
     if asked.reference is None:
-        return _by_bound(asked.objective, known, rigour)
+        judged = _by_bound(asked.objective, known, rigour)
+        return (
+            replace(judged, why=judged.why + _unreachable(asked.objective, own))
+            if judged.more is None
+            else judged
+        )
     return _by_reference(asked, known, found.get(asked.reference, ()), rigour)
 
 
@@ -83,6 +88,15 @@ def _by_bound(objective: Objective, values: Sequence[float], rigour: Rigour) -> 
     if found.side is None:
         why = f"{why}; {_what_decides(met, found.trials, rigour)}"
     return Judgement(outcome, why, found.trials, tuple(seen), more=more)
+
+
+def _unreachable(objective: Objective, records: Sequence[Record]) -> str:
+    """Where the bound is of the whole file and sooner than an ideal sender has it: how long that takes."""
+    limit = records[0].limit_s
+    is_whole = objective.measure.column == "completion_s" or objective.measure.bytes == records[0].size_bytes
+    if not is_whole or not objective.at_most or limit is None or limit <= objective.bound:
+        return ""
+    return f"; an ideal sender takes {objective.measure.text(limit)}"
 
 
 def _beyond(value: float, objective: Objective) -> float:

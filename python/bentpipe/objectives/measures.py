@@ -36,10 +36,15 @@ class ObjectiveMeasure:
     mark: int | None = None  # which value of `first_mb_s`
 
     @property
+    def bytes(self) -> int | None:
+        """How many first bytes it is of; None of a column."""
+        return None if self.mark is None else MARKS_MB[self.mark] * 10**6
+
+    @property
     def title(self) -> str:
         """In words, before a bound: `first 2 MB`, `page load time`."""
-        if self.mark is not None:
-            return f"first {shown_size(MARKS_MB[self.mark] * 10**6)}"
+        if self.bytes is not None:
+            return f"first {shown_size(self.bytes)}"
         return MEASURES[self.column].title.rpartition(" in ")[0] or MEASURES[self.column].title
 
     @property

@@ -32,8 +32,8 @@ class Question:
 
 
 def questions(suite: Suite, clients: Sequence[str], servers: Sequence[str]) -> list[Question]:
-    """Each objective with each client and server, but where it fixes them itself; each once. UsageError where
-    one is of nobody.
+    """Each objective with each client and server, but where it fixes them itself; each once, those of a pair
+    one after the other. UsageError where one is of nobody.
     """
     found = []
     for objective in suite.objectives:
@@ -43,7 +43,8 @@ def questions(suite: Suite, clients: Sequence[str], servers: Sequence[str]) -> l
             if not given:
                 raise UsageError(f'{option}: "{objective.name}" names none', f"add {option} STACK")
         found += [_question(objective, client, server) for client, server in itertools.product(*ends)]
-    return list(dict.fromkeys(found))
+    pairs = list(dict.fromkeys((one.cell.client, one.cell.server) for one in found))
+    return sorted(dict.fromkeys(found), key=lambda one: pairs.index((one.cell.client, one.cell.server)))
 
 
 def _question(objective: Objective, client: str, server: str) -> Question:
