@@ -47,11 +47,7 @@ def judge(asked: Question, found: CellRecords, rigour: Rigour) -> Judgement:
     known = [value for value in values if value is not None]
     if asked.reference is None:
         judged = _by_bound(asked.objective, known, rigour)
-        return (
-            replace(judged, why=judged.why + _unreachable(asked.objective, own))
-            if judged.more is None
-            else judged
-        )
+        return replace(judged, why=judged.why + _unreachable(asked.objective, own))
     return _by_reference(asked, known, found.get(asked.reference, ()), rigour)
 
 
@@ -91,12 +87,12 @@ def _by_bound(objective: Objective, values: Sequence[float], rigour: Rigour) -> 
 
 
 def _unreachable(objective: Objective, records: Sequence[Record]) -> str:
-    """Where the bound is of the whole file and sooner than an ideal sender has it: how long that takes."""
+    """Where the bound is of the whole file and sooner than its limit, an ideal sender's time: the limit."""
     limit = records[0].limit_s
     is_whole = objective.measure.column == "completion_s" or objective.measure.bytes == records[0].size_bytes
     if not is_whole or not objective.at_most or limit is None or limit <= objective.bound:
         return ""
-    return f"; an ideal sender takes {objective.measure.text(limit)}"
+    return f"; the limit, with 5 % for headers, is {objective.measure.text(limit)}"
 
 
 def _beyond(value: float, objective: Objective) -> float:
